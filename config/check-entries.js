@@ -1,9 +1,11 @@
-import { readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { AgentRunner, createModel } from 'toolloop'
 
 /**
- * What is built, as users get it: every entry of the package can be imported, the types of each need no optional package but its own, a run
- * answers, and the files beside the code are found.
+ * What is built, as users get it: every entry of the package can be imported, the types of each need no optional package but its own and no
+ * newer `lib` than ES2022, a run answers, and the files beside the code are found.
  */
 const root = new URL('../', import.meta.url)
 const { exports, peerDependenciesMeta } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'))
@@ -26,6 +28,30 @@ function packagesOf(url, seen = new Set()) {
   )
 }
 
+/** A program that checks the types of its libraries too. Inside of `dist`, from where the package is found by its name. */
+function checkTypes() {
+  const program = new URL('dist/check-entries.ts', root)
+  writeFileSync(program, entries.map((entry) => `import type {} from 'toolloop${entry.slice(1)}'\n`).join(''))
+  const options = [
+    '--target',
+    'es2022',
+    '--lib',
+    'es2022',
+    '--module',
+    'nodenext',
+    '--strict',
+    '--types',
+    'node',
+    '--skipLibCheck',
+    'false',
+  ]
+  try {
+    execFileSync('npx', ['tsc', '--ignoreConfig', '--noEmit', ...options, fileURLToPath(program)], { cwd: root, stdio: 'inherit' })
+  } finally {
+    rmSync(program)
+  }
+}
+
 const entries = Object.keys(exports).filter((entry) => !entry.endsWith('.json'))
 const optional = Object.keys(peerDependenciesMeta)
 for (const entry of entries) {
@@ -36,6 +62,7 @@ for (const entry of entries) {
   const foreign = needed.filter((name) => !about[entry]?.test(name))
   if (foreign.length > 0) throw new Error(`Expected the types of \`${entry}\` to need no optional package, got ${foreign.join(', ')}`)
 }
+checkTypes()
 createModel({ provider: 'deepseek', model: 'deepseek-chat', apiKey: 'none' })
 const { stopReason, output } = await new AgentRunner({ model: 'demo' }).run('How much is 6 * 7?')
 if (stopReason !== 'answered') throw new Error(`Expected the built package to answer, got ${stopReason}: ${output}`)

@@ -56,9 +56,13 @@ export async function closeIteration(execution: Execution, place: Place, turn: T
     repeats: repeats.end,
     onLimit: run.settings.onLimit ?? 'stop',
   }
-  const first = decideNext(facts)
+  let next = decideNext(facts)
   if (round?.handoff !== undefined && lastTurn === undefined) handOff(execution, round.handoff)
-  const next = first.kind === 'steer' ? decideNext({ ...facts, steering: await takeSteering(execution, iteration, first) }) : first
+  if (next.kind === 'steer') {
+    const steering = await takeSteering(execution, iteration, next)
+    state.unread = steering.unread
+    next = decideNext({ ...facts, steering })
+  }
   if (next.kind !== 'end') say(state, next.objection, next.messages)
   if (lastTurn === undefined) logLimit(execution, iteration, next)
   return next

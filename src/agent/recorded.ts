@@ -119,6 +119,8 @@ export interface ToolRound {
 export interface Steering {
   messages: readonly ChatMessage[]
   stops: boolean
+  /** That was the last look: what it left. */
+  unread?: readonly ChatMessage[]
   /** Why a guardrail ends the run: its messages were not to be sent. */
   refused?: string
 }

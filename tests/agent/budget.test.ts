@@ -177,6 +177,25 @@ describe('a budget, and hooks around the request', () => {
     expect(budget.spent.tokens).toBe(1_202)
   })
 
+  it('H8 a run inside a model of one’s own does not wait for what is reserved for that model’s request, and later ones do not miss it', async () => {
+    const budget = new Budget({ tokens: 1_900 })
+    const inner = new AgentRunner({ model: cheap(), budget, limits: { deadlineMs: 2_000 } })
+    const asked = Promise.withResolvers<void>()
+    let later: Promise<string> = Promise.resolve('')
+    const reasons: string[] = []
+    const model: ChatModel = {
+      ...cheap(),
+      async generate() {
+        reasons.push((await inner.run(words)).stopReason)
+        later = asked.promise.then(async () => (await inner.run(words)).stopReason)
+        return { text: 'ok', toolCalls: [], finishReason: 'stop', usage: used(600) }
+      },
+    }
+    const result = await new AgentRunner({ model, budget }).run(words)
+    asked.resolve()
+    expect([...reasons, result.stopReason, await later]).toEqual(['budget', 'answered', 'answered'])
+  })
+
   it('H8 what a hook answers by itself needs no budget', async () => {
     const budget = new Budget({ tokens: 1, spent: { tokens: 1 } })
     const hook: Hooks = { aroundModel: () => ({ text: 'kept', toolCalls: [], finishReason: 'stop' }) }

@@ -36,17 +36,14 @@ const callsLook = { text: 'Let me look.', toolCalls: [{ id: 'c1', name: 'look', 
 
 const question: ChatMessage = { role: 'user', content: 'What is there?' }
 const seen: ChatMessage = { role: 'tool', toolCallId: 'c1', name: 'look', content: 'a cloud' }
-/** What a model is to be sent of the conversation. */
-const sent: ChatMessage[] = [
-  question,
-  {
-    role: 'assistant',
-    content: 'Let me look.',
-    toolCalls: [{ id: 'c1', type: 'function', function: { name: 'look', arguments: '{"at":"sky"}' } }],
-    providerData,
-  },
-  seen,
-]
+/** What a model is to be sent of the reply, and of the conversation. */
+const called: ChatMessage = {
+  role: 'assistant',
+  content: 'Let me look.',
+  toolCalls: [{ id: 'c1', type: 'function', function: { name: 'look', arguments: '{"at":"sky"}' } }],
+  providerData,
+}
+const sent: ChatMessage[] = [question, called, seen]
 
 /** A reply as an agent gives it, and the conversation with it in the middle. */
 async function replied(): Promise<{ reply: AIMessage; conversation: MessageInput[] }> {
@@ -122,7 +119,7 @@ describe('a reply of `generate` is taken back', () => {
     expect(control.waiting).toEqual(sent)
     expect(messagesToOpenAI(conversation)).toEqual(messagesToOpenAI(sent))
     expect(messagesFromOpenAI(messagesToOpenAI(conversation))[1]).toMatchObject({ content: 'Let me look.' })
-    expect(estimateTokens(reply)).toBe(estimateTokens(sent[1] as ChatMessage))
+    expect(estimateTokens(reply)).toBe(estimateTokens(called))
     expect(compactMessages(conversation, { tokens: 1_000 })).toEqual(sent)
   })
 
@@ -168,28 +165,24 @@ describe('what is no message is refused with what was expected, what came, and w
     ['OpenAI’s results', { role: 'tool', content: '', tool_call_id: 'x' }, /\[1\].*`messagesFromOpenAI`/],
   ]
   const model = () => scriptedModel(['never'])
-  const takers: [string, string, (message: object) => unknown][] = [
-    ['ToolAgent.generate', 'input', async (m) => new ToolAgent({ model: model(), logger }).generate([question, m as ChatMessage])],
-    [
-      'AgentRunner.run',
-      'messages',
-      (m) => new AgentRunner({ model: model(), logger }).run('x', { messages: [question, m as ChatMessage] }),
-    ],
-    ['AIDriver.query', 'prompt', (m) => new AIDriver(model()).query([question, m as ChatMessage])],
-    ['AIDriver.stream', 'messages', (m) => new AIDriver(model()).stream('x', { messages: [question, m as ChatMessage] }).result],
-    ['messagesToOpenAI', 'messages', async (m) => messagesToOpenAI([question, m as ChatMessage])],
-    ['ChatModel.generate', 'messages', (m) => createModel('demo').generate({ messages: [question, m as ChatMessage] })],
+  const takers: [string, string, (message: ChatMessage) => unknown][] = [
+    ['ToolAgent.generate', 'input', async (m) => new ToolAgent({ model: model(), logger }).generate([question, m])],
+    ['AgentRunner.run', 'messages', (m) => new AgentRunner({ model: model(), logger }).run('x', { messages: [question, m] })],
+    ['AIDriver.query', 'prompt', (m) => new AIDriver(model()).query([question, m])],
+    ['AIDriver.stream', 'messages', (m) => new AIDriver(model()).stream('x', { messages: [question, m] }).result],
+    ['messagesToOpenAI', 'messages', async (m) => messagesToOpenAI([question, m])],
+    ['ChatModel.generate', 'messages', (m) => createModel('demo').generate({ messages: [question, m] })],
   ]
   for (const [where, name, take] of takers) {
     it.each(bad)(`${where}: %s`, async (_what, message, words) => {
-      const rejection = expect(take(message)).rejects
+      const rejection = expect(take(message as ChatMessage)).rejects
       await rejection.toMatchObject({ code: 'invalid_message', message: expect.stringMatching(words) })
-      await expect(take(message)).rejects.toMatchObject({ message: expect.stringContaining(`${name}[1]`) })
+      await expect(take(message as ChatMessage)).rejects.toMatchObject({ message: expect.stringContaining(`${name}[1]`) })
     })
   }
 
   it('what is no list at all', async () => {
-    const wrong = { 0: 'x' } as unknown as ChatMessage[]
+    const wrong: ChatMessage[] = JSON.parse('{"0":"x"}')
     await expect(new AgentRunner({ model: model(), logger }).run('x', { messages: wrong })).rejects.toMatchObject({
       code: 'invalid_message',
       message: 'Expected messages to be an array of messages, got `{"0":"x"}`',
@@ -198,9 +191,9 @@ describe('what is no message is refused with what was expected, what came, and w
   })
 
   it('one that refers to itself, however often, is refused at once', async () => {
-    const part: Record<string, unknown> = { type: 'text', text: 'x' }
+    const part: { type: 'text'; text: string; [key: string]: unknown } = { type: 'text', text: 'x' }
     for (const key of ['a', 'b', 'c', 'd']) part[key] = part
-    const messages = [{ role: 'user', content: [part] }] as unknown as ChatMessage[]
+    const messages: ChatMessage[] = [{ role: 'user', content: [part] }]
     await expect(new AgentRunner({ model: model(), logger }).run('x', { messages })).rejects.toMatchObject({
       code: 'invalid_message',
       message: expect.stringContaining('messages[0] to be at most 200 levels deep'),

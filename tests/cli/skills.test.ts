@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import type { Worker } from 'node:worker_threads'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { runCommand } from '../../src/cli/program.ts'
 import { geometry } from '../tools/skills/skill-folders.ts'
 import { fakeIO } from './fake-io.ts'
@@ -12,9 +13,10 @@ const joined = {
   'joined/scripts/join.mjs': 'export default (args) => args.join("+")',
 }
 
-async function run(args: string[], files: Record<string, string> = {}) {
+async function run(args: string[], files: Record<string, string> = {}, input = '') {
   const cwd = await tempFolder(files)
   const io = fakeIO({ cwd, env: { HOME: join(cwd, 'home') } })
+  io.stdin.end(input)
   const code = await runCommand(args, io)
   return { code, stdout: io.out(), stderr: io.err(), cwd }
 }
@@ -84,6 +86,21 @@ describe('toolloop skills', () => {
       stderr: expect.stringContaining("missing required argument 'script'"),
     })
   })
+})
+
+it.each([
+  ['run', ['run', 'call circle_area {"radius": 1}'], ''],
+  ['chat', ['chat'], 'call circle_area {"radius": 1}\n'],
+])('toolloop %s ends the threads in which scripts of Skills have run', async (_, args, input) => {
+  const threads: Worker[] = []
+  const note = (thread: Worker) => void threads.push(thread)
+  process.on('worker', note)
+  onTestFinished(() => void process.off('worker', note))
+  const { code, stdout } = await run([...args, '--skills', 's', '--yes'], within('s', geometry), input)
+  expect(code).toBe(0)
+  expect(stdout).toContain('3.14')
+  expect(threads.map(({ threadId }) => threadId)).toContain(-1)
+  expect(new Set(threads.map(({ threadId }) => threadId))).toEqual(new Set([-1]))
 })
 
 describe('toolloop tools', () => {

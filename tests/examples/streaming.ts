@@ -1,8 +1,8 @@
 import { AgentRunner, Event } from '../../src/index.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 
-const runner = new AgentRunner({ model: 'demo', tools: builtinTools({ workspace: 'src' }) })
-const run = runner.stream('Which is the longest TypeScript file, and what is its line count times 2?')
+const runner = new AgentRunner({ model: 'demo', tools: builtinTools() })
+const run = runner.stream('How many files are there, and what is that times 2?')
 
 for await (const event of run) {
   if (event.type === Event.TEXT_DELTA) process.stdout.write(event.text)

@@ -76,9 +76,43 @@ describe('steering', () => {
     ])
     const first = await agent.run('go', { control, maxIterations: 1 })
     expect(first).toMatchObject({ stopReason: 'answered', output: 'No more.' })
-    expect(control.waiting).toMatchObject([{ role: 'user', content: 'One more thing.' }])
+    expect(first.unread).toMatchObject([{ role: 'user', content: 'One more thing.' }])
+    expect(control.waiting).toEqual(first.unread)
     control.stop()
     expect(await agent.run('go', { control })).toMatchObject({ stopReason: 'answered' })
+  })
+
+  it('what is sent to a run that then fails, is stopped, or comes to a limit is in its result', async () => {
+    const look = (then: () => unknown) =>
+      defineTool({
+        name: 'look',
+        description: 'looks',
+        execute: () => {
+          control.send('And the moon?')
+          return then()
+        },
+      })
+    let control = new RunControl()
+    const unread = [{ role: 'user', content: 'And the moon?' }]
+    const looks = { toolCalls: [call('look', {})] }
+    const send = () => {
+      control.send('And the moon?')
+      throw new Error('away')
+    }
+    const aborter = new AbortController()
+    for (const [stopReason, turns, then, options] of [
+      ['model_error', [send], () => '', {}],
+      ['stopped', [looks], () => control.stop(), {}],
+      ['aborted', [looks], () => aborter.abort(), { signal: aborter.signal }],
+      ['max_iterations', [looks], () => '', { maxIterations: 1 }],
+      ['max_iterations', [looks, 'That is all.'], () => '', { maxIterations: 1, onLimit: 'answer' }],
+    ] as const) {
+      control = new RunControl()
+      const result = await runner(turns, { tools: [look(then)] }).run('Look.', { control, ...options })
+      expect(result).toMatchObject({ stopReason, unread })
+      expect(control.listens).toBe(false)
+    }
+    expect(await runner(['Yes.']).run('Look.', { control: new RunControl() })).not.toHaveProperty('unread')
   })
 
   it('a stream has a control of its own, and messages of any kind are checked', async () => {

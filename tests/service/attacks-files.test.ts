@@ -13,6 +13,8 @@ tools: { builtin: [list_files, read_file, search_files], workspace: . }
 service: { keepRuns: { folder: kept/runs } }
 `
 
+const tokens = `service: { auth: { tokens: [{ name: ann, roles: [run], hash: 'sha256:${'0'.repeat(64)}' }] } }\n`
+
 describe('the service’s own files', () => {
   it('are read by no tool, though they are in its workspace', async () => {
     const { folder, file } = await configFile(shipped)
@@ -101,8 +103,7 @@ describe('the service’s own files', () => {
     const { folder, file } = await configFile('service: { keepRuns: { folder: kept/runs } }\n')
     await mkdir(join(folder, 'kept/runs'), { recursive: true })
     for (const path of [file, join(folder, 'kept/runs')]) await chmod(path, 0o755)
-    const { post, ask, log } = await startService({ configFile: file, cwd: folder, model: 'demo' })
-    expect(log()).toContain('other users can read')
+    const { post, ask } = await startService({ configFile: file, cwd: folder, model: 'demo' })
     await post('/v1/runs', { input: 'hello' })
     await post('/v1/responses', { model: 'toolloop', input: 'hello' })
     const put = { method: 'PUT', body: '{"config":{}}', headers: { 'content-type': 'application/json', 'if-match': '*' } }
@@ -118,5 +119,18 @@ describe('the service’s own files', () => {
       const isFolder = (await stat(path)).isDirectory()
       expect([path, await modeOf(path)]).toEqual([path, isFolder ? 0o700 : 0o600])
     }
+  })
+
+  it.each([
+    ['nothing for one that others can read, as a checkout has it', 0o644, '', ''],
+    ['that others can change it', 0o664, '', 'other users can change the configuration file'],
+    ['that others can read hashes of tokens', 0o640, tokens, 'other users can read the configuration file, and the hashes'],
+    ['nothing for one of the owner’s own', 0o600, tokens, ''],
+  ])('what is said of a configuration at the start: %s', async (_, mode, text, warning) => {
+    const { folder, file } = await configFile(`model: demo\n${text}`)
+    await chmod(file, mode)
+    const { log } = await startService({ configFile: file, cwd: folder })
+    expect(log()).toContain(warning)
+    if (warning === '') expect(log()).not.toContain('other users')
   })
 })

@@ -51,8 +51,9 @@ const runs: Readonly<Record<string, object>> = {
   'many messages': { input: 'hello', messages: list(12_000, () => user('')) },
   'many messages as input': { input: list(12_000, () => user('')) },
   'many parts': { input: [user(list(12_000, () => ({ type: 'text', text: '' })))] },
-  'many calls in one message': { input: 'hello', messages: [asking(...list(5_000, (at) => toolCall(`c${at}`)))] },
-  'many calls under one id': { input: 'hello', messages: [asking(...list(5_000, () => toolCall('c')))] },
+  'as many calls in one message as there may be': { input: 'hello', messages: [asking(...list(4_000, (at) => toolCall(`c${at}`)))] },
+  'as many calls under one id': { input: 'hello', messages: [asking(...list(4_000, () => toolCall('c')))] },
+  'many calls in one message': { input: 'hello', messages: [asking(...list(8_000, (at) => toolCall(`c${at}`)))] },
   'many messages with calls under one id': { input: 'hello', messages: list(3_000, () => [asking(toolCall('c')), answer('c')]).flat() },
   'results under one id behind all calls': {
     input: 'hello',
@@ -252,6 +253,11 @@ describe('no request keeps the others waiting for more than 50 ms', () => {
     for (const stream of [true, false]) {
       const messages = [...list(10_000, () => user('')), user('say x 1000000')]
       await post(`a chat of many messages, streamed: ${stream}`, '/v1/chat/completions', { model: 'toolloop', stream, messages })
+      for (const calls of [4_000, 8_000]) {
+        const tool_calls = list(calls, (at) => toolCall(`c${at}`))
+        const asked = [{ role: 'assistant', content: '', tool_calls }, user('hello')]
+        await post(`a chat of ${calls} calls, streamed: ${stream}`, '/v1/chat/completions', { model: 'toolloop', stream, messages: asked })
+      }
     }
     expect(tooLong()).toEqual([])
   })

@@ -328,6 +328,26 @@ describe('what is sent', () => {
     expect((await response.text()).length).toBeLessThan(1_000)
   })
 
+  it('a message has at most 4,000 calls, whichever way it comes', async () => {
+    const { post } = await startService({ model: scriptedModel(() => 'ok') })
+    const calls = Array.from({ length: 4_001 }, (_, at) => ({ id: `c${at}`, type: 'function', function: { name: 'x', arguments: '{}' } }))
+    const bodies = (toolCalls: object[]): [path: string, body: object][] => [
+      ['/v1/runs', { input: 'hi', messages: [{ role: 'assistant', content: '', toolCalls }] }],
+      ['/v1/runs', { input: [{ role: 'assistant', content: '', toolCalls }] }],
+      ['/v1/chat/completions', { model: 'toolloop', messages: [{ role: 'assistant', content: '', tool_calls: toolCalls }] }],
+      ['/agui', { threadId: 't', runId: 'r', messages: [{ role: 'assistant', toolCalls }] }],
+    ]
+    for (const [path, body] of bodies(calls)) {
+      const response = await post(path, body)
+      expect([path, response.status, (await json(response)).error]).toMatchObject([
+        path,
+        400,
+        { message: expect.stringContaining('at most 4000 calls') },
+      ])
+    }
+    for (const [path, body] of bodies(calls.slice(1))) expect([path, (await post(path, body)).status]).toEqual([path, 200])
+  })
+
   it('a client’s schema keeps nobody waiting: neither by a pattern, nor by a union, nor by its size', async () => {
     const { post } = await startService({ model: 'demo' })
     const call = (args: object, parameters: object) => {

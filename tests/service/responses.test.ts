@@ -423,6 +423,24 @@ describe('responses that are kept', () => {
     held.resolve('')
   })
 
+  it('who keeps many loses the oldest of them; others lose none', async () => {
+    const { folder, file } = await configFile('service: { keepRuns: { count: 3 } }\n')
+    const { ann, bob } = await startWithTwo({ configFile: file, cwd: folder, model: scriptedModel(() => 'yes') })
+    const keep = async (client: OpenAI) => (await client.responses.create({ model, input: 'hi' })).id
+    const anns = await keep(ann)
+    const bobs = [await keep(bob), await keep(bob), await keep(bob), await keep(bob)]
+    expect((await ann.responses.retrieve(anns)).id).toBe(anns)
+    const found = await Promise.all(
+      bobs.map((id) =>
+        bob.responses.retrieve(id).then(
+          () => true,
+          () => false,
+        ),
+      ),
+    )
+    expect(found).toEqual([false, false, true, true])
+  })
+
   it('the oldest go where there are too many, and those that are too old', async () => {
     const { folder, file } = await configFile('service: { keepRuns: { count: 2 } }\n')
     const { client } = await startWithClient({ model: scriptedModel(['a', 'b', 'c']), cwd: folder, configFile: file })

@@ -11,6 +11,7 @@ import { WatchedSteps } from '../../src/service/runs/recorded/watched-steps.ts'
 import { ServiceRun } from '../../src/service/runs/service-run.ts'
 import { storedOrder } from '../../src/service/runs/stored-run.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
+import { allFrames, configFile, json, startService } from './start-service.ts'
 
 /** A run that has its answer, where it is shown, and the steps of its execution. */
 async function answeredRun(): Promise<{ run: ServiceRun; shown: ShownRuns; steps: WatchedSteps }> {
@@ -51,11 +52,34 @@ describe('what is said to a run that has its answer', () => {
     expect([run.control.listens, await shown.say('r', [message])]).toEqual([false, false])
   })
 
-  it('is refused once the run ends in another way', async () => {
+  it('is in its result if it is accepted before the run ends in another way, in whichever process; later it is refused', async () => {
     const { run, shown, steps } = await answeredRun()
-    run.control.listens = false
-    await steps.step('end', async () => null)
+    const accepted: boolean[] = [await shown.say('r', [message])]
+    const unread = await steps.step('unread', async () => {
+      const left = run.control.end()
+      if (accepted.length === 1) accepted.push(await shown.say('r', [message]))
+      return left
+    })
+    expect(accepted).toEqual([true, true])
+    expect(unread).toMatchObject([{ content: 'one more thing' }, { content: 'one more thing' }])
     expect(await shown.say('r', [message])).toBe(false)
+  })
+
+  it.each([
+    ['in memory', ''],
+    ['in a journal', 'service: { keepRuns: { folder: runs } }'],
+  ])('is shown with the run when the model fails behind it, without its secrets; %s', async (_, yaml) => {
+    const { folder, file } = await configFile(`${yaml}\n`)
+    const held = Promise.withResolvers<void>()
+    const model = scriptedModel([{ chunks: ['well', held.promise], error: new Error('the provider is away') }])
+    const { ask, post } = await startService({ model, configFile: file, cwd: folder })
+    const { id } = await json(post('/v1/runs', { input: 'go', background: true }))
+    expect((await post(`/v1/runs/${id}/messages`, { input: 'use sk-proj-abcdefghijklmnopqrstuvwx' })).status).toBe(202)
+    held.resolve()
+    await allFrames(await ask(`/v1/runs/${id}/events`))
+    const { result } = await json(ask(`/v1/runs/${id}`))
+    expect(result).toMatchObject({ stopReason: 'model_error', unread: [{ role: 'user', content: 'use [redacted]' }] })
+    expect((await post(`/v1/runs/${id}/messages`, { input: 'still there?' })).status).toBe(409)
   })
 
   it('in memory: its control says when it listens no more, and listens again for the run that goes on', async () => {

@@ -1,10 +1,10 @@
 import { HttpAgent, type RunFinishedEvent } from '@ag-ui/client'
 import { DefaultChatTransport, isToolUIPart, lastAssistantMessageIsCompleteWithApprovalResponses, type UIMessage } from 'ai'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { ask as askSomebody, defineTool } from '../../src/tools/tool.ts'
 import { Chat, readChunks, userMessage } from '../ui/chat.ts'
-import { startService, token } from './start-service.ts'
+import { configFile, framesOf, startService, token } from './start-service.ts'
 
 const headers = { authorization: `Bearer ${token}` }
 const parameters = {
@@ -218,6 +218,35 @@ describe('/ui/chat', () => {
     const { data } = await jsonOf<Listed>(ask('/v1/runs'))
     expect(data.map(({ stopReason }) => stopReason)).toEqual(['answered', 'aborted', 'aborted'])
     expect(paid).toEqual([])
+  })
+
+  it('on several machines, the run of a chat is the one that came last to the journal, whatever their clocks say', async () => {
+    const { folder, file } = await configFile('service: { keepRuns: { folder: runs } }\n')
+    const options = { configFile: file, cwd: folder }
+    const asked = Promise.withResolvers<void>()
+    const held = Promise.withResolvers<void>()
+    const context = () => {
+      asked.resolve()
+      return held.promise
+    }
+    const ahead = await startService({ ...options, model: scriptedModel([{ text: 'the first run', hang: true }]) })
+    const other = await startService({ ...options, model: scriptedModel([{ text: 'the second run', hang: true }]), context })
+    const body = { id: 'c1', messages: [userMessage('go')] }
+    // It has looked for a run of this chat, and found none.
+    const second = other.post('/ui/chat', body)
+    await asked.promise
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 })
+    onTestFinished(() => void vi.useRealTimers())
+    await ahead.post('/ui/chat', body)
+    vi.useRealTimers()
+    held.resolve()
+    await second
+    let text = ''
+    for await (const { data } of framesOf(await ahead.ask('/ui/chat/c1/stream'))) {
+      text += JSON.parse(data).delta ?? ''
+      if (text.endsWith('run')) break
+    }
+    expect(text).toBe('the second run')
   })
 })
 

@@ -1,32 +1,56 @@
+import { HttpAgent, type Message } from '@ag-ui/client'
 import type { UIMessage, UIMessageChunk } from 'ai'
 import { readUIMessageStream } from 'ai'
 import { expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { LogSource } from '../../src/agent/web/log-source.ts'
+import type { ResponseFormat } from '../../src/agent/web/response-format.ts'
 import { endedWith, toldEnding } from '../../src/agent/web/run-ending.ts'
 import type { RunEvent } from '../../src/core/events.ts'
 import { asTool } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { uiMessageFormat } from '../../src/ui/index.ts'
+import { agUiFormat, uiMessageFormat } from '../../src/ui/index.ts'
+import { serveFetch } from '../fetch-server.ts'
 
-/** What a page makes of a run of which the events before the one of this number are no longer kept. */
-async function messageFrom(firstId: number, events: readonly RunEvent[], ending: Parameters<typeof toldEnding>[0]) {
+/** The response to whoever comes when the events of a run before the one of this number are no longer kept. */
+function framesFrom(
+  firstId: number,
+  events: readonly RunEvent[],
+  ending: Parameters<typeof toldEnding>[0],
+  format: ResponseFormat,
+): string {
   const log = {
     firstId,
     after: (id: number) => (id < events.length ? { id: id + 1, event: events[id] as RunEvent } : undefined),
     onChange: () => () => {},
   }
   const told = toldEnding(ending, String)
-  const source = new LogSource(log, { writer: uiMessageFormat().open(), place: 0, select: undefined, ending: () => told })
-  const frames = source.take(Number.POSITIVE_INFINITY)
+  const source = new LogSource(log, { writer: format.open(), place: 0, select: undefined, ending: () => told })
+  return source.take(Number.POSITIVE_INFINITY)
+}
+
+/** What the AI SDK makes of it. */
+async function messageFrom(firstId: number, events: readonly RunEvent[], ending: Parameters<typeof toldEnding>[0]) {
+  const frames = framesFrom(firstId, events, ending, uiMessageFormat())
   const chunks = [...frames.matchAll(/^data: (\{.*\})$/gm)].map(([, json = '']): UIMessageChunk => JSON.parse(json))
   let message: UIMessage | undefined
   for await (const read of readUIMessageStream({ stream: ReadableStream.from(chunks), terminateOnError: true })) message = read
   return { chunks, message }
 }
 
-it('whoever comes when the beginning is no longer kept gets whole steps, and the answer', async () => {
+/** What AG-UI's client, which checks the order of events, makes of it. */
+async function agUiFrom(firstId: number, events: readonly RunEvent[], ending: Parameters<typeof toldEnding>[0]) {
+  const frames = framesFrom(firstId, events, ending, agUiFormat({ threadId: 't' }))
+  await using server = await serveFetch(async () => new Response(frames, { headers: { 'content-type': 'text/event-stream' } }))
+  const types = [...frames.matchAll(/"type":"([A-Z_]+)"/g)].map(([, type]) => type)
+  const agent = new HttpAgent({ url: server.url, threadId: 't' })
+  await agent.runAgent()
+  return { frames, types, messages: agent.messages }
+}
+
+/** A run of three steps, with tools and an agent inside. */
+async function longRun() {
   const look = defineTool({ name: 'look', description: 'Looks.', execute: () => 'seen' })
   const inner = new AgentRunner({ model: scriptedModel(['Inside.']) })
   const model = scriptedModel([
@@ -39,6 +63,11 @@ it('whoever comes when the beginning is no longer kept gets whole steps, and the
   const events = await Array.fromAsync(stream)
   const ending = endedWith(await stream.result)
   expect(events.length).toBeGreaterThan(20)
+  return { events, ending }
+}
+
+it('whoever comes when the beginning is no longer kept gets whole steps, and the answer', async () => {
+  const { events, ending } = await longRun()
   const whole = await messageFrom(1, events, ending)
   const steps = new Set<number>()
   for (let firstId = 2; firstId <= events.length + 1; firstId++) {
@@ -62,4 +91,31 @@ it('calls that wait are told of to whoever comes late', async () => {
   const events = await Array.fromAsync(stream)
   const { message } = await messageFrom(events.length + 1, events, endedWith(await stream.result))
   expect(message?.parts).toMatchObject([{ type: 'tool-pay', state: 'approval-requested' }])
+})
+
+it('AG-UI: the same, with the ids that others were told, and without a usage that is not all', async () => {
+  const { events, ending } = await longRun()
+  const whole = await agUiFrom(1, events, ending)
+  const told = new Set<number>()
+  const idsOf = (messages: readonly Message[]) => messages.map(({ id, role }) => ({ id, role }))
+  for (let firstId = 2; firstId <= events.length + 1; firstId++) {
+    const { frames, types, messages } = await agUiFrom(firstId, events, ending)
+    expect([types[0], types.at(-1)]).toEqual(['RUN_STARTED', 'RUN_FINISHED'])
+    expect(frames).not.toContain('"usage"')
+    expect(messages.at(-1)).toMatchObject({ role: 'assistant', content: 'All is well.' })
+    // Behind the last step there is the answer alone.
+    if (messages.length > 1) expect(idsOf(whole.messages).slice(-messages.length)).toEqual(idsOf(messages))
+    told.add(messages.length)
+  }
+  expect(whole.frames).toContain('"usage"')
+  expect(told.size).toBeGreaterThan(2)
+})
+
+it('AG-UI: calls that wait are told of to whoever comes late', async () => {
+  const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, execute: () => 'paid' })
+  const stream = new AgentRunner({ model: scriptedModel([{ toolCalls: [{ name: 'pay' }] }]), tools: [pay] }).stream('go')
+  const events = await Array.fromAsync(stream)
+  const { frames, messages } = await agUiFrom(events.length + 1, events, endedWith(await stream.result))
+  expect(messages).toMatchObject([{ role: 'assistant', toolCalls: [{ function: { name: 'pay' } }] }])
+  expect(frames).toContain('"type":"interrupt"')
 })

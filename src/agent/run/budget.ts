@@ -103,7 +103,7 @@ export class Budget {
   /** Allows so much more. Runs that have paused for it go on when they are resumed. Throws `invalid_option`. */
   raise(by: Partial<BudgetAmounts>): void {
     checkOptionNames(by, amountNames, '`raise`')
-    this.#limits = sum(this.#limits, amounts(by, 0))
+    this.#limits = addAmounts(this.#limits, amounts(by, 0))
     this.#changed()
   }
 
@@ -113,13 +113,13 @@ export class Budget {
   }
 
   /**
-   * Sets so much aside. Waits where it would fit only if requests under way came to less than is set aside for them. Undefined: it does not
-   * fit, or `signal` was aborted.
+   * Sets so much aside. Waits where it would fit only if requests under way came to less than is set aside for them. `held` is what those have
+   * set aside that wait for this one, and so come to nothing before it. Undefined: it does not fit, or `signal` was aborted.
    */
-  async reserve(amount: BudgetAmounts, signal: AbortSignal): Promise<Reservation | undefined> {
+  async reserve(amount: BudgetAmounts, signal: AbortSignal, held: BudgetAmounts = nothing): Promise<Reservation | undefined> {
     let since: number | undefined
-    while (!signal.aborted && this.#fits(sum(this.#spent, amount))) {
-      if (this.#fits(sum(sum(this.#spent, this.#reserved), amount)))
+    while (!signal.aborted && this.#fits(addAmounts(addAmounts(this.#spent, held), amount))) {
+      if (this.#fits(addAmounts(addAmounts(this.#spent, this.#reserved), amount)))
         return { ...this.#reservation(amount), ...(since === undefined ? {} : { waitedMs: performance.now() - since }) }
       since ??= performance.now()
       await this.#change(signal)
@@ -134,15 +134,15 @@ export class Budget {
   }
 
   #reservation(amount: BudgetAmounts): Reservation {
-    this.#reserved = sum(this.#reserved, amount)
+    this.#reserved = addAmounts(this.#reserved, amount)
     this.#underWay++
     return {
       settle: (used) => {
         this.#underWay--
         // Nothing that rounding leaves over: somebody would wait for it for ever.
-        this.#reserved = this.#underWay === 0 ? nothing : sum(this.#reserved, { costUsd: -amount.costUsd, tokens: -amount.tokens })
+        this.#reserved = this.#underWay === 0 ? nothing : addAmounts(this.#reserved, { costUsd: -amount.costUsd, tokens: -amount.tokens })
         if (used !== undefined) {
-          this.#spent = sum(this.#spent, { costUsd: used.costUsd ?? 0, tokens: used.totalTokens })
+          this.#spent = addAmounts(this.#spent, { costUsd: used.costUsd ?? 0, tokens: used.totalTokens })
           this.#expected.learn(used)
         }
         this.#changed()
@@ -195,6 +195,6 @@ function amount(name: string, value: number | undefined, otherwise: number): num
   return value
 }
 
-function sum(a: BudgetAmounts, b: BudgetAmounts): BudgetAmounts {
+export function addAmounts(a: BudgetAmounts, b: BudgetAmounts): BudgetAmounts {
   return { costUsd: a.costUsd + b.costUsd, tokens: a.tokens + b.tokens }
 }

@@ -109,6 +109,8 @@ export interface RunResult<Output = string, Call = ToolCallRecord> {
   state?: RunState
   /** Approvals that were to be remembered: for `remembered` of other runs. */
   remembered?: string[]
+  /** What was sent to the run (`control.send`) and came too late for it: no part of the conversation. */
+  unread?: ChatMessage[]
   /** The agent that has the conversation now, where it was handed off. */
   agent?: string
   /** Why the run did not end well: with `model_error`, `refused` and `aborted`, of which the caller's reason is the `cause`. */

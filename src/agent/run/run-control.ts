@@ -9,7 +9,8 @@ import type { Steering } from '../recorded.ts'
  * Steers a run from outside while it goes on; given to it as `control`, or taken from its stream. What is said here is taken up between two
  * steps: when a turn's calls have ended, or the model has answered, and before it is asked again.
  *
- * What the run has not taken up when it ends is still here: give the control to the run that goes on from it.
+ * What the run has not taken up when it ends is its result's `unread`, and still here: give the control to the run that goes on from it, or send
+ * the messages again, not both.
  */
 export class RunControl {
   /** Set by the run. False once nothing more is taken up: from its last look on, until the control is given to another run. */
@@ -52,7 +53,13 @@ export class RunControl {
     this.#stops = false
     const messages = stops || !goesOn ? [] : this.#messages.splice(0)
     this.listens = goesOn && (messages.length > 0 || !hasAnswer)
-    return { messages, stops }
+    return { messages, stops, ...(this.listens || stops ? {} : { unread: [...this.#messages] }) }
+  }
+
+  /** The run has ended: what it has not taken up. */
+  end(): readonly ChatMessage[] {
+    this.listens = false
+    return [...this.#messages]
   }
 
   takeModel(): ChatModel | undefined {

@@ -35,6 +35,8 @@ export interface LoopState {
   readonly breaker: RepeatBreaker
   /** Approvals that need not be asked for again: those handed in, and those given in this run. */
   readonly remembered: Set<string>
+  /** What was said to the run and is not taken up; undefined until it has looked for the last time. */
+  unread: readonly ChatMessage[] | undefined
 }
 
 /** What a run is started with, and the process it is executed in. */
@@ -59,6 +61,7 @@ export function openState({ input, run }: Start): LoopState {
     budget: run.begin(),
     breaker: new RepeatBreaker(run.limits.repeatedCalls),
     remembered: new Set(run.settings.remembered),
+    unread: undefined,
   }
 }
 

@@ -154,6 +154,7 @@ async function executeSteps(durable: Durable, { loop, run, input, sessions, stat
   const { control } = run.settings
   if (control !== undefined) control.listens = true
   const ending = refused === undefined ? await loop({ durable, run, state, layers }) : stoppedByGuardrail(refused)
+  if (ending.stopReason !== 'paused') state.unread ??= await lastLook(durable, run)
   if (control !== undefined) control.listens = ending.stopReason === 'paused'
   const result = resultOf(state, ending, run)
   run.recorder?.ended(run, result)
@@ -171,6 +172,13 @@ async function executeSteps(durable: Durable, { loop, run, input, sessions, stat
     return null
   })
   return result
+}
+
+/** What was said to a run that ends without having looked for it. Recorded, as what is accepted later may be refused from now on. */
+async function lastLook(durable: Durable, run: RunContext): Promise<readonly ChatMessage[]> {
+  const { control } = run.settings
+  if (durable.survivesCrashes ? !run.steerable : control === undefined) return []
+  return durable.step('unread', async () => control?.end() ?? [])
 }
 
 /** With the messages of its session in front. */
@@ -198,6 +206,7 @@ function resultOf(state: LoopState, { stopReason, error, pending = [], output }:
     toolCalls: state.toolCalls.map((call) => (run.values.has(call.id) ? { ...call, value: run.values.get(call.id) } : call)),
     pending,
     ...(remembered.length === 0 ? {} : { remembered }),
+    ...(state.unread === undefined || state.unread.length === 0 ? {} : { unread: [...state.unread] }),
     ...(agent === undefined ? {} : { agent }),
     ...(stopReason === 'aborted' ? { error: aborted() } : error === undefined ? {} : { error: errorOf(run, error) }),
   }

@@ -23,10 +23,11 @@ import { type ChatState, runSlashCommand, slashCommands } from './slash-commands
 export async function chat(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const interrupts = new Interrupts(io)
+  let agent: PreparedAgent | undefined
   let lines: Lines | undefined
   let session: OpenSession | undefined
   try {
-    const agent = await prepareAgent(flags, terminal, interrupts.signal)
+    agent = await prepareAgent(flags, terminal, interrupts.signal)
     session = await openSession(flags, io)
     const earlier = (await session?.sessions.read(session.id)) ?? []
     lines = isOnTerminal(io) ? new TerminalLines(io, '> ', slashCommands) : new PipedLines(io)
@@ -38,6 +39,7 @@ export async function chat(flags: Flags, io: CliIO): Promise<number> {
     lines?.close()
     terminal.waitFor(undefined)
     await session?.close()
+    await agent?.close()
     interrupts.release()
   }
 }

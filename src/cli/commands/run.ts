@@ -19,11 +19,12 @@ import { type CliIO, Terminal } from '../terminal/terminal.ts'
 export async function run(words: readonly string[], flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const interrupts = new Interrupts(io)
+  let agent: PreparedAgent | undefined
   let journal: OpenJournal | undefined
   let session: OpenSession | undefined
   try {
     const prompt = await readPrompt(words, io, interrupts.signal)
-    const agent = await prepareAgent(flags, terminal, interrupts.signal)
+    agent = await prepareAgent(flags, terminal, interrupts.signal)
     if (!flags.quiet) terminal.note(terminal.paint('dim', describeChoice(agent.choice)))
     journal = await openJournal(flags, io)
     session = await openSession(flags, io)
@@ -45,6 +46,7 @@ export async function run(words: readonly string[], flags: Flags, io: CliIO): Pr
     terminal.waitFor(undefined)
     await journal?.close()
     await session?.close()
+    await agent?.close()
     interrupts.release()
   }
 }

@@ -10,7 +10,7 @@ import { createModel } from '../../models/create-model.ts'
 import { EXIT_OK, exitCodeOf } from '../exit-codes.ts'
 import type { Flags } from '../flags.ts'
 import { decideCommand, type OpenJournal, openExistingJournal } from '../setup/journal.ts'
-import { prepareAgent } from '../setup/prepare-agent.ts'
+import { type PreparedAgent, prepareAgent } from '../setup/prepare-agent.ts'
 import { createApprove } from '../terminal/ask-approval.ts'
 import { askOnTerminal } from '../terminal/ask-on-terminal.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
@@ -111,10 +111,11 @@ type Decide = (run: RecordedRun, terminal: Terminal, signal: AbortSignal) => Pro
 async function goOn(runId: string, flags: Flags, io: CliIO, decide: Decide): Promise<number> {
   const terminal = new Terminal(io)
   const interrupts = new Interrupts(io)
+  let agent: PreparedAgent | undefined
   let journal: OpenJournal | undefined
   try {
     journal = await openExistingJournal(flags, io)
-    const agent = await prepareAgent(flags, terminal, interrupts.signal)
+    agent = await prepareAgent(flags, terminal, interrupts.signal)
     const runner = await createAgentRunner({ ...agent.options, journal: journal.journal, approve: createApprove(terminal, flags.yes) })
     const decisions = await decide(await knownRun(runner, runId), terminal, interrupts.signal)
     const result = await showRun(runner.resumeStream(runId, { decisions, signal: interrupts.signal }), agent, flags, terminal)
@@ -126,6 +127,7 @@ async function goOn(runId: string, flags: Flags, io: CliIO, decide: Decide): Pro
   } finally {
     terminal.waitFor(undefined)
     await journal?.close()
+    await agent?.close()
     interrupts.release()
   }
 }

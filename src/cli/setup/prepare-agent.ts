@@ -16,6 +16,8 @@ export interface PreparedAgent {
   tools: AnyTool[]
   /** Everything the runner is made of. */
   options: BackendOptions
+  /** Ends what its tools have started. */
+  close(): Promise<void>
 }
 
 /**
@@ -28,6 +30,7 @@ export async function prepareAgent(flags: Flags, terminal: Terminal, signal: Abo
   const logger = createCliLogger(terminal, flags)
   const { dispatcher, skills } = await openToolSources(flags, terminal, logger)
   const instructions = [own, skills?.catalogue()].filter((text) => text !== undefined && text !== '').join('\n\n') || undefined
+  // Nothing has been started until a tool is called.
   const choice = await chooseModel({ model: flags.model, baseURL: flags.baseUrl, env, cwd, signal })
   const options: BackendOptions = {
     model: openChoice(choice),
@@ -41,7 +44,7 @@ export async function prepareAgent(flags: Flags, terminal: Terminal, signal: Abo
     limits: { deadlineMs: inMilliseconds(flags.deadline) },
     stream: flags.stream,
   }
-  return { choice, tools: dispatcher.list(), options }
+  return { choice, tools: dispatcher.list(), options, close: async () => skills?.close() }
 }
 
 /** An option in seconds, as runners and tools take it. */

@@ -121,13 +121,15 @@ export class ConfigSource {
     }
   }
 
-  /** It may hold addresses and hashes of tokens; whoever writes it by hand decides who reads it. */
+  /** Whoever can change it decides what the service does; hashes of tokens can be guessed at. Keys are never in it. */
   async #checkMode(): Promise<void> {
     const { file, logger } = this.#parts
     if (file === undefined || process.platform === 'win32') return
-    const found = await stat(file).catch(() => undefined)
-    if (found !== undefined && (found.mode & 0o077) !== 0)
-      logger.warn({ file }, 'other users can read the configuration file: `chmod 600` it')
+    const { mode = 0 } = (await stat(file).catch(() => undefined)) ?? {}
+    const hasHashes = /sha256:[0-9a-f]{64}/i.test(this.#seen ?? '')
+    if ((mode & 0o022) !== 0) logger.warn({ file }, 'other users can change the configuration file: `chmod 600` it')
+    else if (hasHashes && (mode & 0o044) !== 0)
+      logger.warn({ file }, 'other users can read the configuration file, and the hashes of tokens in it: `chmod 600` it')
   }
 
   /** Looks at the file, and takes over what has changed in it. Never rejects. */

@@ -8,9 +8,7 @@ import {
   type ToolCall,
 } from '../../core/messages.ts'
 import { HttpProblem } from '../http/problem.ts'
-
-/** Of one message: what is done with each is done for all of them in one turn of the event loop. */
-const mostCalls = 4_000
+import { mostCalls } from '../runs/read-messages.ts'
 
 /**
  * The messages that items of a request say. What a model says and the calls it makes beside that are one message. Throws an `HttpProblem` 400,

@@ -20,6 +20,12 @@ export interface KeptResponse {
   messages: readonly string[]
 }
 
+/** Characters of a caller's responses, by key, the oldest first. */
+interface KeptOfCaller {
+  sizes: Map<string, number>
+  characters: number
+}
+
 /** How often those that are too old are deleted, in milliseconds. */
 const pruneEveryMs = 60_000
 
@@ -34,9 +40,8 @@ export class KeptResponses {
   #endPool: () => Promise<void> = async () => {}
   #closed: Promise<void> | undefined
   readonly #timer: NodeJS.Timeout
-  /** Characters of those that this process has kept, the oldest first. */
-  readonly #sizes = new Map<string, number>()
-  #characters = 0
+  /** Those that this process has kept, by caller: who has most loses the oldest, so that nobody pushes out another's. */
+  readonly #kept = new Map<string, KeptOfCaller>()
   readonly #underWay = new Set<Promise<boolean>>()
   /** By caller, until what was asked for last has been read. */
   readonly #reading = new Map<string, Promise<void>>()
@@ -65,7 +70,7 @@ export class KeptResponses {
 
   /** False: it could not be kept, which is logged, or is too large. */
   async keep(id: string, caller: Caller, response: object, messages: readonly ChatMessage[]): Promise<boolean> {
-    const kept = this.#keep(keyOf(id, caller.name), response, messages).catch((error: unknown) => {
+    const kept = this.#keep(id, caller.name, response, messages).catch((error: unknown) => {
       this.#logger.error({ response: id, error: messageOf(error) }, 'a response could not be kept')
       return false
     })
@@ -106,7 +111,7 @@ export class KeptResponses {
   /** False where there was none. Rejects with `session_failed`. */
   async delete(id: string, { name }: Caller): Promise<boolean> {
     const key = keyOf(id, name)
-    this.#forget(key)
+    this.#forget(name, key)
     return this.#store.delete(key)
   }
 
@@ -123,7 +128,7 @@ export class KeptResponses {
     await this.#endPool()
   }
 
-  async #keep(key: string, response: object, messages: readonly ChatMessage[]): Promise<boolean> {
+  async #keep(id: string, caller: string, response: object, messages: readonly ChatMessage[]): Promise<boolean> {
     const pauses = new Pauses()
     const texts = [await jsonInTurn(response, pauses)]
     for (const message of messages) {
@@ -132,20 +137,36 @@ export class KeptResponses {
     }
     const size = texts.reduce((sum, text) => sum + text.length, 0)
     if (size > this.#bounds().characters) return false
+    const key = keyOf(id, caller)
     await this.#store.append(key, texts, { isNew: true })
-    this.#sizes.set(key, size)
-    this.#characters += size
+    const own = this.#kept.get(caller) ?? { sizes: new Map<string, number>(), characters: 0 }
+    this.#kept.set(caller, own)
+    own.sizes.set(key, size)
+    own.characters += size
     await this.#forgetOld()
     return true
   }
 
   async #forgetOld(): Promise<void> {
-    const { count, characters } = this.#bounds()
-    for (const key of this.#sizes.keys()) {
-      if (this.#sizes.size <= count && this.#characters <= characters) break
-      this.#forget(key)
-      await this.#store.delete(key)
+    for (;;) {
+      const { count, characters } = this.#bounds()
+      const most = this.#mostOf(({ characters }) => characters, characters) ?? this.#mostOf(({ sizes }) => sizes.size, count)
+      const [oldest] = most?.own.sizes.keys() ?? []
+      if (most === undefined || oldest === undefined) return
+      this.#forget(most.caller, oldest)
+      await this.#store.delete(oldest)
     }
+  }
+
+  /** Who has most, where all together have more than `limit`. */
+  #mostOf(measure: (own: KeptOfCaller) => number, limit: number): { caller: string; own: KeptOfCaller } | undefined {
+    let total = 0
+    let most: { caller: string; own: KeptOfCaller } | undefined
+    for (const [caller, own] of this.#kept) {
+      total += measure(own)
+      if (most === undefined || measure(own) > measure(most.own)) most = { caller, own }
+    }
+    return total > limit ? most : undefined
   }
 
   /** Also those of processes that are no more. */
@@ -153,9 +174,12 @@ export class KeptResponses {
     await this.#store.prune(this.#bounds().ageMs)
   }
 
-  #forget(key: string): void {
-    this.#characters -= this.#sizes.get(key) ?? 0
-    this.#sizes.delete(key)
+  #forget(caller: string, key: string): void {
+    const own = this.#kept.get(caller)
+    if (own === undefined) return
+    own.characters -= own.sizes.get(key) ?? 0
+    own.sizes.delete(key)
+    if (own.sizes.size === 0) this.#kept.delete(caller)
   }
 }
 

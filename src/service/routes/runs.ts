@@ -131,7 +131,7 @@ export function runRoutes(parts: ServiceParts): Route[] {
       method: 'POST',
       path: '/v1/runs/{id}/messages',
       access: 'run',
-      summary: 'Sends a message to a running run. The model sees it in its next request.',
+      summary: 'Sends a message to a running run. The model sees it in its next request; if there is none, it is in the result’s `unread`.',
       body: steeringSchema,
       responses: { 202: { description: 'Accepted', schema: runSchema } },
       answer: async (call) => steer(await find(call, parts), call, parts),

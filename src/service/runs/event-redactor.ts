@@ -131,7 +131,6 @@ export class EventRedactor {
   }
 
   async #cleanResult(result: RunResult, pauses: Pauses): Promise<Record<string, unknown> & { pending: object[] }> {
-    const hide = (text: string) => this.redactText(text)
     const inTurn = async <T, U>(list: readonly T[], clean: (item: T) => U | Promise<U>): Promise<U[]> => {
       const cleaned: U[] = []
       for (const item of list) {
@@ -142,7 +141,7 @@ export class EventRedactor {
     }
     return {
       ...resultAsJson(result),
-      text: hide(result.text),
+      text: this.redactText(result.text),
       output: redact(result.output, undefined, this.#secrets),
       messages: await inTurn(result.messages, (message) => this.#cleanMessage(message, pauses)),
       newMessages: await inTurn(result.newMessages, (message) => this.#cleanMessage(message, pauses)),
@@ -152,13 +151,14 @@ export class EventRedactor {
         rawArguments: await this.#hideJson(call.tool, call.rawArguments, pauses),
         content: await this.#cleanContent(call.content, call.tool, pauses),
       })),
+      ...(result.unread === undefined ? {} : { unread: await inTurn(result.unread, (message) => this.#cleanMessage(message, pauses)) }),
       pending: await inTurn(result.pending, async (item) => {
         const shown = await this.#cleanFields(item, pauses)
         const hidden = hiddenParts(item, shown)
         return hidden.length === 0 ? shown : { ...shown, hidden }
       }),
-      steps: result.steps.map((step) => ({ ...step, warnings: step.warnings.map(hide) })),
-      ...(result.error === undefined ? {} : { error: { code: result.error.code, message: hide(result.error.message) } }),
+      steps: result.steps.map((step) => ({ ...step, warnings: step.warnings.map((text) => this.redactText(text)) })),
+      ...(result.error === undefined ? {} : { error: { code: result.error.code, message: this.redactText(result.error.message) } }),
     }
   }
 

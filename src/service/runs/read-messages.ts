@@ -1,11 +1,23 @@
 import type { RunInput, RunOptions } from '../../agent/types.ts'
+import { ToolloopError } from '../../core/errors.ts'
 import { type MessageInput, toChatMessage } from '../../core/message-input.ts'
-import type { ChatMessage } from '../../core/messages.ts'
+import { type ChatMessage, hasToolCalls } from '../../core/messages.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
+
+/** Of one message: what is done with each is done for all of them in one turn of the event loop. */
+export const mostCalls = 4_000
 
 /** A client's conversation may be thousands of messages. What is read here is taken as it is by the run. Rejects with `invalid_message`. */
 function readMessages(messages: readonly MessageInput[], name: string): Promise<ChatMessage[]> {
-  return inTurn(messages.keys(), (at) => toChatMessage(messages[at] as MessageInput, `${name}[${at}]`))
+  return inTurn(messages.keys(), (at) => {
+    const message = toChatMessage(messages[at] as MessageInput, `${name}[${at}]`)
+    if (hasToolCalls(message) && message.toolCalls.length > mostCalls)
+      throw new ToolloopError(
+        'invalid_message',
+        `Expected ${name}[${at}] to have at most ${mostCalls} calls, got ${message.toolCalls.length}`,
+      )
+    return message
+  })
 }
 
 /** What a run is told, its messages read. Rejects with `invalid_message`. */

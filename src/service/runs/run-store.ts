@@ -191,9 +191,10 @@ export class RunStore {
       .filter(({ head }) => head.thread === thread && head.caller.name === name)
       .sort((a, b) => a.number - b.number)
       .at(-1)
-    const recorded = await this.#recorded?.runs.latestOf(thread, name)
-    if (recorded === undefined || (here !== undefined && here.createdAt >= recorded.createdAt)) return here
-    return this.#running.get(recorded.id) ?? recorded
+    // Clocks of several machines differ: the journal knows the order. A run that it does not know yet has only just begun.
+    if (this.#recorded === undefined || (here !== undefined && !(await this.#recorded.runs.isShown(here)))) return here
+    const recorded = await this.#recorded.runs.latestOf(thread, name)
+    return recorded === undefined ? here : (this.#running.get(recorded.id) ?? recorded)
   }
 
   /** Lets somebody look at a run: its events are there, and come as they do, wherever it is carried out. The function returned ends that. */
@@ -232,7 +233,7 @@ export class RunStore {
     if (run.status === 'paused') this.#kept.giveUp(run, reason)
   }
 
-  /** Says something to a run; resolves when it will be taken up, come what may. Rejects with an `HttpProblem`: 409 for one that has ended. */
+  /** Says something to a run; resolves when it will be taken up, or be in its result as `unread`. Rejects with an `HttpProblem`: 409 for one that has ended. */
   async say(run: ServiceRun, input: RunInput): Promise<void> {
     const recorded = this.#recordsOf(run.head)
     const hasEnded = () => new HttpProblem(409, 'run_ended', `Run ${run.id} has ended; start a new run with its messages`)

@@ -51,6 +51,12 @@ export interface SessionProcess {
   kill(): Promise<void>
 }
 
+/** Not `PromiseWithResolvers`: a program that is compiled with an older `lib` has no such name. */
+interface Gate {
+  readonly promise: Promise<void>
+  resolve(): void
+}
+
 /** What is outside of the process and outlives it: the place, and what tools have done. */
 export class SessionWorld {
   readonly place: SessionsPlace
@@ -59,9 +65,9 @@ export class SessionWorld {
   /** What the model was sent, with each request. */
   readonly sent: string[][] = []
   /** Opens the tool `wait`. */
-  readonly gate: PromiseWithResolvers<void> = Promise.withResolvers()
+  readonly gate: Gate = Promise.withResolvers()
   /** Resolves when `wait` was called. */
-  readonly reached: PromiseWithResolvers<void> = Promise.withResolvers()
+  readonly reached: Gate = Promise.withResolvers()
   readonly #opened: { close(): Promise<void> }[] = []
 
   constructor(place: SessionsPlace) {

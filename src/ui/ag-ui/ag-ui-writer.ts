@@ -36,6 +36,10 @@ export class AgUiWriter implements ResponseWriter {
   #turn: string | undefined
   #step: string | undefined
   #hasAsked = false
+  /** The step under way has begun before what is still there. */
+  #isBehind = false
+  /** There were events before those that are still there. */
+  #hasMissed = false
   #frames = ''
 
   constructor(options: AgUiWriterOptions) {
@@ -43,18 +47,23 @@ export class AgUiWriter implements ResponseWriter {
   }
 
   event(event: RunEvent): string {
-    const { runId, iteration } = event.meta
+    const { runId, parentRunId, iteration } = event.meta
+    if (this.#isBehind && parentRunId !== undefined) return ''
     this.#begin(runId)
     if (runId === this.#run) {
+      if (event.type === Event.MODEL_START) this.#isBehind = false
       this.#iteration = iteration
-      this.#take(event)
+      if (!this.#isBehind) this.#take(event)
     }
     return this.#flush()
   }
 
-  /** A page that missed something would be told of ends without beginnings. */
-  gap(): undefined {
-    return undefined
+  /** Of a step that has begun already, a page would be told ends without beginnings: it gets whole steps, or the answer at the end. */
+  gap(): string {
+    this.#isBehind = true
+    this.#hasMissed = true
+    this.#hasAsked = true
+    return ''
   }
 
   broken(reason: string): string {
@@ -70,7 +79,7 @@ export class AgUiWriter implements ResponseWriter {
     this.#close()
     for (const { kind, toolCallId, tool, args } of pending) if (kind !== 'question') this.#call(toolCallId, tool, args)
     this.#endStep()
-    const usage = this.#used()
+    const usage = this.#hasMissed ? {} : this.#used()
     if (error !== undefined && stopReason !== 'aborted')
       this.#send({ type: 'RUN_ERROR', message: error.message, code: error.code, ...usage })
     else {
@@ -163,6 +172,8 @@ export class AgUiWriter implements ResponseWriter {
     this.#endStep()
     this.#hasAsked = true
     this.#turn = undefined
+    // So that whoever begins with this step gets the same ids.
+    this.#messages = 0
     this.#said.asked()
     this.#step = `request ${this.#iteration}`
     this.#send({ type: 'STEP_STARTED', stepName: this.#step })

@@ -151,6 +151,11 @@ export class RecordedRuns {
     return run
   }
 
+  /** False for a run that has only just begun. */
+  async isShown({ id }: ServiceRun): Promise<boolean> {
+    return (await this.shown.progress([id])).length > 0
+  }
+
   /** The caller's newest run of a chat or thread, as far as it is to be kept. */
   async latestOf(thread: string, caller: string): Promise<ServiceRun | undefined> {
     const [latest] = (await this.shown.list({ caller, thread, limit: 1 })).runs

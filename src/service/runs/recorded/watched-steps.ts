@@ -36,8 +36,7 @@ export class WatchedSteps implements Durable {
     let isNew = false
     const value = await this.#steps.step(key, async (step) => {
       isNew = true
-      if (key === 'end' && !this.#run.control.listens) await this.#shown.hush(this.runId, Number.MAX_SAFE_INTEGER)
-      const done = isSteering ? await this.#steer(() => fn(step)) : await fn(step)
+      const done = isSteering || key === 'unread' ? await this.#hear(() => fn(step)) : await fn(step)
       // What it came to may be megabytes, and is now written as JSON.
       await this.#pauses.take()
       return done
@@ -63,14 +62,14 @@ export class WatchedSteps implements Durable {
   }
 
   /** Looks whether something was said. Where that was the last time, nothing can be said any more, in any process. */
-  async #steer<T>(look: () => Promise<T>): Promise<T> {
+  async #hear<T>(look: () => Promise<T>): Promise<T> {
     const { control } = this.#run
     for (;;) {
       await this.#bringMessages()
-      const steering = await look()
-      if (control.listens || (steering as Steering).stops) return steering
+      const heard = await look()
+      if (control.listens || (heard as Partial<Steering>).stops) return heard
       // Else something was said meanwhile.
-      if (await this.#shown.hush(this.runId, this.#taken + control.waiting.length)) return steering
+      if (await this.#shown.hush(this.runId, this.#taken + control.waiting.length)) return heard
     }
   }
 
