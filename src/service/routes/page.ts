@@ -25,19 +25,17 @@ const compressed = new Map<string, Promise<Uint8Array<ArrayBuffer>>>()
 /** In development, files change. */
 const mostCompressed = 300
 
-const pageFolder = new URL('../page/', import.meta.url)
-
-/** Undefined for a file that is not there, as none is where the service is part of a bundle. */
-async function readIn(folder: URL, name: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+/** A file of `folder`, or of the page's. Undefined for one that is not there, as none is where the service is part of a bundle. */
+async function readIn(folder: URL | undefined, name: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
   try {
-    return new Uint8Array(await readFile(new URL(name, folder)))
+    return new Uint8Array(await readFile(new URL(name, folder ?? new URL('../page/', import.meta.url))))
   } catch {
     return undefined
   }
 }
 
 /** A file of the admin page. A name is a name: whatever could lead out of the folder is none. Rejects with an `HttpProblem` 404. */
-export async function servePage(name: string, request: Request, folder: URL = pageFolder): Promise<Response> {
+export async function servePage(name: string, request: Request, folder?: URL): Promise<Response> {
   const type = /^(?:(?:data|run|ui|views)\/)?[a-z0-9]+(?:[.-][a-z0-9_-]+)*$/i.test(name) ? types[extname(name)] : undefined
   const content = type === undefined ? undefined : await readIn(folder, name)
   if (type === undefined || content === undefined) {
