@@ -320,6 +320,20 @@ describe('POST /v1/responses, by the official client', () => {
     expect(output).toMatchObject([{ type: 'message', content: [{ text: 'Outside.' }] }])
   })
 
+  it('says the result of a final tool, also where the text before it ends alike', async () => {
+    const add = defineTool({ name: 'add', description: 'Adds.', final: true, execute: () => '4' })
+    const script = [{ text: '2 + 2, not 2 + 4', toolCalls: [{ name: 'add' }] }]
+    const { client } = await startWithClient({ model: scriptedModel([...script, ...script]), tools: [add] })
+    expect((await client.responses.create({ model, input: 'x' })).output_text).toBe('2 + 2, not 2 + 4\n\n4')
+    const whole = await client.responses.stream({ model, input: 'x' }).finalResponse()
+    expect(whole.output_text).toBe('2 + 2, not 2 + 4\n\n4')
+  })
+
+  it('says an answer once that the model gives when it is asked once more', async () => {
+    const { client } = await startWithClient({ model: scriptedModel(['\n', 'Here.']) })
+    expect((await client.responses.create({ model, input: 'x' })).output_text).toBe('\nHere.')
+  })
+
   it('refuses a call that needs an approval, and says why', async () => {
     const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, execute: () => 'paid' })
     const scripted = scriptedModel([{ toolCalls: [{ name: 'pay' }] }, 'Not paid.'])
