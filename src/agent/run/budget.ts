@@ -28,6 +28,13 @@ export interface Reservation {
   settle(used: Usage | undefined): void
 }
 
+/** A request that waits. */
+interface Waiter {
+  amount: BudgetAmounts
+  /** Ends its wait; undefined: it does not fit. */
+  end(reservation: Reservation | undefined): void
+}
+
 /** A request was not sent: its estimate does not fit into a budget of the run. What `next()` of `aroundModel` rejects with. */
 export class BudgetSpentError extends ToolloopError {
   override readonly name = 'BudgetSpentError'
@@ -70,8 +77,8 @@ export class Budget {
   #reserved: BudgetAmounts = nothing
   #underWay = 0
   readonly #expected = new ExpectedOutput()
-  /** Requests that would fit if others came to less than is set aside for them. */
-  readonly #waiting = new Set<() => void>()
+  /** Requests that would fit if others came to less than is set aside for them, in the order in which they came. */
+  readonly #waiting = new Set<Waiter>()
 
   /** Throws `invalid_option`. */
   constructor(options: BudgetOptions) {
@@ -104,7 +111,7 @@ export class Budget {
   raise(by: Partial<BudgetAmounts>): void {
     checkOptionNames(by, amountNames, '`raise`')
     this.#limits = sum(this.#limits, amounts(by, 0))
-    this.#changed()
+    this.#handOut()
   }
 
   /** Tokens that a response is expected to have, by those before; at most those that it may have. */
@@ -113,18 +120,44 @@ export class Budget {
   }
 
   /**
-   * Sets so much aside. Waits where it would fit only if requests under way came to less than is set aside for them. Undefined: it does not
-   * fit, or `signal` was aborted.
+   * Sets so much aside. Waits where it would fit only if requests under way came to less than is set aside for them, and behind those that wait
+   * already: a large one is not passed for ever by small ones. Undefined: it does not fit, or `signal` was aborted.
    */
   async reserve(amount: BudgetAmounts, signal: AbortSignal): Promise<Reservation | undefined> {
-    let since: number | undefined
-    while (!signal.aborted && this.#fits(sum(this.#spent, amount))) {
-      if (this.#fits(sum(sum(this.#spent, this.#reserved), amount)))
-        return { ...this.#reservation(amount), ...(since === undefined ? {} : { waitedMs: performance.now() - since }) }
-      since ??= performance.now()
-      await this.#change(signal)
+    if (signal.aborted || !this.#mayFit(amount)) return undefined
+    if (this.#waiting.size === 0 && this.#fitsNow(amount)) return this.#reservation(amount)
+    const since = performance.now()
+    return new Promise((resolve) => {
+      const end = (reservation: Reservation | undefined) => {
+        this.#waiting.delete(waiter)
+        signal.removeEventListener('abort', onAbort)
+        resolve(reservation && { ...reservation, waitedMs: performance.now() - since })
+      }
+      const onAbort = () => {
+        end(undefined)
+        this.#handOut()
+      }
+      const waiter: Waiter = { amount, end }
+      this.#waiting.add(waiter)
+      signal.addEventListener('abort', onAbort, { once: true })
+    })
+  }
+
+  /** Gives those that wait what there is; the first that has to go on waiting holds back all behind it. */
+  #handOut(): void {
+    for (const { amount, end } of this.#waiting) {
+      if (!this.#mayFit(amount)) end(undefined)
+      else if (this.#fitsNow(amount)) end(this.#reservation(amount))
+      else return
     }
-    return undefined
+  }
+
+  #mayFit(amount: BudgetAmounts): boolean {
+    return this.#fits(sum(this.#spent, amount))
+  }
+
+  #fitsNow(amount: BudgetAmounts): boolean {
+    return this.#fits(sum(sum(this.#spent, this.#reserved), amount))
   }
 
   #fits({ costUsd, tokens }: BudgetAmounts): boolean {
@@ -145,25 +178,9 @@ export class Budget {
           this.#spent = sum(this.#spent, { costUsd: used.costUsd ?? 0, tokens: used.totalTokens })
           this.#expected.learn(used)
         }
-        this.#changed()
+        this.#handOut()
       },
     }
-  }
-
-  #change(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const goOn = () => {
-        this.#waiting.delete(goOn)
-        signal.removeEventListener('abort', goOn)
-        resolve()
-      }
-      this.#waiting.add(goOn)
-      signal.addEventListener('abort', goOn, { once: true })
-    })
-  }
-
-  #changed(): void {
-    for (const goOn of [...this.#waiting]) goOn()
   }
 }
 
