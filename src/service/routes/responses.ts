@@ -4,6 +4,7 @@ import { answerClient, checkChoice } from '../chat/answer-client.ts'
 import type { Caller } from '../http/auth.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { respondWithText } from '../http/text-response.ts'
+import { checkOutputs } from '../responses/input-items.ts'
 import { continued } from '../responses/kept-responses.ts'
 import { ResponseReply } from '../responses/response-reply.ts'
 import { orderOfResponse, type ResponseRequest, readInputItems } from '../responses/response-request.ts'
@@ -133,7 +134,10 @@ async function conversationOf(
 ): Promise<{ messages: readonly ChatMessage[]; release(): void }> {
   const { previous_response_id: previous } = request
   const messages = await readInputItems(request)
-  if (previous === undefined || previous === null) return { messages, release: () => {} }
+  if (previous === undefined || previous === null) {
+    checkOutputs(request.input, [])
+    return { messages, release: () => {} }
+  }
   const found = await responses.find(previous, caller, (kept) => ({
     kept,
     release: limiter.admitCharacters(
@@ -147,7 +151,9 @@ async function conversationOf(
     })
   const { kept, release } = found
   try {
-    return { messages: await continued(kept, messages), release }
+    const whole = await continued(kept, messages)
+    checkOutputs(request.input, whole.slice(0, kept.messages.length))
+    return { messages: whole, release }
   } catch (error) {
     release()
     throw error
