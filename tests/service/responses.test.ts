@@ -449,6 +449,24 @@ describe('responses that are kept', () => {
     expect(await client.responses.retrieve(second.id)).toMatchObject({ id: second.id, previous_response_id: first.id })
   })
 
+  it('are not kept where they are deleted while they are made, and are unknown from then on', async () => {
+    const held = Promise.withResolvers<string>()
+    const { client } = await startWithClient({ model: scriptedModel([{ chunks: ['a', held.promise] }]) })
+    const events: ResponseStreamEvent[] = []
+    let id = ''
+    for await (const event of await client.responses.create({ model, input: 'x', stream: true })) {
+      events.push(event)
+      if (event.type === 'response.created') id = event.response.id
+      if (event.type !== 'response.output_text.delta' || event.delta !== 'a') continue
+      await client.responses.delete(id)
+      await expect(client.responses.retrieve(id)).rejects.toMatchObject({ status: 404 })
+      await expect(client.responses.delete(id)).rejects.toMatchObject({ status: 404 })
+      held.resolve('b')
+    }
+    expect(events.at(-1)).toMatchObject({ type: 'response.completed', response: { status: 'completed', store: false } })
+    await expect(client.responses.retrieve(id)).rejects.toMatchObject({ status: 404 })
+  })
+
   it('are shown while they are made, and can be cancelled then', async () => {
     const held = Promise.withResolvers<string>()
     const { client } = await startWithClient({ model: scriptedModel([{ chunks: ['a', held.promise] }]) })

@@ -8,6 +8,7 @@ import { SaidText } from '../chat/said-text.ts'
 import { clientCalls, problemIn, type Shortfall, shortfallIn } from '../chat/told-result.ts'
 import { errorBody, type HttpProblem, problemOfRun } from '../http/problem.ts'
 import { type CallItem, type OutputItem, outputText, summaryText, type TextItem, textEvents } from './output-items.ts'
+import { itemIdOf } from './response-ids.ts'
 import { type ResponseRequest, wantsJson } from './response-request.ts'
 
 export interface ResponseReplyOptions {
@@ -39,6 +40,8 @@ export class ResponseReply implements ClientReply {
   #problem: HttpProblem | undefined
   /** The client has asked for its end. */
   #isCancelled = false
+  #isDiscarded = false
+  #isBeingKept = false
 
   constructor(options: ResponseReplyOptions) {
     const { id, request, keep } = options
@@ -59,6 +62,13 @@ export class ResponseReply implements ClientReply {
   /** Says that an abort of the run is what the client has asked for. */
   cancel(): void {
     this.#isCancelled = true
+  }
+
+  /** Sees to it that the response is not kept. Resolves with whether it may have been kept already. */
+  async discard(): Promise<boolean> {
+    this.#isDiscarded = true
+    if (this.#isBeingKept) await this.ended
+    return this.#isBeingKept
   }
 
   event(event: RunEvent): void {
@@ -98,8 +108,14 @@ export class ResponseReply implements ClientReply {
     for (const call of clientCalls(result)) this.#call(call)
     const response = { ...this.#inProgress(), ...endingOf(shortfall), usage: usageOf(result.usage) }
     this.#response = response
-    if (this.#options.keep !== undefined) this.#response = { ...response, store: await this.#options.keep(response, result.messages) }
+    if (this.#options.keep !== undefined) this.#response = { ...response, store: await this.#keep(response, result.messages) }
     this.#endWith(shortfall === undefined ? 'response.completed' : 'response.incomplete')
+  }
+
+  async #keep(response: object, messages: readonly ChatMessage[]): Promise<boolean> {
+    if (this.#isDiscarded) return false
+    this.#isBeingKept = true
+    return (await this.#options.keep?.(response, messages)) === true && !this.#isDiscarded
   }
 
   #endWith(type: string): void {
@@ -169,7 +185,7 @@ export class ResponseReply implements ClientReply {
   }
 
   #itemId(kind: string): string {
-    return `${kind}_${this.#options.id.replace('resp_', '')}_${this.#output.length}`
+    return itemIdOf(kind, this.#options.id, this.#output.length)
   }
 
   #inProgress(): object {

@@ -6,6 +6,7 @@ import { HttpProblem } from '../http/problem.ts'
 import { respondWithText } from '../http/text-response.ts'
 import { checkOutputs } from '../responses/input-items.ts'
 import { continued } from '../responses/kept-responses.ts'
+import { responseIdOf, runIdOf } from '../responses/response-ids.ts'
 import { ResponseReply } from '../responses/response-reply.ts'
 import { orderOfResponse, type ResponseRequest, readInputItems } from '../responses/response-request.ts'
 import { deletedResponseSchema, responseRequestSchema, responseSchema } from '../responses/response-schemas.ts'
@@ -39,9 +40,13 @@ export function responseRoutes(parts: ServiceParts): Route[] {
         const { caller } = call
         const request = call.body as ResponseRequest
         const runId = `run_${randomUUID()}`
-        const id = runId.replace('run_', 'resp_')
+        const id = responseIdOf(runId)
         const key = keyOf(id, caller)
         const { messages, release } = await conversationOf(request, caller, parts)
+        const end = () => {
+          live.delete(key)
+          release()
+        }
         try {
           const order = await orderOfResponse(request, {
             id: runId,
@@ -54,14 +59,10 @@ export function responseRoutes(parts: ServiceParts): Route[] {
             responses.keep(id, caller, response, withoutInstructions(all, request))
           const reply = new ResponseReply({ id, request, keep: request.store === false ? undefined : keep })
           live.set(key, reply)
-          void reply.ended.then(() => {
-            live.delete(key)
-            release()
-          })
+          void reply.ended.then(end)
           return await answerClient(order, reply, call, parts)
         } catch (error) {
-          live.delete(key)
-          release()
+          end()
           throw error
         }
       },
@@ -90,7 +91,7 @@ export function responseRoutes(parts: ServiceParts): Route[] {
         const reply = live.get(keyOf(params.id ?? '', caller))
         if (reply === undefined) return showKept(call)
         reply.cancel()
-        await runs.cancel(await runs.get((params.id ?? '').replace('resp_', 'run_'), caller), 'cancelled')
+        await runs.cancel(await runs.get(runIdOf(params.id ?? ''), caller), 'cancelled')
         await reply.ended
         return show(reply, call, true)
       },
@@ -99,11 +100,16 @@ export function responseRoutes(parts: ServiceParts): Route[] {
       method: 'DELETE',
       path: '/v1/responses/{id}',
       access: 'run',
-      summary: 'Deletes a response that is kept, with its conversation. Those that continue it stay.',
+      summary: 'Deletes a response that is kept, with its conversation. Those that continue it stay. One that is being made is not kept.',
       responses: { 200: { description: 'It is deleted', schema: deletedResponseSchema } },
       answer: async ({ params, caller }) => {
         const { id = '' } = params
-        if (!(await responses.delete(id, caller))) throw unknownResponse
+        const key = keyOf(id, caller)
+        const reply = live.get(key)
+        live.delete(key)
+        const mayBeKept = reply === undefined || (await reply.discard())
+        const isDeleted = mayBeKept && (await responses.delete(id, caller))
+        if (reply === undefined && !isDeleted) throw unknownResponse
         return Response.json({ id, object: 'response', deleted: true })
       },
     },
