@@ -58,6 +58,46 @@ describe('Budget', () => {
     expect(await dollars.reserve({ costUsd: 0, tokens: 1 }, signal)).toBeUndefined()
   })
 
+  it('is handed out in the order in which it was asked for; who can never get it holds back nobody', async () => {
+    const budget = new Budget({ tokens: 100 })
+    const told: string[] = []
+    const ask = async (name: string, tokens: number) => {
+      const given = await budget.reserve({ costUsd: 0, tokens }, signal)
+      told.push(given === undefined ? `not ${name}` : name)
+      return given
+    }
+    const first = await ask('first', 60)
+    const large = ask('large', 60)
+    // Would fit now, but others have waited for longer.
+    const small = ask('small', 30)
+    const huge = ask('huge', 80)
+    const last = ask('last', 10)
+    expect(await ask('never', 101)).toBeUndefined()
+    first?.settle(used(30))
+    const second = await large
+    expect([budget.spent.tokens, budget.left.tokens, told]).toEqual([30, 10, ['first', 'not never', 'large']])
+    second?.settle(used(10))
+    expect(await Promise.all([small, huge, last])).toEqual([expect.anything(), undefined, expect.anything()])
+    expect(told.slice(3)).toEqual(['small', 'not huge', 'last'])
+  })
+
+  it('costs each request the same, however many wait', async () => {
+    const times = []
+    for (const runs of [2_000, 8_000]) {
+      const budget = new Budget({ tokens: 1_000_000 })
+      const start = process.cpuUsage()
+      const run = async () => {
+        const given = await budget.reserve({ costUsd: 0, tokens: 490_000 }, new AbortController().signal)
+        await new Promise(setImmediate)
+        given?.settle(used(10))
+      }
+      await Promise.all(Array.from({ length: runs }, run))
+      expect(budget.spent.tokens).toBe(10 * runs)
+      times.push(process.cpuUsage(start).user)
+    }
+    expect((times[1] ?? 0) / (times[0] ?? 0)).toBeLessThan(10)
+  })
+
   it('expects no shorter responses after requests that had none', async () => {
     const budget = new Budget({ tokens: 10_000 })
     for (let at = 0; at < 30; at++) (await budget.reserve({ costUsd: 0, tokens: 1 }, signal))?.settle(used(0))

@@ -64,6 +64,13 @@ describe('an answer with a schema, while it arrives', () => {
     expect(bare.at(-1)).toEqual(['a', 'bc'])
   })
 
+  it('stays where it has begun, whatever fields follow', async () => {
+    const model = scriptedModel(['{"value": ["a", "bc"], "0": "more"}'], held)
+    const parts = await shown(new AgentRunner({ model }).stream('go', { output: z.array(z.string()) }).partialOutput)
+    expect(parts).toContainEqual(['a', 'bc'])
+    expect(parts.filter((part) => !Array.isArray(part))).toEqual([])
+  })
+
   it('is the run’s own, not that of an agent in one of its calls', async () => {
     const inner = new AgentRunner({ model: scriptedModel(['{"city": "inner"}'], held) })
     const tools = [asTool(inner, { name: 'inner', description: 'i', forwardEvents: true })]

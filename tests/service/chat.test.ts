@@ -216,6 +216,14 @@ describe('POST /v1/chat/completions, by the official client', () => {
     expect(choices[0]?.message.content).toBe('Outside.')
   })
 
+  it('says the result of a final tool, also where the text before it ends alike', async () => {
+    const add = defineTool({ name: 'add', description: 'Adds.', final: true, execute: () => '4' })
+    const model = scriptedModel([{ text: '2 + 2, not 2 + 4', toolCalls: [{ name: 'add' }] }])
+    const { client } = await startWithClient({ model, tools: [add] })
+    const { choices } = await client.chat.completions.create({ model: 'toolloop', messages: [{ role: 'user', content: 'x' }] })
+    expect(choices[0]?.message.content).toBe('2 + 2, not 2 + 4\n\n4')
+  })
+
   it('refuses a call that needs an approval, and says why', async () => {
     const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, execute: () => 'paid' })
     const model = scriptedModel([{ toolCalls: [{ name: 'pay' }] }, 'Not paid.'])

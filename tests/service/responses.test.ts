@@ -246,6 +246,38 @@ describe('POST /v1/responses, by the official client', () => {
     expect(response).toMatchObject({ ...settings, ...incomplete })
   })
 
+  it('refuses an output without a call, and a call without an output, and the model is not asked', async () => {
+    const calls = { toolCalls: [callWeather('Oslo'), callWeather('Lima')] }
+    const scripted = scriptedModel([calls, 'Sunny.', 'Again.'])
+    const { client } = await startWithClient({ model: scripted })
+    const first = await client.responses.create({ model, input: 'Weather?', tools: [weather] })
+    const [one = '', two = ''] = first.output.map((item) => (item.type === 'function_call' ? item.call_id : ''))
+    const call = (call_id: string) => ({ type: 'function_call' as const, call_id, name: 'weather', arguments: '{}' })
+    const output = (call_id: string) => ({ type: 'function_call_output' as const, call_id, output: 'sunny' })
+    const user = { role: 'user' as const, content: 'x' }
+    const ask = (input: string | OpenAI.Responses.ResponseInput, previous_response_id: string | null) =>
+      client.responses.create({ model, input, previous_response_id }).catch((error: unknown) => error)
+    const noCall = (id: string, param: string) => ({
+      status: 400,
+      param,
+      message: `400 No tool call found for function call output with call_id ${id}.`,
+    })
+    const noOutput = (id: string) => ({ status: 400, param: 'input', message: `400 No tool output found for function call ${id}.` })
+    expect(await ask([user, output('a')], null)).toMatchObject(noCall('a', 'input.1.call_id'))
+    expect(await ask([output('a'), call('a')], null)).toMatchObject(noCall('a', 'input.0.call_id'))
+    expect(await ask([call('a'), output('a'), output('a')], null)).toMatchObject(noCall('a', 'input.2.call_id'))
+    expect(await ask([call('a'), user], null)).toMatchObject(noOutput('a'))
+    expect(await ask([call('a'), call('a'), output('a')], null)).toMatchObject(noOutput('a'))
+    expect(await ask([output(one), output('a')], first.id)).toMatchObject(noCall('a', 'input.1.call_id'))
+    expect(await ask([output(one)], first.id)).toMatchObject(noOutput(two))
+    expect(await ask('Never mind.', first.id)).toMatchObject(noOutput(one))
+    expect(scripted.requests).toHaveLength(1)
+    expect(await ask([output(two), output(one), user], first.id)).toMatchObject({ output_text: 'Sunny.' })
+    // An id may be used again once its call is answered.
+    const twice = [call('a'), output('a'), call('a'), user, output('a')]
+    expect(await ask(twice, null)).toMatchObject({ output_text: 'Again.' })
+  })
+
   it('refuses by its name what would change the answer or would not be seen', async () => {
     const { post } = await startWithClient({ model: scriptedModel(['ok']) })
     const content = (part: object) => ({ input: [{ role: 'user', content: [{ type: 'input_text', text: 'x' }, part] }] })
@@ -318,6 +350,20 @@ describe('POST /v1/responses, by the official client', () => {
     const { client } = await startWithClient({ model: scriptedModel([{ toolCalls: [{ name: 'think' }] }, 'Outside.']), tools: [think] })
     const { output } = await client.responses.create({ model, input: 'x' })
     expect(output).toMatchObject([{ type: 'message', content: [{ text: 'Outside.' }] }])
+  })
+
+  it('says the result of a final tool, also where the text before it ends alike', async () => {
+    const add = defineTool({ name: 'add', description: 'Adds.', final: true, execute: () => '4' })
+    const script = [{ text: '2 + 2, not 2 + 4', toolCalls: [{ name: 'add' }] }]
+    const { client } = await startWithClient({ model: scriptedModel([...script, ...script]), tools: [add] })
+    expect((await client.responses.create({ model, input: 'x' })).output_text).toBe('2 + 2, not 2 + 4\n\n4')
+    const whole = await client.responses.stream({ model, input: 'x' }).finalResponse()
+    expect(whole.output_text).toBe('2 + 2, not 2 + 4\n\n4')
+  })
+
+  it('says an answer once that the model gives when it is asked once more', async () => {
+    const { client } = await startWithClient({ model: scriptedModel(['\n', 'Here.']) })
+    expect((await client.responses.create({ model, input: 'x' })).output_text).toBe('\nHere.')
   })
 
   it('refuses a call that needs an approval, and says why', async () => {
@@ -401,6 +447,24 @@ describe('responses that are kept', () => {
     await expect(client.responses.delete(first.id)).rejects.toMatchObject({ status: 404 })
     await expect(client.responses.create({ model, input: 'y', previous_response_id: first.id })).rejects.toMatchObject({ status: 404 })
     expect(await client.responses.retrieve(second.id)).toMatchObject({ id: second.id, previous_response_id: first.id })
+  })
+
+  it('are not kept where they are deleted while they are made, and are unknown from then on', async () => {
+    const held = Promise.withResolvers<string>()
+    const { client } = await startWithClient({ model: scriptedModel([{ chunks: ['a', held.promise] }]) })
+    const events: ResponseStreamEvent[] = []
+    let id = ''
+    for await (const event of await client.responses.create({ model, input: 'x', stream: true })) {
+      events.push(event)
+      if (event.type === 'response.created') id = event.response.id
+      if (event.type !== 'response.output_text.delta' || event.delta !== 'a') continue
+      await client.responses.delete(id)
+      await expect(client.responses.retrieve(id)).rejects.toMatchObject({ status: 404 })
+      await expect(client.responses.delete(id)).rejects.toMatchObject({ status: 404 })
+      held.resolve('b')
+    }
+    expect(events.at(-1)).toMatchObject({ type: 'response.completed', response: { status: 'completed', store: false } })
+    await expect(client.responses.retrieve(id)).rejects.toMatchObject({ status: 404 })
   })
 
   it('are shown while they are made, and can be cancelled then', async () => {

@@ -20,6 +20,8 @@ export class PartialAnswer {
   #tools: ReadonlySet<string> = new Set()
   #text = new AnswerText()
   #call: { index: number; json: PartialJson } | undefined
+  /** Whether it stands in the `value` of an object; undefined until that is known. */
+  #isInValue: boolean | undefined
 
   /** `wrapped`: what is asked for is the `value` of an object. */
   constructor(wrapped: boolean) {
@@ -39,9 +41,13 @@ export class PartialAnswer {
       case Event.MODEL_RETRY:
         this.#text = new AnswerText()
         this.#call = undefined
+        this.#isInValue = undefined
         return undefined
       case Event.TOOL_INPUT_START:
-        if (isNameOfAnswerTool(event.tool) && !this.#tools.has(event.tool)) this.#call = { index: event.index, json: new PartialJson() }
+        if (isNameOfAnswerTool(event.tool) && !this.#tools.has(event.tool)) {
+          this.#call = { index: event.index, json: new PartialJson() }
+          this.#isInValue = undefined
+        }
         return undefined
       case Event.TOOL_INPUT_DELTA:
         if (this.#call?.index !== event.index) return undefined
@@ -56,9 +62,13 @@ export class PartialAnswer {
 
   #unwrapped(value: Json | undefined): Json | undefined {
     if (!this.#wrapped || !isJsonObject(value)) return value
-    const [first] = Object.keys(value)
-    // Models asked for an object with the answer in it answer with either.
-    return first === undefined || first === 'value' ? value.value : value
+    if (this.#isInValue === undefined) {
+      const [first] = Object.keys(value)
+      if (first === undefined) return undefined
+      // Models asked for an object with the answer in it answer with either.
+      this.#isInValue = first === 'value'
+    }
+    return this.#isInValue ? value.value : value
   }
 }
 

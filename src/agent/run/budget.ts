@@ -28,6 +28,14 @@ export interface Reservation {
   settle(used: Usage | undefined): void
 }
 
+/** A request that waits. */
+interface Waiter {
+  amount: BudgetAmounts
+  held: BudgetAmounts
+  /** Ends its wait; undefined: it does not fit. */
+  end(reservation: Reservation | undefined): void
+}
+
 /** A request was not sent: its estimate does not fit into a budget of the run. What `next()` of `aroundModel` rejects with. */
 export class BudgetSpentError extends ToolloopError {
   override readonly name = 'BudgetSpentError'
@@ -70,8 +78,10 @@ export class Budget {
   #reserved: BudgetAmounts = nothing
   #underWay = 0
   readonly #expected = new ExpectedOutput()
-  /** Requests that would fit if others came to less than is set aside for them. */
-  readonly #waiting = new Set<() => void>()
+  /** Requests that would fit if others came to less than is set aside for them, in the order in which they came. */
+  readonly #waiting = new Set<Waiter>()
+  /** Those that requests under way wait for themselves. */
+  readonly #waitedFor = new Set<Waiter>()
 
   /** Throws `invalid_option`. */
   constructor(options: BudgetOptions) {
@@ -104,7 +114,7 @@ export class Budget {
   raise(by: Partial<BudgetAmounts>): void {
     checkOptionNames(by, amountNames, '`raise`')
     this.#limits = addAmounts(this.#limits, amounts(by, 0))
-    this.#changed()
+    this.#handOut()
   }
 
   /** Tokens that a response is expected to have, by those before; at most those that it may have. */
@@ -113,18 +123,48 @@ export class Budget {
   }
 
   /**
-   * Sets so much aside. Waits where it would fit only if requests under way came to less than is set aside for them. `held` is what those have
-   * set aside that wait for this one, and so come to nothing before it. Undefined: it does not fit, or `signal` was aborted.
+   * Sets so much aside. Waits where it would fit only if requests under way came to less than is set aside for them, and behind those that wait
+   * already: a large one is not passed for ever by small ones. `held` is what those have set aside that wait for this one, and so come to
+   * nothing before it: it comes before the others. Undefined: it does not fit, or `signal` was aborted.
    */
   async reserve(amount: BudgetAmounts, signal: AbortSignal, held: BudgetAmounts = nothing): Promise<Reservation | undefined> {
-    let since: number | undefined
-    while (!signal.aborted && this.#fits(addAmounts(addAmounts(this.#spent, held), amount))) {
-      if (this.#fits(addAmounts(addAmounts(this.#spent, this.#reserved), amount)))
-        return { ...this.#reservation(amount), ...(since === undefined ? {} : { waitedMs: performance.now() - since }) }
-      since ??= performance.now()
-      await this.#change(signal)
+    const waiting = held.costUsd > 0 || held.tokens > 0 ? this.#waitedFor : this.#waiting
+    if (signal.aborted || !this.#mayFit(amount, held)) return undefined
+    if (waiting.size === 0 && this.#fitsNow(amount)) return this.#reservation(amount)
+    const since = performance.now()
+    return new Promise((resolve) => {
+      const end = (reservation: Reservation | undefined) => {
+        waiting.delete(waiter)
+        signal.removeEventListener('abort', onAbort)
+        resolve(reservation && { ...reservation, waitedMs: performance.now() - since })
+      }
+      const onAbort = () => {
+        end(undefined)
+        this.#handOut()
+      }
+      const waiter: Waiter = { amount, held, end }
+      waiting.add(waiter)
+      signal.addEventListener('abort', onAbort, { once: true })
+    })
+  }
+
+  /** Gives those that wait what there is; the first that has to go on waiting holds back all behind it. */
+  #handOut(): void {
+    for (const waiting of [this.#waitedFor, this.#waiting]) {
+      for (const { amount, held, end } of waiting) {
+        if (!this.#mayFit(amount, held)) end(undefined)
+        else if (this.#fitsNow(amount)) end(this.#reservation(amount))
+        else return
+      }
     }
-    return undefined
+  }
+
+  #mayFit(amount: BudgetAmounts, held: BudgetAmounts): boolean {
+    return this.#fits(addAmounts(addAmounts(this.#spent, held), amount))
+  }
+
+  #fitsNow(amount: BudgetAmounts): boolean {
+    return this.#fits(addAmounts(addAmounts(this.#spent, this.#reserved), amount))
   }
 
   #fits({ costUsd, tokens }: BudgetAmounts): boolean {
@@ -145,25 +185,9 @@ export class Budget {
           this.#spent = addAmounts(this.#spent, { costUsd: used.costUsd ?? 0, tokens: used.totalTokens })
           this.#expected.learn(used)
         }
-        this.#changed()
+        this.#handOut()
       },
     }
-  }
-
-  #change(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const goOn = () => {
-        this.#waiting.delete(goOn)
-        signal.removeEventListener('abort', goOn)
-        resolve()
-      }
-      this.#waiting.add(goOn)
-      signal.addEventListener('abort', goOn, { once: true })
-    })
-  }
-
-  #changed(): void {
-    for (const goOn of [...this.#waiting]) goOn()
   }
 }
 

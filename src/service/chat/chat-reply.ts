@@ -4,6 +4,7 @@ import type { Usage } from '../../core/messages.ts'
 import { errorBody, type HttpProblem, problemOfRun } from '../http/problem.ts'
 import type { ClientReply } from './answer-client.ts'
 import { ReplyFrames } from './reply-frames.ts'
+import { SaidText } from './said-text.ts'
 import { clientCalls, problemIn, type Shortfall, shortfallIn } from './told-result.ts'
 
 type ChatFinish = Shortfall | 'stop' | 'tool_calls'
@@ -18,16 +19,14 @@ export interface ChatReplyOptions {
 }
 
 /**
- * A run as a chat completion: in chunks while it goes on, or whole when it has ended. Both say the same. What the model says in several
- * turns is one content, a blank line between them.
+ * A run as a chat completion: in chunks while it goes on, or whole when it has ended. Both say the same.
  */
 export class ChatReply implements ClientReply {
   readonly #options: ChatReplyOptions
   readonly #created = Math.floor(Date.now() / 1000)
   readonly #ended = Promise.withResolvers<void>()
   readonly frames: ReplyFrames | undefined
-  #said = ''
-  #iteration = 0
+  readonly #said = new SaidText()
   #result: RunResult | undefined
 
   constructor(options: ChatReplyOptions, { streams }: { streams: boolean }) {
@@ -38,9 +37,9 @@ export class ChatReply implements ClientReply {
 
   event(event: RunEvent): void {
     // What a run inside of a call says is for the model of this one.
-    const isOwn = event.meta.parentRunId === undefined
-    if (event.type !== Event.TEXT_DELTA || this.#options.answerOnly || !isOwn) return
-    this.#say(event.text, event.meta.iteration)
+    if (event.meta.parentRunId !== undefined) return
+    this.#said.follow(event)
+    if (event.type === Event.TEXT_DELTA && !this.#options.answerOnly) this.#say(event.text, event.meta.iteration)
   }
 
   async whole(): Promise<string> {
@@ -50,7 +49,8 @@ export class ChatReply implements ClientReply {
     const problem = problemIn(result)
     if (problem !== undefined) throw problem
     const calls = clientCalls(result)
-    const content = this.#said === '' && calls.length > 0 ? null : this.#said
+    const said = this.#said.all
+    const content = said === '' && calls.length > 0 ? null : said
     const message = { role: 'assistant', content, refusal: null, ...(calls.length === 0 ? {} : { tool_calls: calls }) }
     return JSON.stringify({
       ...this.#head('chat.completion'),
@@ -64,8 +64,7 @@ export class ChatReply implements ClientReply {
     const problem = result === undefined ? problemOfRun(undefined) : problemIn(result)
     if (problem !== undefined) this.frames?.push(failureFrame(problem))
     else if (result !== undefined) {
-      // A tool's result that is the answer, or one that had to fit a schema, was not said piece by piece.
-      if (result.text !== '' && !this.#said.endsWith(result.text)) this.#say(result.text, result.iterations + 1)
+      if (this.#said.lacks(result.text)) this.#say(result.text, result.iterations + 1)
       const calls = clientCalls(result)
       if (calls.length > 0) this.#chunk({ tool_calls: calls.map((call, index) => ({ index, ...call })) })
       this.#chunk({}, finishReasonOf(result))
@@ -77,10 +76,7 @@ export class ChatReply implements ClientReply {
   }
 
   #say(text: string, iteration: number): void {
-    const piece = this.#said !== '' && iteration !== this.#iteration ? `\n\n${text}` : text
-    this.#iteration = iteration
-    this.#said += piece
-    this.#chunk({ content: piece })
+    this.#chunk({ content: this.#said.add(text, iteration) })
   }
 
   #head(object: string): object {

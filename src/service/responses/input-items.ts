@@ -2,7 +2,9 @@ import {
   type ChatMessage,
   type Content,
   type ContentPart,
+  hasToolCalls,
   isJsonObject,
+  isToolResult,
   type Json,
   type JsonObject,
   type ToolCall,
@@ -35,6 +37,39 @@ export function* eachFromItems(items: readonly JsonObject[]): Generator<ChatMess
   if (said !== undefined) yield assistantMessage(said)
 }
 
+/**
+ * Throws an `HttpProblem` 400 where calls and outputs don't match: the model would not see what the client has sent, or would be told of a
+ * result that nobody gave. `before`: the conversation that the items continue.
+ */
+export function checkOutputs(input: string | readonly JsonObject[], before: readonly ChatMessage[]): void {
+  const open = unanswered(before)
+  for (const [at, { type, call_id: id }] of typeof input === 'string' ? [] : input.entries()) {
+    if (typeof id !== 'string') continue
+    if (type === 'function_call') {
+      if (open.has(id)) throw withoutOutput(id)
+      open.add(id)
+    } else if (type === 'function_call_output' && !open.delete(id)) {
+      const message = `No tool call found for function call output with call_id ${id}.`
+      throw new HttpProblem(400, 'invalid_request', message, { param: `input.${at}.call_id` })
+    }
+  }
+  for (const id of open) throw withoutOutput(id)
+}
+
+function withoutOutput(id: string): HttpProblem {
+  return new HttpProblem(400, 'invalid_request', `No tool output found for function call ${id}.`, { param: 'input' })
+}
+
+/** The ids of calls that have no result. */
+function unanswered(messages: readonly ChatMessage[]): Set<string> {
+  const open = new Set<string>()
+  for (const message of messages) {
+    if (isToolResult(message)) open.delete(message.toolCallId)
+    else if (hasToolCalls(message)) for (const { id } of message.toolCalls) open.add(id)
+  }
+  return open
+}
+
 function assistantMessage({ content, toolCalls }: { content: string; toolCalls: ToolCall[] }): ChatMessage {
   return toolCalls.length === 0 ? { role: 'assistant', content } : { role: 'assistant', content, toolCalls }
 }
@@ -46,6 +81,8 @@ function isMessage({ type }: JsonObject): boolean {
 function messageOf(item: JsonObject, place: string): ChatMessage {
   if (item.type === 'function_call_output')
     return { role: 'tool', content: contentOf(item.output, `${place}.output`), toolCallId: textIn(item, 'call_id', place) }
+  if (item.type === 'item_reference')
+    throw unexpected(place, 'the item itself, not an `item_reference`; or `previous_response_id`, to continue a response that is kept')
   if (!isMessage(item)) throw unexpected(place, 'an item of type `message`, `function_call`, `function_call_output` or `reasoning`')
   const content = `${place}.content`
   if (item.role === 'user') return { role: 'user', content: contentOf(item.content, content) }

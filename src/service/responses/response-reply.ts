@@ -4,9 +4,11 @@ import { Event, type RunEvent } from '../../core/events.ts'
 import type { ChatMessage, ToolCall, Usage } from '../../core/messages.ts'
 import type { ClientReply } from '../chat/answer-client.ts'
 import { ReplyFrames } from '../chat/reply-frames.ts'
+import { SaidText } from '../chat/said-text.ts'
 import { clientCalls, problemIn, type Shortfall, shortfallIn } from '../chat/told-result.ts'
 import { errorBody, type HttpProblem, problemOfRun } from '../http/problem.ts'
 import { type CallItem, type OutputItem, outputText, summaryText, type TextItem, textEvents } from './output-items.ts'
+import { itemIdOf } from './response-ids.ts'
 import { type ResponseRequest, wantsJson } from './response-request.ts'
 
 export interface ResponseReplyOptions {
@@ -31,14 +33,15 @@ export class ResponseReply implements ClientReply {
   readonly #output: OutputItem[] = []
   #events = 0
   #open: { item: TextItem; text: string; iteration: number } | undefined
-  /** The texts of all messages, and the turn of the last. */
-  #said = ''
-  #saidIn = 0
+  /** The texts of all messages. */
+  readonly #said = new SaidText()
   /** When the run has ended. */
   #response: object | undefined
   #problem: HttpProblem | undefined
   /** The client has asked for its end. */
   #isCancelled = false
+  #isDiscarded = false
+  #isBeingKept = false
 
   constructor(options: ResponseReplyOptions) {
     const { id, request, keep } = options
@@ -61,9 +64,17 @@ export class ResponseReply implements ClientReply {
     this.#isCancelled = true
   }
 
+  /** Sees to it that the response is not kept. Resolves with whether it may have been kept already. */
+  async discard(): Promise<boolean> {
+    this.#isDiscarded = true
+    if (this.#isBeingKept) await this.ended
+    return this.#isBeingKept
+  }
+
   event(event: RunEvent): void {
     // What a run inside of a call says is for the model of this one.
     if (event.meta.parentRunId !== undefined) return
+    this.#said.follow(event)
     if (event.type === Event.REASONING_DELTA) this.#add('reasoning', event.text, event.meta.iteration)
     else if (event.type === Event.TEXT_DELTA && !wantsJson(this.#options.request)) this.#say(event.text, event.meta.iteration)
   }
@@ -91,15 +102,20 @@ export class ResponseReply implements ClientReply {
       this.#endWith('response.failed')
       return
     }
-    // A tool's result that is the answer, or one that had to fit a schema, was not said piece by piece.
-    if (result.text !== '' && !this.#said.endsWith(result.text)) this.#say(result.text, result.iterations + 1)
+    if (this.#said.lacks(result.text)) this.#say(result.text, result.iterations + 1)
     const shortfall = shortfallIn(result)
     this.#closeText(shortfall === undefined ? 'completed' : 'incomplete')
     for (const call of clientCalls(result)) this.#call(call)
     const response = { ...this.#inProgress(), ...endingOf(shortfall), usage: usageOf(result.usage) }
     this.#response = response
-    if (this.#options.keep !== undefined) this.#response = { ...response, store: await this.#options.keep(response, result.messages) }
+    if (this.#options.keep !== undefined) this.#response = { ...response, store: await this.#keep(response, result.messages) }
     this.#endWith(shortfall === undefined ? 'response.completed' : 'response.incomplete')
+  }
+
+  async #keep(response: object, messages: readonly ChatMessage[]): Promise<boolean> {
+    if (this.#isDiscarded) return false
+    this.#isBeingKept = true
+    return (await this.#options.keep?.(response, messages)) === true && !this.#isDiscarded
   }
 
   #endWith(type: string): void {
@@ -109,10 +125,7 @@ export class ResponseReply implements ClientReply {
   }
 
   #say(text: string, iteration: number): void {
-    const piece = this.#said !== '' && iteration !== this.#saidIn ? `\n\n${text}` : text
-    this.#saidIn = iteration
-    this.#said += piece
-    this.#add('message', piece, iteration)
+    this.#add('message', this.#said.add(text, iteration), iteration)
   }
 
   /** Adds to the text of the item that is open, if it is of this kind and turn, or else opens one. */
@@ -172,7 +185,7 @@ export class ResponseReply implements ClientReply {
   }
 
   #itemId(kind: string): string {
-    return `${kind}_${this.#options.id.replace('resp_', '')}_${this.#output.length}`
+    return itemIdOf(kind, this.#options.id, this.#output.length)
   }
 
   #inProgress(): object {

@@ -4,7 +4,9 @@ import { answerClient, checkChoice } from '../chat/answer-client.ts'
 import type { Caller } from '../http/auth.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { respondWithText } from '../http/text-response.ts'
+import { checkOutputs } from '../responses/input-items.ts'
 import { continued } from '../responses/kept-responses.ts'
+import { responseIdOf, runIdOf } from '../responses/response-ids.ts'
 import { ResponseReply } from '../responses/response-reply.ts'
 import { orderOfResponse, type ResponseRequest, readInputItems } from '../responses/response-request.ts'
 import { deletedResponseSchema, responseRequestSchema, responseSchema } from '../responses/response-schemas.ts'
@@ -38,9 +40,13 @@ export function responseRoutes(parts: ServiceParts): Route[] {
         const { caller } = call
         const request = call.body as ResponseRequest
         const runId = `run_${randomUUID()}`
-        const id = runId.replace('run_', 'resp_')
+        const id = responseIdOf(runId)
         const key = keyOf(id, caller)
         const { messages, release } = await conversationOf(request, caller, parts)
+        const end = () => {
+          live.delete(key)
+          release()
+        }
         try {
           const order = await orderOfResponse(request, {
             id: runId,
@@ -53,14 +59,10 @@ export function responseRoutes(parts: ServiceParts): Route[] {
             responses.keep(id, caller, response, withoutInstructions(all, request))
           const reply = new ResponseReply({ id, request, keep: request.store === false ? undefined : keep })
           live.set(key, reply)
-          void reply.ended.then(() => {
-            live.delete(key)
-            release()
-          })
+          void reply.ended.then(end)
           return await answerClient(order, reply, call, parts)
         } catch (error) {
-          live.delete(key)
-          release()
+          end()
           throw error
         }
       },
@@ -89,7 +91,7 @@ export function responseRoutes(parts: ServiceParts): Route[] {
         const reply = live.get(keyOf(params.id ?? '', caller))
         if (reply === undefined) return showKept(call)
         reply.cancel()
-        await runs.cancel(await runs.get((params.id ?? '').replace('resp_', 'run_'), caller), 'cancelled')
+        await runs.cancel(await runs.get(runIdOf(params.id ?? ''), caller), 'cancelled')
         await reply.ended
         return show(reply, call, true)
       },
@@ -98,11 +100,16 @@ export function responseRoutes(parts: ServiceParts): Route[] {
       method: 'DELETE',
       path: '/v1/responses/{id}',
       access: 'run',
-      summary: 'Deletes a response that is kept, with its conversation. Those that continue it stay.',
+      summary: 'Deletes a response that is kept, with its conversation. Those that continue it stay. One that is being made is not kept.',
       responses: { 200: { description: 'It is deleted', schema: deletedResponseSchema } },
       answer: async ({ params, caller }) => {
         const { id = '' } = params
-        if (!(await responses.delete(id, caller))) throw unknownResponse
+        const key = keyOf(id, caller)
+        const reply = live.get(key)
+        live.delete(key)
+        const mayBeKept = reply === undefined || (await reply.discard())
+        const isDeleted = mayBeKept && (await responses.delete(id, caller))
+        if (reply === undefined && !isDeleted) throw unknownResponse
         return Response.json({ id, object: 'response', deleted: true })
       },
     },
@@ -133,7 +140,10 @@ async function conversationOf(
 ): Promise<{ messages: readonly ChatMessage[]; release(): void }> {
   const { previous_response_id: previous } = request
   const messages = await readInputItems(request)
-  if (previous === undefined || previous === null) return { messages, release: () => {} }
+  if (previous === undefined || previous === null) {
+    checkOutputs(request.input, [])
+    return { messages, release: () => {} }
+  }
   const found = await responses.find(previous, caller, (kept) => ({
     kept,
     release: limiter.admitCharacters(
@@ -147,7 +157,9 @@ async function conversationOf(
     })
   const { kept, release } = found
   try {
-    return { messages: await continued(kept, messages), release }
+    const whole = await continued(kept, messages)
+    checkOutputs(request.input, whole.slice(0, kept.messages.length))
+    return { messages: whole, release }
   } catch (error) {
     release()
     throw error
