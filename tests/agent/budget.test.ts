@@ -188,6 +188,18 @@ describe('a budget that runs share', () => {
     expect([budget.spent.tokens, budget.left.tokens]).toEqual([77, 9_923])
   })
 
+  it('H8 counts what was read and written of a request that is left in the middle, by an estimate', async () => {
+    const budget = new Budget({ tokens: 100_000 })
+    const held = Promise.withResolvers<string>()
+    const runner = new AgentRunner({ model: scriptedModel([{ chunks: ['b'.repeat(400), held.promise] }]), budget })
+    const stream = runner.stream('a'.repeat(4_000))
+    for await (const _ of stream.text) break
+    const { stopReason, usage } = await stream.result
+    held.resolve('')
+    expect([stopReason, usage]).toEqual(['aborted', expect.objectContaining({ inputTokens: 1_004, outputTokens: 100 })])
+    expect([budget.spent.tokens, budget.left.tokens]).toEqual([1_104, 98_896])
+  })
+
   it('is refused where a model’s price is not known, and where it is no budget', () => {
     const budget = new Budget({ costUsd: 1 })
     expect(() => new AgentRunner({ model: scriptedModel(['x']), budget })).toThrow(/`budget\.costUsd` to be absent for a model whose price/)

@@ -14,7 +14,7 @@ import {
   type Sampling,
   type ToolChoice,
 } from '../../models/chat-model.ts'
-import { havingWaited, sumOfUsage, withWholeUsage } from '../../models/usage.ts'
+import { estimateUsage, havingWaited, sumOfUsage, usageOfFailure, withUsage, withWholeUsage } from '../../models/usage.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { History } from '../conversation/history.ts'
 import type { Execution, Place } from '../run/execution.ts'
@@ -132,13 +132,24 @@ export function readWrittenCalls(run: RunContext, written: WrittenCalls): Around
 /** Sends a request to its model, and checks the response. A model that ignores its signal is left behind when the run is interrupted. */
 export function sendRequest(run: RunContext): AskModel {
   return async ({ model, request, sink, turn }) => {
-    const asking = Promise.resolve(model.generate(request, turn.sink(sink)))
-    const response = await run.untilInterrupted(asking)
-    if (!run.signal.aborted) return takeResponse(response, model, request)
-    // One that heeds its signal rejects at once, and tells what has come and what was used.
-    await Promise.race([asking, nextTick()])
-    throw abortedError(model.provider)
+    try {
+      const asking = Promise.resolve(model.generate(request, turn.sink(sink)))
+      const response = await run.untilInterrupted(asking)
+      if (!run.signal.aborted) return takeResponse(response, model, request)
+      // One that heeds its signal rejects at once, and tells what has come and what was used.
+      await Promise.race([asking, nextTick()])
+      throw abortedError(model.provider)
+    } catch (error) {
+      throw run.signal.aborted ? withReceived(error, request, turn) : error
+    }
   }
+}
+
+/** The error, with an estimate of what was used of a response that was left: nobody reports that, and it is paid for all the same. */
+function withReceived(error: unknown, request: ModelRequest, { received }: TurnPieces): unknown {
+  if (received === undefined || !isModelError(error) || usageOfFailure(error) !== undefined) return error
+  const { text = '', reasoning = '' } = error.partial ?? {}
+  return withUsage(error, estimateUsage(request, { text: text === '' ? received : text, reasoning }))
 }
 
 function nextTick(): Promise<void> {
@@ -199,6 +210,7 @@ export class TurnSink implements TurnPieces {
   #said: TextBuffer | undefined
   #reader: TextReader | undefined
   #isHeld = false
+  #hasReceived = false
   /** When the first piece came, by `performance.now()`. */
   firstPieceAt: number | undefined
   usedBefore: Usage | undefined
@@ -214,6 +226,10 @@ export class TurnSink implements TurnPieces {
   /** Whether text is given out only when it has been checked. */
   get isHeld(): boolean {
     return this.#isHeld
+  }
+
+  get received(): string | undefined {
+    return this.#hasReceived ? (this.#said?.toString() ?? '') : undefined
   }
 
   hold(): void {
@@ -239,6 +255,7 @@ export class TurnSink implements TurnPieces {
     this.close()
     this.#request = { isOpen: true }
     this.#said = undefined
+    this.#hasReceived = false
     this.#reader = undefined
     const run = this.#run
     const text = run.deltas(Event.TEXT_DELTA, this.#meta)
@@ -273,6 +290,7 @@ export class TurnSink implements TurnPieces {
     const isTaken = (listens: unknown): boolean => {
       if (!request.isOpen || this.#run.interruption !== undefined) return false
       this.firstPieceAt ??= performance.now()
+      this.#hasReceived = true
       isShown ||= listens !== undefined
       return true
     }
@@ -297,6 +315,7 @@ export class TurnSink implements TurnPieces {
       restart: () => {
         if (isShown) return false
         this.#said = undefined
+        this.#hasReceived = false
         this.firstPieceAt = undefined
         return true
       },

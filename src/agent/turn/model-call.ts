@@ -40,6 +40,8 @@ export interface TurnPieces {
   hold(): void
   /** What was said before a response broke off; not what may have become a call. `told`: what its error tells of it. */
   partialText(told: string | undefined): string
+  /** The text that has come of the request under way, as it came; undefined where no piece of it has come. */
+  readonly received: string | undefined
   /** By what the text of the request under way is read, should it break off. */
   readBy(reader: TextReader): void
 }
