@@ -1,6 +1,6 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { defineTool } from 'toolloop'
-import { createService, listen } from 'toolloop/service'
+import { defineTool } from '../../src/index.ts'
+import { createService, listen } from '../../src/service/index.ts'
 
 const weather = defineTool({
   name: 'weather',

@@ -1,4 +1,4 @@
-import { createService, listen } from 'toolloop/service'
+import { createService, listen } from '../../src/service/index.ts'
 
 /** Yours: checks signature, issuer, expiry and audience, which is the address of `/mcp`. */
 const verifyToken = async (token: string) => (token === 'a-token-of-ann' ? { sub: 'ann', scope: 'tools' } : undefined)
