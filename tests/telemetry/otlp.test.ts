@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { context, trace } from '@opentelemetry/api'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { type OtlpOptions, otlpTelemetry } from '../../src/telemetry/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
@@ -162,6 +162,30 @@ it.each<[name: string, reason: string, timeoutMs: number, closeMs: number, answe
   const told = records.filter(({ level, fields }) => level === 'warn' && 'url' in fields)
   expect(told).toMatchObject([{ fields: { reason: expect.stringContaining(reason) } }])
   expect(JSON.stringify(records)).not.toContain('hidden')
+})
+
+it.each([
+  [
+    'quotes the key it refuses',
+    'Bearer hcaik01j3QmZkPv8LrWyT5bNx',
+    (response: ServerResponse) => void response.writeHead(401).end('unknown API key hcaik01j3QmZkPv8LrWyT5bNx'),
+  ],
+  ['can’t be sent its key', 'hcaik01j3QmZ\nkPv8LrWyT5bNx', (response: ServerResponse) => void response.end()],
+])('a collector that %s has it in no log', async (_name, key, answer) => {
+  await using collector = await startCollector(answer)
+  const { run, close, records } = open({ endpoint: collector.url, headers: { authorization: key }, env: quickly })
+  await run()
+  await close(300)
+  expect(records.filter(({ level }) => level === 'warn')).toHaveLength(1)
+  expect(JSON.stringify(records)).not.toMatch(/kPv8LrWyT5bNx|hcaik01/)
+})
+
+it('an interval that no timer takes is the longest there is', async () => {
+  const timers = vi.spyOn(globalThis, 'setInterval')
+  const { close } = open({ endpoint: 'http://127.0.0.1:9', env: { OTEL_METRIC_EXPORT_INTERVAL: '2592000000' } })
+  expect(timers.mock.calls.map(([, milliseconds]) => milliseconds)).toContain(2 ** 31 - 1)
+  timers.mockRestore()
+  await close(0)
 })
 
 it('a collector that is busy is asked again, when it says so', async () => {

@@ -13,6 +13,8 @@ const firstDelayMs = 1_000
 const maxDelayMs = 30_000
 /** Statuses after which a request may be made again. https://opentelemetry.io/docs/specs/otlp/#failures-1 */
 const retryable: ReadonlySet<number> = new Set([429, 502, 503, 504])
+/** Most of what is told of a failure. */
+const longestReason = 250
 /** Most of a response that is read. */
 const maxResponseBytes = 16_384
 
@@ -21,12 +23,15 @@ export class OtlpSender {
   readonly #target: Target
   readonly #toProtobuf: (message: OtlpMessage) => Buffer
   readonly #failed: (reason: string) => void
+  /** What the headers hold, such as a key, also without the word before it: a collector or `fetch` may quote it. */
+  readonly #secrets: readonly string[]
 
   /** `failed` is told of everything that did not arrive. */
   constructor(target: Target, toProtobuf: (message: OtlpMessage) => Buffer, failed: (reason: string) => void) {
     this.#target = target
     this.#toProtobuf = toProtobuf
     this.#failed = failed
+    this.#secrets = Object.values(target.headers).flatMap((value) => [value, value.replace(/^\w+\s+/, '')])
   }
 
   /** Resolves when it has arrived, with true, or is given up, at the latest when `stop` is aborted; never rejects. */
@@ -50,7 +55,7 @@ export class OtlpSender {
   }
 
   #giveUp(reason: string): false {
-    this.#failed(reason)
+    this.#failed(redactText(reason, this.#secrets).slice(0, longestReason))
     return false
   }
 
@@ -73,7 +78,7 @@ export class OtlpSender {
       })
       const text = await beginningOf(response)
       if (response.ok) return refusedIn(response, text)
-      const reason = `status ${response.status}${/^[\x20-\x7e\s]+$/.test(text) ? `: ${redactText(text.trim().slice(0, 200))}` : ''}`
+      const reason = `status ${response.status}${/^[\x20-\x7e\s]+$/.test(text) ? `: ${text.trim()}` : ''}`
       if (!retryable.has(response.status)) return { reason }
       return { reason, again: (Number(response.headers.get('retry-after')) || 0) * 1_000 }
     } catch (error) {
@@ -101,5 +106,5 @@ async function beginningOf({ body }: Response): Promise<string> {
 function refusedIn({ headers }: Response, text: string): { reason: string } | undefined {
   const isProtobuf = headers.get('content-type')?.startsWith('application/x-protobuf') === true
   const [, message] = (isProtobuf ? /([\x20-\x7e]{4,})/ : /"errorMessage"\s*:\s*"((?:[^"\\]|\\.)+)"/).exec(text) ?? []
-  return message === undefined ? undefined : { reason: `a part was refused: ${redactText(message.slice(0, 200))}` }
+  return message === undefined ? undefined : { reason: `a part was refused: ${message}` }
 }

@@ -126,8 +126,8 @@ function oneOf(name: string, known: readonly string[], value: string): string {
   return found
 }
 
-/** What is no number counts as absent, as the specification has it. */
+/** What is no number counts as absent, as the specification has it; a whole number that timers take. */
 function numberIn(env: Environment, name: string, otherwise: number): number {
   const value = Number(env[name] || otherwise)
-  return Number.isFinite(value) && value > 0 ? value : otherwise
+  return Number.isFinite(value) && value >= 1 ? Math.min(Math.trunc(value), 2 ** 31 - 1) : otherwise
 }

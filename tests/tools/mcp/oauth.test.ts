@@ -102,6 +102,13 @@ describe('an MCP server that wants to be signed in to', () => {
     await expect(open(server.url, { ...auth, authorize: agree })).rejects.toThrow(/login\.example/)
     expect(server.count('/token')).toBe(0)
   })
+
+  it('nobody is sent to another authorization server than the one in the options, and nothing registered there', async () => {
+    await using server = await startOAuthServer()
+    const authorize = vi.fn(agree)
+    await expect(open(server.url, { store: memory(), issuer: 'https://login.example', authorize })).rejects.toThrow(/login\.example/)
+    expect([authorize.mock.calls.length, server.count('/register'), server.count('/token')]).toEqual([0, 0, 0])
+  })
 })
 
 it('tokens are kept in files for their owner alone', async () => {
@@ -150,6 +157,8 @@ describe('a browser on this machine', () => {
     await using loopback = await openLoopbackSignIn({ show: ({ url }) => void shown.push(url) })
     const back = loopback.authorize(authorization('mine'))
     const knock = (query: string, path = loopback.redirectUrl) => fetch(`${path}?${query}`)
+    // No address at all, as a request may name it.
+    expect((await fetch(`${new URL(loopback.redirectUrl).origin}//`)).status).toBe(404)
     expect((await knock('state=theirs&code=1')).status).toBe(404)
     expect((await knock('state=mine&code=1', String(loopback.redirectUrl).replace('callback', 'else'))).status).toBe(404)
     const page = await knock('state=mine&code=2')

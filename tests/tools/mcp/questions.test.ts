@@ -51,6 +51,14 @@ describe('a server that asks something while it holds a call open', () => {
     ])
   })
 
+  it('asks nobody where several calls are open and it does not say for which: it might be another caller', async () => {
+    await using tools = await openAsking()
+    const [mine, theirs] = [runnerOf(tools, 'paint'), runnerOf(tools, 'paint')]
+    const paused = await mine.run('Go.')
+    expect(resultOf(await theirs.run('Go.'))).toEqual([{ action: 'cancel' }])
+    expect(resultOf(await mine.resume(paused.state, answered(paused, { colour: 'blue' })))).toMatchObject([{ action: 'accept' }])
+  })
+
   it('may ask several times, be refused, and send people to a page', async () => {
     await using tools = await openAsking()
     const twice = runnerOf(tools, 'paint-twice')

@@ -49,7 +49,7 @@ export async function listRuns(
   { cursor = '.', ...asked }: ListQuery,
   from: { caller: string | undefined; inMemory: readonly ServiceRun[]; recorded: RecordedRuns | undefined },
 ): Promise<RunList> {
-  if (!/^\d*\.\d*$/.test(cursor))
+  if (!/^\d{0,15}\.\d{0,15}$/.test(cursor))
     throw new HttpProblem(400, 'invalid_request', 'Expected the `next` of an earlier page', { param: 'cursor' })
   let [inJournal = '', inMemory = ''] = cursor.split('.')
   const { recorded } = from

@@ -38,7 +38,7 @@ export interface McpAuth {
   grant?: 'authorization_code' | 'client_credentials'
   /** What to ask for, separated by spaces. Default: what the server says it needs. */
   scope?: string
-  /** The only authorization server to sign in at. Default: the one the server names when it is first signed in to. */
+  /** The only authorization server to sign in at. Default: whichever the server names. */
   issuer?: string
   /** Where browsers are sent back to. Default `http://127.0.0.1/callback`, for which `authorize` is given the port by `toolloop mcp login`. */
   redirectUrl?: string | URL

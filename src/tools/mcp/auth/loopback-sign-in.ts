@@ -28,10 +28,10 @@ export async function openLoopbackSignIn({ show, redirectUrl, timeoutMs = 300_00
   const waiting = new Map<string, (back: URL) => void>()
   const own = new URL(wanted)
   const server = createServer((request, response) => {
-    const back = new URL(request.url ?? '/', own)
-    const state = back.searchParams.get('state') ?? ''
-    const found = back.pathname === own.pathname && request.method === 'GET' ? waiting.get(state) : undefined
-    if (found === undefined) return say(response, 404, 'Nobody waits for this page.')
+    const back = URL.parse(`${own.origin}${request.url ?? '/'}`)
+    const state = back?.searchParams.get('state') ?? ''
+    const found = back?.pathname === own.pathname && request.method === 'GET' ? waiting.get(state) : undefined
+    if (back === null || found === undefined) return say(response, 404, 'Nobody waits for this page.')
     waiting.delete(state)
     const text = back.searchParams.has('code')
       ? 'You are signed in. You can close this page.'

@@ -7,6 +7,7 @@ import type {
   StoredOAuthClientInformation,
   StoredOAuthTokens,
 } from '@modelcontextprotocol/client'
+import { ToolloopError } from '../../../core/errors.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
 import type { McpAuth } from './auth-options.ts'
 import type { KeptCredentials } from './credentials.ts'
@@ -68,6 +69,13 @@ export class OAuthClient implements OAuthClientProvider {
     return this.#state
   }
 
+  /** Asked before anything is told to an authorization server. Throws `tool_denied` for another than that of the options. */
+  saveAuthorizationServerUrl(found: string): void {
+    const { issuer } = this.#auth
+    if (issuer !== undefined && withoutSlash(issuer) !== withoutSlash(found))
+      throw new ToolloopError('tool_denied', `The server names another authorization server than ${issuer}, its \`auth.issuer\`.`)
+  }
+
   async clientInformation(ctx?: OAuthClientInformationContext): Promise<StoredOAuthClientInformation | undefined> {
     const { clientId, clientSecret, issuer } = this.#auth
     const { clients = {}, issuer: known } = await this.#kept.read()
@@ -127,4 +135,8 @@ export class OAuthClient implements OAuthClientProvider {
       ...(scope === 'tokens' ? { clients } : {}),
     }))
   }
+}
+
+function withoutSlash(address: string): string {
+  return address.replace(/\/$/, '')
 }

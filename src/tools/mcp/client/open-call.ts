@@ -27,7 +27,6 @@ export class OpenCall {
   #progress: ToolContext['progress'] | undefined
   /** What was asked and answered before the call had to be made anew. */
   readonly #known: { request: ServerRequest; result: ElicitResult } | undefined
-  isWaiting = false
 
   /** `send` makes the call, which is over when the signal is aborted. */
   constructor(
@@ -43,7 +42,6 @@ export class OpenCall {
   /** Waits for what comes first. When the signal is aborted, the call is over and the server is told so. */
   async next({ signal, progress }: Pick<ToolContext, 'signal' | 'progress'>): Promise<{ answer: CallAnswer } | { held: HeldQuestion }> {
     this.#progress = progress
-    this.isWaiting = false
     const abort = () => this.#over.abort(signal.reason)
     signal.addEventListener('abort', abort, { once: true })
     if (signal.aborted) abort()
@@ -65,7 +63,6 @@ export class OpenCall {
     for (const one of [signal, this.#over.signal]) one.addEventListener('abort', cancel, { once: true })
     if (signal.aborted || this.#over.signal.aborted) cancel()
     await before
-    this.isWaiting = true
     this.#asked.resolve({
       request,
       reply: (result) => {

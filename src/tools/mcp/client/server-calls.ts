@@ -66,9 +66,11 @@ export class ServerCalls {
   /** Takes a question that a server asks on its own account: that of a call which it holds open. */
   async elicit(params: unknown, signal: AbortSignal): Promise<ElicitResult> {
     const request = readRequest(params)
-    // Over HTTP it comes in the response of its call. Else nothing says to which call it belongs: to the one there is, as a rule.
+    // Over HTTP it comes in the response of its call. Else nothing says to which call it belongs: where there are several, perhaps of several
+    // callers, to none.
     const own = callOfStream()
-    const call = own instanceof OpenCall ? own : [...this.#open].find(({ isWaiting }) => !isWaiting)
+    const [only] = this.#open.size === 1 ? this.#open : []
+    const call = own instanceof OpenCall ? own : only
     return call === undefined ? { action: 'cancel' } : call.ask(request, signal)
   }
 
