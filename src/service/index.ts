@@ -7,7 +7,7 @@ export { type Caller, hashToken, type Role, type TokenEntry } from './http/auth.
 export type { Problem } from './http/problem.ts'
 export { type ListeningService, type ListenOptions, listen } from './listen.ts'
 export type { McpAuthorization } from './mcp/authorization.ts'
-export type { McpRouteOptions } from './mcp/mcp-host.ts'
+export type { McpRouteOptions } from './mcp/mcp-options.ts'
 export { type NodeHandler, type NodeRequest, nodeHandler } from './node-handler.ts'
 export { createService, type Service } from './service.ts'
 export type { ServiceLimits } from './service-limits.ts'

@@ -9,7 +9,7 @@ import { type AgentOptions, agentOptionNames } from './agents/agent-host.ts'
 import type { Config } from './config/config.ts'
 import type { ConfigState } from './config/config-source.ts'
 import type { Caller } from './http/auth.ts'
-import { checkMcpOptions, type McpRouteOptions } from './mcp/mcp-host.ts'
+import { checkMcpOptions, type McpRouteOptions } from './mcp/mcp-options.ts'
 
 /** Options of `createService`. */
 export interface ServiceOptions {

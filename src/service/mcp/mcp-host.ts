@@ -1,9 +1,7 @@
-import { InvalidOptionError, messageOf } from '../../core/errors.ts'
+import { messageOf } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
-import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import type { McpEndpoint } from '../../tools/mcp/server/http-endpoint.ts'
-import type { SessionBounds } from '../../tools/mcp/server/sessions.ts'
-import type { McpServing, ServedTools } from '../../tools/mcp/server/tool-server.ts'
+import type { ServedTools } from '../../tools/mcp/server/tool-server.ts'
 import { type AgentHost, defaultAgent } from '../agents/agent-host.ts'
 import type { Config, McpRouteConfig, PreparedConfig } from '../config/config.ts'
 import { ConfigError } from '../config/parse-config.ts'
@@ -13,43 +11,8 @@ import type { RateLimiter } from '../http/rate-limit.ts'
 import type { Call } from '../routes/route.ts'
 import type { RunStore } from '../runs/run-store.ts'
 import { agentTool, agentToolName } from './agent-tools.ts'
-import { checkAuthorization, type McpAuthorization } from './authorization.ts'
-
-/** How a program has its service speak MCP; what its configuration says of `service.mcp` overrides this. */
-export interface McpRouteOptions extends McpRouteConfig, SessionBounds, Pick<McpServing, 'name' | 'version' | 'extend'> {
-  /** True: nothing is served but `/mcp` and the probes, and agents only where they are named. Default false. */
-  only?: boolean
-  /** Default: the tokens of the service are all there is. */
-  authorization?: McpAuthorization
-}
-
-const optionNames: OptionNames<McpRouteOptions> = {
-  tools: true,
-  agents: true,
-  instructions: true,
-  name: true,
-  version: true,
-  extend: true,
-  only: true,
-  authorization: true,
-  maxSessions: true,
-  maxSessionsOfCaller: true,
-  sessionIdleMs: true,
-}
-
-/** Throws `invalid_option`. */
-export function checkMcpOptions({ mcp, authenticate }: { mcp?: boolean | McpRouteOptions; authenticate?: unknown }): void {
-  if (mcp === undefined || typeof mcp === 'boolean') return
-  checkOptionNames(mcp, optionNames, '`createService`', 'mcp')
-  for (const name of ['maxSessions', 'maxSessionsOfCaller', 'sessionIdleMs'] as const) {
-    const { [name]: bound = 1 } = mcp
-    if (!Number.isInteger(bound) || bound < 1) throw new InvalidOptionError(`mcp.${name}`, 'an integer of at least 1', bound)
-  }
-  if (mcp.authorization === undefined) return
-  checkAuthorization(mcp.authorization)
-  if (authenticate === undefined)
-    throw new InvalidOptionError('mcp.authorization', 'absent without `authenticate`, which checks the tokens', mcp.authorization)
-}
+import type { McpAuthorization } from './authorization.ts'
+import type { McpRouteOptions } from './mcp-options.ts'
 
 interface Parts {
   /** By the program; undefined: it is the configuration's. */

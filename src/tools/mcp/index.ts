@@ -6,4 +6,4 @@ export { connectMcpServers, type HeldTool, type McpOptions, type McpServerStatus
 export type { McpCommand, McpServer, McpServerOptions, McpUrl } from './client/server-config.ts'
 export type { McpServerState } from './client/server-link.ts'
 export { type McpService, type ServeMcpOptions, serveMcp } from './server/serve-stdio.ts'
-export type { McpServing } from './server/tool-server.ts'
+export type { McpServing } from './server/serving.ts'

@@ -5,8 +5,9 @@ import type { Logger } from '../../../core/logger.ts'
 import { Lanes } from '../../concurrency.ts'
 import type { McpServerSdk } from './load-sdk.ts'
 import { answerTtlSeconds, type StateCodec } from './questions.ts'
-import { McpSessions, type SessionBounds } from './sessions.ts'
-import { type CallScope, createToolServer, type McpServing, type ServedTools } from './tool-server.ts'
+import type { McpServing, SessionBounds } from './serving.ts'
+import { McpSessions } from './sessions.ts'
+import { type CallScope, createToolServer, type ServedTools } from './tool-server.ts'
 import { watchedResponse } from './watched-body.ts'
 
 /** A request that was admitted, its body read. */

@@ -8,7 +8,8 @@ import { Lanes } from '../../concurrency.ts'
 import type { ToolSet } from '../../registry.ts'
 import { loadServerSdk } from './load-sdk.ts'
 import { answerTtlSeconds } from './questions.ts'
-import { createToolServer, type McpServing } from './tool-server.ts'
+import type { McpServing } from './serving.ts'
+import { createToolServer } from './tool-server.ts'
 
 /** What `serveMcp` takes besides the tools. */
 export interface ServeMcpOptions extends McpServing {

@@ -1,16 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Server, WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
 import type { McpServerSdk } from './load-sdk.ts'
-
-/** Bounds on the sessions of clients with the protocol of 2025; later ones have none. */
-export interface SessionBounds {
-  /** Of one caller. Default 1,000: the one that has been idle longest makes room. */
-  maxSessionsOfCaller?: number
-  /** Of all. Default 10,000. */
-  maxSessions?: number
-  /** How long a session may have no request and no stream open, in milliseconds. Default 600,000. */
-  sessionIdleMs?: number
-}
+import type { SessionBounds } from './serving.ts'
 
 interface Session {
   caller: string

@@ -12,27 +12,8 @@ import { Pauses } from '../../yield-to-event-loop.ts'
 import type { McpServerSdk } from './load-sdk.ts'
 import { progressOf } from './progress.ts'
 import { type AskingCall, answerIn, asksClient, type StateCodec } from './questions.ts'
+import type { McpServing } from './serving.ts'
 import { blocksOf, failure, servable, wireTool } from './wire.ts'
-
-/** How tools are served, over whichever transport. */
-export interface McpServing {
-  /** What the server calls itself. Default `toolloop`, and this package's version. */
-  name?: string
-  version?: string
-  /** What the client may tell its model of these tools. */
-  instructions?: string
-  /** Time limit of one call in milliseconds; a tool's own wins. Default 30,000. */
-  toolTimeoutMs?: number
-  /** Most bytes of text of one result. Default 65,536. */
-  maxResultBytes?: number
-  /** Most values in one call's arguments: items, and fields, which count ten times. Default: no limit. */
-  maxArgumentValues?: number
-  /**
-   * Adds what is no tool: resources, prompts, completions. Called with the `McpServer` of `@modelcontextprotocol/server` for each connection, or
-   * each request where the protocol has none. It must not register tools. What it throws fails the request.
-   */
-  extend?(server: object): void
-}
 
 /** The tools that there are now. */
 export type ServedTools = { get(name: string): AnyTool | undefined; list(): readonly AnyTool[] }

@@ -1,0 +1,41 @@
+import { InvalidOptionError } from '../../core/errors.ts'
+import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
+import type { McpServing, SessionBounds } from '../../tools/mcp/server/serving.ts'
+import type { McpRouteConfig } from '../config/config.ts'
+import { checkAuthorization, type McpAuthorization } from './authorization.ts'
+
+/** How a program has its service speak MCP; what its configuration says of `service.mcp` overrides this. */
+export interface McpRouteOptions extends McpRouteConfig, SessionBounds, Pick<McpServing, 'name' | 'version' | 'extend'> {
+  /** True: nothing is served but `/mcp` and the probes, and agents only where they are named. Default false. */
+  only?: boolean
+  /** Default: the tokens of the service are all there is. */
+  authorization?: McpAuthorization
+}
+
+const optionNames: OptionNames<McpRouteOptions> = {
+  tools: true,
+  agents: true,
+  instructions: true,
+  name: true,
+  version: true,
+  extend: true,
+  only: true,
+  authorization: true,
+  maxSessions: true,
+  maxSessionsOfCaller: true,
+  sessionIdleMs: true,
+}
+
+/** Throws `invalid_option`. */
+export function checkMcpOptions({ mcp, authenticate }: { mcp?: boolean | McpRouteOptions; authenticate?: unknown }): void {
+  if (mcp === undefined || typeof mcp === 'boolean') return
+  checkOptionNames(mcp, optionNames, '`createService`', 'mcp')
+  for (const name of ['maxSessions', 'maxSessionsOfCaller', 'sessionIdleMs'] as const) {
+    const { [name]: bound = 1 } = mcp
+    if (!Number.isInteger(bound) || bound < 1) throw new InvalidOptionError(`mcp.${name}`, 'an integer of at least 1', bound)
+  }
+  if (mcp.authorization === undefined) return
+  checkAuthorization(mcp.authorization)
+  if (authenticate === undefined)
+    throw new InvalidOptionError('mcp.authorization', 'absent without `authenticate`, which checks the tokens', mcp.authorization)
+}

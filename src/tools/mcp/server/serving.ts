@@ -1,0 +1,31 @@
+/** What a host says of how its tools are served: types that need no SDK. */
+
+/** How tools are served, over whichever transport. */
+export interface McpServing {
+  /** What the server calls itself. Default `toolloop`, and this package's version. */
+  name?: string
+  version?: string
+  /** What the client may tell its model of these tools. */
+  instructions?: string
+  /** Time limit of one call in milliseconds; a tool's own wins. Default 30,000. */
+  toolTimeoutMs?: number
+  /** Most bytes of text of one result. Default 65,536. */
+  maxResultBytes?: number
+  /** Most values in one call's arguments: items, and fields, which count ten times. Default: no limit. */
+  maxArgumentValues?: number
+  /**
+   * Adds what is no tool: resources, prompts, completions. Called with the `McpServer` of `@modelcontextprotocol/server` for each connection, or
+   * each request where the protocol has none. It must not register tools. What it throws fails the request.
+   */
+  extend?(server: object): void
+}
+
+/** Bounds on the sessions of clients with the protocol of 2025; later ones have none. */
+export interface SessionBounds {
+  /** Of one caller. Default 1,000: the one that has been idle longest makes room. */
+  maxSessionsOfCaller?: number
+  /** Of all. Default 10,000. */
+  maxSessions?: number
+  /** How long a session may have no request and no stream open, in milliseconds. Default 600,000. */
+  sessionIdleMs?: number
+}
