@@ -19,6 +19,8 @@ export interface DatabaseOptions {
   file: string
   synchronous: 'full' | 'normal'
   busyTimeoutMs: number
+  /** The same while it is opened, which others may delay by writing to it. Default: `busyTimeoutMs`. */
+  openTimeoutMs?: number
   maxBytes: number | undefined
 }
 
@@ -26,10 +28,13 @@ export interface DatabaseOptions {
  * Opens the file, brought up to date if it is of an older version. Throws what SQLite throws, and
  * the schema's error for a file of a newer version or of another program.
  */
-export function openDatabase(schema: Schema, { file, synchronous, busyTimeoutMs, maxBytes }: DatabaseOptions): DatabaseSync {
+export function openDatabase(
+  schema: Schema,
+  { file, synchronous, busyTimeoutMs, openTimeoutMs = busyTimeoutMs, maxBytes }: DatabaseOptions,
+): DatabaseSync {
   const database = new DatabaseSync(file)
   try {
-    database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
+    database.exec(`PRAGMA busy_timeout = ${openTimeoutMs}`)
     checkKind(database, schema, file)
     database.exec('PRAGMA journal_mode = WAL')
     if (schema.erases) database.exec('PRAGMA secure_delete = ON')

@@ -46,6 +46,7 @@ export function openFile<Tables, Options>(contents: Contents<Tables, Options>, o
     connection = connections.get(key) ?? { database: openDatabase(contents, { ...options, file: real }), owners: new Set() }
     owner = new Owner(`${real}-owners`)
     enter(connection, owner, contents, file)
+    connection.database.exec(`PRAGMA busy_timeout = ${options.busyTimeoutMs}`)
     connections.set(key, connection)
     const opened = { connection, owner }
     const close = () => {

@@ -1,7 +1,7 @@
 import { Event, type EventName, type RunEvent } from '../../core/events.ts'
 import { isJsonObject, type Json } from '../../core/messages.ts'
-import { PartialJson } from '../../core/partial-json.ts'
 import { isNameOfAnswerTool } from './output.ts'
+import { PartialJson } from './partial-json.ts'
 
 /** The events that an answer arrives in. */
 export const answerEvents: ReadonlySet<EventName> = new Set<EventName>([

@@ -4,7 +4,7 @@ import { basename, join, relative, resolve } from 'node:path'
 import { ToolloopError } from '../../core/errors.ts'
 import { version } from '../../core/version.ts'
 import { EXIT_OK } from '../exit-codes.ts'
-import { shellWord } from '../setup/journal.ts'
+import { shellWord } from '../setup/command-line.ts'
 import { packageFolder } from '../setup/own-package.ts'
 import { type CliIO, Terminal } from '../terminal/terminal.ts'
 

@@ -5,18 +5,20 @@ import type { RecordedRun } from '../../agent/durable/runs.ts'
 import type { PendingItem } from '../../agent/types.ts'
 import { createAgentRunner } from '../../backends/index.ts'
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
-import type { ChatMessage, Content, Json } from '../../core/messages.ts'
+import { jsonOrText } from '../../core/json.ts'
+import { type ChatMessage, type Content, hasToolCalls } from '../../core/messages.ts'
 import { createModel } from '../../models/create-model.ts'
 import { EXIT_OK, exitCodeOf } from '../exit-codes.ts'
 import type { Flags } from '../flags.ts'
-import { decideCommand, type OpenJournal, openExistingJournal } from '../setup/journal.ts'
+import { decideCommand } from '../setup/command-line.ts'
+import { type OpenJournal, openExistingJournal } from '../setup/journal.ts'
 import { type PreparedAgent, prepareAgent } from '../setup/prepare-agent.ts'
 import { createApprove } from '../terminal/ask-approval.ts'
 import { askOnTerminal } from '../terminal/ask-on-terminal.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
 import { plural } from '../terminal/render.ts'
 import { explainEnding, showRun } from '../terminal/show-run.ts'
-import { type CliIO, isOnTerminal, shorten, Terminal, withoutControls } from '../terminal/terminal.ts'
+import { type CliIO, shorten, Terminal, withoutControls } from '../terminal/terminal.ts'
 import { visible } from '../terminal/visible.ts'
 
 const defaultLimit = 50
@@ -152,22 +154,13 @@ function answered(kind: 'question' | 'client_tool', text: string): Verdict {
   return kind === 'question' ? { answer: value } : { result: value }
 }
 
-function jsonOrText(text: string): Json {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
-}
-
 /** Asks whoever sits there. Throws `invalid_option` where nobody does. */
 function asker(terminal: Terminal, signal: AbortSignal): (item: PendingItem) => Promise<Verdict> {
-  if (!isOnTerminal(terminal.io))
-    throw new InvalidOptionError('--yes', 'given, or `--reject` or `--answer`, where no terminal is there to ask on')
   const ask = askOnTerminal(terminal)
   const approve = createApprove(terminal, false, ask)
+  if (approve === undefined)
+    throw new InvalidOptionError('--yes', 'given, or `--reject` or `--answer`, where no terminal is there to ask on')
   return async ({ kind, toolCallId, tool, args, about, schema }) => {
-    if (approve === undefined) throw new Error('Expected a terminal')
     if (kind === 'approval' || kind === 'budget') {
       const verdict = await approve({ toolCallId, tool, args, runId: '', context: undefined, signal })
       return typeof verdict === 'boolean' ? { approved: verdict } : verdict.approved ? { approved: true } : { ...verdict, approved: false }
@@ -208,14 +201,15 @@ function* linesOf({ runId, status, stopReason, createdAt, updatedAt, problem, pe
 }
 
 function* messageLines(message: ChatMessage): Iterable<string> {
-  const text = textOf(message.content)
+  const text = describeContent(message.content)
   if (text !== '') yield `${message.role}: ${shorten(withoutControls(text, true), shownLength)}`
-  if (!('toolCalls' in message)) return
+  if (!hasToolCalls(message)) return
   for (const { function: called } of message.toolCalls)
     yield `  → ${shorten(withoutControls(`${called.name} ${called.arguments}`), shownLength)}`
 }
 
-function textOf(content: Content): string {
+/** Parts that are not text are named. */
+function describeContent(content: Content): string {
   if (typeof content === 'string') return content
   return content.map((part) => (part.type === 'text' ? part.text : `(${part.type})`)).join('\n')
 }

@@ -5,6 +5,7 @@ import { eachFromOpenAI } from '../../core/openai-messages.ts'
 import type { Sampling, ToolChoice } from '../../models/chat-model.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
 import { type ClientTool, compileForClient, toClientTools } from '../agents/client-tools.ts'
+import { refuseApproval } from '../agents/refuse-approval.ts'
 import type { Caller } from '../http/auth.ts'
 import { blamed, HttpProblem } from '../http/problem.ts'
 import { inTurn } from '../runs/read-messages.ts'
@@ -100,8 +101,7 @@ export function clientOptions({ reasoningEffort, ...others }: ClientSettings): R
   const settings = { ...others, reasoningEffort: reasoningEffort === 'max' ? 'xhigh' : reasoningEffort }
   return {
     ...Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined && value !== null)),
-    // Neither of OpenAI's APIs has a way to ask for an approval.
-    approve: () => ({ approved: false, reason: 'this call needs an approval, which cannot be given here' }),
+    approve: refuseApproval,
   }
 }
 

@@ -3,6 +3,7 @@ import type { RunResult } from '../../agent/types.ts'
 import { Event } from '../../core/events.ts'
 import { type AnyTool, defineTool, type ToolContext } from '../../tools/tool.ts'
 import type { Agent } from '../agents/agent-host.ts'
+import { refuseApproval } from '../agents/refuse-approval.ts'
 import type { Caller } from '../http/auth.ts'
 import type { RunStore } from '../runs/run-store.ts'
 
@@ -40,15 +41,13 @@ async function runAgent(agent: string, task: string, caller: Caller, runs: RunSt
     },
     over: over.resolve,
   }
-  // Nobody can be asked for an approval over MCP.
-  const approve = () => ({ approved: false as const, reason: 'this call needs an approval, which cannot be given here' })
   const order = {
     id: `run_${randomUUID()}`,
     caller,
     kind: 'chat' as const,
     agent,
     input: task,
-    options: { context: ctx.context, approve },
+    options: { context: ctx.context, approve: refuseApproval },
     clientTools: [],
   }
   const run = await runs.start(order, watcher)

@@ -40,8 +40,9 @@ export class BoundedRecorder implements RunRecorder {
   }
 
   begins(run: RecordedScope, input: Json): void {
-    this.#recorder?.begins(run, input)
-    this.#grow(charactersIn(this.#recorder === undefined ? undefined : input) + run.agent.offered.list().length * ofEach)
+    if (this.#recorder === undefined) return
+    this.#recorder.begins(run, input)
+    this.#grow(charactersIn(input) + run.agent.offered.list().length * ofEach)
   }
 
   asks(run: RecordedScope, call: Asked): ReturnType<RunRecorder['asks']> {

@@ -38,7 +38,8 @@ function describe(decision: JsonObject, pending: readonly unknown[], agents: rea
     .filter(isJsonObject)
     .find((one) => one.toolCallId === decision.toolCallId && one.fingerprint === decision.fingerprint)
   if (item === undefined) return []
-  const { about, answer } = { about: item.about, answer: decision.answer }
+  const { about } = item
+  const { answer } = decision
   if (isJsonObject(about) && Array.isArray(about.pending) && isJsonObject(answer) && Array.isArray(answer.decisions)) {
     const [inner, within] = [about.pending, [...agents, String(about.agent)]]
     return answer.decisions.filter(isJsonObject).flatMap((one) => describe(one, inner, within, told))
@@ -51,7 +52,12 @@ function describe(decision: JsonObject, pending: readonly unknown[], agents: rea
   const isEdited = edited !== undefined && !isDeepStrictEqual(edited, asked)
   return [
     {
-      ...{ by, kind: item.kind, tool, toolCallId: item.toolCallId, verdict: verdictOf(decision, isEdited), args: shortened(asked) },
+      by,
+      kind: item.kind,
+      tool,
+      toolCallId: item.toolCallId,
+      verdict: verdictOf(decision, isEdited),
+      args: shortened(asked),
       ...(agents.length === 0 ? {} : { agents }),
       ...(about === undefined ? {} : { about: shortened(about) }),
       ...(isEdited ? { edited: shortened(edited) } : {}),

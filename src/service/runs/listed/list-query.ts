@@ -21,8 +21,16 @@ export function readListQuery(given: URLSearchParams): ListQuery {
   const minCost = text('minCostUsd')
   if (minCost !== undefined && !(Number(minCost) >= 0)) throw invalid('minCostUsd', 'a number ≥ 0')
   return {
-    ...{ limit, status, ids, words, cursor: text('cursor'), stopReason: text('stopReason'), model: text('model'), owner: text('owner') },
-    ...{ after: readTime(given, 'after'), before: readTime(given, 'before') },
+    limit,
+    status,
+    ids,
+    words,
+    cursor: text('cursor'),
+    stopReason: text('stopReason'),
+    model: text('model'),
+    owner: text('owner'),
+    after: readTime(given, 'after'),
+    before: readTime(given, 'before'),
     isShort: text('output') === 'short',
     minCostUsd: minCost === undefined ? undefined : Number(minCost),
   }

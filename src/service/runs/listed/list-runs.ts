@@ -58,8 +58,17 @@ export async function listRuns(
   const caller = from.caller ?? asked.owner
   if (asked.owner !== undefined && asked.owner !== caller) return { data: [] }
   const page = await recorded?.list({
-    ...{ caller, status, stopReason, words, minCostUsd, limit, runIds: asked.ids, agent: asked.model },
-    ...{ createdAfter: asked.after, createdBefore: asked.before, cursor: inJournal === '' ? undefined : inJournal },
+    caller,
+    status,
+    stopReason,
+    words,
+    minCostUsd,
+    limit,
+    runIds: asked.ids,
+    agent: asked.model,
+    createdAfter: asked.after,
+    createdBefore: asked.before,
+    cursor: inJournal === '' ? undefined : inJournal,
   })
   const pauses = new Pauses()
   const kept: ServiceRun[] = []

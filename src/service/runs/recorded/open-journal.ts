@@ -23,9 +23,8 @@ const agent = 'service'
 export const folderOption = 'service.keepRuns.folder'
 /** How long a call waits for a file that is locked, or for a server that can't be reached, in milliseconds: who has asked is told then. */
 const outageMs = 5_000
-/** How often the first call is tried where other services write to the file: nobody waits for it yet, and on a busy disk each has its turn later. */
-const firstTries = 6
-const lockedInSqlite = 'database is locked'
+/** How long it waits for its turn at a file that other services write to, while it starts: nobody waits for it yet. */
+const openTimeoutMs = 30_000
 
 /** Opens the journal; a folder is made if need be. Rejects with `invalid_option` when it can't be had. */
 export async function openJournal(place: JournalPlace, logger: Logger = defaultLogger): Promise<OpenedJournal> {
@@ -36,7 +35,8 @@ export async function openJournal(place: JournalPlace, logger: Logger = defaultL
     const journal = storeJournal(store)
     const { shown } = store
     opened = { journal, shown, close: () => journal.close() }
-    await firstCall(shown)
+    // Opens the file, or reaches the server.
+    await shown.waiting()
     return opened
   } catch (error) {
     await opened?.close().catch(() => {})
@@ -44,18 +44,6 @@ export async function openJournal(place: JournalPlace, logger: Logger = defaultL
     if (place.kind === 'sqlite') throw new InvalidOptionError(folderOption, `a folder that can be written to (${why})`, place.folder)
     // Not what was given: it may hold a password.
     throw new InvalidOptionError('service.journal', `a database that can be used (${why})`, place.kind)
-  }
-}
-
-/** Opens the file, or reaches the server. */
-async function firstCall(shown: ShownRuns): Promise<void> {
-  for (let tries = 1; ; tries++) {
-    try {
-      await shown.waiting()
-      return
-    } catch (error) {
-      if (tries === firstTries || !messageOf(error).includes(lockedInSqlite)) throw error
-    }
   }
 }
 
@@ -70,5 +58,6 @@ async function openStore(place: JournalPlace, logger: Logger): Promise<(Store | 
   // One that was there already may have been open to others.
   await chmod(folder, 0o700)
   const { SqliteStore } = await import('../../../journals/sqlite/sqlite-store.ts')
-  return new SqliteStore({ file: join(folder, 'runs.sqlite'), synchronous: 'full', busyTimeoutMs: outageMs, maxBytes: undefined }, agent)
+  const file = join(folder, 'runs.sqlite')
+  return new SqliteStore({ file, synchronous: 'full', busyTimeoutMs: outageMs, openTimeoutMs, maxBytes: undefined }, agent)
 }

@@ -1,6 +1,9 @@
 import { InvalidOptionError } from '../../../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../../../core/option-names.ts'
 
+/** Where browsers are sent back to by default: on this machine. */
+export const defaultRedirectUrl = 'http://127.0.0.1/callback'
+
 /** A person is to sign in. */
 export interface McpAuthorization {
   /** The server that is signed in to, by the name it was given here. */

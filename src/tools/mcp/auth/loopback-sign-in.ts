@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { InvalidOptionError, ToolloopError } from '../../../core/errors.ts'
-import type { McpAuth, McpAuthorization } from './auth-options.ts'
+import { defaultRedirectUrl, type McpAuth, type McpAuthorization } from './auth-options.ts'
 
 /** What `openLoopbackSignIn` takes. */
 export interface LoopbackSignInOptions {
@@ -21,7 +21,7 @@ export interface LoopbackSignIn extends Required<Pick<McpAuth, 'redirectUrl' | '
  * that knocks there is turned away. Rejects with `invalid_option` for an address that is not on this machine.
  */
 export async function openLoopbackSignIn({ show, redirectUrl, timeoutMs = 300_000 }: LoopbackSignInOptions): Promise<LoopbackSignIn> {
-  const wanted = new URL(redirectUrl ?? 'http://127.0.0.1/callback')
+  const wanted = new URL(redirectUrl ?? defaultRedirectUrl)
   const isHere = wanted.protocol === 'http:' && ['127.0.0.1', 'localhost'].includes(wanted.hostname)
   if (!isHere) throw new InvalidOptionError('redirectUrl', 'an http address at 127.0.0.1 or localhost', wanted.origin)
   /** Those who wait, by the state that their browser brings back. */

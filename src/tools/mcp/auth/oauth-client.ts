@@ -9,10 +9,8 @@ import type {
 } from '@modelcontextprotocol/client'
 import { ToolloopError } from '../../../core/errors.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
-import type { McpAuth } from './auth-options.ts'
+import { defaultRedirectUrl, type McpAuth } from './auth-options.ts'
 import type { KeptCredentials } from './credentials.ts'
-
-const defaultRedirectUrl = 'http://127.0.0.1/callback'
 
 /** This client, as the SDK's OAuth sees it: who it is, and where it keeps what. One object lasts from one sign-in to its end. */
 export class OAuthClient implements OAuthClientProvider {

@@ -1,7 +1,7 @@
 import type { InsufficientScopeError, StoredOAuthTokens } from '@modelcontextprotocol/client'
 import { messageOf, ToolloopError } from '../../../core/errors.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
-import type { McpAuth } from './auth-options.ts'
+import { defaultRedirectUrl, type McpAuth } from './auth-options.ts'
 import { KeptCredentials } from './credentials.ts'
 import { mcpTokenFiles } from './file-store.ts'
 import { type Fetch, guardedFetch } from './guarded-fetch.ts'
@@ -109,7 +109,7 @@ export class SignIn {
   async #ask(authorize: NonNullable<McpAuth['authorize']>, url: URL): Promise<URLSearchParams> {
     try {
       const back = await authorize({ server: this.#server.name, url, signal: this.#closing })
-      return new URL(back, this.#auth.redirectUrl ?? 'http://127.0.0.1/callback').searchParams
+      return new URL(back, this.#auth.redirectUrl ?? defaultRedirectUrl).searchParams
     } catch (cause) {
       this.#refused = new ToolloopError('mcp_sign_in_needed', `${this.#what()} did not come to an end.`, { cause })
       throw this.#refused

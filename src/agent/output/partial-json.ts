@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from './messages.ts'
+import type { Json, JsonObject } from '../../core/messages.ts'
 
 type Expected = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | ', or end' | 'nothing'
 type Container = Json[] | JsonObject

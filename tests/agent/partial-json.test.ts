@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { PartialJson } from '../src/core/partial-json.ts'
+import { PartialJson } from '../../src/agent/output/partial-json.ts'
 
 const read = (...pieces: string[]) => {
   const json = new PartialJson()

@@ -1,0 +1,6 @@
+import type { ApprovalDecision } from '../../agent/types.ts'
+
+/** The `approve` of runs whose client has no way to be asked: neither OpenAI's APIs nor MCP has one. */
+export function refuseApproval(): ApprovalDecision {
+  return { approved: false, reason: 'this call needs an approval, which cannot be given here' }
+}
