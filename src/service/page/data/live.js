@@ -33,6 +33,8 @@ export class Live {
   calls = new Calls(mostCalls)
   /** The newest runs as they were listed last. @type {{ data: Run[], next?: string } | undefined} */
   newest
+  /** Whether nothing is known to have changed since. */
+  isNewestCurrent = false
   /** Runs that wait, and are not known here: there are too many. */
   #unseen = 0
   /** Goes up when another process has taken the place of the service. */
@@ -84,6 +86,7 @@ export class Live {
       onState: (state) => {
         const cameBack = state === 'open' && this.connection === 'lost'
         if (state !== 'connecting' || this.connection !== 'lost') this.connection = state
+        if (state === 'lost') this.isNewestCurrent = false
         if (cameBack) this.refresh()
         this.#tell()
       },
@@ -169,6 +172,7 @@ export class Live {
     if (this.#isOver) return
     if (id === undefined) this.#wantsAll = true
     else this.#changed.add(id)
+    this.isNewestCurrent = false
     const pause = Math.max(shortestPauseMs, this.#answerMs * shareOfAsking)
     const wait = Math.max(20, this.#askedAt + pause - performance.now())
     this.#refreshing ??= setTimeout(async () => {
@@ -207,7 +211,10 @@ export class Live {
     this.#answerMs = performance.now() - started
     if (this.#isOver) return
     if (state !== undefined) this.#takeState(state)
-    this.newest = latest ?? this.newest
+    if (latest !== undefined) {
+      this.newest = latest
+      this.isNewestCurrent = this.#changed.size === 0 && !this.#wantsAll
+    }
     const found = [...(latest?.data ?? []), ...(waiting ?? []), ...(changed?.data ?? [])]
     const names = new Set(found.map(({ id }) => id))
     const gone = ids.filter((id) => !names.has(id))

@@ -49,12 +49,15 @@ export class RunList {
   async show(query) {
     this.#query = query
     const turn = ++this.#turn
-    const { newest } = this.#live
+    const { newest, isNewestCurrent } = this.#live
     if (newest !== undefined && !this.isFiltered) {
       // What is known is shown at once.
       this.#next = newest.next
       this.runs = this.#sorted(newest.data.map(({ id }) => id))
+      this.isLoading = false
+      this.error = ''
       this.#onChange()
+      if (isNewestCurrent) return
     }
     await this.#load([], undefined, turn)
   }
