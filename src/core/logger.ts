@@ -80,12 +80,18 @@ function isEnabled(logger: Logger, level: RecordLevel): boolean {
 
 /** The same logger, for what belongs to one thing: each record has these fields too. */
 export function childLogger(logger: Logger, bound: object): Logger {
-  const at = (level: RecordLevel) => (fields: object, message: string) => {
+  const log = (level: RecordLevel, fields: object, message: string) => {
     // What there is to see of an error is not its own fields.
     logger[level]({ ...bound, ...(fields instanceof Error ? (redact(fields) as object) : fields) }, message)
   }
-  const child: Logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
-  if (logger.isLevelEnabled !== undefined) child.isLevelEnabled = (level) => isEnabled(logger, level)
+  const child: Logger = {
+    debug: (fields, message) => log('debug', fields, message),
+    info: (fields, message) => log('info', fields, message),
+    warn: (fields, message) => log('warn', fields, message),
+    error: (fields, message) => log('error', fields, message),
+  }
+  const isLevelEnabled = (level: RecordLevel) => isEnabled(logger, level)
+  if (logger.isLevelEnabled !== undefined) child.isLevelEnabled = isLevelEnabled
   return child
 }
 

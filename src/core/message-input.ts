@@ -20,8 +20,10 @@ export type MessageInput =
   | AIMessage
   | { role: 'system' | 'user' | 'assistant'; content: string; name?: string; providerData?: ProviderData }
 
-/** What was made of a message that can't change: of a copy made here, itself. It need not be checked, or copied, again. */
-const known = new WeakMap<object, ChatMessage>()
+/** Messages that need not be checked, or copied, again. A set: values of a long-lived `WeakMap` outlive every collection of young objects. */
+const own = new WeakSet<object>()
+/** What was made of somebody else's message that can't change. */
+const made = new WeakMap<object, ChatMessage>()
 /** Lists that hold nothing but such messages: those of the conversations under way. */
 const ownLists = new WeakSet<readonly ChatMessage[]>()
 
@@ -43,25 +45,30 @@ export function toChatMessages(list: readonly MessageInput[], name = 'messages')
 
 /** The same for one message. `name` is where it was given. */
 export function toChatMessage(given: MessageInput, name: string): ChatMessage {
-  const before = typeof given === 'object' && given !== null ? known.get(given) : undefined
+  if (isOwn(given)) return given
+  const before = typeof given === 'object' && given !== null ? made.get(given) : undefined
   if (before !== undefined) return before
   checkMessage(given, name)
-  const message = deepFreeze(wireForm(given, name))
-  known.set(message, message)
-  if (isDeepFrozen(given)) known.set(given, message)
+  const message = asChecked(wireForm(given, name))
+  if (isDeepFrozen(given)) made.set(given, message)
   return message
 }
 
 /** Freezes a copy of a checked message in which only ids are others: it need not be checked, or copied, again. */
 export function asChecked<Message extends ChatMessage>(message: Message): Message {
-  known.set(deepFreeze(message), message)
+  own.add(deepFreeze(message))
   return message
 }
 
 function areOwn(list: readonly MessageInput[]): list is readonly ChatMessage[] {
   if (ownLists.has(list as readonly ChatMessage[])) return true
-  for (const message of list) if (typeof message !== 'object' || message === null || known.get(message) !== message) return false
+  // No `every`: it passes over what is missing.
+  for (const message of list) if (!isOwn(message)) return false
   return true
+}
+
+function isOwn(given: unknown): given is ChatMessage {
+  return typeof given === 'object' && given !== null && own.has(given)
 }
 
 /** Whether it can be the content of a tool message. */

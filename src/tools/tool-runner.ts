@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../core/errors.ts'
 import { show } from '../core/errors.ts'
-import { childLogger, type Logger, redacting } from '../core/logger.ts'
+import { childLogger, type Logger, type RecordLevel, redacting } from '../core/logger.ts'
 import { toToolCall } from '../core/message-input.ts'
 import {
   type Content,
@@ -198,7 +198,10 @@ class Attempt {
     }
     const attempt = this.#number
     const { name: tool } = this.#call.tool
-    let own: Logger | undefined
+    // Most tools log nothing. No getter: see "Allocation" in CONTRIBUTING.md.
+    const log = (level: RecordLevel) => (fields: object, message: string) => {
+      childLogger(logger, { runId, tool, toolCallId })[level](fields, message)
+    }
     const ctx: { -readonly [K in keyof ToolContext]: ToolContext[K] } = {
       context,
       signal,
@@ -208,11 +211,7 @@ class Attempt {
       idempotencyKey,
       attempt,
       progress,
-      // Most tools log nothing.
-      get logger() {
-        own ??= childLogger(logger, { runId, tool, toolCallId })
-        return own
-      },
+      logger: { ...logger, debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
     }
     if (run !== undefined) ctx.run = run
     if (trace !== undefined) ctx.trace = trace

@@ -25,9 +25,9 @@ function withoutAnswer(sink: ModelSink, answering: string): ModelSink {
       toolCallStart?.(index, id, tool)
     },
   }
-  if (toolCallDelta !== undefined)
-    held.toolCallDelta = (index, json) => {
-      if (!answers.has(index)) toolCallDelta(index, json)
-    }
+  const giveDelta = (index: number, json: string) => {
+    if (!answers.has(index)) toolCallDelta?.(index, json)
+  }
+  if (toolCallDelta !== undefined) held.toolCallDelta = giveDelta
   return held
 }

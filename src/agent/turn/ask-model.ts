@@ -263,18 +263,23 @@ export class TurnSink implements TurnPieces {
     const inputStart = run.deltas(Event.TOOL_INPUT_START, this.#meta)
     const inputDelta = run.deltas(Event.TOOL_INPUT_DELTA, this.#meta)
     if (text === undefined && reasoning === undefined && inputStart === undefined && inputDelta === undefined) return undefined
+    // Functions are named before they are put into an object: see "Allocation" in CONTRIBUTING.md.
+    const hearText = (delta: string) => text?.({ text: delta })
+    const hearReasoning = (delta: string) => reasoning?.({ text: delta })
     const heard: ModelSink = {}
-    if (text !== undefined) heard.text = (delta) => text({ text: delta })
-    if (reasoning !== undefined) heard.reasoning = (delta) => reasoning({ text: delta })
+    if (text !== undefined) heard.text = hearText
+    if (reasoning !== undefined) heard.reasoning = hearReasoning
     if (inputStart !== undefined || inputDelta !== undefined) {
       const uniqueId = this.#history.uniqueIds()
       const ids: string[] = []
-      heard.toolCallStart = (index, given, tool) => {
+      const hearStart = (index: number, given: string, tool: string) => {
         const id = uniqueId(given, index)
         ids[index] = id
         inputStart?.({ index, id, tool })
       }
-      if (inputDelta !== undefined) heard.toolCallDelta = (index, json) => inputDelta({ index, id: ids[index] ?? '', json })
+      const hearDelta = (index: number, json: string) => inputDelta?.({ index, id: ids[index] ?? '', json })
+      heard.toolCallStart = hearStart
+      if (inputDelta !== undefined) heard.toolCallDelta = hearDelta
     }
     return heard
   }
@@ -323,10 +328,10 @@ export class TurnSink implements TurnPieces {
         if (request.isOpen) this.retry(retry)
       },
     }
-    if (toolCallDelta !== undefined)
-      sink.toolCallDelta = (index, json) => {
-        if (isTaken(toolCallDelta)) toolCallDelta(index, json)
-      }
+    const takeDelta = (index: number, json: string) => {
+      if (isTaken(toolCallDelta)) toolCallDelta?.(index, json)
+    }
+    if (toolCallDelta !== undefined) sink.toolCallDelta = takeDelta
     return sink
   }
 }

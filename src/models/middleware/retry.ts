@@ -1,6 +1,14 @@
 import { InvalidOptionError, ModelError } from '../../core/errors.ts'
 import { addUsage, type Usage } from '../../core/messages.ts'
-import { abortedError, type ChatModel, isModelError, type ModelRequest, type ModelResponse, type ModelSink } from '../chat-model.ts'
+import {
+  abortedError,
+  type ChatModel,
+  isModelError,
+  type ModelRequest,
+  type ModelResponse,
+  type ModelRetry,
+  type ModelSink,
+} from '../chat-model.ts'
 import { sumOfUsage, usageOfFailure, withUsage, withWholeUsage } from '../usage.ts'
 
 export interface RetryOptions {
@@ -72,32 +80,31 @@ export function restartable(sink: ModelSink): RestartableSink {
   if (sink.restart !== undefined) return sink as RestartableSink
   let isShown = false
   const watched: RestartableSink = { restart: () => !isShown }
-  if (sink.retry) watched.retry = (retry) => sink.retry?.(retry)
-  if (sink.queued) watched.queued = (ahead) => sink.queued?.(ahead)
-  if (sink.text) {
-    watched.text = (delta) => {
-      isShown = true
-      sink.text?.(delta)
-    }
+  // Functions are named before they are put into an object: see "Allocation" in CONTRIBUTING.md.
+  const retry = (failure: ModelRetry) => sink.retry?.(failure)
+  const queued = (ahead: number) => sink.queued?.(ahead)
+  const text = (delta: string) => {
+    isShown = true
+    sink.text?.(delta)
   }
-  if (sink.reasoning) {
-    watched.reasoning = (delta) => {
-      isShown = true
-      sink.reasoning?.(delta)
-    }
+  const reasoning = (delta: string) => {
+    isShown = true
+    sink.reasoning?.(delta)
   }
-  if (sink.toolCallStart) {
-    watched.toolCallStart = (index, id, name) => {
-      isShown = true
-      sink.toolCallStart?.(index, id, name)
-    }
+  const toolCallStart = (index: number, id: string, name: string) => {
+    isShown = true
+    sink.toolCallStart?.(index, id, name)
   }
-  if (sink.toolCallDelta) {
-    watched.toolCallDelta = (index, json) => {
-      isShown = true
-      sink.toolCallDelta?.(index, json)
-    }
+  const toolCallDelta = (index: number, json: string) => {
+    isShown = true
+    sink.toolCallDelta?.(index, json)
   }
+  if (sink.retry) watched.retry = retry
+  if (sink.queued) watched.queued = queued
+  if (sink.text) watched.text = text
+  if (sink.reasoning) watched.reasoning = reasoning
+  if (sink.toolCallStart) watched.toolCallStart = toolCallStart
+  if (sink.toolCallDelta) watched.toolCallDelta = toolCallDelta
   return watched
 }
 
