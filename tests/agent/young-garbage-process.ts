@@ -37,10 +37,10 @@ const ways: Record<string, () => Promise<unknown>> = {
 }
 
 const oldBytes = (): number => getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space')?.space_used_size ?? 0
-const runs = 100
+const runs = 40
 const left: Record<string, number> = {}
 for (const [name, run] of Object.entries(ways)) {
-  for (let i = 0; i < 1_000; i++) await run()
+  for (let i = 0; i < 500; i++) await run()
   gc()
   const before = oldBytes()
   for (let batch = 0; batch < 10; batch++) {
