@@ -4,6 +4,7 @@ import { clip, messageOf } from '../../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../core/messages.ts'
 import { compileUntrusted } from '../../schema/schema.ts'
 import { Pauses } from '../../yield-to-event-loop.ts'
+import { asideOf } from './calls/set-aside.ts'
 import { type DescribedTool, fingerprintOf } from './fingerprint.ts'
 import { headerProblem } from './header-annotations.ts'
 
@@ -20,7 +21,7 @@ const mostTools = 2_000
 const mostCharacters = 256 * 1024
 
 // Not the SDK's schema for the list: one tool that doesn't fit it would take all others with it.
-const anyObject: StandardSchemaV1<unknown, JsonObject> = {
+export const anyObject: StandardSchemaV1<unknown, JsonObject> = {
   '~standard': {
     version: 1,
     vendor: 'toolloop',
@@ -46,15 +47,16 @@ export async function listTools(
   for (let page = 1; page <= mostPages; page++) {
     const params = cursor === undefined ? {} : { cursor }
     const result = await client.request({ method: 'tools/list', params }, anyObject, { signal, timeout: noTimeoutMs })
-    if (!Array.isArray(result.tools)) throw new Error('it answered `tools/list` without a list of tools')
-    listed += result.tools.length
+    const { tools: given } = asideOf(result)
+    if (given === undefined) throw new Error('it answered `tools/list` without a list of tools')
+    listed += given.length
     if (listed > mostTools) throw new Error(`it lists more than ${mostTools} tools`)
-    for (const given of result.tools) {
+    for (const one of given) {
       await pauses.take(signal)
       signal.throwIfAborted()
-      const name = isJsonObject(given) && typeof given.name === 'string' ? given.name : ''
+      const name = isJsonObject(one) && typeof one.name === 'string' ? one.name : ''
       try {
-        const tool = await usable(given)
+        const tool = await usable(one)
         const problem = hasHeaders ? headerProblem(tool.inputSchema) : undefined
         if (problem !== undefined) throw new Error(problem)
         if (tools.has(tool.name)) throw new Error('another tool has that name')

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type { CallToolResult, ElicitResult, InputRequiredResult } from '@modelcontextprotocol/client'
-import { ToolloopError } from '../../../core/errors.ts'
-import type { JsonObject } from '../../../core/messages.ts'
-import type { Question, ToolContext } from '../../tool.ts'
-import { callOfStream, withCallStream } from '../transport/http-transport.ts'
-import type { McpClientSdk } from '../transport/load-sdk.ts'
-import { failureText, type McpToolResult, readCallResult } from './call-result.ts'
-import type { Connection } from './connection.ts'
-import { type ListedTool, noTimeoutMs } from './list-tools.ts'
+import { ToolloopError } from '../../../../core/errors.ts'
+import type { JsonObject } from '../../../../core/messages.ts'
+import type { Question, ToolContext } from '../../../tool.ts'
+import { callOfStream, withCallStream } from '../../transport/http-transport.ts'
+import type { McpClientSdk } from '../../transport/load-sdk.ts'
+import type { Connection } from '../connection.ts'
+import { GivenLinks } from '../context/given-links.ts'
+import { type ListedTool, noTimeoutMs } from '../list-tools.ts'
+import { linksIn, type McpToolResult, readCallResult } from './call-result.ts'
 import { type CallAnswer, type HeldQuestion, OpenCall, type Progress } from './open-call.ts'
 import { type AskedByServer, questionOf, readAnswers, readAsked, readRequest, type ServerRequest } from './questions.ts'
 
@@ -35,7 +36,7 @@ export interface CallRequest {
   connection: Connection
   tool: ListedTool
   args: JsonObject
-  ctx: Pick<ToolContext, 'signal' | 'progress' | 'trace' | 'answer' | 'asked'>
+  ctx: Pick<ToolContext, 'runId' | 'signal' | 'progress' | 'trace' | 'answer' | 'asked'>
 }
 
 /** The calls of one server's tools, also over the questions that it asks in their course. */
@@ -46,6 +47,8 @@ export class ServerCalls {
   readonly #mayRepeat: (tool: ListedTool) => boolean
   readonly #open = new Set<OpenCall>()
   readonly #held = new Map<string, HeldCall>()
+  /** What its results have linked to. */
+  readonly links: GivenLinks = new GivenLinks()
 
   constructor(sdk: McpClientSdk, name: string, mayRepeat: (tool: ListedTool) => boolean) {
     this.#sdk = sdk
@@ -123,8 +126,7 @@ export class ServerCalls {
       if ('question' in next) return next.question
       const { answer } = next
       if (isResult(answer)) {
-        if (answer.isError) throw new ToolloopError('tool_failed', failureText(answer))
-        return readCallResult(answer)
+        return this.#resultOf(answer, request)
       }
       const question = this.#questionIn(answer)
       if (question !== undefined) return question
@@ -143,6 +145,16 @@ export class ServerCalls {
       const requests = error.elicitations.map(readRequest)
       return { question: questionOf({ mcpServer: this.#name, requests, state: { form: 'repeat' } }) }
     }
+  }
+
+  #resultOf(answer: CallToolResult, { ctx: { runId } }: CallRequest): McpToolResult {
+    const result = readCallResult(answer)
+    if (result === undefined) {
+      throw new ToolloopError('tool_failed', `The MCP server \`${this.#name}\` answered with something other than a tool result.`)
+    }
+    if ('failure' in result) throw new ToolloopError('tool_failed', result.failure)
+    this.links.add(runId, linksIn(answer))
+    return result
   }
 
   #hold(call: OpenCall, question: HeldQuestion): Question {
@@ -191,6 +203,6 @@ function isResult(answer: CallAnswer): answer is CallToolResult {
   return !('resultType' in answer) || answer.resultType !== 'input_required'
 }
 
-function streamEnded(): Error {
+export function streamEnded(): Error {
   return new Error('the connection closed before the response arrived')
 }

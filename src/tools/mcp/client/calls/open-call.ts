@@ -1,5 +1,5 @@
 import type { CallToolResult, ElicitResult, InputRequiredResult } from '@modelcontextprotocol/client'
-import type { ToolContext } from '../../tool.ts'
+import type { ToolContext } from '../../../tool.ts'
 import type { ServerRequest } from './questions.ts'
 
 /** What a server answers a call with: its result, or what it needs to know first. */

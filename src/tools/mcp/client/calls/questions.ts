@@ -1,8 +1,8 @@
 import type { ElicitResult } from '@modelcontextprotocol/client'
-import { ToolloopError } from '../../../core/errors.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
-import { compileUntrusted } from '../../schema/schema.ts'
-import { ask, type Question } from '../../tool.ts'
+import { ToolloopError } from '../../../../core/errors.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../../core/messages.ts'
+import { compileUntrusted } from '../../../schema/schema.ts'
+import { ask, type Question } from '../../../tool.ts'
 
 /** One thing that a server asks a person in the middle of a call: to fill in a form, or to do something at an address. */
 export type ServerRequest = { message: string; schema: JsonObject } | { message: string; url: string }
