@@ -229,7 +229,7 @@ export class McpTools implements ToolSet, AsyncDisposable {
         if (this.#options.unknownTools !== 'ask') continue
       }
       // The same object for as long as the tool is the same: its schema is compiled once, and whoever compares sees that nothing has changed.
-      const key = JSON.stringify([link.name, name, tool.fingerprint, reason !== undefined])
+      const key = JSON.stringify([link.name, name, tool.fingerprint, tool.taskSupport, reason !== undefined])
       const made = before.get(key) ?? mcpTool(link, tool, name, reason !== undefined)
       this.#made.set(key, made)
       tools.set(name, made)

@@ -1,12 +1,21 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Client, ElicitResult, McpSubscription, Transport, VersionNegotiationMode } from '@modelcontextprotocol/client'
+import type {
+  Client,
+  CreateMessageResult,
+  ElicitResult,
+  McpSubscription,
+  Transport,
+  VersionNegotiationMode,
+} from '@modelcontextprotocol/client'
 import { messageOf } from '../../../core/errors.ts'
 import { version } from '../../../core/version.ts'
 import type { SignIn } from '../auth/sign-in.ts'
 import { httpTransport } from '../transport/http-transport.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
 import { ProcessTransport } from '../transport/process-transport.ts'
+import { samplingLimits } from './calls/sampling.ts'
 import { setAside } from './calls/set-aside.ts'
+import { tasksExtension, taskTimeoutMs } from './calls/tasks.ts'
 import { type ListedTool, listTools, noTimeoutMs } from './list-tools.ts'
 import type { McpServer } from './server-config.ts'
 import { UnaskedMessages } from './unasked.ts'
@@ -21,6 +30,8 @@ export interface ServerEvents {
   onResourceUpdated(uri: string): void
   /** Answers what it asks people. Rejects for what can't be shown to anybody. */
   onQuestion(params: unknown, signal: AbortSignal): Promise<ElicitResult>
+  /** Answers what it asks the model. Rejects where it may not. */
+  onSampling(params: unknown): Promise<CreateMessageResult>
   onStderr(line: string): void
   onLog(level: string, data: unknown): void
   /** Something was wrong that the connection survives. */
@@ -107,16 +118,22 @@ async function open(
     prompts: told(() => events.onContextChanged('prompts')),
   }
   const mayAsk = server.questions !== false
+  const maySample = samplingLimits(server) !== undefined
   const client = new sdk.Client(
     { name: 'toolloop', version },
     {
       versionNegotiation: { mode },
       listChanged,
       inputRequired: { autoFulfill: false },
-      capabilities: mayAsk ? { elicitation: { form: {}, url: {} } } : {},
+      capabilities: {
+        ...(mayAsk ? { elicitation: { form: {}, url: {} } } : {}),
+        ...(maySample ? { sampling: {} } : {}),
+        ...(taskTimeoutMs(server) === undefined ? {} : { extensions: { [tasksExtension]: {} } }),
+      },
     },
   )
   if (mayAsk) client.setRequestHandler('elicitation/create', ({ params }, { mcpReq }) => events.onQuestion(params, mcpReq.signal))
+  if (maySample) client.setRequestHandler('sampling/createMessage', ({ params }) => events.onSampling(params))
   // Also from servers that did not announce it.
   client.setNotificationHandler('notifications/tools/list_changed', () => events.onToolsChanged())
   client.setNotificationHandler('notifications/resources/list_changed', () => events.onContextChanged('resources'))

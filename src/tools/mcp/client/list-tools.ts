@@ -11,6 +11,8 @@ import { headerProblem } from './header-annotations.ts'
 /** A tool as its server describes it, found usable. */
 export interface ListedTool extends DescribedTool {
   fingerprint: string
+  /** Whether its calls can be tasks, or have to be (2025-11-25). */
+  taskSupport?: 'optional' | 'required'
 }
 
 /** A server that has more pages than this is not listing tools. */
@@ -87,5 +89,7 @@ async function usable(given: unknown): Promise<ListedTool> {
   // A server may list more than can be compiled in the time it has, and is not alone here.
   await compileUntrusted(inputSchema, name)
   const tool = { name, description, inputSchema, annotations: isJsonObject(annotations) ? annotations : {} }
-  return { ...tool, fingerprint: fingerprintOf(tool) }
+  const taskSupport = isJsonObject(given.execution) ? given.execution.taskSupport : undefined
+  const isTask = taskSupport === 'optional' || taskSupport === 'required'
+  return { ...tool, fingerprint: fingerprintOf(tool), ...(isTask ? { taskSupport } : {}) }
 }

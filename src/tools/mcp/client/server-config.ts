@@ -33,6 +33,18 @@ export interface McpServerOptions {
    */
   questions?: boolean
   /**
+   * Whether its calls may become tasks, which go on without a request and are asked for again and again: `true`, or with a time limit of its own.
+   * `timeoutMs`: of a call from when it has become one, default 3,600,000. In a run with a journal, another process waits on for the same task.
+   * Default true; false: tools that need it fail.
+   */
+  tasks?: boolean | { timeoutMs?: number }
+  /**
+   * Whether it may ask the run's model something in the middle of a call (sampling), on that run's limits and budgets: `true`, or with limits of its own.
+   * `maxTokens`: most tokens of one answer, default 4,096. `maxRequests`: of one call, default 10. What the model answers goes to the server; it
+   * sees of the conversation only what the server itself sends. Default false: refused.
+   */
+  sampling?: boolean | { maxTokens?: number; maxRequests?: number }
+  /**
    * Which of its resources the model reads: `'all'` with the tools `list_resources` and `read_resource`, or `'links'`, those that a result of its tools
    * has linked to in the same run, with `read_resource` alone. Default: none.
    */
@@ -82,6 +94,8 @@ const optionNames: OptionNames<McpServerOptions> = {
   toolTimeoutMs: true,
   protocolVersion: true,
   questions: true,
+  tasks: true,
+  sampling: true,
   resources: true,
   prompts: true,
   instructions: true,
@@ -90,6 +104,8 @@ const optionNames: OptionNames<McpServerOptions> = {
 const commandNames: OptionNames<McpCommand> = { ...optionNames, command: true, args: true, env: true, cwd: true }
 const urlNames: OptionNames<McpUrl> = { ...optionNames, url: true, headers: true, auth: true, fetch: true }
 
+const taskNames: OptionNames<Exclude<McpServerOptions['tasks'], boolean | undefined>> = { timeoutMs: true }
+const samplingNames: OptionNames<Exclude<McpServerOptions['sampling'], boolean | undefined>> = { maxTokens: true, maxRequests: true }
 const instructionNames: OptionNames<Exclude<McpServerOptions['instructions'], boolean | undefined>> = {
   own: true,
   prompts: true,
@@ -131,9 +147,25 @@ export function checkServer(name: string, server: McpServer): void {
   const isKnown = protocolVersion === undefined || protocolVersion === '2025-11-25' || protocolVersion === '2026-07-28'
   expect(isKnown, 'protocolVersion', "'2025-11-25' or '2026-07-28'", protocolVersion)
   expect(questions === undefined || typeof questions === 'boolean', 'questions', 'true or false', questions)
-  const { resources, prompts, instructions } = server
+  const { resources, prompts, instructions, sampling, tasks } = server
   expect(resources === undefined || resources === 'all' || resources === 'links', 'resources', "'all' or 'links'", resources)
   expect(prompts === undefined || typeof prompts === 'boolean', 'prompts', 'true or false', prompts)
+  if (typeof tasks === 'object' && tasks !== null) {
+    checkOptionNames(tasks, taskNames, 'the `tasks` of an MCP server', `${at}.tasks`)
+    const { timeoutMs } = tasks
+    expect(
+      timeoutMs === undefined || (typeof timeoutMs === 'number' && timeoutMs > 0),
+      'tasks.timeoutMs',
+      'a number of milliseconds > 0',
+      timeoutMs,
+    )
+  } else expect(tasks === undefined || typeof tasks === 'boolean', 'tasks', 'a boolean or a mapping', tasks)
+  if (typeof sampling === 'object' && sampling !== null) {
+    checkOptionNames(sampling, samplingNames, 'the `sampling` of an MCP server', `${at}.sampling`)
+    for (const [key, value] of Object.entries(sampling)) {
+      expect(value === undefined || (Number.isSafeInteger(value) && value >= 1), `sampling.${key}`, 'an integer ≥ 1', value)
+    }
+  } else expect(sampling === undefined || typeof sampling === 'boolean', 'sampling', 'a boolean or a mapping', sampling)
   if (typeof instructions === 'object' && instructions !== null) {
     checkOptionNames(instructions, instructionNames, 'the `instructions` of an MCP server', `${at}.instructions`)
     const { own, prompts: named, resources: read } = instructions

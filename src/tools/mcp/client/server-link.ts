@@ -8,16 +8,17 @@ import { Pauses } from '../../yield-to-event-loop.ts'
 import { SignIn } from '../auth/sign-in.ts'
 import { withCallStream } from '../transport/http-transport.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
+import { isTaskNoted } from './calls/call-notes.ts'
 import type { McpToolResult } from './calls/call-result.ts'
-import { ServerCalls, streamEnded } from './calls/server-calls.ts'
+import { ServerCalls } from './calls/server-calls.ts'
+import { streamEnded } from './calls/stream-ended.ts'
 import { type Connection, openConnection, type ServerEvents } from './connection.ts'
 import type { GivenLinks } from './context/given-links.ts'
 import { ServerContext } from './context/server-context.ts'
 import { anyObject, type ListedTool, noTimeoutMs } from './list-tools.ts'
 import type { McpServer } from './server-config.ts'
 import { ServerWords } from './server-words.ts'
-import { effectOf } from './trust.ts'
-import { startTimeoutOf, within } from './within.ts'
+import { startTimeoutOf, untilAborted, within } from './within.ts'
 
 /** `down`: it ended or can't be reached, and is tried again; its tools stay, and say so. */
 export type McpServerState = 'starting' | 'ready' | 'down' | 'closed'
@@ -26,6 +27,8 @@ const firstRestartMs = 500
 const longestRestartMs = 30_000
 /** Between two lists of a server whose tools keep changing. */
 const refreshPauseMs = 250
+/** Before a task is asked for again when that has failed. */
+const recoverMs = 500
 /** A server that has been up for so long has not failed again, but anew. */
 const steadyMs = 60_000
 
@@ -53,8 +56,11 @@ export class ServerLink {
   #lastWords: string | undefined
   #tools: readonly ListedTool[] = []
   #capabilities: ServerCapabilities = {}
-  #ownInstructions: string | undefined
+  /** What it says of itself, for whoever uses it. */
+  ownInstructions: string | undefined
   #upSince = 0
+  /** Resolves when it is connected the next time. */
+  #back: PromiseWithResolvers<void> = Promise.withResolvers()
   #failures = 0
   #restart: NodeJS.Timeout | undefined
   #refreshing = false
@@ -74,9 +80,9 @@ export class ServerLink {
     this.context = new ServerContext(
       name,
       (method, params, limit) => this.#ask(method, params, limit),
-      (what) => this.#tellsOf(what),
+      (what) => this.#capabilities[what]?.listChanged === true,
     )
-    this.#calls = new ServerCalls(sdk, name, (tool) => effectOf(server, tool) !== 'unsafe')
+    this.#calls = new ServerCalls(sdk, name, server)
   }
 
   get state(): McpServerState {
@@ -108,23 +114,28 @@ export class ServerLink {
     return this.#capabilities[what] !== undefined
   }
 
-  /** An error about it. */
-  failed(what: string): ToolloopError {
-    return this.#words.failed(what)
-  }
-
   /** What results of its tools have linked to. */
   get links(): GivenLinks {
     return this.#calls.links
   }
 
-  /** What it says of itself, for whoever uses it. */
-  get ownInstructions(): string | undefined {
-    return this.#ownInstructions
+  async call(tool: ListedTool, args: JsonObject, ctx: ToolContext): Promise<McpToolResult | Question> {
+    // There is something to go on with once it is back.
+    if (isTaskNoted(ctx.saved)) await this.#ready(ctx.signal)
+    return this.#during(ctx.signal, 'tools/call', ctx.trace, (first) => {
+      const connection = () => this.#connection ?? first
+      const recover = async (error: unknown) => {
+        this.#callFailure(error, connection())
+        await pause(recoverMs, undefined, { signal: ctx.signal })
+        await this.#ready(ctx.signal)
+      }
+      return this.#calls.run({ connection, recover, tool, args, ctx })
+    })
   }
 
-  call(tool: ListedTool, args: JsonObject, ctx: ToolContext): Promise<McpToolResult | Question> {
-    return this.#during(ctx.signal, 'tools/call', ctx.trace, (connection) => this.#calls.run({ connection, tool, args, ctx }))
+  /** Waits until it is there. Rejects when it is closed, or with the signal's reason. */
+  async #ready(signal: AbortSignal): Promise<void> {
+    while (this.#connection === undefined) await untilAborted(this.#back.promise, AbortSignal.any([signal, this.#closing.signal]))
   }
 
   /** A request for what is no tool's. */
@@ -157,10 +168,6 @@ export class ServerLink {
       if (ToolloopError.isInstance(error)) throw new ToolloopError(error.code, this.#words.clean(error.message), { cause: error.cause })
       throw this.#callFailure(error, connection)
     }
-  }
-
-  #tellsOf(what: 'resources' | 'prompts'): boolean {
-    return this.#capabilities[what]?.listChanged === true
   }
 
   async close(): Promise<void> {
@@ -201,7 +208,7 @@ export class ServerLink {
       this.#connection = opened
       this.#tools = tools
       this.#capabilities = opened.client.getServerCapabilities() ?? {}
-      this.#ownInstructions = opened.client.getInstructions()
+      this.ownInstructions = opened.client.getInstructions()
       this.context.changed()
     } catch (error) {
       await connection?.close()
@@ -211,6 +218,8 @@ export class ServerLink {
       throw this.#words.failed(`could not be started: ${this.#problem}${words}`, error, 'mcp_server_failed')
     }
     this.#state = 'ready'
+    this.#back.resolve()
+    this.#back = Promise.withResolvers()
     this.#upSince = performance.now()
     this.#onChange()
     // The list may have changed while it was on its way.
@@ -224,6 +233,7 @@ export class ServerLink {
       onContextChanged: (what) => this.context.changed(what),
       onResourceUpdated: (uri) => this.context.updated(uri),
       onQuestion: (params, limit) => this.#calls.elicit(params, limit),
+      onSampling: (params) => this.#calls.sample(params),
       onStderr: (line) => {
         this.#lastWords = this.#words.clean(line)
         this.#log('debug', { stderr: this.#lastWords }, 'MCP server wrote to its standard error')

@@ -32,3 +32,16 @@ export async function within<T>(
     clearTimeout(timer)
   }
 }
+
+/** What `work` comes to, or a rejection with the signal's reason once that is aborted. */
+export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted()
+  const aborted = Promise.withResolvers<never>()
+  const abort = () => aborted.reject(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    return await Promise.race([work, aborted.promise])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}

@@ -88,6 +88,10 @@ export function httpTransport(
 
 /** The requests that calls are made of. */
 const callMethods: ReadonlySet<string> = new Set([
+  'tasks/get',
+  'tasks/result',
+  'tasks/update',
+
   'tools/call',
   'resources/list',
   'resources/templates/list',

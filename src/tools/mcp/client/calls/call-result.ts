@@ -1,4 +1,4 @@
-import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client'
+import type { ContentBlock } from '@modelcontextprotocol/client'
 import { type Content, type ContentPart, isBase64, isJsonObject, type Json, type JsonObject } from '../../../../core/messages.ts'
 import { asideOf } from './set-aside.ts'
 
@@ -10,7 +10,7 @@ export interface McpToolResult {
 }
 
 /** The parts of a result, checked. Undefined where one of them is none, or there is no list of them. */
-function partsOf(result: JsonObject | CallToolResult): ContentPart[] | undefined {
+function partsOf(result: JsonObject): ContentPart[] | undefined {
   const list = asideOf(result).content ?? result.content
   return Array.isArray(list) ? readParts(list) : undefined
 }
@@ -32,7 +32,7 @@ export function readContents(list: readonly unknown[]): ContentPart[] | undefine
 }
 
 /** Where the links of a result lead. */
-export function linksIn(result: JsonObject | CallToolResult): string[] {
+export function linksIn(result: JsonObject): string[] {
   const list = asideOf(result).content ?? []
   return list.flatMap((part) => (isJsonObject(part) && part.type === 'resource_link' && isText(part.uri) ? [part.uri] : []))
 }
@@ -61,7 +61,7 @@ function isText(value: unknown): value is string {
 }
 
 /** What a call has come to, or undefined for what is no result of a call. */
-export function readCallResult(result: JsonObject | CallToolResult): McpToolResult | { failure: string } | undefined {
+export function readCallResult(result: JsonObject): McpToolResult | { failure: string } | undefined {
   const parts = partsOf(result)
   if (parts === undefined) return undefined
   if (result.isError === true) return { failure: failureText(parts) }

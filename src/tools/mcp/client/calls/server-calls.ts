@@ -1,190 +1,304 @@
-import { randomUUID } from 'node:crypto'
-import type { CallToolResult, ElicitResult, InputRequiredResult } from '@modelcontextprotocol/client'
+import type { CreateMessageResult, ElicitResult } from '@modelcontextprotocol/client'
 import { ToolloopError } from '../../../../core/errors.ts'
-import type { JsonObject } from '../../../../core/messages.ts'
+import { isJsonObject, type JsonObject } from '../../../../core/messages.ts'
 import type { Question, ToolContext } from '../../../tool.ts'
 import { callOfStream, withCallStream } from '../../transport/http-transport.ts'
 import type { McpClientSdk } from '../../transport/load-sdk.ts'
 import type { Connection } from '../connection.ts'
 import { GivenLinks } from '../context/given-links.ts'
 import { type ListedTool, noTimeoutMs } from '../list-tools.ts'
+import type { McpServer } from '../server-config.ts'
+import { effectOf } from '../trust.ts'
+import { CallNotes, type NotedTask } from './call-notes.ts'
 import { linksIn, type McpToolResult, readCallResult } from './call-result.ts'
-import { type CallAnswer, type HeldQuestion, OpenCall, type Progress } from './open-call.ts'
+import { HeldCalls } from './held-calls.ts'
+import { type AnsweredRequest, type CallAnswer, type HeldQuestion, OpenCall, type Progress } from './open-call.ts'
 import { type AskedByServer, questionOf, readAnswers, readAsked, readRequest, type ServerRequest } from './questions.ts'
+import { Sampler, samplingLimits } from './sampling.ts'
+import { asideOf } from './set-aside.ts'
+import { streamEnded } from './stream-ended.ts'
+import { askOfTask, asksForTask, readTask, relatedTaskOf, type Task, taskTimeoutMs } from './tasks.ts'
+import { waitForTask } from './wait-for-task.ts'
 
-/** How long a server is left waiting for an answer: it holds a connection open meanwhile. */
-const longestHoldMs = 60 * 60_000
-/** How many calls may be held open at once. */
-const mostHeld = 100
 /** How often a server may have a call made again without asking anything. */
 const mostRounds = 10
 
-interface HeldCall {
-  call: OpenCall
-  question: HeldQuestion
-  timer: NodeJS.Timeout
-}
-
 /** What a server is given back with the answers to its questions. */
 interface Answers {
-  inputResponses?: Record<string, ElicitResult>
+  inputResponses?: Record<string, JsonObject>
   requestState?: string
 }
 
 /** A call of a tool, as its function is given it. */
 export interface CallRequest {
-  connection: Connection
+  /** The one there is now. */
+  connection(): Connection
+  /** Waits until there is one again, after an error. Rejects when there will be none. */
+  recover(error: unknown): Promise<void>
   tool: ListedTool
   args: JsonObject
-  ctx: Pick<ToolContext, 'runId' | 'signal' | 'progress' | 'trace' | 'answer' | 'asked'>
+  ctx: ToolContext
+}
+
+/** The same on its way, with what is known of it. */
+interface Running extends CallRequest {
+  notes: CallNotes
+  sampler: Sampler | undefined
 }
 
 /** The calls of one server's tools, also over the questions that it asks in their course. */
 export class ServerCalls {
   readonly #sdk: McpClientSdk
   readonly #name: string
-  /** Whether a call may be made a second time where it is not known what came of the first. */
-  readonly #mayRepeat: (tool: ListedTool) => boolean
+  readonly #server: McpServer
   readonly #open = new Set<OpenCall>()
-  readonly #held = new Map<string, HeldCall>()
+  /** Those that wait for a task's result. */
+  readonly #ofTasks = new Map<string, OpenCall>()
+  readonly #held = new HeldCalls()
   /** What its results have linked to. */
   readonly links: GivenLinks = new GivenLinks()
 
-  constructor(sdk: McpClientSdk, name: string, mayRepeat: (tool: ListedTool) => boolean) {
+  constructor(sdk: McpClientSdk, name: string, server: McpServer) {
     this.#sdk = sdk
     this.#name = name
-    this.#mayRepeat = mayRepeat
+    this.#server = server
   }
 
-  /** Makes a call, or goes on with one that has asked something. Rejects with what the SDK does, or `tool_failed`. */
+  /** Makes a call, or goes on with one that has asked something or has become a task. Rejects with what the SDK does, or `tool_failed`. */
   async run(request: CallRequest): Promise<McpToolResult | Question> {
-    const { asked: before, answer } = request.ctx
-    const asked = readAsked(before)
-    if (asked === undefined || answer === undefined) return this.#settle(request, this.#start(request))
-    const answers = await readAnswers(asked.requests, answer)
+    const { ctx } = request
+    const asked = readAsked(ctx.asked)
+    const notes = new CallNotes(ctx, asked?.notes)
+    const limits = samplingLimits(this.#server)
+    const goesOn = asked?.state.form === 'again' || asked?.state.form === 'task'
+    const sampler = limits && new Sampler(this.#name, limits, notes, goesOn)
+    const running: Running = { ...request, notes, sampler }
+    if (asked === undefined || ctx.answer === undefined) {
+      const { task } = notes.noted
+      return task === undefined ? this.#settle(running, this.#start(running)) : this.#followTask(running, task)
+    }
+    const answers = await readAnswers(asked.requests, ctx.answer)
     if ('problem' in answers) return questionOf(asked, answers.problem)
-    return this.#settle(request, this.#goOn(request, asked, answers.results))
+    return this.#goOn(running, asked, answers.results)
   }
 
   /** Takes a question that a server asks on its own account: that of a call which it holds open. */
   async elicit(params: unknown, signal: AbortSignal): Promise<ElicitResult> {
     const request = readRequest(params)
-    // Over HTTP it comes in the response of its call. Else nothing says to which call it belongs: where there are several, perhaps of several
-    // callers, to none.
-    const own = callOfStream()
-    const [only] = this.#open.size === 1 ? this.#open : []
-    const call = own instanceof OpenCall ? own : only
+    const call = this.#callOf(params)
     return call === undefined ? { action: 'cancel' } : call.ask(request, signal)
+  }
+
+  /** Takes what a server asks the model. Rejects where that is no call's, or the call may not. */
+  async sample(params: unknown): Promise<CreateMessageResult> {
+    const result = await this.#callOf(params)?.sample(params)
+    if (result === undefined) throw new ToolloopError('tool_denied', 'The model can only be asked in the course of a call.')
+    return result as never as CreateMessageResult
   }
 
   /** Ends what is held open. */
   close(): void {
-    for (const id of this.#held.keys()) this.#take(id)?.call.cancel(new Error('closed'))
+    this.#held.close()
   }
 
-  #start({ connection, tool, args, ctx: { trace } }: CallRequest, answers: Answers = {}, known?: AnsweredRequest): OpenCall {
-    const params = { name: tool.name, arguments: args, ...answers, ...(trace === undefined ? {} : { _meta: trace.headers() }) }
+  /** To whose call a request of the server belongs. */
+  #callOf(params: unknown): OpenCall | undefined {
+    const task = relatedTaskOf(params)
+    if (task !== undefined) return this.#ofTasks.get(task)
+    // Over HTTP it comes in the response of its call. Else nothing says to which call it belongs: where there are several, perhaps of several
+    // callers, to none.
+    const own = callOfStream()
+    const [only] = this.#open.size === 1 ? this.#open : []
+    return own instanceof OpenCall ? own : only
+  }
+
+  #start(running: Running, answers: Answers = {}, known?: AnsweredRequest): OpenCall {
+    const { tool, args, ctx, notes, sampler } = running
+    const { client } = running.connection()
+    const ttl = taskTimeoutMs(this.#server)
+    const params = {
+      name: tool.name,
+      arguments: args,
+      ...(ttl !== undefined && asksForTask(client, tool, notes.areSafe) ? { task: { ttl } } : {}),
+      ...answers,
+      ...(ctx.trace === undefined ? {} : { _meta: ctx.trace.headers() }),
+    }
     const toolDefinition = { name: tool.name, inputSchema: { ...tool.inputSchema, type: 'object' as const } }
     const send = async (call: OpenCall, signal: AbortSignal, onprogress: Progress) => {
       const options = { signal, timeout: noTimeoutMs, onprogress, allowInputRequired: true, toolDefinition }
       this.#open.add(call)
       try {
-        return await withCallStream(streamEnded, call, () => connection.client.callTool(params, options))
+        // The SDK's types know neither tasks nor answers that are none yet.
+        return (await withCallStream(streamEnded, call, () => client.callTool(params as never, options))) as never as CallAnswer
       } finally {
         this.#open.delete(call)
       }
     }
-    return new OpenCall(send, known)
+    return new OpenCall(send, { known, sampler })
   }
 
-  #goOn(request: CallRequest, { state, requests }: AskedByServer, results: ElicitResult[]): OpenCall {
+  async #goOn(running: Running, { state, requests }: AskedByServer, results: ElicitResult[]): Promise<McpToolResult | Question> {
+    const { task } = running.notes.noted
     switch (state.form) {
       case 'again': {
-        const { names, requestState } = state
-        const inputResponses = Object.fromEntries(results.map((result, at) => [names[at] ?? '', result]))
-        return this.#start(request, { inputResponses, ...(requestState === undefined ? {} : { requestState }) })
+        const { names, requestState, answers = {} } = state
+        const inputResponses = { ...answers, ...byName(names, results) }
+        return this.#settle(running, this.#start(running, { inputResponses, ...(requestState === undefined ? {} : { requestState }) }))
+      }
+      case 'task': {
+        if (task === undefined) throw this.#gone()
+        await this.#answerTask(running, task, byName(state.names, results))
+        return this.#followTask(running, task)
       }
       case 'held': {
         const [asked] = requests
         const [result] = results
         if (asked === undefined || result === undefined) throw this.#gone()
-        const held = this.#take(state.id)
-        held?.question.reply(result)
-        if (held !== undefined) return held.call
-        if (!this.#mayRepeat(request.tool)) throw this.#gone()
-        return this.#start(request, {}, { request: asked, result })
+        const known = { request: asked, result }
+        const call = this.#held.answer(state.id, result)
+        if (task !== undefined) return this.#followTask(running, task, { call, known })
+        if (call !== undefined) return this.#settle(running, call)
+        if (effectOf(this.#server, running.tool) === 'unsafe') throw this.#gone()
+        return this.#settle(running, this.#start(running, {}, known))
       }
       case 'repeat':
         if (results.some(({ action }) => action !== 'accept')) throw new ToolloopError('tool_failed', declinedText)
-        return this.#start(request)
+        return this.#settle(running, this.#start(running))
     }
   }
 
-  async #settle(request: CallRequest, first: OpenCall): Promise<McpToolResult | Question> {
-    for (let round = 1, call = first; round <= mostRounds; round++) {
-      const next = await this.#next(request, call)
+  async #settle(running: Running, first: OpenCall): Promise<McpToolResult | Question> {
+    let call = first
+    for (let round = 1; round <= mostRounds; ) {
+      const next = await this.#next(running, call)
       if ('question' in next) return next.question
       const { answer } = next
-      if (isResult(answer)) {
-        return this.#resultOf(answer, request)
+      const task = asideOf(answer).task
+      if (task !== undefined) return this.#becomeTask(running, readTask(task))
+      if (answer.resultType !== 'input_required') return this.#resultOf(answer, running)
+      const { inputRequests, requestState } = answer
+      const state = typeof requestState === 'string' ? { requestState } : {}
+      const { answers, names, requests } = await this.#askedIn(running, inputRequests)
+      if (requests.length > 0) {
+        return this.#questionOf(running, requests, { form: 'again', names, ...state, ...(isEmpty(answers) ? {} : { answers }) })
       }
-      const question = this.#questionIn(answer)
-      if (question !== undefined) return question
-      const { requestState } = answer
-      call = this.#start(request, requestState === undefined ? {} : { requestState })
+      // What the model is asked is counted by itself.
+      if (isEmpty(answers)) round++
+      call = this.#start(running, { ...state, ...(isEmpty(answers) ? {} : { inputResponses: answers }) })
     }
     throw new ToolloopError('tool_failed', `The MCP server \`${this.#name}\` wanted the call made again more than ${mostRounds} times.`)
   }
 
-  async #next({ ctx }: CallRequest, call: OpenCall): Promise<{ answer: CallAnswer } | { question: Question }> {
+  async #next(running: Running, call: OpenCall): Promise<{ answer: CallAnswer } | { question: Question }> {
     try {
-      const next = await call.next(ctx)
-      return 'held' in next ? { question: this.#hold(call, next.held) } : next
+      const next = await call.next({ ...running.ctx, notes: running.notes })
+      return 'held' in next ? { question: this.#hold(running, call, next.held) } : next
     } catch (error) {
       if (!(error instanceof this.#sdk.UrlElicitationRequiredError)) throw error
-      const requests = error.elicitations.map(readRequest)
-      return { question: questionOf({ mcpServer: this.#name, requests, state: { form: 'repeat' } }) }
+      return { question: this.#questionOf(running, error.elicitations.map(readRequest), { form: 'repeat' }) }
     }
   }
 
-  #resultOf(answer: CallToolResult, { ctx: { runId } }: CallRequest): McpToolResult {
-    const result = readCallResult(answer)
-    if (result === undefined) {
-      throw new ToolloopError('tool_failed', `The MCP server \`${this.#name}\` answered with something other than a tool result.`)
+  #hold(running: Running, call: OpenCall, question: HeldQuestion): Question {
+    return this.#questionOf(running, [question.request], { form: 'held', id: this.#held.hold(call, question) })
+  }
+
+  #questionOf({ notes }: Running, requests: ServerRequest[], state: AskedByServer['state']): Question {
+    const { noted } = notes
+    return questionOf({ mcpServer: this.#name, requests, state, ...(isEmpty(noted) ? {} : { notes: noted as JsonObject }) })
+  }
+
+  /** What the server needs to know, by its names: what the model answers is answered, what people are asked is left. */
+  async #askedIn(running: Running, inputRequests: unknown, answered: readonly string[] = []): Promise<AskedAtOnce> {
+    const asked: AskedAtOnce = { answers: {}, names: [], requests: [] }
+    for (const [name, one] of Object.entries(isJsonObject(inputRequests) ? inputRequests : {})) {
+      if (answered.includes(name)) continue
+      const { method, params } = isJsonObject(one) ? one : {}
+      if (method === 'sampling/createMessage' && running.sampler !== undefined) {
+        asked.answers[name] = await running.sampler.answer(params, running.ctx.askModel)
+      } else if (method === 'elicitation/create' && this.#server.questions !== false) {
+        asked.names.push(name)
+        asked.requests.push(readRequest(params))
+      } else {
+        throw new ToolloopError('tool_failed', `The MCP server \`${this.#name}\` wants \`${String(method)}\`, which is not allowed here.`)
+      }
     }
+    return asked
+  }
+
+  /** The call goes on without its request: noted before anything else, so that it is not made again. */
+  async #becomeTask(running: Running, said: Task | undefined): Promise<McpToolResult | Question> {
+    if (said === undefined || taskTimeoutMs(this.#server) === undefined) throw this.#noResult()
+    const task: NotedTask = { id: said.id, since: Date.now() }
+    await running.notes.add({ task })
+    return this.#followTask(running, task, { said })
+  }
+
+  async #followTask(running: Running, task: NotedTask, { said, call, known }: TaskSoFar = {}): Promise<McpToolResult | Question> {
+    const { ctx, connection, recover } = running
+    const limitMs = taskTimeoutMs(this.#server) ?? 0
+    ctx.extendTimeout?.(Math.max(1, task.since + limitMs - Date.now()))
+    const wait = { sdk: this.#sdk, server: this.#name, task, ctx, connection, recover }
+    let [latest, stream] = [said, call]
+    for (;;) {
+      const end = stream === undefined ? await waitForTask({ ...wait, said: latest }) : { asks: true as const }
+      latest = undefined
+      if ('result' in end) return this.#resultOf(end.result, running)
+      if ('asks' in end) {
+        const next = await this.#overResult(running, stream ?? this.#openResult(running, task, known))
+        stream = undefined
+        if (next !== undefined) return next
+      } else {
+        const { answers, names, requests } = await this.#askedIn(running, end.inputRequests, task.answered)
+        if (!isEmpty(answers)) await this.#answerTask(running, task, answers)
+        if (requests.length > 0) return this.#questionOf(running, requests, { form: 'task', names })
+      }
+    }
+  }
+
+  /** A server of 2025-11-25 asks in the course of the request for the task's result. */
+  #openResult(running: Running, { id: taskId }: NotedTask, known: AnsweredRequest | undefined): OpenCall {
+    const { client } = running.connection()
+    const send = async (call: OpenCall, signal: AbortSignal) => {
+      this.#ofTasks.set(taskId, call)
+      try {
+        return await askOfTask(client, 'result', { taskId }, { signal, owner: call })
+      } finally {
+        this.#ofTasks.delete(taskId)
+      }
+    }
+    return new OpenCall(send, { known, sampler: running.sampler })
+  }
+
+  /** Undefined where the request broke off: the task is asked for again. */
+  async #overResult(running: Running, call: OpenCall): Promise<McpToolResult | Question | undefined> {
+    try {
+      const next = await this.#next(running, call)
+      return 'question' in next ? next.question : this.#resultOf(next.answer, running)
+    } catch (error) {
+      if (running.ctx.signal.aborted || ToolloopError.isInstance(error) || error instanceof this.#sdk.ProtocolError) throw error
+      await running.recover(error)
+      return undefined
+    }
+  }
+
+  /** Tells the task what it has asked. Noted: a question is answered once. */
+  async #answerTask(running: Running, task: NotedTask, inputResponses: Record<string, JsonObject>): Promise<void> {
+    await askOfTask(running.connection().client, 'update', { taskId: task.id, inputResponses }, running.ctx)
+    task.answered = [...(task.answered ?? []), ...Object.keys(inputResponses)]
+    await running.notes.add({ task })
+  }
+
+  #resultOf(answer: CallAnswer, { ctx: { runId } }: Running): McpToolResult {
+    const result = readCallResult(answer)
+    if (result === undefined) throw this.#noResult()
     if ('failure' in result) throw new ToolloopError('tool_failed', result.failure)
     this.links.add(runId, linksIn(answer))
     return result
   }
 
-  #hold(call: OpenCall, question: HeldQuestion): Question {
-    const id = randomUUID()
-    const timer = setTimeout(() => this.#take(id)?.question.reply({ action: 'cancel' }), longestHoldMs).unref()
-    this.#held.set(id, { call, question, timer })
-    const [oldest] = this.#held.keys()
-    if (this.#held.size > mostHeld && oldest !== undefined) this.#take(oldest)?.question.reply({ action: 'cancel' })
-    return questionOf({ mcpServer: this.#name, requests: [question.request], state: { form: 'held', id } })
-  }
-
-  #take(id: string): HeldCall | undefined {
-    const held = this.#held.get(id)
-    this.#held.delete(id)
-    clearTimeout(held?.timer)
-    return held
-  }
-
-  /** What the server needs to know; undefined if it only wants the call made again. */
-  #questionIn({ inputRequests = {}, requestState }: InputRequiredResult): Question | undefined {
-    const names = Object.keys(inputRequests)
-    if (names.length === 0) return undefined
-    const requests = Object.values(inputRequests).map((one): ServerRequest => {
-      if (one.method !== 'elicitation/create') {
-        throw new ToolloopError('tool_failed', `The MCP server \`${this.#name}\` wants \`${one.method}\`, which is not allowed here.`)
-      }
-      return readRequest(one.params)
-    })
-    const state = { form: 'again' as const, names, ...(requestState === undefined ? {} : { requestState }) }
-    return questionOf({ mcpServer: this.#name, requests, state })
+  #noResult(): ToolloopError {
+    return new ToolloopError('tool_failed', `The MCP server \`${this.#name}\` answered with something other than a tool result.`)
   }
 
   #gone(): ToolloopError {
@@ -195,14 +309,29 @@ export class ServerCalls {
   }
 }
 
-type AnsweredRequest = { request: ServerRequest; result: ElicitResult }
+/** What a server asks at once, by its names. */
+interface AskedAtOnce {
+  /** What is answered already. */
+  answers: Record<string, JsonObject>
+  names: string[]
+  requests: ServerRequest[]
+}
+
+/** How far the wait for a task has come. */
+interface TaskSoFar {
+  /** What the server has said of it just now. */
+  said?: Task | undefined
+  /** The request for its result, held open. */
+  call?: OpenCall | undefined
+  known?: AnsweredRequest | undefined
+}
 
 const declinedText = 'What the server asked for was declined. The call was not made.'
 
-function isResult(answer: CallAnswer): answer is CallToolResult {
-  return !('resultType' in answer) || answer.resultType !== 'input_required'
+function byName(names: readonly string[], results: readonly ElicitResult[]): Record<string, JsonObject> {
+  return Object.fromEntries(results.map((result, at) => [names[at] ?? '', { ...result } as never as JsonObject]))
 }
 
-export function streamEnded(): Error {
-  return new Error('the connection closed before the response arrived')
+function isEmpty(value: object): boolean {
+  return Object.keys(value).length === 0
 }

@@ -1,3 +1,4 @@
+import { ToolloopError } from '../../../../core/errors.ts'
 import { textOf } from '../../../../core/messages.ts'
 import type { ServerLink } from '../server-link.ts'
 
@@ -17,6 +18,8 @@ export async function instructionsOf(link: ServerLink, signal: AbortSignal): Pro
   for (const uri of resources) texts.push(textOf(await link.context.read(uri, signal)))
   if (texts.length === 0) return ''
   const text = `# ${link.name}\n\n${texts.join('\n\n')}`
-  if (text.length > mostCharacters) throw link.failed(`gives instructions of more than ${mostCharacters} characters`)
+  if (text.length > mostCharacters) {
+    throw new ToolloopError('tool_failed', `The MCP server \`${link.name}\` gives instructions of more than ${mostCharacters} characters`)
+  }
   return text
 }
