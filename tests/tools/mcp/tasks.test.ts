@@ -145,6 +145,35 @@ describe.each(['2025-11-25', '2026-07-28'] as const)('a call that becomes a task
     else expect(updates).toMatchObject([{ rhyme: { content: { text: 'thyme' } } }, { count }])
   })
 
+  it('may ask in one process and be answered in another', async () => {
+    await using server = await start()
+    const elicitation = { method: 'elicitation/create', params: form }
+    const ask = async (times: number) => {
+      if (revision === '2026-07-28') return server.change('task-1', { status: 'input_required', inputRequests: { count: elicitation } })
+      server.change('task-1', { status: 'input_required' })
+      await server.until('tasks/result', times)
+      server.askOn('task-1', elicitation)
+    }
+    const paused = await (async () => {
+      await using tools = await open(server)
+      const started = runnerOf(tools).run('Go.')
+      await server.until('tasks/get')
+      await ask(1)
+      return await started
+    })()
+    const state = JSON.parse(JSON.stringify(paused.state))
+    await using tools = await open(server)
+    const resumed = runnerOf(tools, { model: scriptedModel(['Done.']) }).resume(state, decided(paused, { count: 3 }))
+    if (revision === '2026-07-28') await server.until('tasks/update')
+    else {
+      await ask(2)
+      await server.watch.until(() => server.answers.some((answer) => JSON.stringify(answer).includes('"count":3')))
+    }
+    server.finish('task-1', 'finished')
+    expect(callOf(await resumed)).toEqual(['ok', 'finished'])
+    expect(server.count('tools/call')).toBe(1)
+  })
+
   it('is none where that is switched off', async () => {
     await using server = await start('optional')
     await using tools = await open(server, { tasks: false })
