@@ -76,6 +76,14 @@ export class TaskServer implements AsyncDisposable {
     this.change(id, { status: 'completed', result: { content: [{ type: 'text', text }] } })
   }
 
+  /** Tells of a task's progress, on the request for its result (2025-11-25). */
+  progressOn(id: string, progress: number): void {
+    const { _meta: meta } = this.sent.find(({ method }) => method === 'tools/call')?.params ?? {}
+    const { progressToken } = meta as { progressToken: string }
+    const message = { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken, progress } }
+    this.tasks.get(id)?.waiting?.response.write(`data: ${JSON.stringify(message)}\n\n`)
+  }
+
   /** Asks on the request for the task's result (2025-11-25). */
   askOn(id: string, request: object): void {
     const { response } = this.tasks.get(id)?.waiting ?? {}

@@ -183,6 +183,20 @@ describe.each(['2025-11-25', '2026-07-28'] as const)('a call that becomes a task
   })
 })
 
+it('a task tells of its progress by the token of its call (2025-11-25)', async () => {
+  await using server = await new TaskServer('2025-11-25').start()
+  await using tools = await open(server)
+  const progressed = Promise.withResolvers<unknown>()
+  const call = callTool(tools, 'work', {}, { onProgress: progressed.resolve })
+  await server.until('tasks/get')
+  server.change('task-1', { status: 'input_required' })
+  await server.until('tasks/result')
+  server.progressOn('task-1', 5)
+  expect(await progressed.promise).toEqual({ progress: 5 })
+  server.finish('task-1', 'done')
+  expect(await call).toMatchObject({ content: 'done' })
+})
+
 describe('a tool whose calls may be tasks or not (2025-11-25)', () => {
   it('is called as a task where a journal keeps its id, and else at once', async () => {
     await using server = await new TaskServer('2025-11-25', 'optional').start()

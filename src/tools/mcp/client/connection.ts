@@ -13,6 +13,7 @@ import type { SignIn } from '../auth/sign-in.ts'
 import { httpTransport } from '../transport/http-transport.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
 import { ProcessTransport } from '../transport/process-transport.ts'
+import type { Progress } from './calls/open-call.ts'
 import { samplingLimits } from './calls/sampling.ts'
 import { setAside } from './calls/set-aside.ts'
 import { tasksExtension, taskTimeoutMs } from './calls/tasks.ts'
@@ -43,6 +44,8 @@ export interface Connection {
   readonly client: Client
   /** Why it ended by itself; undefined while it hasn't. */
   readonly problem: string | undefined
+  /** Who is told of progress, by the token of the call. */
+  readonly progress: Map<unknown, Progress>
   listTools(signal: AbortSignal, onProblem: (tool: string, problem: string) => void): Promise<ListedTool[]>
   /** Resolves when nothing of it is left: no process, socket or timer. */
   close(): Promise<void>
@@ -140,6 +143,15 @@ async function open(
   client.setNotificationHandler('notifications/prompts/list_changed', () => events.onContextChanged('prompts'))
   client.setNotificationHandler('notifications/resources/updated', ({ params }) => events.onResourceUpdated(params.uri))
   client.setNotificationHandler('notifications/message', ({ params }) => events.onLog(params.level, params.data))
+  // In place of the SDK's, which forgets a call as soon as it has been answered: that of a task goes on.
+  const progress: Connection['progress'] = new Map()
+  client.setNotificationHandler('notifications/progress', ({ params: { progressToken, progress: done, total, message } }) => {
+    progress.get(progressToken)?.({
+      progress: done,
+      ...(total === undefined ? {} : { total }),
+      ...(message === undefined ? {} : { message }),
+    })
+  })
   client.onerror = (error) => {
     const flood = unasked.failed()
     if (flood !== undefined) end(flood)
@@ -165,6 +177,7 @@ async function open(
   })
   return {
     client,
+    progress,
     get problem() {
       return problem()
     },

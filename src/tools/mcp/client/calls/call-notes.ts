@@ -14,6 +14,8 @@ export interface NotedTask {
   id: string
   /** In milliseconds since 1970. */
   since: number
+  /** By which the server tells of its progress. */
+  progressToken?: string
   /** The server's names for what it has been answered. */
   answered?: string[]
 }

@@ -1,6 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import type { CreateMessageResult, ElicitResult } from '@modelcontextprotocol/client'
 import { ToolloopError } from '../../../../core/errors.ts'
-import { isJsonObject, type JsonObject } from '../../../../core/messages.ts'
+import type { JsonObject } from '../../../../core/messages.ts'
 import type { Question, ToolContext } from '../../../tool.ts'
 import { callOfStream, withCallStream } from '../../transport/http-transport.ts'
 import type { McpClientSdk } from '../../transport/load-sdk.ts'
@@ -9,6 +10,7 @@ import { GivenLinks } from '../context/given-links.ts'
 import { type ListedTool, noTimeoutMs } from '../list-tools.ts'
 import type { McpServer } from '../server-config.ts'
 import { effectOf } from '../trust.ts'
+import { askedAtOnce } from './asked-at-once.ts'
 import { CallNotes, type NotedTask } from './call-notes.ts'
 import { linksIn, type McpToolResult, readCallResult } from './call-result.ts'
 import { HeldCalls } from './held-calls.ts'
@@ -43,6 +45,8 @@ export interface CallRequest {
 /** The same on its way, with what is known of it. */
 interface Running extends CallRequest {
   notes: CallNotes
+  /** By which the server tells of its progress. */
+  progressToken: string
   sampler: Sampler | undefined
 }
 
@@ -72,7 +76,8 @@ export class ServerCalls {
     const limits = samplingLimits(this.#server)
     const goesOn = asked?.state.form === 'again' || asked?.state.form === 'task'
     const sampler = limits && new Sampler(this.#name, limits, notes, goesOn)
-    const running: Running = { ...request, notes, sampler }
+    const progressToken = notes.noted.task?.progressToken ?? randomUUID()
+    const running: Running = { ...request, notes, sampler, progressToken }
     if (asked === undefined || ctx.answer === undefined) {
       const { task } = notes.noted
       return task === undefined ? this.#settle(running, this.#start(running)) : this.#followTask(running, task)
@@ -113,24 +118,26 @@ export class ServerCalls {
   }
 
   #start(running: Running, answers: Answers = {}, known?: AnsweredRequest): OpenCall {
-    const { tool, args, ctx, notes, sampler } = running
-    const { client } = running.connection()
+    const { tool, args, ctx, notes, sampler, progressToken } = running
+    const { client, progress } = running.connection()
     const ttl = taskTimeoutMs(this.#server)
     const params = {
       name: tool.name,
       arguments: args,
       ...(ttl !== undefined && asksForTask(client, tool, notes.areSafe) ? { task: { ttl } } : {}),
       ...answers,
-      ...(ctx.trace === undefined ? {} : { _meta: ctx.trace.headers() }),
+      _meta: { ...ctx.trace?.headers(), progressToken },
     }
     const toolDefinition = { name: tool.name, inputSchema: { ...tool.inputSchema, type: 'object' as const } }
-    const send = async (call: OpenCall, signal: AbortSignal, onprogress: Progress) => {
-      const options = { signal, timeout: noTimeoutMs, onprogress, allowInputRequired: true, toolDefinition }
+    const send = async (call: OpenCall, signal: AbortSignal, onProgress: Progress) => {
+      const options = { signal, timeout: noTimeoutMs, allowInputRequired: true, toolDefinition }
       this.#open.add(call)
+      progress.set(progressToken, onProgress)
       try {
         // The SDK's types know neither tasks nor answers that are none yet.
         return (await withCallStream(streamEnded, call, () => client.callTool(params as never, options))) as never as CallAnswer
       } finally {
+        progress.delete(progressToken)
         this.#open.delete(call)
       }
     }
@@ -178,7 +185,7 @@ export class ServerCalls {
       if (answer.resultType !== 'input_required') return this.#resultOf(answer, running)
       const { inputRequests, requestState } = answer
       const state = typeof requestState === 'string' ? { requestState } : {}
-      const { answers, names, requests } = await this.#askedIn(running, inputRequests)
+      const { answers, names, requests } = await askedAtOnce(this.#name, this.#server, running, inputRequests)
       if (requests.length > 0) {
         return this.#questionOf(running, requests, { form: 'again', names, ...state, ...(isEmpty(answers) ? {} : { answers }) })
       }
@@ -208,33 +215,27 @@ export class ServerCalls {
     return questionOf({ mcpServer: this.#name, requests, state, ...(isEmpty(noted) ? {} : { notes: noted as JsonObject }) })
   }
 
-  /** What the server needs to know, by its names: what the model answers is answered, what people are asked is left. */
-  async #askedIn(running: Running, inputRequests: unknown, answered: readonly string[] = []): Promise<AskedAtOnce> {
-    const asked: AskedAtOnce = { answers: {}, names: [], requests: [] }
-    for (const [name, one] of Object.entries(isJsonObject(inputRequests) ? inputRequests : {})) {
-      if (answered.includes(name)) continue
-      const { method, params } = isJsonObject(one) ? one : {}
-      if (method === 'sampling/createMessage' && running.sampler !== undefined) {
-        asked.answers[name] = await running.sampler.answer(params, running.ctx.askModel)
-      } else if (method === 'elicitation/create' && this.#server.questions !== false) {
-        asked.names.push(name)
-        asked.requests.push(readRequest(params))
-      } else {
-        throw new ToolloopError('tool_failed', `The MCP server \`${this.#name}\` wants \`${String(method)}\`, which is not allowed here.`)
-      }
-    }
-    return asked
-  }
-
   /** The call goes on without its request: noted before anything else, so that it is not made again. */
   async #becomeTask(running: Running, said: Task | undefined): Promise<McpToolResult | Question> {
     if (said === undefined || taskTimeoutMs(this.#server) === undefined) throw this.#noResult()
-    const task: NotedTask = { id: said.id, since: Date.now() }
+    const { progressToken } = running
+    const task: NotedTask = { id: said.id, since: Date.now(), progressToken }
     await running.notes.add({ task })
     return this.#followTask(running, task, { said })
   }
 
-  async #followTask(running: Running, task: NotedTask, { said, call, known }: TaskSoFar = {}): Promise<McpToolResult | Question> {
+  async #followTask(running: Running, task: NotedTask, soFar: TaskSoFar = {}): Promise<McpToolResult | Question> {
+    const { ctx, progressToken, connection } = running
+    const { progress } = connection()
+    progress.set(progressToken, (update) => ctx.progress({ ...update }))
+    try {
+      return await this.#untilTaskEnds(running, task, soFar)
+    } finally {
+      progress.delete(progressToken)
+    }
+  }
+
+  async #untilTaskEnds(running: Running, task: NotedTask, { said, call, known }: TaskSoFar): Promise<McpToolResult | Question> {
     const { ctx, connection, recover } = running
     const limitMs = taskTimeoutMs(this.#server) ?? 0
     ctx.extendTimeout?.(Math.max(1, task.since + limitMs - Date.now()))
@@ -249,7 +250,7 @@ export class ServerCalls {
         stream = undefined
         if (next !== undefined) return next
       } else {
-        const { answers, names, requests } = await this.#askedIn(running, end.inputRequests, task.answered)
+        const { answers, names, requests } = await askedAtOnce(this.#name, this.#server, running, end.inputRequests, task.answered)
         if (!isEmpty(answers)) await this.#answerTask(running, task, answers)
         if (requests.length > 0) return this.#questionOf(running, requests, { form: 'task', names })
       }
@@ -307,14 +308,6 @@ export class ServerCalls {
       `The question of the MCP server \`${this.#name}\` was answered, but the server has stopped waiting for it. Whether the call took effect is not known.`,
     )
   }
-}
-
-/** What a server asks at once, by its names. */
-interface AskedAtOnce {
-  /** What is answered already. */
-  answers: Record<string, JsonObject>
-  names: string[]
-  requests: ServerRequest[]
 }
 
 /** How far the wait for a task has come. */
