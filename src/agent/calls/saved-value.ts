@@ -5,10 +5,9 @@ import type { SavedValue } from './running-call.ts'
 /** Of one call, in bytes of JSON. */
 const mostBytes = 1_048_576
 
-/** What the call of this step saves; undefined where nothing outlives the process. Kept until the run has ended. */
+/** What the call of this step saves; undefined where its journal keeps nothing but steps. Kept until the run has ended. */
 export function savedValueOf(durable: Durable, key: string): SavedValue | undefined {
-  const { survivesCrashes } = durable
-  if (!survivesCrashes || durable.keep === undefined) return undefined
+  if (durable.keep === undefined) return undefined
   const name = `saved/${key}`
   return {
     read: async () => {

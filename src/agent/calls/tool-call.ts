@@ -47,7 +47,7 @@ export async function carryOutCall(
   }
   if (call.refusal !== undefined) return refuse(call.refusal)
   const { idempotencyKey } = step
-  const saved = savedValueOf(durable, key)
+  const saved = durable.survivesCrashes ? savedValueOf(durable, key) : undefined
   const running = (prepared: PreparedCall): RunningCall => ({
     ...place,
     ...terms,

@@ -5,6 +5,7 @@ import type { ModelAnswer, ModelQuestion, ToolContext } from '../../../tool.ts'
 import type { McpServerOptions } from '../server-config.ts'
 import type { CallNotes } from './call-notes.ts'
 import { contentOf, readParts } from './call-result.ts'
+import { asideOf } from './set-aside.ts'
 
 /** What a server may ask of the model. */
 export interface SamplingLimits {
@@ -13,6 +14,9 @@ export interface SamplingLimits {
 }
 
 const defaults: SamplingLimits = { maxTokens: 4_096, maxRequests: 10 }
+
+/** Of one request, pictures included. */
+const mostCharacters = 2_000_000
 
 /** Undefined: nothing. */
 export function samplingLimits({ sampling = false }: McpServerOptions): SamplingLimits | undefined {
@@ -60,7 +64,9 @@ export class Sampler {
   async #answer(params: unknown, askModel: ToolContext['askModel']): Promise<JsonObject> {
     const question = readQuestion(params, this.#limits.maxTokens)
     if (question === undefined) throw this.#refused('asked the model something that can not be understood')
-    const digest = createHash('sha256').update(JSON.stringify(question)).digest('base64url')
+    const text = JSON.stringify(question)
+    if (text.length > mostCharacters) throw this.#refused(`asked the model something of more than ${mostCharacters} characters`)
+    const digest = createHash('sha256').update(text).digest('base64url')
     const times = (this.#asked.get(digest) ?? 0) + 1
     this.#asked.set(digest, times)
     const key = `${digest}.${times}`
@@ -82,9 +88,11 @@ export class Sampler {
 
 /** What is asked, with as many tokens as it may have at most. Undefined for what can't be asked. */
 function readQuestion(params: unknown, most: number): ModelQuestion | undefined {
-  if (!isJsonObject(params) || !Array.isArray(params.messages)) return undefined
-  const { systemPrompt, maxTokens, temperature, stopSequences } = params
-  const messages = params.messages.map(readMessage)
+  if (!isJsonObject(params)) return undefined
+  const { systemPrompt, maxTokens, temperature, stopSequences, messages: given } = params
+  const list = asideOf(params).messages ?? given
+  if (!Array.isArray(list)) return undefined
+  const messages = list.map(readMessage)
   if (messages.length === 0 || !messages.every((message) => message !== undefined)) return undefined
   return {
     messages,
@@ -99,7 +107,7 @@ function isTexts(value: Json | undefined): value is string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string')
 }
 
-function readMessage(given: Json): ChatMessage | undefined {
+function readMessage(given: unknown): ChatMessage | undefined {
   if (!isJsonObject(given)) return undefined
   const { role, content = null } = given
   const parts = readParts(Array.isArray(content) ? content : [content])

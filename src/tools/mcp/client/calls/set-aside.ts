@@ -17,6 +17,7 @@ const place = `toolloop/${randomUUID()}`
  * is wrong. A task in place of a result it does not know at all. Whoever reads a result checks what was set aside.
  */
 export function setAside(message: JSONRPCMessage): void {
+  if ('method' in message) setMessagesAside(message.params)
   if (!('result' in message)) return
   const { result } = message
   if (result.resultType === 'task' || isJsonObject(result.task)) {
@@ -35,7 +36,15 @@ export function setAside(message: JSONRPCMessage): void {
   if (Object.keys(aside).length > 0) result._meta = { [place]: aside }
 }
 
-/** What was set aside of a result. */
+/** Of what a server asks the model. */
+function setMessagesAside(params: unknown): void {
+  if (!isJsonObject(params) || !Array.isArray(params.messages)) return
+  const { _meta: meta, messages } = params
+  params._meta = { ...(isJsonObject(meta) ? meta : {}), [place]: { messages } }
+  params.messages = []
+}
+
+/** What was set aside of a result, or of a request. */
 export function asideOf({ _meta: meta }: { _meta?: unknown }): Aside {
   const aside = isJsonObject(meta) ? meta[place] : undefined
   return isJsonObject(aside) ? (aside as Aside) : {}

@@ -1,4 +1,4 @@
-/** Of what is kept of one server: entries, and their size as JSON in characters. */
+/** Of what is kept of one server: entries, and their size in characters. */
 const mostEntries = 200
 const mostCharacters = 8_000_000
 
@@ -15,12 +15,10 @@ export class KeptForAWhile {
     return undefined
   }
 
-  /** Keeps it for so many milliseconds. */
-  set(key: string, value: unknown, ttlMs: number): void {
+  /** Keeps it for so many milliseconds. `size`: in characters. */
+  set(key: string, value: unknown, size: number, ttlMs: number): void {
     this.#remove(key)
-    if (ttlMs <= 0) return
-    const size = JSON.stringify(value).length
-    if (size > mostCharacters) return
+    if (ttlMs <= 0 || size > mostCharacters) return
     this.#entries.set(key, { value, until: performance.now() + ttlMs, size })
     this.#size += size
     for (const oldest of this.#entries.keys()) {

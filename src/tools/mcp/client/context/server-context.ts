@@ -87,7 +87,7 @@ export class ServerContext {
     const contents = asideOf(result).contents
     const parts = contents === undefined ? undefined : readContents(contents)
     if (parts === undefined) throw this.#unreadable('a resource')
-    this.#kept.set(key, parts, ttlOf(result) ?? 0)
+    this.#kept.set(key, parts, sizeOf(parts), ttlOf(result) ?? 0)
     return parts
   }
 
@@ -125,7 +125,7 @@ export class ServerContext {
       if (ttl !== undefined) ttlMs = page === 1 ? ttl : Math.min(ttl, ttlMs)
       const { nextCursor } = result
       if (typeof nextCursor !== 'string' || nextCursor === cursor) {
-        this.#kept.set(method, items, ttlMs)
+        this.#kept.set(method, items, characters, ttlMs)
         return items
       }
       cursor = nextCursor
@@ -197,6 +197,10 @@ function textsOf(item: JsonObject): Texts {
     if (typeof text === 'string' && text !== '') texts[key] = text.slice(0, longestText).toWellFormed()
   }
   return texts
+}
+
+function sizeOf(parts: readonly ContentPart[]): number {
+  return parts.reduce((size, part) => size + (part.type === 'text' ? part.text.length : 'data' in part ? part.data.length : 0), 0)
 }
 
 /** How long a result may be used again, in milliseconds; undefined where the server does not say. */
