@@ -1,5 +1,5 @@
 import { show } from '../core/errors.ts'
-import { childLogger, type Logger, type RecordLevel, redacting } from '../core/logger.ts'
+import { childLogger, type RecordLevel, redacting } from '../core/logger.ts'
 import { toToolCall } from '../core/message-input.ts'
 import { copyJson, type Json, type ParsedToolCall, type ToolCall, type ToolResultMessage, textOf, toolMessage } from '../core/messages.ts'
 import { type PreparedCall, prepareArguments } from './arguments.ts'
@@ -7,7 +7,7 @@ import type { ExecutedEnd, ToolCallEnd, ToolCallEnvironment } from './call/envir
 import { failureText, loggedFailure } from './failure.ts'
 import { capContent, resultText } from './result-text.ts'
 import { cancelledText, clientToolText, notFoundText, timedOutText, unaskedText } from './told.ts'
-import { type AnyTool, isQuestion, type ToolContext } from './tool.ts'
+import { type AnyTool, isQuestion, type ModelQuestion, type ToolContext } from './tool.ts'
 
 export type { ExecutedEnd, RawEnd, ToolCallEnd, ToolCallEnvironment } from './call/environment.ts'
 
@@ -171,7 +171,11 @@ class Attempt {
     if (asked !== undefined) ctx.asked = asked
     if (saved !== undefined) ctx.saved = saved
     if (save !== undefined) ctx.save = save
-    if (askModel !== undefined) ctx.askModel = (question) => askModel(question, ctx)
+    if (askModel !== undefined) {
+      // Named first: see "Allocation" in CONTRIBUTING.md.
+      const ask = (question: ModelQuestion) => askModel(question, ctx)
+      ctx.askModel = ask
+    }
     return ctx
   }
 
