@@ -31,7 +31,7 @@ const resultOf = async (tools: Tools, name: string, args: object = {}): Promise<
 }
 
 /** A run that calls one tool; its model answers what the server asks. */
-function runOf(tools: Tools, name: string, args: object = {}, options: object = {}) {
+function runOf(tools: Tools, name: string, args: JsonObject = {}, options: object = {}) {
   const model = scriptedModel(({ messages }) => {
     if (messages.every(({ content }) => content !== 'Go.')) return 'the words of the model'
     return messages.at(-1)?.role === 'tool' ? 'Done.' : { toolCalls: [{ name, args }] }

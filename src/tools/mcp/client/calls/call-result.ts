@@ -103,7 +103,7 @@ function partOf(block: ContentBlock): ContentPart {
 }
 
 /** What a resource holds: a text under its address, or a picture or file. */
-export function contentsOf(resource: Extract<ContentBlock, { type: 'resource' }>['resource']): ContentPart {
+function contentsOf(resource: Extract<ContentBlock, { type: 'resource' }>['resource']): ContentPart {
   if ('text' in resource) return { type: 'text', text: `${resource.uri}:\n${resource.text}` }
   const { blob: data, uri, mimeType: mediaType = 'application/octet-stream' } = resource
   if (mediaType.startsWith('text/')) return { type: 'text', text: `${uri}:\n${Buffer.from(data, 'base64').toString('utf8')}` }
