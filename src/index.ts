@@ -181,6 +181,8 @@ export {
   type DefinedTool,
   defineTool,
   type JsonSchema,
+  type ModelAnswer,
+  type ModelQuestion,
   type Question,
   type Reconciled,
   type RunScope,

@@ -1,9 +1,10 @@
-import { InvalidOptionError } from '../core/errors.ts'
+import { InvalidOptionError, ToolloopError } from '../core/errors.ts'
 import { EventBus, type EventListener, type EventName } from '../core/events.ts'
 import { defaultLogger, type Logger, redacting } from '../core/logger.ts'
 import { toChatMessages } from '../core/message-input.ts'
 import type { ChatModel } from '../models/chat-model.ts'
 import type { ToolSet } from '../tools/registry.ts'
+import type { ModelAnswer, ModelQuestion, ToolContext } from '../tools/tool.ts'
 import { toMessages } from './conversation/run-input.ts'
 import { continues, decide, readState } from './decisions/paused-run.ts'
 import { withClaim } from './decisions/resume-claim.ts'
@@ -17,7 +18,7 @@ import { checkSettings, mergeOptions, toModel, toToolSet, warnOfDeprecated } fro
 import type { AnswerOf, OutputSchema, PartialAnswerOf } from './output/output.ts'
 import type { Loop } from './run/execution.ts'
 import { resolveLimits } from './run/limits.ts'
-import type { RunContext } from './run/run-context.ts'
+import { RunContext } from './run/run-context.ts'
 import { RunControl } from './run/run-control.ts'
 import { openState } from './run/run-state.ts'
 import { RunStream, type Watch } from './run/run-stream.ts'
@@ -233,6 +234,30 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     const limits = resolveLimits(settings)
     checkSettings(settings, this.#model)
     const parts = { model: this.#model, limits, settings: settings as RunOptions<never>, steerable, ...watch }
-    return openRun({ ...parts, bus: this.bus, logger: this.#logger, tools: settings.tools ?? this.#tools })
+    return openRun({ ...parts, bus: this.bus, logger: this.#logger, tools: settings.tools ?? this.#tools, askModel })
   }
+}
+
+/** Asks the model of a run for a tool: in a run of one turn inside of the call, which uses that run's limits and budgets. */
+async function askModel({ messages, instructions, ...sampling }: ModelQuestion, ctx: ToolContext): Promise<ModelAnswer> {
+  const { run } = ctx
+  if (!(run instanceof RunContext) || run.budget.isUsedUp) throw new ToolloopError('tool_denied', 'The run has used up what it may use.')
+  const { model } = run.agent
+  const { stream, streamIdleTimeoutMs } = run.settings
+  const options = { model, logger: run.logger, ...(instructions === undefined ? {} : { instructions }) }
+  const runner = new AgentRunner(options, runLoop, { warns: false })
+  const settings = {
+    ...sampling,
+    ...(stream === undefined ? {} : { stream }),
+    ...(streamIdleTimeoutMs === undefined ? {} : { streamIdleTimeoutMs }),
+  }
+  const { stopReason, text, steps, error } = await runner.run(messages, {
+    ...settings,
+    parent: ctx as ToolContext<never>,
+    maxIterations: 1,
+  })
+  const step = steps.at(-1)
+  if (stopReason !== 'answered' || step === undefined)
+    throw error ?? new ToolloopError('tool_failed', `The model did not answer (${stopReason})`)
+  return { text, provider: step.provider, model: step.model, finishReason: step.finishReason }
 }

@@ -1,67 +1,15 @@
-import type { ErrorCode } from '../core/errors.ts'
 import { show } from '../core/errors.ts'
-import { childLogger, type Logger, type RecordLevel, redacting } from '../core/logger.ts'
+import { childLogger, type RecordLevel, redacting } from '../core/logger.ts'
 import { toToolCall } from '../core/message-input.ts'
-import {
-  type Content,
-  copyJson,
-  type Json,
-  type JsonObject,
-  type ParsedToolCall,
-  type ToolCall,
-  type ToolResultMessage,
-  textOf,
-  toolMessage,
-} from '../core/messages.ts'
+import { copyJson, type Json, type ParsedToolCall, type ToolCall, type ToolResultMessage, textOf, toolMessage } from '../core/messages.ts'
 import { type PreparedCall, prepareArguments } from './arguments.ts'
+import type { ExecutedEnd, ToolCallEnd, ToolCallEnvironment } from './call/environment.ts'
 import { failureText, loggedFailure } from './failure.ts'
 import { capContent, resultText } from './result-text.ts'
 import { cancelledText, clientToolText, notFoundText, timedOutText, unaskedText } from './told.ts'
-import { type AnyTool, type CallTrace, isQuestion, type Question, type RunScope, type ToolContext } from './tool.ts'
+import { type AnyTool, isQuestion, type ModelQuestion, type ToolContext } from './tool.ts'
 
-/** What one call needs to know of the run it belongs to. */
-export interface ToolCallEnvironment {
-  context: unknown
-  /** Aborted when the run ends: the call is then abandoned at once. */
-  signal: AbortSignal
-  /** Calls `over` when `signal` is aborted, until what it returns is called. Default: a listener on the signal, which costs more. */
-  whenOver?(over: () => void): () => void
-  toolCallId: string
-  runId: string
-  iteration: number
-  idempotencyKey: string
-  answer?: Json
-  asked?: Json
-  run?: RunScope
-  trace?: CallTrace
-  /** Somebody has consented to the call. Only for `run`, which else refuses what needs an approval. */
-  approved?: boolean
-  /** The run's time limit of one attempt in milliseconds; the tool's own wins. */
-  timeoutMs: number
-  maxResultBytes: number
-  maxArgumentValues?: number
-  logger: Logger
-  /** Is given what the function came to, as it is. */
-  raw?: RawEnd
-  /** Called immediately before the tool's function; must not throw. */
-  onStart?(args: JsonObject): void
-  onProgress?(update: Json): void
-}
-
-/** What a function returned, or threw, in its last attempt. */
-export interface RawEnd {
-  value?: unknown
-  thrown?: unknown
-}
-
-/** How a call ended, as data: running a call never throws. */
-export type ToolCallEnd = ExecutedEnd | { outcome: 'rejected'; content: string; code: ErrorCode; args?: JsonObject }
-
-/** How a call ended whose tool has been started. */
-export type ExecutedEnd =
-  | { outcome: 'ok'; content: Content; value: unknown; attempts: number }
-  | { outcome: 'failed' | 'timeout' | 'cancelled'; content: string; code: ErrorCode; attempts: number }
-  | { outcome: 'question'; question: Question; attempts: number }
+export type { ExecutedEnd, RawEnd, ToolCallEnd, ToolCallEnvironment } from './call/environment.ts'
 
 /** Returned from a tool's function, it is how the call ends: for tools that play a recording. */
 export class RecordedEnd {
@@ -165,6 +113,8 @@ class Attempt {
   /** Leaves the tool behind; there while it is waited for. */
   #leave: ((tried: Tried) => void) | undefined
   #unfollow: (() => void) | undefined
+  /** The time limit that the tool has set, perhaps before it was waited for. */
+  #extendedMs: number | undefined
   #isOver = false
 
   constructor(call: PreparedCall, environment: ToolCallEnvironment, number: number) {
@@ -191,6 +141,7 @@ class Attempt {
 
   #context(): ToolContext {
     const { context, toolCallId, runId, iteration, idempotencyKey, answer, asked, run, trace, logger, onProgress } = this.#environment
+    const { saved, save, askModel } = this.#environment
     const { signal } = this.#controller
     // A report that comes after the attempt's end, by a tool that was abandoned or left work behind, says nothing about the run any more.
     const progress = (update: Json) => {
@@ -211,12 +162,20 @@ class Attempt {
       idempotencyKey,
       attempt,
       progress,
+      extendTimeout: (milliseconds) => this.#limit(milliseconds),
       logger: { ...logger, debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
     }
     if (run !== undefined) ctx.run = run
     if (trace !== undefined) ctx.trace = trace
     if (answer !== undefined) ctx.answer = answer
     if (asked !== undefined) ctx.asked = asked
+    if (saved !== undefined) ctx.saved = saved
+    if (save !== undefined) ctx.save = save
+    if (askModel !== undefined) {
+      // Named first: see "Allocation" in CONTRIBUTING.md.
+      const ask = (question: ModelQuestion) => askModel(question, ctx)
+      ctx.askModel = ask
+    }
     return ctx
   }
 
@@ -224,8 +183,7 @@ class Attempt {
     const milliseconds = this.#call.tool.timeoutMs ?? this.#environment.timeoutMs
     return new Promise((resolve) => {
       this.#leave = resolve
-      // A longer timer would fire at once.
-      if (milliseconds < 2 ** 31) this.#timer = setTimeout(() => this.#timeOut(milliseconds), milliseconds)
+      this.#limit(this.#extendedMs ?? milliseconds)
       Promise.resolve(work).then(
         (value) => (this.#isOver ? this.#tellLate() : resolve(this.#returned(value))),
         (error: unknown) => (this.#isOver ? this.#tellLate() : resolve(this.#threw(error))),
@@ -233,6 +191,15 @@ class Attempt {
       // The tool itself may have aborted its run.
       if (this.#environment.signal.aborted) this.#abort()
     })
+  }
+
+  /** From now on. */
+  #limit(milliseconds: number): void {
+    if (this.#isOver) return
+    this.#extendedMs = milliseconds
+    clearTimeout(this.#timer)
+    // A longer timer would fire at once.
+    if (this.#leave !== undefined && milliseconds < 2 ** 31) this.#timer = setTimeout(() => this.#timeOut(milliseconds), milliseconds)
   }
 
   #abort(): void {

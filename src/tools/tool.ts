@@ -1,11 +1,12 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { InvalidOptionError, show, ToolloopError } from '../core/errors.ts'
-import type { Logger } from '../core/logger.ts'
 import type { Content, Json, JsonObject } from '../core/messages.ts'
 import { checkMistypedNames, checkOptionNames, isPlainObject, type OptionNames } from '../core/option-names.ts'
+import type { ToolContext } from './call/context.ts'
 import type { ArgsOf, InputOf, ParametersSchema } from './schema/infer.ts'
 import { isStandardSchema, type JsonSchema, jsonSchemaOf, parametersOf } from './schema/schema.ts'
 
+export type { CallTrace, ModelAnswer, ModelQuestion, RunScope, ToolContext } from './call/context.ts'
 export type { JsonSchema } from './schema/schema.ts'
 
 /** A function's definition in OpenAI's shape. */
@@ -33,50 +34,6 @@ export type SearchableTools = { tools: readonly ToolDefinition[]; searchedBy: re
  * again (with the same idempotency key), an `unsafe` one only after a decision.
  */
 export type ToolEffect = 'read' | 'idempotent' | 'unsafe'
-
-/** What `execute` gets besides its arguments. */
-export interface ToolContext<Context = unknown> {
-  /** The object given to `run(input, { context })`. Never sent to a model, never stored. */
-  readonly context: Context
-  /** Aborted when the call times out or the run ends. A tool that ignores it is abandoned. */
-  readonly signal: AbortSignal
-  /** Id of the call, as in the conversation. */
-  readonly toolCallId: string
-  readonly runId: string
-  /** The model request this call came from, counted from 1. */
-  readonly iteration: number
-  /** The same for every attempt at this call, also after a crash: give it to services that deduplicate. */
-  readonly idempotencyKey: string
-  /** 1 on the first try; counts up with `retries`. */
-  readonly attempt: number
-  /** The answer to this tool's `ask`, when it is called again. */
-  readonly answer?: Json
-  /** What the tool asked (`Question.about`), when it is called again. */
-  readonly asked?: Json
-  /** The run the call belongs to: a run made inside the tool with `parent: ctx` shares its budget. Absent outside of a run. */
-  readonly run?: RunScope
-  /** The call's place in its run's trace. Absent in a run without telemetry. */
-  readonly trace?: CallTrace
-  /** The run's logger; redacts secrets. Each record has `runId`, `tool` and `toolCallId`. */
-  readonly logger: Logger
-  /** Publishes `TOOL_PROGRESS`; ignored once the attempt has ended. */
-  progress(update: Json): void
-}
-
-/** Where a call is in a trace, and what is said of it there. */
-export interface CallTrace {
-  /** The headers with which another service goes on with the trace: `traceparent` and, where there are any, `tracestate` and `baggage`. */
-  headers(): Record<string, string>
-  /** Adds attributes to the call's span. */
-  setAttributes(attributes: Readonly<Record<string, string | number | boolean>>): void
-}
-
-/** A run, as the tools it calls see it. */
-export interface RunScope {
-  readonly runId: string
-  /** How many runs it is nested in: 0 for one that no tool started. */
-  readonly depth: number
-}
 
 /** Says that a tool can't go on before someone has answered; made by `ask()`. */
 export interface Question {

@@ -50,8 +50,16 @@ export interface RunningCall extends CallPlace, CallTerms {
   readonly prepared: PreparedCall
   readonly answered: CallWork['answered']
   readonly decided?: CallWork['decided']
+  /** What it saves, where that outlives the process. */
+  readonly saved?: SavedValue
   /** Its place in the run's trace, where that is measured. */
   readonly trace?: CallTrace
+}
+
+/** What a call has saved in its run's journal. */
+export interface SavedValue {
+  read(): Promise<Json | undefined>
+  write(value: Json): Promise<void>
 }
 
 /** What came of it, before it is recorded. */

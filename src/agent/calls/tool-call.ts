@@ -27,6 +27,7 @@ import {
   type RunningCall,
   rejected,
 } from './running-call.ts'
+import { savedValueOf } from './saved-value.ts'
 import { shownArguments, shownRejection, shownValue } from './shown-call.ts'
 
 /** Carries a call out inside of its step: from what is planned to its record. */
@@ -46,7 +47,16 @@ export async function carryOutCall(
   }
   if (call.refusal !== undefined) return refuse(call.refusal)
   const { idempotencyKey } = step
-  const running = (prepared: PreparedCall): RunningCall => ({ ...place, ...terms, idempotencyKey, prepared, answered, decided })
+  const saved = durable.survivesCrashes ? savedValueOf(durable, key) : undefined
+  const running = (prepared: PreparedCall): RunningCall => ({
+    ...place,
+    ...terms,
+    idempotencyKey,
+    prepared,
+    answered,
+    decided,
+    ...(saved === undefined ? {} : { saved }),
+  })
   if (result !== undefined) {
     const tool = run.agent.registry.get(call.name)
     if (tool === undefined) return refuse(notFound(run, call.name))
@@ -125,6 +135,12 @@ export function runFunction(run: RunContext): RunCall {
     if (answered !== undefined) environment.answer = answered.answer
     if (answered?.asked !== undefined) environment.asked = answered.asked
     if (trace !== undefined) environment.trace = trace
+    if (run.askModel !== undefined) environment.askModel = run.askModel
+    if (call.saved !== undefined) {
+      environment.save = call.saved.write
+      const saved = call.mayHaveRun ? await call.saved.read() : undefined
+      if (saved !== undefined) environment.saved = saved
+    }
     const raw: RawEnd | undefined = settings.hooks === undefined && trace === undefined ? undefined : {}
     if (raw !== undefined) environment.raw = raw
     const end = await executeCall(prepared, environment)

@@ -18,14 +18,20 @@ export function notTwice(run: RunContext): AroundTool {
   }
 }
 
-async function reconcile(run: RunContext, { iteration, call, prepared, idempotencyKey }: RunningCall): Promise<Reconciled | undefined> {
+async function reconcile(
+  run: RunContext,
+  { iteration, call, prepared, idempotencyKey, saved: value }: RunningCall,
+): Promise<Reconciled | undefined> {
   const { tool, args, input } = prepared
   if (tool.reconcile === undefined) return undefined
   const { runId, signal, logger, settings } = run
   const ids = { toolCallId: call.id, runId, iteration, idempotencyKey, attempt: 1 }
   const ctx: ToolContext<never> = { context: settings.context as never, signal, ...ids, logger, progress() {} }
   try {
-    const work = async () => tool.reconcile?.(input as never, ctx)
+    const work = async () => {
+      const saved = await value?.read()
+      return tool.reconcile?.(input as never, saved === undefined ? ctx : { ...ctx, saved })
+    }
     return await run.untilInterrupted(work())
   } catch (error) {
     const failure = loggedFailure({ tool, args }, error)

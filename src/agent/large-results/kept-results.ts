@@ -45,6 +45,8 @@ export class KeptResults {
 
   /** Undefined for what this run doesn't keep. */
   async read(id: string): Promise<string | undefined> {
+    // Other things are kept beside them, and a model may ask for any name.
+    if (!/^[0-9a-f]{20}$/.test(id)) return undefined
     if (this.#outer !== undefined) return this.#outer.read(id)
     if (this.#journal === undefined) return this.#texts.get(id)
     if (this.#lastRead?.id === id) return this.#lastRead.text

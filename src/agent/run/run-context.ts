@@ -8,6 +8,7 @@ import type { ChatModel } from '../../models/chat-model.ts'
 import type { PreparedCall } from '../../tools/arguments.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { RunScope } from '../../tools/tool.ts'
+import type { ToolCallEnvironment } from '../../tools/tool-runner.ts'
 import { type Durable, isDoneAnew, type RecordedSteps, type StepContext, type StepTags } from '../durable/journal.ts'
 import { Waits } from '../durable/waits.ts'
 import { KeptResults } from '../large-results/kept-results.ts'
@@ -38,6 +39,8 @@ export interface RunContextParts {
   output?: OutputFormat
   /** Where it is inside another run. */
   parent?: RunParent
+  /** Asks its model for a tool. */
+  askModel?: ToolCallEnvironment['askModel']
   /** Whether it listens to a `RunControl`; known from its start on, so that a replay does the same. */
   steerable?: boolean
 }
@@ -59,6 +62,7 @@ export class RunContext implements RunScope, Durable {
   readonly depth: number
   readonly steerable: boolean
   readonly recorder: RunRecorder | undefined
+  readonly askModel: ToolCallEnvironment['askModel']
   readonly attempt: string
   readonly survivesCrashes = false
   readonly limits: ResolvedLimits
@@ -106,6 +110,7 @@ export class RunContext implements RunScope, Durable {
     this.attempt = runId
     this.depth = parent === undefined ? 0 : parent.run.depth + 1
     this.steerable = steerable
+    this.askModel = parts.askModel
     this.recorder = settings.recorder ?? parent?.run.recorder
     this.limits = limits
     this.settings = settings

@@ -198,16 +198,17 @@ export class RunBudget {
 
   /** What must end the run after `iteration`, by priority; undefined when it may go on. */
   exhausted(iteration: number): StopReason | undefined {
-    if (this.#callsLeftOut || this.#isUsedUp()) return 'budget'
+    if (this.#callsLeftOut || this.isUsedUp) return 'budget'
     return iteration >= this.#limits.maxIterations ? 'max_iterations' : undefined
   }
 
-  #isUsedUp(): boolean {
+  /** Whether nothing more may be asked of a model, here or in a run outside. */
+  get isUsedUp(): boolean {
     const { tokens, costUsd } = this.#limits
     if (Number.isFinite(tokens) && this.#sum(({ usage }) => usage.totalTokens) >= tokens) return true
     if (Number.isFinite(costUsd) && this.#sum(({ usage }) => usage.costUsd ?? 0) >= costUsd) return true
     const outer = this.#parent?.budget
-    return outer === undefined ? false : outer.#isUsedUp()
+    return outer?.isUsedUp === true
   }
 
   #callsLeft(): { left: number; limit: number } {

@@ -137,7 +137,11 @@ async function openMcp({ servers = {}, ...options }: McpConfig, { logger, signal
   const { connectMcpServers } = await import('../../tools/mcp/index.ts')
   try {
     const tools = await connectMcpServers(servers, { ...(options as McpOptions), logger, signal })
-    return { source: { kind: 'mcp', tools }, close: () => tools.close() }
+    const instructions = await tools.instructions({ signal }).catch(async (error: unknown) => {
+      await tools.close()
+      throw error
+    })
+    return { source: { kind: 'mcp', tools }, ...(instructions === '' ? {} : { instructions }), close: () => tools.close() }
   } catch (error) {
     throw unusable('/mcp', `could not be opened: ${messageOf(error)}`, error)
   }

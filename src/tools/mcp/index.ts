@@ -1,8 +1,16 @@
 export type { McpAuth, McpAuthorization, McpTokenStore } from './auth/auth-options.ts'
 export { mcpTokenFiles } from './auth/file-store.ts'
 export { type LoopbackSignIn, type LoopbackSignInOptions, openLoopbackSignIn } from './auth/loopback-sign-in.ts'
-export type { McpToolResult } from './client/call-result.ts'
-export { connectMcpServers, type HeldTool, type McpOptions, type McpServerStatus, type McpTools } from './client/connect.ts'
+export type { McpToolResult } from './client/calls/call-result.ts'
+export {
+  connectMcpServers,
+  type HeldTool,
+  type McpAskOptions,
+  type McpOptions,
+  type McpServerStatus,
+  type McpTools,
+} from './client/connect.ts'
+export type { McpPrompt, McpResource, McpResourceTemplate } from './client/context/server-context.ts'
 export type { McpCommand, McpServer, McpServerOptions, McpUrl } from './client/server-config.ts'
 export type { McpServerState } from './client/server-link.ts'
 export { type McpService, type ServeMcpOptions, serveMcp } from './server/serve-stdio.ts'

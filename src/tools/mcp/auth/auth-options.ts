@@ -35,6 +35,10 @@ export interface McpAuth {
   privateKey?: { pem: string; algorithm: string }
   /** Https address of the document that describes this client, for authorization servers that take one (CIMD). */
   clientMetadataUrl?: string
+  /**
+   * Whose sign-in it is, where several accounts use servers at one address: each has tokens of its own. Any name. Default: one for each `clientId`.
+   */
+  account?: string
   /** What people are told they sign in with. Default `toolloop`. */
   clientName?: string
   /** `client_credentials`: the program signs in for itself, and nobody is asked. Default `authorization_code`. */
@@ -64,6 +68,7 @@ const optionNames: OptionNames<McpAuth> = {
   clientSecret: true,
   privateKey: true,
   clientMetadataUrl: true,
+  account: true,
   clientName: true,
   grant: true,
   scope: true,
@@ -81,8 +86,21 @@ export function checkAuth(auth: McpAuth, at: string): void {
   }
   if (typeof auth !== 'object' || auth === null) throw new InvalidOptionError(at, 'a mapping', auth)
   checkOptionNames(auth, optionNames, 'the `auth` of an MCP server', at)
-  const { clientId, clientSecret, privateKey, clientMetadataUrl, clientName, grant, scope, issuer, redirectUrl, authorize, store } = auth
-  for (const [key, value] of Object.entries({ clientId, clientSecret, clientName, scope, issuer })) {
+  const {
+    clientId,
+    clientSecret,
+    privateKey,
+    clientMetadataUrl,
+    clientName,
+    account,
+    grant,
+    scope,
+    issuer,
+    redirectUrl,
+    authorize,
+    store,
+  } = auth
+  for (const [key, value] of Object.entries({ clientId, clientSecret, clientName, account, scope, issuer })) {
     expect(value === undefined || (typeof value === 'string' && value !== ''), key, 'a text')
   }
   expect(

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { StoredOAuthClientInformation, StoredOAuthTokens } from '@modelcontextprotocol/client'
 import { isJsonObject } from '../../../core/messages.ts'
-import type { McpTokenStore } from './auth-options.ts'
+import type { McpAuth, McpTokenStore } from './auth-options.ts'
 
 /** What is kept for a server. */
 export interface Credentials {
@@ -16,14 +16,18 @@ export interface Credentials {
 export class KeptCredentials {
   readonly #store: McpTokenStore
   readonly #key: string
+  /** Under which those of a client were kept when an address had but one. */
+  readonly #earlierKey: string | undefined
 
-  constructor(store: McpTokenStore, server: URL) {
+  constructor(store: McpTokenStore, server: URL, { clientId, account }: Pick<McpAuth, 'clientId' | 'account'> = {}) {
     this.#store = store
-    this.#key = keyOf(server)
+    this.#key = keyOf(server, clientId, account)
+    // Whose those are is not known: not those of an account that has a name.
+    if (clientId !== undefined && account === undefined) this.#earlierKey = keyOf(server)
   }
 
   async read(): Promise<Credentials> {
-    const text = await this.#store.load(this.#key)
+    const text = (await this.#store.load(this.#key)) ?? (await this.#takeOver())
     if (text === undefined) return {}
     try {
       const kept: unknown = JSON.parse(text)
@@ -33,12 +37,23 @@ export class KeptCredentials {
     }
   }
 
+  /** What was kept before, which is this client's from now on: another client of the address is not to use it too. */
+  async #takeOver(): Promise<string | undefined> {
+    if (this.#earlierKey === undefined) return undefined
+    const text = await this.#store.load(this.#earlierKey)
+    if (text === undefined) return undefined
+    await this.#store.save(this.#key, text)
+    await this.#store.remove(this.#earlierKey)
+    return text
+  }
+
   async change(change: (kept: Credentials) => Credentials): Promise<void> {
     await this.#store.save(this.#key, JSON.stringify(change(await this.read())))
   }
 }
 
-/** The same for the same address. The address itself may have a key in it. */
-function keyOf({ origin, pathname, search }: URL): string {
-  return createHash('sha256').update(`${origin}${pathname}${search}`).digest('hex')
+/** The same for the same address, client and account. The address itself may have a key in it. */
+function keyOf({ origin, pathname, search }: URL, clientId?: string, account?: string): string {
+  const whose = clientId === undefined && account === undefined ? '' : `\n${JSON.stringify([clientId ?? null, account ?? null])}`
+  return createHash('sha256').update(`${origin}${pathname}${search}${whose}`).digest('hex')
 }

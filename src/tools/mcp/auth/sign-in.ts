@@ -34,7 +34,7 @@ export class SignIn {
     this.#sdk = sdk
     this.#server = server
     this.#auth = auth
-    this.#kept = new KeptCredentials(auth.store ?? mcpTokenFiles(), server.url)
+    this.#kept = new KeptCredentials(auth.store ?? mcpTokenFiles(), server.url, auth)
     this.#closing = closing
     for (const secret of [auth.clientSecret, auth.privateKey?.pem]) if (secret !== undefined) this.secrets.add(secret)
     this.#fetch = guardedFetch(server.url, auth.allowPrivateAddresses, closing)

@@ -1,14 +1,19 @@
 import { InvalidOptionError, messageOf, ToolloopError } from '../../../core/errors.ts'
 import { defaultLogger, type Logger, redacting } from '../../../core/logger.ts'
+import type { ChatMessage, ContentPart } from '../../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../../core/option-names.ts'
 import type { ToolSet } from '../../registry.ts'
 import { type AnyTool, convertToOpenAITool, type ToolDefinition } from '../../tool.ts'
 import { legalToolNames } from '../../tool-names.ts'
 import { loadClientSdk } from '../transport/load-sdk.ts'
+import { contextTools } from './context/context-tools.ts'
+import { instructionsOf } from './context/instructions.ts'
+import type { McpPrompt, McpResource, McpResourceTemplate } from './context/server-context.ts'
 import type { ListedTool } from './list-tools.ts'
 import { mcpTool } from './mcp-tool.ts'
 import { checkServer, type McpServer } from './server-config.ts'
 import { type McpServerState, ServerLink } from './server-link.ts'
+import { longestTimerMs, startTimeoutOf } from './within.ts'
 
 /** What `connectMcpServers` takes besides the servers. */
 export interface McpOptions {
@@ -147,6 +152,56 @@ export class McpTools implements ToolSet, AsyncDisposable {
     this.update()
   }
 
+  /**
+   * What the servers' options want in the instructions of an agent (`instructions`), each under the name of its server; `''` for none. Rejects with
+   * `tool_failed` when a server does not give what is wanted of it, and leaves out those that are down and `optional`.
+   */
+  async instructions({ signal }: McpAskOptions = {}): Promise<string> {
+    const found = await Promise.all(this.#links.map((link) => instructionsOf(link, limitOf(link, signal))))
+    return found.filter((text) => text !== '').join('\n\n')
+  }
+
+  /** What a server has to read. Rejects with `tool_failed`, or `invalid_option` for a server that is not there. */
+  async resources(server: string, { signal }: McpAskOptions = {}): Promise<McpResource[]> {
+    const link = this.#link(server)
+    return link.context.resources(limitOf(link, signal))
+  }
+
+  /** Templates of the addresses of resources. Rejects as `resources` does. */
+  async resourceTemplates(server: string, { signal }: McpAskOptions = {}): Promise<McpResourceTemplate[]> {
+    const link = this.#link(server)
+    return link.context.templates(limitOf(link, signal))
+  }
+
+  /** Reads a resource. Rejects as `resources` does. */
+  async readResource(server: string, uri: string, { signal }: McpAskOptions = {}): Promise<ContentPart[]> {
+    const link = this.#link(server)
+    return link.context.read(uri, limitOf(link, signal))
+  }
+
+  /** The prompts of a server. Rejects as `resources` does. */
+  async prompts(server: string, { signal }: McpAskOptions = {}): Promise<McpPrompt[]> {
+    const link = this.#link(server)
+    return link.context.prompts(limitOf(link, signal))
+  }
+
+  /** A prompt with its arguments filled in, as messages that a run can be given. Rejects as `resources` does. */
+  async prompt(
+    server: string,
+    name: string,
+    args: Readonly<Record<string, string>> = {},
+    { signal }: McpAskOptions = {},
+  ): Promise<ChatMessage[]> {
+    const link = this.#link(server)
+    return link.context.prompt(name, args, limitOf(link, signal))
+  }
+
+  #link(server: string): ServerLink {
+    const link = this.#links.find(({ name }) => name === server)
+    if (link === undefined) throw new InvalidOptionError('server', `one of ${this.#links.map(({ name }) => name).join(', ')}`, server)
+    return link
+  }
+
   /** Ends all servers. Calls in flight fail; the tools stay listed and say that their server is closed. Never rejects. */
   async close(): Promise<void> {
     await Promise.allSettled(this.#links.map((link) => link.close()))
@@ -159,7 +214,8 @@ export class McpTools implements ToolSet, AsyncDisposable {
   /** Takes over what the servers list now. Called by them. */
   update(): void {
     const listed = this.#links.flatMap((link) => takenTools(link).map((tool) => ({ link, tool })))
-    const names = legalToolNames(listed.map(({ link, tool }) => wantedName(link, tool)))
+    const own = this.#links.flatMap((link) => contextTools(link).map((tool) => ({ link, tool })))
+    const names = legalToolNames([...listed, ...own].map(({ link, tool }) => wantedName(link, tool)))
     const before = this.#made
     const tools = new Map<string, AnyTool>()
     const held: HeldTool[] = []
@@ -173,8 +229,15 @@ export class McpTools implements ToolSet, AsyncDisposable {
         if (this.#options.unknownTools !== 'ask') continue
       }
       // The same object for as long as the tool is the same: its schema is compiled once, and whoever compares sees that nothing has changed.
-      const key = JSON.stringify([link.name, name, tool.fingerprint, reason !== undefined])
+      const key = JSON.stringify([link.name, name, tool.fingerprint, tool.taskSupport, reason !== undefined])
       const made = before.get(key) ?? mcpTool(link, tool, name, reason !== undefined)
+      this.#made.set(key, made)
+      tools.set(name, made)
+    }
+    for (const [index, { link, tool }] of own.entries()) {
+      const name = names[listed.length + index] ?? ''
+      const key = JSON.stringify([link.name, name])
+      const made = before.get(key) ?? tool.make(name)
       this.#made.set(key, made)
       tools.set(name, made)
     }
@@ -214,12 +277,22 @@ export class McpTools implements ToolSet, AsyncDisposable {
   }
 }
 
+/** How a question to a server is asked. */
+export interface McpAskOptions {
+  /** Default: the time that the server has to start. */
+  signal?: AbortSignal | undefined
+}
+
+function limitOf({ server }: ServerLink, signal = AbortSignal.timeout(Math.min(startTimeoutOf(server), longestTimerMs))): AbortSignal {
+  return signal
+}
+
 function takenTools({ server, tools }: ServerLink): readonly ListedTool[] {
   const taken = server.tools
   return taken === undefined ? tools : tools.filter(({ name }) => taken.includes(name))
 }
 
-function wantedName({ name, server }: ServerLink, tool: ListedTool): string {
+function wantedName({ name, server }: ServerLink, tool: Pick<ListedTool, 'name'>): string {
   const { prefix = name } = server
   return prefix === '' ? tool.name : `${prefix}__${tool.name}`
 }

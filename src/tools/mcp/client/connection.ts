@@ -1,12 +1,22 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Client, ElicitResult, McpSubscription, Transport, VersionNegotiationMode } from '@modelcontextprotocol/client'
+import type {
+  Client,
+  CreateMessageResult,
+  ElicitResult,
+  McpSubscription,
+  Transport,
+  VersionNegotiationMode,
+} from '@modelcontextprotocol/client'
 import { messageOf } from '../../../core/errors.ts'
 import { version } from '../../../core/version.ts'
 import type { SignIn } from '../auth/sign-in.ts'
 import { httpTransport } from '../transport/http-transport.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
 import { ProcessTransport } from '../transport/process-transport.ts'
-import { checkParts } from './call-result.ts'
+import type { Progress } from './calls/open-call.ts'
+import { samplingLimits } from './calls/sampling.ts'
+import { setAside } from './calls/set-aside.ts'
+import { tasksExtension, taskTimeoutMs } from './calls/tasks.ts'
 import { type ListedTool, listTools, noTimeoutMs } from './list-tools.ts'
 import type { McpServer } from './server-config.ts'
 import { UnaskedMessages } from './unasked.ts'
@@ -16,8 +26,13 @@ export interface ServerEvents {
   /** The connection is of no more use; called once, and not for a connection closed from here. */
   onLost(problem: string): void
   onToolsChanged(): void
+  /** Its resources or prompts are others than before; undefined: perhaps all of them. */
+  onContextChanged(what?: 'resources' | 'prompts'): void
+  onResourceUpdated(uri: string): void
   /** Answers what it asks people. Rejects for what can't be shown to anybody. */
   onQuestion(params: unknown, signal: AbortSignal): Promise<ElicitResult>
+  /** Answers what it asks the model. Rejects where it may not. */
+  onSampling(params: unknown): Promise<CreateMessageResult>
   onStderr(line: string): void
   onLog(level: string, data: unknown): void
   /** Something was wrong that the connection survives. */
@@ -29,6 +44,8 @@ export interface Connection {
   readonly client: Client
   /** Why it ended by itself; undefined while it hasn't. */
   readonly problem: string | undefined
+  /** Who is told of progress, by the token of the call. */
+  readonly progress: Map<unknown, Progress>
   listTools(signal: AbortSignal, onProblem: (tool: string, problem: string) => void): Promise<ListedTool[]>
   /** Resolves when nothing of it is left: no process, socket or timer. */
   close(): Promise<void>
@@ -90,28 +107,51 @@ async function open(
   transport.onmessage = (message) => {
     const flood = unasked.received(message)
     if (flood !== undefined) end(flood)
-    checkParts(message)
+    setAside(message)
   }
   const send = transport.send.bind(transport)
   transport.send = (message, options) => {
     unasked.sent(message)
     return send(message, options)
   }
-  const tools = { autoRefresh: false, debounceMs: 0, onChanged: () => events.onToolsChanged() }
+  const told = (onChanged: () => void) => ({ autoRefresh: false, debounceMs: 0, onChanged })
+  const listChanged = {
+    tools: told(() => events.onToolsChanged()),
+    resources: told(() => events.onContextChanged('resources')),
+    prompts: told(() => events.onContextChanged('prompts')),
+  }
   const mayAsk = server.questions !== false
+  const maySample = samplingLimits(server) !== undefined
   const client = new sdk.Client(
     { name: 'toolloop', version },
     {
       versionNegotiation: { mode },
-      listChanged: { tools },
+      listChanged,
       inputRequired: { autoFulfill: false },
-      capabilities: mayAsk ? { elicitation: { form: {}, url: {} } } : {},
+      capabilities: {
+        ...(mayAsk ? { elicitation: { form: {}, url: {} } } : {}),
+        ...(maySample ? { sampling: {} } : {}),
+        ...(taskTimeoutMs(server) === undefined ? {} : { extensions: { [tasksExtension]: {} } }),
+      },
     },
   )
   if (mayAsk) client.setRequestHandler('elicitation/create', ({ params }, { mcpReq }) => events.onQuestion(params, mcpReq.signal))
+  if (maySample) client.setRequestHandler('sampling/createMessage', ({ params }) => events.onSampling(params))
   // Also from servers that did not announce it.
   client.setNotificationHandler('notifications/tools/list_changed', () => events.onToolsChanged())
+  client.setNotificationHandler('notifications/resources/list_changed', () => events.onContextChanged('resources'))
+  client.setNotificationHandler('notifications/prompts/list_changed', () => events.onContextChanged('prompts'))
+  client.setNotificationHandler('notifications/resources/updated', ({ params }) => events.onResourceUpdated(params.uri))
   client.setNotificationHandler('notifications/message', ({ params }) => events.onLog(params.level, params.data))
+  // In place of the SDK's, which forgets a call as soon as it has been answered: that of a task goes on.
+  const progress: Connection['progress'] = new Map()
+  client.setNotificationHandler('notifications/progress', ({ params: { progressToken, progress: done, total, message } }) => {
+    progress.get(progressToken)?.({
+      progress: done,
+      ...(total === undefined ? {} : { total }),
+      ...(message === undefined ? {} : { message }),
+    })
+  })
   client.onerror = (error) => {
     const flood = unasked.failed()
     if (flood !== undefined) end(flood)
@@ -137,6 +177,7 @@ async function open(
   })
   return {
     client,
+    progress,
     get problem() {
       return problem()
     },
@@ -162,6 +203,7 @@ async function followChanges(client: Client, signal: AbortSignal, events: Server
     stream = await listenAgain(client, signal)
     // What has changed in between was not told.
     events.onToolsChanged()
+    events.onContextChanged()
   }
 }
 
@@ -169,10 +211,20 @@ async function listenAgain(client: Client, signal: AbortSignal): Promise<McpSubs
   for (let tried = 0; ; tried++) {
     await pause(firstPauseMs * 4 ** tried, undefined, { signal, ref: false })
     try {
-      return await client.listen({ toolsListChanged: true }, { signal })
+      return await client.listen(filterOf(client), { signal })
     } catch (error) {
       if (signal.aborted || tried === mostReopenings) throw error
     }
+  }
+}
+
+/** What it is to tell of: what it has, and says that it may change. */
+function filterOf(client: Client): Parameters<Client['listen']>[0] {
+  const { tools, resources, prompts } = client.getServerCapabilities() ?? {}
+  return {
+    toolsListChanged: tools?.listChanged === true,
+    resourcesListChanged: resources?.listChanged === true,
+    promptsListChanged: prompts?.listChanged === true,
   }
 }
 

@@ -4,12 +4,15 @@ import { clip, messageOf } from '../../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../core/messages.ts'
 import { compileUntrusted } from '../../schema/schema.ts'
 import { Pauses } from '../../yield-to-event-loop.ts'
+import { asideOf } from './calls/set-aside.ts'
 import { type DescribedTool, fingerprintOf } from './fingerprint.ts'
 import { headerProblem } from './header-annotations.ts'
 
 /** A tool as its server describes it, found usable. */
 export interface ListedTool extends DescribedTool {
   fingerprint: string
+  /** Whether its calls can be tasks, or have to be (2025-11-25). */
+  taskSupport?: 'optional' | 'required'
 }
 
 /** A server that has more pages than this is not listing tools. */
@@ -20,7 +23,7 @@ const mostTools = 2_000
 const mostCharacters = 256 * 1024
 
 // Not the SDK's schema for the list: one tool that doesn't fit it would take all others with it.
-const anyObject: StandardSchemaV1<unknown, JsonObject> = {
+export const anyObject: StandardSchemaV1<unknown, JsonObject> = {
   '~standard': {
     version: 1,
     vendor: 'toolloop',
@@ -46,15 +49,16 @@ export async function listTools(
   for (let page = 1; page <= mostPages; page++) {
     const params = cursor === undefined ? {} : { cursor }
     const result = await client.request({ method: 'tools/list', params }, anyObject, { signal, timeout: noTimeoutMs })
-    if (!Array.isArray(result.tools)) throw new Error('it answered `tools/list` without a list of tools')
-    listed += result.tools.length
+    const { tools: given } = asideOf(result)
+    if (given === undefined) throw new Error('it answered `tools/list` without a list of tools')
+    listed += given.length
     if (listed > mostTools) throw new Error(`it lists more than ${mostTools} tools`)
-    for (const given of result.tools) {
+    for (const one of given) {
       await pauses.take(signal)
       signal.throwIfAborted()
-      const name = isJsonObject(given) && typeof given.name === 'string' ? given.name : ''
+      const name = isJsonObject(one) && typeof one.name === 'string' ? one.name : ''
       try {
-        const tool = await usable(given)
+        const tool = await usable(one)
         const problem = hasHeaders ? headerProblem(tool.inputSchema) : undefined
         if (problem !== undefined) throw new Error(problem)
         if (tools.has(tool.name)) throw new Error('another tool has that name')
@@ -85,5 +89,7 @@ async function usable(given: unknown): Promise<ListedTool> {
   // A server may list more than can be compiled in the time it has, and is not alone here.
   await compileUntrusted(inputSchema, name)
   const tool = { name, description, inputSchema, annotations: isJsonObject(annotations) ? annotations : {} }
-  return { ...tool, fingerprint: fingerprintOf(tool) }
+  const taskSupport = isJsonObject(given.execution) ? given.execution.taskSupport : undefined
+  const isTask = taskSupport === 'optional' || taskSupport === 'required'
+  return { ...tool, fingerprint: fingerprintOf(tool), ...(isTask ? { taskSupport } : {}) }
 }

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../../core/messages.ts'
 import type { AnyTool, Tool } from '../../tool.ts'
-import type { McpToolResult } from './call-result.ts'
+import { isTaskNoted } from './calls/call-notes.ts'
+import type { McpToolResult } from './calls/call-result.ts'
 import type { ListedTool } from './list-tools.ts'
 import type { ServerLink } from './server-link.ts'
 import { effectOf, needsApproval } from './trust.ts'
@@ -16,6 +17,8 @@ export function mcpTool(link: ServerLink, listed: ListedTool, name: string, must
     ...(toolTimeoutMs === undefined ? {} : { timeoutMs: toolTimeoutMs }),
     ...(mustAsk || needsApproval(link.server, listed) ? { approval: true } : {}),
     toContent: ({ content }: McpToolResult) => content,
+    // A call that goes on elsewhere is gone on with.
+    reconcile: (_args, { saved }) => (isTaskNoted(saved) ? { ran: false } : undefined),
     execute: (args: JsonObject, ctx) => link.call(listed, args, ctx),
   }
   return tool as AnyTool

@@ -32,6 +32,30 @@ export interface McpServerOptions {
    * is told that nobody can be asked.
    */
   questions?: boolean
+  /**
+   * Whether its calls may become tasks, which go on without a request and are asked for again and again: `true`, or with a time limit of its own.
+   * `timeoutMs`: of a call from when it has become one, default 3,600,000. In a run with a journal, another process waits on for the same task.
+   * Default true; false: tools that need it fail.
+   */
+  tasks?: boolean | { timeoutMs?: number }
+  /**
+   * Whether it may ask the run's model something in the middle of a call (sampling), on that run's limits and budgets: `true`, or with limits of its own.
+   * `maxTokens`: most tokens of one answer, default 4,096. `maxRequests`: of one call, default 10. What the model answers goes to the server; it
+   * sees of the conversation only what the server itself sends. Default false: refused.
+   */
+  sampling?: boolean | { maxTokens?: number; maxRequests?: number }
+  /**
+   * Which of its resources the model reads: `'all'` with the tools `list_resources` and `read_resource`, or `'links'`, those that a result of its tools
+   * has linked to in the same run, with `read_resource` alone. Default: none.
+   */
+  resources?: 'all' | 'links'
+  /** Whether the model lists and gets its prompts, with the tools `list_prompts` and `get_prompt`. Default false. */
+  prompts?: boolean
+  /**
+   * What of it goes into `McpTools.instructions()`: `true`, what it says of itself; or also prompts and resources, by name and address. You trust what it
+   * says there as you trust your own instructions. Default: nothing.
+   */
+  instructions?: boolean | { own?: boolean; prompts?: readonly string[]; resources?: readonly string[] }
   /** True: when it can't be started, the others work without it, and it is tried again in the background. Default false. */
   optional?: boolean
 }
@@ -70,10 +94,23 @@ const optionNames: OptionNames<McpServerOptions> = {
   toolTimeoutMs: true,
   protocolVersion: true,
   questions: true,
+  tasks: true,
+  sampling: true,
+  resources: true,
+  prompts: true,
+  instructions: true,
   optional: true,
 }
 const commandNames: OptionNames<McpCommand> = { ...optionNames, command: true, args: true, env: true, cwd: true }
 const urlNames: OptionNames<McpUrl> = { ...optionNames, url: true, headers: true, auth: true, fetch: true }
+
+const taskNames: OptionNames<Exclude<McpServerOptions['tasks'], boolean | undefined>> = { timeoutMs: true }
+const samplingNames: OptionNames<Exclude<McpServerOptions['sampling'], boolean | undefined>> = { maxTokens: true, maxRequests: true }
+const instructionNames: OptionNames<Exclude<McpServerOptions['instructions'], boolean | undefined>> = {
+  own: true,
+  prompts: true,
+  resources: true,
+}
 
 /** Throws `invalid_option` for a configuration that can't be meant. */
 export function checkServer(name: string, server: McpServer): void {
@@ -110,6 +147,32 @@ export function checkServer(name: string, server: McpServer): void {
   const isKnown = protocolVersion === undefined || protocolVersion === '2025-11-25' || protocolVersion === '2026-07-28'
   expect(isKnown, 'protocolVersion', "'2025-11-25' or '2026-07-28'", protocolVersion)
   expect(questions === undefined || typeof questions === 'boolean', 'questions', 'true or false', questions)
+  const { resources, prompts, instructions, sampling, tasks } = server
+  expect(resources === undefined || resources === 'all' || resources === 'links', 'resources', "'all' or 'links'", resources)
+  expect(prompts === undefined || typeof prompts === 'boolean', 'prompts', 'true or false', prompts)
+  if (typeof tasks === 'object' && tasks !== null) {
+    checkOptionNames(tasks, taskNames, 'the `tasks` of an MCP server', `${at}.tasks`)
+    const { timeoutMs } = tasks
+    expect(
+      timeoutMs === undefined || (typeof timeoutMs === 'number' && timeoutMs > 0),
+      'tasks.timeoutMs',
+      'a number of milliseconds > 0',
+      timeoutMs,
+    )
+  } else expect(tasks === undefined || typeof tasks === 'boolean', 'tasks', 'a boolean or a mapping', tasks)
+  if (typeof sampling === 'object' && sampling !== null) {
+    checkOptionNames(sampling, samplingNames, 'the `sampling` of an MCP server', `${at}.sampling`)
+    for (const [key, value] of Object.entries(sampling)) {
+      expect(value === undefined || (Number.isSafeInteger(value) && value >= 1), `sampling.${key}`, 'an integer ≥ 1', value)
+    }
+  } else expect(sampling === undefined || typeof sampling === 'boolean', 'sampling', 'a boolean or a mapping', sampling)
+  if (typeof instructions === 'object' && instructions !== null) {
+    checkOptionNames(instructions, instructionNames, 'the `instructions` of an MCP server', `${at}.instructions`)
+    const { own, prompts: named, resources: read } = instructions
+    expect(own === undefined || typeof own === 'boolean', 'instructions.own', 'true or false', own)
+    expect(named === undefined || isTexts(named), 'instructions.prompts', 'a list of names', named)
+    expect(read === undefined || isTexts(read), 'instructions.resources', 'a list of addresses', read)
+  } else expect(instructions === undefined || typeof instructions === 'boolean', 'instructions', 'a boolean or a mapping', instructions)
   for (const [tool, effect] of Object.entries(effects ?? {})) {
     expect(['read', 'idempotent', 'unsafe'].includes(effect), `effects.${tool}`, "'read', 'idempotent' or 'unsafe'", effect)
   }

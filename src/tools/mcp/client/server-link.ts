@@ -1,29 +1,34 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { ServerCapabilities } from '@modelcontextprotocol/client'
 import { clip, messageOf, ToolloopError } from '../../../core/errors.ts'
-import { type Logger, type RecordLevel, redactText, secretTexts } from '../../../core/logger.ts'
+import type { Logger, RecordLevel } from '../../../core/logger.ts'
 import type { JsonObject } from '../../../core/messages.ts'
-import { describeNetworkError } from '../../describe-network-error.ts'
-import type { Question, ToolContext } from '../../tool.ts'
+import type { CallTrace, Question, ToolContext } from '../../tool.ts'
 import { Pauses } from '../../yield-to-event-loop.ts'
 import { SignIn } from '../auth/sign-in.ts'
+import { withCallStream } from '../transport/http-transport.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
-import type { McpToolResult } from './call-result.ts'
+import { isTaskNoted } from './calls/call-notes.ts'
+import type { McpToolResult } from './calls/call-result.ts'
+import { ServerCalls } from './calls/server-calls.ts'
+import { streamEnded } from './calls/stream-ended.ts'
 import { type Connection, openConnection, type ServerEvents } from './connection.ts'
-import type { ListedTool } from './list-tools.ts'
-import { ServerCalls } from './server-calls.ts'
+import type { GivenLinks } from './context/given-links.ts'
+import { ServerContext } from './context/server-context.ts'
+import { anyObject, type ListedTool, noTimeoutMs } from './list-tools.ts'
 import type { McpServer } from './server-config.ts'
-import { effectOf } from './trust.ts'
+import { ServerWords } from './server-words.ts'
+import { startTimeoutOf, untilAborted, within } from './within.ts'
 
 /** `down`: it ended or can't be reached, and is tried again; its tools stay, and say so. */
 export type McpServerState = 'starting' | 'ready' | 'down' | 'closed'
 
-const defaultStartTimeoutMs = 30_000
-/** A person who signs in takes longer. */
-const signInTimeoutMs = 300_000
 const firstRestartMs = 500
 const longestRestartMs = 30_000
 /** Between two lists of a server whose tools keep changing. */
 const refreshPauseMs = 250
+/** Before a task is asked for again when that has failed. */
+const recoverMs = 500
 /** A server that has been up for so long has not failed again, but anew. */
 const steadyMs = 60_000
 
@@ -33,12 +38,14 @@ export class ServerLink {
   readonly server: McpServer
   readonly #sdk: McpClientSdk
   readonly #logger: Logger
-  readonly #secrets: string[]
   readonly #onChange: () => void
   readonly #closing = new AbortController()
   readonly #pauses = new Pauses()
   readonly #calls: ServerCalls
   readonly #signIn: SignIn | undefined
+  readonly #words: ServerWords
+  /** Its resources and prompts. */
+  readonly context: ServerContext
   #connection: Connection | undefined
   #connecting: Promise<void> | undefined
   /** The end of the connection before. */
@@ -48,7 +55,12 @@ export class ServerLink {
   /** The last line of its standard error: for logs and whoever has configured it, not for a model. */
   #lastWords: string | undefined
   #tools: readonly ListedTool[] = []
+  #capabilities: ServerCapabilities = {}
+  /** What it says of itself, for whoever uses it. */
+  ownInstructions: string | undefined
   #upSince = 0
+  /** Resolves when it is connected the next time. */
+  #back: PromiseWithResolvers<void> = Promise.withResolvers()
   #failures = 0
   #restart: NodeJS.Timeout | undefined
   #refreshing = false
@@ -61,11 +73,16 @@ export class ServerLink {
     this.#sdk = sdk
     this.#logger = logger
     this.#onChange = onChange
-    this.#secrets = secretsOf(server)
     if ('url' in server && server.auth !== undefined) {
       this.#signIn = new SignIn(sdk, { name, url: new URL(server.url) }, server.auth, this.#closing.signal)
     }
-    this.#calls = new ServerCalls(sdk, name, (tool) => effectOf(server, tool) !== 'unsafe')
+    this.#words = new ServerWords(sdk, name, server, this.#signIn)
+    this.context = new ServerContext(
+      name,
+      (method, params, limit) => this.#ask(method, params, limit),
+      (what) => this.#capabilities[what]?.listChanged === true,
+    )
+    this.#calls = new ServerCalls(sdk, name, server)
   }
 
   get state(): McpServerState {
@@ -92,22 +109,63 @@ export class ServerLink {
     }
   }
 
+  /** Whether it has resources, or prompts. Of one that is down it is as it was. */
+  offers(what: 'resources' | 'prompts'): boolean {
+    return this.#capabilities[what] !== undefined
+  }
+
+  /** What results of its tools have linked to. */
+  get links(): GivenLinks {
+    return this.#calls.links
+  }
+
   async call(tool: ListedTool, args: JsonObject, ctx: ToolContext): Promise<McpToolResult | Question> {
+    // There is something to go on with once it is back.
+    if (isTaskNoted(ctx.saved)) await this.#ready(ctx.signal)
+    return this.#during(ctx.signal, 'tools/call', ctx.trace, (first) => {
+      const connection = () => this.#connection ?? first
+      const recover = async (error: unknown) => {
+        this.#callFailure(error, connection())
+        await pause(recoverMs, undefined, { signal: ctx.signal })
+        await this.#ready(ctx.signal)
+      }
+      return this.#calls.run({ connection, recover, tool, args, ctx })
+    })
+  }
+
+  /** Waits until it is there. Rejects when it is closed, or with the signal's reason. */
+  async #ready(signal: AbortSignal): Promise<void> {
+    while (this.#connection === undefined) await untilAborted(this.#back.promise, AbortSignal.any([signal, this.#closing.signal]))
+  }
+
+  /** A request for what is no tool's. */
+  #ask(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+    return this.#during(signal, method, undefined, ({ client }) =>
+      withCallStream(streamEnded, undefined, () => client.request({ method, params }, anyObject, { signal, timeout: noTimeoutMs })),
+    )
+  }
+
+  async #during<T>(
+    signal: AbortSignal,
+    method: string,
+    trace: CallTrace | undefined,
+    work: (connection: Connection) => Promise<T>,
+  ): Promise<T> {
     const connection = this.#connection
-    if (connection === undefined) throw this.#failed(`is not running (${this.#problem ?? 'closed'}). ${this.#outlook()}`)
-    ctx.trace?.setAttributes({
-      'mcp.method.name': 'tools/call',
+    if (connection === undefined) throw this.#words.failed(`is not running (${this.#problem ?? 'closed'}). ${this.#outlook()}`)
+    trace?.setAttributes({
+      'mcp.method.name': method,
       'mcp.protocol.version': connection.client.getNegotiatedProtocolVersion() ?? '',
       'network.transport': 'url' in this.server ? 'tcp' : 'pipe',
     })
     try {
-      const end = await this.#calls.run({ connection, tool, args, ctx })
+      const end = await work(connection)
       // To read a large one has taken long.
-      await this.#pauses.turn(ctx.signal)
+      await this.#pauses.turn(signal)
       return end
     } catch (error) {
-      ctx.signal.throwIfAborted()
-      if (ToolloopError.isInstance(error)) throw new ToolloopError(error.code, this.#clean(error.message), { cause: error.cause })
+      signal.throwIfAborted()
+      if (ToolloopError.isInstance(error)) throw new ToolloopError(error.code, this.#words.clean(error.message), { cause: error.cause })
       throw this.#callFailure(error, connection)
     }
   }
@@ -141,22 +199,27 @@ export class ServerLink {
       if (connection !== undefined && this.#connection === connection) this.#lose(lost)
     })
     try {
-      const tools = await within(startTimeoutMs, late, signals, async (limit) => {
+      const [opened, tools] = await within(startTimeoutMs, late, signals, async (limit): Promise<[Connection, ListedTool[]]> => {
         connection = await openConnection(this.#sdk, this.server, events, limit, this.#signIn)
-        return connection.listTools(limit, this.#onToolProblem)
+        return [connection, await connection.listTools(limit, this.#onToolProblem)]
       })
       if (problem !== undefined) throw new Error(problem)
       this.#closing.signal.throwIfAborted()
-      this.#connection = connection
+      this.#connection = opened
       this.#tools = tools
+      this.#capabilities = opened.client.getServerCapabilities() ?? {}
+      this.ownInstructions = opened.client.getInstructions()
+      this.context.changed()
     } catch (error) {
       await connection?.close()
       signal?.throwIfAborted()
-      this.#problem = problem ?? this.#words(error)
+      this.#problem = problem ?? this.#words.of(error)
       const words = this.#lastWords === undefined ? '' : ` (its last words: ${clip(this.#lastWords)})`
-      throw this.#failed(`could not be started: ${this.#problem}${words}`, error, 'mcp_server_failed')
+      throw this.#words.failed(`could not be started: ${this.#problem}${words}`, error, 'mcp_server_failed')
     }
     this.#state = 'ready'
+    this.#back.resolve()
+    this.#back = Promise.withResolvers()
     this.#upSince = performance.now()
     this.#onChange()
     // The list may have changed while it was on its way.
@@ -165,20 +228,23 @@ export class ServerLink {
 
   #events(onLost: (problem: string) => void): ServerEvents {
     return {
-      onLost: (problem) => onLost(this.#clean(problem)),
+      onLost: (problem) => onLost(this.#words.clean(problem)),
       onToolsChanged: () => this.#refresh(),
+      onContextChanged: (what) => this.context.changed(what),
+      onResourceUpdated: (uri) => this.context.updated(uri),
       onQuestion: (params, limit) => this.#calls.elicit(params, limit),
+      onSampling: (params) => this.#calls.sample(params),
       onStderr: (line) => {
-        this.#lastWords = this.#clean(line)
+        this.#lastWords = this.#words.clean(line)
         this.#log('debug', { stderr: this.#lastWords }, 'MCP server wrote to its standard error')
       },
-      onLog: (level, data) => this.#log('debug', { level, data: this.#clean(JSON.stringify(data) ?? '') }, 'MCP server logged'),
-      onError: (error) => this.#log('debug', { error: this.#clean(messageOf(error)) }, 'MCP server did something unexpected'),
+      onLog: (level, data) => this.#log('debug', { level, data: this.#words.clean(JSON.stringify(data) ?? '') }, 'MCP server logged'),
+      onError: (error) => this.#log('debug', { error: this.#words.clean(messageOf(error)) }, 'MCP server did something unexpected'),
     }
   }
 
   readonly #onToolProblem = (tool: string, problem: string): void => {
-    this.#log('warn', { tool, problem: this.#clean(problem) }, 'a tool of an MCP server is left out: it is invalid')
+    this.#log('warn', { tool, problem: this.#words.clean(problem) }, 'a tool of an MCP server is left out: it is invalid')
   }
 
   /** Lists the tools anew; once more if they change meanwhile, however often they do. */
@@ -204,7 +270,7 @@ export class ServerLink {
       }
     } catch (error) {
       if (this.#closing.signal.aborted) return
-      this.#log('warn', { error: this.#words(error) }, 'an MCP server did not list its changed tools; those it had before stay')
+      this.#log('warn', { error: this.#words.of(error) }, 'an MCP server did not list its changed tools; those it had before stay')
     } finally {
       this.#refreshing = false
     }
@@ -217,7 +283,7 @@ export class ServerLink {
     this.#connection = undefined
     if (performance.now() - this.#upSince > steadyMs) this.#failures = 0
     this.#leaving = connection.close().catch((error: unknown) => {
-      this.#log('debug', { error: this.#words(error) }, 'the connection to an MCP server was not closed in peace')
+      this.#log('debug', { error: this.#words.of(error) }, 'the connection to an MCP server was not closed in peace')
     })
     this.#problem = problem
     this.#fallDown()
@@ -250,92 +316,33 @@ export class ServerLink {
   #callFailure(error: unknown, connection: Connection): ToolloopError {
     const { InsufficientScopeError, ProtocolError, SdkHttpError, SdkError, SdkErrorCode } = this.#sdk
     const unknown = 'Whether the call took effect is not known.'
-    if (error instanceof ProtocolError) return this.#failed(`refused the call: ${this.#words(error)}`, error)
-    if (error instanceof InsufficientScopeError) return this.#failed(`refused the call: ${this.#words(error)}`, error)
-    if (error instanceof SdkHttpError && error.status === 401) return this.#failed(`refused the call: ${this.#words(error)}`, error)
+    if (error instanceof ProtocolError) return this.#words.failed(`refused the call: ${this.#words.of(error)}`, error)
+    if (error instanceof InsufficientScopeError) return this.#words.failed(`refused the call: ${this.#words.of(error)}`, error)
+    if (error instanceof SdkHttpError && error.status === 401)
+      return this.#words.failed(`refused the call: ${this.#words.of(error)}`, error)
     if (error instanceof SdkHttpError) {
       // It answers, but not to this session: https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management
       if (error.status === 404) this.#lose('it has forgotten the session')
       const again = error.status === 404 || (error.status ?? 0) >= 500 ? ` ${this.#outlook()}` : ''
-      return this.#failed(`answered with HTTP status ${error.status ?? 'unknown'}.${again}`, error)
+      return this.#words.failed(`answered with HTTP status ${error.status ?? 'unknown'}.${again}`, error)
     }
     if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) {
-      return this.#failed('answered with something other than a tool result.', error)
+      return this.#words.failed('answered with something other than a tool result.', error)
     }
     const { problem } = connection
     if (problem !== undefined)
-      return this.#failed(`stopped during the call (${this.#clean(problem)}). ${unknown} ${this.#outlook()}`, error)
-    const words = this.#words(error)
+      return this.#words.failed(`stopped during the call (${this.#words.clean(problem)}). ${unknown} ${this.#outlook()}`, error)
+    const words = this.#words.of(error)
     // Over HTTP a connection is lost when a request is.
     if ('url' in this.server && !(error instanceof SdkError)) this.#lose(words)
-    return this.#failed(`did not answer (${words}). ${unknown} ${this.#outlook()}`, error)
+    return this.#words.failed(`did not answer (${words}). ${unknown} ${this.#outlook()}`, error)
   }
 
   #outlook(): string {
     return this.#closing.signal.aborted ? 'It has been closed.' : 'It is being restarted: try again later, or go on without it.'
   }
 
-  #failed(what: string, cause?: unknown, code: 'tool_failed' | 'mcp_server_failed' = 'tool_failed'): ToolloopError {
-    return new ToolloopError(code, `The MCP server \`${this.name}\` ${what}`, cause === undefined ? {} : { cause })
-  }
-
-  #words(error: unknown): string {
-    if (error instanceof this.#sdk.SdkHttpError && error.status === 401) {
-      const why = this.#signIn === undefined ? 'it wants to be signed in to: give it `auth`' : 'it does not take the token it was given'
-      const { text } = error.data
-      return this.#clean(typeof text === 'string' && text !== '' ? `${why} (it says: ${clip(text)})` : why)
-    }
-    // What `fetch` rejects with says only that it failed; why is in its cause.
-    const cause = error instanceof TypeError && error.message === 'fetch failed' ? error.cause : undefined
-    const isNetwork = cause instanceof Error && 'code' in cause
-    return this.#clean(isNetwork ? describeNetworkError(cause) : messageOf(cause ?? error))
-  }
-
-  #clean(text: string): string {
-    return redactText(text, [...this.#secrets, ...(this.#signIn?.secrets ?? [])])
-  }
-
   #log(level: RecordLevel, fields: object, message: string): void {
     this.#logger[level]({ server: this.name, ...fields }, message)
-  }
-}
-
-function startTimeoutOf(server: McpServer): number {
-  const signsIn = 'url' in server && server.auth?.authorize !== undefined
-  return server.startTimeoutMs ?? (signsIn ? signInTimeoutMs : defaultStartTimeoutMs)
-}
-
-/** What no log line and no error may quote: what it is given under the names of secrets, and every header but the shortest. */
-function secretsOf(server: McpServer): string[] {
-  if (!('url' in server)) return secretTexts(server.env ?? {}, new Set())
-  const headers = typeof server.headers === 'object' ? Object.values(server.headers) : []
-  const { username, password, searchParams, pathname } = new URL(server.url)
-  // Some services have a key in the path.
-  const keys = pathname.split('/').filter((segment) => segment.length >= 16)
-  // `Bearer x` is known by its `x` too.
-  const texts = [...headers.flatMap((value) => [value, ...value.split(' ')]), username, password, ...searchParams.values(), ...keys]
-  return texts.filter((text) => text.length >= 8)
-}
-
-/** What is longer ends at once. */
-const longestTimerMs = 2 ** 31 - 1
-
-/** Runs `work`, which heeds its signal: aborted when one of `signals` is, or with `late()` when the time is up. Rejects with the reason then. */
-async function within<T>(
-  milliseconds: number,
-  late: () => Error,
-  signals: readonly AbortSignal[],
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const controller = new AbortController()
-  const timer = setTimeout(() => controller.abort(late()), Math.min(milliseconds, longestTimerMs))
-  const limit = AbortSignal.any([controller.signal, ...signals])
-  try {
-    limit.throwIfAborted()
-    return await work(limit)
-  } catch (error) {
-    throw limit.aborted ? limit.reason : error
-  } finally {
-    clearTimeout(timer)
   }
 }

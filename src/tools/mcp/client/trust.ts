@@ -12,7 +12,7 @@ export function effectOf(server: McpServerOptions, { name, annotations }: Descri
 }
 
 /** Whether its calls need an approval. */
-export function needsApproval(server: McpServerOptions, { name, annotations }: DescribedTool): boolean {
+export function needsApproval(server: McpServerOptions, { name, annotations }: Pick<DescribedTool, 'name' | 'annotations'>): boolean {
   const { approval } = server
   if (approval !== undefined) return typeof approval === 'boolean' ? approval : approval.includes(name)
   // Said outright, and so believed of anybody: a server gains nothing by it. That it may be absent and then means the same is not made use of.

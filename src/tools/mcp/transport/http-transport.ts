@@ -58,7 +58,7 @@ export function httpTransport(
     #sendOnce(...[message, options]: SendArguments): Promise<void> {
       const call = currentCall.getStore()
       // What it gives rise to (a list that is asked for again, a new connection) goes on when it is over.
-      const isCall = !Array.isArray(message) && 'method' in message && message.method === 'tools/call'
+      const isCall = !Array.isArray(message) && 'method' in message && callMethods.has(message.method)
       if (call === undefined || !isCall) return super.send(message, options)
       return super.send(message, {
         ...options,
@@ -85,6 +85,20 @@ export function httpTransport(
     },
   })
 }
+
+/** The requests that calls are made of. */
+const callMethods: ReadonlySet<string> = new Set([
+  'tasks/get',
+  'tasks/result',
+  'tasks/update',
+
+  'tools/call',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+  'prompts/list',
+  'prompts/get',
+])
 
 type SendArguments = Parameters<InstanceType<McpClientSdk['StreamableHTTPClientTransport']>['send']>
 

@@ -1,18 +1,20 @@
 import type { ElicitResult } from '@modelcontextprotocol/client'
-import { ToolloopError } from '../../../core/errors.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
-import { compileUntrusted } from '../../schema/schema.ts'
-import { ask, type Question } from '../../tool.ts'
+import { ToolloopError } from '../../../../core/errors.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../../core/messages.ts'
+import { compileUntrusted } from '../../../schema/schema.ts'
+import { ask, type Question } from '../../../tool.ts'
 
 /** One thing that a server asks a person in the middle of a call: to fill in a form, or to do something at an address. */
 export type ServerRequest = { message: string; schema: JsonObject } | { message: string; url: string }
 
 /** How a call goes on once its questions have been answered. */
 type CallState =
-  /** The call is made again with the answers, by the server's names for its questions; what it has given is given back. */
-  | { form: 'again'; names: string[]; requestState?: string }
+  /** The call is made again with the answers, by the server's names for its questions, and `answers` that were there; what it has given is given back. */
+  | { form: 'again'; names: string[]; answers?: { [name: string]: JsonObject }; requestState?: string }
   /** The server holds the call open, in this process. */
   | { form: 'held'; id: string }
+  /** It has become a task, which is told the answers by the server's names for its questions. */
+  | { form: 'task'; names: string[] }
   /** The call is made again as it was: what was asked for happens elsewhere. */
   | { form: 'repeat' }
 
@@ -22,6 +24,8 @@ export interface AskedByServer {
   mcpServer: string
   requests: ServerRequest[]
   state: CallState
+  /** What is known of the call by then. */
+  notes?: Json
 }
 
 /** The elicitation in a server's request. Throws `tool_failed` for what is none. */
@@ -43,14 +47,14 @@ function unreadable(): ToolloopError {
 
 /** The questions of a call, for whoever answers: one form, or one of several if the server asks several things at once. */
 export function questionOf(asked: AskedByServer, problem?: string): Question {
-  const { mcpServer, requests, state } = asked
+  const { mcpServer, requests, state, notes } = asked
   const shown = requests.map(shownRequest)
   const [first = {}] = shown
   const about: JsonObject = {
     mcpServer,
     ...(shown.length === 1 ? first : { questions: shown }),
     ...(problem === undefined ? {} : { problem }),
-    state: { ...state, requests },
+    state: { ...state, requests, ...(notes === undefined ? {} : { notes }) },
   }
   return ask({ about, schema: answerSchema(requests) })
 }
@@ -73,8 +77,8 @@ function schemaOf(request: ServerRequest): JsonObject {
 /** What `questionOf` asked, if `asked` is that. */
 export function readAsked(asked: Json | undefined): AskedByServer | undefined {
   if (!isJsonObject(asked) || typeof asked.mcpServer !== 'string' || !isJsonObject(asked.state)) return undefined
-  const { requests, ...state } = asked.state
-  return Array.isArray(requests) ? ({ mcpServer: asked.mcpServer, requests, state } as never as AskedByServer) : undefined
+  const { requests, notes, ...state } = asked.state
+  return Array.isArray(requests) ? ({ mcpServer: asked.mcpServer, requests, state, notes } as never as AskedByServer) : undefined
 }
 
 /** The answers in the order of the requests, or what is wrong with them, in words for whoever answers. */

@@ -1,9 +1,12 @@
-import type { CallToolResult, ElicitResult, InputRequiredResult } from '@modelcontextprotocol/client'
-import type { ToolContext } from '../../tool.ts'
+import type { ElicitResult } from '@modelcontextprotocol/client'
+import type { JsonObject } from '../../../../core/messages.ts'
+import type { ToolContext } from '../../../tool.ts'
+import type { CallNotes } from './call-notes.ts'
 import type { ServerRequest } from './questions.ts'
+import type { Sampler } from './sampling.ts'
 
 /** What a server answers a call with: its result, or what it needs to know first. */
-export type CallAnswer = CallToolResult | InputRequiredResult
+export type CallAnswer = JsonObject
 
 /** What a server asks while it holds a call open. */
 export interface HeldQuestion {
@@ -13,6 +16,21 @@ export interface HeldQuestion {
 }
 
 export type Progress = (update: { progress: number; total?: number; message?: string }) => void
+
+/** Who waits for a call. */
+type WaitingFor = Pick<ToolContext, 'signal' | 'progress' | 'askModel'> & { notes: CallNotes }
+
+/** What was asked and answered before the call had to be made anew. */
+export interface AnsweredRequest {
+  request: ServerRequest
+  result: ElicitResult
+}
+
+interface OpenCallOptions {
+  known?: AnsweredRequest | undefined
+  /** Asks the model, if the server may. */
+  sampler?: Sampler | undefined
+}
 
 /**
  * A call on its way. It lasts longer than one run of its tool's function if the server asks something in between: the function then ends with the
@@ -24,33 +42,45 @@ export class OpenCall {
   #asked: PromiseWithResolvers<HeldQuestion> = Promise.withResolvers()
   /** Until the question before is answered. */
   #turn: Promise<unknown> = Promise.resolve()
-  #progress: ToolContext['progress'] | undefined
-  /** What was asked and answered before the call had to be made anew. */
-  readonly #known: { request: ServerRequest; result: ElicitResult } | undefined
+  /** Of the function that waits for the call. */
+  #waiting: WaitingFor | undefined
+  readonly #sampler: Sampler | undefined
+  readonly #known: AnsweredRequest | undefined
 
   /** `send` makes the call, which is over when the signal is aborted. */
   constructor(
     send: (call: OpenCall, signal: AbortSignal, onProgress: Progress) => Promise<CallAnswer>,
-    known?: { request: ServerRequest; result: ElicitResult },
+    { known, sampler }: OpenCallOptions = {},
   ) {
     this.#known = known
-    this.#answer = send(this, this.#over.signal, (update) => this.#progress?.({ ...update }))
+    this.#sampler = sampler
+    this.#answer = send(this, this.#over.signal, (update) => this.#waiting?.progress({ ...update }))
     // It may fail while nobody waits for it.
     this.#answer.catch(() => {})
   }
 
   /** Waits for what comes first. When the signal is aborted, the call is over and the server is told so. */
-  async next({ signal, progress }: Pick<ToolContext, 'signal' | 'progress'>): Promise<{ answer: CallAnswer } | { held: HeldQuestion }> {
-    this.#progress = progress
+  async next(waiting: WaitingFor): Promise<{ answer: CallAnswer } | { held: HeldQuestion }> {
+    const { signal } = waiting
+    this.#waiting = waiting
+    this.#sampler?.noteIn(waiting.notes)
     const abort = () => this.#over.abort(signal.reason)
     signal.addEventListener('abort', abort, { once: true })
     if (signal.aborted) abort()
     try {
-      return await Promise.race([this.#answer.then((answer) => ({ answer })), this.#asked.promise.then((held) => ({ held }))])
+      const next = await Promise.race([this.#answer.then((answer) => ({ answer })), this.#asked.promise.then((held) => ({ held }))])
+      // What it asks the model is paid for by this run of the function.
+      await this.#sampler?.idle
+      return next
     } finally {
       signal.removeEventListener('abort', abort)
-      this.#progress = undefined
+      this.#waiting = undefined
     }
+  }
+
+  /** Takes what the server asks the model. Rejects where nobody waits for the call just now. */
+  async sample(params: unknown): Promise<JsonObject | undefined> {
+    return this.#waiting === undefined ? undefined : this.#sampler?.answer(params, this.#waiting.askModel)
   }
 
   /** Takes a question of the server; resolves when it has been answered. One after another, if there are several. */

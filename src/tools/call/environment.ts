@@ -1,0 +1,51 @@
+import type { ErrorCode } from '../../core/errors.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { Content, Json, JsonObject } from '../../core/messages.ts'
+import type { CallTrace, ModelAnswer, ModelQuestion, Question, RunScope, ToolContext } from '../tool.ts'
+
+/** What one call needs to know of the run it belongs to. */
+export interface ToolCallEnvironment {
+  context: unknown
+  /** Aborted when the run ends: the call is then abandoned at once. */
+  signal: AbortSignal
+  /** Calls `over` when `signal` is aborted, until what it returns is called. Default: a listener on the signal, which costs more. */
+  whenOver?(over: () => void): () => void
+  toolCallId: string
+  runId: string
+  iteration: number
+  idempotencyKey: string
+  answer?: Json
+  asked?: Json
+  run?: RunScope
+  trace?: CallTrace
+  saved?: Json
+  save?(value: Json): Promise<void>
+  askModel?(question: ModelQuestion, ctx: ToolContext): Promise<ModelAnswer>
+  /** Somebody has consented to the call. Only for `run`, which else refuses what needs an approval. */
+  approved?: boolean
+  /** The run's time limit of one attempt in milliseconds; the tool's own wins. */
+  timeoutMs: number
+  maxResultBytes: number
+  maxArgumentValues?: number
+  logger: Logger
+  /** Is given what the function came to, as it is. */
+  raw?: RawEnd
+  /** Called immediately before the tool's function; must not throw. */
+  onStart?(args: JsonObject): void
+  onProgress?(update: Json): void
+}
+
+/** What a function returned, or threw, in its last attempt. */
+export interface RawEnd {
+  value?: unknown
+  thrown?: unknown
+}
+
+/** How a call ended, as data: running a call never throws. */
+export type ToolCallEnd = ExecutedEnd | { outcome: 'rejected'; content: string; code: ErrorCode; args?: JsonObject }
+
+/** How a call ended whose tool has been started. */
+export type ExecutedEnd =
+  | { outcome: 'ok'; content: Content; value: unknown; attempts: number }
+  | { outcome: 'failed' | 'timeout' | 'cancelled'; content: string; code: ErrorCode; attempts: number }
+  | { outcome: 'question'; question: Question; attempts: number }

@@ -1,0 +1,47 @@
+import { ToolloopError } from '../../../../core/errors.ts'
+import { isJsonObject, type JsonObject } from '../../../../core/messages.ts'
+import type { ToolContext } from '../../../tool.ts'
+import type { McpServerOptions } from '../server-config.ts'
+import { readRequest, type ServerRequest } from './questions.ts'
+import type { Sampler } from './sampling.ts'
+
+/** What a server asks at once, by its names. */
+interface AskedAtOnce {
+  /** What is answered already. */
+  answers: Record<string, JsonObject>
+  names: string[]
+  requests: ServerRequest[]
+}
+
+/** The call in whose course it asks. */
+interface Asking {
+  sampler: Sampler | undefined
+  ctx: Pick<ToolContext, 'askModel'>
+}
+
+/**
+ * What the server `name` needs to know before it goes on: what it asks the model is answered, what it asks people is left. `answered`: its names for
+ * what it has been told before. Rejects with `tool_failed` for what is not allowed.
+ */
+export async function askedAtOnce(
+  name: string,
+  { questions }: McpServerOptions,
+  { sampler, ctx }: Asking,
+  inputRequests: unknown,
+  answered: readonly string[] = [],
+): Promise<AskedAtOnce> {
+  const asked: AskedAtOnce = { answers: {}, names: [], requests: [] }
+  for (const [key, one] of Object.entries(isJsonObject(inputRequests) ? inputRequests : {})) {
+    if (answered.includes(key)) continue
+    const { method, params } = isJsonObject(one) ? one : {}
+    if (method === 'sampling/createMessage' && sampler !== undefined) {
+      asked.answers[key] = await sampler.answer(params, ctx.askModel)
+    } else if (method === 'elicitation/create' && questions !== false) {
+      asked.names.push(key)
+      asked.requests.push(readRequest(params))
+    } else {
+      throw new ToolloopError('tool_failed', `The MCP server \`${name}\` wants \`${String(method)}\`, which is not allowed here.`)
+    }
+  }
+  return asked
+}

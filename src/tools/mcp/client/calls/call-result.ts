@@ -1,0 +1,120 @@
+import type { ContentBlock } from '@modelcontextprotocol/client'
+import { type Content, type ContentPart, isBase64, isJsonObject, type Json, type JsonObject } from '../../../../core/messages.ts'
+import { asideOf } from './set-aside.ts'
+
+/** What a call of an MCP tool returned. The model sees `content`, the app both. */
+export interface McpToolResult {
+  content: Content
+  /** The same as data, where the tool gives it (`structuredContent`). */
+  structured?: Json
+}
+
+/** The parts of a result, checked. Undefined where one of them is none, or there is no list of them. */
+function partsOf(result: JsonObject): ContentPart[] | undefined {
+  const list = asideOf(result).content ?? result.content
+  return Array.isArray(list) ? readParts(list) : undefined
+}
+
+/** Parts of contents as ours. Undefined where one of them is none. */
+export function readParts(list: readonly unknown[]): ContentPart[] | undefined {
+  const parts: ContentPart[] = []
+  for (const given of list) {
+    const part = trimPart(given)
+    if (part === undefined) return undefined
+    parts.push(partOf(part))
+  }
+  return parts
+}
+
+/** What resources hold. Undefined where one of them is none. */
+export function readContents(list: readonly unknown[]): ContentPart[] | undefined {
+  return readParts(list.map((resource) => ({ type: 'resource', resource })))
+}
+
+/** Where the links of a result lead. */
+export function linksIn(result: JsonObject): string[] {
+  const list = asideOf(result).content ?? []
+  return list.flatMap((part) => (isJsonObject(part) && part.type === 'resource_link' && isText(part.uri) ? [part.uri] : []))
+}
+
+function trimPart(part: unknown): ContentBlock | undefined {
+  if (!isJsonObject(part)) return undefined
+  const { type, text, data, mimeType, name, uri, description, resource } = part
+  if (type === 'text') return isText(text) ? { type, text } : undefined
+  if (type === 'image' || type === 'audio') return isText(data) && isBase64(data) && isText(mimeType) ? { type, data, mimeType } : undefined
+  if (type === 'resource_link') return isText(name) && isText(uri) ? { type, name, uri, ...given({ mimeType, description }) } : undefined
+  if (type !== 'resource' || !isJsonObject(resource) || !isText(resource.uri)) return undefined
+  const content = isText(resource.text)
+    ? { text: resource.text }
+    : isText(resource.blob) && isBase64(resource.blob)
+      ? { blob: resource.blob }
+      : undefined
+  return content && { type, resource: { uri: resource.uri, ...content, ...given({ mimeType: resource.mimeType }) } }
+}
+
+function given(fields: Readonly<Record<string, Json | undefined>>): JsonObject {
+  return Object.fromEntries(Object.entries(fields).filter((field): field is [string, string] => isText(field[1])))
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
+}
+
+/** What a call has come to, or undefined for what is no result of a call. */
+export function readCallResult(result: JsonObject): McpToolResult | { failure: string } | undefined {
+  const parts = partsOf(result)
+  if (parts === undefined) return undefined
+  if (result.isError === true) return { failure: failureText(parts) }
+  const structured = result.structuredContent as Json | undefined
+  // A server should give data as text too; not every one does.
+  if (parts.length === 0 && structured !== undefined) return { content: JSON.stringify(structured), structured }
+  return { content: contentOf(parts), ...(structured === undefined ? {} : { structured }) }
+}
+
+/** Texts as one. */
+export function contentOf(parts: ContentPart[]): Content {
+  const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))
+  return texts.length === parts.length ? texts.join('\n') : parts
+}
+
+/** The text of a call that failed; what is not text is named. */
+function failureText(parts: readonly ContentPart[]): string {
+  return parts.map((part) => (part.type === 'text' ? part.text : `(${part.type})`)).join('\n')
+}
+
+function partOf(block: ContentBlock): ContentPart {
+  switch (block.type) {
+    case 'text':
+      return { type: 'text', text: block.text }
+    case 'image':
+      // What is called an image and is none would have the whole request refused by a provider.
+      if (!block.mimeType.startsWith('image/')) return { type: 'file', data: block.data, mediaType: block.mimeType }
+      return { type: 'image', data: block.data, mediaType: block.mimeType }
+    case 'audio':
+      return { type: 'file', data: block.data, mediaType: block.mimeType }
+    case 'resource_link': {
+      const { name, uri, mimeType, description } = block
+      const about = description === undefined ? '' : `\n${description}`
+      return { type: 'text', text: `${name}: ${uri}${mimeType === undefined ? '' : ` (${mimeType})`}${about}` }
+    }
+    case 'resource':
+      return contentsOf(block.resource)
+  }
+}
+
+/** What a resource holds: a text under its address, or a picture or file. */
+function contentsOf(resource: Extract<ContentBlock, { type: 'resource' }>['resource']): ContentPart {
+  if ('text' in resource) return { type: 'text', text: `${resource.uri}:\n${resource.text}` }
+  const { blob: data, uri, mimeType: mediaType = 'application/octet-stream' } = resource
+  if (mediaType.startsWith('text/')) return { type: 'text', text: `${uri}:\n${Buffer.from(data, 'base64').toString('utf8')}` }
+  return mediaType.startsWith('image/') ? { type: 'image', data, mediaType } : { type: 'file', data, mediaType, name: lastSegment(uri) }
+}
+
+function lastSegment(uri: string): string {
+  return (
+    uri
+      .split(/[?#]/)[0]
+      ?.split('/')
+      .findLast((segment) => segment !== '') ?? uri
+  )
+}

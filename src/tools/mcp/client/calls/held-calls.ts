@@ -1,0 +1,48 @@
+import { randomUUID } from 'node:crypto'
+import type { ElicitResult } from '@modelcontextprotocol/client'
+import type { HeldQuestion, OpenCall } from './open-call.ts'
+
+/** How long a server is left waiting for an answer: it holds a connection open meanwhile. */
+const longestHoldMs = 60 * 60_000
+/** How many calls may be held open at once. */
+const mostHeld = 100
+
+interface HeldCall {
+  call: OpenCall
+  question: HeldQuestion
+  timer: NodeJS.Timeout
+}
+
+/** Calls that wait, in this process, for the answer to their server's question. */
+export class HeldCalls {
+  readonly #held = new Map<string, HeldCall>()
+
+  /** Gives the id by which it is answered. */
+  hold(call: OpenCall, question: HeldQuestion): string {
+    const id = randomUUID()
+    const timer = setTimeout(() => this.answer(id, { action: 'cancel' }), longestHoldMs).unref()
+    this.#held.set(id, { call, question, timer })
+    const [oldest] = this.#held.keys()
+    if (this.#held.size > mostHeld && oldest !== undefined) this.answer(oldest, { action: 'cancel' })
+    return id
+  }
+
+  /** The call, which goes on; undefined where it is not held any more. */
+  answer(id: string, result: ElicitResult): OpenCall | undefined {
+    const held = this.#take(id)
+    held?.question.reply(result)
+    return held?.call
+  }
+
+  /** Ends them all. */
+  close(): void {
+    for (const id of this.#held.keys()) this.#take(id)?.call.cancel(new Error('closed'))
+  }
+
+  #take(id: string): HeldCall | undefined {
+    const held = this.#held.get(id)
+    this.#held.delete(id)
+    clearTimeout(held?.timer)
+    return held
+  }
+}

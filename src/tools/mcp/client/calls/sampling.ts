@@ -1,0 +1,122 @@
+import { createHash } from 'node:crypto'
+import { ToolloopError } from '../../../../core/errors.ts'
+import { type ChatMessage, isJsonObject, type Json, type JsonObject, textOf } from '../../../../core/messages.ts'
+import type { ModelAnswer, ModelQuestion, ToolContext } from '../../../tool.ts'
+import type { McpServerOptions } from '../server-config.ts'
+import type { CallNotes } from './call-notes.ts'
+import { contentOf, readParts } from './call-result.ts'
+import { asideOf } from './set-aside.ts'
+
+/** What a server may ask of the model. */
+export interface SamplingLimits {
+  maxTokens: number
+  maxRequests: number
+}
+
+const defaults: SamplingLimits = { maxTokens: 4_096, maxRequests: 10 }
+
+/** Of one request, pictures included. */
+const mostCharacters = 2_000_000
+
+/** Undefined: nothing. */
+export function samplingLimits({ sampling = false }: McpServerOptions): SamplingLimits | undefined {
+  if (sampling === false) return undefined
+  return { ...defaults, ...(sampling === true ? {} : sampling) }
+}
+
+/** Answers what a server asks of the model in the course of one call. What was answered before the call had to be made again is not asked again. */
+export class Sampler {
+  readonly #server: string
+  readonly #limits: SamplingLimits
+  #notes: CallNotes
+  /** How often the same has been asked. */
+  readonly #asked = new Map<string, number>()
+  #turn: Promise<unknown> = Promise.resolve()
+
+  /** `goesOn`: the call goes on where it was, and asks nothing again that it has been answered. */
+  constructor(server: string, limits: SamplingLimits, notes: CallNotes, goesOn: boolean) {
+    this.#server = server
+    this.#limits = limits
+    this.#notes = notes
+    for (const key of goesOn ? Object.keys(notes.noted.sampled ?? {}) : []) {
+      const [digest = ''] = key.split('.')
+      this.#asked.set(digest, (this.#asked.get(digest) ?? 0) + 1)
+    }
+  }
+
+  /** Where answers are noted from now on. */
+  noteIn(notes: CallNotes): void {
+    this.#notes = notes
+  }
+
+  /** Resolves when nothing is being asked. */
+  get idle(): Promise<unknown> {
+    return this.#turn
+  }
+
+  /** The result for the server; one after another. Rejects with `tool_failed`, `tool_denied`, or what the model fails with. */
+  answer(params: unknown, askModel: ToolContext['askModel']): Promise<JsonObject> {
+    const answered = this.#turn.then(() => this.#answer(params, askModel))
+    this.#turn = answered.catch(() => {})
+    return answered
+  }
+
+  async #answer(params: unknown, askModel: ToolContext['askModel']): Promise<JsonObject> {
+    const question = readQuestion(params, this.#limits.maxTokens)
+    if (question === undefined) throw this.#refused('asked the model something that can not be understood')
+    const text = JSON.stringify(question)
+    if (text.length > mostCharacters) throw this.#refused(`asked the model something of more than ${mostCharacters} characters`)
+    const digest = createHash('sha256').update(text).digest('base64url')
+    const times = (this.#asked.get(digest) ?? 0) + 1
+    this.#asked.set(digest, times)
+    const key = `${digest}.${times}`
+    const { sampled = {} } = this.#notes.noted
+    const known = sampled[key]
+    if (known !== undefined) return known
+    if (askModel === undefined) throw this.#refused('asked the model something, and no run with a model has called it')
+    const { maxRequests } = this.#limits
+    if (Object.keys(sampled).length >= maxRequests) throw this.#refused(`asked the model more than ${maxRequests} things in one call`)
+    const result = resultOf(await askModel(question))
+    await this.#notes.add({ sampled: { ...sampled, [key]: result } })
+    return result
+  }
+
+  #refused(what: string): ToolloopError {
+    return new ToolloopError('tool_failed', `The MCP server \`${this.#server}\` ${what}.`)
+  }
+}
+
+/** What is asked, with as many tokens as it may have at most. Undefined for what can't be asked. */
+function readQuestion(params: unknown, most: number): ModelQuestion | undefined {
+  if (!isJsonObject(params)) return undefined
+  const { systemPrompt, maxTokens, temperature, stopSequences, messages: given } = params
+  const list = asideOf(params).messages ?? given
+  if (!Array.isArray(list)) return undefined
+  const messages = list.map(readMessage)
+  if (messages.length === 0 || !messages.every((message) => message !== undefined)) return undefined
+  return {
+    messages,
+    maxOutputTokens: typeof maxTokens === 'number' && maxTokens >= 1 ? Math.min(Math.floor(maxTokens), most) : most,
+    ...(typeof systemPrompt === 'string' && systemPrompt !== '' ? { instructions: systemPrompt } : {}),
+    ...(typeof temperature === 'number' ? { temperature } : {}),
+    ...(isTexts(stopSequences) && stopSequences.length > 0 ? { stop: stopSequences } : {}),
+  }
+}
+
+function isTexts(value: Json | undefined): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string')
+}
+
+function readMessage(given: unknown): ChatMessage | undefined {
+  if (!isJsonObject(given)) return undefined
+  const { role, content = null } = given
+  const parts = readParts(Array.isArray(content) ? content : [content])
+  if (parts === undefined || parts.length === 0) return undefined
+  if (role === 'user') return { role, content: contentOf(parts) }
+  return role === 'assistant' ? { role, content: textOf(parts) } : undefined
+}
+
+function resultOf({ text, model, finishReason }: ModelAnswer): JsonObject {
+  const stopReason = finishReason === 'length' ? 'maxTokens' : 'endTurn'
+  return { role: 'assistant', content: { type: 'text', text }, model, stopReason }
+}

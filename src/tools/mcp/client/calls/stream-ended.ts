@@ -1,0 +1,3 @@
+export function streamEnded(): Error {
+  return new Error('the connection closed before the response arrived')
+}

@@ -1,0 +1,92 @@
+import type { Client } from '@modelcontextprotocol/client'
+import { isJsonObject, type JsonObject } from '../../../../core/messages.ts'
+import { withCallStream } from '../../transport/http-transport.ts'
+import { anyObject, type ListedTool, noTimeoutMs } from '../list-tools.ts'
+import type { McpServerOptions } from '../server-config.ts'
+import { streamEnded } from './stream-ended.ts'
+
+/** How a server that speaks 2026-07-28 is told that its calls may become tasks: https://modelcontextprotocol.io/seps/2663-tasks-extension */
+export const tasksExtension = 'io.modelcontextprotocol/tasks'
+/** Where a server of 2025-11-25 says to which task a request of its own belongs. */
+const relatedTask = 'io.modelcontextprotocol/related-task'
+
+/** How often a task is asked for, in milliseconds: where the server does not say, and at least and at most. */
+const pollMs = { default: 2_000, min: 50, max: 60_000 }
+/** How long a server is given to hear that a task is cancelled. */
+const cancelMs = 5_000
+const defaultTimeoutMs = 60 * 60_000
+const longestMessage = 1_000
+
+/** What a server says of a call that goes on without a request. */
+export interface Task {
+  id: string
+  status: 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
+  message?: string
+  /** How long it is kept, from its beginning; undefined: for ever. */
+  ttlMs?: number
+  pollMs: number
+  /** Of 2026-07-28: what the server asks, what the task has come to, or why it failed. */
+  inputRequests?: JsonObject
+  result?: JsonObject
+  problem?: string
+}
+
+/** How long a call that has become a task may take, in milliseconds; undefined: none becomes one. */
+export function taskTimeoutMs({ tasks = true }: McpServerOptions): number | undefined {
+  if (tasks === false) return undefined
+  return (tasks === true ? undefined : tasks.timeoutMs) ?? defaultTimeoutMs
+}
+
+/**
+ * Whether the call is to be asked for as a task. Servers of 2026-07-28 decide that themselves. Those of before leave it to the client where a tool
+ * can do both: a task is worth it where its id outlives this process.
+ */
+export function asksForTask(client: Client, { taskSupport }: ListedTool, isSafe: boolean): boolean {
+  if (client.getProtocolEra() === 'modern' || client.getServerCapabilities()?.tasks?.requests?.tools?.call === undefined) return false
+  return taskSupport === 'required' || (taskSupport === 'optional' && isSafe)
+}
+
+const statuses: readonly unknown[] = ['working', 'input_required', 'completed', 'failed', 'cancelled'] satisfies Task['status'][]
+
+/** Undefined for what is no task. */
+export function readTask(given: JsonObject): Task | undefined {
+  const { taskId: id, status, statusMessage, result, error, inputRequests } = given
+  const { ttlMs = given.ttl, pollIntervalMs = given.pollInterval } = given
+  if (typeof id !== 'string' || id === '' || id.length > longestMessage || !statuses.includes(status)) return undefined
+  const poll = typeof pollIntervalMs === 'number' ? pollIntervalMs : pollMs.default
+  const problem = isJsonObject(error) && typeof error.message === 'string' ? error.message : undefined
+  return {
+    id,
+    status: status as Task['status'],
+    pollMs: Math.max(pollMs.min, Math.min(poll, pollMs.max)),
+    ...(typeof statusMessage === 'string' && statusMessage !== '' ? { message: statusMessage.slice(0, longestMessage) } : {}),
+    ...(typeof ttlMs === 'number' && ttlMs >= 0 ? { ttlMs } : {}),
+    ...(isJsonObject(inputRequests) ? { inputRequests } : {}),
+    ...(isJsonObject(result) ? { result } : {}),
+    ...(problem === undefined ? {} : { problem }),
+  }
+}
+
+/** What a request about tasks is answered with. Rejects with what the SDK does. */
+export function askOfTask(
+  client: Client,
+  method: 'get' | 'result' | 'update',
+  params: JsonObject,
+  { signal, owner }: { signal: AbortSignal; owner?: unknown },
+): Promise<JsonObject> {
+  const request = { method: `tasks/${method}`, params }
+  return withCallStream(streamEnded, owner, () => client.request(request, anyObject, { signal, timeout: noTimeoutMs }))
+}
+
+/** Tells the server that nobody waits for the task any more. Whether it heeds that is its own affair. */
+export async function cancelTask(client: Client, taskId: string): Promise<void> {
+  const mayCancel = client.getProtocolEra() === 'modern' || client.getServerCapabilities()?.tasks?.cancel !== undefined
+  if (!mayCancel) return
+  await client.request({ method: 'tasks/cancel', params: { taskId } }, anyObject, { timeout: cancelMs })
+}
+
+/** The task that a server's own request belongs to. */
+export function relatedTaskOf(params: unknown): string | undefined {
+  const meta = isJsonObject(params) && isJsonObject(params._meta) ? params._meta[relatedTask] : undefined
+  return isJsonObject(meta) && typeof meta.taskId === 'string' ? meta.taskId : undefined
+}

@@ -1,0 +1,115 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { ToolloopError } from '../../../../core/errors.ts'
+import type { JsonObject } from '../../../../core/messages.ts'
+import type { ToolContext } from '../../../tool.ts'
+import type { McpClientSdk } from '../../transport/load-sdk.ts'
+import type { Connection } from '../connection.ts'
+import type { NotedTask } from './call-notes.ts'
+import { askOfTask, cancelTask, readTask, type Task } from './tasks.ts'
+
+/** What a task has come to, or needs to go on. */
+export type TaskEnd =
+  | { result: JsonObject }
+  /** By the server's names. */
+  | { inputRequests: JsonObject }
+  /** It asks something over the request for its result. */
+  | { asks: true }
+
+/** How a task is waited for. */
+export interface TaskWait {
+  sdk: McpClientSdk
+  server: string
+  task: NotedTask
+  /** What the server has said of it just now. */
+  said?: Task | undefined
+  ctx: Pick<ToolContext, 'signal' | 'progress'>
+  /** The connection to ask over. */
+  connection(): Connection
+  /** Waits until there is another, or this one is of use again, after an error. Rejects when there will be none. */
+  recover(error: unknown): Promise<void>
+}
+
+/**
+ * Asks for a task as often as its server wants that, over connections that break, until it has ended or asks something. Rejects with `tool_failed`. When the
+ * signal is aborted the task is cancelled, unless the journal has let go of the run: another process then waits on.
+ */
+export async function waitForTask(wait: TaskWait): Promise<TaskEnd> {
+  const { ctx, task } = wait
+  try {
+    return await follow(wait)
+  } catch (error) {
+    if (ctx.signal.aborted && !isLetGo(ctx.signal.reason)) cancelTask(wait.connection().client, task.id).catch(() => {})
+    throw error
+  }
+}
+
+/** Whether another process takes the run up from here. */
+function isLetGo(reason: unknown): boolean {
+  return ToolloopError.isInstance(reason) && reason.code === 'journal_failed'
+}
+
+async function follow(wait: TaskWait): Promise<TaskEnd> {
+  const { ctx, task } = wait
+  let told: string | undefined
+  for (let { said } = wait; ; said = await askAgain(wait, said)) {
+    if (said === undefined) continue
+    if (said.message !== undefined && said.message !== told) {
+      told = said.message
+      ctx.progress({ status: said.status, message: said.message })
+    }
+    const end = await endOf(wait, said)
+    if (end !== undefined) return end
+    if (said.ttlMs !== undefined && Date.now() - task.since > said.ttlMs) throw failed(wait, 'has let the task expire')
+  }
+}
+
+/** Undefined while it goes on. */
+async function endOf(wait: TaskWait, { status, inputRequests, result, problem }: Task): Promise<TaskEnd | undefined> {
+  const isModern = wait.connection().client.getProtocolEra() === 'modern'
+  switch (status) {
+    case 'working':
+      return undefined
+    case 'cancelled':
+      throw failed(wait, 'has cancelled the task')
+    case 'input_required':
+      return isModern ? { inputRequests: inputRequests ?? {} } : { asks: true }
+    case 'completed':
+    case 'failed':
+      if (!isModern) return { result: await fetchResult(wait) }
+      if (status === 'failed') throw failed(wait, `failed at the task${problem === undefined ? '' : ` (${problem})`}`)
+      if (result === undefined) throw failed(wait, 'says that the task is completed, and gives no result')
+      return { result }
+  }
+}
+
+async function askAgain(wait: TaskWait, said: Task | undefined): Promise<Task | undefined> {
+  const { ctx, task } = wait
+  if (said !== undefined) await pause(said.pollMs, undefined, { signal: ctx.signal, ref: true })
+  const answer = await overBrokenConnections(wait, (connection) => askOfTask(connection.client, 'get', { taskId: task.id }, ctx))
+  const now = readTask(answer)
+  if (now?.id !== task.id) throw failed(wait, 'answered with something other than the task')
+  return now
+}
+
+function fetchResult(wait: TaskWait): Promise<JsonObject> {
+  const { ctx, task } = wait
+  return overBrokenConnections(wait, (connection) => askOfTask(connection.client, 'result', { taskId: task.id }, ctx))
+}
+
+async function overBrokenConnections<T>(wait: TaskWait, ask: (connection: Connection) => Promise<T>): Promise<T> {
+  const { ProtocolError } = wait.sdk
+  for (;;) {
+    try {
+      return await ask(wait.connection())
+    } catch (error) {
+      wait.ctx.signal.throwIfAborted()
+      // The server has answered: it knows no such task, or what was asked for has failed.
+      if (error instanceof ProtocolError) throw failed(wait, `refused to tell of the task (${error.message})`)
+      await wait.recover(error)
+    }
+  }
+}
+
+function failed({ server }: TaskWait, what: string): ToolloopError {
+  return new ToolloopError('tool_failed', `The MCP server \`${server}\` ${what}. Whether the call took effect is not known.`)
+}

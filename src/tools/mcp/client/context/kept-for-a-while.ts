@@ -1,0 +1,39 @@
+/** Of what is kept of one server: entries, and their size in characters. */
+const mostEntries = 200
+const mostCharacters = 8_000_000
+
+/** Values that may be used again until their time is over, the newest up to a size. */
+export class KeptForAWhile {
+  readonly #entries = new Map<string, { value: unknown; until: number; size: number }>()
+  #size = 0
+
+  get<T>(key: string): T | undefined {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return undefined
+    if (performance.now() < entry.until) return entry.value as T
+    this.#remove(key)
+    return undefined
+  }
+
+  /** Keeps it for so many milliseconds. `size`: in characters. */
+  set(key: string, value: unknown, size: number, ttlMs: number): void {
+    this.#remove(key)
+    if (ttlMs <= 0 || size > mostCharacters) return
+    this.#entries.set(key, { value, until: performance.now() + ttlMs, size })
+    this.#size += size
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size <= mostEntries && this.#size <= mostCharacters) break
+      this.#remove(oldest)
+    }
+  }
+
+  /** Forgets what has a key that begins so. */
+  forget(prefix: string): void {
+    for (const key of [...this.#entries.keys()]) if (key.startsWith(prefix)) this.#remove(key)
+  }
+
+  #remove(key: string): void {
+    this.#size -= this.#entries.get(key)?.size ?? 0
+    this.#entries.delete(key)
+  }
+}

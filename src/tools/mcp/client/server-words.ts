@@ -1,0 +1,53 @@
+import { clip, messageOf, ToolloopError } from '../../../core/errors.ts'
+import { redactText, secretTexts } from '../../../core/logger.ts'
+import { describeNetworkError } from '../../describe-network-error.ts'
+import type { SignIn } from '../auth/sign-in.ts'
+import type { McpClientSdk } from '../transport/load-sdk.ts'
+import type { McpServer } from './server-config.ts'
+
+/** What is said of a server that fails, without what is secret. */
+export class ServerWords {
+  readonly #sdk: McpClientSdk
+  readonly #name: string
+  readonly #signIn: SignIn | undefined
+  readonly #secrets: readonly string[]
+
+  constructor(sdk: McpClientSdk, name: string, server: McpServer, signIn: SignIn | undefined) {
+    this.#sdk = sdk
+    this.#name = name
+    this.#signIn = signIn
+    this.#secrets = secretsOf(server)
+  }
+
+  clean(text: string): string {
+    return redactText(text, [...this.#secrets, ...(this.#signIn?.secrets ?? [])])
+  }
+
+  failed(what: string, cause?: unknown, code: 'tool_failed' | 'mcp_server_failed' = 'tool_failed'): ToolloopError {
+    return new ToolloopError(code, `The MCP server \`${this.#name}\` ${what}`, cause === undefined ? {} : { cause })
+  }
+
+  of(error: unknown): string {
+    if (error instanceof this.#sdk.SdkHttpError && error.status === 401) {
+      const why = this.#signIn === undefined ? 'it wants to be signed in to: give it `auth`' : 'it does not take the token it was given'
+      const { text } = error.data
+      return this.clean(typeof text === 'string' && text !== '' ? `${why} (it says: ${clip(text)})` : why)
+    }
+    // What `fetch` rejects with says only that it failed; why is in its cause.
+    const cause = error instanceof TypeError && error.message === 'fetch failed' ? error.cause : undefined
+    const isNetwork = cause instanceof Error && 'code' in cause
+    return this.clean(isNetwork ? describeNetworkError(cause) : messageOf(cause ?? error))
+  }
+}
+
+/** What no log line and no error may quote: what it is given under the names of secrets, and every header but the shortest. */
+function secretsOf(server: McpServer): string[] {
+  if (!('url' in server)) return secretTexts(server.env ?? {}, new Set())
+  const headers = typeof server.headers === 'object' ? Object.values(server.headers) : []
+  const { username, password, searchParams, pathname } = new URL(server.url)
+  // Some services have a key in the path.
+  const keys = pathname.split('/').filter((segment) => segment.length >= 16)
+  // `Bearer x` is known by its `x` too.
+  const texts = [...headers.flatMap((value) => [value, ...value.split(' ')]), username, password, ...searchParams.values(), ...keys]
+  return texts.filter((text) => text.length >= 8)
+}

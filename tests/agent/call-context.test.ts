@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest'
+import { AgentRunner, defineTool, type Json, type ToolContext } from '../../src/index.ts'
+import { MemoryRuns, memoryJournal, scriptedModel } from '../../src/testing/index.ts'
+import { recordingLogger } from '../hazards/stage.ts'
+
+const { logger } = recordingLogger()
+const calling = [{ toolCalls: [{ name: 'job', args: {} }] }, 'Done.']
+
+/** A tool that does what the test wants. */
+const jobOf = (execute: (ctx: ToolContext) => unknown, more: object = {}) =>
+  defineTool({ name: 'job', description: 'A job.', execute: (_args, ctx: ToolContext) => execute(ctx), ...more })
+
+describe('what a call saves', () => {
+  it('is there when it is made again after a crash, the last of it, for `reconcile` and for its function', async () => {
+    const kept = new MemoryRuns()
+    const journal = memoryJournal(kept)
+    const saved = Promise.withResolvers<void>()
+    const first = jobOf(async ({ save, saved: before }) => {
+      expect(before).toBeUndefined()
+      await save?.({ id: 1 })
+      await save?.({ id: 2 })
+      saved.resolve()
+      await new Promise(() => {})
+    })
+    const crashed = new AgentRunner({ model: scriptedModel(calling), tools: [first], journal, logger })
+      .run('Go.', { runId: 'r' })
+      .catch(() => {})
+    await saved.promise
+    await journal.close()
+    await crashed
+    const seen: (Json | undefined)[] = []
+    const second = jobOf(
+      ({ saved }) => {
+        seen.push(saved)
+        return 'went on'
+      },
+      {
+        reconcile: (_args: unknown, { saved }: ToolContext) => {
+          seen.push(saved)
+          return { ran: false }
+        },
+      },
+    )
+    const runner = new AgentRunner({ model: scriptedModel(['Done.']), tools: [second], journal: memoryJournal(kept), logger })
+    await runner.recover()
+    expect(seen).toEqual([{ id: 2 }, { id: 2 }])
+    expect((await runner.runs.get('r'))?.result?.toolCalls[0]).toMatchObject({ outcome: 'ok', content: 'went on' })
+  })
+
+  it('can not be more than a megabyte, and nothing where nothing outlives the process', async () => {
+    const large = jobOf(({ save }) => save?.('x'.repeat(2_000_000)))
+    const withJournal = new AgentRunner({ model: scriptedModel(calling), tools: [large], journal: memoryJournal(), logger })
+    expect((await withJournal.run('Go.')).toolCalls[0]).toMatchObject({
+      outcome: 'failed',
+      content: expect.stringMatching(/at most 1048576 bytes/),
+    })
+    const nowhere = jobOf(({ save }) => String(save))
+    const { toolCalls } = await new AgentRunner({ model: scriptedModel(calling), tools: [nowhere], logger }).run('Go.')
+    expect(toolCalls[0]).toMatchObject({ content: 'undefined' })
+  })
+})
+
+describe('a tool that asks the model of its run', () => {
+  const modelOf = (answer: object | (() => never)) =>
+    scriptedModel(({ messages }) => {
+      if (messages.some(({ content }) => content === 'Which?')) return (typeof answer === 'function' ? answer() : answer) as never
+      return messages.at(-1)?.role === 'tool' ? 'Done.' : { toolCalls: [{ name: 'job', args: {} }] }
+    })
+  const asking = jobOf(async ({ askModel }) => askModel?.({ messages: [{ role: 'user', content: 'Which?' }], maxOutputTokens: 9 }))
+
+  it('is given its answer, and the call has used what that has', async () => {
+    const usage = { inputTokens: 7, outputTokens: 3, totalTokens: 10 }
+    const { toolCalls } = await new AgentRunner({ model: modelOf({ text: 'That.', usage }), tools: [asking], logger }).run('Go.')
+    expect(toolCalls[0]).toMatchObject({ value: { text: 'That.', finishReason: 'stop' }, nested: { usage } })
+  })
+
+  it('is told why there is no answer', async () => {
+    const failing = modelOf(() => {
+      throw new Error('gone fishing')
+    })
+    const { toolCalls } = await new AgentRunner({ model: failing, tools: [asking], logger }).run('Go.')
+    expect(toolCalls[0]).toMatchObject({ outcome: 'failed' })
+    const often = jobOf(async ({ askModel }) => {
+      for (;;) await askModel?.({ messages: [{ role: 'user', content: 'Which?' }] })
+    })
+    const usage = { inputTokens: 60, outputTokens: 40, totalTokens: 100 }
+    const bounded = new AgentRunner({ model: modelOf({ text: 'That.', usage }), tools: [often], limits: { tokens: 250 }, logger })
+    expect(await bounded.run('Go.')).toMatchObject({ stopReason: 'budget', toolCalls: [{ outcome: 'failed' }] })
+  })
+})
+
+it('a tool can set its time limit anew, longer or shorter', async () => {
+  const slow = jobOf(async ({ extendTimeout, signal }) => {
+    extendTimeout?.(Number.POSITIVE_INFINITY)
+    await new Promise((resolve) => setTimeout(resolve, 60))
+    extendTimeout?.(10)
+    await new Promise((resolve) => signal.addEventListener('abort', resolve))
+  })
+  const { toolCalls } = await new AgentRunner({ model: scriptedModel(calling), tools: [slow], toolTimeoutMs: 20, logger }).run('Go.')
+  expect(toolCalls[0]).toMatchObject({ outcome: 'timeout' })
+  expect(toolCalls[0]?.durationMs).toBeGreaterThan(55)
+})

@@ -1,0 +1,18 @@
+/** A run whose one call becomes a task, with its record in a file: started, or taken up. Its arguments: what to do, the server's address, the file. */
+import { AgentRunner } from '../../../src/index.ts'
+import { sqliteJournal } from '../../../src/journals/sqlite/index.ts'
+import { scriptedModel } from '../../../src/testing/index.ts'
+import { connectMcpServers } from '../../../src/tools/mcp/index.ts'
+
+const [what = '', url = '', file = ''] = process.argv.slice(2)
+const model = scriptedModel(({ messages }) =>
+  messages.at(-1)?.role === 'tool' ? 'Done.' : { toolCalls: [{ name: 'jobs__work', args: {} }] },
+)
+await using tools = await connectMcpServers({ jobs: { url } })
+const journal = sqliteJournal({ file })
+const runner = new AgentRunner({ model, tools, journal })
+if (what === 'run') await runner.run('Go.', { runId: 'r1' })
+else await runner.recover()
+const run = await runner.runs.get('r1')
+console.log(JSON.stringify(run?.result?.toolCalls.map(({ outcome, content }) => [outcome, content])))
+await journal.close()

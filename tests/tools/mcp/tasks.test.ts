@@ -1,0 +1,210 @@
+import { describe, expect, it } from 'vitest'
+import { AgentRunner, type Json, type RunResult } from '../../../src/index.ts'
+import { MemoryRuns, memoryJournal, scriptedModel } from '../../../src/testing/index.ts'
+import { connectMcpServers, type McpServerOptions, type McpTools } from '../../../src/tools/mcp/index.ts'
+import { recordingLogger } from '../../hazards/stage.ts'
+import { callTool } from './open-tools.ts'
+import { TaskServer } from './task-server.ts'
+
+const logger = () => recordingLogger().logger
+const open = ({ url }: TaskServer, options: McpServerOptions = {}) =>
+  connectMcpServers({ jobs: { url, prefix: '', ...options } }, { logger: logger() })
+const runnerOf = (tools: McpTools, options: object = {}) =>
+  new AgentRunner({
+    model: scriptedModel([{ toolCalls: [{ name: 'work', args: { n: 1 } }] }, 'Done.']),
+    tools,
+    logger: logger(),
+    ...options,
+  })
+const callOf = ({ toolCalls: [call] }: Pick<RunResult, 'toolCalls'>) => [call?.outcome, call?.content]
+const decided = (result: RunResult, answer: Json) => ({ decisions: result.pending.map((item) => ({ ...item, answer })) })
+const form = { message: 'How many?', requestedSchema: { type: 'object', properties: { count: { type: 'integer' } } } }
+
+describe.each(['2025-11-25', '2026-07-28'] as const)('a call that becomes a task (%s)', (revision) => {
+  const start = (taskSupport?: string) => new TaskServer(revision, taskSupport).start()
+
+  it('is asked for until it has ended, longer than a call may take, and over requests that fail', async () => {
+    await using server = await start()
+    await using tools = await open(server)
+    const seen: unknown[] = []
+    const call = callTool(tools, 'work', {}, { timeoutMs: 200, onProgress: (update) => seen.push(update) })
+    await server.until('tasks/get', 6)
+    server.change('task-1', { statusMessage: 'half done' })
+    await server.until('tasks/get', 8)
+    server.isBroken = true
+    await server.until('tasks/get', 9)
+    server.isBroken = false
+    server.finish('task-1', 'all of it')
+    expect(await call).toMatchObject({ outcome: 'ok', content: 'all of it' })
+    expect(seen).toEqual([{ status: 'working', message: 'half done' }])
+    expect(server.count('tools/call')).toBe(1)
+    const headers = server.sent.find(({ method }) => method === 'tasks/get')?.headers
+    if (revision === '2026-07-28') expect(headers).toMatchObject({ 'mcp-method': 'tasks/get', 'mcp-name': 'task-1' })
+  })
+
+  it('is waited for by another process after a crash, and not made again, though its tool is unsafe', async () => {
+    await using server = await start()
+    const kept = new MemoryRuns()
+    const journal = memoryJournal(kept)
+    {
+      await using tools = await open(server)
+      const crashed = runnerOf(tools, { journal })
+        .run('Go.', { runId: 'r1' })
+        .catch(() => {})
+      await server.until('tasks/get', 2)
+      await journal.close()
+      await crashed
+    }
+    await using tools = await open(server)
+    const runner = runnerOf(tools, { journal: memoryJournal(kept), model: scriptedModel(['Done.']) })
+    const polls = server.count('tasks/get')
+    const recovered = runner.recover()
+    await server.until('tasks/get', polls + 2)
+    server.finish('task-1', 'after all')
+    await recovered
+    const { result } = (await runner.runs.get('r1')) ?? {}
+    expect(result?.toolCalls.map(({ outcome, content }) => [outcome, content])).toEqual([['ok', 'after all']])
+    expect([server.count('tools/call'), server.count('tasks/cancel')]).toEqual([1, 0])
+  })
+
+  it('is cancelled when the run is, or its time is over', async () => {
+    await using server = await start()
+    await using tools = await open(server, { tasks: { timeoutMs: 300 } })
+    const controller = new AbortController()
+    const run = runnerOf(tools).run('Go.', { signal: controller.signal })
+    await server.until('tasks/get')
+    controller.abort()
+    expect((await run).stopReason).toBe('aborted')
+    await server.until('tasks/cancel')
+    expect(await callTool(tools, 'work')).toMatchObject({ outcome: 'timeout' })
+    await server.until('tasks/cancel', 2)
+    expect(server.sent.filter(({ method }) => method === 'tasks/cancel').map(({ params }) => params.taskId)).toEqual(['task-1', 'task-2'])
+  })
+
+  it('may fail, be cancelled or forgotten, and expire: the model is told so', async () => {
+    await using server = await start()
+    await using tools = await open(server)
+    const end = async (change: (id: string) => void) => {
+      const call = callTool(tools, 'work')
+      const id = `task-${server.tasks.size + 1}`
+      await server.watch.until(() => server.tasks.has(id))
+      change(id)
+      return call
+    }
+    const failed = { status: 'failed', error: { code: -32603, message: 'out of paper' } }
+    expect(await end((id) => server.change(id, failed))).toMatchObject({
+      outcome: 'failed',
+      content: expect.stringMatching(/out of paper/),
+    })
+    expect(await end((id) => server.change(id, { status: 'cancelled' }))).toMatchObject({
+      content: expect.stringMatching(/has cancelled the task/),
+    })
+    expect(await end((id) => server.tasks.delete(id))).toMatchObject({ content: expect.stringMatching(/Task not found.*not known/) })
+    expect(await end((id) => server.change(id, { ttl: 1 }))).toMatchObject({ content: expect.stringMatching(/has let the task expire/) })
+    const isError = { status: 'completed', result: { content: [{ type: 'text', text: 'no such file' }], isError: true } }
+    expect(await end((id) => server.change(id, isError))).toMatchObject({ outcome: 'failed', content: 'no such file' })
+    const nothing = { status: 'completed', result: { content: 'text' } }
+    expect(await end((id) => server.change(id, nothing))).toMatchObject({
+      content: expect.stringMatching(/something other than a tool result/),
+    })
+  })
+
+  it('may ask people something, and the model, and is answered once', async () => {
+    await using server = await start()
+    await using tools = await open(server, { sampling: true })
+    const model = scriptedModel(({ messages }) => {
+      if (messages.some(({ content }) => content === 'A rhyme?')) return 'thyme'
+      return messages.at(-1)?.role === 'tool' ? 'Done.' : { toolCalls: [{ name: 'work', args: {} }] }
+    })
+    const runner = runnerOf(tools, { model })
+    const started = runner.run('Go.')
+    await server.until('tasks/get')
+    const elicitation = { method: 'elicitation/create', params: form }
+    const rhyme = { role: 'user', content: { type: 'text', text: 'A rhyme?' } }
+    const sampling = { method: 'sampling/createMessage', params: { messages: [rhyme], maxTokens: 10 } }
+    if (revision === '2025-11-25') {
+      server.change('task-1', { status: 'input_required' })
+      await server.until('tasks/result')
+      server.askOn('task-1', sampling)
+      await server.watch.until(() => server.answers.length === 1)
+      server.askOn('task-1', elicitation)
+    } else {
+      server.change('task-1', { status: 'input_required', inputRequests: { rhyme: sampling, count: elicitation } })
+    }
+    const paused = await started
+    expect(paused.pending).toMatchObject([{ kind: 'question', about: { mcpServer: 'jobs', message: 'How many?' } }])
+    const resumed = runner.resume(paused.state, decided(paused, { count: 3 }))
+    if (revision === '2025-11-25') await server.watch.until(() => server.answers.length === 2)
+    else await server.until('tasks/update', 2)
+    server.change('task-1', { status: 'working' })
+    server.finish('task-1', 'finished')
+    expect(callOf(await resumed)).toEqual(['ok', 'finished'])
+    const updates = server.sent.filter(({ method }) => method === 'tasks/update').map(({ params }) => params.inputResponses)
+    const count = { action: 'accept', content: { count: 3 } }
+    if (revision === '2025-11-25') expect(server.answers).toMatchObject([{ content: { text: 'thyme' } }, count])
+    else expect(updates).toMatchObject([{ rhyme: { content: { text: 'thyme' } } }, { count }])
+  })
+
+  it('may ask in one process and be answered in another', async () => {
+    await using server = await start()
+    const elicitation = { method: 'elicitation/create', params: form }
+    const ask = async (times: number) => {
+      if (revision === '2026-07-28') return server.change('task-1', { status: 'input_required', inputRequests: { count: elicitation } })
+      server.change('task-1', { status: 'input_required' })
+      await server.until('tasks/result', times)
+      server.askOn('task-1', elicitation)
+    }
+    const paused = await (async () => {
+      await using tools = await open(server)
+      const started = runnerOf(tools).run('Go.')
+      await server.until('tasks/get')
+      await ask(1)
+      return await started
+    })()
+    const state = JSON.parse(JSON.stringify(paused.state))
+    await using tools = await open(server)
+    const resumed = runnerOf(tools, { model: scriptedModel(['Done.']) }).resume(state, decided(paused, { count: 3 }))
+    if (revision === '2026-07-28') await server.until('tasks/update')
+    else {
+      await ask(2)
+      await server.watch.until(() => server.answers.some((answer) => JSON.stringify(answer).includes('"count":3')))
+    }
+    server.finish('task-1', 'finished')
+    expect(callOf(await resumed)).toEqual(['ok', 'finished'])
+    expect(server.count('tools/call')).toBe(1)
+  })
+
+  it('is none where that is switched off', async () => {
+    await using server = await start('optional')
+    await using tools = await open(server, { tasks: false })
+    const end = await callTool(tools, 'work')
+    if (revision === '2025-11-25') expect(end).toMatchObject({ outcome: 'ok', content: 'at once' })
+    else expect(end).toMatchObject({ outcome: 'failed' })
+  })
+})
+
+it('a task tells of its progress by the token of its call (2025-11-25)', async () => {
+  await using server = await new TaskServer('2025-11-25').start()
+  await using tools = await open(server)
+  const progressed = Promise.withResolvers<unknown>()
+  const call = callTool(tools, 'work', {}, { onProgress: progressed.resolve })
+  await server.until('tasks/get')
+  server.change('task-1', { status: 'input_required' })
+  await server.until('tasks/result')
+  server.progressOn('task-1', 5)
+  expect(await progressed.promise).toEqual({ progress: 5 })
+  server.finish('task-1', 'done')
+  expect(await call).toMatchObject({ content: 'done' })
+})
+
+describe('a tool whose calls may be tasks or not (2025-11-25)', () => {
+  it('is called as a task where a journal keeps its id, and else at once', async () => {
+    await using server = await new TaskServer('2025-11-25', 'optional').start()
+    await using tools = await open(server)
+    expect(callOf(await runnerOf(tools).run('Go.'))).toEqual(['ok', 'at once'])
+    const run = runnerOf(tools, { journal: memoryJournal() }).run('Go.')
+    await server.until('tasks/get')
+    server.finish('task-1', 'as a task')
+    expect(callOf(await run)).toEqual(['ok', 'as a task'])
+  })
+})
