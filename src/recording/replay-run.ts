@@ -52,13 +52,14 @@ const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error:
  * Plays a recorded run again, with what is in the recording: its model answers, its tools return, whoever decided decides as then. Nothing
  * is sent, and no tool runs, but those of `options`. Hooks, guardrails and other code of the run are not in a recording (`given.code`); to
  * play with them, give your runner `replayModel` and `replayTools`. Takes a recording or its file. Rejects with `invalid_option` for what is
- * none, and for a recording that begins in the middle of its run.
+ * none, and for a recording that is not of a whole run.
  */
 export async function replayRun(recorded: RunRecording | string | URL, options: ReplayOptions = {}): Promise<Replay> {
   checkOptionNames(options, optionNames, '`replayRun`')
   const known = [...(options.secrets ?? [])]
   const { recording, secrets } = openRecording(recorded, known)
-  if (recording.given.partial) throw new InvalidOptionError('recording', 'one of a whole run: this one begins where the run went on')
+  const { partial } = recording.given
+  if (partial !== undefined) throw new InvalidOptionError('recording', `one of a whole run (${partial})`)
   const { model: live, signal } = options
   const scopes = new Map<string, RecordedScope>()
   const recorder = new RecordingRecorder({ secrets: known, begun: (run) => scopes.set(run.runId, run) })

@@ -284,8 +284,8 @@ describe('the file of a recorded run', () => {
     const paused = await runner.run('go')
     const decisions = paused.pending.map((item) => ({ ...item, approved: true as const }))
     const { recording } = await recorded((record) => runner.resume(paused.state, { ...record, decisions }))
-    expect(recording.given.partial).toBe(true)
-    await expect(replayRun(recording)).rejects.toThrow('this one begins where the run went on')
+    expect(recording.given.partial).toBe('what was before it was resumed is not recorded')
+    await expect(replayRun(recording)).rejects.toThrow('one of a whole run (what was before it was resumed is not recorded)')
   })
 })
 
