@@ -59,6 +59,11 @@ export class RecordingRecorder implements RunRecorder {
     return this.#outermost !== undefined && this.#underWay.has(this.#outermost)
   }
 
+  /** The run as it is being recorded, with its secrets; undefined where none has begun. */
+  get live(): RecordedRun | undefined {
+    return this.#outermost === undefined ? undefined : this.#runs.get(this.#outermost)?.recorded
+  }
+
   /** The recording, without secrets; undefined where no run has begun. */
   recording(): RunRecording | undefined {
     const recorded = this.recorded()
@@ -72,7 +77,7 @@ export class RecordingRecorder implements RunRecorder {
   /** The run as it was recorded, with its secrets; undefined where none has begun. */
   recorded(): { runId: string; run: RecordedRun } | undefined {
     const runId = this.#outermost
-    const run = runId === undefined ? undefined : this.#runs.get(runId)?.recorded
+    const run = this.live
     return runId === undefined || run === undefined ? undefined : { runId, run: ordered(run) }
   }
 
@@ -130,7 +135,8 @@ export class RecordingRecorder implements RunRecorder {
     const place = idempotencyKey.startsWith(`${run.runId}/`) ? idempotencyKey.slice(run.runId.length + 1) : idempotencyKey
     const recorded: RecordedCall = { place, id: call.id, tool: prepared.tool.name, args: copyAsJson(prepared.args) }
     if (answered !== undefined) recorded.answer = copyJson(answered.answer)
-    turn.calls ??= []
+    // Run again after all: what was recorded when that was not known yet does not count.
+    turn.calls = turn.calls?.filter((one) => `${one.place}.again` !== place) ?? []
     turn.calls.push(recorded)
     const isHooked = 'hooks' in run.settings && hasHook(run.settings.hooks as Hooks<never>[] | undefined, 'aroundTool')
     return (end) => {
