@@ -236,5 +236,17 @@ function withSettings<Run extends RecordedRun>(played: Run, recorded: RecordedRu
     return { ...turn, ...(answeredBy === undefined ? {} : { answeredBy }), ...(calls === undefined ? {} : { calls }) }
   })
   const given = { ...played.given, settings, ...(code === undefined ? {} : { code }) }
-  return { ...played, ...ordered({ ...played, given, turns }) }
+  return { ...played, ...ordered({ ...played, given, turns, ...resultOf(played, recorded) }) }
+}
+
+/** Usage that no model has reported is estimated by texts, of which the recording does not have the secret parts. */
+function resultOf({ result }: RecordedRun, recorded: RecordedRun): Pick<RecordedRun, 'result'> {
+  const usage = recorded.result?.usage
+  return result === undefined || usage === undefined || !isEstimated(recorded) ? {} : { result: { ...result, usage } }
+}
+
+function isEstimated({ turns }: RecordedRun): boolean {
+  return turns.some(({ response, calls = [] }) => {
+    return (response !== undefined && response?.usage === undefined) || calls.some(({ runs = [] }) => runs.some(isEstimated))
+  })
 }
