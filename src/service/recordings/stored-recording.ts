@@ -238,8 +238,10 @@ export class StoredRecording extends BoundedRecorder {
     if (name === partName.result) return live.result === undefined ? '' : JSON.stringify(this.#secrets.clean(live.result))
     const { turn, at, kind, call } = partOf(live.turns, name)
     if (turn === undefined) return ''
-    if (kind === 'call')
-      return call === undefined ? '' : JSON.stringify(shortCall(this.#clean({ request: turn.request, calls: [call] }).calls?.[0] ?? call))
+    if (kind === 'call') {
+      const clean = call && this.#clean({ request: { messages: [] }, calls: [call] }).calls?.[0]
+      return clean === undefined ? '' : JSON.stringify(shortCall(clean))
+    }
     const { calls: _, decisions, steering, ...asked } = turn
     if (kind === 'decided') return JSON.stringify(this.#secrets.clean({ decisions, steering }))
     const given = this.#cleanGiven(live)
