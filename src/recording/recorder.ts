@@ -135,8 +135,7 @@ export class RecordingRecorder implements RunRecorder {
     const place = idempotencyKey.startsWith(`${run.runId}/`) ? idempotencyKey.slice(run.runId.length + 1) : idempotencyKey
     const recorded: RecordedCall = { place, id: call.id, tool: prepared.tool.name, args: copyAsJson(prepared.args) }
     if (answered !== undefined) recorded.answer = copyJson(answered.answer)
-    // Run again after all: what was recorded when that was not known yet does not count.
-    turn.calls = turn.calls?.filter((one) => `${one.place}.again` !== place) ?? []
+    turn.calls ??= []
     turn.calls.push(recorded)
     const isHooked = 'hooks' in run.settings && hasHook(run.settings.hooks as Hooks<never>[] | undefined, 'aroundTool')
     return (end) => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { keptId } from '../../src/agent/large-results/kept-results.ts'
 import { ModelError } from '../../src/core/errors.ts'
 import type { EventName } from '../../src/core/events.ts'
-import { AgentRunner, asTool, Budget, defineTool, handoff, type PendingItem, RunControl, type RunResult } from '../../src/index.ts'
+import { AgentRunner, ask, asTool, Budget, defineTool, handoff, type PendingItem, RunControl, type RunResult } from '../../src/index.ts'
 import type { ChatModel } from '../../src/models/chat-model.ts'
 import { replayRun } from '../../src/recording/index.ts'
 import { MemoryRuns, memoryJournal, scriptedModel } from '../../src/testing/index.ts'
@@ -326,6 +326,27 @@ describe('decisions are played as they were made', () => {
     const runner = new AgentRunner({ model: scriptedModel([{ toolCalls: [call({ a: 2, b: 1 }, 'risky')] }]), tools: [risky] })
     const { recording } = await playsByteEqual((record) => runner.run('go', record))
     expect(recording.result).toMatchObject({ stopReason: 'paused', pending: [{ kind: 'approval', toolCallId: 'call_1' }] })
+  })
+
+  it('those on a tool that asks again and again, in the order in which they were made', async () => {
+    const execute = (_args: object, { answer }: { answer?: unknown }) =>
+      answer === 'done' ? 'well' : ask({ about: `after ${String(answer)}` })
+    const asking = defineTool({ name: 'asking', description: 'Asks.', execute })
+    const runner = (at: number) =>
+      new AgentRunner({ model: scriptedModel([{ toolCalls: [call({}, 'asking')] }, 'Done.'].slice(at)), tools: [asking] })
+    let paused: RunResult | undefined
+    const answer = (given: string) => async (record: object) => {
+      const decisions = (paused?.pending ?? []).map((item) => ({ ...item, answer: given }))
+      paused = await runner(1).resume(paused?.state, { ...record, decisions })
+    }
+    const { recording } = await playsByteEqual(
+      async (record) => (paused = await runner(0).run('go', record)),
+      answer('one'),
+      answer('two'),
+      answer('done'),
+    )
+    expect(recording.turns[0]?.decisions?.map(({ verdict }) => verdict.answer)).toEqual(['one', 'two', 'done'])
+    expect(recording.turns[0]?.calls?.map((made) => made.answer)).toEqual([undefined, 'one', 'two', 'done'])
   })
 
   it('an agent inside a call that asks for an approval', async () => {

@@ -130,9 +130,9 @@ describe('the recording of a run in a journal', () => {
     })
   })
 
-  it.each(['idempotent', 'unsafe'] as const)(
-    'goes on with what another process had recorded when it broke off in an %s call',
-    async (effect) => {
+  it.each(['idempotent', 'unsafe', 'reconciled'] as const)(
+    'goes on with what another process had recorded when it broke off in a call: %s',
+    async (kind) => {
       const { options } = await folderOfRuns()
       const turns = [
         { toolCalls: [call('login', { pin: 'sesame-77' }), call('slow')], usage },
@@ -145,7 +145,9 @@ describe('the recording of a run in a journal', () => {
           begun.resolve()
           return new Promise(() => {})
         }
-        const slow = defineTool({ name: 'slow', description: 'Sleeps.', effect, execute })
+        const effect = kind === 'idempotent' ? kind : 'unsafe'
+        const reconcile = () => ({ ran: true, value: 'slept before' }) as const
+        const slow = defineTool({ name: 'slow', description: 'Sleeps.', effect, execute, ...(kind === 'reconciled' ? { reconcile } : {}) })
         return startService({ ...options, model: scriptedModel(turns.slice(from)), tools: [login, slow] })
       }
       const first = await open(0, true)
@@ -159,7 +161,7 @@ describe('the recording of a run in a journal', () => {
       expect(recording.turns.map(({ calls = [] }) => calls.map(({ tool, errorCode }) => [tool, errorCode]))).toEqual([
         [
           ['login', undefined],
-          ['slow', effect === 'unsafe' ? 'tool_uncertain' : undefined],
+          ['slow', kind === 'unsafe' ? 'tool_uncertain' : undefined],
         ],
         [],
       ])
