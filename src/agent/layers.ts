@@ -91,7 +91,8 @@ function measureRequest(telemetry: RunTelemetry, { settings }: RunContext): Arou
     const { model, tools, request, iteration } = call
     const secretsOf = (name: string) => new Set(tools.get(name)?.secrets)
     const isCompacted = settings.compaction !== undefined && leavesOut(request.messages)
-    const measured = { provider: model.provider, model: model.model, request, iteration, isCompacted, secretsOf }
+    const { provider, model: name, baseURL } = model
+    const measured = { provider, model: name, baseURL, request, iteration, isCompacted, secretsOf }
     return telemetry.aroundRequest(measured, () => next(call))
   }
 }

@@ -7,7 +7,7 @@ type RunRow = Readonly<Record<string, unknown>>
 
 /** Characters of summaries in one answer, but for what is larger by itself. */
 export const mostCharacters = 4_000_000
-/** Events in one answer, and their characters: fewer than a log holds, so that whoever reads it misses none. */
+/** Events in one answer, and their characters: fewer than a log holds, so that whoever reads it misses none. Parts of recordings likewise. */
 export const mostEvents = 1_000
 export const mostCharactersOfEvents = 1_000_000
 

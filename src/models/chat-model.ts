@@ -159,6 +159,8 @@ export interface ChatModel {
   readonly provider: string
   readonly model: string
   readonly capabilities: ModelCapabilities
+  /** Where it is asked, if that is known before it is: for telemetry. */
+  readonly baseURL?: string | undefined
   generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse>
   /**
    * Makes it ready to be asked; sends nothing to the provider. Rejects with `missing_api_key`, `missing_dependency`, `unknown_provider` or

@@ -13,6 +13,7 @@ import {
   findBaseURL,
   findOnlyModel,
   findPreset,
+  knownBaseURL,
   type ProviderPreset,
   type Providers,
   presetFacts,
@@ -103,7 +104,7 @@ export function createModel(model: string | ModelSettings, options: CreateModelO
   if (driver === undefined)
     throw new ToolloopError('unknown_provider', `Provider \`${settings.provider}\` has no driver \`${preset.driver}\``)
   const capabilities = { ...capabilitiesOf(settings), ...driver.check(settings, preset) }
-  const lazy = lazyModel(settings, capabilities, () => driver.load(settings, preset))
+  const lazy = lazyModel(settings, preset, capabilities, () => driver.load(settings, preset))
   const { maxRetries, maxRetryDelayMs } = settings
   return withRetry(withRateLimits(lazy, rateLimitsOf(settings, preset), settings, preset), {
     ...(maxRetries === undefined ? {} : { maxRetries }),
@@ -156,7 +157,13 @@ function checked(settings: ModelSettings): ModelSettings {
 }
 
 /** A model whose driver is loaded when it is first asked, and then answers in its place. One that could not be loaded is tried anew by the next request. */
-function lazyModel({ provider, model }: ModelSettings, capabilities: ModelCapabilities, load: () => Promise<ChatModel>): ChatModel {
+function lazyModel(
+  settings: ModelSettings,
+  preset: ProviderPreset,
+  capabilities: ModelCapabilities,
+  load: () => Promise<ChatModel>,
+): ChatModel {
+  const { provider, model } = settings
   let loading: Promise<ChatModel> | undefined
   const loaded = async (): Promise<ChatModel> => {
     loading ??= load()
@@ -173,6 +180,9 @@ function lazyModel({ provider, model }: ModelSettings, capabilities: ModelCapabi
     provider,
     model,
     capabilities,
+    get baseURL() {
+      return knownBaseURL(settings, preset)
+    },
     async prepare(): Promise<void> {
       const driver = await loaded()
       await driver.prepare?.()

@@ -166,8 +166,7 @@ export function describeKey({ apiKeyEnv, apiKeyOptional }: ProviderPreset): { ke
 /** The base URL of the settings, else of the environment variable, else of the preset. Throws `invalid_option` when there is none. */
 export function findBaseURL(settings: ModelSettings, preset: ProviderPreset): string {
   const { provider, baseURL } = settings
-  const given = baseURL?.trim() || (preset.baseURLEnv === undefined ? undefined : process.env[preset.baseURLEnv]?.trim())
-  const found = given || preset.baseURL
+  const { given, found } = lookForBaseURL(settings, preset)
   if (!found) {
     const variable = preset.baseURLEnv === undefined ? '' : `, or the environment variable ${preset.baseURLEnv}`
     throw new InvalidOptionError('baseURL', `the URL of \`${provider}\`${variable}`, baseURL)
@@ -175,6 +174,16 @@ export function findBaseURL(settings: ModelSettings, preset: ProviderPreset): st
   const url = URL.parse(found)
   if (url === null || !/^https?:$/.test(url.protocol)) throw new InvalidOptionError('baseURL', 'an http or https URL', found)
   return url.pathname === '/' && preset.baseURLPath !== undefined && given ? `${url.origin}${preset.baseURLPath}` : found
+}
+
+/** The same, as far as it can be told; an invalid one is reported when the model is asked. */
+export function knownBaseURL(settings: ModelSettings, preset: ProviderPreset): string | undefined {
+  return lookForBaseURL(settings, preset).found || undefined
+}
+
+function lookForBaseURL({ baseURL }: ModelSettings, { baseURLEnv, baseURL: preset }: ProviderPreset) {
+  const given = baseURL?.trim() || (baseURLEnv === undefined ? undefined : process.env[baseURLEnv]?.trim())
+  return { given, found: given || preset }
 }
 
 function checked(where: string, preset: unknown): ProviderPreset {

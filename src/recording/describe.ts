@@ -25,7 +25,7 @@ export function describeInput({ agent, settings, resumed }: RecordedScope, json:
     ...('approve' in settings && settings.approve !== undefined ? { approve: true } : {}),
     ...(code.length === 0 ? {} : { code }),
     ...(refused === undefined ? {} : { refused }),
-    ...(resumed ? { partial: true } : {}),
+    ...(resumed ? { partial: 'what was before it was resumed is not recorded' } : {}),
   }
 }
 

@@ -47,8 +47,8 @@ export interface RecordedInput {
   code?: string[]
   /** A guardrail stopped it before it began: why. */
   refused?: string
-  /** The recording begins in the middle of the run: it can be read, but not played. */
-  partial?: true
+  /** Why the recording is not of the whole run: then it can be read, but not played. */
+  partial?: string
 }
 
 /** What is known of a model. */

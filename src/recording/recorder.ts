@@ -59,6 +59,11 @@ export class RecordingRecorder implements RunRecorder {
     return this.#outermost !== undefined && this.#underWay.has(this.#outermost)
   }
 
+  /** The run as it is being recorded, with its secrets; undefined where none has begun. */
+  get live(): RecordedRun | undefined {
+    return this.#outermost === undefined ? undefined : this.#runs.get(this.#outermost)?.recorded
+  }
+
   /** The recording, without secrets; undefined where no run has begun. */
   recording(): RunRecording | undefined {
     const recorded = this.recorded()
@@ -72,7 +77,7 @@ export class RecordingRecorder implements RunRecorder {
   /** The run as it was recorded, with its secrets; undefined where none has begun. */
   recorded(): { runId: string; run: RecordedRun } | undefined {
     const runId = this.#outermost
-    const run = runId === undefined ? undefined : this.#runs.get(runId)?.recorded
+    const run = this.live
     return runId === undefined || run === undefined ? undefined : { runId, run: ordered(run) }
   }
 
@@ -140,7 +145,9 @@ export class RecordingRecorder implements RunRecorder {
   }
 
   decided(run: RecordedScope, { place, toolCallId, tool, args, verdict }: RecordedVerdict): void {
-    const turn = this.#lastTurn(run)
+    // A later execution comes to it again, when there may be further turns.
+    const isIn = ({ decisions = [] }: RecordedTurn) => decisions.some((one) => one.place === place)
+    const turn = this.#runs.get(run.runId)?.recorded.turns.find(isIn) ?? this.#lastTurn(run)
     if (turn === undefined) return
     turn.decisions = turn.decisions?.filter((one) => one.place !== place) ?? []
     turn.decisions.push({ place, call: toolCallId, tool, args: copyAsJson(args), verdict: copyAsJson(verdict) as JsonObject })
@@ -254,5 +261,7 @@ export function ordered(run: RecordedRun): RecordedRun {
 }
 
 function byPlace<Placed extends { place: string }>(placed: readonly Placed[]): Placed[] {
-  return placed.toSorted((a, b) => a.place.localeCompare(b.place, 'en', { numeric: true }))
+  // The first decision on a call has no number.
+  const numbered = (place: string) => place.replace(/\.decision(?!\.\d)/, '.decision.1')
+  return placed.toSorted((a, b) => numbered(a.place).localeCompare(numbered(b.place), 'en', { numeric: true }))
 }

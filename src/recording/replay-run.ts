@@ -52,13 +52,14 @@ const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error:
  * Plays a recorded run again, with what is in the recording: its model answers, its tools return, whoever decided decides as then. Nothing
  * is sent, and no tool runs, but those of `options`. Hooks, guardrails and other code of the run are not in a recording (`given.code`); to
  * play with them, give your runner `replayModel` and `replayTools`. Takes a recording or its file. Rejects with `invalid_option` for what is
- * none, and for a recording that begins in the middle of its run.
+ * none, and for a recording that is not of a whole run.
  */
 export async function replayRun(recorded: RunRecording | string | URL, options: ReplayOptions = {}): Promise<Replay> {
   checkOptionNames(options, optionNames, '`replayRun`')
   const known = [...(options.secrets ?? [])]
   const { recording, secrets } = openRecording(recorded, known)
-  if (recording.given.partial) throw new InvalidOptionError('recording', 'one of a whole run: this one begins where the run went on')
+  const { partial } = recording.given
+  if (partial !== undefined) throw new InvalidOptionError('recording', `one of a whole run (${partial})`)
   const { model: live, signal } = options
   const scopes = new Map<string, RecordedScope>()
   const recorder = new RecordingRecorder({ secrets: known, begun: (run) => scopes.set(run.runId, run) })
@@ -235,5 +236,17 @@ function withSettings<Run extends RecordedRun>(played: Run, recorded: RecordedRu
     return { ...turn, ...(answeredBy === undefined ? {} : { answeredBy }), ...(calls === undefined ? {} : { calls }) }
   })
   const given = { ...played.given, settings, ...(code === undefined ? {} : { code }) }
-  return { ...played, ...ordered({ ...played, given, turns }) }
+  return { ...played, ...ordered({ ...played, given, turns, ...resultOf(played, recorded) }) }
+}
+
+/** Usage that no model has reported is estimated by texts, of which the recording does not have the secret parts. */
+function resultOf({ result }: RecordedRun, recorded: RecordedRun): Pick<RecordedRun, 'result'> {
+  const usage = recorded.result?.usage
+  return result === undefined || usage === undefined || !isEstimated(recorded) ? {} : { result: { ...result, usage } }
+}
+
+function isEstimated({ turns }: RecordedRun): boolean {
+  return turns.some(({ response, calls = [] }) => {
+    return (response !== undefined && response?.usage === undefined) || calls.some(({ runs = [] }) => runs.some(isEstimated))
+  })
 }

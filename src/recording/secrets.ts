@@ -21,6 +21,18 @@ export class RecordingSecrets {
     this.#texts = new SecretTexts(secrets)
   }
 
+  /** How many texts are known to be secret. */
+  get size(): number {
+    return this.#texts.size
+  }
+
+  /** Adds texts that are known to be secret. */
+  add(secrets: Iterable<string>): void {
+    const before = this.size
+    for (const secret of secrets) this.#texts.add(secret)
+    if (this.size > before) this.#seen = new WeakMap()
+  }
+
   /** Learns what is secret in a run. */
   learn({ given, turns }: RecordedRun): void {
     for (const { secrets = [] } of [...given.tools, ...turns.flatMap(({ request }) => request.agent ?? [])])

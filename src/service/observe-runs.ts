@@ -7,7 +7,7 @@ import type { RunObserver } from './runs/follow-run.ts'
 import type { RunStore } from './runs/run-store.ts'
 
 /** Counts what runs do, and logs how they end. Tools of clients count as one: their names come from outside. */
-export function observeRuns(metrics: Metrics, tools: Pick<ToolSet, 'get'>, logger: Logger): Omit<RunObserver, 'recorderOf'> {
+export function observeRuns(metrics: Metrics, tools: Pick<ToolSet, 'get'>, logger: Logger): RunObserver {
   const runs = metrics.counter('toolloop_runs_total', 'Runs that have ended or paused.')
   const calls = metrics.counter('toolloop_tool_calls_total', 'Tool calls, by how they ended.')
   const tokens = metrics.counter('toolloop_tokens_total', 'Tokens of all model requests.')

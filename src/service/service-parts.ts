@@ -6,7 +6,6 @@ import type { RateLimiter } from './http/rate-limit.ts'
 import type { SseStreams } from './http/sse.ts'
 import type { McpHost } from './mcp/mcp-host.ts'
 import type { Metrics } from './metrics.ts'
-import type { RunRecordings } from './recordings/run-recordings.ts'
 import type { KeptResponses } from './responses/kept-responses.ts'
 import type { RunStore } from './runs/run-store.ts'
 
@@ -14,7 +13,6 @@ import type { RunStore } from './runs/run-store.ts'
 export interface ServiceParts {
   readonly host: AgentHost
   readonly runs: RunStore
-  readonly recordings: RunRecordings
   readonly responses: KeptResponses
   readonly streams: SseStreams
   readonly limiter: RateLimiter

@@ -105,7 +105,7 @@ class AgentService implements Service {
     this.registry = tools instanceof ToolRegistry ? tools : new ToolRegistry(tools)
     this.#telemetry = new TelemetrySource(options.telemetry, this.#env, this.logger)
     const metrics = new Metrics()
-    const recordings = new RunRecordings(this.#env, () => this.#limits.keepRuns.recordingCharacters)
+    const recordings = new RunRecordings(this.#env, () => this.#limits.keepRuns.recordingCharacters, this.logger)
     const { heartbeatMs, stallMs, ...watchTimes } = { ...defaultTimes, ...times }
     this.initialToken = token === undefined && options.authenticate === undefined ? newToken() : undefined
     const always = [token, this.initialToken].flatMap((one) => (one === undefined ? [] : [{ caller: operator, token: one }]))
@@ -134,7 +134,8 @@ class AgentService implements Service {
       host: this.#host,
       limiter: this.#limiter,
       bounds: this.#limits.keepRuns,
-      observer: { ...observeRuns(metrics, this.#host.tools, this.logger), recorderOf: (run) => recordings.recorderOf(run) },
+      observer: observeRuns(metrics, this.#host.tools, this.logger),
+      recordings,
       contextOf,
       logger: this.logger,
     })
@@ -160,7 +161,6 @@ class AgentService implements Service {
     this.#app = createApp({
       host: this.#host,
       runs: this.#runs,
-      recordings,
       mcp: this.#mcp,
       responses: this.#responses,
       streams: this.#streams,

@@ -43,7 +43,7 @@ const openAiApis: ReadonlyMap<string, string> = new Map([
 
 /** Of a request's span, when it begins. */
 export function requestAttributes(
-  { provider, model, request, iteration, isCompacted }: MeasuredRequest,
+  { provider, model, baseURL, request, iteration, isCompacted }: MeasuredRequest,
   { session }: AgentIdentity,
 ): Attributes {
   const { reasoningEffort, stream, responseSchema } = request
@@ -52,6 +52,7 @@ export function requestAttributes(
     'gen_ai.operation.name': 'chat',
     'gen_ai.provider.name': providerName(provider),
     'gen_ai.request.model': model,
+    ...serverAttributes(baseURL),
     ...(session === undefined ? {} : { 'gen_ai.conversation.id': session }),
     ...(api === undefined ? {} : { 'openai.api.type': api }),
     ...(isCompacted ? { 'gen_ai.conversation.compacted': true } : {}),
@@ -61,6 +62,14 @@ export function requestAttributes(
     ...samplingAttributes(request),
     'toolloop.iteration': iteration,
   }
+}
+
+/** The server of an address. */
+export function serverAttributes(baseURL: string | undefined): Attributes {
+  const url = baseURL === undefined ? null : URL.parse(baseURL)
+  if (url === null) return {}
+  const { hostname, port, protocol } = url
+  return { 'server.address': hostname.replace(/^\[(.*)\]$/, '$1'), 'server.port': Number(port) || (protocol === 'http:' ? 80 : 443) }
 }
 
 function samplingAttributes(sampling: Sampling): Attributes {

@@ -22,6 +22,7 @@ import {
   finishReasonName,
   requestAttributes,
   responseAttributes,
+  serverAttributes,
   usageAttributes,
 } from './attributes.ts'
 import { SpanContent } from './content.ts'
@@ -123,6 +124,7 @@ export class RunTrace implements RunTelemetry {
         'gen_ai.operation.name': 'chat',
         'gen_ai.provider.name': providerName(request.provider),
         'gen_ai.request.model': request.model,
+        ...serverAttributes(request.baseURL),
         ...(model === undefined ? {} : { 'gen_ai.response.model': model }),
         ...(failure === undefined ? {} : { 'error.type': failure }),
       })

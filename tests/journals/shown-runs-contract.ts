@@ -207,9 +207,52 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       await shown.settle('a', running('first'), outcome('done'))
       await shown.clear('a')
       expect((await shown.get('a'))?.decisions).toEqual(['"1"', '"2\\u0000"', '"two"'])
-      expect(await shown.forget({ runs: 0, ageMs: 1, characters: 0 })).toBe(1)
+      expect(await shown.forget({ runs: 0, ageMs: 1, characters: 0, recordingCharacters: 0 })).toBe(1)
       await shown.begin(run('a'), 'second')
       expect((await shown.get('a'))?.decisions).toEqual([])
+    })
+
+    it('the recording of a run is there in its parts, until the run goes, or there is no room: first those of runs that are done go', async () => {
+      const { shown } = await open()
+      for (const id of ['a', 'b', 'c', 'd']) await shown.begin(run(id), 'first')
+      const part = (name: string, value = 'x'.repeat(100)) => ({ name, value })
+      expect(await shown.keepRecording('none', 'first', [part('1')])).toBe(false)
+      expect(await shown.keepRecording('a', 'other', [part('1')])).toBe(false)
+      expect(await shown.keepRecording('a', 'first', [part('2.b'), part('10'), part('2.B'), part('2', '"\\u0000"')])).toBe(true)
+      expect(await shown.keepRecording('a', 'first', [part('2.b', ''), part('3', 'new')])).toBe(true)
+      expect((await shown.recording('a', '')).map(({ name, value }) => [name, value.length])).toEqual([
+        ['10', 100],
+        ['2', 8],
+        ['2.B', 100],
+        ['2.b', 0],
+        ['3', 3],
+      ])
+      expect((await shown.recording('a', '2.b')).map(({ value }) => value)).toEqual(['new'])
+      await shown.keepRecording(
+        'b',
+        'first',
+        [1, 2, 3].map((n) => part(`${n}`, 'x'.repeat(600_000))),
+      )
+      expect((await shown.recording('b', '')).map(({ name }) => name)).toEqual(['1', '2'])
+      expect((await shown.recording('b', '2')).map(({ name }) => name)).toEqual(['3'])
+      for (const id of ['c', 'd']) {
+        await shown.keepRecording(id, 'first', [part('1'), part('2')])
+        await shown.settle(id, running('first'), outcome('done', { finishedAt: Date.now() }))
+      }
+      await shown.settle('b', running('first'), outcome('paused'))
+      const bounds = { runs: 10, ageMs: 1_000_000, characters: 10_000, recordingCharacters: 2_000_411 }
+      const kept = async () => {
+        const all = await Promise.all(['a', 'b', 'c', 'd'].map(async (id) => ((await shown.recording(id, '')).length > 0 ? id : '')))
+        return all.join('')
+      }
+      expect([await shown.forget(bounds), await kept()]).toEqual([0, 'abcd'])
+      expect([await shown.forget({ ...bounds, recordingCharacters: 1_800_500 }), await kept()]).toEqual([0, 'abd'])
+      expect([await shown.forget({ ...bounds, recordingCharacters: 1_800_211 }), await kept()]).toEqual([0, 'ab'])
+      expect([await shown.forget({ ...bounds, recordingCharacters: 1_800_000 }), await kept()]).toEqual([0, 'b'])
+      await shown.keepRecording('a', 'first', [part('1')])
+      await shown.settle('a', running('first'), outcome('done', { finishedAt: Date.now() }))
+      expect([await shown.forget({ ...bounds, runs: 0 }), await kept()]).toEqual([3, 'b'])
+      expect([await shown.forget({ ...bounds, recordingCharacters: 0 }), await kept()]).toEqual([0, ''])
     })
 
     it('done ones give way by number, age and size, the oldest first', async () => {
@@ -221,7 +264,7 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
           await shown.settle(`${n}`, running('first'), outcome('done', { finishedAt: now - 100_000 * (7 - n), result: 'x'.repeat(100) }))
       }
       const kept = async () => (await shown.list({ limit: 10 })).runs.map(({ runId }) => runId).join(' ')
-      const bounds = { runs: 10, ageMs: 1_000_000, characters: 10_000 }
+      const bounds = { runs: 10, ageMs: 1_000_000, characters: 10_000, recordingCharacters: 0 }
       expect([await shown.forget(bounds), await kept()]).toEqual([0, '6 5 4 3 2 1'])
       expect([await shown.forget({ ...bounds, runs: 4 }), await kept()]).toEqual([1, '6 5 4 3 2'])
       expect([await shown.forget({ ...bounds, characters: 350 }), await kept()]).toEqual([1, '6 5 4 3'])

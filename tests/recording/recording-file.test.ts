@@ -2,7 +2,7 @@ import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises
 import { basename, dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { AgentRunner, defineTool } from '../../src/index.ts'
+import { AgentRunner, asTool, defineTool } from '../../src/index.ts'
 import { layOut } from '../../src/recording/file/layout.ts'
 import { recordingFromText, recordingToText } from '../../src/recording/file/recording-file.ts'
 import { readRecording, recordRun, replayRun } from '../../src/recording/index.ts'
@@ -284,8 +284,8 @@ describe('the file of a recorded run', () => {
     const paused = await runner.run('go')
     const decisions = paused.pending.map((item) => ({ ...item, approved: true as const }))
     const { recording } = await recorded((record) => runner.resume(paused.state, { ...record, decisions }))
-    expect(recording.given.partial).toBe(true)
-    await expect(replayRun(recording)).rejects.toThrow('this one begins where the run went on')
+    expect(recording.given.partial).toBe('what was before it was resumed is not recorded')
+    await expect(replayRun(recording)).rejects.toThrow('one of a whole run (what was before it was resumed is not recorded)')
   })
 })
 
@@ -397,6 +397,20 @@ describe('secrets', () => {
     const { difference, recording } = await replayRun(readRecording(file))
     expect(difference).toBeUndefined()
     expect(recordingToText(recording)).toBe(text)
+  })
+
+  it('change nothing about usage that was estimated by texts in which they were', async () => {
+    const args = { user: 'ann', password: 'a password of many words', pin: '1' }
+    const inner = () =>
+      new AgentRunner({ model: scriptedModel([{ toolCalls: [{ name: 'login', arguments: args }] }, 'In.']), tools: [login] })
+    const ask = asTool(inner(), { name: 'ask', description: 'Asks.' })
+    const usage = { inputTokens: 1, outputTokens: 1 }
+    const model = scriptedModel([
+      { toolCalls: [{ name: 'ask', arguments: { task: 'x' } }], usage },
+      { text: 'Done.', usage },
+    ])
+    await playsByteEqual((record) => inner().run('go', record))
+    await playsByteEqual((record) => new AgentRunner({ model, tools: [ask] }).run('go', record))
   })
 
   it('are found where a stream has cut them', async () => {

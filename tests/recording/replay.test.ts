@@ -2,9 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { keptId } from '../../src/agent/large-results/kept-results.ts'
 import { ModelError } from '../../src/core/errors.ts'
 import type { EventName } from '../../src/core/events.ts'
-import { AgentRunner, asTool, Budget, defineTool, handoff, RunControl } from '../../src/index.ts'
+import { AgentRunner, ask, asTool, Budget, defineTool, handoff, type PendingItem, RunControl, type RunResult } from '../../src/index.ts'
 import type { ChatModel } from '../../src/models/chat-model.ts'
-import { scriptedModel } from '../../src/testing/index.ts'
+import { replayRun } from '../../src/recording/index.ts'
+import { MemoryRuns, memoryJournal, scriptedModel } from '../../src/testing/index.ts'
 import { playsByteEqual, recorded } from './recorded.ts'
 
 const add = defineTool({
@@ -280,10 +281,72 @@ describe('decisions are played as they were made', () => {
     expect(recording.turns[0]?.decisions?.map(({ place }) => place)).toEqual(['1.tool.0.decision', '1.tool.1.decision'])
   })
 
+  it('each in its own turn, also where later executions come to it again', async () => {
+    const turns = [1, 2].map((n) => ({ toolCalls: [call({ a: n + 1, b: 1 }, 'risky')] }))
+    const approved = (pending: readonly PendingItem[]) => pending.map((item) => ({ ...item, approved: true as const }))
+    let paused: RunResult | undefined
+    const go = (at: number) => async (record: object) => {
+      const runner = new AgentRunner({ model: scriptedModel([...turns, 'done'].slice(at)), tools: [risky] })
+      paused =
+        paused === undefined
+          ? await runner.run('go', record)
+          : await runner.resume(paused.state, { ...record, decisions: approved(paused.pending) })
+    }
+    const { recording } = await playsByteEqual(go(0), go(1), go(2))
+    expect(recording.turns.map(({ decisions = [] }) => decisions.map(({ place }) => place))).toEqual([
+      ['1.tool.0.decision'],
+      ['2.tool.0.decision'],
+      [],
+    ])
+  })
+
+  it('a run in a journal goes on in its file, in another process too; in a new file it says that its beginning is missing', async () => {
+    let kept = new MemoryRuns()
+    const go = (at: number) => async (record: object) => {
+      const journal = memoryJournal(kept)
+      const model = scriptedModel([{ toolCalls: [call({ a: 2, b: 1 }, 'risky')] }, 'done'].slice(at))
+      const runner = new AgentRunner({ model, tools: [risky], journal })
+      if (at === 0) await runner.run('go', { ...record, runId: 'run_1' })
+      else {
+        const { pending } = await runner.resume('run_1')
+        await runner.resume('run_1', { ...record, decisions: pending.map((item) => ({ ...item, approved: true as const })) })
+      }
+      await journal.close()
+    }
+    const { recording } = await playsByteEqual(go(0), go(1))
+    expect(recording).toMatchObject({ turns: [{}, {}], result: { text: 'done' } })
+    kept = new MemoryRuns()
+    await go(0)({})
+    const { recording: later } = await recorded(go(1))
+    expect(later.given.partial).toBe('what was before it was resumed is not recorded')
+    await expect(replayRun(later)).rejects.toThrow('one of a whole run (what was before it was resumed is not recorded)')
+  })
+
   it('a run that still waits', async () => {
     const runner = new AgentRunner({ model: scriptedModel([{ toolCalls: [call({ a: 2, b: 1 }, 'risky')] }]), tools: [risky] })
     const { recording } = await playsByteEqual((record) => runner.run('go', record))
     expect(recording.result).toMatchObject({ stopReason: 'paused', pending: [{ kind: 'approval', toolCallId: 'call_1' }] })
+  })
+
+  it('those on a tool that asks again and again, in the order in which they were made', async () => {
+    const execute = (_args: object, { answer }: { answer?: unknown }) =>
+      answer === 'done' ? 'well' : ask({ about: `after ${String(answer)}` })
+    const asking = defineTool({ name: 'asking', description: 'Asks.', execute })
+    const runner = (at: number) =>
+      new AgentRunner({ model: scriptedModel([{ toolCalls: [call({}, 'asking')] }, 'Done.'].slice(at)), tools: [asking] })
+    let paused: RunResult | undefined
+    const answer = (given: string) => async (record: object) => {
+      const decisions = (paused?.pending ?? []).map((item) => ({ ...item, answer: given }))
+      paused = await runner(1).resume(paused?.state, { ...record, decisions })
+    }
+    const { recording } = await playsByteEqual(
+      async (record) => (paused = await runner(0).run('go', record)),
+      answer('one'),
+      answer('two'),
+      answer('done'),
+    )
+    expect(recording.turns[0]?.decisions?.map(({ verdict }) => verdict.answer)).toEqual(['one', 'two', 'done'])
+    expect(recording.turns[0]?.calls?.map((made) => made.answer)).toEqual([undefined, 'one', 'two', 'done'])
   })
 
   it('an agent inside a call that asks for an approval', async () => {

@@ -1,4 +1,6 @@
 import { expect, it } from 'vitest'
+import { recordingFromText } from '../../src/recording/file/recording-file.ts'
+import { describeDifference, replayRun } from '../../src/recording/index.ts'
 import { approvals, type KilledService, sharedFolder } from './killed-service.ts'
 import { type Answer, allFrames, json } from './start-service.ts'
 
@@ -7,7 +9,8 @@ const kills = Number(process.env.KILLS ?? 20)
 const words = ['pay', 'put', 'approve']
 
 it('kills at any moment lose no run, carry none out twice, and leave none running', { timeout: 3_600_000 }, async () => {
-  const { start, world } = await sharedFolder('keepRuns: { folder: kept, count: 100000 }, pausedRuns: 100000, requestsPerMinute: 1000000')
+  const keepRuns = 'keepRuns: { folder: kept, count: 100000, recordingMegabytes: 1000 }'
+  const { start, world } = await sharedFolder(`${keepRuns}, pausedRuns: 100000, requestsPerMinute: 1000000`)
   let seed = Number(process.env.SEED ?? 7)
   const random = () => {
     seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31
@@ -80,5 +83,13 @@ it('kills at any moment lose no run, carry none out twice, and leave none runnin
     expect(numbers).toEqual(numbers.map((_, at) => at + 1))
     events += numbers.length
   }
+  // Whatever was killed, and when: what is recorded of a run plays as it went.
+  const differing: string[] = []
+  for (const id of [...listed.keys()].slice(-300)) {
+    const { difference, result } = await replayRun(recordingFromText(await (await last.ask(`/v1/runs/${id}/recording`)).text()))
+    if (difference !== undefined) differing.push(`${id}: ${describeDifference(difference)}`)
+    else expect(result.text).toBe('done [redacted]')
+  }
+  expect(differing).toEqual([])
   console.log({ kills, runs: listed.size, accepted: accepted.size, starts: starts.length, decided: decided.size, events })
 })

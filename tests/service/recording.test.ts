@@ -8,9 +8,15 @@ import { replayRun } from '../../src/recording/index.ts'
 import { RecordingRecorder } from '../../src/recording/recorder.ts'
 import type { ServiceOptions } from '../../src/service/index.ts'
 import { recordingText } from '../../src/service/recordings/recording-text.ts'
+import { RunRecordings } from '../../src/service/recordings/run-recordings.ts'
+import { KeptRuns } from '../../src/service/runs/memory/kept-runs.ts'
+import { ServiceRun } from '../../src/service/runs/service-run.ts'
+import { abortedWith, storedOrder } from '../../src/service/runs/stored-run.ts'
+import { readLimits } from '../../src/service/service-limits.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { Pauses } from '../../src/tools/yield-to-event-loop.ts'
+import { recordingLogger } from '../hazards/stage.ts'
 import { json, payTool, startService, token } from './start-service.ts'
 
 const recordings = { service: { keepRuns: { recordingMegabytes: 8 } } }
@@ -124,6 +130,35 @@ describe('the recording of a run of the service', () => {
     for (const input of ['longest', 'long', 'another']) ids.push((await json(post('/v1/runs', { input }))).id)
     expect(await Promise.all(ids.map(async (id) => (await recordingOf(id)).status))).toEqual([404, 404, 200])
   })
+})
+
+it('a recording in memory goes with its run', async () => {
+  const { logger } = recordingLogger()
+  const recordings = new RunRecordings({}, () => 1_000_000, logger)
+  const limits = readLimits({ service: { keepRuns: { count: 1 } } }).keepRuns
+  const kept = new KeptRuns(limits, logger, (run) => recordings.forget(run))
+  const done = async (id: string) => {
+    const order = {
+      id,
+      caller: { name: 'ann', roles: [] },
+      agent: 'toolloop',
+      kind: 'run' as const,
+      clientTools: [],
+      input: 'x',
+      options: {},
+    }
+    const run = new ServiceRun(storedOrder(order), [], { events: 10, characters: 1_000 })
+    const runner = new AgentRunner({ model: scriptedModel(['Done.']), logger })
+    await runner.run('x', { ...(await recordings.optionFor(run, undefined)), runId: id })
+    run.settle(abortedWith('over'))
+    kept.add(run)
+    return run
+  }
+  const [first, second] = [await done('run_1'), await done('run_2')]
+  expect((await recordings.fileOf(first, undefined)).join('')).toContain('Done.')
+  kept.forgetOld()
+  await expect(recordings.fileOf(first, undefined)).rejects.toThrow('There is no recording of run run_1')
+  expect((await recordings.fileOf(second, undefined)).join('')).toContain('Done.')
 })
 
 it('a recording that is written in turns is the same as one that is written at once', async () => {

@@ -2,6 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { recordingFromText, recordingToText } from '../../src/recording/file/recording-file.ts'
+import { replayRun } from '../../src/recording/index.ts'
 import { hasPostgres, type Postgres, startPostgres } from '../postgres.ts'
 import { approvals, type SharedFolder, sharedFolder, untilRun } from './killed-service.ts'
 import { allFrames, framesOf, json } from './start-service.ts'
@@ -10,7 +12,7 @@ const ann = { authorization: 'Bearer test-token-of-ann' }
 /** How long it may take until another process goes on with the runs of one that was killed, in milliseconds. */
 const takenOverWithinMs = 10_000
 
-describe('in a file', () => describeRuns(() => sharedFolder()))
+describe('in a file', () => describeRuns(() => sharedFolder('keepRuns: { folder: kept, recordingMegabytes: 50 }')))
 
 it('a service that starts beside one that keeps the file to itself for a while waits for its turn', async () => {
   const { folder, start } = await sharedFolder()
@@ -33,7 +35,7 @@ describe.runIf(hasPostgres)('in PostgreSQL', () => {
   let schemas = 0
   describeRuns(() => {
     const journal = `{ kind: dbos, url: '\${DATABASE_URL}', schema: service${++schemas} }`
-    return sharedFolder(`journal: ${journal}`, { DATABASE_URL: postgres.url })
+    return sharedFolder(`keepRuns: { recordingMegabytes: 50 }, journal: ${journal}`, { DATABASE_URL: postgres.url })
   })
 })
 
@@ -61,6 +63,35 @@ function describeRuns(sharedFolder: () => Promise<SharedFolder>): void {
       expect(JSON.stringify(frames)).not.toContain('hunter-2222')
       expect(world().filter((line) => line.startsWith('start pay'))).toHaveLength(1)
       expect((await json(second.ask('/v1/runs'))).data).toMatchObject([{ id: started.id, owner: 'ann', status: 'done' }])
+    })
+
+    it('have a recording that plays as they went, though three processes have carried them out', async () => {
+      const { folder, start, world } = await sharedFolder()
+      const first = await start()
+      const { id } = await json(first.post('/v1/runs', { input: 'put pay_slowly approve put', background: true }))
+      await expect.poll(world, { timeout: 30_000 }).toHaveLength(3)
+      await first.kill()
+      const second = await start()
+      await untilRun(second, id, ({ status }) => status === 'paused')
+      await second.kill()
+      writeFileSync(join(folder, 'go'), '')
+      const third = await start()
+      const waiting = await untilRun(third, id, ({ status }) => status === 'paused')
+      await json(third.post(`/v1/runs/${id}/decisions`, { decisions: approvals(waiting) }))
+      const text = await (await third.ask(`/v1/runs/${id}/recording`)).text()
+      expect(text).not.toContain('hunter-2222')
+      const recording = recordingFromText(text)
+      const again = await replayRun(recording)
+      expect(again.difference).toBeUndefined()
+      expect(recordingToText(again.recording)).toBe(text)
+      expect(again.result.text).toBe('done [redacted]')
+      const calls = recording.turns.flatMap((turn) => (turn.calls ?? []).map(({ tool, errorCode }) => [tool, errorCode]))
+      expect(calls).toEqual([
+        ['put', undefined],
+        ['pay_slowly', 'tool_uncertain'],
+        ['approve', undefined],
+        ['put', undefined],
+      ])
     })
 
     it('an unsafe call in flight is not made again: the model is told that its outcome is not known', async () => {

@@ -2,10 +2,13 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { asTool } from '../../src/agent/nested/sub-agent.ts'
-import { createModel } from '../../src/models/create-model.ts'
+import { type AnyModel, createModel, openModel } from '../../src/models/create-model.ts'
+import { fallbackModel } from '../../src/models/middleware/fallback.ts'
+import { switchableModel } from '../../src/models/middleware/switchable.ts'
+import { serverAttributes } from '../../src/telemetry/attributes.ts'
 import { telemetry } from '../../src/telemetry/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { loadSkills } from '../../src/tools/skills/index.ts'
@@ -34,6 +37,28 @@ it.each([
   const { logger } = recordingLogger()
   await new AgentRunner({ model, logger, telemetry: telemetry({ tracer: tracing.tracer }) }).run('go')
   expect(tracing.span('chat gpt-5.2').attributes).toMatchObject({ 'gen_ai.provider.name': 'openai', 'openai.api.type': api })
+})
+
+it('the server that is asked, as it is known before: of the preset, the settings or the environment, by each way to a model', async () => {
+  vi.stubEnv('AZURE_OPENAI_ENDPOINT', 'http://[::1]:9/')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const serverOf = (model: AnyModel) => serverAttributes(openModel(model).baseURL)
+  const openai = { 'server.address': 'api.openai.com', 'server.port': 443 }
+  expect(serverOf('openai/gpt-5.2')).toEqual(openai)
+  expect(serverOf(switchableModel(fallbackModel(['openai/gpt-5.2', 'xai/grok-4'])))).toEqual(openai)
+  expect(serverOf({ provider: 'openai', model: 'x', rateLimits: { concurrency: 1 } })).toEqual(openai)
+  expect(serverOf('azure/any')).toEqual({ 'server.address': '::1', 'server.port': 9 })
+  expect(serverOf('demo')).toEqual({})
+  expect(serverOf(scriptedModel([]))).toEqual({})
+  await using tracing = startTracing()
+  await using mock = await startStrictProvider({ script: ['Hello.'] })
+  const model = createModel({ provider: 'custom', model: 'any', baseURL: mock.baseURL, apiKey: 'k' })
+  const { logger } = recordingLogger()
+  const { tracer, meter } = tracing
+  await new AgentRunner({ model, logger, telemetry: telemetry({ tracer, meter }) }).run('go')
+  const server = { 'server.address': '127.0.0.1', 'server.port': Number(new URL(mock.baseURL).port) }
+  expect(tracing.span('chat any').attributes).toMatchObject(server)
+  expect((await tracing.metrics())[0]?.dataPoints[0]?.attributes).toMatchObject(server)
 })
 
 it('a request says when earlier messages were left out of it', async () => {

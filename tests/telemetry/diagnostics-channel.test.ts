@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import { Event, type EventName } from '../../src/core/events.ts'
+import { channels, Event, EventBus, type EventName } from '../../src/core/events.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { call, countingTool } from '../hazards/tools.ts'
 
@@ -20,6 +20,19 @@ it('every event of any runner is published on a channel of its name, just as a s
   }
   expect(told).toEqual(seen)
   expect(told.length).toBeGreaterThan(8)
+})
+
+it('each event has a channel of its own, and a bus publishes on it', () => {
+  const names = Object.keys(Event) as EventName[]
+  expect(Object.keys(channels).toSorted()).toEqual(names.toSorted())
+  for (const name of names) {
+    const told: unknown[] = []
+    const listen = (event: unknown) => void told.push(event)
+    subscribe(`toolloop:${name}`, listen)
+    new EventBus(() => {}).emit(name, { text: 'x' } as never, { runId: 'run_1' } as never)
+    unsubscribe(`toolloop:${name}`, listen)
+    expect(told).toEqual([{ type: name, text: 'x', meta: { runId: 'run_1' } }])
+  }
 })
 
 it('nothing is heard any more after the last one has left', async () => {

@@ -6,6 +6,7 @@ import { handoff } from '../../src/agent/nested/handoff.ts'
 import { asTool } from '../../src/agent/nested/sub-agent.ts'
 import { Budget } from '../../src/agent/run/budget.ts'
 import type { RunnerOptions } from '../../src/agent/types.ts'
+import { createAgentRunner } from '../../src/backends/index.ts'
 import { memorySessions } from '../../src/sessions/memory.ts'
 import { telemetry } from '../../src/telemetry/index.ts'
 import { MemoryRuns, memoryJournal, scriptedModel } from '../../src/testing/index.ts'
@@ -86,6 +87,39 @@ describe.each(modes)('spans: $name', (mode) => {
     })
     expect(Object.values(read ?? {})).toContain('look')
   })
+})
+
+it.each(['native', 'langchain'] as const)('spans: the loop of %s, streamed and whole', async (backend) => {
+  for (const stream of [true, false]) {
+    await using tracing = startTracing()
+    const inner = agent(['Seven.'], { tools: [], name: 'inner' })
+    const runner = await createAgentRunner({
+      backend,
+      model: scriptedModel([
+        { toolCalls: [call('look', { n: 1 }), call('fail', {}), call('ask', { task: 'x' })], usage },
+        { text: 'Done.', usage },
+      ]),
+      tools: [countingTool('look').tool, failing, asTool(inner, { name: 'ask', description: 'Asks.' })],
+      logger: recordingLogger().logger,
+      stream,
+      telemetry: telemetry({ tracer: tracing.tracer, content: true }),
+    })
+    expect((await runner.run('go')).stopReason).toBe('answered')
+    const tree = tracing.tree().replaceAll(/ \((?:call=\S+ ?)?(?:in=\d+ out=\d+ ?)?/g, ' (')
+    expect(tree.split('\n')).toEqual([
+      'trace 1',
+      '  invoke_agent (finish=stop ended=answered)',
+      '    chat scripted-model (finish=tool_call)',
+      '    execute_tool look (outcome=ok)',
+      '    execute_tool fail (outcome=failed error=tool_failed)',
+      '      * exception: No such row',
+      '    execute_tool ask (outcome=ok)',
+      '      invoke_agent inner (finish=stop ended=answered)',
+      '        chat scripted-model (finish=stop)',
+      '    chat scripted-model (finish=stop)',
+    ])
+    for (const span of tracing.spans()) expect(toOpenInference(span.attributes)).toHaveProperty(['openinference.span.kind'])
+  }
 })
 
 describe('where spans hang', () => {

@@ -93,6 +93,15 @@ describe('metrics', () => {
     expect(boundaries('gen_ai.execute_tool.duration')).toEqual(seconds)
     expect(boundaries('gen_ai.invoke_agent.duration')?.at(-1)).toBe(409.6)
     expect(boundaries('gen_ai.invoke_agent.tool_calls')).toEqual([1, 2, 4, 8, 16, 32, 64, 128])
+    expect(Object.fromEntries(found.map(({ descriptor }) => [descriptor.name, descriptor.unit]))).toEqual({
+      'gen_ai.client.inference.duration': 's',
+      'gen_ai.client.inference.usage.input_tokens': '{token}',
+      'gen_ai.client.inference.usage.output_tokens': '{token}',
+      'gen_ai.execute_tool.duration': 's',
+      'gen_ai.invoke_agent.duration': 's',
+      'gen_ai.invoke_agent.inference_calls': '{call}',
+      'gen_ai.invoke_agent.tool_calls': '{call}',
+    })
     expect(byName.get('gen_ai.client.inference.usage.input_tokens')?.dataPoints).toMatchObject([
       { value: 80, attributes: { 'gen_ai.provider.name': 'scripted', 'gen_ai.request.model': 'scripted-model' } },
     ])

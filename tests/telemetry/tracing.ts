@@ -12,10 +12,18 @@ import {
 /** A tracer and a meter whose spans and metrics stay in memory. */
 export function startTracing() {
   const exporter = new InMemorySpanExporter()
-  // Their times are too coarse to tell in which order they began.
+  // Their times are too coarse to tell in which order they began, and what they tell of.
   const begun: string[] = []
   const order: SpanProcessor = {
-    onStart: (span) => void begun.push(span.spanContext().spanId),
+    onStart: (span) => {
+      const { spanId } = span.spanContext()
+      begun.push(spanId)
+      const addEvent = span.addEvent.bind(span)
+      span.addEvent = (...event) => {
+        begun.push(eventOf(spanId, span.events.length))
+        return addEvent(...event)
+      }
+    },
     onEnd: () => {},
     forceFlush: async () => {},
     shutdown: async () => {},
@@ -25,7 +33,6 @@ export function startTracing() {
   // Exported when a test asks for it.
   const reader = new PeriodicExportingMetricReader({ exporter: metricExporter, exportIntervalMillis: 3_600_000 })
   const meters = new MeterProvider({ readers: [reader] })
-  const placeOf = (span: ReadableSpan): number => begun.indexOf(span.spanContext().spanId)
   const tracer: Tracer = provider.getTracer('tests')
   return {
     tracer,
@@ -37,7 +44,7 @@ export function startTracing() {
       if (found.length !== 1 || found[0] === undefined) throw new Error(`Expected one span \`${name}\`, got ${found.length}`)
       return found[0]
     },
-    tree: (): string => printTree(exporter.getFinishedSpans().toSorted((a, b) => placeOf(a) - placeOf(b))),
+    tree: (): string => printTree(exporter.getFinishedSpans(), begun),
     async metrics() {
       await meters.forceFlush()
       const [last] = metricExporter.getMetrics().slice(-1)
@@ -75,8 +82,14 @@ const shown: Record<string, string> = {
   'error.type': 'error',
 }
 
-/** The spans as a waterfall without times: each below its parent. */
-function printTree(spans: readonly ReadableSpan[]): string {
+function eventOf(spanId: string, at: number): string {
+  return `${spanId} ${at}`
+}
+
+/** The spans as a waterfall without times: each below its parent, among what that tells of. `begun`: spans and events in their order. */
+function printTree(ended: readonly ReadableSpan[], begun: readonly string[]): string {
+  const placeOf = (span: ReadableSpan): number => begun.indexOf(span.spanContext().spanId)
+  const spans = ended.toSorted((a, b) => placeOf(a) - placeOf(b))
   const ids = new Set(spans.map((span) => span.spanContext().spanId))
   const traces = [...new Set(spans.map((span) => span.spanContext().traceId))]
   const lines: string[] = []
@@ -85,12 +98,16 @@ function printTree(spans: readonly ReadableSpan[]): string {
       span.attributes[key] === undefined ? [] : [`${name}=${String(span.attributes[key])}`],
     )
     lines.push(`${'  '.repeat(depth)}${span.name}${fields.length === 0 ? '' : ` (${fields.join(' ')})`}`)
-    for (const { name, attributes = {} } of span.events) {
+    const { spanId } = span.spanContext()
+    const events = span.events.map(({ name, attributes = {} }, at) => {
       const about = attributes['gen_ai.tool.name'] ?? attributes['exception.message'] ?? ''
-      lines.push(`${'  '.repeat(depth + 1)}* ${name}${about === '' ? '' : `: ${String(about)}`}`)
-    }
-    const below = spans.filter(({ parentSpanContext }) => parentSpanContext?.spanId === span.spanContext().spanId)
-    for (const child of below) print(child, depth + 1)
+      const line = `${'  '.repeat(depth + 1)}* ${name}${about === '' ? '' : `: ${String(about)}`}`
+      return { place: begun.indexOf(eventOf(spanId, at)), print: () => void lines.push(line) }
+    })
+    const below = spans
+      .filter(({ parentSpanContext }) => parentSpanContext?.spanId === spanId)
+      .map((child) => ({ place: placeOf(child), print: () => print(child, depth + 1) }))
+    for (const one of [...events, ...below].toSorted((a, b) => a.place - b.place)) one.print()
   }
   for (const [at, traceId] of traces.entries()) {
     lines.push(`trace ${at + 1}`)

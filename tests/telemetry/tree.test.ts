@@ -69,7 +69,6 @@ it('the trace of a run with nested agents, an approval that waited over a restar
   expect(tracing.tree()).toMatchInlineSnapshot(`
     "trace 1
       invoke_agent clerk (in=80 out=20 finish=tool_call ended=paused)
-        * toolloop.decision_needed: pay
         chat mock (in=40 out=10 finish=tool_call retries=1)
           * toolloop.retry
         execute_tool research (call=ask outcome=ok)
@@ -80,6 +79,7 @@ it('the trace of a run with nested agents, an approval that waited over a restar
         execute_tool stock (call=stock outcome=failed error=tool_failed)
           * exception: The warehouse is closed
         chat mock (in=40 out=10 finish=tool_call)
+        * toolloop.decision_needed: pay
         invoke_agent clerk (in=40 out=10 finish=stop ended=answered resumed=true)
           execute_tool pay (call=pay outcome=ok decided=approval)
           chat mock (in=40 out=10 finish=stop)"

@@ -1,6 +1,6 @@
 import { loggedFailure } from '../../tools/failure.ts'
 import type { Reconciled, ToolContext } from '../../tools/tool.ts'
-import { endOf } from '../../tools/tool-runner.ts'
+import { endOf, type ToolCallEnd } from '../../tools/tool-runner.ts'
 import type { AroundTool, CallWork, CarryOut, RunningCall } from '../calls/running-call.ts'
 import { publishRejection } from '../calls/tool-call.ts'
 import type { FinishedCall } from '../recorded.ts'
@@ -10,11 +10,20 @@ import { uncertainText } from '../told.ts'
 
 /** A call that an earlier execution may have run is not run again before it is known whether it took effect. */
 export function notTwice(run: RunContext): AroundTool {
+  /** Whoever plays the run again is to be told the same. */
+  const recorded = <End extends ToolCallEnd>(call: RunningCall, end: End): End => {
+    run.recorder?.calls(run, call)(end)
+    return end
+  }
   return (next) => async (call) => {
     if (!call.mayHaveRun || call.call.effect !== 'unsafe') return next(call)
+    const { tool } = call.prepared
     const found = await reconcile(run, call)
-    if (found === undefined) return { call, end: { outcome: 'uncertain' } }
-    return found.ran ? { call, end: endOf(call.prepared.tool, found.value, run.limits.takenResultBytes) } : next(call)
+    if (found === undefined) {
+      recorded(call, { outcome: 'failed', content: uncertainText(tool.name), code: 'tool_uncertain', attempts: 1 })
+      return { call, end: { outcome: 'uncertain' } }
+    }
+    return found.ran ? { call, end: recorded(call, endOf(tool, found.value, run.limits.takenResultBytes)) } : next(call)
   }
 }
 

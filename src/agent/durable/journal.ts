@@ -17,6 +17,8 @@ export interface Durable {
   readonly attempt: string
   /** Whether recorded values outlive the process. */
   readonly survivesCrashes: boolean
+  /** Whether an earlier execution has recorded a turn. Only for a recording of the run, which says then that it begins in the middle. */
+  readonly resumed?: boolean
   /** Aborted when the run is cancelled from outside, or its record can't be kept any longer. */
   readonly signal?: AbortSignal
   /**
@@ -152,6 +154,11 @@ export function isDoneAnew(key: string, iteration: number): boolean {
   const [first, second] = key.split('.')
   if (second === undefined) return first === 'start' || first === 'end'
   return second === 'pause' || (first === String(iteration) && second === 'round')
+}
+
+/** Whether in a step the model was asked. */
+export function isTurn(key: string): boolean {
+  return /^\d+\.(?:model|answer)/.test(key)
 }
 
 /** What an event carries of the step it came from, where that step may be carried out again. */

@@ -27,6 +27,10 @@ export interface ShownRuns {
   result(runId: string): Promise<string>
   /** Events behind the one of that number, as many as there is room for in one answer; none only where there are none. */
   events(runId: string, after: number): Promise<ShownEvent[]>
+  /** Keeps parts of the run's recording, each in place of the one of its name; false where another execution has begun since. */
+  keepRecording(runId: string, attempt: string, parts: readonly RecordingPart[]): Promise<boolean>
+  /** Parts of the run's recording whose names come behind `after`, in that order, as `events` has them. */
+  recording(runId: string, after: string): Promise<RecordingPart[]>
   /** How far runs are, those that are known. */
   progress(runIds: readonly string[]): Promise<ShownProgress[]>
   /** Keeps what is said to a run, as JSON, until it is taken up; false where nothing can be said to it any more. */
@@ -46,7 +50,10 @@ export interface ShownRuns {
    * what is shown. Of one run, or of all.
    */
   clear(runId?: string): Promise<void>
-  /** Deletes runs that are done and beyond these bounds, the oldest first. Resolves with how many. */
+  /**
+   * Deletes runs that are done and beyond these bounds, the oldest first, and recordings for which there is no room, first those of runs that are
+   * done. Resolves with how many runs.
+   */
   forget(bounds: ShownBounds): Promise<number>
 }
 
@@ -83,6 +90,14 @@ export interface ShownEvent {
   type: string
   /** JSON. */
   data: string
+}
+
+/** A part of a run's recording. The run's owner knows what it has. */
+export interface RecordingPart {
+  /** ASCII. */
+  name: string
+  /** `''`: there is nothing any more. */
+  value: string
 }
 
 export interface ShownNews {
@@ -171,4 +186,6 @@ export interface ShownBounds {
   runs: number
   ageMs: number
   characters: number
+  /** Most characters of all recordings. */
+  recordingCharacters: number
 }

@@ -1,5 +1,5 @@
 import type { Json } from '../../core/messages.ts'
-import { type Durable, isDoneAnew, type StepContext } from './journal.ts'
+import { type Durable, isDoneAnew, isTurn, type StepContext } from './journal.ts'
 import type { EngineStore, Store, Taken } from './store.ts'
 import type { Trial } from './trials.ts'
 
@@ -13,6 +13,7 @@ export class StoredSteps implements Durable {
   readonly runId: string
   readonly attempt: string = crypto.randomUUID()
   readonly survivesCrashes = true
+  readonly resumed: boolean
   readonly signal: AbortSignal
   readonly #store: Store | EngineStore
   readonly #epoch: number
@@ -29,6 +30,7 @@ export class StoredSteps implements Durable {
     this.signal = signal
     this.#steps = new Map(steps.map(({ name, value }) => [name, value]))
     this.#keys = [...this.#steps.keys()]
+    this.resumed = this.#keys.some(isTurn)
     this.#decisions = new Map(decisions.map(({ name, value }) => [name, value]))
     this.#trial = trial
   }

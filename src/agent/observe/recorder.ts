@@ -15,7 +15,7 @@ export interface RecordedScope {
   readonly agent: { readonly model: ChatModel; readonly offered: ToolSet }
   /** All that it was given, code too. */
   readonly settings: object
-  /** Whether it goes on from what was recorded before. */
+  /** Whether it goes on from a turn that an execution before this one has recorded. */
   readonly resumed: boolean
   readonly interruption: 'aborted' | 'deadline' | undefined
   interrupt(why: 'aborted' | 'deadline'): void

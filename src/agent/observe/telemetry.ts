@@ -62,6 +62,8 @@ export interface MeasuredExecution {
 export interface MeasuredRequest {
   readonly provider: string
   readonly model: string
+  /** Where it is sent, if that is known. */
+  readonly baseURL: string | undefined
   readonly request: ModelRequest
   readonly iteration: number
   /** Earlier messages are left out of it, because the conversation had become too long. */

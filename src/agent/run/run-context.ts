@@ -9,7 +9,7 @@ import type { PreparedCall } from '../../tools/arguments.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { RunScope } from '../../tools/tool.ts'
 import type { ToolCallEnvironment } from '../../tools/tool-runner.ts'
-import { type Durable, isDoneAnew, type RecordedSteps, type StepContext, type StepTags } from '../durable/journal.ts'
+import { type Durable, isDoneAnew, isTurn, type RecordedSteps, type StepContext, type StepTags } from '../durable/journal.ts'
 import { Waits } from '../durable/waits.ts'
 import { KeptResults } from '../large-results/kept-results.ts'
 import { withReadResult } from '../large-results/read-result.ts'
@@ -80,7 +80,7 @@ export class RunContext implements RunScope, Durable {
   readonly keptResults: KeptResults
   /** Resumed expressly again: the calls of this iteration that wait may have run before. */
   mayHaveRunIn: number | undefined
-  /** Whether it goes on from what was recorded before. */
+  /** Whether it goes on from a turn that was recorded before. */
   resumed = false
   /** Its hold on its session, while it has one. */
   turn: SessionTurn | undefined
@@ -291,7 +291,7 @@ export class RunContext implements RunScope, Durable {
     this.#steps = new Map(Object.entries(recorded.steps))
     this.#waits.recall(recorded)
     this.keptResults.recall(recorded.kept)
-    this.resumed = true
+    this.resumed = Object.keys(recorded.steps).some(isTurn)
   }
 
   async step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T> {

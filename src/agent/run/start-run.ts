@@ -147,6 +147,7 @@ async function executeSteps(durable: Durable, { loop, run, input, sessions, stat
     run.emit(Event.RUN_START, { provider, model, tools: run.agent.offered.names() }, { iteration: 0 })
     return null
   })
+  run.resumed ||= durable.resumed === true
   run.recorder?.begins(run, inputToJson(withEarlier(input, session?.messages)))
   const { refused } = input
   const layers = composeLayers(run, durable, input.session)

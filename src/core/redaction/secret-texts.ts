@@ -23,6 +23,10 @@ export class SecretTexts {
     for (const secret of secrets) this.add(secret)
   }
 
+  get size(): number {
+    return this.#secrets.size
+  }
+
   /** Whether there is nothing to hide. */
   get isEmpty(): boolean {
     return this.#secrets.size === 0 && !this.#isFull

@@ -112,6 +112,14 @@ const migrations: readonly ((schema: string) => string)[] = [
       value text NOT NULL,
       PRIMARY KEY (run, n)
     );`,
+  (schema) => `
+    CREATE TABLE ${schema}.shown_recordings (
+      run bigint NOT NULL REFERENCES ${schema}.shown_runs ON DELETE CASCADE,
+      name text COLLATE "C" NOT NULL,
+      size integer NOT NULL,
+      value text NOT NULL,
+      PRIMARY KEY (run, name)
+    );`,
 ]
 
 /** Makes or migrates the tables, and returns their id. `schema` is quoted. Rejects with `journal_failed` where a newer version has made them. */

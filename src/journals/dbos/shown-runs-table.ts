@@ -2,6 +2,7 @@ import type {
   BegunRun,
   ExpectedRun,
   NewShownRun,
+  RecordingPart,
   ShownBounds,
   ShownEvent,
   ShownNews,
@@ -163,6 +164,29 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear'> {
     return rows.map(({ id, type, data }) => ({ id: Number(id), type: String(type), data: String(data) }))
   }
 
+  keepRecording(runId: string, attempt: string, parts: readonly RecordingPart[]): Promise<boolean> {
+    return this.#database.transaction(async (query) => {
+      const run = await this.#locked(query, runId)
+      if (run?.attempt !== attempt) return false
+      const rows = `SELECT $1, name, length(value), value FROM unnest($2::text[], $3::text[]) AS part (name, value)`
+      const replaced = 'ON CONFLICT (run, name) DO UPDATE SET size = excluded.size, value = excluded.value'
+      const columns = [parts.map(({ name }) => name), parts.map(({ value }) => value)]
+      await query(`INSERT INTO ${this.#in}.shown_recordings (run, name, size, value) ${rows} ${replaced}`, [run.n, ...columns])
+      return true
+    })
+  }
+
+  async recording(runId: string, after: string): Promise<RecordingPart[]> {
+    const own = `run = (SELECT n FROM ${this.#in}.shown_runs WHERE id = $1) AND name > $2`
+    const part = `SELECT name, value FROM ${this.#in}.shown_recordings WHERE ${own} ORDER BY name LIMIT ${mostEvents}`
+    const rows = await this.#database.query(
+      `SELECT name, value FROM (SELECT *, ${before('value', 'name')} FROM (${part}) AS part) AS counted
+       WHERE before < ${mostCharactersOfEvents} ORDER BY name`,
+      [runId, after],
+    )
+    return rows.map(({ name, value }) => ({ name: String(name), value: String(value) }))
+  }
+
   async progress(runIds: readonly string[]): Promise<ShownProgress[]> {
     const those = `SELECT id, status, last_event FROM ${this.#in}.shown_runs WHERE id = ANY($1)`
     const runs = runIds.length === 0 ? [] : await this.#database.query(those, [runIds])
@@ -241,18 +265,30 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear'> {
     return this.#waiting(this.#database.query, caller)
   }
 
-  async forget({ runs, ageMs, characters }: ShownBounds): Promise<number> {
+  async forget({ runs, ageMs, characters, recordingCharacters }: ShownBounds): Promise<number> {
     const order = 'OVER (ORDER BY finished_at DESC, n DESC ROWS UNBOUNDED PRECEDING)'
     const counted = `SELECT n, finished_at, count(*) ${order} AS place, sum(size) ${order} AS total FROM ${this.#in}.shown_runs WHERE status = 'done'`
     const old = 'place > $1::float8 OR total > $2::float8 OR finished_at <= $3::float8'
     const doomed = `SELECT n FROM (${counted}) AS counted WHERE ${old} LIMIT ${prunedAtOnce}`
-    for (let deleted = 0; ; ) {
+    let deleted = 0
+    for (;;) {
       const values = [runs, characters, Date.now() - ageMs]
       const rows = await this.#database.query(`DELETE FROM ${this.#in}.shown_runs WHERE n IN (${doomed}) RETURNING n`, values)
       deleted += rows.length
       // Not until there is none: runs that end meanwhile could keep this from ending.
-      if (rows.length < prunedAtOnce) return deleted
+      if (rows.length < prunedAtOnce) break
     }
+    await this.#forgetRecordings(recordingCharacters)
+    return deleted
+  }
+
+  /** Those of runs that go on or wait stay longest; of the others, and of them, the newest. */
+  async #forgetRecordings(characters: number): Promise<void> {
+    const sizes = `SELECT run, sum(size) AS size FROM ${this.#in}.shown_recordings GROUP BY run`
+    const order = `status = 'done', run DESC ROWS UNBOUNDED PRECEDING`
+    const totals = `SELECT run, sum(sizes.size) OVER (ORDER BY ${order}) AS total FROM (${sizes}) AS sizes JOIN ${this.#in}.shown_runs ON n = run`
+    const doomed = `SELECT run FROM (${totals}) AS totals WHERE total > $1::float8`
+    await this.#database.query(`DELETE FROM ${this.#in}.shown_recordings WHERE run IN (${doomed})`, [characters])
   }
 
   /** The run, which nobody else changes before the transaction is over. */

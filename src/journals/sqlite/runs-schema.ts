@@ -95,5 +95,13 @@ export const runsSchema: Schema = {
        PRIMARY KEY (run, n)
      ) STRICT, WITHOUT ROWID;
      CREATE INDEX shown_runs_waiting ON shown_runs (n) WHERE status = 'paused';`,
+    `CREATE TABLE shown_recordings (
+       run INTEGER NOT NULL,
+       name TEXT NOT NULL,
+       size INTEGER NOT NULL,
+       value TEXT NOT NULL,
+       PRIMARY KEY (run, name)
+     ) STRICT;
+     CREATE INDEX shown_recordings_sizes ON shown_recordings (run, size);`,
   ],
 }

@@ -4,6 +4,7 @@ import type {
   ExpectedRun,
   ListedRun,
   NewShownRun,
+  RecordingPart,
   ShownBounds,
   ShownEvent,
   ShownNews,
@@ -127,6 +128,26 @@ export class ShownRunsTable {
     return events
   }
 
+  keepRecording(runId: string, attempt: string, parts: readonly RecordingPart[]): boolean {
+    const run = this.#sql.one('SELECT n FROM shown_runs WHERE id = ? AND attempt = ?', runId, attempt)
+    if (run === undefined) return false
+    const kept = 'INSERT OR REPLACE INTO shown_recordings (run, name, size, value) VALUES (?, ?, ?, ?)'
+    for (const { name, value } of parts) this.#sql.run(kept, run.n, name, value.length, value)
+    return true
+  }
+
+  recording(runId: string, after: string): RecordingPart[] {
+    const parts: RecordingPart[] = []
+    let characters = 0
+    const all = 'SELECT name, value FROM shown_recordings JOIN shown_runs ON run = n WHERE id = ? AND name > ? ORDER BY name'
+    for (const { name, value } of this.#sql.each(all, runId, after)) {
+      parts.push({ name: String(name), value: String(value) })
+      characters += String(value).length
+      if (parts.length >= mostEvents || characters >= mostCharactersOfEvents) break
+    }
+    return parts
+  }
+
   progress(runIds: readonly string[]): ShownProgress[] {
     const those = 'SELECT id, status, last_event FROM shown_runs WHERE id IN (SELECT value FROM json_each(?))'
     const runs = this.#sql.all(those, JSON.stringify(runIds))
@@ -201,7 +222,7 @@ export class ShownRunsTable {
   }
 
   /** Deletes some of them, and returns how many: fewer than `prunedAtOnce` when all are deleted. */
-  forget({ runs, ageMs, characters }: ShownBounds): number {
+  forget({ runs, ageMs, characters, recordingCharacters }: ShownBounds): number {
     const doomed: SQLOutputValue[] = []
     const young = Date.now() - ageMs
     let [count, size] = [0, 0]
@@ -214,11 +235,22 @@ export class ShownRunsTable {
       if (doomed.length === prunedAtOnce) break
     }
     for (const n of doomed) {
-      for (const table of ['results', 'events', 'secrets', 'messages', 'words', 'decisions'])
+      for (const table of ['results', 'events', 'recordings', 'secrets', 'messages', 'words', 'decisions'])
         this.#sql.run(`DELETE FROM shown_${table} WHERE run = ?`, n)
       this.#sql.run('DELETE FROM shown_runs WHERE n = ?', n)
     }
+    this.#forgetRecordings(recordingCharacters)
     return doomed.length
+  }
+
+  /** Those of runs that go on or wait stay longest; of the others, and of them, the newest. */
+  #forgetRecordings(characters: number): void {
+    const sizes = 'SELECT run, sum(size) AS size FROM shown_recordings GROUP BY run'
+    let left = characters
+    for (const { run, size } of this.#sql.all(`${sizes} ORDER BY run IN (SELECT n FROM shown_runs WHERE status = 'done'), run DESC`)) {
+      left -= Number(size)
+      if (left < 0) this.#sql.run('DELETE FROM shown_recordings WHERE run = ?', run)
+    }
   }
 
   #noteWords(n: SQLOutputValue | undefined, words: string, costUsd?: number): void {

@@ -57,6 +57,8 @@ export class SqliteStore implements Store {
     get: (...args) => this.#shown.call('get', ...args),
     result: (...args) => this.#shown.call('result', ...args),
     events: (...args) => this.#shown.call('events', ...args),
+    keepRecording: (...args) => this.#shown.call('keepRecording', ...args),
+    recording: (...args) => this.#shown.call('recording', ...args),
     progress: (...args) => this.#shown.call('progress', ...args),
     say: (...args) => this.#shown.call('say', ...args),
     said: (...args) => this.#shown.call('said', ...args),

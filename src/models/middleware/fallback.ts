@@ -82,6 +82,10 @@ class FallbackModel implements ChatModel {
     return this.#first.model
   }
 
+  get baseURL(): string | undefined {
+    return this.#first.baseURL
+  }
+
   /** What all of them can do: the smallest context window, a cost only where each one's is known, a schema only where each one takes it. */
   get capabilities(): ModelCapabilities {
     const all = this.#candidates.map(({ model }) => model.capabilities)

@@ -32,6 +32,9 @@ export function withRateLimits(
     provider: model.provider,
     model: model.model,
     capabilities: model.capabilities,
+    get baseURL() {
+      return model.baseURL
+    },
     async prepare(): Promise<void> {
       await model.prepare?.()
     },

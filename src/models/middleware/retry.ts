@@ -40,6 +40,9 @@ export function withRetry(model: ChatModel, options: RetryOptions = {}): ChatMod
     get capabilities() {
       return model.capabilities
     },
+    get baseURL() {
+      return model.baseURL
+    },
     async prepare(): Promise<void> {
       await model.prepare?.()
     },

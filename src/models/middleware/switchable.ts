@@ -25,6 +25,9 @@ export function switchableModel(initial: AnyModel): SwitchableModel {
     get capabilities(): ModelCapabilities {
       return current.capabilities
     },
+    get baseURL(): string | undefined {
+      return current.baseURL
+    },
     switchTo(model: AnyModel): void {
       current = openModel(model)
     },

@@ -82,6 +82,7 @@ const runFields: { [name: string]: Check } = {
     tools: list(tool),
     settings: object(),
     code: optional(list(text)),
+    partial: optional(text),
   }),
   turns: list(turn),
   result: optional(object({ stopReason: text, text, usage: object(), pending: optional(list(object({ tool: text, args: object() }))) })),

@@ -6,7 +6,15 @@ import { InvalidOptionError, messageOf, show } from '../../core/errors.ts'
 import { checkReplaceable, replaceFile } from '../../core/files/replace-file.ts'
 import { type ChatMessage, isJsonObject } from '../../core/messages.ts'
 import { convertToOpenAITool, type ToolDefinition } from '../../tools/tool.ts'
-import { formatName, formatVersion, type RecordedInput, type RecordedRun, type RecordedTurn, type RunRecording } from '../format.ts'
+import {
+  formatName,
+  formatVersion,
+  type RecordedCall,
+  type RecordedInput,
+  type RecordedRun,
+  type RecordedTurn,
+  type RunRecording,
+} from '../format.ts'
 import { RecordingSecrets } from '../secrets.ts'
 import { checkRun, type Wrong } from './check-recording.ts'
 import { layOut } from './layout.ts'
@@ -117,7 +125,8 @@ export function shortTurn(given: RecordedInput, before: readonly ChatMessage[], 
   return withRuns({ request: { ...short, ...(named === undefined ? {} : { tools: named }) }, ...turn }, shorten)
 }
 
-function lengthen<Run extends RecordedRun>(run: Run): Run {
+/** The run as `shortTurn` has its turns, with all messages and tools again. */
+export function lengthen<Run extends RecordedRun>(run: Run): Run {
   let before = firstMessages(run.given)
   const turns = run.turns.map(({ request, ...turn }): RecordedTurn => {
     const { kept = 0, ...short }: RecordedTurn['request'] & { kept?: number } = request
@@ -130,8 +139,16 @@ function lengthen<Run extends RecordedRun>(run: Run): Run {
 
 /** The turn, with the runs inside its calls changed. */
 function withRuns<Turn extends Pick<RecordedTurn, 'calls'>>(turn: Turn, change: (run: RecordedRun) => object): Turn {
-  if (turn.calls === undefined) return turn
-  return { ...turn, calls: turn.calls.map((call) => (call.runs === undefined ? call : { ...call, runs: call.runs.map(change) })) }
+  return turn.calls === undefined ? turn : { ...turn, calls: turn.calls.map((call) => callWithRuns(call, change)) }
+}
+
+function callWithRuns(call: RecordedCall, change: (run: RecordedRun) => object): object {
+  return call.runs === undefined ? call : { ...call, runs: call.runs.map(change) }
+}
+
+/** A call as the file has it. */
+export function shortCall(call: RecordedCall): object {
+  return callWithRuns(call, shorten)
 }
 
 /** What the first request is likely to begin with. */

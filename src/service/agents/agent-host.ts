@@ -169,6 +169,12 @@ export class AgentHost {
     return new ToolView(this.tools, { only: this.tools.names().filter((name) => !client.has(name)), also: client.list() })
   }
 
+  /** The same, to be looked at only. */
+  toolsNamed(clientTools: readonly AnyTool[]): readonly AnyTool[] {
+    const names = new Set(clientTools.map(({ name }) => name))
+    return [...this.tools.list().filter(({ name }) => !names.has(name)), ...clientTools]
+  }
+
   /** Closes the tools of the configuration, whoever still uses them. */
   async close(): Promise<void> {
     await this.#opened?.tools.close()

@@ -2,26 +2,31 @@ import type { RecordedScope, RecordedVerdict, RunRecorder } from '../../agent/ob
 import type { RunResult } from '../../agent/run/result.ts'
 import type { Json } from '../../core/messages.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
-import type { RecordedRun } from '../../recording/format.ts'
+import type { RecordedRun, RunRecording } from '../../recording/format.ts'
 import { RecordingRecorder } from '../../recording/recorder.ts'
 
-type Asked = Parameters<RunRecorder['asks']>[1]
-type Calls = Parameters<RunRecorder['calls']>[1]
-type Steered = Parameters<RunRecorder['steered']>[1]
+export type Asked = Parameters<RunRecorder['asks']>[1]
+export type Calls = Parameters<RunRecorder['calls']>[1]
+export type Steered = Parameters<RunRecorder['steered']>[1]
 
 /** Most characters of one recording, roughly. */
-const longestRecording = 1_000_000
+export const longestRecording = 2_000_000
+export const tooLong: string = `it is longer than ${longestRecording} characters`
 /** What a request or a call takes up besides its texts. */
 const ofEach = 500
 
-/** Records one run as long as that is not too long: then what there is of it is let go. */
+/** Records one run as long as that is not too long: then what there is of it is kept, and says that it is not the whole. */
 export class BoundedRecorder implements RunRecorder {
   readonly #grown: (by: number) => void
-  #recorder: RecordingRecorder | undefined = new RecordingRecorder()
+  readonly #recorder: RecordingRecorder
   #size = 0
+  #isStopped = false
 
-  constructor(grown: (by: number) => void) {
+  /** `earlier`: what is recorded of the run already, if anything, and how many characters that has. */
+  constructor(grown: (by: number) => void, earlier?: { recording: RunRecording; characters: number }) {
     this.#grown = grown
+    this.#recorder = new RecordingRecorder({ earlier: earlier?.recording })
+    this.#size = earlier?.characters ?? 0
   }
 
   /** In characters, roughly. */
@@ -29,39 +34,47 @@ export class BoundedRecorder implements RunRecorder {
     return this.#size
   }
 
-  /** The run as it was recorded, with its secrets; undefined: it was too long, or has not begun. */
-  get recorded(): { runId: string; run: RecordedRun } | undefined {
-    return this.#recorder?.recorded()
+  /** Whether nothing more is recorded than how the run ends. */
+  get isStopped(): boolean {
+    return this.#isStopped
   }
 
-  /** Lets go of all there is; nothing more is recorded. */
-  drop(): void {
-    this.#recorder = undefined
+  /** The run as it was recorded, with its secrets; undefined where it has not begun. */
+  get recorded(): { runId: string; run: RecordedRun } | undefined {
+    return this.#recorder.recorded()
+  }
+
+  /** Records nothing more; the recording says why. */
+  stop(why: string): void {
+    this.#isStopped = true
+    const { given } = this.live ?? {}
+    if (given !== undefined) given.partial ??= why
   }
 
   begins(run: RecordedScope, input: Json): void {
-    if (this.#recorder === undefined) return
+    if (this.#isStopped) return
+    const isNew = this.live === undefined
     this.#recorder.begins(run, input)
-    this.#grow(charactersIn(input) + run.agent.offered.list().length * ofEach)
+    if (isNew) this.grow(charactersIn(input) + run.agent.offered.list().length * ofEach)
   }
 
   asks(run: RecordedScope, call: Asked): ReturnType<RunRecorder['asks']> {
-    const answered = this.#recorder?.asks(run, call)
-    if (answered === undefined) return () => {}
+    if (this.#isStopped) return () => {}
+    const answered = this.#recorder.asks(run, call)
     return (response) => {
       answered(response)
-      this.#grow(ofEach + charactersIn([response.text, response.toolCalls]))
+      this.grow(ofEach + charactersIn([response.text, response.toolCalls]))
     }
   }
 
   watched(run: RecordedScope, model: ChatModel): ChatModel {
-    const watched = this.#recorder?.watched(run, model)
-    if (watched === undefined) return model
+    if (this.#isStopped) return model
+    const watched = this.#recorder.watched(run, model)
     const { provider, capabilities } = model
     const generate: ChatModel['generate'] = async (request, sink) => {
       const response = await watched.generate(request, sink)
       // What is said is there twice: as pieces, and whole.
-      this.#grow(
+      this.grow(
         ofEach + 2 * charactersIn([response?.text, response?.reasoning, response?.toolCalls]) + charactersIn(response?.providerData),
       )
       return response
@@ -70,38 +83,42 @@ export class BoundedRecorder implements RunRecorder {
   }
 
   calls(run: RecordedScope, call: Calls): ReturnType<RunRecorder['calls']> {
-    const ended = this.#recorder?.calls(run, call)
-    if (ended === undefined) return () => {}
-    this.#grow(ofEach + charactersIn(call.prepared.args))
+    if (this.#isStopped) return () => {}
+    const ended = this.#recorder.calls(run, call)
+    this.grow(ofEach + charactersIn(call.prepared.args))
     return (end) => {
       ended(end)
       // It is in the next request too.
-      if ('content' in end) this.#grow(charactersIn(end.content))
+      if ('content' in end) this.grow(charactersIn(end.content))
     }
   }
 
   decided(run: RecordedScope, decision: RecordedVerdict): void {
-    this.#recorder?.decided(run, decision)
-    this.#grow(ofEach + charactersIn([decision.args, decision.verdict]))
+    if (this.#isStopped) return
+    this.#recorder.decided(run, decision)
+    this.grow(ofEach + charactersIn([decision.args, decision.verdict]))
   }
 
   steered(run: RecordedScope, steering: Steered): void {
-    this.#recorder?.steered(run, steering)
-    this.#grow(charactersIn(steering.messages))
+    if (this.#isStopped) return
+    this.#recorder.steered(run, steering)
+    this.grow(charactersIn(steering.messages))
   }
 
   ended(run: RecordedScope, result: RunResult): void {
-    this.#recorder?.ended(run, result)
-    this.#grow(ofEach + result.text.length)
+    this.#recorder.ended(run, result)
+    this.grow(ofEach + result.text.length)
   }
 
-  #grow(by: number): void {
-    if (this.#recorder === undefined) return
-    const isTooLong = this.#size + by > longestRecording
-    const change = isTooLong ? -this.#size : by
-    if (isTooLong) this.#recorder = undefined
-    this.#size += change
-    this.#grown(change)
+  /** The run as it is being recorded. */
+  protected get live(): RecordedRun | undefined {
+    return this.#recorder.live
+  }
+
+  protected grow(by: number): void {
+    this.#size += by
+    if (this.#size > longestRecording && !this.#isStopped) this.stop(tooLong)
+    this.#grown(by)
   }
 }
 

@@ -1,41 +1,105 @@
+import type { RecordingPart, ShownRuns } from '../../agent/durable/shown-runs.ts'
 import type { RunRecorder } from '../../agent/observe/recorder.ts'
-import { isSecretKey } from '../../core/logger.ts'
+import { isSecretKey, type Logger } from '../../core/logger.ts'
+import type { RecordedRun } from '../../recording/format.ts'
+import { RecordingSecrets } from '../../recording/secrets.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { HttpProblem } from '../http/problem.ts'
 import type { ServiceRun } from '../runs/service-run.ts'
 import { BoundedRecorder } from './bounded-recorder.ts'
+import { recordingOfParts } from './recording-parts.ts'
 import { recordingText } from './recording-text.ts'
+import { StoredRecording } from './stored-recording.ts'
 
-/** Recordings of the runs that this process carries out, in memory: the oldest make room for others. */
+type Shown = Pick<ShownRuns, 'keepRecording' | 'recording'>
+
+/** The option that has an execution of a run recorded; none where nothing does. */
+export interface RecordOption {
+  recorder?: RunRecorder
+}
+
+/**
+ * Recordings of runs: beside the journal, where a run has one, for as long as it is kept there; else in memory. The oldest make room for
+ * others.
+ */
 export class RunRecordings {
   readonly #secrets: readonly string[]
   readonly #maxCharacters: () => number
+  readonly #logger: Logger
   /** The one that went on last is the last. */
   readonly #recorders = new Map<string, BoundedRecorder>()
   #characters = 0
 
   /** Keys in the environment are never in a recording. `maxCharacters`: of all of them together; 0: runs are not recorded. */
-  constructor(env: Readonly<Record<string, string | undefined>>, maxCharacters: () => number) {
+  constructor(env: Readonly<Record<string, string | undefined>>, maxCharacters: () => number, logger: Logger) {
     this.#maxCharacters = maxCharacters
+    this.#logger = logger
     this.#secrets = Object.entries(env).flatMap(([name, value = '']) => (value.length >= 8 && isSecretKey(name) ? [value] : []))
   }
 
-  /** What records an execution of a run; undefined: nothing does. */
-  recorderOf(run: ServiceRun): RunRecorder | undefined {
-    if (this.#maxCharacters() === 0) return undefined
-    const recorder = this.#recorders.get(run.id) ?? new BoundedRecorder((by) => this.#grow(by))
+  /** For an execution that is about to begin. `shown`: beside the run's journal, if it has one. */
+  async optionFor(run: ServiceRun, shown: Shown | undefined): Promise<RecordOption> {
+    if (this.#maxCharacters() === 0) return {}
+    const known = this.#recorders.get(run.id)
+    const recorder = shown === undefined ? (known ?? this.#inMemory(run)) : await this.#stored(run, shown)
+    if (known !== recorder) this.forget(run)
     this.#recorders.delete(run.id)
     this.#recorders.set(run.id, recorder)
+    this.#grow(known === recorder ? 0 : recorder.size)
+    return { recorder }
+  }
+
+  /** The file of a run's recording, in pieces. Rejects with an `HttpProblem`: 404 where there is none, 409 while the run goes on. */
+  async fileOf(run: ServiceRun, shown: Shown | undefined): Promise<string[]> {
+    if (run.status === 'running') throw new HttpProblem(409, 'still_running', `Run ${run.id} is still running`)
+    const pauses = new Pauses()
+    const { secrets } = run.redactor
+    const recorded = secrets.isFull ? undefined : await this.#recorded(run, shown, pauses)
+    if (recorded === undefined) throw new HttpProblem(404, 'not_recorded', `There is no recording of run ${run.id}`)
+    const { given, result } = recorded
+    const isWhole = result !== undefined || given.partial !== undefined
+    const whole = isWhole ? recorded : { ...recorded, given: { ...given, partial: 'how it ended is not recorded' } }
+    return recordingText({ runId: run.id, run: whole }, [...this.#secrets, ...secrets], pauses)
+  }
+
+  /** Lets go of what is in memory of a run's recording. */
+  forget({ id }: ServiceRun): void {
+    this.#characters -= this.#recorders.get(id)?.size ?? 0
+    this.#recorders.delete(id)
+  }
+
+  #inMemory({ id }: ServiceRun): BoundedRecorder {
+    const recorder: BoundedRecorder = new BoundedRecorder((by) => this.#grown(id, recorder, by))
     return recorder
   }
 
-  /** The file of a run's recording. Rejects with an `HttpProblem`: 404 where there is none, 409 while the run goes on. */
-  async fileOf(run: ServiceRun): Promise<string[]> {
-    if (run.status === 'running') throw new HttpProblem(409, 'still_running', `Run ${run.id} is still running`)
-    const recorded = this.#recorders.get(run.id)?.recorded
-    const { secrets } = run.redactor
-    if (recorded === undefined || secrets.isFull) throw new HttpProblem(404, 'not_recorded', `There is no recording of run ${run.id}`)
-    return recordingText(recorded, [...this.#secrets, ...secrets], new Pauses())
+  async #stored(run: ServiceRun, shown: Shown): Promise<StoredRecording> {
+    const earlier = await recordingOfParts(await allParts(shown, run.id), new Pauses())
+    const recording: StoredRecording = new StoredRecording(
+      {
+        run,
+        shown,
+        secrets: new RecordingSecrets(this.#secrets),
+        grown: (by) => this.#grown(run.id, recording, by),
+        released: () => {
+          if (this.#recorders.get(run.id) === recording) this.forget(run)
+        },
+        logger: this.#logger,
+      },
+      earlier,
+    )
+    run.recording = recording
+    return recording
+  }
+
+  async #recorded(run: ServiceRun, shown: Shown | undefined, pauses: Pauses): Promise<RecordedRun | undefined> {
+    if (shown === undefined) return this.#recorders.get(run.id)?.recorded?.run
+    return (await recordingOfParts(await allParts(shown, run.id), pauses))?.run
+  }
+
+  #grown(runId: string, recorder: BoundedRecorder, by: number): void {
+    // One that was let go of may still be at it.
+    if (this.#recorders.get(runId) === recorder) this.#grow(by)
   }
 
   #grow(by: number): void {
@@ -45,7 +109,17 @@ export class RunRecordings {
       if (this.#characters <= max) return
       this.#recorders.delete(runId)
       this.#characters -= recorder.size
-      recorder.drop()
+      recorder.stop('there was no room for more of it')
     }
+  }
+}
+
+/** Every part of a run's recording, in as many answers as it takes. */
+async function allParts(shown: Shown, runId: string): Promise<RecordingPart[]> {
+  const all: RecordingPart[] = []
+  for (;;) {
+    const more = await shown.recording(runId, all.at(-1)?.name ?? '')
+    if (more.length === 0) return all
+    for (const part of more) all.push(part)
   }
 }

@@ -17,6 +17,7 @@ import {
 } from '../http/schemas.ts'
 import { separated } from '../http/text-pieces.ts'
 import { respondWithText } from '../http/text-response.ts'
+import { pendingOf } from '../runs/listed/list-runs.ts'
 import { LogReader } from '../runs/log-reader.ts'
 import type { ServiceParts } from '../service-parts.ts'
 import { describeTools } from './health.ts'
@@ -95,7 +96,8 @@ export function adminRoutes(parts: ServiceParts): Route[] {
       answer: async ({ caller, request, url }) => {
         const isWhole = url.searchParams.get('runs') !== 'none'
         const { data: listed } = isWhole ? await runs.list(caller, { limit: 200 }) : { data: [] }
-        const pending = isWhole ? await runs.pending(caller) : []
+        const waitingRuns = isWhole ? await runs.list(caller, { status: 'paused', limit: 1_000 }) : { data: [] }
+        const pending = await pendingOf(waitingRuns.data)
         const waiting = await runs.paused()
         await new Pauses().turn()
         const state = {

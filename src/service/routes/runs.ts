@@ -110,7 +110,7 @@ export function runRoutes(parts: ServiceParts): Route[] {
       answer: async (call) => {
         const run = await find(call, parts)
         const headers = { 'content-disposition': `attachment; filename="${run.id}.json"` }
-        return respondWithText(await parts.recordings.fileOf(run), { headers, caller: call.caller.name, limiter: parts.limiter })
+        return respondWithText(await runs.recordingOf(run), { headers, caller: call.caller.name, limiter: parts.limiter })
       },
     },
     {

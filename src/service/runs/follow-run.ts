@@ -1,4 +1,3 @@
-import type { RunRecorder } from '../../agent/observe/recorder.ts'
 import type { RunStream } from '../../agent/run/run-stream.ts'
 import type { RunResult } from '../../agent/types.ts'
 import { Event, type RunEvent } from '../../core/events.ts'
@@ -11,17 +10,9 @@ import { StartQueue } from './start-queue.ts'
 import type { Outcome } from './stored-run.ts'
 
 export interface RunObserver {
-  /** Notes all of an execution that is about to begin; undefined: nothing does. */
-  recorderOf(run: ServiceRun): RunRecorder | undefined
   started(run: ServiceRun): void
   event(run: ServiceRun, event: RunEvent): void
   ended(run: ServiceRun, result: RunResult, durationMs: number): void
-}
-
-/** The option that has a run recorded; none where nothing records it. */
-export function recordedBy(observer: RunObserver, run: ServiceRun): { recorder?: RunRecorder } {
-  const recorder = observer.recorderOf(run)
-  return recorder === undefined ? {} : { recorder }
 }
 
 /** Sees one run as it is, before anything is redacted. Must not throw. */

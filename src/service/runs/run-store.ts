@@ -4,15 +4,15 @@ import type { RunStream } from '../../agent/run/run-stream.ts'
 import type { RunInput } from '../../agent/types.ts'
 import { ToolloopError } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
-import type { AnyTool } from '../../tools/tool.ts'
 import type { Agent, AgentHost } from '../agents/agent-host.ts'
 import type { Caller, ContextOf } from '../http/auth.ts'
 import { blamingRequest, HttpProblem } from '../http/problem.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
+import type { RecordOption, RunRecordings } from '../recordings/run-recordings.ts'
 import { type Decided, DecisionNote, describeDecisions } from './describe-decisions.ts'
 import { EventLog } from './event-log.ts'
-import { RunFollower, type RunObserver, type RunWatcher, recordedBy, sinkInto } from './follow-run.ts'
-import { type ListQuery, listRuns, pendingOf, type RunList } from './listed/list-runs.ts'
+import { RunFollower, type RunObserver, type RunWatcher, sinkInto } from './follow-run.ts'
+import { type ListQuery, listRuns, type RunList } from './listed/list-runs.ts'
 import { KeptRuns, noRoom, type RunBounds } from './memory/kept-runs.ts'
 import { readInput, readOptions } from './read-messages.ts'
 import type { JournalPlace } from './recorded/open-journal.ts'
@@ -28,6 +28,7 @@ interface RunStoreParts {
   limiter: RateLimiter
   bounds: RunBounds
   observer: RunObserver
+  recordings: RunRecordings
   contextOf: ContextOf
   logger: Logger
 }
@@ -46,9 +47,9 @@ export class RunStore {
   #isClosed = false
 
   constructor(parts: RunStoreParts) {
-    const { host, bounds, observer, logger } = parts
+    const { host, bounds, observer, recordings, logger } = parts
     this.#parts = parts
-    this.#kept = new KeptRuns(bounds, logger)
+    this.#kept = new KeptRuns(bounds, logger, (run) => recordings.forget(run))
     this.feed = new EventLog({ events: bounds.eventsOfRun, characters: bounds.charactersOfRun })
     this.#follower = new RunFollower({
       host,
@@ -80,7 +81,7 @@ export class RunStore {
     const { host, logger } = this.#parts
     this.#recorded = await openRecorded(place, {
       agentOf: (head) => host.agents.find(({ name }) => name === head.agent),
-      toolsOf: (head) => this.#toolsOf(head),
+      toolsOf: ({ clientTools }) => host.toolsNamed(clientTools),
       bounds: () => this.bounds,
       runOf: (runId) => this.#running.get(runId),
       carryOn: (run, runs) => this.#carryOn(run, runs),
@@ -92,25 +93,25 @@ export class RunStore {
 
   /** Resolves when the run has begun, with its first event. Rejects with an `HttpProblem`, and nothing has happened then. */
   async start(order: RunOrder, watcher?: RunWatcher): Promise<ServiceRun> {
-    const { host, limiter, observer } = this.#parts
+    const { host, limiter } = this.#parts
     const recorded = this.#recordsOf(order)
     if (recorded !== undefined) await recorded.checkRoom(order.caller)
     else if (order.kind === 'run') this.#kept.checkRoom(order.caller)
     const tools = await host.toolsFor(order.clientTools)
     const agent = host.agent(order.agent)
     const { eventsOfRun: events, charactersOfRun: characters } = this.bounds
-    const run = new ServiceRun(storedOrder(order), this.#toolsOf(order), { events, characters })
+    const run = new ServiceRun(storedOrder(order), host.toolsNamed(order.clientTools), { events, characters })
     const { control, signal } = run
     const giveBack = limiter.admitRun(order.caller.name)
     this.#running.add(run)
     try {
-      await this.#follow(run, { watcher, giveBack }, async () => {
+      await this.#follow(run, { watcher, giveBack }, async (record) => {
         const options = await readOptions(order.options, agent.options)
         const input = await readInput(order.input)
         // The model it began with answers it to its end, whatever the configuration becomes.
         control.useModel(agent.model.current)
         const runner = recorded?.runnerOf(agent) ?? agent.runner
-        return runner.stream(input, { ...options, tools, runId: run.id, control, signal, ...recordedBy(observer, run) })
+        return runner.stream(input, { ...options, tools, runId: run.id, control, signal, ...record })
       })
     } catch (error) {
       giveBack()
@@ -135,7 +136,7 @@ export class RunStore {
    * before then.
    */
   async resume(run: ServiceRun, outcome: Outcome, { decisions, by, context }: Decided): Promise<void> {
-    const { host, limiter, observer } = this.#parts
+    const { host, limiter } = this.#parts
     const tools = await host.toolsFor(run.head.clientTools)
     const agent = this.#agentOf(run)
     const recorded = this.#recordsOf(run.head)
@@ -151,9 +152,9 @@ export class RunStore {
     try {
       await note.write(describeDecisions(decisions, outcome.summary.pending, { by: by.name, redactor: run.redactor }))
       await recorded?.readEvents(run)
-      await this.#follow(run, { giveBack }, () => {
+      await this.#follow(run, { giveBack }, (record) => {
         control.useModel(agent.model.current)
-        const options = { decisions, tools, control, signal, context, ...recordedBy(observer, run) }
+        const options = { decisions, tools, control, signal, context, ...record }
         if (recorded !== undefined) return recorded.runnerOf(agent).resumeStream(run.id, options)
         return agent.runner.resumeStream(JSON.parse(outcome.state ?? ''), options)
       })
@@ -202,6 +203,11 @@ export class RunStore {
     return (await this.#recordsOf(run.head)?.watch(run)) ?? (() => {})
   }
 
+  /** The file of a run's recording, in pieces. Rejects with an `HttpProblem`. */
+  recordingOf(run: ServiceRun): Promise<string[]> {
+    return this.#parts.recordings.fileOf(run, this.#recordsOf(run.head)?.shown)
+  }
+
   /** The caller's runs, the newest first; an admin's are everybody's. Rejects with an `HttpProblem`. */
   async list(caller: Caller, query: ListQuery): Promise<RunList> {
     this.#kept.forgetOld()
@@ -209,12 +215,6 @@ export class RunStore {
     const inMemory = [...this.#kept.runs(), ...this.#running.all()].filter(({ head }) => this.#recordsOf(head) === undefined)
     await this.#recorded?.caretaker.forgetOld()
     return listRuns(query, { caller: own, inMemory, recorded: this.#recorded?.runs })
-  }
-
-  /** What the caller's runs wait for as JSON, each item with its run's id; as much as there is room for in one answer. */
-  async pending(caller: Caller): Promise<string[]> {
-    const { data } = await this.list(caller, { status: 'paused', limit: 1_000 })
-    return pendingOf(data)
   }
 
   /** Resolves when it has ended. */
@@ -270,10 +270,12 @@ export class RunStore {
   #follow(
     run: ServiceRun,
     { watcher, giveBack }: { watcher?: RunWatcher | undefined; giveBack(): void },
-    begin: () => RunStream | Promise<RunStream>,
+    begin: (record: RecordOption) => RunStream | Promise<RunStream>,
   ): Promise<void> {
-    const sink = this.#recordsOf(run.head)?.sinkOf(run) ?? sinkInto(run.log, this.feed)
-    return this.#follower.follow(run, { watcher, giveBack, sink }, begin)
+    const recorded = this.#recordsOf(run.head)
+    const sink = recorded?.sinkOf(run) ?? sinkInto(run.log, this.feed)
+    const beginRecorded = async () => begin(await this.#parts.recordings.optionFor(run, recorded?.shown))
+    return this.#follower.follow(run, { watcher, giveBack, sink }, beginRecorded)
   }
 
   /** Goes on with a run that no process carries out. */
@@ -289,9 +291,9 @@ export class RunStore {
     const giveBack = this.#parts.limiter.countRun(run.head.caller.name)
     try {
       await recorded.readEvents(run)
-      await this.#follow(run, { giveBack }, () => {
+      await this.#follow(run, { giveBack }, (record) => {
         control.useModel(agent.model.current)
-        return recorded.runnerOf(agent).resumeStream(run.id, { tools, control, signal, context, ...recordedBy(this.#parts.observer, run) })
+        return recorded.runnerOf(agent).resumeStream(run.id, { tools, control, signal, context, ...record })
       })
       this.#parts.logger.info({ runId: run.id, caller: run.head.caller.name }, 'a run of an earlier process goes on')
     } catch (error) {
@@ -312,12 +314,6 @@ export class RunStore {
     const agent = this.#parts.host.agents.find(({ name }) => name === head.agent)
     if (agent !== undefined) return agent
     throw new HttpProblem(409, 'model_not_found', `Run ${id} stays paused: its model ${head.agent} is no longer in the configuration`)
-  }
-
-  /** The client's own go over the others. */
-  #toolsOf({ clientTools }: Pick<RunHead, 'clientTools'>): readonly AnyTool[] {
-    const names = new Set(clientTools.map(({ name }) => name))
-    return [...this.#parts.host.tools.list().filter(({ name }) => !names.has(name)), ...clientTools]
   }
 
   /** Nobody is told how a run has ended before that is written down. */

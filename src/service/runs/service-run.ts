@@ -3,6 +3,7 @@ import type { RunResult } from '../../agent/types.ts'
 import type { Usage } from '../../core/messages.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import type { Pauses } from '../../tools/yield-to-event-loop.ts'
+import type { StoredRecording } from '../recordings/stored-recording.ts'
 import { EventLog, type EventLogBounds } from './event-log.ts'
 import { EventRedactor } from './event-redactor.ts'
 import { jsonInTurn } from './json-in-turn.ts'
@@ -47,6 +48,8 @@ export class ServiceRun {
   #written: { outcome: Outcome; firstEvent: number; text: string } | undefined
   /** Who has decided what, each as JSON, without secrets. */
   decisions: readonly string[]
+  /** What records it beside its journal, while it is carried out here. */
+  recording: StoredRecording | undefined
   readonly #abort = new AbortController()
   #ending = Promise.withResolvers<void>()
   #outcome: Outcome | undefined
@@ -137,6 +140,7 @@ export class ServiceRun {
   /** Nobody here is told any more what becomes of it: it goes on elsewhere, or later. */
   leave(): void {
     this.#ending.resolve()
+    this.#releaseRecording()
     this.log.wake()
   }
 
@@ -151,7 +155,13 @@ export class ServiceRun {
     // Nothing of them is needed any more, and they may be large.
     if (outcome.status === 'done') this.#head = { ...this.#head, clientTools: [] }
     this.#ending.resolve()
+    this.#releaseRecording()
     this.log.wake()
+  }
+
+  #releaseRecording(): void {
+    this.recording?.release()
+    this.recording = undefined
   }
 
   /** What a result means for the run. */

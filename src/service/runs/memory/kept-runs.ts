@@ -49,14 +49,17 @@ export function checkRoom({ pausedOfCaller, pausedCharactersOfCaller }: RunBound
 export class KeptRuns {
   bounds: RunBounds
   readonly #logger: Logger
+  readonly #forgotten: (run: ServiceRun) => void
   readonly #paused = new Shelf()
   readonly #done = new Shelf()
   /** Characters of those that are about to be among the paused ones. */
   readonly #reserved = new Map<ServiceRun, number>()
 
-  constructor(bounds: RunBounds, logger: Logger) {
+  /** `forgotten` is called with each run that is not kept any more. */
+  constructor(bounds: RunBounds, logger: Logger, forgotten: (run: ServiceRun) => void) {
     this.bounds = bounds
     this.#logger = logger
+    this.#forgotten = forgotten
   }
 
   get paused(): number {
@@ -119,6 +122,7 @@ export class KeptRuns {
     for (const run of this.#done.runs()) {
       if (endOf(run) > Date.now() - ageMs && this.#done.size <= count && this.#done.characters <= characters) break
       this.#done.delete(run)
+      this.#forgotten(run)
     }
     for (const run of this.#paused.runs()) {
       if (endOf(run) < Date.now() - pausedMs) this.giveUp(run, tooLate)

@@ -124,9 +124,9 @@ export class Caretaker {
   /** Gives up runs that nobody has decided on, and deletes those that are beyond their bounds. */
   async forgetOld(): Promise<void> {
     const { runs, bounds } = this.#parts
-    const { pausedMs, count, ageMs, characters } = bounds()
+    const { pausedMs, count, ageMs, characters, recordingCharacters } = bounds()
     const before = Date.now() - pausedMs
     for (let given = 1; given > 0; ) given = (await runs.shown.giveUp({ before }, { code: 'aborted', message: tooLate })).length
-    await runs.shown.forget({ runs: count, ageMs, characters })
+    await runs.shown.forget({ runs: count, ageMs, characters, recordingCharacters })
   }
 }

@@ -13,6 +13,7 @@ export class WatchedSteps implements Durable {
   readonly runId: string
   readonly attempt: string
   readonly survivesCrashes: boolean
+  readonly resumed?: boolean
   readonly signal?: AbortSignal
   readonly #steps: Durable
   readonly #run: ServiceRun
@@ -25,6 +26,7 @@ export class WatchedSteps implements Durable {
     this.runId = steps.runId
     this.attempt = steps.attempt
     this.survivesCrashes = steps.survivesCrashes
+    if (steps.resumed !== undefined) this.resumed = steps.resumed
     if (steps.signal !== undefined) this.signal = steps.signal
     this.#steps = steps
     this.#run = run
@@ -33,14 +35,18 @@ export class WatchedSteps implements Durable {
 
   async step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T> {
     const isSteering = key.endsWith('.steer')
+    const { recording } = this.#run
     let isNew = false
     const value = await this.#steps.step(key, async (step) => {
       isNew = true
+      recording?.redo(key)
       const done = isSteering || key === 'unread' ? await this.#hear(() => fn(step)) : await fn(step)
+      await recording?.keep(key)
       // What it came to may be megabytes, and is now written as JSON.
       await this.#pauses.take()
       return done
     })
+    if (!isNew) recording?.passed(key, value)
     await this.#pauses.take()
     if (isSteering) this.#taken += (value as Steering).messages.length
     else if (!isNew) this.#learn(value as never)

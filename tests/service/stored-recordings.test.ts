@@ -1,0 +1,311 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, it } from 'vitest'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { asTool } from '../../src/agent/nested/sub-agent.ts'
+import { recordingFromText, recordingToText } from '../../src/recording/file/recording-file.ts'
+import type { RunRecording } from '../../src/recording/format.ts'
+import { describeDifference, replayRun } from '../../src/recording/index.ts'
+import { RecordingSecrets } from '../../src/recording/secrets.ts'
+import { recordingOfParts } from '../../src/service/recordings/recording-parts.ts'
+import { StoredRecording } from '../../src/service/recordings/stored-recording.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { defineTool } from '../../src/tools/tool.ts'
+import { Pauses } from '../../src/tools/yield-to-event-loop.ts'
+import { recordingLogger } from '../hazards/stage.ts'
+import { configFile, json, type StartedService, startService } from './start-service.ts'
+
+const yaml = (more = 'recordingMegabytes: 8') => `service: { keepRuns: { folder: runs, ${more} } }`
+const login = defineTool({
+  name: 'login',
+  description: 'Logs in.',
+  parameters: { type: 'object', properties: { pin: { type: 'string' } } },
+  secrets: ['pin'],
+  effect: 'idempotent',
+  execute: ({ pin }) => `in with ${pin}`,
+})
+const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, execute: () => 'paid' })
+const call = (name: string, args: object = {}) => ({ name, arguments: { ...args } })
+const usage = { inputTokens: 40, outputTokens: 10 }
+const agent = { instructions: 'Be kind.' }
+
+async function folderOfRuns(text = yaml()) {
+  const { folder, file, write } = await configFile(text)
+  const sql = (query: string) => {
+    const database = new DatabaseSync(join(folder, 'runs', 'runs.sqlite'), { readOnly: true })
+    try {
+      return database.prepare(query).all()
+    } finally {
+      database.close()
+    }
+  }
+  return { folder, sql, write, options: { configFile: file, cwd: folder, agent } }
+}
+
+async function recordingOf({ ask }: StartedService, id: string): Promise<RunRecording> {
+  const response = await ask(`/v1/runs/${id}/recording`)
+  const text = await response.text()
+  expect(response.status, text).toBe(200)
+  const recording = recordingFromText(text)
+  expect(recordingToText(recording)).toBe(text)
+  return recording
+}
+
+/** Plays it, and expects what is recorded of that to be the same, byte by byte. */
+async function playsByteEqual(recording: RunRecording): Promise<void> {
+  const again = await replayRun(recording)
+  if (again.difference !== undefined) expect.fail(describeDifference(again.difference))
+  expect(recordingToText(again.recording)).toBe(recordingToText(recording))
+}
+
+const approve = async ({ post }: StartedService, id: string, pending: readonly { toolCallId: string; fingerprint: string }[]) => {
+  const decisions = pending.map(({ toolCallId, fingerprint }) => ({ toolCallId, fingerprint, approved: true }))
+  return json(post(`/v1/runs/${id}/decisions`, { decisions }))
+}
+
+describe('the recording of a run in a journal', () => {
+  it('is of the whole run, whichever processes carried it out, and is there in any; without secrets, in the file of the runs too', {
+    timeout: 60_000,
+  }, async () => {
+    const { folder, options, sql } = await folderOfRuns()
+    const turns = [
+      { reasoning: 'First the door.', toolCalls: [call('login', { pin: 'sesame-77' }), call('login', { pin: 'sesame-78' })], usage },
+      { toolCalls: [call('pay')], usage },
+      { toolCalls: [call('research', { task: 'why' }), call('pay')], usage },
+      { text: 'You are in with sesame-77.', usage },
+    ]
+    const open = (from: number, asked: number) => {
+      const inner = [
+        { toolCalls: [call('pay')], usage },
+        { text: 'Because.', usage },
+      ].slice(asked)
+      const research = asTool(new AgentRunner({ model: scriptedModel(inner), tools: [pay] }), { name: 'research', description: 'x' })
+      return startService({ ...options, model: scriptedModel(turns.slice(from)), tools: [login, pay, research] })
+    }
+    const first = await open(0, 0)
+    const run = await json(first.post('/v1/runs', { input: 'Let me in. It is not sesame-77.' }))
+    expect((await recordingOf(first, run.id)).result).toMatchObject({ stopReason: 'paused', pending: [{ tool: 'pay' }] })
+    await first.listening.close()
+
+    const second = await open(2, 0)
+    await playsByteEqual(await recordingOf(second, run.id))
+    const again = await approve(second, run.id, run.pending)
+    expect(again.pending).toHaveLength(2)
+    await second.listening.close()
+
+    const third = await open(3, 1)
+    const [question, payment] = again.pending as unknown as (typeof run.pending)[0][]
+    if (question === undefined || payment === undefined) throw new Error('Nothing waits')
+    const { toolCallId, fingerprint, about } = question
+    const inside = about.pending.map((item) => ({ toolCallId: item.toolCallId, fingerprint: item.fingerprint, approved: true }))
+    const decisions = [
+      { toolCallId, fingerprint, answer: { decisions: inside } },
+      { toolCallId: payment.toolCallId, fingerprint: payment.fingerprint, approved: false, reason: 'Too much' },
+    ]
+    const ended = await json(third.post(`/v1/runs/${run.id}/decisions`, { decisions }))
+    expect(ended).toMatchObject({ status: 'done', stopReason: 'answered' })
+    await third.listening.close()
+
+    const fourth = await open(4, 2)
+    const recording = await recordingOf(fourth, run.id)
+    expect(recording).toMatchObject({ runId: run.id, given: { instructions: 'Be kind.' }, result: { stopReason: 'answered' } })
+    expect(recording.given.partial).toBeUndefined()
+    expect(recording.turns.map(({ calls = [], decisions: made = [] }) => [calls.map(({ tool }) => tool), made.length])).toEqual([
+      [['login', 'login'], 0],
+      [['pay'], 1],
+      [['research', 'research'], 2],
+      [[], 0],
+    ])
+    await playsByteEqual(recording)
+    expect(JSON.stringify(recording)).not.toMatch(/sesame/)
+    // Not in those parts either that were written before it was known to be one.
+    expect(sql('SELECT value FROM shown_recordings').length).toBeGreaterThan(8)
+    await fourth.listening.close()
+    const files = (await readdir(join(folder, 'runs'), { withFileTypes: true })).filter((file) => file.isFile())
+    expect(files.map(({ name }) => name)).toContain('runs.sqlite')
+    for (const { name, parentPath } of files) expect((await readFile(join(parentPath, name))).includes('sesame'), name).toBe(false)
+    expect((await replayRun(recording, { instructions: 'Be rude.' })).difference).toMatchObject({
+      where: 'turn 1: request.messages[0].content',
+    })
+  })
+
+  it.each(['idempotent', 'unsafe', 'reconciled'] as const)(
+    'goes on with what another process had recorded when it broke off in a call: %s',
+    async (kind) => {
+      const { options } = await folderOfRuns()
+      const turns = [
+        { toolCalls: [call('login', { pin: 'sesame-77' }), call('slow')], usage },
+        { text: 'Done.', usage },
+      ]
+      const begun = Promise.withResolvers<void>()
+      const open = (from: number, hangs: boolean) => {
+        const execute = () => {
+          if (!hangs) return 'slept'
+          begun.resolve()
+          return new Promise(() => {})
+        }
+        const effect = kind === 'idempotent' ? kind : 'unsafe'
+        const reconcile = () => ({ ran: true, value: 'slept before' }) as const
+        const slow = defineTool({ name: 'slow', description: 'Sleeps.', effect, execute, ...(kind === 'reconciled' ? { reconcile } : {}) })
+        return startService({ ...options, model: scriptedModel(turns.slice(from)), tools: [login, slow] })
+      }
+      const first = await open(0, true)
+      const { id } = await json(first.post('/v1/runs', { input: 'go', background: true }))
+      await begun.promise
+      await first.listening.close(0)
+
+      const second = await open(1, false)
+      await expect.poll(async () => (await json(second.ask(`/v1/runs/${id}`))).status, { timeout: 10_000 }).toBe('done')
+      const recording = await recordingOf(second, id)
+      expect(recording.turns.map(({ calls = [] }) => calls.map(({ tool, errorCode }) => [tool, errorCode]))).toEqual([
+        [
+          ['login', undefined],
+          ['slow', kind === 'unsafe' ? 'tool_uncertain' : undefined],
+        ],
+        [],
+      ])
+      await playsByteEqual(recording)
+    },
+  )
+
+  it('says so where it is not of the whole run', async () => {
+    const { options, write } = await folderOfRuns(yaml('count: 10'))
+    const turns = [
+      { toolCalls: [call('pay')], usage },
+      { toolCalls: [call('pay')], usage },
+      { text: 'Done.', usage },
+    ]
+    const open = (from: number) => startService({ ...options, model: scriptedModel(turns.slice(from)), tools: [pay] })
+    const first = await open(0)
+    const run = await json(first.post('/v1/runs', { input: 'go' }))
+    expect((await json(first.ask(`/v1/runs/${run.id}/recording`))).error).toMatchObject({ code: 'not_recorded' })
+    await first.listening.close()
+
+    await write(yaml())
+    const second = await open(1)
+    const again = await approve(second, run.id, run.pending)
+    expect((await recordingOf(second, run.id)).given.partial).toBe('what was before it was resumed is not recorded')
+    const other = await json(second.post('/v1/runs', { input: 'go' }))
+    expect((await recordingOf(second, other.id)).given.partial).toBeUndefined()
+    await second.listening.close()
+
+    // Nothing is kept of those that are not wanted any more.
+    await write(yaml('count: 10'))
+    const third = await open(2)
+    await json(third.ask('/v1/runs'))
+    await third.listening.close()
+    await write(yaml())
+    const fourth = await open(2)
+    expect((await fourth.ask(`/v1/runs/${other.id}/recording`)).status).toBe(404)
+    expect(await approve(fourth, run.id, again.pending)).toMatchObject({ output: 'Done.' })
+    const recording = await recordingOf(fourth, run.id)
+    expect(recording.result?.stopReason).toBe('answered')
+    await expect(replayRun(recording)).rejects.toThrow('what was before it was resumed is not recorded')
+  })
+
+  it('ends where it becomes too long, and says so; the oldest make room for others, and all go with their runs', {
+    timeout: 60_000,
+  }, async () => {
+    const { options, sql } = await folderOfRuns(yaml('recordingMegabytes: 3, count: 2'))
+    const page = defineTool({ name: 'page', description: '', effect: 'read', execute: () => 'word '.repeat(80_000) })
+    const service = await startService({
+      ...options,
+      // As many pages as it is asked for.
+      model: scriptedModel(({ messages }) => {
+        const [, { content = '' } = {}] = messages
+        const read = messages.filter(({ role }) => role === 'tool').length
+        return { ...(read < Number(content) ? { toolCalls: [call('page')] } : { text: 'done' }), usage }
+      }),
+      tools: [page],
+      agent: { ...agent, maxIterations: 20, maxResultBytes: 500_000, limits: { repeatedCalls: 100 } },
+    })
+    const ids: string[] = []
+    for (const input of ['0', '2', '4']) ids.push((await json(service.post('/v1/runs', { input }))).id)
+    const [first = '', second = '', third = ''] = ids
+    const recording = await recordingOf(service, third)
+    expect(recording.given.partial).toBe('it is longer than 2000000 characters')
+    expect(recording.turns.length).toBeGreaterThan(1)
+    expect(recording.result).toMatchObject({ stopReason: 'answered', text: 'done' })
+    await expect(replayRun(recording)).rejects.toThrow('one of a whole run (it is longer than 2000000 characters)')
+    // Tidied up from time to time, and before anybody looks.
+    await json(service.ask('/v1/runs'))
+    expect(sql('SELECT id FROM shown_runs WHERE n IN (SELECT run FROM shown_recordings)')).toEqual([{ id: third }])
+    expect((await json(service.ask(`/v1/runs/${second}/recording`))).error).toMatchObject({ code: 'not_recorded' })
+    expect((await json(service.ask(`/v1/runs/${first}/recording`))).error).toMatchObject({ code: 'run_not_found' })
+  })
+})
+
+describe('parts that can’t be written', () => {
+  /** A recording into a place that refuses what it is told to, and the run that is recorded. */
+  async function record(turns: Parameters<typeof scriptedModel>[0]) {
+    const written = new Map<string, string>()
+    const place = { refuses: false }
+    const { logger, records } = recordingLogger()
+    const run = { id: 'run_1', attempt: 'a', redactor: { secrets: ['kept-secret-1'] } }
+    const shown = {
+      keepRecording: async (_runId: string, _attempt: string, parts: readonly { name: string; value: string }[]) => {
+        if (place.refuses) throw new Error('The disk is full')
+        for (const { name, value } of parts) written.set(name, value)
+        return true
+      },
+    }
+    const recording = new StoredRecording({ run, shown, secrets: new RecordingSecrets(), grown: () => {}, released: () => {}, logger })
+    const runner = new AgentRunner({ model: scriptedModel(turns), tools: [login], logger })
+    const go = () => runner.run('Say kept-secret-1.', { recorder: recording, runId: run.id })
+    const read = async () =>
+      recordingOfParts(
+        [...written].map(([name, value]) => ({ name, value })),
+        new Pauses(),
+      )
+    return { recording, go, read, place, records }
+  }
+
+  it('are written with the next; the run does not notice', async () => {
+    const { recording, go, read, place, records } = await record([{ toolCalls: [call('login', { pin: 'sesame-77' })], usage }, 'Done.'])
+    await go()
+    place.refuses = true
+    await recording.keep('1.model')
+    expect(await read()).toBeUndefined()
+    expect(records.map(({ message }) => message)).toEqual(['the recording of a run could not be written yet'])
+    place.refuses = false
+    await recording.keep('2.model')
+    const { run, steps } = (await read()) ?? {}
+    expect(steps).toEqual(['1.model', '1.model'])
+    expect(run).toMatchObject({
+      given: { messages: [{ content: 'Say [redacted].' }] },
+      turns: [{ calls: [{ tool: 'login' }] }, {}],
+      result: { text: 'Done.' },
+    })
+    expect(JSON.stringify(run)).not.toMatch(/sesame|kept-secret/)
+  })
+
+  it('and never were, are missed where another execution comes to their step', async () => {
+    const { recording, go, read } = await record(['Done.'])
+    await go()
+    await recording.keep('1.model')
+    for (const [step, value] of [
+      ['1.model', { kind: 'reply' }],
+      ['1.tool.0', { kind: 'reply' }],
+      ['2.model', { kind: 'interrupted' }],
+    ] as const)
+      recording.passed(step, value)
+    await recording.keep('1.steer')
+    expect((await read())?.run.given.partial).toBeUndefined()
+    recording.passed('2.model', { kind: 'reply' })
+    await recording.keep('2.steer')
+    expect((await read())?.run.given.partial).toBe('a part of it was carried out without being recorded')
+  })
+
+  it('of a step that is carried out again are replaced', async () => {
+    const { recording, go, read } = await record([{ toolCalls: [call('login')], usage }, 'Done.'])
+    await go()
+    await recording.keep('2.model')
+    expect((await read())?.run.turns).toHaveLength(2)
+    recording.redo('1.tool.0')
+    recording.redo('2.model')
+    await recording.keep('x')
+    // As it was recorded: in one step here.
+    expect((await read())?.run.turns).toHaveLength(0)
+  })
+})
