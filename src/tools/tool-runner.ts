@@ -14,13 +14,12 @@ import {
   toolMessage,
 } from '../core/messages.ts'
 import { type PreparedCall, prepareArguments } from './arguments.ts'
-import { failureText, loggedFailure } from './failure.ts'
 import { capContent, resultText } from './result-text.ts'
-import { cancelledText, clientToolText, notFoundText, timedOutText, unaskedText } from './told.ts'
-import { type AnyTool, type CallTrace, isQuestion, type Question, type RunScope, type ToolContext } from './tool.ts'
+import { cancelledText, clientToolText, failureText, loggedFailure, notFoundText, timedOutText, unaskedText } from './told.ts'
+import { type AnyTool, isQuestion, type Question, type ToolContext, type WritableContext } from './tool.ts'
 
 /** What one call needs to know of the run it belongs to. */
-export interface ToolCallEnvironment {
+export interface ToolCallEnvironment extends Pick<WritableContext, 'answer' | 'asked' | 'run' | 'trace' | 'mcpClient'> {
   context: unknown
   /** Aborted when the run ends: the call is then abandoned at once. */
   signal: AbortSignal
@@ -30,10 +29,6 @@ export interface ToolCallEnvironment {
   runId: string
   iteration: number
   idempotencyKey: string
-  answer?: Json
-  asked?: Json
-  run?: RunScope
-  trace?: CallTrace
   /** Somebody has consented to the call. Only for `run`, which else refuses what needs an approval. */
   approved?: boolean
   /** The run's time limit of one attempt in milliseconds; the tool's own wins. */
@@ -41,6 +36,8 @@ export interface ToolCallEnvironment {
   maxResultBytes: number
   maxArgumentValues?: number
   logger: Logger
+  /** What the tool itself logs through. Default: `logger`. */
+  toolLogger?: Logger
   /** Is given what the function came to, as it is. */
   raw?: RawEnd
   /** Called immediately before the tool's function; must not throw. */
@@ -190,7 +187,8 @@ class Attempt {
   }
 
   #context(): ToolContext {
-    const { context, toolCallId, runId, iteration, idempotencyKey, answer, asked, run, trace, logger, onProgress } = this.#environment
+    const { context, toolCallId, runId, iteration, idempotencyKey, onProgress, logger, toolLogger = logger } = this.#environment
+    const { answer, asked, run, trace, mcpClient } = this.#environment
     const { signal } = this.#controller
     // A report that comes after the attempt's end, by a tool that was abandoned or left work behind, says nothing about the run any more.
     const progress = (update: Json) => {
@@ -200,9 +198,9 @@ class Attempt {
     const { name: tool } = this.#call.tool
     // Most tools log nothing. No getter: see "Allocation" in CONTRIBUTING.md.
     const log = (level: RecordLevel) => (fields: object, message: string) => {
-      childLogger(logger, { runId, tool, toolCallId })[level](fields, message)
+      childLogger(toolLogger, { runId, tool, toolCallId })[level](fields, message)
     }
-    const ctx: { -readonly [K in keyof ToolContext]: ToolContext[K] } = {
+    const ctx: WritableContext = {
       context,
       signal,
       toolCallId,
@@ -211,10 +209,11 @@ class Attempt {
       idempotencyKey,
       attempt,
       progress,
-      logger: { ...logger, debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
+      logger: { ...toolLogger, debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
     }
     if (run !== undefined) ctx.run = run
     if (trace !== undefined) ctx.trace = trace
+    if (mcpClient !== undefined) ctx.mcpClient = mcpClient
     if (answer !== undefined) ctx.answer = answer
     if (asked !== undefined) ctx.asked = asked
     return ctx

@@ -6,6 +6,7 @@ import { checkMistypedNames, checkOptionNames, isPlainObject, type OptionNames }
 import type { ArgsOf, InputOf, ParametersSchema } from './schema/infer.ts'
 import { isStandardSchema, type JsonSchema, jsonSchemaOf, parametersOf } from './schema/schema.ts'
 
+export { ask, askAll, isQuestion, type Question } from './question.ts'
 export type { JsonSchema } from './schema/schema.ts'
 
 /** A function's definition in OpenAI's shape. */
@@ -57,11 +58,16 @@ export interface ToolContext<Context = unknown> {
   readonly run?: RunScope
   /** The call's place in its run's trace. Absent in a run without telemetry. */
   readonly trace?: CallTrace
+  /** The MCP client that made the call. Absent in a run. */
+  readonly mcpClient?: McpClient
   /** The run's logger; redacts secrets. Each record has `runId`, `tool` and `toolCallId`. */
   readonly logger: Logger
   /** Publishes `TOOL_PROGRESS`; ignored once the attempt has ended. */
   progress(update: Json): void
 }
+
+/** The same while it is put together. */
+export type WritableContext = { -readonly [K in keyof ToolContext]: ToolContext[K] }
 
 /** Where a call is in a trace, and what is said of it there. */
 export interface CallTrace {
@@ -78,12 +84,17 @@ export interface RunScope {
   readonly depth: number
 }
 
-/** Says that a tool can't go on before someone has answered; made by `ask()`. */
-export interface Question {
-  /** The question, for whoever answers. */
-  about: Json
-  /** JSON Schema of the answer. */
-  schema?: JsonSchema
+/** The MCP client that has made a call. */
+export interface McpClient {
+  /** What it calls itself. */
+  readonly name?: string
+  readonly version?: string
+  /** Whether its user can be asked with `ask()`. */
+  readonly asksUser: boolean
+  /** Whether its model can be asked with `askClientModel()`. */
+  readonly asksModel: boolean
+  /** Whether it can be asked for its folders with `askClientRoots()`. */
+  readonly listsRoots: boolean
 }
 
 /**
@@ -327,24 +338,4 @@ export function checkedDefinitions(tools: readonly (AnyTool | ToolDefinition)[])
     names.add(name)
   }
   return definitions
-}
-
-/** The same in every installed copy of this package; JSON can't forge it. */
-const question: symbol = Symbol.for('toolloop.question')
-
-/**
- * Returned from `execute`, ends the call with a question: the run pauses, and the tool is called again with `ctx.answer`. The schema is
- * shown to whoever answers, as JSON Schema; the answer is not validated. Throws `invalid_tool` where a Standard Schema gives none.
- */
-export function ask({ schema, ...asked }: Omit<Question, 'schema'> & { schema?: JsonSchema | StandardSchemaV1 }): Question {
-  const shown = isStandardSchema(schema) ? jsonSchemaOf(schema, 'ask', 'give a JSON Schema') : schema
-  return Object.defineProperty({ ...asked, ...(shown === undefined ? {} : { schema: shown }) }, question, { value: true })
-}
-
-export function isQuestion(value: unknown): value is Question {
-  try {
-    return typeof value === 'object' && value !== null && question in value
-  } catch {
-    return false // A proxy that can't even be asked asks nothing.
-  }
 }

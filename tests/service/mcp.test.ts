@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createService } from '../../src/service/index.ts'
-import { ask, defineTool } from '../../src/tools/tool.ts'
+import { askClientModel, askClientRoots } from '../../src/tools/mcp/index.ts'
+import { ask, askAll, defineTool } from '../../src/tools/tool.ts'
 import { connectClient, textOf } from './mcp-client.ts'
 import { configFile, startService, token } from './start-service.ts'
 
@@ -70,7 +71,79 @@ describe.each(['legacy', 'modern'] as const)('MCP over HTTP, for a client of the
     expect(asked).toMatchObject([{ message: 'Your name?', requestedSchema: { type: 'object', required: ['answer'] } }])
     expect(await textOf(client.callTool({ name: 'greet' }))).toMatch(/the user did not answer/)
     const { client: dumb } = await connectClient(url, { era })
-    expect(await textOf(dumb.callTool({ name: 'greet' }))).toMatch(/nobody can be asked here/)
+    const refused = dumb.callTool({ name: 'greet' })
+    if (era === 'modern')
+      await expect(refused).rejects.toMatchObject({ code: -32_021, data: { requiredCapabilities: { elicitation: {} } } })
+    else expect(await textOf(refused)).toMatch(/nobody can be asked here/)
+  })
+
+  it('a tool asks the user, the model and for the folders of its client at once, and knows what it can ask', async () => {
+    const survey = defineTool({
+      name: 'survey',
+      description: 'Asks three.',
+      execute: (_args, { answer, mcpClient }) => {
+        if (mcpClient?.asksModel !== true) return { mcpClient }
+        const question = {
+          colour: ask({ about: { message: 'Which colour?' } }),
+          capital: askClientModel({ messages: 'Capital of France?', instructions: 'One word.', maxOutputTokens: 9, temperature: 0 }),
+          roots: askClientRoots(),
+        }
+        return answer === undefined ? askAll(question) : { answer, mcpClient }
+      },
+    })
+    const { url } = await startService({ tools: [survey], mcp: true })
+    const asked: unknown[] = []
+    const { client } = await connectClient(url, {
+      era,
+      capabilities: { elicitation: { form: {} }, sampling: {}, roots: {} },
+      setUp: (one) => {
+        one.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { answer: 'red' } }))
+        one.setRequestHandler('sampling/createMessage', ({ params }) => {
+          asked.push(params)
+          return { role: 'assistant', content: { type: 'text', text: 'Paris' }, model: 'm-1', stopReason: 'endTurn' }
+        })
+        one.setRequestHandler('roots/list', () => ({ roots: [{ uri: 'file:///home/ann', name: 'home' }] }))
+      },
+    })
+    expect(JSON.parse(await textOf(client.callTool({ name: 'survey' })))).toEqual({
+      answer: {
+        colour: 'red',
+        capital: { text: 'Paris', model: 'm-1', stopReason: 'endTurn' },
+        roots: [{ uri: 'file:///home/ann', name: 'home' }],
+      },
+      mcpClient: { name: 'test', version: '1', asksUser: true, asksModel: true, listsRoots: true },
+    })
+    const said = { role: 'user', content: { type: 'text', text: 'Capital of France?' } }
+    expect(asked).toMatchObject([{ messages: [said], systemPrompt: 'One word.', maxTokens: 9, temperature: 0 }])
+    const { client: dumb } = await connectClient(url, { era })
+    expect(JSON.parse(await textOf(dumb.callTool({ name: 'survey' })))).toEqual({
+      mcpClient: { name: 'test', version: '1', asksUser: false, asksModel: false, listsRoots: false },
+    })
+  })
+
+  it('what a tool logs reaches a client that asks for it, where the program lets it, without secrets', async () => {
+    const log = defineTool({
+      name: 'log',
+      description: 'Logs.',
+      execute: (_args, { logger }) => {
+        logger.debug({}, 'in detail')
+        logger.warn({ count: 3, apiKey: 'secret-1' }, 'careful')
+        logger.error({ text: 'x'.repeat(10_000) }, 'too long')
+      },
+    })
+    for (const logToClient of [true, false]) {
+      const { url } = await startService({ tools: [log], mcp: { agents: false, logToClient } })
+      const told: object[] = []
+      const { client } = await connectClient(url, {
+        era,
+        setUp: (one) => one.setNotificationHandler('notifications/message', ({ params }) => void told.push(params)),
+      })
+      if (era === 'legacy' && logToClient) await client.setLoggingLevel('warning')
+      const _meta = { 'io.modelcontextprotocol/logLevel': 'warning' }
+      await client.callTool({ name: 'log', ...(era === 'modern' ? { _meta } : {}) })
+      const careful = { level: 'warning', logger: 'log', data: { message: 'careful', count: 3, apiKey: '[redacted]', tool: 'log' } }
+      expect(told).toMatchObject(logToClient ? [careful, { level: 'error', data: { message: 'too long' } }] : [])
+    }
   })
 })
 
@@ -298,8 +371,33 @@ describe('MCP over HTTP', () => {
     expect((await send({ arguments: { n: 1 }, requestState: `${requestState}x`, inputResponses })).error?.message).toMatch(
       /Invalid or expired/,
     )
-    // Nothing was asked of it: it asks.
+    // Nothing was asked of it, and its question could be any: it asks.
     expect((await send({ arguments: { n: 1 }, inputResponses })).result?.requestState).toBeDefined()
+  })
+
+  it('an answer may come before its question, if that has a name; what else comes is ignored', async () => {
+    const greet = defineTool({
+      name: 'greet',
+      description: 'Greets.',
+      execute: (_args, { answer }) =>
+        answer === undefined ? ask({ about: { name: 'who', message: 'Your name?' }, schema: { type: 'string' } }) : `Hello ${answer}`,
+    })
+    const { post } = await startService({ tools: [greet], mcp: true })
+    const meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientCapabilities': { elicitation: {} },
+    }
+    const send = async (inputResponses: object) => {
+      const headers = { ...accept, 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'greet' }
+      const params = { name: 'greet', _meta: meta, inputResponses }
+      const response = await post('/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/call', params }, headers)
+      const { result } = (await response.json()) as { result: { content?: { text: string }[]; requestState?: string } }
+      return result.content?.[0]?.text ?? result.requestState?.slice(0, 3)
+    }
+    const given = { action: 'accept', content: { answer: 'Ann' } }
+    expect(await send({ who: given, other: given })).toBe('Hello Ann')
+    expect(await send({ who: { action: 'accept', content: { answer: 7 } } })).toMatch(/not what the tool asked for/)
+    expect(await send({ other: given })).toMatch(/^v1\./)
   })
 
   it('clients are told when the configuration changes their tools', async () => {

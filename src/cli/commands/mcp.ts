@@ -55,6 +55,8 @@ async function serveStdio(tools: ToolDispatcher, { flags, terminal: { io }, inte
     output: io.stdout,
     signal,
     logger,
+    // Whoever has started this process can read its standard error as well.
+    logToClient: true,
     toolTimeoutMs: inMilliseconds(flags.timeout),
   })
   await service.closed

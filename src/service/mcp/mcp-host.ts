@@ -56,7 +56,7 @@ export class McpHost {
         const old = this.#endpoint
         this.#offered = offered
         this.#endpoint = endpoint
-        if (old === endpoint) old?.toolsChanged()
+        if (old === endpoint) old?.listsChanged()
         else old?.close().catch((error: unknown) => this.#parts.logger.error({ error }, 'the MCP route could not be closed'))
       },
       discard: async () => {
@@ -75,8 +75,9 @@ export class McpHost {
     const context = await contextOf(request, caller)
     const release = limiter.admitStream(caller.name)
     const lease = host.leaseTools()
-    const { name, version, extend } = this.#parts.options ?? {}
-    const serving = { name, version, extend, instructions: offered.instructions, toolTimeoutMs, maxResultBytes, maxArgumentValues }
+    const { name, version, logToClient, extend } = this.#parts.options ?? {}
+    const told = { name, version, instructions: offered.instructions, logToClient, extend }
+    const serving = { ...told, toolTimeoutMs, maxResultBytes, maxArgumentValues }
     const tools = this.#toolsFor(caller)
     const admit = () => limiter.admitRun(caller.name)
     return endpoint.answer({ request, body, caller: caller.name, tools, serving, toolConcurrency, context, admit }, () => {

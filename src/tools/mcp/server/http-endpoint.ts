@@ -80,10 +80,13 @@ export class McpEndpoint {
     }
   }
 
-  /** Tells the clients that the tools are others than before. */
-  toolsChanged(): void {
-    this.#sessions.toolsChanged()
-    this.#handler.notify.toolsChanged()
+  /** Tells the clients that the tools, prompts and resources may be others than before. */
+  listsChanged(): void {
+    this.#sessions.listsChanged()
+    const { notify } = this.#handler
+    notify.toolsChanged()
+    notify.promptsChanged()
+    notify.resourcesChanged()
   }
 
   /** Resolves when no call is under way, or with the signal. */

@@ -14,6 +14,11 @@ export interface McpServing {
   /** Most values in one call's arguments: items, and fields, which count ten times. Default: no limit. */
   maxArgumentValues?: number
   /**
+   * True: what tools log with `ctx.logger` is also sent to clients that ask for log messages, at the level they ask for and without secrets.
+   * Default false: it is for the program alone.
+   */
+  logToClient?: boolean
+  /**
    * Adds what is no tool: resources, prompts, completions. Called with the `McpServer` of `@modelcontextprotocol/server` for each connection, or
    * each request where the protocol has none. It must not register tools. What it throws fails the request.
    */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Server, WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
 import type { McpServerSdk } from './load-sdk.ts'
 import type { SessionBounds } from './serving.ts'
+import { announceLists } from './tool-server.ts'
 
 interface Session {
   caller: string
@@ -54,9 +55,9 @@ export class McpSessions {
     }
   }
 
-  /** Tells every client that the tools are others than before. */
-  toolsChanged(): void {
-    for (const { server } of this.#sessions.values()) server.sendToolListChanged().catch(this.#onerror)
+  /** Tells every client that its lists may be others than before. */
+  listsChanged(): void {
+    for (const { server } of this.#sessions.values()) announceLists(server).catch(this.#onerror)
   }
 
   async close(): Promise<void> {

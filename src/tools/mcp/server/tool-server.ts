@@ -1,17 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import type { CallToolResult, InputRequiredResult, Server, ServerContext } from '@modelcontextprotocol/server'
 import type { Logger } from '../../../core/logger.ts'
-import { isJsonObject } from '../../../core/messages.ts'
+import { isJsonObject, type Json } from '../../../core/messages.ts'
 import { version as ownVersion } from '../../../core/version.ts'
 import type { Lanes } from '../../concurrency.ts'
 import { resultText } from '../../result-text.ts'
 import { compileSchema } from '../../schema/schema.ts'
-import type { AnyTool } from '../../tool.ts'
+import type { AnyTool, McpClient } from '../../tool.ts'
 import { type ToolCallEnd, ToolRunner } from '../../tool-runner.ts'
 import { Pauses } from '../../yield-to-event-loop.ts'
+import { loggerFor } from './client-log.ts'
 import type { McpServerSdk } from './load-sdk.ts'
 import { progressOf } from './progress.ts'
-import { type AskingCall, answerIn, asksClient, type StateCodec } from './questions.ts'
+import { type AskingCall, answerIn, askable, asksClient, canAsk, earlyAnswerIn, type StateCodec } from './questions.ts'
 import type { McpServing } from './serving.ts'
 import { blocksOf, failure, servable, wireTool } from './wire.ts'
 
@@ -44,8 +45,17 @@ export function createToolServer(
   serving: McpServing,
   { codec, scopeOf, logger }: { codec: StateCodec; scopeOf(ctx: ServerContext): CallScope; logger: Logger },
 ): Server {
-  const { name = 'toolloop', version = ownVersion, instructions, toolTimeoutMs, maxResultBytes, maxArgumentValues, extend } = serving
-  const capabilities = { tools: { listChanged: true } }
+  const {
+    name = 'toolloop',
+    version = ownVersion,
+    instructions,
+    toolTimeoutMs,
+    maxResultBytes,
+    maxArgumentValues,
+    logToClient,
+    extend,
+  } = serving
+  const capabilities = { tools: { listChanged: true }, ...(logToClient === true ? { logging: {} } : {}) }
   const options = { capabilities, requestState: { verify: codec.verify }, ...(instructions === undefined ? {} : { instructions }) }
   const extended = extend === undefined ? undefined : new sdk.McpServer({ name, version }, options)
   const server = extended?.server ?? new sdk.Server({ name, version }, options)
@@ -74,22 +84,31 @@ export function createToolServer(
         type: 'function' as const,
         function: { name: params.name, arguments: JSON.stringify(params.arguments ?? {}) },
       }
-      const { end } = await runner.run(call, {
-        context,
-        signal,
-        runId: `mcp_${randomUUID()}`,
-        iteration: 1,
-        idempotencyKey: randomUUID(),
-        timeoutMs: toolTimeoutMs ?? defaultTimeoutMs,
-        maxResultBytes: maxBytes,
-        maxArgumentValues,
-        logger,
-        ...answered,
-        ...progressOf(ctx, logger),
-      })
+      const mcpClient = clientOf(server)
+      const run = (known: { answer: Json; asked: Json } | undefined) =>
+        runner.run(call, {
+          context,
+          signal,
+          runId: `mcp_${randomUUID()}`,
+          iteration: 1,
+          idempotencyKey: randomUUID(),
+          timeoutMs: toolTimeoutMs ?? defaultTimeoutMs,
+          maxResultBytes: maxBytes,
+          maxArgumentValues,
+          logger,
+          mcpClient,
+          ...(logToClient === true ? { toolLogger: loggerFor(tool.name, logger, ctx) } : {}),
+          ...known,
+          ...progressOf(ctx, logger),
+        })
+      let { end } = await run(answered)
+      const early = end.outcome === 'question' ? earlyAnswerIn(sdk, ctx, end.question, asking) : undefined
+      if (early !== undefined && 'content' in early) return early
+      if (early !== undefined) end = (await run(early)).end
       if (end.outcome !== 'question') return resultOf(tool, end)
-      const canElicit = server.getClientCapabilities()?.elicitation !== undefined
-      const asked = await asksClient(sdk, codec, end.question, asking, canElicit)
+      // Where each request says what its client can be asked, the SDK refuses in the protocol's own words.
+      const isRefused = ctx.mcpReq.envelope === undefined && !canAsk(end.question, mcpClient)
+      const asked = isRefused ? undefined : await asksClient(sdk, codec, end.question, asking)
       return asked ?? failure('The tool asks a question before it goes on, and nobody can be asked here. It was not finished.')
     } finally {
       lanes.leave()
@@ -97,6 +116,20 @@ export function createToolServer(
     }
   })
   return server
+}
+
+/** Tells the client that its tools, prompts and resources may be others than before, as far as it is told of such changes. */
+export async function announceLists(server: Server): Promise<void> {
+  const { tools, prompts, resources } = server.getCapabilities()
+  if (tools?.listChanged === true) await server.sendToolListChanged()
+  if (prompts?.listChanged === true) await server.sendPromptListChanged()
+  if (resources?.listChanged === true) await server.sendResourceListChanged()
+}
+
+function clientOf(server: Server): McpClient {
+  const { name, version } = server.getClientVersion() ?? {}
+  const told = { ...(name === undefined ? {} : { name }), ...(version === undefined ? {} : { version }) }
+  return { ...told, ...askable(server.getClientCapabilities()) }
 }
 
 function resultOf(tool: AnyTool, end: Exclude<ToolCallEnd, { outcome: 'question' }>): CallToolResult {
