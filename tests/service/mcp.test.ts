@@ -261,6 +261,41 @@ describe('MCP over HTTP', () => {
     await expect.poll(openSessions, { timeout: 15_000 }).toBe('0')
   })
 
+  it('sessions that are opened at the same time are bounded as well', async () => {
+    const headers = { ...accept, 'content-type': 'application/json', authorization: `Bearer ${token}`, host: 'localhost' }
+    const body = JSON.stringify(initialize)
+    for (const bounds of [{ maxSessions: 2 }, { maxSessionsOfCaller: 2 }]) {
+      const { service, ask } = await startService({ tools: [add], mcp: bounds })
+      const open = () => service.fetch(new Request('http://localhost/mcp', { method: 'POST', body, headers }))
+      const opened = await Promise.all(Array.from({ length: 12 }, open))
+      const isOpen = async (response: Response) => {
+        const id = response.headers.get('mcp-session-id')
+        return id !== null && (await ask('/mcp', { method: 'DELETE', headers: { 'mcp-session-id': id } })).status === 200
+      }
+      expect((await Promise.all(opened.map(isOpen))).filter(Boolean)).toHaveLength(2)
+    }
+  })
+
+  it('each message of an array is a request', async () => {
+    const { post } = await startService({ tools: [add], config: { service: { mcp: true, requestsPerMinute: 50 } } })
+    const headers = {
+      ...accept,
+      'mcp-session-id': await sessionOf(
+        post('/mcp', { ...initialize, params: { ...initialize.params, protocolVersion: '2025-03-26' } }, accept),
+      ),
+    }
+    const batch = (length: number) => Array.from({ length }, (_, id) => ({ jsonrpc: '2.0', id, method: 'ping' }))
+    const first = await post('/mcp', batch(40), headers)
+    expect(first.status).toBe(200)
+    await first.text()
+    expect((await post('/mcp', batch(40), headers)).status).toBe(429)
+    // More than there may be at all.
+    expect((await post('/mcp', batch(100), headers)).status).toBe(429)
+    const small = await post('/mcp', batch(2), headers)
+    expect(small.status).toBe(200)
+    await small.text()
+  })
+
   it('a call ends when its client has gone, and takes no place any more', async () => {
     const begun = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const ended = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]

@@ -72,6 +72,8 @@ export class McpHost {
     if (endpoint === undefined || offered === undefined)
       throw new HttpProblem(404, 'not_found', 'MCP is not switched on here (`service.mcp`)')
     const { toolTimeoutMs, maxResultBytes, maxArgumentValues, toolConcurrency } = host.agent(defaultAgent).options
+    // The first is counted with the request.
+    if (Array.isArray(body)) limiter.admitRequest(caller.name, body.length - 1)
     const context = await contextOf(request, caller)
     const release = limiter.admitStream(caller.name)
     const lease = host.leaseTools()
