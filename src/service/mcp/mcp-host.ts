@@ -2,7 +2,8 @@ import { messageOf } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { McpEndpoint } from '../../tools/mcp/server/http-endpoint.ts'
 import type { ServedTools } from '../../tools/mcp/server/tool-server.ts'
-import { type AgentHost, defaultAgent } from '../agents/agent-host.ts'
+import type { AnyTool } from '../../tools/tool.ts'
+import { type Agent, type AgentHost, defaultAgent } from '../agents/agent-host.ts'
 import type { Config, McpRouteConfig, PreparedConfig } from '../config/config.ts'
 import { ConfigError } from '../config/parse-config.ts'
 import type { Caller, ContextOf } from '../http/auth.ts'
@@ -10,6 +11,7 @@ import { HttpProblem } from '../http/problem.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import type { Call } from '../routes/route.ts'
 import type { RunStore } from '../runs/run-store.ts'
+import { AgentTasks } from './agent-tasks.ts'
 import { agentTool, agentToolName } from './agent-tools.ts'
 import type { McpAuthorization } from './authorization.ts'
 import type { McpRouteOptions } from './mcp-options.ts'
@@ -81,8 +83,10 @@ export class McpHost {
     const told = { name, version, instructions: offered.instructions, logToClient, extend }
     const serving = { ...told, toolTimeoutMs, maxResultBytes, maxArgumentValues }
     const tools = this.#toolsFor(caller)
-    const admit = () => limiter.admitRun(caller.name)
-    return endpoint.answer({ request, body, caller: caller.name, tools, serving, toolConcurrency, context, admit }, () => {
+    const tasks = this.#tasksFor(caller, context)
+    // An agent's run takes a place of its own.
+    const admit = (tool: string) => (tasks.offers(tool) ? () => {} : limiter.admitRun(caller.name))
+    return endpoint.answer({ request, body, caller: caller.name, tools, serving, toolConcurrency, context, admit, tasks }, () => {
       lease()
       release()
     })
@@ -129,23 +133,34 @@ export class McpHost {
   /** Follows the configuration: what a session is offered changes with it. */
   #toolsFor(caller: Caller): ServedTools {
     const { host, runs } = this.#parts
-    const isOffered = (name: string) => this.#offered?.tools?.includes(name) ?? true
-    const agents = () => {
-      const { agents: names = true } = this.#offered ?? {}
-      return host.agents.filter(({ name }) => (typeof names === 'boolean' ? names : names.includes(name)))
-    }
-    // A tool of the program goes before an agent of its name.
-    const own = (name: string) => (isOffered(name) ? host.tools.get(name) : undefined)
     return {
       get: (name) => {
-        const agent = agents().find((one) => agentToolName(one.name) === name)
-        return own(name) ?? (agent === undefined ? undefined : agentTool(agent, caller, runs))
+        const agent = this.#agentCalled(name)
+        return this.#ownTool(name) ?? (agent === undefined ? undefined : agentTool(agent, caller, runs))
       },
       list: () => {
-        const tools = host.tools.list().filter(({ name }) => isOffered(name))
-        const asTools = agents().map((agent) => agentTool(agent, caller, runs))
-        return [...tools, ...asTools.filter(({ name }) => own(name) === undefined)]
+        const tools = host.tools.list().filter(({ name }) => this.#ownTool(name) !== undefined)
+        const asTools = this.#agents.map((agent) => agentTool(agent, caller, runs))
+        return [...tools, ...asTools.filter(({ name }) => this.#ownTool(name) === undefined)]
       },
     }
+  }
+
+  #tasksFor(caller: Caller, context: unknown): AgentTasks {
+    return new AgentTasks({ caller, runs: this.#parts.runs, agentOf: (tool) => this.#agentCalled(tool)?.name, context })
+  }
+
+  get #agents(): readonly Agent[] {
+    const { agents: names = true } = this.#offered ?? {}
+    return this.#parts.host.agents.filter(({ name }) => (typeof names === 'boolean' ? names : names.includes(name)))
+  }
+
+  /** A tool of the program, which goes before an agent of its name. */
+  #ownTool(name: string): AnyTool | undefined {
+    return (this.#offered?.tools?.includes(name) ?? true) ? this.#parts.host.tools.get(name) : undefined
+  }
+
+  #agentCalled(name: string): Agent | undefined {
+    return this.#ownTool(name) === undefined ? this.#agents.find((one) => agentToolName(one.name) === name) : undefined
   }
 }

@@ -8,6 +8,7 @@ import type {
   ServerContext,
 } from '@modelcontextprotocol/server'
 import { isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
+import { anyText } from '../../question.ts'
 import { resultText } from '../../result-text.ts'
 import { compileSchema } from '../../schema/schema.ts'
 import type { JsonSchema, McpClient, Question } from '../../tool.ts'
@@ -51,11 +52,10 @@ export interface AskingCall {
 /** An answer as the tool gets it, or how the call ends without one. */
 export type Answered = { answer: Json; asked: Json } | CallToolResult
 
+type ElicitAnswer = Extract<ReturnType<McpServerSdk['inputResponse']>, { kind: 'elicit' }>
+
 /** How long a user may take to answer. */
 export const answerTtlSeconds = 3_600
-
-/** What is asked for where a question says nothing of it. */
-const text: JsonSchema = { type: 'string' }
 
 /** What a question is called that has no `name`, and the field of an answer that is no object. */
 const answerKey = 'answer'
@@ -134,7 +134,7 @@ function readAnswers(
     const answer = answerOf(response, item)
     if (answer === undefined)
       return failure('The tool asked the user a question before it went on, and the user did not answer it. It was not finished.')
-    const problems = compileSchema(item.schema ?? text, call.name)(answer)
+    const problems = compileSchema(item.schema ?? anyText, call.name)(answer)
     if (problems.length > 0) return failure(`The user's answer is not what the tool asked for: ${problems.join('; ')}.`)
     answers.push([item.key, answer])
   }
@@ -142,7 +142,7 @@ function readAnswers(
 }
 
 /** Undefined: what was asked for was refused, or is of another kind. */
-function answerOf(response: ReturnType<McpServerSdk['inputResponse']>, { about, schema = text }: Item): Json | undefined {
+function answerOf(response: ReturnType<McpServerSdk['inputResponse']>, { about, schema = anyText }: Item): Json | undefined {
   const method = clientRequestIn(about)?.method
   if (method === 'roots/list') {
     if (response.kind !== 'roots') return undefined
@@ -155,9 +155,28 @@ function answerOf(response: ReturnType<McpServerSdk['inputResponse']>, { about, 
     const said = blocks.map((block) => (isJsonObject(block) && typeof block.text === 'string' ? block.text : ''))
     return { text: said.join(''), ...textsOf({ model, stopReason }) }
   }
-  if (response.kind !== 'elicit' || response.action !== 'accept') return undefined
-  const content = (response.content ?? {}) as JsonObject
-  return schema.type === 'object' ? content : (content[answerKey] ?? null)
+  return response.kind === 'elicit' ? filledIn(response, schema) : undefined
+}
+
+/** Undefined: the user has declined. */
+function filledIn({ action, content = {} }: ElicitAnswer, schema: JsonSchema): Json | undefined {
+  if (action !== 'accept') return undefined
+  const fields = content as JsonObject
+  return schema.type === 'object' ? fields : (fields[answerKey] ?? null)
+}
+
+/** What a form was answered with, or what is wrong with that. Undefined: the user has declined. */
+export function formAnswer(response: ElicitAnswer, schema: JsonSchema): { value: Json } | { problems: string[] } | undefined {
+  const value = filledIn(response, schema)
+  if (value === undefined) return undefined
+  const problems = compileSchema(schema, 'form')(value)
+  return problems.length === 0 ? { value } : { problems }
+}
+
+/** A form for the client's user; undefined for a schema that is none. */
+export function formRequest(sdk: McpServerSdk, message: string, schema: JsonSchema | undefined): InputRequest | undefined {
+  const requestedSchema = formOf(schema)
+  return requestedSchema === undefined ? undefined : sdk.inputRequired.elicit({ message, requestedSchema })
 }
 
 /** The fields that are texts. */
@@ -180,12 +199,14 @@ function requestFor(sdk: McpServerSdk, { about, schema }: Item): InputRequest | 
   const request = clientRequestIn(about)
   if (request?.method === 'roots/list') return sdk.inputRequired.listRoots()
   if (request !== undefined) return sdk.inputRequired.createMessage(request.params)
-  const requestedSchema = formOf(schema)
   // What stands for an agent that waits holds its state, which is for nobody's eyes.
-  const isAgents = isJsonObject(about) && Array.isArray(about.pending)
-  if (requestedSchema === undefined || isAgents) return undefined
-  const message = isJsonObject(about) && typeof about.message === 'string' ? about.message : resultText(about)
-  return sdk.inputRequired.elicit({ message, requestedSchema })
+  if (isJsonObject(about) && Array.isArray(about.pending)) return undefined
+  return formRequest(sdk, messageIn(about), schema)
+}
+
+/** What the user is told of a question. */
+export function messageIn(about: Json): string {
+  return isJsonObject(about) && typeof about.message === 'string' ? about.message : resultText(about)
 }
 
 function digestOf({ name, args }: AskingCall): string {
@@ -197,7 +218,7 @@ function digestOf({ name, args }: AskingCall): string {
 type Form = Extract<ElicitInputParams['requestedSchema'], { properties: unknown }>
 
 /** The schema of an answer as a form: a flat object. A single value is asked for under one name; no schema asks for a text. */
-function formOf(schema: JsonSchema = text): Form | undefined {
+export function formOf(schema: JsonSchema = anyText): Form | undefined {
   const form: JsonSchema =
     schema.type === 'object' ? schema : { type: 'object', properties: { [answerKey]: schema }, required: [answerKey] }
   return isForm(form) ? form : undefined

@@ -78,8 +78,8 @@ export async function serveMcp(tools: ToolSet, options: ServeMcpOptions = {}): P
   const servers = new Set<Server>()
   const codec = sdk.createRequestStateCodec({ key: randomBytes(32), ttlSeconds: answerTtlSeconds })
   const scope = { caller: '', context: options.context, lanes }
-  const factory = () => {
-    const server = createToolServer(sdk, tools, options, { codec, scopeOf: () => scope, logger: log })
+  const factory = ({ era }: { era: 'legacy' | 'modern' }) => {
+    const server = createToolServer(sdk, tools, options, { codec, scopeOf: () => scope, logger: log, isModern: era === 'modern' })
     servers.add(server)
     return server
   }
