@@ -1,3 +1,5 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createService } from '../../src/service/index.ts'
 import { askClientModel, askClientRoots } from '../../src/tools/mcp/index.ts'
@@ -372,6 +374,37 @@ describe('MCP over HTTP', () => {
       content: [{ text: expect.stringMatching(/output schema says: `sum`/) }],
     })
     expect(await client.callTool({ name: 'long' })).toMatchObject({ isError: true })
+  })
+
+  it('Skills are prompts and resources too, where their tools are offered, and change with the configuration', async () => {
+    const { folder, file, write } = await configFile('')
+    const skill = async (name: string, text: string) => {
+      await mkdir(join(folder, 'skills', name), { recursive: true })
+      await writeFile(join(folder, 'skills', name, 'SKILL.md'), `---\nname: ${name}\ndescription: How to greet.\n---\n${text}\n`)
+    }
+    await skill('greeting', 'Say Moin.')
+    const yaml = (mcp: string) => `skills: { paths: [skills] }\nservice: { mcp: ${mcp} }\n`
+    await write(yaml('true'))
+    const { url } = await startService({ configFile: file, cwd: folder, tools: [add] })
+    const changed = Promise.withResolvers<void>()
+    for (const era of ['legacy', 'modern'] as const) {
+      const { client } = await connectClient(url, {
+        era,
+        listChanged: { prompts: { debounceMs: 0, autoRefresh: false, onChanged: () => changed.resolve() } },
+      })
+      expect((await client.listPrompts()).prompts).toEqual([{ name: 'greeting', description: 'How to greet.' }])
+      const { messages } = await client.getPrompt({ name: 'greeting' })
+      expect(messages).toEqual([{ role: 'user', content: { type: 'text', text: expect.stringMatching(/Say Moin\./) } }])
+      const { resources } = await client.listResources()
+      expect(resources).toMatchObject([{ name: 'greeting', uri: 'skill://greeting/SKILL.md', mimeType: 'text/markdown' }])
+      const { contents } = await client.readResource({ uri: 'skill://greeting/SKILL.md' })
+      expect(contents).toMatchObject([{ text: expect.stringMatching(/^Say Moin\./) }])
+      await expect(client.readResource({ uri: 'skill://greeting/../../etc/passwd' })).rejects.toThrow(/not found/i)
+    }
+    await write(yaml('{ tools: [add] }'))
+    await changed.promise
+    const { client } = await connectClient(url)
+    expect(client.getServerCapabilities()).not.toHaveProperty('prompts')
   })
 
   it('an answer counts for the call it was asked by, and for nobody else’s', async () => {

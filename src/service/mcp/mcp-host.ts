@@ -1,7 +1,9 @@
 import { messageOf } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { McpEndpoint } from '../../tools/mcp/server/http-endpoint.ts'
+import type { McpServing } from '../../tools/mcp/server/serving.ts'
 import type { ServedTools } from '../../tools/mcp/server/tool-server.ts'
+import { skillToolNames } from '../../tools/skills/skill-names.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { type Agent, type AgentHost, defaultAgent } from '../agents/agent-host.ts'
 import type { Config, McpRouteConfig, PreparedConfig } from '../config/config.ts'
@@ -79,8 +81,8 @@ export class McpHost {
     const context = await contextOf(request, caller)
     const release = limiter.admitStream(caller.name)
     const lease = host.leaseTools()
-    const { name, version, logToClient, extend } = this.#parts.options ?? {}
-    const told = { name, version, instructions: offered.instructions, logToClient, extend }
+    const { name, version, logToClient, skills = this.#ownSkills, extend } = this.#parts.options ?? {}
+    const told = { name, version, instructions: offered.instructions, logToClient, skills, extend }
     const serving = { ...told, toolTimeoutMs, maxResultBytes, maxArgumentValues }
     const tools = this.#toolsFor(caller)
     const tasks = this.#tasksFor(caller, context)
@@ -148,6 +150,12 @@ export class McpHost {
 
   #tasksFor(caller: Caller, context: unknown): AgentTasks {
     return new AgentTasks({ caller, runs: this.#parts.runs, agentOf: (tool) => this.#agentCalled(tool)?.name, context })
+  }
+
+  /** The configuration's, where their tools are offered. */
+  get #ownSkills(): McpServing['skills'] {
+    const { skills } = this.#parts.host
+    return skills.skills.length > 0 && this.#ownTool(skillToolNames.activate) !== undefined ? skills : undefined
   }
 
   get #agents(): readonly Agent[] {

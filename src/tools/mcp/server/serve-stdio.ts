@@ -30,6 +30,7 @@ const optionNames: OptionNames<ServeMcpOptions> = {
   version: true,
   instructions: true,
   logToClient: true,
+  skills: true,
   extend: true,
   input: true,
   output: true,

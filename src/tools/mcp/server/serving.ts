@@ -1,5 +1,7 @@
 /** What a host says of how its tools are served: types that need no SDK. */
 
+import type { Skill } from '../../skills/skill.ts'
+
 /** How tools are served, over whichever transport. */
 export interface McpServing {
   /** What the server calls itself. Default `toolloop`, and this package's version. */
@@ -18,6 +20,8 @@ export interface McpServing {
    * Default false: it is for the program alone.
    */
   logToClient?: boolean
+  /** Skills that are offered as prompts and resources too, besides their tools. Default: none. */
+  skills?: { readonly skills: readonly Skill[] }
   /**
    * Adds what is no tool: resources, prompts, completions. Called with the `McpServer` of `@modelcontextprotocol/server` for each connection, or
    * each request where the protocol has none. It must not register tools. What it throws fails the request.

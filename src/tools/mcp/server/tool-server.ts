@@ -12,6 +12,7 @@ import { type ToolCallEnd, ToolRunner } from '../../tool-runner.ts'
 import { Pauses } from '../../yield-to-event-loop.ts'
 import { loggerFor } from './client-log.ts'
 import type { McpServerSdk } from './load-sdk.ts'
+import { offerSkills } from './offer-skills.ts'
 import { progressOf } from './progress.ts'
 import { type AskingCall, answerIn, askable, asksClient, canAsk, earlyAnswerIn, type StateCodec } from './questions.ts'
 import type { McpServing } from './serving.ts'
@@ -66,6 +67,7 @@ export function createToolServer(
     maxResultBytes,
     maxArgumentValues,
     logToClient,
+    skills,
     extend,
   } = serving
   const capabilities = {
@@ -86,11 +88,13 @@ export function createToolServer(
     }
   }
   const server = new ToolServer({ name, version }, options)
-  if (extend !== undefined) {
+  if (extend !== undefined || skills !== undefined) {
     class ExtendedServer extends sdk.McpServer {
       override readonly server: Server = server
     }
-    extend(new ExtendedServer({ name, version }, options))
+    const extended = new ExtendedServer({ name, version }, options)
+    if (skills !== undefined) offerSkills(extended, skills.skills)
+    extend?.(extended)
   }
   const listed = () => tools.list().filter(servable)
   const served = { get: (called: string) => servable(tools.get(called)), names: () => listed().map((tool) => tool.name) }
