@@ -8,6 +8,9 @@ import { replayRun } from '../../src/recording/index.ts'
 import { RecordingRecorder } from '../../src/recording/recorder.ts'
 import type { ServiceOptions } from '../../src/service/index.ts'
 import { recordingText } from '../../src/service/recordings/recording-text.ts'
+import { RunRecordings } from '../../src/service/recordings/run-recordings.ts'
+import { ServiceRun } from '../../src/service/runs/service-run.ts'
+import { storedOrder } from '../../src/service/runs/stored-run.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { Pauses } from '../../src/tools/yield-to-event-loop.ts'
@@ -133,4 +136,13 @@ it('a recording that is written in turns is the same as one that is written at o
   const [whole, recorded] = [recorder.recording(), recorder.recorded()]
   if (whole === undefined || recorded === undefined) throw new Error('Nothing was recorded')
   expect((await recordingText(recorded, [], new Pauses())).join('')).toBe(recordingToText(whole))
+})
+
+it('recordings of very many runs take up no more than so many places, even if there is nothing of them', () => {
+  const recordings = new RunRecordings({}, () => 1_000_000)
+  const head = { caller: { name: 'ann', roles: [] }, agent: 'toolloop', kind: 'run' as const, clientTools: [] }
+  const bounds = { events: 1, characters: 1_000 }
+  for (let at = 0; at < 10_100; at++)
+    recordings.recorderOf(new ServiceRun(storedOrder({ ...head, id: `run_${at}`, input: '', options: {} }), [], bounds))
+  expect(recordings.size).toBe(10_000)
 })

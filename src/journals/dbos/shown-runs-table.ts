@@ -67,7 +67,14 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear'> {
       }
       const told = 'first_event = $2, last_event = greatest(last_event, $3), title = $4, hides_all = $5, folded_title = $6'
       const last = events.at(-1)?.id ?? 0
-      await query(`UPDATE ${this.#in}.shown_runs SET ${told} WHERE n = $1`, [run.n, firstEventId, last, plain(title), hidesAll, folded(title)])
+      await query(`UPDATE ${this.#in}.shown_runs SET ${told} WHERE n = $1`, [
+        run.n,
+        firstEventId,
+        last,
+        plain(title),
+        hidesAll,
+        folded(title),
+      ])
       return true
     })
   }

@@ -6,6 +6,9 @@ import type { ServiceRun } from '../runs/service-run.ts'
 import { BoundedRecorder } from './bounded-recorder.ts'
 import { recordingText } from './recording-text.ts'
 
+/** Runs at once. */
+const mostRecorded = 10_000
+
 /** Recordings of the runs that this process carries out, in memory: the oldest make room for others. */
 export class RunRecordings {
   readonly #secrets: readonly string[]
@@ -26,7 +29,15 @@ export class RunRecordings {
     const recorder = this.#recorders.get(run.id) ?? new BoundedRecorder((by) => this.#grow(by))
     this.#recorders.delete(run.id)
     this.#recorders.set(run.id, recorder)
+    // Those that were too long take up nothing, but their places.
+    const [oldest] = this.#recorders.keys()
+    if (this.#recorders.size > mostRecorded && oldest !== undefined) this.#forget(oldest)
     return recorder
+  }
+
+  /** How many there are, those included of which there is nothing any more. */
+  get size(): number {
+    return this.#recorders.size
   }
 
   /** The file of a run's recording. Rejects with an `HttpProblem`: 404 where there is none, 409 while the run goes on. */
@@ -41,11 +52,16 @@ export class RunRecordings {
   #grow(by: number): void {
     this.#characters += by
     const max = this.#maxCharacters()
-    for (const [runId, recorder] of this.#recorders) {
+    for (const runId of this.#recorders.keys()) {
       if (this.#characters <= max) return
-      this.#recorders.delete(runId)
-      this.#characters -= recorder.size
-      recorder.drop()
+      this.#forget(runId)
     }
+  }
+
+  #forget(runId: string): void {
+    const recorder = this.#recorders.get(runId)
+    this.#recorders.delete(runId)
+    this.#characters -= recorder?.size ?? 0
+    recorder?.drop()
   }
 }
