@@ -135,8 +135,8 @@ const longestMessage = 10_000
 const asked = new WeakMap<Outcome, Asked[]>()
 
 /**
- * What a run waits for that can be decided here: nothing of which a part is hidden, nothing that is too long to be read, and nothing that an
- * agent inside a call waits for.
+ * What a run waits for that can be decided here, approvals and answers: nothing of which a part is hidden, nothing that is too long to be read, and
+ * nothing that an agent inside a call waits for.
  */
 function askedIn(outcome: Outcome): Asked[] {
   const known = asked.get(outcome)
@@ -144,6 +144,7 @@ function askedIn(outcome: Outcome): Asked[] {
   const found = outcome.summary.pending.filter(isJsonObject).flatMap((item) => {
     const { kind, tool, args = {}, about = null, schema, hidden, fingerprint, toolCallId } = item
     const isHidden = Array.isArray(hidden) && hidden.length > 0
+    if (kind !== 'approval' && kind !== 'question') return []
     if (isHidden || (isJsonObject(about) && Array.isArray(about.pending))) return []
     const message = kind === 'question' ? messageIn(about) : `Allow the call of ${String(tool)} with ${resultText(args)}?`
     if (message.length > longestMessage) return []
