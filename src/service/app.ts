@@ -4,7 +4,7 @@ import type { Telemetry } from '../agent/observe/telemetry.ts'
 import { InvalidOptionError, messageOf } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
 import { compileCheck, type SchemaCheck } from './agents/check-schema.ts'
-import { type Authenticate, type Caller, checkRole } from './http/auth.ts'
+import { type Authenticate, type Caller, checkRole, type Role } from './http/auth.ts'
 import { checkOrigin, corsHeaders, preflightHeaders } from './http/check-origin.ts'
 import { errorResponse, HttpProblem } from './http/problem.ts'
 import { mostValues, readBody } from './http/read-body.ts'
@@ -112,7 +112,7 @@ async function answer(route: Route, check: SchemaCheck, { req }: Context, parts:
     checkOrigin(request, limits)
     checkDraining(request, parts)
   }
-  const caller = route.access === 'open' ? nobody : await admit(request, route, parts)
+  const caller = route.access === 'open' ? nobody : await admit(request, route.access, route, parts)
   const body =
     route.body === undefined
       ? undefined
@@ -149,10 +149,10 @@ async function respondWithPage(name: string, { req }: Context, { limits }: AppPa
   return servePage(name, req.raw)
 }
 
-async function admit(request: Request, { access, path }: Route, { limiter, mcp, ...parts }: AppParts): Promise<Caller> {
+async function admit(request: Request, role: Role, { path }: Route, { limiter, mcp, ...parts }: AppParts): Promise<Caller> {
   try {
     const caller = await identify(request, parts)
-    checkRole(caller, access === 'admin' ? 'admin' : 'run')
+    checkRole(caller, role)
     limiter.admitRequest(caller.name)
     return caller
   } catch (error) {

@@ -30,7 +30,7 @@ export interface ServiceOptions {
   builtinTools?: readonly string[]
   /** Hooks, guardrails and other options of the runner; the configuration's `limits` and `instructions` override them. */
   agent?: AgentOptions
-  /** A token with both roles, besides those of the configuration: at least 16 characters without a pattern. */
+  /** A token with all roles, besides those of the configuration: at least 16 characters without a pattern. */
   token?: string
   /**
    * Identifies the sender of a request, in place of tokens: for a program that knows its users already. Undefined or null: unknown, the

@@ -4,10 +4,9 @@ import { toToolCall } from '../core/message-input.ts'
 import { copyJson, type Json, type ParsedToolCall, type ToolCall, type ToolResultMessage, textOf, toolMessage } from '../core/messages.ts'
 import { type PreparedCall, prepareArguments } from './arguments.ts'
 import type { ExecutedEnd, ToolCallEnd, ToolCallEnvironment } from './call/environment.ts'
-import { failureText, loggedFailure } from './failure.ts'
 import { capContent, resultText } from './result-text.ts'
-import { cancelledText, clientToolText, notFoundText, timedOutText, unaskedText } from './told.ts'
-import { type AnyTool, isQuestion, type ModelQuestion, type ToolContext } from './tool.ts'
+import { cancelledText, clientToolText, failureText, loggedFailure, notFoundText, timedOutText, unaskedText } from './told.ts'
+import { type AnyTool, isQuestion, type ModelQuestion, type ToolContext, type WritableContext } from './tool.ts'
 
 export type { ExecutedEnd, RawEnd, ToolCallEnd, ToolCallEnvironment } from './call/environment.ts'
 
@@ -140,8 +139,8 @@ class Attempt {
   }
 
   #context(): ToolContext {
-    const { context, toolCallId, runId, iteration, idempotencyKey, answer, asked, run, trace, logger, onProgress } = this.#environment
-    const { saved, save, askModel } = this.#environment
+    const { context, toolCallId, runId, iteration, idempotencyKey, onProgress, logger, toolLogger = logger } = this.#environment
+    const { answer, asked, run, trace, mcpClient, saved, save, askModel } = this.#environment
     const { signal } = this.#controller
     // A report that comes after the attempt's end, by a tool that was abandoned or left work behind, says nothing about the run any more.
     const progress = (update: Json) => {
@@ -151,9 +150,9 @@ class Attempt {
     const { name: tool } = this.#call.tool
     // Most tools log nothing. No getter: see "Allocation" in CONTRIBUTING.md.
     const log = (level: RecordLevel) => (fields: object, message: string) => {
-      childLogger(logger, { runId, tool, toolCallId })[level](fields, message)
+      childLogger(toolLogger, { runId, tool, toolCallId })[level](fields, message)
     }
-    const ctx: { -readonly [K in keyof ToolContext]: ToolContext[K] } = {
+    const ctx: WritableContext = {
       context,
       signal,
       toolCallId,
@@ -163,10 +162,11 @@ class Attempt {
       attempt,
       progress,
       extendTimeout: (milliseconds) => this.#limit(milliseconds),
-      logger: { ...logger, debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
+      logger: { ...toolLogger, debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
     }
     if (run !== undefined) ctx.run = run
     if (trace !== undefined) ctx.trace = trace
+    if (mcpClient !== undefined) ctx.mcpClient = mcpClient
     if (answer !== undefined) ctx.answer = answer
     if (asked !== undefined) ctx.asked = asked
     if (saved !== undefined) ctx.saved = saved

@@ -1,12 +1,13 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { InvalidOptionError, show, ToolloopError } from '../core/errors.ts'
-import type { Content, Json, JsonObject } from '../core/messages.ts'
+import type { Content, JsonObject } from '../core/messages.ts'
 import { checkMistypedNames, checkOptionNames, isPlainObject, type OptionNames } from '../core/option-names.ts'
 import type { ToolContext } from './call/context.ts'
 import type { ArgsOf, InputOf, ParametersSchema } from './schema/infer.ts'
 import { isStandardSchema, type JsonSchema, jsonSchemaOf, parametersOf } from './schema/schema.ts'
 
-export type { CallTrace, ModelAnswer, ModelQuestion, RunScope, ToolContext } from './call/context.ts'
+export type { CallTrace, McpClient, ModelAnswer, ModelQuestion, RunScope, ToolContext, WritableContext } from './call/context.ts'
+export { ask, askAll, isQuestion, type Question } from './question.ts'
 export type { JsonSchema } from './schema/schema.ts'
 
 /** A function's definition in OpenAI's shape. */
@@ -34,14 +35,6 @@ export type SearchableTools = { tools: readonly ToolDefinition[]; searchedBy: re
  * again (with the same idempotency key), an `unsafe` one only after a decision.
  */
 export type ToolEffect = 'read' | 'idempotent' | 'unsafe'
-
-/** Says that a tool can't go on before someone has answered; made by `ask()`. */
-export interface Question {
-  /** The question, for whoever answers. */
-  about: Json
-  /** JSON Schema of the answer. */
-  schema?: JsonSchema
-}
 
 /**
  * A tool: what the model sees (`name`, `description`, `parameters`), how it runs, and what its result means.
@@ -284,24 +277,4 @@ export function checkedDefinitions(tools: readonly (AnyTool | ToolDefinition)[])
     names.add(name)
   }
   return definitions
-}
-
-/** The same in every installed copy of this package; JSON can't forge it. */
-const question: symbol = Symbol.for('toolloop.question')
-
-/**
- * Returned from `execute`, ends the call with a question: the run pauses, and the tool is called again with `ctx.answer`. The schema is
- * shown to whoever answers, as JSON Schema; the answer is not validated. Throws `invalid_tool` where a Standard Schema gives none.
- */
-export function ask({ schema, ...asked }: Omit<Question, 'schema'> & { schema?: JsonSchema | StandardSchemaV1 }): Question {
-  const shown = isStandardSchema(schema) ? jsonSchemaOf(schema, 'ask', 'give a JSON Schema') : schema
-  return Object.defineProperty({ ...asked, ...(shown === undefined ? {} : { schema: shown }) }, question, { value: true })
-}
-
-export function isQuestion(value: unknown): value is Question {
-  try {
-    return typeof value === 'object' && value !== null && question in value
-  } catch {
-    return false // A proxy that can't even be asked asks nothing.
-  }
 }

@@ -10,7 +10,7 @@ import type { RunResult } from '../../src/agent/types.ts'
 import { Event } from '../../src/core/events.ts'
 import { isToolResult, type JsonObject } from '../../src/core/messages.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
-import { type AnyTool, ask, defineTool } from '../../src/tools/tool.ts'
+import { type AnyTool, ask, askAll, defineTool } from '../../src/tools/tool.ts'
 import { modes } from './modes.ts'
 import { expectValidHistory, recordingLogger, resultTexts, stage } from './stage.ts'
 import { call, countingTool } from './tools.ts'
@@ -85,6 +85,33 @@ function tools(ran: string[]): AnyTool[] {
 }
 
 describe('what waits for somebody', () => {
+  it('several questions at once wait as one, with an answer for each', async () => {
+    const order = defineTool({
+      name: 'order',
+      description: 'Orders.',
+      execute: (_args, { answer }) =>
+        answer === undefined
+          ? askAll({ size: ask({ about: 'Which size?', schema: { type: 'integer' } }), colour: ask({ about: 'Which colour?' }) })
+          : { answer },
+    })
+    const model = scriptedModel([{ toolCalls: [{ name: 'order', args: {} }] }, 'done'])
+    const runner = new AgentRunner({ model, tools: [order] })
+    const paused = await runner.run('go')
+    const properties = { size: { type: 'integer' }, colour: { type: 'string' } }
+    expect(paused.pending).toMatchObject([
+      {
+        kind: 'question',
+        about: { questions: { size: 'Which size?', colour: 'Which colour?' } },
+        schema: { type: 'object', properties, required: ['size', 'colour'] },
+      },
+    ])
+    const answer = { size: 42, colour: 'red' }
+    const { stopReason, toolCalls } = await runner.resume(stored(paused.state), {
+      decisions: paused.pending.map((item) => ({ ...item, answer })),
+    })
+    expect([stopReason, toolCalls[0]?.value]).toEqual(['answered', { answer }])
+  })
+
   it('H34 any plan, decided in any order, in part, twice, across restarts: each approved call runs once, a refused one never', async () => {
     const kind = fc.constantFrom('free', 'guarded', 'theirs', 'curious')
     const verdicts = fc.infiniteStream(fc.tuple(fc.boolean(), fc.boolean(), fc.boolean()))

@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { modernPeer } from './mcp-peer.ts'
 import { maxStallMs, measuredService, stallOf } from './measured-service.ts'
 import { configFile } from './start-service.ts'
 
@@ -350,6 +351,29 @@ describe('no request keeps the others waiting for more than 50 ms', () => {
     await measured('many sessions', () =>
       Promise.all(list(50, async () => (await send({ jsonrpc: '2.0', id: 1, method: 'initialize', params }, {})).text())),
     )
+    expect(tooLong()).toEqual([])
+  })
+
+  it('tasks of an MCP client, whatever they wait for or come to', async () => {
+    const { ask, measured, tooLong } = await openService()
+    const json = { 'content-type': 'application/json' }
+    const peer = modernPeer((path, body, headers) =>
+      ask(path, { method: 'POST', body: JSON.stringify(body), headers: { ...json, ...headers } }),
+    )
+    for (const [name, task] of [
+      ['a large call that waits', call('pay', { note: fill('x', most - 5_000) })],
+      ['a call of many values that waits', call('pay', { note: list(9_000, () => 'x') })],
+      ['a large answer', 'say x 3000000'],
+    ] as const) {
+      const created = await measured(`created: ${name}`, () => peer('tools/call', { name: 'ask_toolloop', arguments: { task } }))
+      const taskId = String(created.taskId)
+      expect(taskId).toMatch(/^run_/)
+      await measured(`shown: ${name}`, () => peer('tasks/get', { taskId }))
+      const inputResponses = Object.fromEntries(list(2_400, (at) => [`k${at}`, { action: 'accept', content: { approve: true } }]))
+      await measured(`answered: ${name}`, () => peer('tasks/update', { taskId, inputResponses }))
+      await measured(`cancelled: ${name}`, () => peer('tasks/cancel', { taskId }))
+    }
+    await measured('a large id', () => peer('tasks/get', { taskId: fill('x', 4_000) }))
     expect(tooLong()).toEqual([])
   })
 

@@ -43,6 +43,23 @@ describe('who may use it', () => {
     }
   })
 
+  it('what everybody uses is for those who may see it, and a token for that can do nothing else', async () => {
+    const env = { RUN: 'run-b7Kq2-token-xyz', METRICS: 'met-p4Wm9-token-xyz', ADMIN: 'adm-c8Xn3-token-xyz' }
+    const tokens = [
+      { name: 'app', roles: ['run' as const], env: 'RUN' },
+      { name: 'prometheus', roles: ['metrics' as const], env: 'METRICS' },
+      { name: 'ops', roles: ['admin' as const], env: 'ADMIN' },
+    ]
+    const { ask } = await startService({ config: { service: { mcp: true, auth: { tokens } } }, env })
+    const status = async (path: string, bearer: string) => (await ask(path, { headers: { authorization: `Bearer ${bearer}` } })).status
+    const statuses = (path: string) => Promise.all(Object.values(env).map((bearer) => status(path, bearer)))
+    expect(await statuses('/metrics')).toEqual([403, 200, 200])
+    expect(await statuses('/v1/runs')).toEqual([200, 403, 200])
+    expect(await statuses('/v1/tools')).toEqual([200, 403, 200])
+    expect(await statuses('/mcp')).toEqual([400, 403, 400])
+    expect(await statuses('/admin/api/state')).toEqual([403, 403, 200])
+  })
+
   it('nor by another way: other headers, other places for the token, paths and methods spelled otherwise', async () => {
     const { url, post } = await startService({ model: scriptedModel(['xyzzy']) })
     expect(await json(post('/v1/runs', { input: 'x' }))).toMatchObject({ output: 'xyzzy' })

@@ -1,6 +1,9 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createService } from '../../src/service/index.ts'
-import { ask, defineTool } from '../../src/tools/tool.ts'
+import { askClientModel, askClientRoots } from '../../src/tools/mcp/index.ts'
+import { ask, askAll, defineTool } from '../../src/tools/tool.ts'
 import { connectClient, textOf } from './mcp-client.ts'
 import { configFile, startService, token } from './start-service.ts'
 
@@ -70,7 +73,79 @@ describe.each(['legacy', 'modern'] as const)('MCP over HTTP, for a client of the
     expect(asked).toMatchObject([{ message: 'Your name?', requestedSchema: { type: 'object', required: ['answer'] } }])
     expect(await textOf(client.callTool({ name: 'greet' }))).toMatch(/the user did not answer/)
     const { client: dumb } = await connectClient(url, { era })
-    expect(await textOf(dumb.callTool({ name: 'greet' }))).toMatch(/nobody can be asked here/)
+    const refused = dumb.callTool({ name: 'greet' })
+    if (era === 'modern')
+      await expect(refused).rejects.toMatchObject({ code: -32_021, data: { requiredCapabilities: { elicitation: {} } } })
+    else expect(await textOf(refused)).toMatch(/nobody can be asked here/)
+  })
+
+  it('a tool asks the user, the model and for the folders of its client at once, and knows what it can ask', async () => {
+    const survey = defineTool({
+      name: 'survey',
+      description: 'Asks three.',
+      execute: (_args, { answer, mcpClient }) => {
+        if (mcpClient?.asksModel !== true) return { mcpClient }
+        const question = {
+          colour: ask({ about: { message: 'Which colour?' } }),
+          capital: askClientModel({ messages: 'Capital of France?', instructions: 'One word.', maxOutputTokens: 9, temperature: 0 }),
+          roots: askClientRoots(),
+        }
+        return answer === undefined ? askAll(question) : { answer, mcpClient }
+      },
+    })
+    const { url } = await startService({ tools: [survey], mcp: true })
+    const asked: unknown[] = []
+    const { client } = await connectClient(url, {
+      era,
+      capabilities: { elicitation: { form: {} }, sampling: {}, roots: {} },
+      setUp: (one) => {
+        one.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { answer: 'red' } }))
+        one.setRequestHandler('sampling/createMessage', ({ params }) => {
+          asked.push(params)
+          return { role: 'assistant', content: { type: 'text', text: 'Paris' }, model: 'm-1', stopReason: 'endTurn' }
+        })
+        one.setRequestHandler('roots/list', () => ({ roots: [{ uri: 'file:///home/ann', name: 'home' }] }))
+      },
+    })
+    expect(JSON.parse(await textOf(client.callTool({ name: 'survey' })))).toEqual({
+      answer: {
+        colour: 'red',
+        capital: { text: 'Paris', model: 'm-1', stopReason: 'endTurn' },
+        roots: [{ uri: 'file:///home/ann', name: 'home' }],
+      },
+      mcpClient: { name: 'test', version: '1', asksUser: true, asksModel: true, listsRoots: true },
+    })
+    const said = { role: 'user', content: { type: 'text', text: 'Capital of France?' } }
+    expect(asked).toMatchObject([{ messages: [said], systemPrompt: 'One word.', maxTokens: 9, temperature: 0 }])
+    const { client: dumb } = await connectClient(url, { era })
+    expect(JSON.parse(await textOf(dumb.callTool({ name: 'survey' })))).toEqual({
+      mcpClient: { name: 'test', version: '1', asksUser: false, asksModel: false, listsRoots: false },
+    })
+  })
+
+  it('what a tool logs reaches a client that asks for it, where the program lets it, without secrets', async () => {
+    const log = defineTool({
+      name: 'log',
+      description: 'Logs.',
+      execute: (_args, { logger }) => {
+        logger.debug({}, 'in detail')
+        logger.warn({ count: 3, apiKey: 'secret-1' }, 'careful')
+        logger.error({ text: 'x'.repeat(10_000) }, 'too long')
+      },
+    })
+    for (const logToClient of [true, false]) {
+      const { url } = await startService({ tools: [log], mcp: { agents: false, logToClient } })
+      const told: object[] = []
+      const { client } = await connectClient(url, {
+        era,
+        setUp: (one) => one.setNotificationHandler('notifications/message', ({ params }) => void told.push(params)),
+      })
+      if (era === 'legacy' && logToClient) await client.setLoggingLevel('warning')
+      const _meta = { 'io.modelcontextprotocol/logLevel': 'warning' }
+      await client.callTool({ name: 'log', ...(era === 'modern' ? { _meta } : {}) })
+      const careful = { level: 'warning', logger: 'log', data: { message: 'careful', count: 3, apiKey: '[redacted]', tool: 'log' } }
+      expect(told).toMatchObject(logToClient ? [careful, { level: 'error', data: { message: 'too long' } }] : [])
+    }
   })
 })
 
@@ -188,6 +263,41 @@ describe('MCP over HTTP', () => {
     await expect.poll(openSessions, { timeout: 15_000 }).toBe('0')
   })
 
+  it('sessions that are opened at the same time are bounded as well', async () => {
+    const headers = { ...accept, 'content-type': 'application/json', authorization: `Bearer ${token}`, host: 'localhost' }
+    const body = JSON.stringify(initialize)
+    for (const bounds of [{ maxSessions: 2 }, { maxSessionsOfCaller: 2 }]) {
+      const { service, ask } = await startService({ tools: [add], mcp: bounds })
+      const open = () => service.fetch(new Request('http://localhost/mcp', { method: 'POST', body, headers }))
+      const opened = await Promise.all(Array.from({ length: 12 }, open))
+      const isOpen = async (response: Response) => {
+        const id = response.headers.get('mcp-session-id')
+        return id !== null && (await ask('/mcp', { method: 'DELETE', headers: { 'mcp-session-id': id } })).status === 200
+      }
+      expect((await Promise.all(opened.map(isOpen))).filter(Boolean)).toHaveLength(2)
+    }
+  })
+
+  it('each message of an array is a request', async () => {
+    const { post } = await startService({ tools: [add], config: { service: { mcp: true, requestsPerMinute: 50 } } })
+    const headers = {
+      ...accept,
+      'mcp-session-id': await sessionOf(
+        post('/mcp', { ...initialize, params: { ...initialize.params, protocolVersion: '2025-03-26' } }, accept),
+      ),
+    }
+    const batch = (length: number) => Array.from({ length }, (_, id) => ({ jsonrpc: '2.0', id, method: 'ping' }))
+    const first = await post('/mcp', batch(40), headers)
+    expect(first.status).toBe(200)
+    await first.text()
+    expect((await post('/mcp', batch(40), headers)).status).toBe(429)
+    // More than there may be at all.
+    expect((await post('/mcp', batch(100), headers)).status).toBe(429)
+    const small = await post('/mcp', batch(2), headers)
+    expect(small.status).toBe(200)
+    await small.text()
+  })
+
   it('a call ends when its client has gone, and takes no place any more', async () => {
     const begun = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const ended = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -266,6 +376,37 @@ describe('MCP over HTTP', () => {
     expect(await client.callTool({ name: 'long' })).toMatchObject({ isError: true })
   })
 
+  it('Skills are prompts and resources too, where their tools are offered, and change with the configuration', async () => {
+    const { folder, file, write } = await configFile('')
+    const skill = async (name: string, text: string) => {
+      await mkdir(join(folder, 'skills', name), { recursive: true })
+      await writeFile(join(folder, 'skills', name, 'SKILL.md'), `---\nname: ${name}\ndescription: How to greet.\n---\n${text}\n`)
+    }
+    await skill('greeting', 'Say Moin.')
+    const yaml = (mcp: string) => `skills: { paths: [skills] }\nservice: { mcp: ${mcp} }\n`
+    await write(yaml('true'))
+    const { url } = await startService({ configFile: file, cwd: folder, tools: [add] })
+    const changed = Promise.withResolvers<void>()
+    for (const era of ['legacy', 'modern'] as const) {
+      const { client } = await connectClient(url, {
+        era,
+        listChanged: { prompts: { debounceMs: 0, autoRefresh: false, onChanged: () => changed.resolve() } },
+      })
+      expect((await client.listPrompts()).prompts).toEqual([{ name: 'greeting', description: 'How to greet.' }])
+      const { messages } = await client.getPrompt({ name: 'greeting' })
+      expect(messages).toEqual([{ role: 'user', content: { type: 'text', text: expect.stringMatching(/Say Moin\./) } }])
+      const { resources } = await client.listResources()
+      expect(resources).toMatchObject([{ name: 'greeting', uri: 'skill://greeting/SKILL.md', mimeType: 'text/markdown' }])
+      const { contents } = await client.readResource({ uri: 'skill://greeting/SKILL.md' })
+      expect(contents).toMatchObject([{ text: expect.stringMatching(/^Say Moin\./) }])
+      await expect(client.readResource({ uri: 'skill://greeting/../../etc/passwd' })).rejects.toThrow(/not found/i)
+    }
+    await write(yaml('{ tools: [add] }'))
+    await changed.promise
+    const { client } = await connectClient(url)
+    expect(client.getServerCapabilities()).not.toHaveProperty('prompts')
+  })
+
   it('an answer counts for the call it was asked by, and for nobody else’s', async () => {
     const pick = defineTool({
       name: 'pick',
@@ -298,8 +439,33 @@ describe('MCP over HTTP', () => {
     expect((await send({ arguments: { n: 1 }, requestState: `${requestState}x`, inputResponses })).error?.message).toMatch(
       /Invalid or expired/,
     )
-    // Nothing was asked of it: it asks.
+    // Nothing was asked of it, and its question could be any: it asks.
     expect((await send({ arguments: { n: 1 }, inputResponses })).result?.requestState).toBeDefined()
+  })
+
+  it('an answer may come before its question, if that has a name; what else comes is ignored', async () => {
+    const greet = defineTool({
+      name: 'greet',
+      description: 'Greets.',
+      execute: (_args, { answer }) =>
+        answer === undefined ? ask({ about: { name: 'who', message: 'Your name?' }, schema: { type: 'string' } }) : `Hello ${answer}`,
+    })
+    const { post } = await startService({ tools: [greet], mcp: true })
+    const meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientCapabilities': { elicitation: {} },
+    }
+    const send = async (inputResponses: object) => {
+      const headers = { ...accept, 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'greet' }
+      const params = { name: 'greet', _meta: meta, inputResponses }
+      const response = await post('/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/call', params }, headers)
+      const { result } = (await response.json()) as { result: { content?: { text: string }[]; requestState?: string } }
+      return result.content?.[0]?.text ?? result.requestState?.slice(0, 3)
+    }
+    const given = { action: 'accept', content: { answer: 'Ann' } }
+    expect(await send({ who: given, other: given })).toBe('Hello Ann')
+    expect(await send({ who: { action: 'accept', content: { answer: 7 } } })).toMatch(/not what the tool asked for/)
+    expect(await send({ other: given })).toMatch(/^v1\./)
   })
 
   it('clients are told when the configuration changes their tools', async () => {

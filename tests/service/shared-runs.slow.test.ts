@@ -1,12 +1,15 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { recordingFromText, recordingToText } from '../../src/recording/file/recording-file.ts'
 import { replayRun } from '../../src/recording/index.ts'
+import { KeptResponses } from '../../src/service/responses/kept-responses.ts'
+import type { RunBounds } from '../../src/service/runs/memory/kept-runs.ts'
+import { recordingLogger } from '../hazards/stage.ts'
 import { hasPostgres, type Postgres, startPostgres } from '../postgres.ts'
 import { approvals, type SharedFolder, sharedFolder, untilRun } from './killed-service.ts'
-import { allFrames, framesOf, json } from './start-service.ts'
+import { allFrames, configFile, framesOf, json } from './start-service.ts'
 
 const ann = { authorization: 'Bearer test-token-of-ann' }
 /** How long it may take until another process goes on with the runs of one that was killed, in milliseconds. */
@@ -14,15 +17,33 @@ const takenOverWithinMs = 10_000
 
 describe('in a file', () => describeRuns(() => sharedFolder('keepRuns: { folder: kept, recordingMegabytes: 50 }')))
 
+/** Longer than a call waits that somebody asked for. */
+const lockedMs = 8_000
+
 it('a service that starts beside one that keeps the file to itself for a while waits for its turn', async () => {
   const { folder, start } = await sharedFolder()
   await (await start()).kill()
   const other = new DatabaseSync(join(folder, 'kept/runs.sqlite'))
   other.exec('BEGIN EXCLUSIVE')
-  // Longer than a call waits that somebody asked for.
-  setTimeout(() => other.close(), 8_000)
+  setTimeout(() => other.close(), lockedMs)
   const { ask } = await start()
   expect((await ask('/readyz')).status).toBe(200)
+})
+
+it('so it does for the file of responses', async () => {
+  const { folder } = await configFile('')
+  const { logger } = recordingLogger()
+  const open = async () => {
+    const responses = new KeptResponses(() => ({ ageMs: 60_000, count: 10, characters: 1_000_000 }) as RunBounds, logger)
+    onTestFinished(() => responses.close())
+    await responses.open({ kind: 'sqlite', folder })
+    return responses
+  }
+  await (await open()).close()
+  const other = new DatabaseSync(join(folder, 'responses.sqlite'))
+  other.exec('BEGIN EXCLUSIVE')
+  setTimeout(() => other.close(), lockedMs)
+  await open()
 })
 
 describe.runIf(hasPostgres)('in PostgreSQL', () => {

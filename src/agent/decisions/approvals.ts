@@ -1,7 +1,6 @@
 import { copyJson, type JsonObject } from '../../core/messages.ts'
 import type { PreparedCall } from '../../tools/arguments.ts'
-import { loggedFailure } from '../../tools/failure.ts'
-import { cancelledText } from '../../tools/told.ts'
+import { cancelledText, loggedFailure } from '../../tools/told.ts'
 import type { PlannedCall, Refusal } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
 import type { RunContext } from '../run/run-context.ts'

@@ -1,4 +1,4 @@
-import { loggedFailure } from '../../tools/failure.ts'
+import { loggedFailure } from '../../tools/told.ts'
 import type { Reconciled, ToolContext } from '../../tools/tool.ts'
 import { endOf, type ToolCallEnd } from '../../tools/tool-runner.ts'
 import type { AroundTool, CallWork, CarryOut, RunningCall } from '../calls/running-call.ts'

@@ -1,7 +1,6 @@
 import { ToolloopError } from '../../core/errors.ts'
 import { deepFreeze, textOf } from '../../core/messages.ts'
-import { failureText } from '../../tools/failure.ts'
-import { cancelledText } from '../../tools/told.ts'
+import { cancelledText, failureText } from '../../tools/told.ts'
 import { isQuestion } from '../../tools/tool.ts'
 import { endOf, type ToolCallEnd } from '../../tools/tool-runner.ts'
 import { type AroundTool, type CallOutcome, type RunCall, type RunningCall, rejected } from '../calls/running-call.ts'

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { ToolloopError } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { ToolDispatcher } from '../../tools/dispatcher.ts'
+import type { Skills } from '../../tools/skills/skills.ts'
 import { EXIT_OK } from '../exit-codes.ts'
 import type { Flags } from '../flags.ts'
 import { inMilliseconds } from '../setup/prepare-agent.ts'
@@ -30,7 +31,7 @@ export async function mcp(flags: Flags, io: CliIO): Promise<number> {
     if (refused.length > 0 && !flags.quiet) {
       terminal.note(`not served, since nobody can be asked for approval: ${refused.map(({ name }) => name).join(', ')}`)
     }
-    const serving = { flags, terminal, interrupts, logger }
+    const serving = { flags, terminal, interrupts, logger, ...(skills === undefined ? {} : { skills }) }
     await (flags.http ? serveHttp(dispatcher, serving) : serveStdio(dispatcher, serving))
     await skills?.close()
     return flags.http ? EXIT_OK : (interrupts.exitCode ?? EXIT_OK)
@@ -45,9 +46,10 @@ interface Serving {
   terminal: Terminal
   interrupts: Interrupts
   logger: Logger
+  skills?: Skills
 }
 
-async function serveStdio(tools: ToolDispatcher, { flags, terminal: { io }, interrupts, logger }: Serving): Promise<void> {
+async function serveStdio(tools: ToolDispatcher, { flags, terminal: { io }, interrupts, logger, ...offered }: Serving): Promise<void> {
   const { serveMcp } = await import('../../tools/mcp/server/serve-stdio.ts')
   const { signal } = interrupts
   const service = await serveMcp(tools, {
@@ -55,18 +57,21 @@ async function serveStdio(tools: ToolDispatcher, { flags, terminal: { io }, inte
     output: io.stdout,
     signal,
     logger,
+    // Whoever has started this process can read its standard error as well.
+    logToClient: true,
+    ...offered,
     toolTimeoutMs: inMilliseconds(flags.timeout),
   })
   await service.closed
 }
 
 /** The service, with nothing but `/mcp`: its tokens, limits and checks. */
-async function serveHttp(tools: ToolDispatcher, { flags, terminal, interrupts, logger }: Serving): Promise<void> {
+async function serveHttp(tools: ToolDispatcher, { flags, terminal, interrupts, logger, ...offered }: Serving): Promise<void> {
   const { createService, listen } = await import('../../service/index.ts')
   const { env, cwd } = terminal.io
   const token = env.TOOLLOOP_TOKEN || undefined
   const toolTimeoutMs = inMilliseconds(flags.timeout)
-  const service = createService({ tools: tools.list(), mcp: { only: true }, agent: { toolTimeoutMs }, token, logger, env, cwd })
+  const service = createService({ tools: tools.list(), mcp: { only: true, ...offered }, agent: { toolTimeoutMs }, token, logger, env, cwd })
   const listening = await listen(service, { host: flags.host, port: flags.port })
   try {
     terminal.print(`Listening on ${listening.url}/mcp`)

@@ -120,6 +120,9 @@ const migrations: readonly ((schema: string) => string)[] = [
       value text NOT NULL,
       PRIMARY KEY (run, name)
     );`,
+  (schema) => `
+    ALTER TABLE ${schema}.shown_runs ADD COLUMN folded_title text NOT NULL DEFAULT '';
+    UPDATE ${schema}.shown_runs SET folded_title = lower(title);`,
 ]
 
 /** Makes or migrates the tables, and returns their id. `schema` is quoted. Rejects with `journal_failed` where a newer version has made them. */

@@ -40,12 +40,12 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear'> {
   }
 
   async begin({ runId, caller, agent, thread, createdAt, title, words = '', head }: NewShownRun, attempt: string): Promise<BegunRun> {
-    const columns = '(id, caller, agent, thread, status, attempt, created_at, title, head, words)'
+    const columns = '(id, caller, agent, thread, status, attempt, created_at, title, head, words, folded_title)'
     const taken = `status = 'running', attempt = excluded.attempt, finished_at = NULL, words = excluded.words`
     const again = `UPDATE SET ${taken} WHERE shown_runs.status <> 'done'`
-    const insert = `INSERT INTO ${this.#in}.shown_runs ${columns} VALUES ($1, $2, $3, $8, 'running', $4, $5, $6, $7, $9)`
+    const insert = `INSERT INTO ${this.#in}.shown_runs ${columns} VALUES ($1, $2, $3, $8, 'running', $4, $5, $6, $7, $9, $10)`
     const inThread = thread === undefined ? null : plain(thread)
-    const values = [runId, plain(caller), plain(agent), attempt, createdAt, plain(title), head, inThread, plain(words)]
+    const values = [runId, plain(caller), plain(agent), attempt, createdAt, plain(title), head, inThread, plain(words), folded(title)]
     const [begun] = await this.#database.query(`${insert} ON CONFLICT (id) DO ${again} RETURNING last_event`, values)
     return begun && { lastEventId: Number(begun.last_event) }
   }
@@ -66,9 +66,16 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear'> {
         const hashed = `SELECT $1, sha256(convert_to(value, 'UTF8')), value FROM unnest($2::text[]) AS value`
         await query(`INSERT INTO ${this.#in}.shown_secrets ${hashed} ON CONFLICT DO NOTHING`, [run.n, values])
       }
-      const told = 'first_event = $2, last_event = greatest(last_event, $3), title = $4, hides_all = $5'
+      const told = 'first_event = $2, last_event = greatest(last_event, $3), title = $4, hides_all = $5, folded_title = $6'
       const last = events.at(-1)?.id ?? 0
-      await query(`UPDATE ${this.#in}.shown_runs SET ${told} WHERE n = $1`, [run.n, firstEventId, last, plain(title), hidesAll])
+      await query(`UPDATE ${this.#in}.shown_runs SET ${told} WHERE n = $1`, [
+        run.n,
+        firstEventId,
+        last,
+        plain(title),
+        hidesAll,
+        folded(title),
+      ])
       return true
     })
   }
@@ -91,8 +98,10 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear'> {
       const size = state + (result?.length ?? 0) + (await this.#eventsSize(query, run))
       if (room !== undefined && !(await this.#hasRoom(query, run, size, state, room))) return 'no_room'
       const came = 'status = $2, stop_reason = $3, finished_at = $4, size = $5, title = $6, summary = $7, result = coalesce($8, result)'
-      const values = [run.n, status, stopReason, finishedAt, size, plain(title), summary, result ?? null, plain(words), costUsd ?? null]
-      await query(`UPDATE ${this.#in}.shown_runs SET ${came}, words = $9, cost = $10 WHERE n = $1`, values)
+      const values = [run.n, status, stopReason, finishedAt, size, plain(title), summary, result ?? null]
+      const found = [plain(words), costUsd ?? null, folded(title)]
+      const sets = `${came}, words = $9, cost = $10, folded_title = $11`
+      await query(`UPDATE ${this.#in}.shown_runs SET ${sets} WHERE n = $1`, [...values, ...found])
       if (status === 'done') await this.#hide(query, [run.n])
       return 'settled'
     })
@@ -239,7 +248,7 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear'> {
       ['created_at < ?::float8', query.createdBefore],
       ['cost >= ?::float8', query.minCostUsd],
       ['n < ?', cursor === undefined ? undefined : cursorOf(cursor)],
-      ...words.map((word): [string, string] => ['strpos(lower(title) || chr(10) || words, ?) > 0', plain(word)]),
+      ...words.map((word): [string, string] => ['strpos(folded_title || chr(10) || words, ?) > 0', plain(word)]),
     ] as const
     const given = conditions.filter(([, value]) => value !== undefined)
     const where = given.map(([condition, value]) => condition.replace('?', `$${values.push(value)}`)).join(' AND ')
@@ -331,4 +340,9 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear'> {
 /** How many characters of a column are in the rows before one. */
 function before(column: string, order: string): string {
   return `coalesce(sum(octet_length(${column})) OVER (ORDER BY ${order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before`
+}
+
+/** What a title is found by: what PostgreSQL makes of capitals depends on the locale of its database. */
+function folded(title: string): string {
+  return plain(title.toLowerCase())
 }

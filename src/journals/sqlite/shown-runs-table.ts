@@ -26,6 +26,8 @@ export class ShownRunsTable {
   readonly #sql: Statements
 
   constructor(database: DatabaseSync) {
+    // SQLite's own `lower` knows ASCII alone.
+    database.function('folded', { deterministic: true }, (text) => String(text).toLowerCase())
     this.#sql = new Statements(database)
   }
 
@@ -185,7 +187,7 @@ export class ShownRunsTable {
       ['created_at < ?', query.createdBefore],
       ['cost >= ?', query.minCostUsd],
       ['n < ?', cursor === undefined ? undefined : cursorOf(cursor)],
-      ...words.map((word): [string, string] => ['instr(lower(title) || char(10) || value, ?) > 0', word]),
+      ...words.map((word): [string, string] => ['instr(folded(title) || char(10) || value, ?) > 0', word]),
     ]
     const given = conditions.filter(([, value]) => value !== undefined)
     const where = given.length === 0 ? '' : `WHERE ${given.map(([condition]) => condition).join(' AND ')}`

@@ -3,8 +3,8 @@ import { InvalidOptionError } from '../../core/errors.ts'
 import { Guesses } from './guesses.ts'
 import { HttpProblem, type Problem } from './problem.ts'
 
-/** `run`: the API under `/v1`. `admin`: that of everybody's runs, and the configuration. */
-export type Role = 'run' | 'admin'
+/** `run`: the API under `/v1`. `metrics`: `/metrics` alone. `admin`: all of it, that of everybody's runs, and the configuration. */
+export type Role = 'run' | 'metrics' | 'admin'
 
 /** A token that is accepted: the token itself is in no file, only its SHA-256, or the name of the variable that holds it. */
 export type TokenEntry = { name: string; roles: readonly Role[] } & ({ hash: string } | { env: string })
@@ -107,7 +107,7 @@ function readHash(text: string): Buffer {
   return Buffer.from(hex, 'hex')
 }
 
-/** Throws an `HttpProblem` 403 unless the caller has the role; an admin has both. */
+/** Throws an `HttpProblem` 403 unless the caller has the role; an admin has all. */
 export function checkRole(caller: Caller, role: Role): void {
   if (!caller.roles.includes(role) && !caller.roles.includes('admin'))
     throw new HttpProblem(403, 'forbidden', `This needs a token with the role \`${role}\``)

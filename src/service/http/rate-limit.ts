@@ -42,15 +42,16 @@ export class RateLimiter {
     return this.#used.size
   }
 
-  /** Throws an `HttpProblem` 429, with the seconds to wait. */
-  admitRequest(caller: string): void {
+  /** Throws an `HttpProblem` 429, with the seconds to wait. `requests`: how many are sent as one. */
+  admitRequest(caller: string, requests = 1): void {
     const { requestsPerMinute } = this.limits
     const usage = this.#of(caller)
     const now = this.#now()
     usage.tokens = Math.min(requestsPerMinute, usage.tokens + ((now - usage.since) / 60_000) * requestsPerMinute)
     usage.since = now
-    if (usage.tokens < 1) throw tooMany('requests a minute', requestsPerMinute, Math.ceil(((1 - usage.tokens) / requestsPerMinute) * 60))
-    usage.tokens--
+    const missing = requests - usage.tokens
+    if (missing > 0) throw tooMany('requests a minute', requestsPerMinute, Math.ceil((missing / requestsPerMinute) * 60))
+    usage.tokens -= requests
   }
 
   /** Takes a place for a run; the function returned gives it back. Throws an `HttpProblem` 429. */

@@ -32,6 +32,11 @@ export function agentToolName(agent: string): string {
   return `ask_${agent.replace(/[^\w-]/g, '_').slice(0, maxNameLength)}`
 }
 
+/** What is told of a run that came to no answer. */
+export function noAnswerText(stopReason: string | undefined, error: { message: string } | undefined): string {
+  return `The agent came to no answer: ${error?.message ?? stopReason ?? 'its run was lost'}.`
+}
+
 /** The agent's answer. Rejects for a run that comes to none. */
 async function runAgent(agent: string, task: string, caller: Caller, runs: RunStore, ctx: ToolContext): Promise<string> {
   const over = Promise.withResolvers<RunResult | undefined>()
@@ -57,7 +62,7 @@ async function runAgent(agent: string, task: string, caller: Caller, runs: RunSt
     if (ctx.signal.aborted) leave()
     const result = await over.promise
     if (result?.stopReason === 'answered' || (result?.stopReason === 'stopped' && result.error === undefined)) return result.text
-    throw new Error(`The agent came to no answer: ${result?.error?.message ?? result?.stopReason ?? 'its run was lost'}.`)
+    throw new Error(noAnswerText(result?.stopReason, result?.error))
   } finally {
     ctx.signal.removeEventListener('abort', leave)
   }

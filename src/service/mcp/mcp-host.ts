@@ -1,8 +1,11 @@
 import { messageOf } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { McpEndpoint } from '../../tools/mcp/server/http-endpoint.ts'
+import type { McpServing } from '../../tools/mcp/server/serving.ts'
 import type { ServedTools } from '../../tools/mcp/server/tool-server.ts'
-import { type AgentHost, defaultAgent } from '../agents/agent-host.ts'
+import { skillToolNames } from '../../tools/skills/skill-names.ts'
+import type { AnyTool } from '../../tools/tool.ts'
+import { type Agent, type AgentHost, defaultAgent } from '../agents/agent-host.ts'
 import type { Config, McpRouteConfig, PreparedConfig } from '../config/config.ts'
 import { ConfigError } from '../config/parse-config.ts'
 import type { Caller, ContextOf } from '../http/auth.ts'
@@ -10,6 +13,7 @@ import { HttpProblem } from '../http/problem.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import type { Call } from '../routes/route.ts'
 import type { RunStore } from '../runs/run-store.ts'
+import { AgentTasks } from './agent-tasks.ts'
 import { agentTool, agentToolName } from './agent-tools.ts'
 import type { McpAuthorization } from './authorization.ts'
 import type { McpRouteOptions } from './mcp-options.ts'
@@ -56,7 +60,7 @@ export class McpHost {
         const old = this.#endpoint
         this.#offered = offered
         this.#endpoint = endpoint
-        if (old === endpoint) old?.toolsChanged()
+        if (old === endpoint) old?.listsChanged()
         else old?.close().catch((error: unknown) => this.#parts.logger.error({ error }, 'the MCP route could not be closed'))
       },
       discard: async () => {
@@ -72,14 +76,19 @@ export class McpHost {
     if (endpoint === undefined || offered === undefined)
       throw new HttpProblem(404, 'not_found', 'MCP is not switched on here (`service.mcp`)')
     const { toolTimeoutMs, maxResultBytes, maxArgumentValues, toolConcurrency } = host.agent(defaultAgent).options
+    // The first is counted with the request.
+    if (Array.isArray(body)) limiter.admitRequest(caller.name, body.length - 1)
     const context = await contextOf(request, caller)
     const release = limiter.admitStream(caller.name)
     const lease = host.leaseTools()
-    const { name, version, extend } = this.#parts.options ?? {}
-    const serving = { name, version, extend, instructions: offered.instructions, toolTimeoutMs, maxResultBytes, maxArgumentValues }
+    const { name, version, logToClient, skills = this.#ownSkills, extend } = this.#parts.options ?? {}
+    const told = { name, version, instructions: offered.instructions, logToClient, skills, extend }
+    const serving = { ...told, toolTimeoutMs, maxResultBytes, maxArgumentValues }
     const tools = this.#toolsFor(caller)
-    const admit = () => limiter.admitRun(caller.name)
-    return endpoint.answer({ request, body, caller: caller.name, tools, serving, toolConcurrency, context, admit }, () => {
+    const tasks = this.#tasksFor(caller, context)
+    // An agent's run takes a place of its own.
+    const admit = (tool: string) => (tasks.offers(tool) ? () => {} : limiter.admitRun(caller.name))
+    return endpoint.answer({ request, body, caller: caller.name, tools, serving, toolConcurrency, context, admit, tasks }, () => {
       lease()
       release()
     })
@@ -126,23 +135,40 @@ export class McpHost {
   /** Follows the configuration: what a session is offered changes with it. */
   #toolsFor(caller: Caller): ServedTools {
     const { host, runs } = this.#parts
-    const isOffered = (name: string) => this.#offered?.tools?.includes(name) ?? true
-    const agents = () => {
-      const { agents: names = true } = this.#offered ?? {}
-      return host.agents.filter(({ name }) => (typeof names === 'boolean' ? names : names.includes(name)))
-    }
-    // A tool of the program goes before an agent of its name.
-    const own = (name: string) => (isOffered(name) ? host.tools.get(name) : undefined)
     return {
       get: (name) => {
-        const agent = agents().find((one) => agentToolName(one.name) === name)
-        return own(name) ?? (agent === undefined ? undefined : agentTool(agent, caller, runs))
+        const agent = this.#agentCalled(name)
+        return this.#ownTool(name) ?? (agent === undefined ? undefined : agentTool(agent, caller, runs))
       },
       list: () => {
-        const tools = host.tools.list().filter(({ name }) => isOffered(name))
-        const asTools = agents().map((agent) => agentTool(agent, caller, runs))
-        return [...tools, ...asTools.filter(({ name }) => own(name) === undefined)]
+        const tools = host.tools.list().filter(({ name }) => this.#ownTool(name) !== undefined)
+        const asTools = this.#agents.map((agent) => agentTool(agent, caller, runs))
+        return [...tools, ...asTools.filter(({ name }) => this.#ownTool(name) === undefined)]
       },
     }
+  }
+
+  #tasksFor(caller: Caller, context: unknown): AgentTasks {
+    return new AgentTasks({ caller, runs: this.#parts.runs, agentOf: (tool) => this.#agentCalled(tool)?.name, context })
+  }
+
+  /** The configuration's, where their tools are offered. */
+  get #ownSkills(): McpServing['skills'] {
+    const { skills } = this.#parts.host
+    return skills.skills.length > 0 && this.#ownTool(skillToolNames.activate) !== undefined ? skills : undefined
+  }
+
+  get #agents(): readonly Agent[] {
+    const { agents: names = true } = this.#offered ?? {}
+    return this.#parts.host.agents.filter(({ name }) => (typeof names === 'boolean' ? names : names.includes(name)))
+  }
+
+  /** A tool of the program, which goes before an agent of its name. */
+  #ownTool(name: string): AnyTool | undefined {
+    return (this.#offered?.tools?.includes(name) ?? true) ? this.#parts.host.tools.get(name) : undefined
+  }
+
+  #agentCalled(name: string): Agent | undefined {
+    return this.#ownTool(name) === undefined ? this.#agents.find((one) => agentToolName(one.name) === name) : undefined
   }
 }

@@ -5,7 +5,10 @@ import type { McpRouteConfig } from '../config/config.ts'
 import { checkAuthorization, type McpAuthorization } from './authorization.ts'
 
 /** How a program has its service speak MCP; what its configuration says of `service.mcp` overrides this. */
-export interface McpRouteOptions extends McpRouteConfig, SessionBounds, Pick<McpServing, 'name' | 'version' | 'extend'> {
+export interface McpRouteOptions
+  extends McpRouteConfig,
+    SessionBounds,
+    Pick<McpServing, 'name' | 'version' | 'logToClient' | 'skills' | 'extend'> {
   /** True: nothing is served but `/mcp` and the probes, and agents only where they are named. Default false. */
   only?: boolean
   /** Default: the tokens of the service are all there is. */
@@ -18,6 +21,8 @@ const optionNames: OptionNames<McpRouteOptions> = {
   instructions: true,
   name: true,
   version: true,
+  logToClient: true,
+  skills: true,
   extend: true,
   only: true,
   authorization: true,

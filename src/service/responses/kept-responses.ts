@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { resolve } from 'node:path'
 import { hashOf } from '../../agent/decisions/decisions.ts'
 import type { SessionStore } from '../../agent/sessions/session-store.ts'
 import { messageOf } from '../../core/errors.ts'
@@ -11,7 +11,7 @@ import { HttpProblem } from '../http/problem.ts'
 import { mostValues, valuesIn } from '../http/read-body.ts'
 import { jsonInTurn } from '../runs/json-in-turn.ts'
 import { longestState, type RunBounds } from '../runs/memory/kept-runs.ts'
-import type { JournalPlace } from '../runs/recorded/open-journal.ts'
+import { filePatience, type JournalPlace } from '../runs/recorded/open-journal.ts'
 
 /** A response as it is kept, for the caller it was made for. */
 export interface KeptResponse {
@@ -221,8 +221,10 @@ function keyOf(id: string, caller: string): string {
 }
 
 async function openFile(folder: string): Promise<SessionStore> {
-  const { sqliteSessions } = await import('../../sessions/sqlite/index.ts')
-  return sqliteSessions({ file: join(folder, 'responses.sqlite') }).store
+  const { SqliteSessionStore } = await import('../../sessions/sqlite/sqlite-session-store.ts')
+  const file = resolve(folder, 'responses.sqlite')
+  // They are deleted here when they are too old.
+  return new SqliteSessionStore({ file, synchronous: 'full', ...filePatience, maxBytes: undefined }, Number.POSITIVE_INFINITY)
 }
 
 const mostConnections = 3

@@ -32,7 +32,8 @@ export function healthRoutes(parts: ServiceParts, all: () => readonly Route[]): 
     {
       method: 'GET',
       path: '/metrics',
-      access: 'run',
+      // They tell what everybody uses.
+      access: 'metrics',
       probe: true,
       summary: 'Metrics for Prometheus.',
       responses: {

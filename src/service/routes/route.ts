@@ -1,5 +1,5 @@
 import type { JsonSchema } from '../../tools/tool.ts'
-import type { Caller } from '../http/auth.ts'
+import type { Caller, Role } from '../http/auth.ts'
 
 /** A request on its way to a route: admitted, its body read and checked. */
 export interface Call {
@@ -36,7 +36,7 @@ export interface Route {
   /** With `{name}` for a part that varies. */
   path: string
   /** Who may use it. */
-  access: 'open' | 'run' | 'admin'
+  access: 'open' | Role
   /** Answered while the service shuts down, and whatever the host is called: probes. */
   probe?: boolean
   summary: string

@@ -24,6 +24,8 @@ export interface ToolContext<Context = unknown> {
   readonly run?: RunScope
   /** The call's place in its run's trace. Absent in a run without telemetry. */
   readonly trace?: CallTrace
+  /** The MCP client that made the call. Absent in a run. */
+  readonly mcpClient?: McpClient
   /** The run's logger; redacts secrets. Each record has `runId`, `tool` and `toolCallId`. */
   readonly logger: Logger
   /** Publishes `TOOL_PROGRESS`; ignored once the attempt has ended. */
@@ -49,6 +51,9 @@ export interface ToolContext<Context = unknown> {
    */
   extendTimeout?(milliseconds: number): void
 }
+
+/** The same while it is put together. */
+export type WritableContext = { -readonly [K in keyof ToolContext]: ToolContext[K] }
 
 /** What a tool asks the model of its run. */
 export interface ModelQuestion {
@@ -80,4 +85,17 @@ export interface RunScope {
   readonly runId: string
   /** How many runs it is nested in: 0 for one that no tool started. */
   readonly depth: number
+}
+
+/** The MCP client that has made a call. */
+export interface McpClient {
+  /** What it calls itself. */
+  readonly name?: string
+  readonly version?: string
+  /** Whether its user can be asked with `ask()`. */
+  readonly asksUser: boolean
+  /** Whether its model can be asked with `askClientModel()`. */
+  readonly asksModel: boolean
+  /** Whether it can be asked for its folders with `askClientRoots()`. */
+  readonly listsRoots: boolean
 }

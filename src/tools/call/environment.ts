@@ -1,10 +1,11 @@
 import type { ErrorCode } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { Content, Json, JsonObject } from '../../core/messages.ts'
-import type { CallTrace, ModelAnswer, ModelQuestion, Question, RunScope, ToolContext } from '../tool.ts'
+import type { Question } from '../question.ts'
+import type { ModelAnswer, ModelQuestion, ToolContext, WritableContext } from './context.ts'
 
 /** What one call needs to know of the run it belongs to. */
-export interface ToolCallEnvironment {
+export interface ToolCallEnvironment extends Pick<WritableContext, 'answer' | 'asked' | 'run' | 'trace' | 'saved' | 'save' | 'mcpClient'> {
   context: unknown
   /** Aborted when the run ends: the call is then abandoned at once. */
   signal: AbortSignal
@@ -14,12 +15,6 @@ export interface ToolCallEnvironment {
   runId: string
   iteration: number
   idempotencyKey: string
-  answer?: Json
-  asked?: Json
-  run?: RunScope
-  trace?: CallTrace
-  saved?: Json
-  save?(value: Json): Promise<void>
   askModel?(question: ModelQuestion, ctx: ToolContext): Promise<ModelAnswer>
   /** Somebody has consented to the call. Only for `run`, which else refuses what needs an approval. */
   approved?: boolean
@@ -28,6 +23,8 @@ export interface ToolCallEnvironment {
   maxResultBytes: number
   maxArgumentValues?: number
   logger: Logger
+  /** What the tool itself logs through. Default: `logger`. */
+  toolLogger?: Logger
   /** Is given what the function came to, as it is. */
   raw?: RawEnd
   /** Called immediately before the tool's function; must not throw. */

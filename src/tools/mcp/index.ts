@@ -13,5 +13,6 @@ export {
 export type { McpPrompt, McpResource, McpResourceTemplate } from './client/context/server-context.ts'
 export type { McpCommand, McpServer, McpServerOptions, McpUrl } from './client/server-config.ts'
 export type { McpServerState } from './client/server-link.ts'
+export { askClientModel, askClientRoots, type ClientModelAnswer, type ClientModelRequest } from './server/client-requests.ts'
 export { type McpService, type ServeMcpOptions, serveMcp } from './server/serve-stdio.ts'
 export type { McpServing } from './server/serving.ts'

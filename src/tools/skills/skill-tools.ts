@@ -11,6 +11,7 @@ import { callWithin, ToolRunner } from '../tool-runner.ts'
 import { listFiles } from './discover.ts'
 import { toCommandLine } from './script-tools.ts'
 import type { ScriptTool, Skill } from './skill.ts'
+import { skillToolNames } from './skill-names.ts'
 
 /** What the tools of Skills work with. */
 export interface SkillToolsOptions {
@@ -21,8 +22,6 @@ export interface SkillToolsOptions {
 
 const maxListed = 100
 const maxOfStderr = 2_000
-
-const skillToolNames = { activate: 'activate_skill', read: 'read_skill_file', run: 'run_skill_script' } as const
 
 /** The tools for all Skills: one gives a Skill's instructions, one reads its files, and one runs its scripts. */
 export function sharedTools(skills: ReadonlyMap<string, Skill>, options: SkillToolsOptions): AnyTool[] {
@@ -131,7 +130,8 @@ function mainScript({ name, scripts }: Skill): string | undefined {
   return scripts.find((path) => [`scripts/main`, `scripts/${name}`].includes(path.replace(/\.[^./]*$/, '')))
 }
 
-async function instructionsOf(skill: Skill): Promise<string> {
+/** What a model is told that has activated a Skill. */
+export async function instructionsOf(skill: Skill): Promise<string> {
   const { name, body, folder, tools, scripts } = skill
   const files = await listFiles(folder)
   const more = files.length > maxListed ? [`… and ${files.length - maxListed} more`] : []

@@ -7,6 +7,7 @@ import type { McpServerSdk } from './load-sdk.ts'
 import { answerTtlSeconds, type StateCodec } from './questions.ts'
 import type { McpServing, SessionBounds } from './serving.ts'
 import { McpSessions } from './sessions.ts'
+import type { McpTasks } from './tasks.ts'
 import { type CallScope, createToolServer, type ServedTools } from './tool-server.ts'
 import { watchedResponse } from './watched-body.ts'
 
@@ -22,8 +23,9 @@ export interface McpExchange {
   /** Most calls of the caller at once; a tool with `parallel: false` is run alone. Default 8. */
   toolConcurrency?: number
   context: unknown
-  /** See `CallScope.admit`. */
-  admit?(): () => void
+  /** See `CallScope`. */
+  admit?: CallScope['admit']
+  tasks?: McpTasks
 }
 
 /**
@@ -47,7 +49,7 @@ export class McpEndpoint {
     this.#codec = sdk.createRequestStateCodec({ key: randomBytes(32), ttlSeconds: answerTtlSeconds })
     const onerror = (error: Error) => logger.debug({ error: messageOf(error) }, 'an MCP client did something unexpected')
     this.#sessions = new McpSessions(sdk, bounds, onerror)
-    const factory = ({ requestInfo }: { requestInfo?: Request }) => this.#serverFor(requestInfo)
+    const factory = ({ requestInfo }: { requestInfo?: Request }) => this.#serverFor(requestInfo, true)
     this.#handler = sdk.createMcpHandler(factory, { legacy: 'reject', onerror, maxSubscriptions: bounds.maxSessions ?? 10_000 })
   }
 
@@ -65,7 +67,9 @@ export class McpEndpoint {
       leave()
       onEnd()
     })
-    const scope = { caller, context: exchange.context, lanes, signal: gone.signal, admit: () => this.#admit(exchange) }
+    const { context, tasks } = exchange
+    const admit = (tool: string) => this.#admit(exchange, tool)
+    const scope = { caller, context, lanes, signal: gone.signal, admit, ...(tasks === undefined ? {} : { tasks }) }
     this.#exchanges.set(request, { ...exchange, scope })
     try {
       const { response, release } = await this.#respond(request, body, caller)
@@ -80,10 +84,13 @@ export class McpEndpoint {
     }
   }
 
-  /** Tells the clients that the tools are others than before. */
-  toolsChanged(): void {
-    this.#sessions.toolsChanged()
-    this.#handler.notify.toolsChanged()
+  /** Tells the clients that the tools, prompts and resources may be others than before. */
+  listsChanged(): void {
+    this.#sessions.listsChanged()
+    const { notify } = this.#handler
+    notify.toolsChanged()
+    notify.promptsChanged()
+    notify.resourcesChanged()
   }
 
   /** Resolves when no call is under way, or with the signal. */
@@ -102,16 +109,18 @@ export class McpEndpoint {
 
   async #respond(request: Request, body: unknown, caller: string): Promise<{ response: Response; release(): void }> {
     const isLegacy = await this.#sdk.isLegacyRequest(request, body)
-    if (isLegacy) return this.#sessions.answer(request, body, caller, () => this.#serverFor(request))
+    if (isLegacy) return this.#sessions.answer(request, body, caller, () => this.#serverFor(request, false))
     return { response: await this.#handler.fetch(request, { parsedBody: body }), release: () => {} }
   }
 
-  #serverFor(request: Request | undefined): Server {
-    const { tools, serving } = this.#exchangeOf(request)
+  #serverFor(request: Request | undefined, isModern: boolean): Server {
+    const { tools, serving, tasks } = this.#exchangeOf(request)
     return createToolServer(this.#sdk, tools, serving, {
       codec: this.#codec,
       scopeOf: ({ http }) => this.#exchangeOf(http?.req).scope,
       logger: this.#logger,
+      isModern,
+      hasTasks: tasks !== undefined,
     })
   }
 
@@ -121,8 +130,8 @@ export class McpEndpoint {
     return exchange
   }
 
-  #admit(exchange: McpExchange): () => void {
-    const giveBack = exchange.admit?.()
+  #admit(exchange: McpExchange, tool: string): () => void {
+    const giveBack = exchange.admit?.(tool)
     this.#calls++
     return () => {
       giveBack?.()

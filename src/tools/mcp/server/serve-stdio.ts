@@ -9,7 +9,7 @@ import type { ToolSet } from '../../registry.ts'
 import { loadServerSdk } from './load-sdk.ts'
 import { answerTtlSeconds } from './questions.ts'
 import type { McpServing } from './serving.ts'
-import { createToolServer } from './tool-server.ts'
+import { announceLists, createToolServer } from './tool-server.ts'
 
 /** What `serveMcp` takes besides the tools. */
 export interface ServeMcpOptions extends McpServing {
@@ -29,6 +29,8 @@ const optionNames: OptionNames<ServeMcpOptions> = {
   name: true,
   version: true,
   instructions: true,
+  logToClient: true,
+  skills: true,
   extend: true,
   input: true,
   output: true,
@@ -45,7 +47,7 @@ const optionNames: OptionNames<ServeMcpOptions> = {
 export interface McpService extends AsyncDisposable {
   /** Resolves when the client has gone or the service was closed. Never rejects. */
   readonly closed: Promise<void>
-  /** Tells the client that the tools are others than before. */
+  /** Tells the client that the tools, and what else it is offered, are others than before. */
   toolsChanged(): void
   /** Ends the service; calls in flight are cancelled. */
   close(): Promise<void>
@@ -77,8 +79,8 @@ export async function serveMcp(tools: ToolSet, options: ServeMcpOptions = {}): P
   const servers = new Set<Server>()
   const codec = sdk.createRequestStateCodec({ key: randomBytes(32), ttlSeconds: answerTtlSeconds })
   const scope = { caller: '', context: options.context, lanes }
-  const factory = () => {
-    const server = createToolServer(sdk, tools, options, { codec, scopeOf: () => scope, logger: log })
+  const factory = ({ era }: { era: 'legacy' | 'modern' }) => {
+    const server = createToolServer(sdk, tools, options, { codec, scopeOf: () => scope, logger: log, isModern: era === 'modern' })
     servers.add(server)
     return server
   }
@@ -95,7 +97,7 @@ export async function serveMcp(tools: ToolSet, options: ServeMcpOptions = {}): P
     closed: closed.promise,
     close,
     toolsChanged: () => {
-      for (const server of servers) server.sendToolListChanged().catch(onerror)
+      for (const server of servers) announceLists(server).catch(onerror)
     },
     [Symbol.asyncDispose]: close,
   }

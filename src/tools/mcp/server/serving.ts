@@ -1,5 +1,7 @@
 /** What a host says of how its tools are served: types that need no SDK. */
 
+import type { Skill } from '../../skills/skill.ts'
+
 /** How tools are served, over whichever transport. */
 export interface McpServing {
   /** What the server calls itself. Default `toolloop`, and this package's version. */
@@ -13,6 +15,13 @@ export interface McpServing {
   maxResultBytes?: number
   /** Most values in one call's arguments: items, and fields, which count ten times. Default: no limit. */
   maxArgumentValues?: number
+  /**
+   * True: what tools log with `ctx.logger` is also sent to clients that ask for log messages, at the level they ask for and without secrets.
+   * Default false: it is for the program alone.
+   */
+  logToClient?: boolean
+  /** Skills that are offered as prompts and resources too, besides their tools. Default: none. */
+  skills?: { readonly skills: readonly Skill[] }
   /**
    * Adds what is no tool: resources, prompts, completions. Called with the `McpServer` of `@modelcontextprotocol/server` for each connection, or
    * each request where the protocol has none. It must not register tools. What it throws fails the request.

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Server, WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
 import type { McpServerSdk } from './load-sdk.ts'
 import type { SessionBounds } from './serving.ts'
+import { announceLists } from './tool-server.ts'
 
 interface Session {
   caller: string
@@ -19,6 +20,8 @@ export class McpSessions {
   readonly #onerror: (error: Error) => void
   /** The one that has been used last is the last. */
   readonly #sessions = new Map<string, Session>()
+  /** Whose are about to be opened. */
+  readonly #opening = new Set<{ caller: string }>()
   #timer: NodeJS.Timeout | undefined
 
   constructor(sdk: McpServerSdk, bounds: SessionBounds, onerror: (error: Error) => void) {
@@ -54,9 +57,9 @@ export class McpSessions {
     }
   }
 
-  /** Tells every client that the tools are others than before. */
-  toolsChanged(): void {
-    for (const { server } of this.#sessions.values()) server.sendToolListChanged().catch(this.#onerror)
+  /** Tells every client that its lists may be others than before. */
+  listsChanged(): void {
+    for (const { server } of this.#sessions.values()) announceLists(server).catch(this.#onerror)
   }
 
   async close(): Promise<void> {
@@ -70,17 +73,41 @@ export class McpSessions {
     create: () => Server,
   ): Promise<{ response: Response; release(): void }> {
     const own = [...this.#sessions].filter(([, session]) => session.caller === caller)
-    if (own.length >= this.#bounds.maxSessionsOfCaller) {
+    const opening = [...this.#opening]
+    let closing: Promise<void> | undefined
+    if (own.length + opening.filter((one) => one.caller === caller).length >= this.#bounds.maxSessionsOfCaller) {
       const idle = own.find(([, { open }]) => open === 0)
       if (idle === undefined)
         return refused(429, -32_000, `This token may have at most ${this.#bounds.maxSessionsOfCaller} sessions in use`)
-      await this.#close(idle[0])
+      closing = this.#close(idle[0])
     }
-    if (this.#sessions.size >= this.#bounds.maxSessions) return refused(503, -32_000, 'Too many sessions are open')
+    if (this.#sessions.size + opening.length >= this.#bounds.maxSessions) {
+      await closing
+      return refused(503, -32_000, 'Too many sessions are open')
+    }
+    // From here on others may ask for one.
+    const place = { caller }
+    this.#opening.add(place)
+    try {
+      await closing
+      return await this.#openAt(place, request, parsedBody, create)
+    } finally {
+      this.#opening.delete(place)
+    }
+  }
+
+  async #openAt(
+    place: { caller: string },
+    request: Request,
+    parsedBody: unknown,
+    create: () => Server,
+  ): Promise<{ response: Response; release(): void }> {
+    const { caller } = place
     const server = create()
     const transport = new this.#sdk.WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
       onsessioninitialized: (id) => {
+        this.#opening.delete(place)
         this.#sessions.set(id, { caller, server, transport, open: 1, idleSince: performance.now() })
         this.#timer ??= setInterval(() => this.#closeIdle(), this.#bounds.sessionIdleMs / 4).unref()
       },

@@ -1,18 +1,22 @@
 import { randomUUID } from 'node:crypto'
 import type { CallToolResult, InputRequiredResult, Server, ServerContext } from '@modelcontextprotocol/server'
 import type { Logger } from '../../../core/logger.ts'
-import { isJsonObject } from '../../../core/messages.ts'
+import { isJsonObject, type Json } from '../../../core/messages.ts'
 import { version as ownVersion } from '../../../core/version.ts'
+import { prepareArguments } from '../../arguments.ts'
 import type { Lanes } from '../../concurrency.ts'
 import { resultText } from '../../result-text.ts'
 import { compileSchema } from '../../schema/schema.ts'
-import type { AnyTool } from '../../tool.ts'
+import type { AnyTool, McpClient } from '../../tool.ts'
 import { type ToolCallEnd, ToolRunner } from '../../tool-runner.ts'
 import { Pauses } from '../../yield-to-event-loop.ts'
+import { loggerFor } from './client-log.ts'
 import type { McpServerSdk } from './load-sdk.ts'
+import { offerSkills } from './offer-skills.ts'
 import { progressOf } from './progress.ts'
-import { type AskingCall, answerIn, asksClient, type StateCodec } from './questions.ts'
+import { type AskingCall, answerIn, askable, asksClient, canAsk, earlyAnswerIn, type StateCodec } from './questions.ts'
 import type { McpServing } from './serving.ts'
+import { createdResult, type McpTasks, serveTasks, TaskCreated, taskCapabilities, wantsTask } from './tasks.ts'
 import { blocksOf, failure, servable, wireTool } from './wire.ts'
 
 /** The tools that there are now. */
@@ -28,7 +32,18 @@ export interface CallScope {
   /** Aborted when nobody can get the result any more. */
   signal?: AbortSignal
   /** Takes a place for the call; the function returned gives it back. What it throws is told to the client. */
-  admit?(): () => void
+  admit?(tool: string): () => void
+  /** Calls that may be tasks. */
+  tasks?: McpTasks
+}
+
+interface ServerParts {
+  codec: StateCodec
+  scopeOf(ctx: ServerContext): CallScope
+  logger: Logger
+  /** Whether it serves the protocol of 2026-07-28. */
+  isModern: boolean
+  hasTasks?: boolean
 }
 
 const defaultTimeoutMs = 30_000
@@ -42,29 +57,73 @@ export function createToolServer(
   sdk: McpServerSdk,
   tools: ServedTools,
   serving: McpServing,
-  { codec, scopeOf, logger }: { codec: StateCodec; scopeOf(ctx: ServerContext): CallScope; logger: Logger },
+  { codec, scopeOf, logger, isModern, hasTasks = false }: ServerParts,
 ): Server {
-  const { name = 'toolloop', version = ownVersion, instructions, toolTimeoutMs, maxResultBytes, maxArgumentValues, extend } = serving
-  const capabilities = { tools: { listChanged: true } }
+  const {
+    name = 'toolloop',
+    version = ownVersion,
+    instructions,
+    toolTimeoutMs,
+    maxResultBytes,
+    maxArgumentValues,
+    logToClient,
+    skills,
+    extend,
+  } = serving
+  const capabilities = {
+    tools: { listChanged: true },
+    ...(logToClient === true ? { logging: {} } : {}),
+    ...(hasTasks ? taskCapabilities(isModern) : {}),
+  }
   const options = { capabilities, requestState: { verify: codec.verify }, ...(instructions === undefined ? {} : { instructions }) }
-  const extended = extend === undefined ? undefined : new sdk.McpServer({ name, version }, options)
-  const server = extended?.server ?? new sdk.Server({ name, version }, options)
-  if (extended !== undefined) extend?.(extended)
+  /** As the SDK has it, but for calls that become tasks, of which it knows nothing. */
+  class ToolServer extends sdk.Server {
+    protected override _wrapHandler(...[method, handler]: Parameters<Server['_wrapHandler']>): ReturnType<Server['_wrapHandler']> {
+      const wrapped = super._wrapHandler(method, handler)
+      return (request, ctx) =>
+        wrapped(request, ctx).catch((error: unknown) => {
+          if (error instanceof TaskCreated) return createdResult(error.task, isModern)
+          throw error
+        })
+    }
+  }
+  const server = new ToolServer({ name, version }, options)
+  if (extend !== undefined || skills !== undefined) {
+    class ExtendedServer extends sdk.McpServer {
+      override readonly server: Server = server
+    }
+    const extended = new ExtendedServer({ name, version }, options)
+    if (skills !== undefined) offerSkills(extended, skills.skills)
+    extend?.(extended)
+  }
   const listed = () => tools.list().filter(servable)
   const served = { get: (called: string) => servable(tools.get(called)), names: () => listed().map((tool) => tool.name) }
   const runner = new ToolRunner(served)
   const maxBytes = maxResultBytes ?? defaultResultBytes
-  server.setRequestHandler('tools/list', () => ({ tools: listed().map(wireTool) }))
+  server.setRequestHandler('tools/list', (_request, ctx) => {
+    const { tasks } = scopeOf(ctx)
+    const isTask = (called: string) => !isModern && tasks?.offers(called) === true
+    return {
+      tools: listed().map((tool) => ({ ...wireTool(tool), ...(isTask(tool.name) ? { execution: { taskSupport: 'optional' } } : {}) })),
+    }
+  })
+  if (hasTasks) serveTasks(sdk, server, { isModern, tasksOf: (ctx) => tasksOf(scopeOf(ctx)) })
   server.setRequestHandler('tools/call', async ({ params }, ctx): Promise<CallToolResult | InputRequiredResult> => {
     const tool = served.get(params.name)
     if (tool === undefined) throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InvalidParams, runner.notFound(params.name))
-    const { caller, context, lanes, signal: gone, admit } = scopeOf(ctx)
+    const { caller, context, lanes, signal: gone, admit, tasks } = scopeOf(ctx)
     const { signal: cancelled } = ctx.mcpReq
     const asking: AskingCall = { caller, name: params.name, args: params.arguments }
     const answered = answerIn(sdk, ctx, asking)
     if (answered !== undefined && 'content' in answered) return answered
     const signal = gone === undefined ? cancelled : AbortSignal.any([cancelled, gone])
-    const giveBack = admit?.()
+    const raw = JSON.stringify(params.arguments ?? {})
+    if (tasks?.offers(tool.name) === true && wantsTask(server, params, isModern)) {
+      const prepared = await prepareArguments(tool, raw, { signal, maxValues: maxArgumentValues })
+      if (!prepared.ok) return failure(prepared.problem.message)
+      throw new TaskCreated(await tasks.start(tool.name, prepared.call.args))
+    }
+    const giveBack = admit?.(tool.name)
     await lanes.enter(tool.parallel === false)
     try {
       // Large arguments are read once more: not in the turn of the event loop in which the message was.
@@ -72,24 +131,33 @@ export function createToolServer(
       const call = {
         id: `mcp_${ctx.mcpReq.id}`,
         type: 'function' as const,
-        function: { name: params.name, arguments: JSON.stringify(params.arguments ?? {}) },
+        function: { name: params.name, arguments: raw },
       }
-      const { end } = await runner.run(call, {
-        context,
-        signal,
-        runId: `mcp_${randomUUID()}`,
-        iteration: 1,
-        idempotencyKey: randomUUID(),
-        timeoutMs: toolTimeoutMs ?? defaultTimeoutMs,
-        maxResultBytes: maxBytes,
-        maxArgumentValues,
-        logger,
-        ...answered,
-        ...progressOf(ctx, logger),
-      })
+      const mcpClient = clientOf(server)
+      const run = (known: { answer: Json; asked: Json } | undefined) =>
+        runner.run(call, {
+          context,
+          signal,
+          runId: `mcp_${randomUUID()}`,
+          iteration: 1,
+          idempotencyKey: randomUUID(),
+          timeoutMs: toolTimeoutMs ?? defaultTimeoutMs,
+          maxResultBytes: maxBytes,
+          maxArgumentValues,
+          logger,
+          mcpClient,
+          ...(logToClient === true ? { toolLogger: loggerFor(tool.name, logger, ctx) } : {}),
+          ...known,
+          ...progressOf(ctx, logger),
+        })
+      let { end } = await run(answered)
+      const early = end.outcome === 'question' ? earlyAnswerIn(sdk, ctx, end.question, asking) : undefined
+      if (early !== undefined && 'content' in early) return early
+      if (early !== undefined) end = (await run(early)).end
       if (end.outcome !== 'question') return resultOf(tool, end)
-      const canElicit = server.getClientCapabilities()?.elicitation !== undefined
-      const asked = await asksClient(sdk, codec, end.question, asking, canElicit)
+      // Where each request says what its client can be asked, the SDK refuses in the protocol's own words.
+      const isRefused = !isModern && !canAsk(end.question, mcpClient)
+      const asked = isRefused ? undefined : await asksClient(sdk, codec, end.question, asking)
       return asked ?? failure('The tool asks a question before it goes on, and nobody can be asked here. It was not finished.')
     } finally {
       lanes.leave()
@@ -97,6 +165,25 @@ export function createToolServer(
     }
   })
   return server
+}
+
+/** Tells the client that its tools, prompts and resources may be others than before, as far as it is told of such changes. */
+export async function announceLists(server: Server): Promise<void> {
+  const { tools, prompts, resources } = server.getCapabilities()
+  if (tools?.listChanged === true) await server.sendToolListChanged()
+  if (prompts?.listChanged === true) await server.sendPromptListChanged()
+  if (resources?.listChanged === true) await server.sendResourceListChanged()
+}
+
+function tasksOf({ tasks, signal }: CallScope): { tasks: McpTasks; signal?: AbortSignal } {
+  if (tasks === undefined) throw new Error('Expected a caller with tasks')
+  return { tasks, ...(signal === undefined ? {} : { signal }) }
+}
+
+function clientOf(server: Server): McpClient {
+  const { name, version } = server.getClientVersion() ?? {}
+  const told = { ...(name === undefined ? {} : { name }), ...(version === undefined ? {} : { version }) }
+  return { ...told, ...askable(server.getClientCapabilities()) }
 }
 
 function resultOf(tool: AnyTool, end: Exclude<ToolCallEnd, { outcome: 'question' }>): CallToolResult {

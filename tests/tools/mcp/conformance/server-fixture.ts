@@ -1,6 +1,7 @@
 import { completable, inputRequired, type McpServer, ResourceTemplate } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import { type AnyTool, ask, defineTool, type JsonSchema } from '../../../../src/tools/tool.ts'
+import { askClientModel, askClientRoots } from '../../../../src/tools/mcp/index.ts'
+import { type AnyTool, ask, askAll, defineTool, type JsonSchema, type Question } from '../../../../src/tools/tool.ts'
 
 /** 1 × 1 pixel, and a WAV file without a sample. */
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
@@ -18,6 +19,9 @@ const asks = (name: string, message: string, schema: JsonSchema, told: (answer: 
     execute: (_args, { answer }) =>
       answer === undefined ? ask({ about: { message, ...(key && { name: key }) }, schema }) : told(answer as never),
   })
+/** The same for any question. */
+const asked = (name: string, question: Question): AnyTool =>
+  defineTool({ name, description: 'Asks.', execute: (_args, { answer }) => answer ?? question })
 const form = (properties: Record<string, object>): JsonSchema => ({ type: 'object', properties, required: Object.keys(properties) })
 const asJson = (answer: unknown) => `Elicitation completed: action=accept, content=${JSON.stringify(answer)}`
 
@@ -111,7 +115,6 @@ export const conformanceTools: readonly AnyTool[] = [
   ),
   asks('test_input_required_result_request_state', 'Please confirm', form({ ok: { type: 'boolean' } }), () => 'state-ok'),
   asks('test_input_required_result_tampered_state', 'Please confirm', form({ ok: { type: 'boolean' } }), () => 'state-ok'),
-  asks('test_input_required_result_capabilities', 'Please confirm', form({ ok: { type: 'boolean' } }), () => 'ok'),
   asks('test_streaming_elicitation', 'Please confirm', form({ ok: { type: 'boolean' } }), () => 'ok'),
   defineTool({
     name: 'test_input_required_result_multi_round',
@@ -122,15 +125,54 @@ export const conformanceTools: readonly AnyTool[] = [
       return isFirst ? ask({ about: { message: 'Step 2: Colour?' }, schema: form({ color: { type: 'string' } }) }) : 'Both are known.'
     },
   }),
-  text('test_logging_tool', 'logged'),
-  text('test_missing_capability', 'ok'),
+  ...['test_tool_with_logging', 'test_logging_tool'].map((name) =>
+    defineTool({
+      name,
+      description: 'Logs.',
+      execute: (_args, { logger }) => {
+        for (const message of ['Tool execution started', 'Tool processing data', 'Tool execution completed']) logger.info({}, message)
+        return 'logged'
+      },
+    }),
+  ),
+  defineTool({
+    name: 'test_sampling',
+    description: 'Asks the model.',
+    parameters: { type: 'object', properties: { prompt: { type: 'string' } }, required: ['prompt'] },
+    execute: ({ prompt }, { answer }) =>
+      answer === undefined ? askClientModel({ messages: prompt, maxOutputTokens: 100 }) : `LLM response: ${JSON.stringify(answer)}`,
+  }),
+  asked('test_input_required_result_sampling', askClientModel({ messages: 'What is the capital of France?', maxOutputTokens: 100 })),
+  asked('test_input_required_result_list_roots', askClientRoots()),
+  asked(
+    'test_input_required_result_multiple_inputs',
+    askAll({
+      user_name: ask({ about: { message: 'What is your name?' }, schema: form({ name: { type: 'string' } }) }),
+      greeting: askClientModel({ messages: 'Generate a greeting', maxOutputTokens: 50 }),
+      client_roots: askClientRoots(),
+    }),
+  ),
+  asked('test_missing_capability', askClientModel({ messages: 'Hello' })),
+  defineTool({
+    name: 'test_input_required_result_capabilities',
+    description: 'Asks whomever it can.',
+    execute: (_args, { answer, mcpClient }) => {
+      if (answer !== undefined) return 'ok'
+      return mcpClient?.asksUser === true ? ask({ about: 'Is it?' }) : askClientModel({ messages: 'Is it?' })
+    },
+  }),
 ]
+
+/** By which the suite has what is offered change. */
+export const changingTools = (change: () => Promise<void>): AnyTool[] =>
+  ['test_trigger_tool_change', 'test_trigger_prompt_change'].map((name) =>
+    defineTool({ name, description: 'Changes what is offered.', execute: change }),
+  )
 
 /** What is no tool: resources, prompts and completions, by the SDK's own means. */
 export function extendServer(server: McpServer): void {
-  server.server.registerCapabilities({ logging: {}, resources: { subscribe: true } })
-  for (const method of ['resources/subscribe', 'resources/unsubscribe', 'logging/setLevel'] as const)
-    server.server.setRequestHandler(method, () => ({}))
+  server.server.registerCapabilities({ resources: { subscribe: true } })
+  for (const method of ['resources/subscribe', 'resources/unsubscribe'] as const) server.server.setRequestHandler(method, () => ({}))
   const fixed = (uri: string, content: object) => ({ contents: [{ uri, ...content }] }) as never
   const staticText = { mimeType: 'text/plain', text: 'This is the content of the static text resource.' }
   server.registerResource('static-text', 'test://static-text', { mimeType: 'text/plain' }, () => fixed('test://static-text', staticText))

@@ -1,0 +1,225 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import type { CallToolResult, Server, ServerCapabilities, ServerContext } from '@modelcontextprotocol/server'
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import { isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
+import type { JsonSchema } from '../../tool.ts'
+import type { McpServerSdk } from './load-sdk.ts'
+import { askable, formAnswer, formOf, formRequest } from './questions.ts'
+
+/** A call that goes on when its request has been answered. */
+export interface McpTask {
+  taskId: string
+  status: 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
+  statusMessage?: string
+  /** ISO 8601. */
+  createdAt: string
+  lastUpdatedAt: string
+  /** How long it is kept at least, in milliseconds since it was created. */
+  ttlMs: number
+  /** What the call has come to: where it has completed, and where its tool has failed. */
+  result?: CallToolResult
+  /** What the client's user is asked, by names that no other question has. */
+  forms?: Readonly<Record<string, TaskForm>>
+}
+
+export interface TaskForm {
+  message: string
+  schema: JsonSchema
+}
+
+/** `undefined`: it was declined. */
+export type TaskAnswers = Readonly<Record<string, { value: Json } | undefined>>
+
+/** Calls that may be tasks, of one caller: whoever else asks finds none. All may reject. */
+export interface McpTasks {
+  offers(tool: string): boolean
+  /** Resolves when the task would be found after a crash as well, where anything is. */
+  start(tool: string, args: JsonObject): Promise<McpTask>
+  get(taskId: string): Promise<McpTask | undefined>
+  /** One that has ended stays as it is. */
+  cancel(taskId: string): Promise<void>
+  /** What nobody has asked, or asks any more, is ignored. */
+  answer(taskId: string, answers: TaskAnswers): Promise<void>
+  /** Resolves when the task is not working, or with the signal. */
+  settled(taskId: string, signal: AbortSignal): Promise<void>
+}
+
+/** Thrown in the course of a call, it is answered with the task. */
+export class TaskCreated {
+  readonly task: McpTask
+
+  constructor(task: McpTask) {
+    this.task = task
+  }
+}
+
+/** The extension of 2026-07-28; in 2025-11-25 tasks are a part of the protocol. https://modelcontextprotocol.io/seps/2663-tasks-extension */
+const extension = 'io.modelcontextprotocol/tasks'
+const pollMs = 1_000
+/** How long a user may take for one form, where the protocol has the server wait for it. */
+const formTimeoutMs = 600_000
+
+/** What a server that has tasks says of them. */
+export function taskCapabilities(isModern: boolean): ServerCapabilities {
+  return isModern ? { extensions: { [extension]: {} } } : { tasks: { cancel: {}, requests: { tools: { call: {} } } } }
+}
+
+/** Whether the client wants this call to be a task: the older protocol has it ask for that, the newer one only say that it knows tasks. */
+export function wantsTask(server: Server, params: object, isModern: boolean): boolean {
+  return isModern ? knowsTasks(server) : 'task' in params && isJsonObject(params.task)
+}
+
+function knowsTasks(server: Server): boolean {
+  return server.getClientCapabilities()?.extensions?.[extension] !== undefined
+}
+
+/** What a call is answered with that has become a task. */
+export function createdResult(task: McpTask, isModern: boolean): JsonObject {
+  return isModern ? { resultType: 'task', ...modernHead(task) } : { task: legacyTask(task) }
+}
+
+interface Serving {
+  /** Of the caller who sends the request. */
+  tasksOf(ctx: ServerContext): { tasks: McpTasks; signal?: AbortSignal }
+  isModern: boolean
+}
+
+/** Has the server answer what is asked of tasks. */
+export function serveTasks(sdk: McpServerSdk, server: Server, serving: Serving): void {
+  if (serving.isModern) serveModern(sdk, server, serving)
+  else serveLegacy(sdk, server, serving)
+}
+
+function serveModern(sdk: McpServerSdk, server: Server, { tasksOf }: Serving): void {
+  const on = (method: string, answer: (task: McpTask, tasks: McpTasks, ctx: ServerContext) => JsonObject | Promise<JsonObject>) => {
+    server.setRequestHandler(method, { params: taskParams }, async (params, ctx) => {
+      if (!knowsTasks(server))
+        throw new sdk.MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [extension]: {} } } })
+      const { tasks } = tasksOf(ctx)
+      return answer(await find(sdk, tasks, params), tasks, ctx)
+    })
+  }
+  on('tasks/get', (task) => modernTask(sdk, task, askable(server.getClientCapabilities()).asksUser))
+  on('tasks/update', async ({ taskId, forms = {} }, tasks, { mcpReq }) => {
+    const answers = Object.entries(forms).flatMap(([name, { schema }]) => {
+      const response = sdk.inputResponse(mcpReq.inputResponses, name)
+      // Who has only closed the form may be asked again.
+      if (response.kind !== 'elicit' || response.action === 'cancel') return []
+      return [[name, checked(sdk, formAnswer(response, schema))] as const]
+    })
+    if (answers.length > 0) await tasks.answer(taskId, Object.fromEntries(answers))
+    return {}
+  })
+  on('tasks/cancel', async ({ taskId }, tasks) => {
+    await tasks.cancel(taskId)
+    return {}
+  })
+}
+
+function serveLegacy(sdk: McpServerSdk, server: Server, { tasksOf }: Serving): void {
+  server.setRequestHandler('tasks/get', { params: taskParams }, async (params, ctx) =>
+    legacyTask(await find(sdk, tasksOf(ctx).tasks, params)),
+  )
+  server.setRequestHandler('tasks/cancel', { params: taskParams }, async (params, ctx) => {
+    const { tasks } = tasksOf(ctx)
+    const { taskId, status } = await find(sdk, tasks, params)
+    if (isOver(status)) throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InvalidParams, `The task has ended: it is ${status}`)
+    await tasks.cancel(taskId)
+    return legacyTask(await find(sdk, tasks, params))
+  })
+  server.setRequestHandler('tasks/result', { params: taskParams }, async (params, ctx) => {
+    const { tasks, signal: gone } = tasksOf(ctx)
+    const signal = gone === undefined ? ctx.mcpReq.signal : AbortSignal.any([ctx.mcpReq.signal, gone])
+    for (;;) {
+      const task = await find(sdk, tasks, params)
+      const { taskId, status, statusMessage = `The task is ${status}`, result } = task
+      const _meta = { 'io.modelcontextprotocol/related-task': { taskId } }
+      if (isOver(status)) {
+        if (result === undefined) throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InternalError, statusMessage, { taskId })
+        return { ...result, _meta }
+      }
+      signal.throwIfAborted()
+      const answers = status === 'input_required' ? await askForms(sdk, server, task, ctx, signal) : {}
+      if (Object.keys(answers).length > 0) await tasks.answer(taskId, answers)
+      // Somebody else may decide.
+      else if (status === 'input_required') await wait(pollMs, undefined, { signal })
+      else await tasks.settled(taskId, signal)
+    }
+  })
+}
+
+/** Asks the client's user one form after the other. None: nobody can be asked. */
+async function askForms(
+  sdk: McpServerSdk,
+  server: Server,
+  { taskId, forms = {} }: McpTask,
+  { mcpReq }: ServerContext,
+  signal: AbortSignal,
+): Promise<TaskAnswers> {
+  if (!askable(server.getClientCapabilities()).asksUser) return {}
+  const answers: Record<string, { value: Json } | undefined> = {}
+  for (const [name, { message, schema }] of Object.entries(forms)) {
+    const requestedSchema = formOf(schema)
+    if (requestedSchema === undefined) continue
+    const _meta = { 'io.modelcontextprotocol/related-task': { taskId } }
+    const options = { timeout: formTimeoutMs, signal, relatedRequestId: mcpReq.id }
+    const response = await mcpReq.elicitInput({ mode: 'form', message, requestedSchema, _meta }, options)
+    if (response.action !== 'cancel') answers[name] = checked(sdk, formAnswer({ kind: 'elicit', ...response }, schema))
+  }
+  return answers
+}
+
+/** Throws an error of the SDK for an answer that is none. */
+function checked(sdk: McpServerSdk, answer: ReturnType<typeof formAnswer>): { value: Json } | undefined {
+  if (answer !== undefined && 'problems' in answer)
+    throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InvalidParams, `The answer is not what was asked for: ${answer.problems.join('; ')}`)
+  return answer
+}
+
+async function find(sdk: McpServerSdk, tasks: McpTasks, { taskId }: JsonObject): Promise<McpTask> {
+  const task = await tasks.get(String(taskId))
+  if (task === undefined)
+    throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InvalidParams, 'Unknown task; tasks are kept for a limited time')
+  return task
+}
+
+function isOver(status: McpTask['status']): boolean {
+  return status !== 'working' && status !== 'input_required'
+}
+
+function legacyTask({ taskId, status, statusMessage, createdAt, lastUpdatedAt, ttlMs: ttl }: McpTask): JsonObject {
+  return { taskId, status, ...saying(statusMessage), createdAt, lastUpdatedAt, ttl, pollInterval: pollMs }
+}
+
+function modernHead({ taskId, status, statusMessage, createdAt, lastUpdatedAt, ttlMs }: McpTask): JsonObject {
+  return { taskId, status, ...saying(statusMessage), createdAt, lastUpdatedAt, ttlMs, pollIntervalMs: pollMs }
+}
+
+function modernTask(sdk: McpServerSdk, task: McpTask, asksUser: boolean): JsonObject {
+  const { status, statusMessage = 'The task has failed', result, forms = {} } = task
+  if (status === 'input_required') {
+    const requests = asksUser
+      ? Object.entries(forms).map(([name, form]) => [name, formRequest(sdk, form.message, form.schema)] as const)
+      : []
+    const inputRequests = Object.fromEntries(requests.filter(([, request]) => request !== undefined)) as JsonObject
+    // Whoever can't be asked may wait for somebody else to decide.
+    return { ...modernHead(task), ...(Object.keys(inputRequests).length > 0 ? { inputRequests } : { status: 'working' }) }
+  }
+  // A tool that fails has been run, all the same.
+  if (status === 'failed' && result === undefined) return { ...modernHead(task), error: { code: -32_603, message: statusMessage } }
+  return { ...modernHead(task), ...(result === undefined ? {} : { status: 'completed', result: { ...result } as JsonObject }) }
+}
+
+function saying(statusMessage: string | undefined): { statusMessage?: string } {
+  return statusMessage === undefined ? {} : { statusMessage }
+}
+
+/** Of every method of tasks. */
+const taskParams: StandardSchemaV1<JsonObject> = {
+  '~standard': {
+    version: 1,
+    vendor: 'toolloop',
+    validate: (value) =>
+      isJsonObject(value) && typeof value.taskId === 'string' ? { value } : { issues: [{ message: 'expected a `taskId`' }] },
+  },
+}
