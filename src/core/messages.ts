@@ -140,6 +140,33 @@ export function deepFreeze<T>(value: T): T {
   return value
 }
 
+/** Converts each frozen object once: a long history costs each round no more than joining what was made of it before. */
+export function convertOnce<From extends object, To, Context = undefined>(
+  convert: (from: From, context?: Context) => To,
+): (from: From, context?: Context) => To {
+  const known = new WeakMap<From, To>()
+  return (from, context) => {
+    const before = known.get(from)
+    if (before !== undefined) return before
+    const converted = convert(from, context)
+    known.set(from, converted)
+    return converted
+  }
+}
+
+const ownLists = new WeakSet<readonly ChatMessage[]>()
+
+/** Marks a list that holds only frozen messages, each in the form that is sent: whoever adds to it sees to that. */
+export function ownList<List extends readonly ChatMessage[]>(list: List): List {
+  ownLists.add(list)
+  return list
+}
+
+/** Whether its messages can be taken as they are. */
+export function isOwnList(list: readonly ChatMessage[]): boolean {
+  return ownLists.has(list)
+}
+
 /** The text of a message's content; parts that are not text are left out. */
 export function textOf(content: Content): string {
   if (typeof content === 'string') return content

@@ -1,10 +1,11 @@
-import { asChecked, type MessageInput, ownList, toChatMessages } from '../../core/message-input.ts'
+import { asChecked, type MessageInput, toChatMessages } from '../../core/message-input.ts'
 import {
   type ChatMessage,
   type Content,
   deepFreeze,
   hasToolCalls,
   isToolResult,
+  ownList,
   type ToolCall,
   type ToolResultMessage,
   toolMessage,

@@ -1,7 +1,7 @@
-import { type ChatMessage, type ContentPart, hasToolCalls, type JsonObject, type ToolCall } from '../../core/messages.ts'
+import { type ChatMessage, type ContentPart, convertOnce, hasToolCalls, type JsonObject, type ToolCall } from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
 import { objectSchema } from '../conversion/object-schema.ts'
-import { argumentsObject, ConvertedMessages, ConvertedTools, fitCallId, fitToolName, type WireTools } from '../conversion/wire.ts'
+import { argumentsObject, fitCallId, fitToolName, type Written } from '../conversion/wire.ts'
 import { blocksOf, foundTools, isThought, textBlock, withoutSearch } from './content.ts'
 import { anthropicPart } from './parts.ts'
 import type { AnthropicQuirks } from './quirks.ts'
@@ -30,45 +30,30 @@ const callId = { pattern: /^[a-zA-Z0-9_-]{1,64}$/, length: 32 }
  * Turns messages and tools into the Messages format. Frozen messages are converted and serialised once. Format: https://platform.claude.com/docs/en/api/messages
  */
 export class AnthropicWire {
+  readonly message: (message: ChatMessage) => WireMessage = convertOnce((message) => this.#convert(message))
+  readonly tool: (tool: ToolDefinition) => Written = convertOnce((tool) => this.#convertTool(tool, {}))
+  readonly deferredTool: (tool: ToolDefinition) => Written = convertOnce((tool) => this.#convertTool(tool, { defer_loading: true }))
   readonly #provider: string
   readonly #quirks: AnthropicQuirks
-  readonly #messages = new ConvertedMessages((message) => this.#convert(message))
-  readonly #tools = new ConvertedTools((tools) => this.#convertTools(tools, {}))
-  readonly #deferred = new ConvertedTools((tools) => this.#convertTools(tools, { defer_loading: true }))
 
   constructor(provider: string, quirks: AnthropicQuirks) {
     this.#provider = provider
     this.#quirks = quirks
   }
 
-  message(message: ChatMessage): WireMessage {
-    return this.#messages.of(message)
-  }
-
-  tools(tools: readonly ToolDefinition[]): WireTools {
-    return this.#tools.of(tools)
-  }
-
-  deferred(tools: readonly ToolDefinition[]): WireTools {
-    return this.#deferred.of(tools)
-  }
-
-  #convertTools(tools: readonly ToolDefinition[], fields: JsonObject): WireTools {
+  #convertTool({ function: { name, description, parameters, strict } }: ToolDefinition, fields: JsonObject): Written {
     const warnings: string[] = []
-    const json = tools.map(({ function: { name, description, parameters, strict } }) => {
-      if (strict !== undefined && !this.#quirks.strictTools) {
-        warnings.push(`\`strict\` of tool \`${name}\` was left out: ${this.#provider} does not take it`)
-      }
-      const { schema, joined } = objectSchema(parameters)
-      if (joined)
-        warnings.push(`The alternatives in the parameters of tool \`${name}\` were sent joined: ${this.#provider} takes none there`)
-      return JSON.stringify({
-        name,
-        ...(description === undefined ? {} : { description }),
-        input_schema: schema,
-        ...(strict !== undefined && this.#quirks.strictTools ? { strict } : {}),
-        ...fields,
-      })
+    if (strict !== undefined && !this.#quirks.strictTools) {
+      warnings.push(`\`strict\` of tool \`${name}\` was left out: ${this.#provider} does not take it`)
+    }
+    const { schema, joined } = objectSchema(parameters)
+    if (joined) warnings.push(`The alternatives in the parameters of tool \`${name}\` were sent joined: ${this.#provider} takes none there`)
+    const json = JSON.stringify({
+      name,
+      ...(description === undefined ? {} : { description }),
+      input_schema: schema,
+      ...(strict !== undefined && this.#quirks.strictTools ? { strict } : {}),
+      ...fields,
     })
     return { json, warnings }
   }

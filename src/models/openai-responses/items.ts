@@ -1,5 +1,6 @@
 import { isJsonObject, type Json, type JsonObject, type ProviderData, type ToolCall } from '../../core/messages.ts'
-import { argumentsText, fitCallId, fitToolName, type MalformedArguments } from '../conversion/wire.ts'
+import { fitCallId, fitToolName, type MalformedArguments } from '../conversion/wire.ts'
+import { argumentsText } from '../openai/wire.ts'
 import { isPlain, type LayoutPiece, laidOut, layoutJson, readLayout } from '../streaming/response-layout.ts'
 
 /** Ids longer than 64 characters are refused: https://github.com/decolua/9router/issues/393. The API does not say which characters it takes. */
