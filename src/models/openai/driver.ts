@@ -20,6 +20,5 @@ export function openaiModel(settings: OpenAIModelSettings): ChatModel {
   const { provider, model, preset = findPreset(provider) } = settings
   const quirks = openAIQuirks(...presetQuirks(preset, model), settings.quirks)
   const client = openAIClient(settings, preset, (sdk, body) => sdk.chat.completions.create(JSON.parse(body)))
-  const capabilities = { ...capabilitiesOf(settings, quirks), ...(quirks.reportsCost ? { reportsCost: true } : {}) }
-  return client.model(new OpenAIApi(provider, model, quirks, settings.providerOptions), capabilities)
+  return client.model(new OpenAIApi(provider, model, quirks, settings.providerOptions), capabilitiesOf(settings, quirks))
 }
