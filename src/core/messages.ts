@@ -130,6 +130,11 @@ export function toolMessage(call: { id: string; name: string }, content: Content
   return { role: 'tool', content, toolCallId: call.id, name: call.name, ...(ok ? {} : { isError: true }) }
 }
 
+/** A tool's name as every provider takes it, also where the model called one that is not there. */
+export function legalName(name: string): string {
+  return name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'unknown'
+}
+
 /** Makes plain data unchangeable: a message that is frozen can be shared, and converted once. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value

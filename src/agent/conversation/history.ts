@@ -214,11 +214,6 @@ export class History {
   }
 }
 
-/** A name every provider accepts in a history, also for a call to a tool that is not there. */
-export function legalName(name: string): string {
-  return name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'unknown'
-}
-
 /** Where an id is used, and its results, in order. What is before the places has been looked at, and is not asked for again. */
 interface IdUses {
   calls: number[]

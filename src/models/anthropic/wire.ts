@@ -1,7 +1,15 @@
-import { type ChatMessage, type ContentPart, convertOnce, hasToolCalls, type JsonObject, type ToolCall } from '../../core/messages.ts'
+import {
+  type ChatMessage,
+  type ContentPart,
+  convertOnce,
+  hasToolCalls,
+  type JsonObject,
+  legalName,
+  type ToolCall,
+} from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
 import { objectSchema } from '../conversion/object-schema.ts'
-import { argumentsObject, fitCallId, fitToolName, type Written } from '../conversion/wire.ts'
+import { argumentsObject, fitCallId, type Written } from '../conversion/wire.ts'
 import { blocksOf, foundTools, isThought, textBlock, withoutSearch } from './content.ts'
 import { anthropicPart } from './parts.ts'
 import type { AnthropicQuirks } from './quirks.ts'
@@ -74,7 +82,7 @@ export class AnthropicWire {
       case 'assistant': {
         const calls = hasToolCalls(message) ? message.toolCalls : []
         const given = message.providerData?.provider === this.#provider ? message.providerData.data : {}
-        const toolNames = calls.map(({ function: { name } }) => fitToolName(name))
+        const toolNames = calls.map(({ function: { name } }) => legalName(name))
         const container = typeof given.container === 'string' ? given.container : undefined
         const laidOut = (data: JsonObject): WireMessage => {
           const blocks = blocksOf(message.content, calls, data, callBlock)
@@ -114,7 +122,7 @@ export class AnthropicWire {
 
 /** The API takes only an object as input: what the model wrote instead stays in our records. */
 function callBlock({ id, function: { name, arguments: json } }: ToolCall): JsonObject {
-  return { type: 'tool_use', id: fitCallId(id, callId), name: fitToolName(name), input: argumentsObject(json) }
+  return { type: 'tool_use', id: fitCallId(id, callId), name: legalName(name), input: argumentsObject(json) }
 }
 
 function listed(blocks: readonly JsonObject[]): string {

@@ -29,11 +29,6 @@ export function hashedId(id: string, length: number): string {
   return fitted
 }
 
-/** A tool's name as every provider takes it: what the model has called need not be one. */
-export function fitToolName(name: string): string {
-  return name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'unknown'
-}
-
 /** What is sent back of arguments that are not a JSON object: the model's own text, or `{}`. */
 export type MalformedArguments = 'keep' | 'empty'
 

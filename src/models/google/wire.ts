@@ -5,6 +5,7 @@ import {
   hasToolCalls,
   isJsonObject,
   type JsonObject,
+  legalName,
   type ToolCall,
 } from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
@@ -158,7 +159,7 @@ export class GoogleWire {
 
 /** A function's name has to begin with a letter or an underscore: https://ai.google.dev/api/caching#FunctionDeclaration */
 export function wireName(name: string): string {
-  const legal = name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'unknown'
+  const legal = legalName(name)
   return /^[a-zA-Z_]/.test(legal) ? legal : `_${legal}`.slice(0, 64)
 }
 
