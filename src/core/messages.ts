@@ -189,13 +189,14 @@ export function copyJson<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(copyJson) as T
   const copy: Record<string, unknown> = {}
-  for (const [key, item] of Object.entries(value)) {
-    // `__proto__` is a name like any other; assigning it would be something else.
-    if (key === '__proto__')
-      Object.defineProperty(copy, key, { value: copyJson(item), enumerable: true, configurable: true, writable: true })
-    else copy[key] = copyJson(item)
-  }
+  for (const [key, item] of Object.entries(value)) setField(copy, key, copyJson(item))
   return copy as T
+}
+
+/** Sets a field, also `__proto__`: in JSON it is a name like any other, and assigning it would be something else. */
+export function setField(object: Record<string, unknown>, key: string, value: unknown): void {
+  if (key === '__proto__') Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
+  else object[key] = value
 }
 
 const optionalCounts = ['reasoningTokens', 'cacheReadTokens', 'cacheWriteTokens', 'costUsd'] as const

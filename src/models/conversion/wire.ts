@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { jsonIn } from '../../core/json.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 
@@ -23,7 +22,7 @@ export function fitCallId(id: string, { pattern, length }: CallIdRule): string {
 
 /** The same for call and result and in every request. */
 export function hashedId(id: string, length: number): string {
-  const bytes = createHash('sha512').update(id).digest()
+  const bytes = process.getBuiltinModule('node:crypto').createHash('sha512').update(id).digest()
   let fitted = ''
   for (let at = 0; at < length; at++) fitted += alphabet[(bytes[at] ?? 0) % alphabet.length]
   return fitted

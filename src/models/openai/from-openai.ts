@@ -1,4 +1,5 @@
 import { messageOf, show, ToolloopError } from '../../core/errors.ts'
+import { isDeepEqual } from '../../core/json.ts'
 import {
   type AssistantToolCallMessage,
   type ChatMessage,
@@ -10,7 +11,7 @@ import {
   type TextPart,
   type ToolCall,
 } from '../../core/messages.ts'
-import { isDeepStrictEqual, OPENAI_MESSAGES, type OpenAIMessage, wireOf } from './wire.ts'
+import { OPENAI_MESSAGES, type OpenAIMessage, wireOf } from './wire.ts'
 
 /**
  * Turns a list of Chat Completions messages, from any source, into ours. What has no place in ours (unknown fields, the `developer`
@@ -149,7 +150,7 @@ function whatIsLost(ours: OpenAIMessage, raw: object, position: number): JsonObj
   const set: [string, JsonObject][] = []
   const dropped: [string, Json][] = []
   for (const [key, value] of theirs) {
-    if (isDeepStrictEqual(mine.get(key), value)) continue
+    if (isDeepEqual(mine.get(key), value)) continue
     const to = plain(value, position, key)
     if (to !== undefined) set.push([key, mine.has(key) ? { to, from: plain(mine.get(key), position, key) ?? null } : { to }])
   }

@@ -1,3 +1,4 @@
+import { isDeepEqual } from '../../core/json.ts'
 import { type MessageInput, toChatMessages } from '../../core/message-input.ts'
 import {
   type ChatMessage,
@@ -98,19 +99,14 @@ const standsFor: ReadonlyMap<string, string> = new Map([
 function restore(wire: OpenAIMessage, { set, dropped }: JsonObject, message: ChatMessage): OpenAIMessage {
   const restored = new Map<string, unknown>(Object.entries(wire))
   const goes = new Map(Object.entries(isJsonObject(dropped) ? dropped : {}))
-  const untouched = (key: string) => !goes.has(key) || isDeepStrictEqual(restored.get(key), goes.get(key))
+  const untouched = (key: string) => !goes.has(key) || isDeepEqual(restored.get(key), goes.get(key))
   for (const [key, change] of Object.entries(isJsonObject(set) ? set : {})) {
-    if (isJsonObject(change) && isDeepStrictEqual(restored.get(key), change.from) && untouched(standsFor.get(key) ?? key)) {
+    if (isJsonObject(change) && isDeepEqual(restored.get(key), change.from) && untouched(standsFor.get(key) ?? key)) {
       restored.set(key, key === 'name' && message.role === 'tool' ? message.name : change.to)
     }
   }
   for (const key of goes.keys()) if (untouched(key)) restored.delete(key)
   return Object.fromEntries(restored) as OpenAIMessage
-}
-
-/** Loaded when it is needed: importing this package is to cost next to nothing. */
-export function isDeepStrictEqual(a: unknown, b: unknown): boolean {
-  return a === b || process.getBuiltinModule('node:util').isDeepStrictEqual(a, b)
 }
 
 /** A call's arguments for an API that takes a text. No server takes an empty one in a history, and some take none that is not an object. */
