@@ -14,7 +14,7 @@ import type { ToolDefinition } from '../../tools/tool.ts'
 import { type CallIdRule, hashedId, type MalformedArguments, objectIn, type Written } from '../conversion/wire.ts'
 import type { OpenAIQuirks } from './quirks.ts'
 
-export type OpenAIContentPart =
+type OpenAIContentPart =
   | { type: 'text'; text: string }
   | { type: 'image_url'; image_url: { url: string } }
   | { type: 'file'; file: { file_data: string; filename?: string } }
