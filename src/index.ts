@@ -141,7 +141,6 @@ export {
   textOf,
   type Usage,
 } from './core/messages.ts'
-export { messagesFromOpenAI, messagesToOpenAI, type OpenAIMessage } from './core/openai-messages.ts'
 export { AIDriver, type QueryOptions, type QueryResult, type StreamResult } from './models/ai-driver.ts'
 export type {
   ChatModel,
@@ -157,6 +156,8 @@ export { type AnyModel, createModel } from './models/create-model.ts'
 export { type FallbackOptions, fallbackModel } from './models/middleware/fallback.ts'
 export type { RateLimits } from './models/middleware/rate-limiter.ts'
 export { type SwitchableModel, switchableModel } from './models/middleware/switchable.ts'
+export { messagesFromOpenAI } from './models/openai/from-openai.ts'
+export { messagesToOpenAI, type OpenAIMessage } from './models/openai/wire.ts'
 export type { ModelPreset, ProviderPreset, Providers } from './models/presets.ts'
 export type { ModelSettings } from './models/settings.ts'
 export { ToolCallAccumulator, type ToolCallDelta, type ToolCallSink } from './models/streaming/accumulator.ts'

@@ -3,7 +3,8 @@ import type { ChatCompletionMessageParam } from 'openai/resources/chat/completio
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { ToolloopError } from '../src/core/errors.ts'
 import { type ChatMessage, hasToolCalls, type JsonObject } from '../src/core/messages.ts'
-import { messagesFromOpenAI, messagesToOpenAI, OPENAI_MESSAGES, type OpenAIMessage } from '../src/core/openai-messages.ts'
+import { messagesFromOpenAI } from '../src/models/openai/from-openai.ts'
+import { messagesToOpenAI, OPENAI_MESSAGES, type OpenAIMessage } from '../src/models/openai/wire.ts'
 import { carriedMessage, openAIMessage } from './arbitrary-messages.ts'
 import { call, oddLists, parts } from './odd-openai-messages.ts'
 

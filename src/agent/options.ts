@@ -1,4 +1,5 @@
 import { InvalidOptionError } from '../core/errors.ts'
+import { isList } from '../core/json.ts'
 import { defaultLogger, type Logger } from '../core/logger.ts'
 import { isJsonObject } from '../core/messages.ts'
 import type { ChatModel } from '../models/chat-model.ts'
@@ -26,10 +27,6 @@ export function toToolSet(tools: readonly AnyTool[] | ToolSet | undefined): Tool
   if (isList(tools)) return new ToolRegistry(tools)
   if (!isToolSet(tools)) throw new InvalidOptionError('tools', 'an array of tools or a ToolRegistry', tools)
   return tools
-}
-
-function isList<T>(value: T): value is Extract<T, readonly unknown[]> {
-  return Array.isArray(value)
 }
 
 export function isToolSet(tools: unknown): tools is ToolSet {

@@ -1,5 +1,5 @@
 import { show } from './errors.ts'
-import type { Json } from './messages.ts'
+import { type Json, setField } from './messages.ts'
 
 /** Any value as plain JSON: what `JSON.stringify` makes of it, or, where that throws (a cycle, a getter), a short text. BigInts become texts. */
 export function toJson(value: unknown): Json {
@@ -146,16 +146,20 @@ function plainCopy(value: unknown, level: number, values: { left: number }): unk
   return copy
 }
 
+/** `isDeepStrictEqual` of `node:util`, which is loaded when it is needed. */
+export function isDeepEqual(a: unknown, b: unknown): boolean {
+  return a === b || process.getBuiltinModule('node:util').isDeepStrictEqual(a, b)
+}
+
+/** `Array.isArray` that knows lists that can't be changed. */
+export function isList<T>(value: T): value is Extract<T, readonly unknown[]> {
+  return Array.isArray(value)
+}
+
 function isPlain(value: object): boolean {
   if (Array.isArray(value)) return true
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null
-}
-
-/** `__proto__` is a name like any other; assigning it would be something else. */
-function setField(object: Record<string, unknown>, key: string, value: unknown): void {
-  if (key === '__proto__') Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
-  else object[key] = value
 }
 
 /**

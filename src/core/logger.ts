@@ -1,4 +1,5 @@
 import { loadPino } from './load-pino.cjs'
+import { setField } from './messages.ts'
 import { checkOptionNames, type OptionNames } from './option-names.ts'
 import { hideParts, REDACTED, SecretTexts, type Span } from './redaction/secret-texts.ts'
 
@@ -225,9 +226,7 @@ export function redact(value: unknown, secretKeys: ReadonlySet<string> = new Set
       const hidden = entry !== undefined && entry !== null && (isSecret || secretKeys.has(key))
       const name = known.isEmpty ? shown : redactText(shown, known)
       const copied = hidden ? REDACTED : visit(entry, depth)
-      // Assigning to this name would set the copy's prototype.
-      if (name === '__proto__') Object.defineProperty(clean, name, { value: copied, enumerable: true, configurable: true, writable: true })
-      else clean[name] = copied
+      setField(clean, name, copied)
     }
     return clean
   }

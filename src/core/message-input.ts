@@ -7,6 +7,7 @@ import {
   deepFreeze,
   type FinishReason,
   isJsonObject,
+  isOwnList,
   type JsonObject,
   type ParsedToolCall,
   type ProviderData,
@@ -24,14 +25,6 @@ export type MessageInput =
 const own = new WeakSet<object>()
 /** What was made of somebody else's message that can't change. */
 const made = new WeakMap<object, ChatMessage>()
-/** Lists that hold nothing but such messages: those of the conversations under way. */
-const ownLists = new WeakSet<readonly ChatMessage[]>()
-
-/** Takes messages of the list as they are, from now on. Whoever adds to it adds frozen messages, each in the form that is sent. */
-export function ownList<List extends readonly ChatMessage[]>(list: List): List {
-  ownLists.add(list)
-  return list
-}
 
 /**
  * The one way by which messages come in: each is checked, and copied in the form that is kept and sent. Copies are frozen, and taken as
@@ -61,7 +54,7 @@ export function asChecked<Message extends ChatMessage>(message: Message): Messag
 }
 
 function areOwn(list: readonly MessageInput[]): list is readonly ChatMessage[] {
-  if (ownLists.has(list as readonly ChatMessage[])) return true
+  if (isOwnList(list as readonly ChatMessage[])) return true
   // No `every`: it passes over what is missing.
   for (const message of list) if (!isOwn(message)) return false
   return true

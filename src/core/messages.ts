@@ -130,6 +130,11 @@ export function toolMessage(call: { id: string; name: string }, content: Content
   return { role: 'tool', content, toolCallId: call.id, name: call.name, ...(ok ? {} : { isError: true }) }
 }
 
+/** A tool's name as every provider takes it, also where the model called one that is not there. */
+export function legalName(name: string): string {
+  return name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'unknown'
+}
+
 /** Makes plain data unchangeable: a message that is frozen can be shared, and converted once. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
@@ -138,6 +143,33 @@ export function deepFreeze<T>(value: T): T {
   // Not `Object.values`: every message of every run comes by here.
   else for (const key in value) deepFreeze(value[key])
   return value
+}
+
+/** Converts each frozen object once: a long history costs each round no more than joining what was made of it before. */
+export function convertOnce<From extends object, To, Context = undefined>(
+  convert: (from: From, context?: Context) => To,
+): (from: From, context?: Context) => To {
+  const known = new WeakMap<From, To>()
+  return (from, context) => {
+    const before = known.get(from)
+    if (before !== undefined) return before
+    const converted = convert(from, context)
+    known.set(from, converted)
+    return converted
+  }
+}
+
+const ownLists = new WeakSet<readonly ChatMessage[]>()
+
+/** Marks a list that holds only frozen messages, each in the form that is sent: whoever adds to it sees to that. */
+export function ownList<List extends readonly ChatMessage[]>(list: List): List {
+  ownLists.add(list)
+  return list
+}
+
+/** Whether its messages can be taken as they are. */
+export function isOwnList(list: readonly ChatMessage[]): boolean {
+  return ownLists.has(list)
 }
 
 /** The text of a message's content; parts that are not text are left out. */
@@ -157,13 +189,14 @@ export function copyJson<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(copyJson) as T
   const copy: Record<string, unknown> = {}
-  for (const [key, item] of Object.entries(value)) {
-    // `__proto__` is a name like any other; assigning it would be something else.
-    if (key === '__proto__')
-      Object.defineProperty(copy, key, { value: copyJson(item), enumerable: true, configurable: true, writable: true })
-    else copy[key] = copyJson(item)
-  }
+  for (const [key, item] of Object.entries(value)) setField(copy, key, copyJson(item))
   return copy as T
+}
+
+/** Sets a field, also `__proto__`: in JSON it is a name like any other, and assigning it would be something else. */
+export function setField(object: Record<string, unknown>, key: string, value: unknown): void {
+  if (key === '__proto__') Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
+  else object[key] = value
 }
 
 const optionalCounts = ['reasoningTokens', 'cacheReadTokens', 'cacheWriteTokens', 'costUsd'] as const

@@ -1,3 +1,4 @@
+import { isJsonObject } from '../core/messages.ts'
 import type { JsonSchema, ToolDefinition } from '../tools/tool.ts'
 
 /** What models put before and behind a tool's name: `functions.get_weather:0`. */
@@ -39,14 +40,14 @@ export class DeclaredTools {
   /** A tool's properties by name; undefined when the tool is not declared or has no schema for them. */
   properties(name: string): Record<string, JsonSchema> | undefined {
     const properties = this.#tools.get(name)?.function.parameters?.properties
-    return isRecord(properties) ? (properties as Record<string, JsonSchema>) : undefined
+    return isJsonObject(properties) ? (properties as Record<string, JsonSchema>) : undefined
   }
 
   /** The schema of one argument. */
   property(name: string, argument: string): JsonSchema | undefined {
     const properties = this.properties(name)
     const schema = properties !== undefined && Object.hasOwn(properties, argument) ? properties[argument] : undefined
-    return isRecord(schema) ? schema : undefined
+    return isJsonObject(schema) ? schema : undefined
   }
 
   /** The name of a tool's only argument, which a bare value can be meant for. */
@@ -73,16 +74,6 @@ export class DeclaredTools {
 
 export function stripDecoration(written: string): string {
   return written.trim().replaceAll('\\', '').replace(decoration, '').trim()
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** Sets a key as data, whatever its name. */
-export function setOwn(target: Record<string, unknown>, key: string, value: unknown): void {
-  if (key === '__proto__') Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
-  else target[key] = value
 }
 
 function fold(name: string): string {

@@ -1,5 +1,5 @@
+import { isJsonObject, setField } from '../core/messages.ts'
 import type { ToolDefinition } from '../tools/tool.ts'
-import { isRecord, setOwn } from './declared-tools.ts'
 import type { Dialect, PastCall, PastResult } from './dialect.ts'
 
 /** The tools as a list for a prompt: names, descriptions, and each parameter's name, type, whether it is required, description. */
@@ -24,14 +24,14 @@ const noTools = '# Available tools\n\n(none)\n\nNo tool is available.'
 function describeTool({ name, description, parameters }: ToolDefinition['function']): string {
   const lines = [`## ${name}`]
   if (description) lines.push(description)
-  const properties = isRecord(parameters?.properties) ? Object.entries(parameters.properties) : []
+  const properties = isJsonObject(parameters?.properties) ? Object.entries(parameters.properties) : []
   const required = Array.isArray(parameters?.required) ? parameters.required : []
   lines.push(properties.length === 0 ? 'Parameters: none' : 'Parameters:')
   for (const [key, value] of properties) {
-    const schema = isRecord(value) ? value : {}
+    const schema = isJsonObject(value) ? value : {}
     const about = typeof schema.description === 'string' ? `: ${schema.description}` : ''
     const choice = Array.isArray(schema.enum) ? `, one of ${schema.enum.map((one) => JSON.stringify(one)).join(', ')}` : ''
-    const inner = isRecord(schema.properties) || isRecord(schema.items) ? `, schema ${JSON.stringify(schema)}` : ''
+    const inner = isJsonObject(schema.properties) || isJsonObject(schema.items) ? `, schema ${JSON.stringify(schema)}` : ''
     lines.push(`- ${key} (${typeName(schema)}, ${required.includes(key) ? 'required' : 'optional'}${choice}${inner})${about}`)
   }
   return lines.join('\n')
@@ -41,22 +41,22 @@ function typeName(schema: Record<string, unknown>): string {
   if (typeof schema.type === 'string') return schema.type
   if (Array.isArray(schema.type)) return schema.type.join(' or ')
   const branches = Array.isArray(schema.anyOf) ? schema.anyOf : schema.oneOf
-  if (Array.isArray(branches)) return branches.map((branch) => (isRecord(branch) ? typeName(branch) : 'any')).join(' or ')
+  if (Array.isArray(branches)) return branches.map((branch) => (isJsonObject(branch) ? typeName(branch) : 'any')).join(' or ')
   return Array.isArray(schema.enum) ? typeof schema.enum[0] : 'any'
 }
 
 /** Arguments for an example call of a tool: its required parameters, or its first. */
 export function exampleValues({ function: { parameters } }: ToolDefinition): Record<string, unknown> {
-  const properties = isRecord(parameters?.properties) ? parameters.properties : {}
+  const properties = isJsonObject(parameters?.properties) ? parameters.properties : {}
   const required = Array.isArray(parameters?.required) ? parameters.required.filter((one): one is string => typeof one === 'string') : []
   const keys = required.length > 0 ? required : Object.keys(properties).slice(0, 1)
   const values: Record<string, unknown> = {}
-  for (const key of keys) setOwn(values, key, exampleValue(Object.hasOwn(properties, key) ? properties[key] : undefined))
+  for (const key of keys) setField(values, key, exampleValue(Object.hasOwn(properties, key) ? properties[key] : undefined))
   return values
 }
 
 function exampleValue(schema: unknown): unknown {
-  if (!isRecord(schema)) return '…'
+  if (!isJsonObject(schema)) return '…'
   if (Array.isArray(schema.enum) && schema.enum.length > 0) return schema.enum[0]
   switch (schema.type) {
     case 'integer':

@@ -1,6 +1,6 @@
+import { isJsonObject } from '../core/messages.ts'
 import type { JsonSchema } from '../tools/tool.ts'
 import { readJsonText } from './bodies/json/json-text.ts'
-import { isRecord } from './declared-tools.ts'
 
 /**
  * A value that was written as plain text, read by its schema: text stays text unless the schema asks for something else and the text is
@@ -50,7 +50,7 @@ function findTypes(schema: JsonSchema): Set<string> | undefined {
   if (!Array.isArray(branches)) return undefined
   const types = new Set<string>()
   for (const branch of branches) {
-    const some = isRecord(branch) ? typesOf(branch) : undefined
+    const some = isJsonObject(branch) ? typesOf(branch) : undefined
     if (some === undefined) return undefined
     for (const one of some) types.add(one)
   }

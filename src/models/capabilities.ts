@@ -6,7 +6,7 @@ const deprecated = "`functionCalling: false` is deprecated: say how the model wr
 /** What the settings say of a model's abilities, and where they are silent, its driver's quirks. */
 export function capabilitiesOf(
   { functionCalling, dialect, salvageTextCalls, contextWindow, price }: ModelSettings,
-  quirks: { salvageTextCalls?: boolean; structuredOutput?: ModelCapabilities['structuredOutput'] | null } = {},
+  quirks: { salvageTextCalls?: boolean; structuredOutput?: ModelCapabilities['structuredOutput'] | null; reportsCost?: boolean } = {},
 ): ModelCapabilities {
   const written = dialect ?? (functionCalling === false ? 'json' : undefined)
   const salvage = salvageTextCalls ?? quirks.salvageTextCalls ?? false
@@ -18,6 +18,7 @@ export function capabilitiesOf(
     ...(functionCalling === false ? { deprecated } : {}),
     ...(contextWindow === undefined ? {} : { contextWindow }),
     ...(price === undefined ? {} : { price }),
+    ...(quirks.reportsCost ? { reportsCost: true } : {}),
   }
 }
 

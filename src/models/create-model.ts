@@ -1,4 +1,5 @@
 import { InvalidOptionError, ToolloopError } from '../core/errors.ts'
+import type { JsonObject } from '../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { anthropicQuirks } from './anthropic/quirks.ts'
 import { capabilitiesOf } from './capabilities.ts'
@@ -35,51 +36,38 @@ const optionNames: OptionNames<CreateModelOptions> = { providers: true }
 
 /** What this module needs to know of a driver before it is loaded. */
 interface DriverEntry {
-  /** Throws for settings the driver would not take; returns what the model can do. */
-  check(settings: ModelSettings, preset: ProviderPreset): Partial<ModelCapabilities>
+  /** Throws for quirks the driver would not take. Absent: it has none, nor an address. */
+  quirks?(...given: (JsonObject | undefined)[]): Parameters<typeof capabilitiesOf>[1]
   load(settings: ModelSettings, preset: ProviderPreset): Promise<ChatModel>
-}
-
-/** An address that may still come from the environment is looked for when it is needed. */
-function checkAddress(settings: ModelSettings, preset: ProviderPreset): void {
-  if (settings.baseURL || preset.baseURLEnv === undefined) findBaseURL(settings, preset)
 }
 
 /** By the `driver` of `config/providers.yaml`. */
 const drivers: Readonly<Record<string, DriverEntry>> = {
   openai: {
-    check(settings, preset) {
-      checkAddress(settings, preset)
-      const quirks = openAIQuirks(...presetQuirks(preset, settings.model), settings.quirks)
-      return { ...capabilitiesOf(settings, quirks), ...(quirks.reportsCost ? { reportsCost: true } : {}) }
-    },
+    quirks: openAIQuirks,
     load: async (settings, preset) => (await import('./openai/driver.ts')).openaiModel({ ...settings, preset }),
   },
   anthropic: {
-    check(settings, preset) {
-      checkAddress(settings, preset)
-      return capabilitiesOf(settings, anthropicQuirks(...presetQuirks(preset, settings.model), settings.quirks))
-    },
+    quirks: anthropicQuirks,
     load: async (settings, preset) => (await import('./anthropic/driver.ts')).anthropicModel({ ...settings, preset }),
   },
   'openai-responses': {
-    check(settings, preset) {
-      checkAddress(settings, preset)
-      return capabilitiesOf(settings, responsesQuirks(...presetQuirks(preset, settings.model), settings.quirks))
-    },
+    quirks: responsesQuirks,
     load: async (settings, preset) => (await import('./openai-responses/driver.ts')).openaiResponsesModel({ ...settings, preset }),
   },
   google: {
-    check(settings, preset) {
-      checkAddress(settings, preset)
-      return capabilitiesOf(settings, googleQuirks(...presetQuirks(preset, settings.model), settings.quirks))
-    },
+    quirks: googleQuirks,
     load: async (settings, preset) => (await import('./google/driver.ts')).googleModel({ ...settings, preset }),
   },
-  demo: {
-    check: () => ({}),
-    load: async () => (await import('./demo/demo.ts')).demoModel(),
-  },
+  demo: { load: async () => (await import('./demo/demo.ts')).demoModel() },
+}
+
+/** What the model can do. Throws for settings that its driver would not take. */
+function checkedCapabilities({ quirks }: DriverEntry, settings: ModelSettings, preset: ProviderPreset): ModelCapabilities {
+  if (quirks === undefined) return capabilitiesOf(settings)
+  // An address that may still come from the environment is looked for when it is needed.
+  if (settings.baseURL || preset.baseURLEnv === undefined) findBaseURL(settings, preset)
+  return capabilitiesOf(settings, quirks(...presetQuirks(preset, settings.model), settings.quirks))
 }
 
 /**
@@ -103,7 +91,7 @@ export function createModel(model: string | ModelSettings, options: CreateModelO
   const driver = Object.hasOwn(drivers, preset.driver) ? drivers[preset.driver] : undefined
   if (driver === undefined)
     throw new ToolloopError('unknown_provider', `Provider \`${settings.provider}\` has no driver \`${preset.driver}\``)
-  const capabilities = { ...capabilitiesOf(settings), ...driver.check(settings, preset) }
+  const capabilities = checkedCapabilities(driver, settings, preset)
   const lazy = lazyModel(settings, preset, capabilities, () => driver.load(settings, preset))
   const { maxRetries, maxRetryDelayMs } = settings
   return withRetry(withRateLimits(lazy, rateLimitsOf(settings, preset), settings, preset), {

@@ -46,7 +46,8 @@ export function wholeUsage(usage: unknown): Usage | undefined {
   return whole
 }
 
-function count(value: unknown): number | undefined {
+/** A count as a provider reports it. */
+export function count(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined
 }
 

@@ -1,4 +1,5 @@
 import { clip, InvalidOptionError, messageOf, show } from '../core/errors.ts'
+import { isList } from '../core/json.ts'
 import { defaultLogger, type Logger, redacting } from '../core/logger.ts'
 import type { JsonObject } from '../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
@@ -198,8 +199,4 @@ function readSource(source: ToolSource, at: number): Source {
   if (isList(tools)) return { kind, tools: new ToolRegistry(tools) }
   if (typeof tools?.getAllSpecs === 'function') return { kind, tools }
   throw new InvalidOptionError(`sources[${at}].tools`, 'an array or another set of tools', tools)
-}
-
-function isList(tools: readonly AnyTool[] | ToolSet): tools is readonly AnyTool[] {
-  return Array.isArray(tools)
 }

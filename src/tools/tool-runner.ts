@@ -2,6 +2,7 @@ import { show } from '../core/errors.ts'
 import { childLogger, type RecordLevel, redacting } from '../core/logger.ts'
 import { toToolCall } from '../core/message-input.ts'
 import { copyJson, type Json, type ParsedToolCall, type ToolCall, type ToolResultMessage, textOf, toolMessage } from '../core/messages.ts'
+import { wait } from '../core/wait.ts'
 import { type PreparedCall, prepareArguments } from './arguments.ts'
 import type { ExecutedEnd, ToolCallEnd, ToolCallEnvironment } from './call/environment.ts'
 import { capContent, resultText } from './result-text.ts'
@@ -87,8 +88,8 @@ export async function executeCall(call: PreparedCall, environment: ToolCallEnvir
     const failure = { outcome: end.outcome, attempt, code: end.code, ...loggedFailure(call, thrown) }
     environment.logger.warn({ tool: tool.name, toolCallId, runId, ...failure }, 'tool call failed')
     if (attempt >= mostAttempts || ran) return end
-    await waitFor(Math.min(firstRetryDelayMs * 2 ** (attempt - 1), longestRetryDelayMs), signal)
-    if (signal.aborted) return cancelled(tool, attempt)
+    const waited = await wait(Math.min(firstRetryDelayMs * 2 ** (attempt - 1), longestRetryDelayMs), signal)
+    if (!waited) return cancelled(tool, attempt)
   }
 }
 
@@ -300,17 +301,4 @@ function failed(thrown: unknown, maxResultBytes: number, attempts: number): Trie
 
 function cancelled(tool: AnyTool, attempts: number): ToolCallEnd {
   return { outcome: 'cancelled', content: cancelledText(tool.name), code: 'tool_cancelled', attempts }
-}
-
-function waitFor(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = setTimeout(done, milliseconds)
-    signal.addEventListener('abort', done, { once: true })
-    if (signal.aborted) done()
-  })
 }

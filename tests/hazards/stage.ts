@@ -4,7 +4,7 @@ import type { RunInput, RunnerOptions, RunOptions, RunResult } from '../../src/a
 import { Event, type EventMeta, type EventName } from '../../src/core/events.ts'
 import type { Logger, LogLevel, RecordLevel } from '../../src/core/logger.ts'
 import { type ChatMessage, hasToolCalls, isJsonObject, isToolResult, type JsonObject, textOf } from '../../src/core/messages.ts'
-import { messagesToOpenAI } from '../../src/core/openai-messages.ts'
+import { messagesToOpenAI } from '../../src/models/openai/wire.ts'
 import { findWire } from '../../src/testing/mock/wires.ts'
 import type { MockProvider } from '../../src/testing/mock-provider.ts'
 import { refuseChatCompletion } from '../models/rules/chat-completions.ts'

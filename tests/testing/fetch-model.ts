@@ -1,8 +1,8 @@
 import { ModelError } from '../../src/core/errors.ts'
 import type { FinishReason } from '../../src/core/events.ts'
 import { isJsonObject, type JsonObject, type ToolCall, type Usage } from '../../src/core/messages.ts'
-import { messagesToOpenAI } from '../../src/core/openai-messages.ts'
 import { abortedError, type ChatModel, type ModelRequest, type ModelResponse, type ModelSink } from '../../src/models/chat-model.ts'
+import { messagesToOpenAI } from '../../src/models/openai/wire.ts'
 
 /** What the driver does wrong on purpose, to see that the contract suite notices. */
 export type Defect =

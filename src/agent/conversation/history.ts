@@ -1,10 +1,11 @@
-import { asChecked, type MessageInput, ownList, toChatMessages } from '../../core/message-input.ts'
+import { asChecked, type MessageInput, toChatMessages } from '../../core/message-input.ts'
 import {
   type ChatMessage,
   type Content,
   deepFreeze,
   hasToolCalls,
   isToolResult,
+  ownList,
   type ToolCall,
   type ToolResultMessage,
   toolMessage,
@@ -211,11 +212,6 @@ export class History {
     })
     this.healing.droppedResults = results.left
   }
-}
-
-/** A name every provider accepts in a history, also for a call to a tool that is not there. */
-export function legalName(name: string): string {
-  return name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'unknown'
 }
 
 /** Where an id is used, and its results, in order. What is before the places has been looked at, and is not asked for again. */

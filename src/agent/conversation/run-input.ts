@@ -1,4 +1,5 @@
 import { InvalidOptionError } from '../../core/errors.ts'
+import { isList } from '../../core/json.ts'
 import { type MessageInput, toChatMessage, toChatMessages } from '../../core/message-input.ts'
 import type { ChatMessage } from '../../core/messages.ts'
 
@@ -11,8 +12,4 @@ export function toMessages(input: RunInput): readonly ChatMessage[] {
   if (isList(input)) return toChatMessages(input, 'input')
   if (typeof input === 'object' && input !== null) return [toChatMessage(input, 'input')]
   throw new InvalidOptionError('input', 'a string, a message or an array of messages', input)
-}
-
-function isList<T>(value: T): value is Extract<T, readonly unknown[]> {
-  return Array.isArray(value)
 }

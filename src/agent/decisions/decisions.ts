@@ -1,3 +1,4 @@
+import { digestOf } from '../../core/digest.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { PendingItem } from '../run/result.ts'
@@ -28,11 +29,7 @@ export function approvalKey(tool: string, args: JsonObject): string {
 
 /** The same for the same value, whatever the order of its keys. */
 export function hashOf(value: Json): string {
-  // Loaded when somebody has to decide: it is a good part of what importing this package costs.
-  const { createHash } = process.getBuiltinModule('node:crypto')
-  return createHash('sha256')
-    .update(JSON.stringify(sorted(value)))
-    .digest('base64url')
+  return digestOf(JSON.stringify(sorted(value)))
 }
 
 /**

@@ -1,5 +1,5 @@
 import { InvalidOptionError } from '../../core/errors.ts'
-import { copyAsJson } from '../../core/json.ts'
+import { copyAsJson, isDeepEqual } from '../../core/json.ts'
 import type { Logger } from '../../core/logger.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import { prepareArguments } from '../../tools/arguments.ts'
@@ -81,8 +81,7 @@ export function continues({ pending, decisions, waitingSince, asOf }: DecidedSta
 /** The arguments a call is to be run with instead of its own; undefined where nobody changed them. */
 function editedArguments(decision: Decision, { args }: PendingItem): JsonObject | undefined {
   const given = 'args' in decision ? decision.args : undefined
-  const { isDeepStrictEqual } = process.getBuiltinModule('node:util')
-  return given === undefined || isDeepStrictEqual(given, args) ? undefined : given
+  return given === undefined || isDeepEqual(given, args) ? undefined : given
 }
 
 async function checkArguments(decision: Decision, item: PendingItem, registry: ToolSet, where: string): Promise<void> {

@@ -3,13 +3,14 @@ import {
   addUsage,
   type ChatMessage,
   type Content,
+  legalName,
   noUsage,
   type ToolResultMessage,
   textOf,
   toolMessage,
   type Usage,
 } from '../../core/messages.ts'
-import { History, legalName } from '../conversation/history.ts'
+import { History } from '../conversation/history.ts'
 import { sorted } from '../decisions/decisions.ts'
 import type { Handoff, Objection, PlannedCall, ToolRound, Turn } from '../recorded.ts'
 import { callLimitText, neverStartedText, noMoreCallsText, repeatNote, withNote } from '../told.ts'

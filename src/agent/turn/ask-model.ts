@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { digestOf } from '../../core/digest.ts'
 import { ModelError } from '../../core/errors.ts'
 import { Event, type EventPlace, type FinishReason } from '../../core/events.ts'
 import { isJsonObject, type Usage } from '../../core/messages.ts'
@@ -67,16 +67,13 @@ export function requestOf(settings: RequestSettings, signal: AbortSignal | undef
   const { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort } = settings
   const { streamIdleTimeoutMs, providerOptions } = settings
   const sampling: Sampling = { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort }
-  const cacheKey = settings.cacheKey === false ? undefined : (settings.cacheKey ?? keyOfSession(session))
+  // Ids of sessions may say who somebody is: a provider is given their digest.
+  const keyOfSession = () => (session === undefined ? undefined : digestOf(session))
+  const cacheKey = settings.cacheKey === false ? undefined : (settings.cacheKey ?? keyOfSession())
   const given = Object.entries({ signal, ...sampling, streamIdleTimeoutMs, cacheKey, providerOptions }).filter(
     ([, value]) => value !== undefined,
   )
   return { ...Object.fromEntries(given), ...(settings.stream === false ? { stream: false } : {}) }
-}
-
-/** Ids of sessions may say who somebody is: a provider is given their digest. */
-function keyOfSession(id: string | undefined): string | undefined {
-  return id === undefined ? undefined : createHash('sha256').update(id).digest('base64url')
 }
 
 /** An empty response is nearly always a hiccup, and there is nothing in it to go on with: it is asked for once more. */

@@ -1,4 +1,4 @@
-import { setOwn } from '../declared-tools.ts'
+import { setField } from '../../core/messages.ts'
 import type { Wait } from '../dialect.ts'
 import type { Cursor } from '../reader/cursor.ts'
 import { Rope } from '../reader/rope.ts'
@@ -40,7 +40,7 @@ export class UsualArguments implements Wait {
     const bounds = this.#bounds
     for (let i = 0; i + 3 < bounds.length; i += 4) {
       const value = text.slice(bounds[i + 2], bounds[i + 3])
-      setOwn(args, text.slice(bounds[i], bounds[i + 1]), value.charCodeAt(0) === quote ? value.slice(1) : Number(value))
+      setField(args, text.slice(bounds[i], bounds[i + 1]), value.charCodeAt(0) === quote ? value.slice(1) : Number(value))
     }
     return args
   }

@@ -1,8 +1,8 @@
+import { isJsonObject } from '../../core/messages.ts'
 import { cutReason } from '../bodies/cut.ts'
 import { finishCall, looseJson, nameRepairs, readArguments } from '../bodies/json/json-calls.ts'
 import { readJsonText } from '../bodies/json/json-text.ts'
 import { ValueFrame } from '../bodies/json/value-frame.ts'
-import { isRecord } from '../declared-tools.ts'
 import type { CallReading, Dialect, Reading } from '../dialect.ts'
 import { markerSet } from '../reader/markers.ts'
 import { Blanks, Match, Until } from '../reader/waits.ts'
@@ -83,7 +83,7 @@ function* readAction(reading: CallReading): Reading {
     value = rest.text.trim().replace(/^```\w*\s*|\s*```$/g, '')
   }
   const args = readArguments(value, name, tools, repairs)
-  if (args === undefined || !isRecord(args)) {
+  if (args === undefined || !isJsonObject(args)) {
     reading.reject(`Expected the action input to be a JSON object with the arguments of ${name}`)
     return 'done'
   }

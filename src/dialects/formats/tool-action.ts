@@ -1,9 +1,9 @@
+import { setField } from '../../core/messages.ts'
 import { finishCall, nameRepairs, readArguments } from '../bodies/json/json-calls.ts'
 import { readJsonText } from '../bodies/json/json-text.ts'
 import { readAttributes } from '../bodies/tags/attributes.ts'
 import { decodeEntities, encodeEntities } from '../bodies/tags/entities.ts'
 import { blankGap, form, nameGap, textGap, Usual } from '../bodies/usual.ts'
-import { setOwn } from '../declared-tools.ts'
 import type { CallReading, Dialect, PastCall, Reading, Wait } from '../dialect.ts'
 import { MarkerSet, markerSet } from '../reader/markers.ts'
 import { Match, Peek, Until } from '../reader/waits.ts'
@@ -101,7 +101,7 @@ function* readToolAction(reading: CallReading): Reading {
       const object = read.ok ? readArguments(read.value, '', tools, []) : undefined
       if (object === undefined) repairs.push('text between parameters left out')
       else repairs.push('arguments written as JSON')
-      for (const [key, value] of Object.entries(object ?? {})) setOwn(args, key, value)
+      for (const [key, value] of Object.entries(object ?? {})) setField(args, key, value)
       continue
     }
     const usualTag = new Usual(usualParameter)
@@ -114,7 +114,7 @@ function* readToolAction(reading: CallReading): Reading {
     }
     const parameter = usualTag.fits ? { name: usualTag.name, value: decodeEntities(usualTag.text) } : yield* readParameter(reading, repairs)
     if (parameter === undefined) return 'text'
-    setOwn(args, parameter.name, readTypedValue(parameter.value, tools.property(name, parameter.name)))
+    setField(args, parameter.name, readTypedValue(parameter.value, tools.property(name, parameter.name)))
   }
   reading.call(finishCall(name, args, repairs))
   return 'done'

@@ -1,17 +1,14 @@
-import { toChatMessages } from '../../core/message-input.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
-import type { ModelRequest, ToolChoice } from '../chat-model.ts'
+import type { ModelRequest, ModelSink, ToolChoice } from '../chat-model.ts'
 import { fitResponseSchema } from '../conversion/response-schema.ts'
 import { isToolSearch, type SearchedTools, searchedTools } from '../conversion/tool-search.ts'
+import type { Written } from '../conversion/wire.ts'
+import type { ErrorContext } from '../transport/provider-error.ts'
+import type { Access, Api } from '../transport/sdk-client.ts'
 import type { AnthropicQuirks } from './quirks.ts'
+import { AnthropicResponse } from './response.ts'
 import { anthropicSchema } from './schema.ts'
 import { AnthropicWire, type WireMessage } from './wire.ts'
-
-export interface AnthropicRequest {
-  /** The whole body. */
-  json: string
-  warnings: string[]
-}
 
 /** A thought has to have room for so many tokens: https://platform.claude.com/docs/en/build-with-claude/extended-thinking */
 const leastBudget = 1024
@@ -22,8 +19,8 @@ const mostDeferred = 10_000
 /** Comes after the tools it searches, because the last one is marked to be cached, which is refused of one that is deferred. */
 const toolSearch = JSON.stringify({ type: 'tool_search_tool_bm25_20251119', name: 'tool_search_tool_bm25' })
 
-/** Builds request bodies for one model. */
-export class AnthropicRequests {
+/** The Messages API, as one model takes it. */
+export class AnthropicApi implements Api<Access, Written, AnthropicResponse> {
   readonly #provider: string
   readonly #model: string
   readonly #quirks: AnthropicQuirks
@@ -38,8 +35,8 @@ export class AnthropicRequests {
     this.#wire = new AnthropicWire(provider, quirks)
   }
 
-  /** `baseURL`: where it is sent. */
-  build(request: ModelRequest, baseURL: string): AnthropicRequest {
+  build(given: ModelRequest, { baseURL }: Access, paused?: AnthropicResponse): Written {
+    const request = paused === undefined ? given : { ...given, messages: [...given.messages, paused.pause()] }
     const warnings = new Set<string>()
     const {
       messages,
@@ -82,13 +79,17 @@ export class AnthropicRequests {
     return { json: `{${parts.join(',')}}`, warnings: [...warnings] }
   }
 
+  open(context: ErrorContext, sink: ModelSink | undefined): AnthropicResponse {
+    return new AnthropicResponse(context, sink)
+  }
+
   /** System messages in one place, the others in turns of one role each: a turn's tool results belong in one message. */
   #converse({ messages }: ModelRequest, takesBack: (found: readonly string[]) => boolean, warnings: Set<string>): Conversation {
     const system: string[] = []
     const turns: Turn[] = []
     const toolNames = new Set<string>()
     let container: string | undefined
-    for (const message of toChatMessages(messages)) {
+    for (const message of messages) {
       const whole = this.#wire.message(message)
       const wire = whole.search === undefined || takesBack(whole.search.found) ? whole : whole.search.without
       for (const warning of wire.warnings) warnings.add(warning)
@@ -122,10 +123,10 @@ export class AnthropicRequests {
   /** The tools offered. A history with calls is refused without any, so that those it has called stand in where none are offered. */
   #tools({ tools = [] }: ModelRequest, searched: SearchedTools | undefined, called: ReadonlySet<string>, warnings: Set<string>): string[] {
     if (tools.length === 0) return [...called].map((name) => JSON.stringify({ name, input_schema: { type: 'object' } }))
-    const wire = this.#wire.tools(searched?.tools ?? tools)
-    const deferred = searched && this.#wire.deferred(searched.deferred)
-    for (const warning of [...wire.warnings, ...(deferred?.warnings ?? [])]) warnings.add(warning)
-    return [...wire.json, ...(deferred?.json ?? [])]
+    const deferred = searched?.deferred ?? []
+    const written = [...(searched?.tools ?? tools).map(this.#wire.tool), ...deferred.map(this.#wire.deferredTool)]
+    for (const { warnings: lost } of written) for (const warning of lost) warnings.add(warning)
+    return written.map(({ json }) => json)
   }
 
   #setThinking(fields: JsonObject, options: JsonObject, request: ModelRequest, hasTools: boolean, warnings: Set<string>): void {

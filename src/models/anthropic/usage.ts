@@ -1,5 +1,5 @@
-import { addUsage, isJsonObject, type Json, type Usage } from '../../core/messages.ts'
-import { sumOfUsage } from '../usage.ts'
+import { isJsonObject, type Json, type Usage } from '../../core/messages.ts'
+import { count, sumOfUsage, wholeUsage } from '../usage.ts'
 
 /**
  * Tokens in our terms. The API counts what it read from its cache, and what it wrote there, apart from `input_tokens`; each report of a
@@ -34,16 +34,14 @@ export class AnthropicUsage {
   /** Undefined while nothing was reported. */
   total(): Usage | undefined {
     if (!this.#reported) return undefined
-    const inputTokens = this.#inputTokens
-    const usage: Usage = {
-      inputTokens,
+    const usage = wholeUsage({
+      inputTokens: this.#inputTokens,
       outputTokens: this.#output,
-      totalTokens: inputTokens + this.#output,
-      ...(this.#thinking === undefined ? {} : { reasoningTokens: this.#thinking }),
-      ...(this.#cacheRead === undefined ? {} : { cacheReadTokens: this.#cacheRead }),
-      ...(this.#cacheWrite === undefined ? {} : { cacheWriteTokens: this.#cacheWrite }),
-    }
-    return addUsage(usage, this.#compaction)
+      reasoningTokens: this.#thinking,
+      cacheReadTokens: this.#cacheRead,
+      cacheWriteTokens: this.#cacheWrite,
+    })
+    return sumOfUsage(this.#compaction, usage)
   }
 
   get #inputTokens(): number {
@@ -61,8 +59,4 @@ function compactionIn(iterations: readonly Json[]): Usage | undefined {
     sum = sumOfUsage(sum, pass.total())
   }
   return sum
-}
-
-function count(value: Json | undefined): number | undefined {
-  return typeof value === 'number' && value >= 0 ? value : undefined
 }

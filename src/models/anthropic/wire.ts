@@ -1,7 +1,15 @@
-import { type ChatMessage, type ContentPart, hasToolCalls, type JsonObject, type ToolCall } from '../../core/messages.ts'
+import {
+  type ChatMessage,
+  type ContentPart,
+  convertOnce,
+  hasToolCalls,
+  type JsonObject,
+  legalName,
+  type ToolCall,
+} from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
 import { objectSchema } from '../conversion/object-schema.ts'
-import { argumentsObject, ConvertedMessages, ConvertedTools, fitCallId, fitToolName, type WireTools } from '../conversion/wire.ts'
+import { argumentsObject, fitCallId, type Written } from '../conversion/wire.ts'
 import { blocksOf, foundTools, isThought, textBlock, withoutSearch } from './content.ts'
 import { anthropicPart } from './parts.ts'
 import type { AnthropicQuirks } from './quirks.ts'
@@ -30,45 +38,30 @@ const callId = { pattern: /^[a-zA-Z0-9_-]{1,64}$/, length: 32 }
  * Turns messages and tools into the Messages format. Frozen messages are converted and serialised once. Format: https://platform.claude.com/docs/en/api/messages
  */
 export class AnthropicWire {
+  readonly message: (message: ChatMessage) => WireMessage = convertOnce((message) => this.#convert(message))
+  readonly tool: (tool: ToolDefinition) => Written = convertOnce((tool) => this.#convertTool(tool, {}))
+  readonly deferredTool: (tool: ToolDefinition) => Written = convertOnce((tool) => this.#convertTool(tool, { defer_loading: true }))
   readonly #provider: string
   readonly #quirks: AnthropicQuirks
-  readonly #messages = new ConvertedMessages((message) => this.#convert(message))
-  readonly #tools = new ConvertedTools((tools) => this.#convertTools(tools, {}))
-  readonly #deferred = new ConvertedTools((tools) => this.#convertTools(tools, { defer_loading: true }))
 
   constructor(provider: string, quirks: AnthropicQuirks) {
     this.#provider = provider
     this.#quirks = quirks
   }
 
-  message(message: ChatMessage): WireMessage {
-    return this.#messages.of(message)
-  }
-
-  tools(tools: readonly ToolDefinition[]): WireTools {
-    return this.#tools.of(tools)
-  }
-
-  deferred(tools: readonly ToolDefinition[]): WireTools {
-    return this.#deferred.of(tools)
-  }
-
-  #convertTools(tools: readonly ToolDefinition[], fields: JsonObject): WireTools {
+  #convertTool({ function: { name, description, parameters, strict } }: ToolDefinition, fields: JsonObject): Written {
     const warnings: string[] = []
-    const json = tools.map(({ function: { name, description, parameters, strict } }) => {
-      if (strict !== undefined && !this.#quirks.strictTools) {
-        warnings.push(`\`strict\` of tool \`${name}\` was left out: ${this.#provider} does not take it`)
-      }
-      const { schema, joined } = objectSchema(parameters)
-      if (joined)
-        warnings.push(`The alternatives in the parameters of tool \`${name}\` were sent joined: ${this.#provider} takes none there`)
-      return JSON.stringify({
-        name,
-        ...(description === undefined ? {} : { description }),
-        input_schema: schema,
-        ...(strict !== undefined && this.#quirks.strictTools ? { strict } : {}),
-        ...fields,
-      })
+    if (strict !== undefined && !this.#quirks.strictTools) {
+      warnings.push(`\`strict\` of tool \`${name}\` was left out: ${this.#provider} does not take it`)
+    }
+    const { schema, joined } = objectSchema(parameters)
+    if (joined) warnings.push(`The alternatives in the parameters of tool \`${name}\` were sent joined: ${this.#provider} takes none there`)
+    const json = JSON.stringify({
+      name,
+      ...(description === undefined ? {} : { description }),
+      input_schema: schema,
+      ...(strict !== undefined && this.#quirks.strictTools ? { strict } : {}),
+      ...fields,
     })
     return { json, warnings }
   }
@@ -89,7 +82,7 @@ export class AnthropicWire {
       case 'assistant': {
         const calls = hasToolCalls(message) ? message.toolCalls : []
         const given = message.providerData?.provider === this.#provider ? message.providerData.data : {}
-        const toolNames = calls.map(({ function: { name } }) => fitToolName(name))
+        const toolNames = calls.map(({ function: { name } }) => legalName(name))
         const container = typeof given.container === 'string' ? given.container : undefined
         const laidOut = (data: JsonObject): WireMessage => {
           const blocks = blocksOf(message.content, calls, data, callBlock)
@@ -129,7 +122,7 @@ export class AnthropicWire {
 
 /** The API takes only an object as input: what the model wrote instead stays in our records. */
 function callBlock({ id, function: { name, arguments: json } }: ToolCall): JsonObject {
-  return { type: 'tool_use', id: fitCallId(id, callId), name: fitToolName(name), input: argumentsObject(json) }
+  return { type: 'tool_use', id: fitCallId(id, callId), name: legalName(name), input: argumentsObject(json) }
 }
 
 function listed(blocks: readonly JsonObject[]): string {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { digestOf } from '../../core/digest.ts'
 import type { QuirkCheck } from '../quirk-checks.ts'
 
 /** Whether `prompt_cache_key` is taken. Null: by OpenAI's own address alone; many other servers refuse requests with a field they don't know. */
@@ -12,7 +12,7 @@ export const takesCacheKey: QuirkCheck = {
 /** The field that has the request's key, where the server takes one. https://developers.openai.com/api/docs/guides/prompt-caching */
 export function cacheKeyField(key: string, takes: TakesCacheKey, baseURL: string): { prompt_cache_key?: string } {
   if (!(takes ?? isOpenAI(baseURL))) return {}
-  return { prompt_cache_key: key.length > longestKey ? createHash('sha256').update(key).digest('base64url') : key }
+  return { prompt_cache_key: key.length > longestKey ? digestOf(key) : key }
 }
 
 const longestKey = 64

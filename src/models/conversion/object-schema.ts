@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from 'node:util'
+import { isDeepEqual } from '../../core/json.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 
 /**
@@ -32,7 +32,7 @@ function addProperty(properties: JsonObject, name: string, schema: JsonObject): 
     return
   }
   const choices = Object.keys(known).length === 1 && Array.isArray(known.anyOf) ? known.anyOf : [known]
-  if (!choices.some((choice) => isDeepStrictEqual(choice, schema))) properties[name] = { anyOf: [...choices, schema] }
+  if (!choices.some((choice) => isDeepEqual(choice, schema))) properties[name] = { anyOf: [...choices, schema] }
 }
 
 function requiredOf({ required }: JsonObject): string[] {

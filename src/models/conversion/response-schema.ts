@@ -1,7 +1,6 @@
 import { InvalidOptionError } from '../../core/errors.ts'
-import { isJsonObject, type JsonObject } from '../../core/messages.ts'
+import { isJsonObject, type JsonObject, legalName } from '../../core/messages.ts'
 import type { ModelCapabilities, ModelRequest } from '../chat-model.ts'
-import { fitToolName } from './wire.ts'
 
 export interface ResponseSchema {
   /** `a-z A-Z 0-9 _ -`, at most 64 characters. */
@@ -28,7 +27,7 @@ export function fitResponseSchema(
     )
   if (taken === 'with-tools' || (taken === 'alone' && !hasTools)) {
     const { $schema: _, ...own } = schema
-    return { name: fitToolName(name), schema: isJsonObject(own) ? own : {} }
+    return { name: legalName(name), schema: isJsonObject(own) ? own : {} }
   }
   warnings.add(`\`responseSchema\` was left out: ${model} does not take it${taken === 'alone' ? ' beside tools' : ''}`)
   return undefined

@@ -34,17 +34,8 @@ export class Phrase {
     const groups = Object.entries(spans).map(([name, span]) => {
       if (span === undefined) return [name, undefined]
       const first = this.text.slice(0, span[0]).split(' ').length - 1
-      return [
-        name,
-        this.slice(
-          first,
-          first +
-            this.text
-              .slice(...span)
-              .trim()
-              .split(' ').length,
-        ),
-      ]
+      const words = this.text.slice(...span).trim()
+      return [name, this.slice(first, first + words.split(' ').length)]
     })
     return found === null ? undefined : Object.fromEntries(groups)
   }

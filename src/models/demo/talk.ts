@@ -39,23 +39,16 @@ function help(tools: readonly ToolDefinition[]): string {
     all.length === 0
       ? 'I answer by calling tools, and none are offered to me here.'
       : 'With the tools offered here I understand, for example:'
-  const names =
-    tools.length === 0
-      ? []
-      : [
-          `The tools here: ${tools
-            .slice(0, 20)
-            .map((tool) => tool.function.name)
-            .join(', ')}${tools.length > 20 ? ' …' : ''}.`,
-        ]
-  return [whatItIs, intro, ...all.map((example) => `- ${example}`), ...names, howToUpgrade].join('\n')
+  const names = tools.slice(0, 20).map((tool) => tool.function.name)
+  const told = tools.length === 0 ? [] : [`The tools here: ${names.join(', ')}${tools.length > 20 ? ' …' : ''}.`]
+  return [whatItIs, intro, ...all.map((example) => `- ${example}`), ...told, howToUpgrade].join('\n')
 }
 
 /** That a request can't be answered, and what can: three lines. */
 export function cannotAnswer(request: string, reason: string, tools: readonly ToolDefinition[]): string {
   const { questions, calls } = examplesFor(tools)
   const shown = [...questions.slice(0, 3), ...calls.slice(0, 1)]
-  const why = reason !== '' ? ` ${reason}` : isForeign(request) ? ' I understand English only.' : ''
+  const why = reason !== '' ? ` ${reason}` : foreignWords.test(request) ? ' I understand English only.' : ''
   const quoted = excerpt(request, 80)
   return [
     `${quoted === '' || quoted === '?' ? 'I find no question in that.' : `I can't answer “${quoted.replace(/[.?!]+$/, '')}”.`}${why} ${whatItIs}`,
@@ -67,10 +60,6 @@ export function cannotAnswer(request: string, reason: string, tools: readonly To
 /** Words that questions in other languages are made of and English ones aren't. */
 const foreignWords =
   /(?<![\p{L}])(wie|wieviele|viele|ist|der|das|und|ich|nicht|kannst|gibt|welche[rs]?|zeige?|mir|bitte|datei(en)?|spät|hallo|combien|quelle?s?|est|les|dans|fichiers?|bonjour|peux|heure|cuántos|qué|hola|archivos|cuál|quanti|quale|ciao|quantos|olá)(?![\p{L}])|[\u0400-\u04ff\u0590-\u06ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]/iu
-
-function isForeign(request: string): boolean {
-  return foreignWords.test(request)
-}
 
 /** What is said to what; the first two need no reply beside an answer. */
 const topics: [patterns: string[], reply: (tools: readonly ToolDefinition[]) => string, isSmalltalk?: true][] = [

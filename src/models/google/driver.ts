@@ -1,15 +1,10 @@
 import { capabilitiesOf } from '../capabilities.ts'
-import type { ChatModel, ModelRequest, ModelResponse, ModelSink } from '../chat-model.ts'
+import type { ChatModel } from '../chat-model.ts'
 import { findPreset, type ProviderPreset, presetQuirks } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
-import { withWarnings } from '../transport/sdk-client.ts'
 import { googleClient } from './client.ts'
 import { googleQuirks } from './quirks.ts'
-import { GoogleRequests } from './request.ts'
-import { GoogleResponse } from './response.ts'
-
-/** How often a response that the provider has paused is continued. */
-const maxPauses = 16
+import { GoogleApi } from './request.ts'
 
 /** `ModelSettings`, and for a provider that is not in `config/providers.yaml`, what would stand there. */
 export type GoogleModelSettings = ModelSettings & { preset?: ProviderPreset }
@@ -32,27 +27,5 @@ export function googleModel(settings: GoogleModelSettings): ChatModel {
   const { provider, model, preset = findPreset(provider) } = settings
   const quirks = googleQuirks(...presetQuirks(preset, model), settings.quirks)
   const client = googleClient(settings, preset, quirks)
-  const requests = new GoogleRequests(provider, model, quirks, settings.providerOptions)
-  return {
-    provider,
-    model,
-    capabilities: capabilitiesOf(settings, quirks),
-    prepare: () => client.prepare(),
-    async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
-      const { context, send } = client.start(request)
-      let body = requests.build(request)
-      const warnings = new Set(body.warnings)
-      const response = new GoogleResponse(context, sink, body.names)
-      for (let pauses = 0; ; pauses++) {
-        for (const oddity of await send(body.json, response)) warnings.add(oddity)
-        if (!response.isPaused) break
-        if (pauses === maxPauses) {
-          warnings.add(`The response was paused again after being continued ${maxPauses} times, and was left unfinished`)
-          break
-        }
-        body = requests.build(request, response.pause())
-      }
-      return withWarnings(response.finish(), warnings)
-    },
-  }
+  return client.model(new GoogleApi(provider, model, quirks, settings.providerOptions), capabilitiesOf(settings, quirks))
 }

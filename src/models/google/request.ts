@@ -1,24 +1,24 @@
-import { toChatMessages } from '../../core/message-input.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
-import type { ModelRequest, ToolChoice } from '../chat-model.ts'
+import type { ModelRequest, ModelSink, ToolChoice } from '../chat-model.ts'
 import { fitResponseSchema } from '../conversion/response-schema.ts'
+import type { Written } from '../conversion/wire.ts'
+import type { ErrorContext } from '../transport/provider-error.ts'
+import type { Access, Api } from '../transport/sdk-client.ts'
 import type { GoogleQuirks } from './quirks.ts'
+import { GoogleResponse } from './response.ts'
 import { openAPISchema } from './schema.ts'
-import { type GoogleTools, GoogleWire, wireName } from './wire.ts'
+import { GoogleWire, wireName } from './wire.ts'
 
-export interface GoogleRequest {
-  /** The whole body. */
-  json: string
+export interface GoogleBody extends Written {
   /** Our name of a tool by the one it is sent under, where they differ. */
   names: ReadonlyMap<string, string>
-  warnings: string[]
 }
 
 /** https://ai.google.dev/api/generate-content#generationconfig */
 const mostStops = 5
 
-/** Builds request bodies for one model. */
-export class GoogleRequests {
+/** `generateContent`, as one model takes it. */
+export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
   readonly #provider: string
   readonly #model: string
   readonly #quirks: GoogleQuirks
@@ -33,8 +33,7 @@ export class GoogleRequests {
     this.#wire = new GoogleWire(provider, quirks)
   }
 
-  /** `continuationToken`: of a response that is to be gone on with. */
-  build(request: ModelRequest, continuationToken?: string): GoogleRequest {
+  build(request: ModelRequest, _access: Access, paused?: GoogleResponse): GoogleBody {
     const warnings = new Set<string>()
     const options = { ...this.#providerOptions, ...request.providerOptions }
     const { contents, systemInstruction, tools: theirTools, generationConfig, toolConfig, ...others } = options
@@ -46,17 +45,21 @@ export class GoogleRequests {
       ...optional('generationConfig', this.#generationConfig(request, generationConfig, hasTools, warnings)),
       ...optional('toolConfig', { ...this.#toolConfig(request, warnings), ...plain(toolConfig) }),
       ...others,
-      ...(continuationToken === undefined ? {} : { continuationToken }),
+      ...(paused === undefined ? {} : { continuationToken: paused.pause() }),
     }
-    const own = this.#tools(request, warnings)
+    const { declared, names } = this.#tools(request, warnings)
     const tools = Array.isArray(theirTools) ? theirTools.map((tool) => JSON.stringify(tool)) : []
-    if (own.json.length > 0) tools.unshift(`{"functionDeclarations":[${own.json.join(',')}]}`)
+    if (declared.length > 0) tools.unshift(`{"functionDeclarations":[${declared.join(',')}]}`)
     const conversation = this.#converse(request, warnings)
     const parts = Object.keys(fields).length === 0 ? [] : [JSON.stringify(fields).slice(1, -1)]
     if (tools.length > 0) parts.push(`"tools":[${tools.join(',')}]`)
     if (conversation.system !== '') parts.push(`"systemInstruction":{"parts":[${conversation.system}]}`)
     parts.push(`"contents":[${conversation.contents}]`)
-    return { json: `{${parts.join(',')}}`, names: own.names, warnings: [...warnings] }
+    return { json: `{${parts.join(',')}}`, names, warnings: [...warnings] }
+  }
+
+  open(context: ErrorContext, sink: ModelSink | undefined, { names }: GoogleBody): GoogleResponse {
+    return new GoogleResponse(context, sink, names)
   }
 
   /**
@@ -71,7 +74,7 @@ export class GoogleRequests {
     const close = () => {
       if (open !== undefined) contents.push(`{"role":"${open.kind === 'model' ? 'model' : 'user'}","parts":[${open.parts.join(',')}]}`)
     }
-    for (const message of toChatMessages(messages)) {
+    for (const message of messages) {
       const wire = this.#wire.message(message, callNames)
       for (const warning of wire.warnings) warnings.add(warning)
       if (wire.kind === 'model') callNames = wire.callNames
@@ -88,10 +91,15 @@ export class GoogleRequests {
     return { system: system.join(','), contents: contents.join(',') }
   }
 
-  #tools({ tools = [] }: ModelRequest, warnings: Set<string>): GoogleTools {
-    const wire = this.#wire.tools(tools)
-    for (const warning of wire.warnings) warnings.add(warning)
-    return wire
+  #tools({ tools = [] }: ModelRequest, warnings: Set<string>): { declared: string[]; names: ReadonlyMap<string, string> } {
+    const names = new Map<string, string>()
+    const declared = tools.map((tool) => {
+      const { json, name, warnings: lost } = this.#wire.tool(tool)
+      for (const warning of lost) warnings.add(warning)
+      if (name !== tool.function.name) names.set(name, tool.function.name)
+      return json
+    })
+    return { declared, names }
   }
 
   /** https://ai.google.dev/gemini-api/docs/function-calling#function_calling_modes */

@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type Usage } from '../../core/messages.ts'
+import { count, wholeUsage } from '../usage.ts'
 
 /**
  * Tokens in our terms. The API counts what its own tools read apart from the prompt, and thoughts apart from the answer; each report of a
@@ -29,16 +30,6 @@ export class GoogleUsage {
     const rest = Math.max(0, (this.#total ?? 0) - inputTokens)
     // Some reports have only the total besides the prompt.
     const outputTokens = this.#candidates === undefined ? rest : this.#candidates + (this.#thoughts ?? 0)
-    return {
-      inputTokens,
-      outputTokens,
-      totalTokens: inputTokens + outputTokens,
-      ...(this.#thoughts === undefined ? {} : { reasoningTokens: this.#thoughts }),
-      ...(this.#cached === undefined ? {} : { cacheReadTokens: this.#cached }),
-    }
+    return wholeUsage({ inputTokens, outputTokens, reasoningTokens: this.#thoughts, cacheReadTokens: this.#cached })
   }
-}
-
-function count(value: Json | undefined): number | undefined {
-  return typeof value === 'number' && value >= 0 ? value : undefined
 }

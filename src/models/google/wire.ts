@@ -1,10 +1,21 @@
-import { type ChatMessage, type ContentPart, hasToolCalls, isJsonObject, type JsonObject, type ToolCall } from '../../core/messages.ts'
+import {
+  type ChatMessage,
+  type ContentPart,
+  convertOnce,
+  hasToolCalls,
+  isJsonObject,
+  type JsonObject,
+  legalName,
+  type ToolCall,
+} from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
-import { argumentsObject, ConvertedMessages, ConvertedTools, fitCallId, type WireTools } from '../conversion/wire.ts'
+import { argumentsObject, fitCallId, type Written } from '../conversion/wire.ts'
 import { laidOut, readLayout } from '../streaming/response-layout.ts'
 import { googlePart, googleResultPart } from './parts.ts'
 import type { GoogleQuirks } from './quirks.ts'
 import { openAPISchema } from './schema.ts'
+
+type CallNames = ReadonlyMap<string, string>
 
 /** A message's parts as JSON, joined by commas, and what was lost on the way. */
 export interface WireMessage {
@@ -12,13 +23,14 @@ export interface WireMessage {
   kind: 'system' | 'user' | 'model' | 'results'
   parts: string
   /** The names of its calls as they are sent, by the id of the call in our history. */
-  callNames: ReadonlyMap<string, string> | undefined
+  callNames: CallNames | undefined
   warnings: readonly string[]
 }
 
-export interface GoogleTools extends WireTools {
-  /** Our name of a tool by the one it is sent under, where they differ. */
-  names: ReadonlyMap<string, string>
+/** A tool as it is sent. */
+export interface WireTool extends Written {
+  /** The name it is sent under. */
+  name: string
 }
 
 /** The API names no limits for ids; its own have fewer characters than other providers' limits. */
@@ -29,37 +41,28 @@ const callId = { pattern: /^[a-zA-Z0-9_.:-]{1,64}$/, length: 32 }
  * Format: https://ai.google.dev/api/generate-content
  */
 export class GoogleWire {
+  /** `callNames`: those of the calls that a tool's result may answer. */
+  readonly message: (message: ChatMessage, callNames: CallNames | undefined) => WireMessage = convertOnce((message, callNames) =>
+    this.#convert(message, callNames),
+  )
+  readonly tool: (tool: ToolDefinition) => WireTool = convertOnce((tool) => this.#convertTool(tool))
   readonly #provider: string
   readonly #quirks: GoogleQuirks
-  readonly #messages = new ConvertedMessages((message, callNames?: ReadonlyMap<string, string>) => this.#convert(message, callNames))
-  readonly #tools = new ConvertedTools((tools) => this.#convertTools(tools))
 
   constructor(provider: string, quirks: GoogleQuirks) {
     this.#provider = provider
     this.#quirks = quirks
   }
 
-  /** `callNames`: those of the calls that a tool's result may answer. */
-  message(message: ChatMessage, callNames: ReadonlyMap<string, string> | undefined): WireMessage {
-    return this.#messages.of(message, callNames)
-  }
-
-  tools(tools: readonly ToolDefinition[]): GoogleTools {
-    return this.#tools.of(tools)
-  }
-
-  #convertTools(tools: readonly ToolDefinition[]): GoogleTools {
-    const warnings: string[] = []
-    const json = tools.map(({ function: { name, description, parameters, strict } }) => {
-      if (strict !== undefined) warnings.push(`\`strict\` of tool \`${name}\` was left out: ${this.#provider} does not take it`)
-      return JSON.stringify({
-        name: wireName(name),
-        ...(description === undefined ? {} : { description }),
-        ...(parameters === undefined ? {} : this.#parameters(parameters)),
-      })
+  #convertTool({ function: { name: own, description, parameters, strict } }: ToolDefinition): WireTool {
+    const name = wireName(own)
+    const warnings = strict === undefined ? [] : [`\`strict\` of tool \`${own}\` was left out: ${this.#provider} does not take it`]
+    const json = JSON.stringify({
+      name,
+      ...(description === undefined ? {} : { description }),
+      ...(parameters === undefined ? {} : this.#parameters(parameters)),
     })
-    const renamed = tools.map(({ function: { name } }) => [wireName(name), name] as const).filter(([wire, name]) => wire !== name)
-    return { json, names: new Map(renamed), warnings }
+    return { json, name, warnings }
   }
 
   #parameters({ $schema: _, ...schema }: Readonly<Record<string, unknown>>): JsonObject {
@@ -69,7 +72,7 @@ export class GoogleWire {
     return parameters === undefined ? {} : { parameters }
   }
 
-  #convert(message: ChatMessage, callNames: ReadonlyMap<string, string> | undefined): WireMessage {
+  #convert(message: ChatMessage, callNames: CallNames | undefined): WireMessage {
     const warnings: string[] = []
     const plain = { callNames: undefined, warnings }
     switch (message.role) {
@@ -113,7 +116,7 @@ export class GoogleWire {
   /** A result has to be an object; these two keys are the ones the API knows: https://ai.google.dev/api/caching#FunctionResponse */
   #result(
     { toolCallId, name, content, isError }: ChatMessage & { role: 'tool' },
-    callNames: ReadonlyMap<string, string> | undefined,
+    callNames: CallNames | undefined,
     warnings: string[],
   ): JsonObject {
     const texts: string[] = []
@@ -156,7 +159,7 @@ export class GoogleWire {
 
 /** A function's name has to begin with a letter or an underscore: https://ai.google.dev/api/caching#FunctionDeclaration */
 export function wireName(name: string): string {
-  const legal = name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'unknown'
+  const legal = legalName(name)
   return /^[a-zA-Z_]/.test(legal) ? legal : `_${legal}`.slice(0, 64)
 }
 

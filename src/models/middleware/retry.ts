@@ -1,5 +1,6 @@
 import { InvalidOptionError, ModelError } from '../../core/errors.ts'
 import { addUsage, type Usage } from '../../core/messages.ts'
+import { wait } from '../../core/wait.ts'
 import {
   abortedError,
   type ChatModel,
@@ -112,22 +113,6 @@ export function restartable(sink: ModelSink): RestartableSink {
 }
 
 export type RestartableSink = ModelSink & { restart(): boolean }
-
-/** False when it was aborted before the end. */
-function wait(ms: number, signal: AbortSignal | undefined): Promise<boolean> {
-  return new Promise((resolve) => {
-    const onAbort = () => {
-      clearTimeout(timer)
-      resolve(false)
-    }
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', onAbort)
-      resolve(true)
-    }, ms)
-    if (signal?.aborted) onAbort()
-    else signal?.addEventListener('abort', onAbort, { once: true })
-  })
-}
 
 function tooLong(error: ModelError, maxRetryDelayMs: number): ModelError {
   const { code, message, retryAfterMs, cause, ...fields } = error

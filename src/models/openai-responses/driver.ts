@@ -1,12 +1,10 @@
 import { capabilitiesOf } from '../capabilities.ts'
-import type { ChatModel, ModelRequest, ModelResponse, ModelSink } from '../chat-model.ts'
+import type { ChatModel } from '../chat-model.ts'
 import { openAIClient } from '../openai/client.ts'
 import { findPreset, type ProviderPreset, presetQuirks } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
-import { withWarnings } from '../transport/sdk-client.ts'
 import { responsesQuirks } from './quirks.ts'
-import { ResponsesRequests } from './request.ts'
-import { ResponsesResponse } from './response.ts'
+import { ResponsesApi } from './request.ts'
 
 /** `ModelSettings`, and for a provider that is not in `config/providers.yaml`, what would stand there. */
 export type ResponsesModelSettings = ModelSettings & { preset?: ProviderPreset }
@@ -32,18 +30,5 @@ export function openaiResponsesModel(settings: ResponsesModelSettings): ChatMode
   const { provider, model, preset = findPreset(provider) } = settings
   const quirks = responsesQuirks(...presetQuirks(preset, model), settings.quirks)
   const client = openAIClient(settings, preset, (sdk, body) => sdk.responses.create(JSON.parse(body)))
-  const requests = new ResponsesRequests(provider, model, quirks, settings.providerOptions)
-  return {
-    provider,
-    model,
-    capabilities: capabilitiesOf(settings, quirks),
-    prepare: () => client.prepare(),
-    async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
-      const { access, context, send } = client.start(request)
-      const { json, toolNames, warnings } = requests.build(request, access.baseURL)
-      const response = new ResponsesResponse(context, sink, toolNames)
-      const oddities = await send(json, response)
-      return withWarnings(response.finish(), [...warnings, ...oddities])
-    },
-  }
+  return client.model(new ResponsesApi(provider, model, quirks, settings.providerOptions), capabilitiesOf(settings, quirks))
 }

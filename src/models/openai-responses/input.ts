@@ -1,4 +1,3 @@
-import { toChatMessages } from '../../core/message-input.ts'
 import type { ChatMessage, JsonObject } from '../../core/messages.ts'
 import type { ModelRequest } from '../chat-model.ts'
 import { isToolSearch, type SearchedTools, searchedTools } from '../conversion/tool-search.ts'
@@ -26,12 +25,11 @@ interface Conversation {
  * `searches`: whether the provider searches tools. `theirs`: the tools of `providerOptions`.
  */
 export function converse(request: ModelRequest, wire: ResponsesWire, searches: boolean, theirs: readonly JsonObject[]): Conversation {
-  const messages = toChatMessages(request.messages)
   const wanted = searches ? searchedTools(request, mostDeferred) : undefined
   const offered = new Set([...(wanted === undefined ? [] : [...wanted.tools, ...wanted.deferred]).map(nameOf), ...namesOf([...theirs])])
   const canSearch = wanted !== undefined || theirs.some(isToolSearch)
   const deferrable = new Set(request.searchable?.tools.map(nameOf))
-  const items = inputItems(messages, wire, canSearch ? offered : undefined, deferrable)
+  const items = inputItems(request.messages, wire, canSearch ? offered : undefined, deferrable)
   const searched = wanted && searchedTools(request, mostDeferred, items.called)
   if (wanted !== undefined && searched === undefined) return converse(request, wire, false, theirs)
   return { input: items.jsons.join(','), searched, warnings: items.warnings }

@@ -1,5 +1,6 @@
-import { isJsonObject, type Json, type JsonObject, type ProviderData, type ToolCall } from '../../core/messages.ts'
-import { argumentsText, fitCallId, fitToolName, type MalformedArguments } from '../conversion/wire.ts'
+import { isJsonObject, type Json, type JsonObject, legalName, type ProviderData, type ToolCall } from '../../core/messages.ts'
+import { fitCallId, type MalformedArguments } from '../conversion/wire.ts'
+import { argumentsText } from '../openai/wire.ts'
 import { isPlain, type LayoutPiece, laidOut, layoutJson, readLayout } from '../streaming/response-layout.ts'
 
 /** Ids longer than 64 characters are refused: https://github.com/decolua/9router/issues/393. The API does not say which characters it takes. */
@@ -104,7 +105,7 @@ function callItem(
   malformed: MalformedArguments,
   fields: JsonObject = {},
 ): JsonObject {
-  const own = { call_id: wireCallId(id), name: fitToolName(name) }
+  const own = { call_id: wireCallId(id), name: legalName(name) }
   if (fields.type === 'custom_tool_call') return { ...own, ...fields, input: customInput(json) }
   return { type: 'function_call', ...own, arguments: argumentsText(json, malformed), ...fields }
 }

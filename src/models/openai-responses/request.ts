@@ -1,28 +1,29 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
-import type { ModelRequest, ToolChoice } from '../chat-model.ts'
+import type { ModelRequest, ModelSink, ToolChoice } from '../chat-model.ts'
 import { cacheKeyField, isOpenAI } from '../conversion/cache-key.ts'
 import { fitResponseSchema } from '../conversion/response-schema.ts'
 import { isStrictSchema } from '../conversion/strict-schema.ts'
 import { choiceWarning, fitToolChoice } from '../conversion/tool-choice.ts'
 import { isToolSearch, type SearchedTools } from '../conversion/tool-search.ts'
+import type { Written } from '../conversion/wire.ts'
+import type { ErrorContext } from '../transport/provider-error.ts'
+import type { Access, Api } from '../transport/sdk-client.ts'
 import { converse } from './input.ts'
 import { namesOf } from './items.ts'
 import type { ResponsesQuirks } from './quirks.ts'
+import { ResponsesResponse } from './response.ts'
 import { ResponsesWire } from './wire.ts'
 
-export interface ResponsesRequest {
-  /** The whole body. */
-  json: string
+export interface ResponsesBody extends Written {
   /** The tools that the model may call and the caller is to run. */
   toolNames: ReadonlySet<string>
-  warnings: string[]
 }
 
 /** What would put a second conversation beside the request's. */
 const conversationFields = ['input', 'previous_response_id', 'conversation']
 
-/** Builds request bodies for one model. */
-export class ResponsesRequests {
+/** The Responses API, as one model takes it. */
+export class ResponsesApi implements Api<Access, ResponsesBody> {
   readonly #provider: string
   readonly #model: string
   readonly #quirks: ResponsesQuirks
@@ -37,8 +38,7 @@ export class ResponsesRequests {
     this.#wire = new ResponsesWire(provider, quirks)
   }
 
-  /** `baseURL`: where it is sent. */
-  build(request: ModelRequest, baseURL: string): ResponsesRequest {
+  build(request: ModelRequest, { baseURL }: Access): ResponsesBody {
     const warnings = new Set<string>()
     const { tools: theirTools, reasoning, include, text, ...options } = { ...this.#providerOptions, ...request.providerOptions }
     for (const field of conversationFields) {
@@ -67,6 +67,10 @@ export class ResponsesRequests {
     return { json: `{${parts.join(',')}}`, toolNames, warnings: [...warnings] }
   }
 
+  open(context: ErrorContext, sink: ModelSink | undefined, { toolNames }: ResponsesBody): ResponsesResponse {
+    return new ResponsesResponse(context, sink, toolNames)
+  }
+
   #tools(
     { tools = [] }: ModelRequest,
     searched: SearchedTools | undefined,
@@ -74,11 +78,11 @@ export class ResponsesRequests {
     warnings: Set<string>,
   ): readonly string[] {
     if (tools.length === 0) return []
-    const wire = this.#wire.tools(searched?.tools ?? tools)
-    const deferred = searched && this.#wire.deferred(searched.deferred)
-    for (const warning of [...wire.warnings, ...(deferred?.warnings ?? [])]) warnings.add(warning)
-    if (deferred === undefined) return wire.json
-    return [...wire.json, ...deferred.json, ...(theirs.some(isToolSearch) ? [] : ['{"type":"tool_search"}'])]
+    const deferred = searched?.deferred ?? []
+    const written = [...(searched?.tools ?? tools).map(this.#wire.tool), ...deferred.map(this.#wire.deferredTool)]
+    for (const { warnings: lost } of written) for (const warning of lost) warnings.add(warning)
+    const search = searched === undefined || theirs.some(isToolSearch) ? [] : ['{"type":"tool_search"}']
+    return [...written.map(({ json }) => json), ...search]
   }
 
   /** The reasoning has to be asked for in a form that can be sent back: the server keeps nothing of it. */

@@ -4,6 +4,7 @@ import type { ModelResponse, ModelSink } from '../chat-model.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
 import { type ErrorContext, providerError, responseError } from '../transport/provider-error.ts'
+import { count, wholeUsage } from '../usage.ts'
 import { itemsData } from './items.ts'
 import { ResponsesOutput } from './output.ts'
 
@@ -168,7 +169,7 @@ function isError({ type, error, output, object }: { [key: string]: Json }): bool
 }
 
 /** Tokens in our terms. Where the total is more than its two parts, the difference is reasoning that the server does not count as output. */
-function usageOf(usage: JsonObject): Usage {
+function usageOf(usage: JsonObject): Usage | undefined {
   const inputTokens = count(usage.input_tokens) ?? 0
   const outputTokens = Math.max(count(usage.output_tokens) ?? 0, (count(usage.total_tokens) ?? 0) - inputTokens)
   const input = isJsonObject(usage.input_tokens_details) ? usage.input_tokens_details : {}
@@ -176,16 +177,5 @@ function usageOf(usage: JsonObject): Usage {
   const reasoningTokens = count(output.reasoning_tokens)
   const cacheReadTokens = count(input.cached_tokens)
   const cacheWriteTokens = count(input.cache_write_tokens)
-  return {
-    inputTokens,
-    outputTokens,
-    totalTokens: inputTokens + outputTokens,
-    ...(reasoningTokens === undefined ? {} : { reasoningTokens }),
-    ...(cacheReadTokens === undefined ? {} : { cacheReadTokens }),
-    ...(cacheWriteTokens === undefined ? {} : { cacheWriteTokens }),
-  }
-}
-
-function count(value: Json | undefined): number | undefined {
-  return typeof value === 'number' && value >= 0 ? value : undefined
+  return wholeUsage({ inputTokens, outputTokens, reasoningTokens, cacheReadTokens, cacheWriteTokens })
 }

@@ -1,6 +1,7 @@
 import {
   type ChatMessage,
   type ContentPart,
+  convertOnce,
   hasToolCalls,
   type Json,
   type JsonObject,
@@ -8,20 +9,18 @@ import {
 } from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
 import { objectSchema } from '../conversion/object-schema.ts'
-import { ConvertedMessages, ConvertedTools, type WireTools } from '../conversion/wire.ts'
+import type { Written } from '../conversion/wire.ts'
 import { assistantItems, resultFields, type Searches, searchesOf, wireCallId } from './items.ts'
 import type { ResponsesQuirks } from './quirks.ts'
 
 /** A message's input items as JSON, joined by commas, and what was lost on the way. */
-export interface WireItems {
-  json: string
+export interface WireItems extends Written {
   /** What the results of some of its calls have to say of them, by the call's id. */
   resultFields: readonly [id: string, fields: JsonObject][]
   /** For a message with calls or searches. */
   searches?: Searches
   /** The message without its layout, where that belongs to a search. */
   plain?: WireItems
-  warnings: readonly string[]
 }
 
 /**
@@ -30,11 +29,11 @@ export interface WireItems {
  * Format: https://platform.openai.com/docs/api-reference/responses/create
  */
 export class ResponsesWire {
+  readonly tool: (tool: ToolDefinition) => Written = convertOnce((tool) => this.#convertTool(tool, {}))
+  readonly deferredTool: (tool: ToolDefinition) => Written = convertOnce((tool) => this.#convertTool(tool, { defer_loading: true }))
   readonly #provider: string
   readonly #quirks: ResponsesQuirks
-  readonly #messages = new ConvertedMessages((message) => this.#convert(message))
-  readonly #tools = new ConvertedTools((tools) => this.#convertTools(tools, {}))
-  readonly #deferred = new ConvertedTools((tools) => this.#convertTools(tools, { defer_loading: true }))
+  readonly #items = convertOnce((message: ChatMessage) => this.#convert(message))
 
   constructor(provider: string, quirks: ResponsesQuirks) {
     this.#provider = provider
@@ -44,36 +43,25 @@ export class ResponsesWire {
   /** `fields`: what the messages before say of the results of their calls. */
   message(message: ChatMessage, fields: ReadonlyMap<string, JsonObject>): WireItems {
     const own = message.role === 'tool' ? fields.get(message.toolCallId) : undefined
-    if (message.role !== 'tool' || own === undefined) return this.#messages.of(message)
+    if (message.role !== 'tool' || own === undefined) return this.#items(message)
     const warnings: string[] = []
     return { ...noItems, json: JSON.stringify({ ...this.#result(message, warnings), ...own }), warnings }
   }
 
-  tools(tools: readonly ToolDefinition[]): WireTools {
-    return this.#tools.of(tools)
-  }
-
-  deferred(tools: readonly ToolDefinition[]): WireTools {
-    return this.#deferred.of(tools)
-  }
-
-  #convertTools(tools: readonly ToolDefinition[], fields: JsonObject): WireTools {
+  #convertTool({ function: { name, description, parameters, strict } }: ToolDefinition, fields: JsonObject): Written {
     const warnings: string[] = []
-    const json = tools.map(({ function: { name, description, parameters, strict } }) => {
-      const { schema, joined } = objectSchema(parameters)
-      if (joined)
-        warnings.push(`The alternatives in the parameters of tool \`${name}\` were sent joined: ${this.#provider} takes none there`)
-      if (strict !== undefined && !this.#quirks.strictTools) {
-        warnings.push(`\`strict\` of tool \`${name}\` was left out: ${this.#provider} does not take it`)
-      }
-      return JSON.stringify({
-        type: 'function',
-        name,
-        ...(description === undefined ? {} : { description }),
-        parameters: { ...schema, properties: schema.properties ?? {} },
-        ...(this.#quirks.strictTools ? { strict: strict ?? false } : {}),
-        ...fields,
-      })
+    const { schema, joined } = objectSchema(parameters)
+    if (joined) warnings.push(`The alternatives in the parameters of tool \`${name}\` were sent joined: ${this.#provider} takes none there`)
+    if (strict !== undefined && !this.#quirks.strictTools) {
+      warnings.push(`\`strict\` of tool \`${name}\` was left out: ${this.#provider} does not take it`)
+    }
+    const json = JSON.stringify({
+      type: 'function',
+      name,
+      ...(description === undefined ? {} : { description }),
+      parameters: { ...schema, properties: schema.properties ?? {} },
+      ...(this.#quirks.strictTools ? { strict: strict ?? false } : {}),
+      ...fields,
     })
     return { json, warnings }
   }

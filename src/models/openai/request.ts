@@ -1,21 +1,18 @@
-import { toChatMessages } from '../../core/message-input.ts'
 import type { Json, JsonObject } from '../../core/messages.ts'
-import type { ModelRequest, Sampling, ToolChoice } from '../chat-model.ts'
+import type { ModelRequest, ModelSink, Sampling, ToolChoice } from '../chat-model.ts'
 import { cacheKeyField } from '../conversion/cache-key.ts'
 import { fitResponseSchema } from '../conversion/response-schema.ts'
 import { isStrictSchema } from '../conversion/strict-schema.ts'
 import { choiceWarning, fitToolChoice } from '../conversion/tool-choice.ts'
+import type { Written } from '../conversion/wire.ts'
+import type { ErrorContext } from '../transport/provider-error.ts'
+import type { Access, Api } from '../transport/sdk-client.ts'
 import type { OpenAIQuirks } from './quirks.ts'
+import { OpenAIResponse } from './response.ts'
 import { OpenAIWire } from './wire.ts'
 
-export interface OpenAIRequest {
-  /** The whole body. */
-  json: string
-  warnings: string[]
-}
-
-/** Builds request bodies for one model. */
-export class OpenAIRequests {
+/** Chat Completions, as one model takes it. */
+export class OpenAIApi implements Api<Access> {
   readonly #provider: string
   readonly #model: string
   readonly #quirks: OpenAIQuirks
@@ -30,14 +27,13 @@ export class OpenAIRequests {
     this.#wire = new OpenAIWire(provider, quirks)
   }
 
-  /** `baseURL`: where it is sent. */
-  build(request: ModelRequest, baseURL: string): OpenAIRequest {
+  build(request: ModelRequest, { baseURL }: Access): Written {
     const warnings = new Set<string>()
     const { messages: theirMessages, tools: theirTools, ...options } = { ...this.#providerOptions, ...request.providerOptions }
     if (theirMessages !== undefined) warnings.add('`messages` in `providerOptions` were left out: the conversation is the request’s')
 
     const messages: string[] = []
-    for (const message of toChatMessages(request.messages)) {
+    for (const message of request.messages) {
       const { json, warnings: lost } = this.#wire.message(message)
       messages.push(json)
       for (const warning of lost) warnings.add(warning)
@@ -55,6 +51,10 @@ export class OpenAIRequests {
     const parts = [JSON.stringify(fields).slice(1, -1), `"messages":[${messages.join(',')}]`]
     if (tools.length > 0) parts.push(`"tools":[${tools.join(',')}]`)
     return { json: `{${parts.join(',')}}`, warnings: [...warnings] }
+  }
+
+  open(context: ErrorContext, sink: ModelSink | undefined): OpenAIResponse {
+    return new OpenAIResponse(context, sink, this.#quirks.reportsCost)
   }
 
   #setSampling(fields: { [key: string]: Json }, request: ModelRequest, warnings: Set<string>): void {
@@ -97,11 +97,15 @@ export class OpenAIRequests {
     theirTools: Json | undefined,
     warnings: Set<string>,
   ): readonly string[] {
-    const own = request.tools !== undefined && request.tools.length > 0 ? this.#wire.tools(request.tools) : undefined
-    for (const warning of own?.warnings ?? []) warnings.add(warning)
+    const tools: string[] = []
+    for (const tool of request.tools ?? []) {
+      const { json, warnings: lost } = this.#wire.tool(tool)
+      tools.push(json)
+      for (const warning of lost) warnings.add(warning)
+    }
     // Tools the provider runs itself; they have no place in ours.
-    const theirs = Array.isArray(theirTools) ? theirTools : []
-    if (own === undefined && theirs.length === 0) return []
+    if (Array.isArray(theirTools)) for (const tool of theirTools) tools.push(JSON.stringify(tool))
+    if (tools.length === 0) return []
 
     if (request.toolChoice === 'none' && !this.#quirks.toolChoice.includes('none')) {
       warnings.add(`The tools were left out: ${this.#provider} does not take the tool choice 'none'`)
@@ -116,7 +120,7 @@ export class OpenAIRequests {
       if (this.#quirks.parallelToolCalls) fields.parallel_tool_calls = request.parallelToolCalls
       else if (!request.parallelToolCalls) warnings.add(this.#leftOut('parallelToolCalls'))
     }
-    return [...(own?.json ?? []), ...theirs.map((tool) => JSON.stringify(tool))]
+    return tools
   }
 
   #fitChoice(choice: ToolChoice, body: JsonObject): ToolChoice | undefined {

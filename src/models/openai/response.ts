@@ -6,6 +6,7 @@ import { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import type { TextPlace } from '../streaming/json-template.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
 import { type ErrorContext, providerError, responseError } from '../transport/provider-error.ts'
+import { count, wholeUsage } from '../usage.ts'
 
 /** The names reasoning text goes by; a server that sends it under two sends the same text twice. */
 const reasoningFields = ['reasoning_content', 'reasoning', 'reasoning_text'] as const
@@ -283,7 +284,7 @@ function isBareError(value: JsonObject): boolean {
  * Tokens in our terms. Where the total is more than its two parts, the difference is reasoning that the provider does not count as
  * completion (xAI, Gemini's compatible endpoint): it was written all the same.
  */
-function usageOf(usage: JsonObject, reportsCost: boolean): Usage {
+function usageOf(usage: JsonObject, reportsCost: boolean): Usage | undefined {
   const inputTokens = count(usage.prompt_tokens) ?? 0
   const completion = count(usage.completion_tokens) ?? 0
   const outputTokens = Math.max(completion, (count(usage.total_tokens) ?? 0) - inputTokens)
@@ -293,17 +294,5 @@ function usageOf(usage: JsonObject, reportsCost: boolean): Usage {
   const cacheReadTokens = count(prompt.cached_tokens) ?? count(usage.prompt_cache_hit_tokens) ?? count(usage.cached_tokens)
   const cacheWriteTokens = count(prompt.cache_write_tokens)
   const costUsd = reportsCost ? count(usage.cost) : undefined
-  return {
-    inputTokens,
-    outputTokens,
-    totalTokens: inputTokens + outputTokens,
-    ...(reasoningTokens === undefined ? {} : { reasoningTokens }),
-    ...(cacheReadTokens === undefined ? {} : { cacheReadTokens }),
-    ...(cacheWriteTokens === undefined ? {} : { cacheWriteTokens }),
-    ...(costUsd === undefined ? {} : { costUsd }),
-  }
-}
-
-function count(value: Json | undefined): number | undefined {
-  return typeof value === 'number' && value >= 0 ? value : undefined
+  return wholeUsage({ inputTokens, outputTokens, reasoningTokens, cacheReadTokens, cacheWriteTokens, costUsd })
 }

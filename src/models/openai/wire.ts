@@ -1,25 +1,127 @@
-import { type ChatMessage, type ContentPart, hasToolCalls, isJsonObject, type JsonObject, type ToolCall } from '../../core/messages.ts'
-import { type OpenAIMessage, toOpenAIMessage, toOpenAIPart } from '../../core/openai-messages.ts'
+import { isDeepEqual } from '../../core/json.ts'
+import { type MessageInput, toChatMessages } from '../../core/message-input.ts'
+import {
+  type ChatMessage,
+  type Content,
+  type ContentPart,
+  convertOnce,
+  hasToolCalls,
+  isJsonObject,
+  type JsonObject,
+  type ToolCall,
+} from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
-import { argumentsText, type CallIdRule, ConvertedMessages, ConvertedTools, fitCallId, type WireTools } from '../conversion/wire.ts'
+import { type CallIdRule, hashedId, type MalformedArguments, objectIn, type Written } from '../conversion/wire.ts'
 import type { OpenAIQuirks } from './quirks.ts'
 
-/** A message as JSON, and what was lost on the way. */
-export interface WireMessage {
-  json: string
-  warnings: readonly string[]
+type OpenAIContentPart =
+  | { type: 'text'; text: string }
+  | { type: 'image_url'; image_url: { url: string } }
+  | { type: 'file'; file: { file_data: string; filename?: string } }
+interface OpenAITextPart {
+  type: 'text'
+  text: string
 }
 
-/**
- * Turns messages and tools into one provider's variety of the Chat Completions format. Frozen messages are converted and
- * serialised once.
- */
+/** A message in the format of OpenAI's Chat Completions API. Source: https://platform.openai.com/docs/api-reference/chat/create */
+export type OpenAIMessage =
+  | { role: 'system' | 'developer'; content: string; name?: string }
+  | { role: 'user'; content: string | OpenAIContentPart[]; name?: string }
+  | { role: 'assistant'; content?: string | null; tool_calls?: ToolCall[]; name?: string }
+  | { role: 'tool'; content: string | OpenAITextPart[]; tool_call_id: string }
+
+/** The `provider` of data kept only so that a list from `messagesFromOpenAI` can be turned back without loss. */
+export const OPENAI_MESSAGES = 'openai-messages'
+
+/** Turns our messages into Chat Completions messages: plain data, ready for the OpenAI SDK or a fine-tuning file. Throws `invalid_message`. */
+export function messagesToOpenAI(list: readonly MessageInput[]): OpenAIMessage[] {
+  return toChatMessages(list).map(toOpenAIMessage)
+}
+
+function toOpenAIMessage(message: ChatMessage): OpenAIMessage {
+  const wire = wireOf(message)
+  return message.providerData?.provider === OPENAI_MESSAGES ? restore(wire, message.providerData.data, message) : wire
+}
+
+/** A message in that format, whatever it may have been before. */
+export function wireOf(message: ChatMessage): OpenAIMessage {
+  const name = message.name === undefined ? {} : { name: message.name }
+  switch (message.role) {
+    case 'system':
+      return { role: 'system', content: message.content, ...name }
+    case 'user':
+      return { role: 'user', content: typeof message.content === 'string' ? message.content : message.content.map(toOpenAIPart), ...name }
+    case 'tool':
+      return { role: 'tool', content: toToolContent(message.content), tool_call_id: message.toolCallId }
+    case 'assistant':
+      if (!hasToolCalls(message)) return { role: 'assistant', content: message.content, ...name }
+      return {
+        role: 'assistant',
+        content: message.content === '' ? null : message.content,
+        tool_calls: message.toolCalls.map(({ id, type, function: { name, arguments: json } }) => ({
+          id,
+          type,
+          function: { name, arguments: json },
+        })),
+        ...name,
+      }
+  }
+}
+
+function toOpenAIPart(part: ContentPart): OpenAIContentPart {
+  switch (part.type) {
+    case 'text':
+      return { type: 'text', text: part.text }
+    case 'image':
+      return { type: 'image_url', image_url: { url: urlOf(part) } }
+    case 'file':
+      return { type: 'file', file: { file_data: urlOf(part), ...(part.name === undefined ? {} : { filename: part.name }) } }
+  }
+}
+
+function urlOf(part: Exclude<ContentPart, { type: 'text' }>): string {
+  return 'url' in part ? part.url : `data:${part.mediaType};base64,${part.data}`
+}
+
+/** A tool message's content on this wire is text only; another part is named in its place. */
+function toToolContent(content: Content): string | OpenAITextPart[] {
+  if (typeof content === 'string') return content
+  return content.map((part) => ({ type: 'text', text: part.type === 'text' ? part.text : `[${part.type} not shown]` }))
+}
+
+/** Older forms come back only while what we made of them is as we made it. */
+const standsFor: ReadonlyMap<string, string> = new Map([
+  ['function_call', 'tool_calls'],
+  ['role', 'tool_call_id'],
+])
+
+/** What `messagesFromOpenAI` has kept of it, put back. */
+function restore(wire: OpenAIMessage, { set, dropped }: JsonObject, message: ChatMessage): OpenAIMessage {
+  const restored = new Map<string, unknown>(Object.entries(wire))
+  const goes = new Map(Object.entries(isJsonObject(dropped) ? dropped : {}))
+  const untouched = (key: string) => !goes.has(key) || isDeepEqual(restored.get(key), goes.get(key))
+  for (const [key, change] of Object.entries(isJsonObject(set) ? set : {})) {
+    if (isJsonObject(change) && isDeepEqual(restored.get(key), change.from) && untouched(standsFor.get(key) ?? key)) {
+      restored.set(key, key === 'name' && message.role === 'tool' ? message.name : change.to)
+    }
+  }
+  for (const key of goes.keys()) if (untouched(key)) restored.delete(key)
+  return Object.fromEntries(restored) as OpenAIMessage
+}
+
+/** A call's arguments for an API that takes a text. No server takes an empty one in a history, and some take none that is not an object. */
+export function argumentsText(json: string, malformed: MalformedArguments): string {
+  if (json.trim() === '') return '{}'
+  return malformed === 'keep' || objectIn(json) !== undefined ? json : '{}'
+}
+
+/** Messages and tools in one provider's variety of that format. Each is converted and serialised once. */
 export class OpenAIWire {
+  readonly message: (message: ChatMessage) => Written = convertOnce((message) => this.#convertMessage(message))
+  readonly tool: (tool: ToolDefinition) => Written = convertOnce((tool) => this.#convertTool(tool))
   readonly #provider: string
   readonly #quirks: OpenAIQuirks
   readonly #callId: CallIdRule | undefined
-  readonly #messages = new ConvertedMessages((message) => this.#convertMessage(message))
-  readonly #tools = new ConvertedTools((tools) => this.#convertTools(tools))
 
   constructor(provider: string, quirks: OpenAIQuirks) {
     this.#provider = provider
@@ -28,28 +130,16 @@ export class OpenAIWire {
     this.#callId = rule === null ? undefined : { pattern: new RegExp(rule.pattern), length: rule.length }
   }
 
-  message(message: ChatMessage): WireMessage {
-    return this.#messages.of(message)
-  }
-
-  tools(tools: readonly ToolDefinition[]): WireTools {
-    return this.#tools.of(tools)
-  }
-
-  #convertMessage(message: ChatMessage): WireMessage {
+  #convertMessage(message: ChatMessage): Written {
     const warnings: string[] = []
     return { json: JSON.stringify(this.#convert(message, warnings)), warnings }
   }
 
-  #convertTools(tools: readonly ToolDefinition[]): WireTools {
-    const warnings: string[] = []
-    const json = tools.map((tool) => {
-      const { strict, ...rest } = tool.function
-      if (strict === undefined || this.#quirks.strictTools) return JSON.stringify(tool)
-      warnings.push(`\`strict\` of tool \`${tool.function.name}\` was left out: ${this.#provider} does not take it`)
-      return JSON.stringify({ ...tool, function: rest })
-    })
-    return { json, warnings }
+  #convertTool(tool: ToolDefinition): Written {
+    const { strict, ...rest } = tool.function
+    if (strict === undefined || this.#quirks.strictTools) return { json: JSON.stringify(tool), warnings: [] }
+    const warning = `\`strict\` of tool \`${rest.name}\` was left out: ${this.#provider} does not take it`
+    return { json: JSON.stringify({ ...tool, function: rest }), warnings: [warning] }
   }
 
   #convert(message: ChatMessage, warnings: string[]): OpenAIMessage {
@@ -108,7 +198,8 @@ export class OpenAIWire {
   }
 
   #fitId(id: string): string {
-    return this.#callId === undefined ? id : fitCallId(id, this.#callId)
+    const rule = this.#callId
+    return rule === undefined || rule.pattern.test(id) ? id : hashedId(id, rule.length)
   }
 
   #reasoningBack({ reasoning, reasoningDetails }: JsonObject): JsonObject {

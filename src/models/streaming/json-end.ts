@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from 'node:util'
+import { isDeepEqual } from '../../core/json.ts'
 
 /** Where a text of JSON stands: nothing yet, inside, exactly at its end, or past it (text follows the end). */
 export type JsonState = 'empty' | 'open' | 'complete' | 'overrun'
@@ -70,7 +70,7 @@ function isJsonSpace(code: number): boolean {
 export function isSameJson(a: string, b: string): boolean {
   if (a.trim() === b.trim()) return true
   try {
-    return isDeepStrictEqual(JSON.parse(a), JSON.parse(b))
+    return isDeepEqual(JSON.parse(a), JSON.parse(b))
   } catch {
     // One of them is not JSON, so they can't be the same object.
     return false

@@ -1,4 +1,14 @@
-import { abortedError, type ModelRequest, type ModelResponse } from '../chat-model.ts'
+import { toChatMessages } from '../../core/message-input.ts'
+import { isOwnList } from '../../core/messages.ts'
+import {
+  abortedError,
+  type ChatModel,
+  type ModelCapabilities,
+  type ModelRequest,
+  type ModelResponse,
+  type ModelSink,
+} from '../chat-model.ts'
+import type { Written } from '../conversion/wire.ts'
 import { findAPIKey, findBaseURL, type ProviderPreset } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
@@ -10,6 +20,8 @@ import { type Address, send } from './send.ts'
 /** Longest silence by default, in milliseconds. A whole response is silent until it is written. */
 const defaultIdleMs = 60_000
 const defaultWholeMs = 600_000
+/** How often a response that the provider has paused is continued. */
+const maxPauses = 16
 
 /** API key and base URL. */
 export interface Access {
@@ -27,17 +39,25 @@ export interface SdkUse<Own extends Access, Sdk> {
   ask(sdk: Sdk, fetch: typeof globalThis.fetch, request: { body: string; stream: boolean }): Promise<unknown>
   /** Whether the SDK has credentials of its own for it, which expire. Default: it has none. */
   expires?(access: Own): boolean
+  /** What a response should say of the access. Default: nothing. */
+  warnings?(access: Own): readonly string[]
   /** The error for what `ask` rejects with. Default: `invalid_option`. */
   toError?(error: unknown, context: ErrorContext): Error
 }
 
-/** A request that may be made. */
-export interface SdkRequest<Own extends Access> {
-  access: Own
-  /** For the errors of this request. */
-  context: ErrorContext
-  /** Sends `body`; the response is fed to `reader`. Resolves with warnings; rejects with a `ModelError`. May be called again. */
-  send(body: string, reader: ResponseReader): Promise<string[]>
+/** A provider's API: what it is sent, and what reads the answer. */
+export interface Api<Own extends Access, Body extends Written = Written, Response extends ApiResponse = ApiResponse> {
+  /** The body of a request. `paused`: of the one that goes on with that response. */
+  build(request: ModelRequest, access: Own, paused?: Response): Body
+  /** Reads the response to a body, and those that go on with it. */
+  open(context: ErrorContext, sink: ModelSink | undefined, body: Body): Response
+}
+
+export interface ApiResponse extends ResponseReader {
+  /** The provider has stopped in the midst of it, and goes on when it is asked again. Absent: it never does. */
+  readonly isPaused?: boolean
+  /** The response, whole. To be called once, when `hasFinished`. */
+  finish(): ModelResponse
 }
 
 /** An access, and what is worked out from it once. */
@@ -68,30 +88,60 @@ export class SdkClient<Own extends Access, Sdk> {
     this.#isFixed = Boolean(settings.apiKey?.trim() && (settings.baseURL?.trim() || preset.baseURLEnv === undefined))
   }
 
-  /** Throws `aborted`, and what `findAccess` throws. */
-  start(request: Pick<ModelRequest, 'signal' | 'stream' | 'streamIdleTimeoutMs'>): SdkRequest<Own> {
-    const { provider, fetch, streamIdleTimeoutMs: usualIdleMs } = this.#settings
-    const { signal } = request
-    if (signal?.aborted) throw abortedError(provider, signal.reason)
-    const stream = request.stream !== false
-    const idleMs = request.streamIdleTimeoutMs ?? usualIdleMs ?? (stream ? defaultIdleMs : defaultWholeMs)
-    const opened = this.#open()
+  /** The model behind an API of that provider. */
+  model<Body extends Written, Response extends ApiResponse>(api: Api<Own, Body, Response>, capabilities: ModelCapabilities): ChatModel {
+    const { provider, model } = this.#settings
     return {
-      access: opened.access,
-      context: opened.context,
-      send: async (body, reader) => {
-        // Before the exchange: the time a package takes to load is no silence of the provider's.
-        opened.sdk ??= await this.#use.open(opened.access)
-        const exchange = new HttpExchange({ reader, provider, signal, idleMs, send: fetch === undefined ? send : sendOver(fetch) })
-        return exchange.run(this.#knownAddress(opened, stream) ?? this.#findAddress(opened, opened.sdk, stream, body), body)
-      },
+      provider,
+      model,
+      capabilities,
+      prepare: () => this.#prepare(),
+      generate: (request, sink) => this.#generate(api, request, sink),
     }
   }
 
   /** Loads the SDK. Rejects with what `findAccess` throws, and for a package that is not installed. */
-  async prepare(): Promise<void> {
+  async #prepare(): Promise<void> {
     const opened = this.#open()
     opened.sdk ??= await this.#use.open(opened.access)
+  }
+
+  async #generate<Body extends Written, Response extends ApiResponse>(
+    api: Api<Own, Body, Response>,
+    given: ModelRequest,
+    sink: ModelSink | undefined,
+  ): Promise<ModelResponse> {
+    const { signal } = given
+    if (signal?.aborted) throw abortedError(this.#settings.provider, signal.reason)
+    const opened = this.#open()
+    const { access, context } = opened
+    const request = isOwnList(given.messages) ? given : { ...given, messages: toChatMessages(given.messages) }
+    let body = api.build(request, access)
+    const response = api.open(context, sink, body)
+    const warnings = new Set(this.#use.warnings?.(access))
+    for (let pauses = 0; ; pauses++) {
+      const oddities = await this.#send(opened, body.json, response, request)
+      for (const warning of [...body.warnings, ...oddities]) warnings.add(warning)
+      if (response.isPaused !== true) break
+      if (pauses === maxPauses) {
+        warnings.add(`The response was paused again after being continued ${maxPauses} times, and was left unfinished`)
+        break
+      }
+      body = api.build(request, access, response)
+    }
+    return withWarnings(response.finish(), warnings)
+  }
+
+  /** Sends `body`; the response is fed to `reader`. Resolves with warnings; rejects with a `ModelError`. */
+  async #send(opened: Opened<Own, Sdk>, body: string, reader: ResponseReader, request: ModelRequest): Promise<string[]> {
+    const { provider, fetch, streamIdleTimeoutMs } = this.#settings
+    const { signal } = request
+    const stream = request.stream !== false
+    const idleMs = request.streamIdleTimeoutMs ?? streamIdleTimeoutMs ?? (stream ? defaultIdleMs : defaultWholeMs)
+    // Before the exchange: the time a package takes to load is no silence of the provider's.
+    opened.sdk ??= await this.#use.open(opened.access)
+    const exchange = new HttpExchange({ reader, provider, signal, idleMs, send: fetch === undefined ? send : sendOver(fetch) })
+    return exchange.run(this.#knownAddress(opened, stream) ?? this.#findAddress(opened, opened.sdk, stream, body), body)
   }
 
   /** The same object as long as nothing has changed in its access. */
@@ -136,7 +186,7 @@ export function findAccess(settings: ModelSettings, preset: ProviderPreset): Acc
 }
 
 /** A response with further warnings before its own. */
-export function withWarnings(response: ModelResponse, before: Iterable<string>): ModelResponse {
+function withWarnings(response: ModelResponse, before: Iterable<string>): ModelResponse {
   const warnings = [...before, ...(response.warnings ?? [])]
   return warnings.length === 0 ? response : { ...response, warnings }
 }

@@ -1,4 +1,5 @@
-import { type DeclaredTools, isRecord, setOwn, stripDecoration } from '../../declared-tools.ts'
+import { isJsonObject, setField } from '../../../core/messages.ts'
+import { type DeclaredTools, stripDecoration } from '../../declared-tools.ts'
 import type { TextToolCall } from '../../dialect.ts'
 import { readJsonText } from './json-text.ts'
 
@@ -42,11 +43,11 @@ export function callsOfJson(value: unknown, tools: DeclaredTools, form: CallForm
     }
     return calls.length > 0 ? { ok: true, calls } : { ok: false, problem: 'the list of calls is empty' }
   }
-  if (!isRecord(value)) return { ok: false, problem: 'expected an object with "name" and "arguments"' }
+  if (!isJsonObject(value)) return { ok: false, problem: 'expected an object with "name" and "arguments"' }
   for (const key of listKeys) if (Object.hasOwn(value, key) && Array.isArray(value[key])) return callsOfJson(value[key], tools, form)
   // OpenAI's shape, `{"function": {"name", "arguments"}}`, and the same under other names.
   for (const key of ['function', 'tool', 'tool_call'])
-    if (Object.hasOwn(value, key) && isRecord(value[key])) return callsOfJson(value[key], tools, form)
+    if (Object.hasOwn(value, key) && isJsonObject(value[key])) return callsOfJson(value[key], tools, form)
   const name = nameOf(value)
   if (name === undefined) return callsByToolKey(value, tools, form)
   return callOf(name, value, tools, form)
@@ -70,7 +71,7 @@ function callOf(written: string, value: Record<string, unknown>, tools: Declared
 function callsByToolKey(value: Record<string, unknown>, tools: DeclaredTools, form: CallForm): JsonCalls {
   const calls: TextToolCall[] = []
   for (const [key, args] of Object.entries(value)) {
-    const known = tools.has(key) && isRecord(args) && !isSchema(args) && (form === 'marked' || tools.declares(key, args))
+    const known = tools.has(key) && isJsonObject(args) && !isSchema(args) && (form === 'marked' || tools.declares(key, args))
     if (!known) return { ok: false, problem: 'expected an object with "name" and "arguments"' }
     calls.push(finishCall(key, args, []))
   }
@@ -99,14 +100,14 @@ function nameOf(value: Record<string, unknown>): string | undefined {
 
 /** Arguments as an object: from one, from its JSON text, from nothing, or from a bare value that can only be meant for one argument. */
 export function readArguments(value: unknown, name: string, tools: DeclaredTools, repairs: string[]): Record<string, unknown> | undefined {
-  if (isRecord(value)) return value
+  if (isJsonObject(value)) return value
   if (value === undefined || value === null || value === '') {
     if (value === undefined) repairs.push('no arguments written')
     return {}
   }
   if (typeof value === 'string') {
     const read = readJsonText(value)
-    if (read.ok && isRecord(read.value)) {
+    if (read.ok && isJsonObject(read.value)) {
       repairs.push('arguments written as a JSON string')
       return read.value
     }
@@ -114,7 +115,7 @@ export function readArguments(value: unknown, name: string, tools: DeclaredTools
     if (only !== undefined) {
       repairs.push(`text taken as the argument "${only}"`)
       const args: Record<string, unknown> = {}
-      setOwn(args, only, value)
+      setField(args, only, value)
       return args
     }
   }
@@ -129,5 +130,5 @@ function isDefinition(value: Record<string, unknown>, args: Record<string, unkno
 }
 
 function isSchema(args: Record<string, unknown>): boolean {
-  return isRecord(args.properties) && (args.type === undefined || args.type === 'object' || args.type === 'dict')
+  return isJsonObject(args.properties) && (args.type === undefined || args.type === 'object' || args.type === 'dict')
 }

@@ -1,4 +1,4 @@
-import { setOwn } from '../../declared-tools.ts'
+import { setField } from '../../../core/messages.ts'
 
 export type ReadValue = { ok: true; value: unknown; strict: boolean } | { ok: false; problem: string }
 
@@ -158,7 +158,7 @@ export class LooseReader {
       const key = this.readKey()
       if (key === undefined) return undefined
       if (!this.take(':')) return this.fail('":"')
-      setOwn(object, key, this.readValue(depth + 1))
+      setField(object, key, this.readValue(depth + 1))
       if (!this.take(',') && !this.stands('}')) return this.fail('"," or "}"')
     }
   }

@@ -1,5 +1,5 @@
+import { setField } from '../../../core/messages.ts'
 import type { DeclaredTools } from '../../declared-tools.ts'
-import { setOwn } from '../../declared-tools.ts'
 import { LooseReader, readEscape } from './json-text.ts'
 
 /** The head of a call, up to its arguments. Bounded: names and blanks have limits. */
@@ -34,7 +34,7 @@ export function repairQuotes(text: string, tools: DeclaredTools): { name: string
       if (reader.problem !== undefined) return undefined
       at += reader.at
     }
-    setOwn(args, key.name, value)
+    setField(args, key.name, value)
     at = skipBlanks(text, at)
     if (text.charAt(at) !== ',') return /^\s*\}[\s}\]]*$/.test(text.slice(at)) ? { name, arguments: args } : undefined
     at = skipBlanks(text, at + 1)

@@ -1,4 +1,5 @@
-import { type DeclaredTools, isRecord } from '../../declared-tools.ts'
+import { isJsonObject } from '../../../core/messages.ts'
+import type { DeclaredTools } from '../../declared-tools.ts'
 import type { CallReading, Reading, TextToolCall, Wait } from '../../dialect.ts'
 import { MarkerSet, markerSet, onceForEach } from '../../reader/markers.ts'
 import { Blanks, Match, Until } from '../../reader/waits.ts'
@@ -150,7 +151,7 @@ function* readArgumentsBelow(reading: CallReading, written: string): Reading {
   const frame = new ValueFrame({ limit: longestCall })
   if (!frame.feed(cursor)) yield frame
   const read = readJsonText(frame.text)
-  if (frame.state !== 'complete' || !read.ok || !isRecord(read.value)) return 'text'
+  if (frame.state !== 'complete' || !read.ok || !isJsonObject(read.value)) return 'text'
   const repairs = nameRepairs(written, name)
   reading.call(finishCall(name, read.value, read.strict ? repairs : [...repairs, looseJson]))
   return 'done'

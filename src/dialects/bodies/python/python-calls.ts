@@ -1,4 +1,5 @@
-import { type DeclaredTools, isRecord, setOwn } from '../../declared-tools.ts'
+import { isJsonObject, setField } from '../../../core/messages.ts'
+import type { DeclaredTools } from '../../declared-tools.ts'
 import type { TextToolCall } from '../../dialect.ts'
 import { finishCall, nameRepairs } from '../json/json-calls.ts'
 import { LooseReader } from '../json/json-text.ts'
@@ -56,7 +57,7 @@ function readQuoted(reader: LooseReader, tools: DeclaredTools): TextToolCall[] |
   const name = tools.resolve(text)
   if (name !== undefined && reader.take(',') && reader.nextIs('{')) {
     const args = reader.readValue(0)
-    return isRecord(args) && reader.problem === undefined ? [finishCall(name, args, ['call written as a list'])] : undefined
+    return isJsonObject(args) && reader.problem === undefined ? [finishCall(name, args, ['call written as a list'])] : undefined
   }
   const inner = new LooseReader(text)
   const calls = inner.standsAtQuote() ? undefined : readCalls(inner, tools)
@@ -80,9 +81,9 @@ function readCall(reader: LooseReader, tools: DeclaredTools): TextToolCall | und
     if (spread || (position === 0 && reader.stands('{'))) {
       if (spread) reader.at += 2
       const more = reader.readValue(0)
-      if (!isRecord(more) || (!spread && !(tools.declares(name, more) && reader.stands(')')))) return reader.fail('arguments by name')
+      if (!isJsonObject(more) || (!spread && !(tools.declares(name, more) && reader.stands(')')))) return reader.fail('arguments by name')
       if (!spread) repairs.push('arguments written as an object')
-      for (const [key, value] of Object.entries(more)) setOwn(args, key, value)
+      for (const [key, value] of Object.entries(more)) setField(args, key, value)
       if (!reader.take(',') && !reader.stands(')')) return reader.fail('"," or ")"')
       continue
     }
@@ -91,7 +92,7 @@ function readCall(reader: LooseReader, tools: DeclaredTools): TextToolCall | und
     if (argument === undefined) return reader.fail('arguments by name')
     if (key === undefined) repairs.push('arguments by position')
     const value = key === undefined ? reader.readValue(0) : readPythonValue(reader, tools.property(name, argument), repairs)
-    setOwn(args, argument, value)
+    setField(args, argument, value)
     if (!reader.take(',') && !reader.stands(')')) return reader.fail('"," or ")"')
   }
   return reader.problem === undefined ? finishCall(name, args, repairs) : undefined

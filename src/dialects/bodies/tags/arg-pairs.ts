@@ -1,4 +1,4 @@
-import { setOwn } from '../../declared-tools.ts'
+import { setField } from '../../../core/messages.ts'
 import type { CallReading, Reading, Wait } from '../../dialect.ts'
 import { markerSet } from '../../reader/markers.ts'
 import { Match, Until } from '../../reader/waits.ts'
@@ -34,7 +34,7 @@ export function* readArgPairs(reading: CallReading, written: string): Reading {
     const argument = usual.fits ? usual.name : yield* readKey(reading)
     if (argument === undefined) return giveUp()
     const read = yield* readValue(reading)
-    setOwn(args, argument, readTypedValue(read.text, tools.property(name, argument)))
+    setField(args, argument, readTypedValue(read.text, tools.property(name, argument)))
     if (!read.clean) repairs.push('closing tag of a value missing')
     if (read.end === 'open') return giveUp()
     if (read.end === 'close') break

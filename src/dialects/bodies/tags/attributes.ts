@@ -1,4 +1,4 @@
-import { setOwn } from '../../declared-tools.ts'
+import { setField } from '../../../core/messages.ts'
 import type { CallReading, Wait } from '../../dialect.ts'
 import type { Cursor } from '../../reader/cursor.ts'
 import { markerSet } from '../../reader/markers.ts'
@@ -45,7 +45,7 @@ export function* readAttributes(reading: CallReading): Generator<Wait, Attribute
     if (!quote.feed(cursor)) yield quote
     const value = quote.matched === undefined ? yield* readUnquoted(reading) : yield* readQuoted(reading, quote.matched, repairs)
     if (value === undefined) return undefined
-    setOwn(values, key, decodeEntities(value))
+    setField(values, key, decodeEntities(value))
   }
 }
 

@@ -1,4 +1,4 @@
-import { setOwn } from '../../declared-tools.ts'
+import { setField } from '../../../core/messages.ts'
 import type { CallReading, Reading, Wait } from '../../dialect.ts'
 import { MarkerSet, markerSet } from '../../reader/markers.ts'
 import { Match, Until } from '../../reader/waits.ts'
@@ -41,7 +41,7 @@ export function* readNameTag(reading: CallReading): Reading {
       reading.reject(reading.cut ? cutReason : `Expected </${tag.text}> and </${name}> behind the value of ${tag.text}`)
       return 'done'
     }
-    setOwn(args, tag.text, readTypedValue(decodeEntities(value.text), property))
+    setField(args, tag.text, readTypedValue(decodeEntities(value.text), property))
   }
   reading.call(finishCall(name, args, []))
   return 'done'

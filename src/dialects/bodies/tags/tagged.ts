@@ -1,4 +1,4 @@
-import { setOwn } from '../../declared-tools.ts'
+import { setField } from '../../../core/messages.ts'
 import type { CallReading, Reading, Verdict, Wait } from '../../dialect.ts'
 import { markerSet } from '../../reader/markers.ts'
 import { Match, Peek, Until } from '../../reader/waits.ts'
@@ -71,12 +71,12 @@ export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator
       cursor.unread('{')
       const object = yield* readJsonArguments(reading, name, repairs)
       if (object === undefined) return giveUp(reading)
-      for (const [key, value] of Object.entries(object)) setOwn(call.args, key, value)
+      for (const [key, value] of Object.entries(object)) setField(call.args, key, value)
     } else if (tags.parameter.includes(matched)) {
       const parameter = yield* readParameter(reading, tags, call)
       // A value without an end may be cut anywhere: it is never run.
       if (parameter === undefined || parameter.end === 'text') return giveUp(reading)
-      setOwn(call.args, parameter.name, parameter.value)
+      setField(call.args, parameter.name, parameter.value)
       for (const repair of parameter.repairs) repairs.push(repair)
       if (parameter.end === 'call') closed = true
       next = parameter.next
@@ -132,7 +132,7 @@ function* readHead(reading: CallReading): Generator<Wait, Head | undefined> {
   if (text !== '' && text.trimStart() === text) return undefined
   const attributes: Record<string, string> = {}
   for (const [, key = '', double, single, bare] of text.matchAll(/([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/g)) {
-    setOwn(attributes, key, double ?? single ?? bare ?? '')
+    setField(attributes, key, double ?? single ?? bare ?? '')
   }
   return { name: Object.hasOwn(attributes, 'name') ? attributes.name : undefined, attributes, empty }
 }

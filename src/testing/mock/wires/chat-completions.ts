@@ -1,7 +1,7 @@
 import type { FinishReason } from '../../../core/events.ts'
 import { isJsonObject, type Json, type JsonObject, type ToolCall, type Usage } from '../../../core/messages.ts'
-import { messagesFromOpenAI } from '../../../core/openai-messages.ts'
 import type { ToolChoice } from '../../../models/chat-model.ts'
+import { messagesFromOpenAI } from '../../../models/openai/from-openai.ts'
 import type { ToolDefinition } from '../../../tools/tool.ts'
 import type { TurnPlan } from '../../script.ts'
 import {

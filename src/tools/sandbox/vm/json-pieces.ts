@@ -1,3 +1,4 @@
+import { setField } from '../../../core/messages.ts'
 import { Pauses } from '../../yield-to-event-loop.ts'
 
 /**
@@ -135,15 +136,9 @@ export async function readPieces(pieces: JsonPieces, pauses: Pauses, signal: Abo
     await pauses.take(signal)
     const some =
       'json' in part ? Object.entries(JSON.parse(part.json)) : [[part.key, await readPieces(part.value, pauses, signal)] as const]
-    for (const [key, value] of some) setOwn(object, key, value)
+    for (const [key, value] of some) setField(object, key, value)
   }
   return object
-}
-
-/** Also `__proto__`, which is a key like any other in JSON. */
-function setOwn(object: Record<string, unknown>, key: string, value: unknown): void {
-  if (key === '__proto__') Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true })
-  else object[key] = value
 }
 
 const pauses = new Pauses()

@@ -1,36 +1,17 @@
-import { messageOf, show, ToolloopError } from './errors.ts'
-import { type MessageInput, toChatMessages } from './message-input.ts'
+import { messageOf, show, ToolloopError } from '../../core/errors.ts'
+import { isDeepEqual } from '../../core/json.ts'
 import {
   type AssistantToolCallMessage,
   type ChatMessage,
   type Content,
   type ContentPart,
-  hasToolCalls,
   isJsonObject,
   type Json,
   type JsonObject,
   type TextPart,
   type ToolCall,
-} from './messages.ts'
-
-export type OpenAIContentPart =
-  | { type: 'text'; text: string }
-  | { type: 'image_url'; image_url: { url: string } }
-  | { type: 'file'; file: { file_data: string; filename?: string } }
-interface OpenAITextPart {
-  type: 'text'
-  text: string
-}
-
-/** A message in the format of OpenAI's Chat Completions API. Source: https://platform.openai.com/docs/api-reference/chat/create */
-export type OpenAIMessage =
-  | { role: 'system' | 'developer'; content: string; name?: string }
-  | { role: 'user'; content: string | OpenAIContentPart[]; name?: string }
-  | { role: 'assistant'; content?: string | null; tool_calls?: ToolCall[]; name?: string }
-  | { role: 'tool'; content: string | OpenAITextPart[]; tool_call_id: string }
-
-/** The `provider` of data kept only so that a list from `messagesFromOpenAI` can be turned back without loss. */
-export const OPENAI_MESSAGES = 'openai-messages'
+} from '../../core/messages.ts'
+import { OPENAI_MESSAGES, type OpenAIMessage, wireOf } from './wire.ts'
 
 /**
  * Turns a list of Chat Completions messages, from any source, into ours. What has no place in ours (unknown fields, the `developer`
@@ -50,61 +31,6 @@ export function* eachFromOpenAI(list: readonly object[]): Generator<ChatMessage>
     if (kept !== undefined) message.providerData = { provider: OPENAI_MESSAGES, data: kept }
     yield message
   }
-}
-
-/** Turns our messages into Chat Completions messages: plain data, ready for the OpenAI SDK or a fine-tuning file. Throws `invalid_message`. */
-export function messagesToOpenAI(list: readonly MessageInput[]): OpenAIMessage[] {
-  return toChatMessages(list).map(toOpenAIMessage)
-}
-
-export function toOpenAIMessage(message: ChatMessage): OpenAIMessage {
-  const wire = wireOf(message)
-  return message.providerData?.provider === OPENAI_MESSAGES ? restore(wire, message.providerData.data, message) : wire
-}
-
-function wireOf(message: ChatMessage): OpenAIMessage {
-  const name = message.name === undefined ? {} : { name: message.name }
-  switch (message.role) {
-    case 'system':
-      return { role: 'system', content: message.content, ...name }
-    case 'user':
-      return { role: 'user', content: typeof message.content === 'string' ? message.content : message.content.map(toOpenAIPart), ...name }
-    case 'tool':
-      return { role: 'tool', content: toToolContent(message.content), tool_call_id: message.toolCallId }
-    case 'assistant':
-      if (!hasToolCalls(message)) return { role: 'assistant', content: message.content, ...name }
-      return {
-        role: 'assistant',
-        content: message.content === '' ? null : message.content,
-        tool_calls: message.toolCalls.map(({ id, type, function: { name, arguments: json } }) => ({
-          id,
-          type,
-          function: { name, arguments: json },
-        })),
-        ...name,
-      }
-  }
-}
-
-export function toOpenAIPart(part: ContentPart): OpenAIContentPart {
-  switch (part.type) {
-    case 'text':
-      return { type: 'text', text: part.text }
-    case 'image':
-      return { type: 'image_url', image_url: { url: urlOf(part) } }
-    case 'file':
-      return { type: 'file', file: { file_data: urlOf(part), ...(part.name === undefined ? {} : { filename: part.name }) } }
-  }
-}
-
-function urlOf(part: Exclude<ContentPart, { type: 'text' }>): string {
-  return 'url' in part ? part.url : `data:${part.mediaType};base64,${part.data}`
-}
-
-/** A tool message's content on this wire is text only; another part is named in its place. */
-function toToolContent(content: Content): string | OpenAITextPart[] {
-  if (typeof content === 'string') return content
-  return content.map((part) => ({ type: 'text', text: part.type === 'text' ? part.text : `[${part.type} not shown]` }))
 }
 
 function fromOpenAI(raw: object, position: number, functionCallIds: Map<string, string>): ChatMessage {
@@ -224,7 +150,7 @@ function whatIsLost(ours: OpenAIMessage, raw: object, position: number): JsonObj
   const set: [string, JsonObject][] = []
   const dropped: [string, Json][] = []
   for (const [key, value] of theirs) {
-    if (isDeepStrictEqual(mine.get(key), value)) continue
+    if (isDeepEqual(mine.get(key), value)) continue
     const to = plain(value, position, key)
     if (to !== undefined) set.push([key, mine.has(key) ? { to, from: plain(mine.get(key), position, key) ?? null } : { to }])
   }
@@ -244,30 +170,6 @@ function plain(value: unknown, position: number, key: string): Json | undefined 
   }
 }
 
-/** Older forms come back only while what we made of them is as we made it. */
-const standsFor: ReadonlyMap<string, string> = new Map([
-  ['function_call', 'tool_calls'],
-  ['role', 'tool_call_id'],
-])
-
-function restore(wire: OpenAIMessage, { set, dropped }: JsonObject, message: ChatMessage): OpenAIMessage {
-  const restored = new Map<string, unknown>(Object.entries(wire))
-  const goes = new Map(Object.entries(isJsonObject(dropped) ? dropped : {}))
-  const untouched = (key: string) => !goes.has(key) || isDeepStrictEqual(restored.get(key), goes.get(key))
-  for (const [key, change] of Object.entries(isJsonObject(set) ? set : {})) {
-    if (isJsonObject(change) && isDeepStrictEqual(restored.get(key), change.from) && untouched(standsFor.get(key) ?? key)) {
-      restored.set(key, key === 'name' && message.role === 'tool' ? message.name : change.to)
-    }
-  }
-  for (const key of goes.keys()) if (untouched(key)) restored.delete(key)
-  return Object.fromEntries(restored) as OpenAIMessage
-}
-
 function invalid(position: number, expected: string, got: unknown): ToolloopError {
   return new ToolloopError('invalid_message', `Expected messages[${position}] to be ${expected}, got \`${show(got)}\``)
-}
-
-/** Loaded when it is needed: importing this package is to cost next to nothing. */
-function isDeepStrictEqual(a: unknown, b: unknown): boolean {
-  return a === b || process.getBuiltinModule('node:util').isDeepStrictEqual(a, b)
 }
