@@ -20,7 +20,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     await chat.shows('\x1b[?2004h')
     await chat.shows('> ')
     chat.type(pasted('Explain:\r\n\tfirst\rsecond\n\nfifth\r'))
-    await chat.shows('Explain:␊␉first␊second␊␊fifth')
+    await chat.displays('> Explain:\n      first\n  second\n\n  fifth')
     expect(prompts()).toEqual([])
     chat.type(' Now.\r')
     await chat.shows('Read it.')
@@ -40,7 +40,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     await mock.waitForRequest()
     held.resolve()
     await chat.shows('First answer.')
-    await chat.shows('two␊three␊four␊five')
+    await chat.displays('> two\n  three\n  four\n  five')
     expect(prompts()).toEqual(['one'])
     chat.type('!\r')
     await chat.shows('Second answer.')
@@ -125,6 +125,57 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     await terminal.shows(said)
     expect(await terminal.ended).toBe(code)
     expect(terminal.screen()).not.toContain('wiped it')
+  })
+
+  it('a prompt has several lines, by Alt-Enter, Ctrl-J, or a backslash at the end of one; it is edited as a whole, in any size of window', async () => {
+    const { prompts, model } = await provider({ script: ['Read it.'] })
+    const chat = startOnTerminal(['chat', ...model], { cwd: await tempFolder(), rows: 10, columns: 60 })
+    await chat.shows('> ')
+    chat.type('one\x1b\rtwo\nthree\\\rfour')
+    await chat.displays('> one\n  two\n  three\n  four')
+    chat.type('\x1b[A\x1b[A\x1b[A!')
+    await chat.displays('> one!\n  two\n  three\n  four')
+    chat.resize(10, 30)
+    chat.type(' and this is longer than the window')
+    await chat.displays('> one! and this is longer tha\n  n the window\n  two')
+    chat.type('\r')
+    await chat.shows('Read it.')
+    chat.type('\x04')
+    expect(await chat.ended).toBe(0)
+    expect(prompts()).toEqual(['one! and this is longer than the window\ntwo\nthree\nfour'])
+  })
+
+  it('prompts of an earlier chat are at hand: by Up, and by a search', async () => {
+    const { prompts, model } = await provider({ script: ['One.', 'Two.', 'Three.', 'Four.'] })
+    const cwd = await tempFolder()
+    const say = async (keys: string[], answers: string[]) => {
+      const chat = startOnTerminal(['chat', ...model], { cwd })
+      for (const [at, key] of keys.entries()) {
+        await chat.shows('> ', at + 1)
+        chat.type(key)
+        await chat.shows(answers[at] ?? '')
+      }
+      chat.type('\x04')
+      expect(await chat.ended).toBe(0)
+    }
+    await say(['first\x1b\rline\r', 'second\r'], ['One.', 'Two.'])
+    await say(['\x1b[A\x1b[A\x1b[B\x1b[A again\r', '\x12lin\x12\r'], ['Three.', 'Four.'])
+    expect(prompts()).toEqual(['first\nline', 'second', 'first\nline again', 'first\nline'])
+  })
+
+  it('Tab completes a file, which is then a part of the prompt; one that can not be attached is given back', async () => {
+    const { prompts, model } = await provider({ script: ['Read it.'] })
+    const chat = startOnTerminal(['chat', ...model], { cwd: await tempFolder({ 'notes/first.md': 'It is blue.', '.env': 'KEY=1' }) })
+    await chat.shows('> ')
+    chat.type('Colour? @no\tfi\t@.env\r')
+    await chat.shows("@.env can't be attached")
+    await chat.displays('> Colour? @notes/first.md @.env')
+    chat.type('\x17\x7f\x7f\r')
+    await chat.shows('attached notes/first.md')
+    await chat.shows('Read it.')
+    chat.type('\x04')
+    expect(await chat.ended).toBe(0)
+    expect(prompts()).toEqual(['Colour? @notes/first.md \n\n<file path="notes/first.md">\nIt is blue.\n</file>'])
   })
 
   it('a bare toolloop opens the chat', async () => {

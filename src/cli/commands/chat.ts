@@ -1,18 +1,23 @@
+import { resolve } from 'node:path'
 import type { AgentRunner } from '../../agent/agent-runner.ts'
 import type { RunnerOptions } from '../../agent/types.ts'
 import { createAgentRunner } from '../../backends/index.ts'
 import { isSetupFault, messageOf } from '../../core/errors.ts'
+import type { MessageInput } from '../../core/message-input.ts'
 import type { ChatMessage } from '../../core/messages.ts'
 import { EXIT_FAILED, EXIT_OK, EXIT_SIGINT, EXIT_USAGE, exitCodeOf } from '../exit-codes.ts'
 import type { Flags } from '../flags.ts'
+import { attachFiles } from '../setup/attachments.ts'
 import { chooseModel, type ModelChoice } from '../setup/choose-model.ts'
 import { describeChoice, openChoice, type PreparedAgent, prepareAgent } from '../setup/prepare-agent.ts'
 import { type OpenSession, openSession } from '../setup/sessions.ts'
 import { createApprove } from '../terminal/ask-approval.ts'
+import { completeIn } from '../terminal/editor/completions.ts'
+import { openPromptHistory } from '../terminal/editor/prompt-history.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
 import { type Lines, PipedLines } from '../terminal/lines.ts'
 import { describeEnding, describeSpending, plural, RunRenderer } from '../terminal/render.ts'
-import { type CliIO, isOnTerminal, Terminal } from '../terminal/terminal.ts'
+import { type CliIO, isOnTerminal, Terminal, withoutControls } from '../terminal/terminal.ts'
 import { TerminalLines } from '../terminal/terminal-lines.ts'
 import { type ChatState, runSlashCommand, slashCommands } from './slash-commands.ts'
 
@@ -30,7 +35,7 @@ export async function chat(flags: Flags, io: CliIO): Promise<number> {
     agent = await prepareAgent(flags, terminal, interrupts.signal)
     session = await openSession(flags, io)
     const earlier = (await session?.sessions.read(session.id)) ?? []
-    lines = isOnTerminal(io) ? new TerminalLines(io, '> ', slashCommands) : new PipedLines(io)
+    lines = isOnTerminal(io) ? await openPrompt(terminal, flags) : new PipedLines(io)
     return await new Chat(agent, { session, earlier }, flags, terminal, lines, interrupts).run()
   } catch (error) {
     if (interrupts.exitCode !== undefined) return interrupts.exitCode
@@ -42,6 +47,19 @@ export async function chat(flags: Flags, io: CliIO): Promise<number> {
     await agent?.close()
     interrupts.release()
   }
+}
+
+/** The prompt of somebody who sits there. */
+async function openPrompt(terminal: Terminal, flags: Flags): Promise<TerminalLines> {
+  const { io } = terminal
+  const history = await openPromptHistory(io, (error) => terminal.note(`prompts are not remembered: ${messageOf(error)}`))
+  const lines = new TerminalLines(io, {
+    prompt: '> ',
+    history,
+    complete: completeIn(resolve(io.cwd, flags.workspace ?? '.'), slashCommands),
+  })
+  terminal.attach(lines)
+  return lines
 }
 
 /** Where the conversation is kept, if it is, and what was said in it before. */
@@ -75,7 +93,7 @@ class Chat implements ChatState {
     this.#terminal = terminal
     this.#lines = lines
     this.#interrupts = interrupts
-    this.#approve = createApprove(terminal, flags.yes, (question, signal) => lines.ask(question, signal))
+    this.#approve = createApprove(terminal, flags.yes, (question, signal, draft) => lines.ask(question, signal, draft))
     this.#choice = agent.choice
     lines.onInterrupt = (typed) => this.#interrupt(typed)
   }
@@ -113,18 +131,14 @@ class Chat implements ChatState {
     for (;;) {
       const line = await this.#lines.next(ended)
       this.#aboutToQuit = false
-      if (line === undefined) {
-        // The prompt is still open, and the shell's is next.
-        if (this.#lines.interactive) this.say('')
-        break
-      }
+      if (line === undefined) break
       if (line.trim() === '') continue
       try {
-        if (!line.startsWith('/') || line.includes('\n')) await this.#answer(line)
+        if (!isCommand(line)) await this.#answer(line)
         else if ((await runSlashCommand(line, this)) === 'quit') break
       } catch (error) {
         this.say(this.#terminal.paint('red', `error: ${messageOf(error)}`))
-        this.#exitCode = !line.startsWith('/') && isSetupFault(error) ? EXIT_USAGE : EXIT_FAILED
+        this.#exitCode = !isCommand(line) && isSetupFault(error) ? EXIT_USAGE : EXIT_FAILED
       }
     }
     if (this.#interrupts.exitCode !== undefined) return this.#interrupts.exitCode
@@ -132,13 +146,15 @@ class Chat implements ChatState {
   }
 
   async #answer(prompt: string): Promise<void> {
+    const message = await this.#messageOf(prompt)
+    if (message === undefined) return
     this.#running = new AbortController()
     const begun = performance.now()
     try {
       const signal = AbortSignal.any([this.#running.signal, this.#interrupts.signal])
       this.#runner ??= await this.#createRunner(this.#choice)
       const conversation = this.#session === undefined ? { messages: this.messages } : { session: this.#session.id }
-      const stream = this.#runner.stream(prompt, { ...conversation, signal })
+      const stream = this.#runner.stream(message, { ...conversation, signal })
       const renderer = new RunRenderer(this.#terminal, this.tools, { quiet: this.#flags.quiet === true })
       for await (const event of stream) renderer.show(event)
       const result = await stream.result
@@ -152,6 +168,22 @@ class Chat implements ChatState {
       this.#exitCode = exitCodeOf(result)
     } finally {
       this.#running = undefined
+    }
+  }
+
+  /** What is typed may name files; what comes over a pipe may be anybody's, and names none. */
+  async #messageOf(prompt: string): Promise<MessageInput | undefined> {
+    if (!this.#lines.interactive) return { role: 'user', content: prompt }
+    const { cwd } = this.#terminal.io
+    try {
+      const { message, attached, missing } = await attachFiles(prompt, resolve(cwd, this.#flags.workspace ?? '.'))
+      if (attached.length > 0) this.say(this.#terminal.paint('dim', withoutControls(`attached ${attached.join(', ')}`)))
+      if (missing.length > 0) this.say(this.#terminal.paint('yellow', withoutControls(`no such file: ${missing.join(', ')}`)))
+      return message
+    } catch (error) {
+      this.say(this.#terminal.paint('red', withoutControls(messageOf(error))))
+      this.#lines.prefill(prompt)
+      return undefined
     }
   }
 
@@ -171,8 +203,12 @@ class Chat implements ChatState {
       this.#quit.abort()
     } else {
       this.#aboutToQuit = true
-      this.say('\n(Ctrl-C again, or Ctrl-D, ends the chat)')
-      this.#lines.showPrompt()
+      this.say('(Ctrl-C again, or Ctrl-D, ends the chat)')
     }
   }
+}
+
+/** A text of several lines is a prompt. */
+function isCommand(line: string): boolean {
+  return line.startsWith('/') && !line.includes('\n')
 }

@@ -16,6 +16,12 @@ export function isOnTerminal({ stdin, stderr }: Pick<CliIO, 'stdin' | 'stderr'>)
   return stdin.isTTY === true && stderr.isTTY === true
 }
 
+/** A prompt that makes room for what is written. */
+interface ShownPrompt {
+  hide(): void
+  show(): void
+}
+
 type Colour = 'red' | 'green' | 'yellow' | 'cyan' | 'dim' | 'bold'
 
 const spinnerFrames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
@@ -36,6 +42,8 @@ export class Terminal {
   #status: { text: string; since: number } | undefined
   #statusShown = false
   #timer: NodeJS.Timeout | undefined
+  /** What somebody is typing, at the end of the screen. */
+  #prompt: ShownPrompt | undefined
 
   constructor(io: CliIO) {
     this.#io = io
@@ -45,6 +53,11 @@ export class Terminal {
 
   get io(): CliIO {
     return this.#io
+  }
+
+  /** What is written comes before this prompt from now on. */
+  attach(prompt: ShownPrompt): void {
+    this.#prompt = prompt
   }
 
   /** Writes a piece of the answer to stdout. */
@@ -63,8 +76,10 @@ export class Terminal {
 
   /** Writes one line to stderr, below whatever is on the screen. */
   note(line: string): void {
+    this.#prompt?.hide()
     this.startLine()
     this.#io.stderr.write(`${line}\n`)
+    this.#prompt?.show()
   }
 
   /** Makes what is written to stderr next begin a line of the screen. */
