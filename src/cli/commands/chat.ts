@@ -1,6 +1,8 @@
 import { resolve } from 'node:path'
 import type { AgentRunner } from '../../agent/agent-runner.ts'
-import type { RunnerOptions } from '../../agent/types.ts'
+import type { RunStream } from '../../agent/run/run-stream.ts'
+import type { Sessions } from '../../agent/sessions/sessions.ts'
+import type { RunResult } from '../../agent/types.ts'
 import { createAgentRunner } from '../../backends/index.ts'
 import { isSetupFault, messageOf } from '../../core/errors.ts'
 import type { MessageInput } from '../../core/message-input.ts'
@@ -11,12 +13,13 @@ import { attachFiles } from '../setup/attachments.ts'
 import { chooseModel, type ModelChoice } from '../setup/choose-model.ts'
 import { describeChoice, openChoice, type PreparedAgent, prepareAgent } from '../setup/prepare-agent.ts'
 import { type OpenSession, openSession } from '../setup/sessions.ts'
-import { createApprove } from '../terminal/ask-approval.ts'
 import { completeIn } from '../terminal/editor/completions.ts'
 import { openPromptHistory } from '../terminal/editor/prompt-history.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
 import { type Lines, PipedLines } from '../terminal/lines.ts'
 import { describeEnding, describeSpending, plural, RunRenderer } from '../terminal/render.ts'
+import { decisionsOn, type People, waitingFor } from '../terminal/show-run.ts'
+import { ShownCalls } from '../terminal/shown-calls.ts'
 import { type CliIO, isOnTerminal, Terminal, withoutControls } from '../terminal/terminal.ts'
 import { TerminalLines } from '../terminal/terminal-lines.ts'
 import { type ChatState, runSlashCommand, slashCommands } from './slash-commands.ts'
@@ -27,7 +30,9 @@ import { type ChatState, runSlashCommand, slashCommands } from './slash-commands
  */
 export async function chat(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
+  if (!flags.plain) terminal.renderMarkdown()
   const interrupts = new Interrupts(io)
+  const calls = new ShownCalls()
   let agent: PreparedAgent | undefined
   let lines: Lines | undefined
   let session: OpenSession | undefined
@@ -35,8 +40,8 @@ export async function chat(flags: Flags, io: CliIO): Promise<number> {
     agent = await prepareAgent(flags, terminal, interrupts.signal)
     session = await openSession(flags, io)
     const earlier = (await session?.sessions.read(session.id)) ?? []
-    lines = isOnTerminal(io) ? await openPrompt(terminal, flags) : new PipedLines(io)
-    return await new Chat(agent, { session, earlier }, flags, terminal, lines, interrupts).run()
+    lines = isOnTerminal(io) ? await openPrompt(terminal, flags, calls) : new PipedLines(io)
+    return await new Chat(agent, { session, earlier, calls }, flags, terminal, lines, interrupts).run()
   } catch (error) {
     if (interrupts.exitCode !== undefined) return interrupts.exitCode
     throw error
@@ -50,12 +55,13 @@ export async function chat(flags: Flags, io: CliIO): Promise<number> {
 }
 
 /** The prompt of somebody who sits there. */
-async function openPrompt(terminal: Terminal, flags: Flags): Promise<TerminalLines> {
+async function openPrompt(terminal: Terminal, flags: Flags, calls: ShownCalls): Promise<TerminalLines> {
   const { io } = terminal
   const history = await openPromptHistory(io, (error) => terminal.note(`prompts are not remembered: ${messageOf(error)}`))
   const lines = new TerminalLines(io, {
     prompt: '> ',
     history,
+    keys: { 'ctrl-o': () => calls.show(undefined, terminal) },
     complete: completeIn(resolve(io.cwd, flags.workspace ?? '.'), slashCommands),
   })
   terminal.attach(lines)
@@ -66,6 +72,7 @@ async function openPrompt(terminal: Terminal, flags: Flags): Promise<TerminalLin
 interface Kept {
   session: OpenSession | undefined
   earlier: readonly ChatMessage[]
+  calls: ShownCalls
 }
 
 class Chat implements ChatState {
@@ -76,7 +83,8 @@ class Chat implements ChatState {
   readonly #terminal: Terminal
   readonly #lines: Lines
   readonly #interrupts: Interrupts
-  readonly #approve: RunnerOptions['approve']
+  readonly #people: People
+  readonly #calls: ShownCalls
   #choice: ModelChoice
   #runner: AgentRunner | undefined
   #running: AbortController | undefined
@@ -85,15 +93,27 @@ class Chat implements ChatState {
   readonly #quit = new AbortController()
   #exitCode = EXIT_OK
 
-  constructor(agent: PreparedAgent, { session, earlier }: Kept, flags: Flags, terminal: Terminal, lines: Lines, interrupts: Interrupts) {
+  constructor(
+    agent: PreparedAgent,
+    { session, earlier, calls }: Kept,
+    flags: Flags,
+    terminal: Terminal,
+    lines: Lines,
+    interrupts: Interrupts,
+  ) {
     this.#agent = agent
     this.#session = session
     this.messages = earlier
+    this.#calls = calls
     this.#flags = flags
     this.#terminal = terminal
     this.#lines = lines
     this.#interrupts = interrupts
-    this.#approve = createApprove(terminal, flags.yes, (question, signal, draft) => lines.ask(question, signal, draft))
+    this.#people = waitingFor(terminal, flags, {
+      tools: agent.tools,
+      ask: (question, signal, draft) => lines.ask(question, signal, draft),
+      lend: (work) => lines.lend(work),
+    })
     this.#choice = agent.choice
     lines.onInterrupt = (typed) => this.#interrupt(typed)
   }
@@ -107,6 +127,15 @@ class Chat implements ChatState {
   }
 
   readonly say = (line: string): void => this.#terminal.note(line)
+
+  /** Those of this folder; undefined where none are kept. */
+  get sessions(): Sessions | undefined {
+    return this.#session?.sessions
+  }
+
+  showCall(number?: number): void {
+    this.#calls.show(number, this.#terminal)
+  }
 
   async forget(): Promise<void> {
     await this.#session?.sessions.delete(this.#session.id)
@@ -154,11 +183,7 @@ class Chat implements ChatState {
       const signal = AbortSignal.any([this.#running.signal, this.#interrupts.signal])
       this.#runner ??= await this.#createRunner(this.#choice)
       const conversation = this.#session === undefined ? { messages: this.messages } : { session: this.#session.id }
-      const stream = this.#runner.stream(message, { ...conversation, signal })
-      const renderer = new RunRenderer(this.#terminal, this.tools, { quiet: this.#flags.quiet === true })
-      for await (const event of stream) renderer.show(event)
-      const result = await stream.result
-      renderer.finish(result)
+      const result = await this.#show(this.#runner, this.#runner.stream(message, { ...conversation, signal }), signal)
       this.messages = result.messages
       if (this.#lines.interactive && !this.#flags.quiet)
         this.say(this.#terminal.paint('dim', describeSpending(result, performance.now() - begun)))
@@ -168,6 +193,19 @@ class Chat implements ChatState {
       this.#exitCode = exitCodeOf(result)
     } finally {
       this.#running = undefined
+    }
+  }
+
+  /** Shows a run to its end, over the questions it asks. */
+  async #show(runner: AgentRunner, begun: RunStream, signal: AbortSignal): Promise<RunResult> {
+    for (let stream = begun; ; ) {
+      const renderer = new RunRenderer(this.#terminal, this.tools, { quiet: this.#flags.quiet === true, calls: this.#calls })
+      for await (const event of stream) renderer.show(event)
+      const result = await stream.result
+      renderer.finish(result)
+      const decisions = await decisionsOn(result, { flags: this.#flags, terminal: this.#terminal, people: this.#people, signal })
+      if (decisions === undefined) return result
+      stream = runner.resumeStream(result.state, { decisions, signal })
     }
   }
 
@@ -189,7 +227,7 @@ class Chat implements ChatState {
 
   #createRunner(choice: ModelChoice): Promise<AgentRunner> {
     const kept = this.#session && { sessions: this.#session.sessions }
-    return createAgentRunner({ ...this.#agent.options, ...kept, model: openChoice(choice), approve: this.#approve })
+    return createAgentRunner({ ...this.#agent.options, ...kept, model: openChoice(choice), approve: this.#people.approve })
   }
 
   #interrupt(typed: boolean): void {

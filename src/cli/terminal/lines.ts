@@ -18,6 +18,8 @@ export interface Lines {
   clearLine(): void
   /** Puts a text behind the next prompt, to be edited. */
   prefill(text: string): void
+  /** Lets another program have the terminal while `work` goes on. */
+  lend<T>(work: () => Promise<T>): Promise<T>
   /** Takes the prompt off the screen while something else is written, and puts it back. */
   hide(): void
   show(): void
@@ -64,6 +66,10 @@ export class PipedLines implements Lines {
   clearLine(): void {}
 
   prefill(): void {}
+
+  lend<T>(work: () => Promise<T>): Promise<T> {
+    return work()
+  }
 
   hide(): void {}
 

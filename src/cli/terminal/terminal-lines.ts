@@ -76,6 +76,17 @@ export class TerminalLines implements Lines {
     this.#typedEarly = text
   }
 
+  async lend<T>(work: () => Promise<T>): Promise<T> {
+    this.#leaveTerminal()
+    this.#io.stdin.pause()
+    try {
+      return await work()
+    } finally {
+      this.#takeTerminal()
+      this.#io.stdin.resume()
+    }
+  }
+
   close(): void {
     const { stdin, stderr } = this.#io
     this.#finish()

@@ -46,11 +46,11 @@ export class KeyedInput {
   constructor(io: CliIO, options: KeyedInputOptions) {
     this.#io = io
     const { columns = 80 } = io.stderr
-    const isLong = cellsOf(options.prompt) > columns - roomToType
     // A prompt that leaves no room stands on lines of its own.
+    const isLong = options.prompt.endsWith('\n') || cellsOf(options.prompt) > columns - roomToType
     this.#options = isLong ? { ...options, prompt: '> ' } : options
     this.#rows = new DrawnRows(io.stderr, io.env.TERM !== 'dumb')
-    if (isLong) io.stderr.write(`${options.prompt}\n`)
+    if (isLong) io.stderr.write(`${options.prompt.trimEnd()}\n`)
     const { promise, resolve } = Promise.withResolvers<string | undefined>()
     this.ended = promise
     this.#resolve = resolve

@@ -33,6 +33,13 @@ export class KeptCredentials {
     }
   }
 
+  /** Removes them. Resolves with whether there were any. */
+  async forget(): Promise<boolean> {
+    const had = (await this.#store.load(this.#key)) !== undefined
+    await this.#store.remove(this.#key)
+    return had
+  }
+
   async change(change: (kept: Credentials) => Credentials): Promise<void> {
     await this.#store.save(this.#key, JSON.stringify(change(await this.read())))
   }
