@@ -12,7 +12,7 @@ import type { Flags } from '../flags.ts'
 import { attachFiles } from '../setup/attachments.ts'
 import { chooseModel, type ModelChoice } from '../setup/choose-model.ts'
 import { describeChoice, openChoice, type PreparedAgent, prepareAgent } from '../setup/prepare-agent.ts'
-import { type OpenSession, openSession } from '../setup/sessions.ts'
+import { type OpenSession, openSession, releaseAborted } from '../setup/sessions.ts'
 import { completeIn } from '../terminal/editor/completions.ts'
 import { openPromptHistory } from '../terminal/editor/prompt-history.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
@@ -184,6 +184,7 @@ class Chat implements ChatState {
       this.#runner ??= await this.#createRunner(this.#choice)
       const conversation = this.#session === undefined ? { messages: this.messages } : { session: this.#session.id }
       const result = await this.#show(this.#runner, this.#runner.stream(message, { ...conversation, signal }), signal)
+      await releaseAborted(result, this.#session)
       this.messages = result.messages
       if (this.#lines.interactive && !this.#flags.quiet)
         this.say(this.#terminal.paint('dim', describeSpending(result, performance.now() - begun)))

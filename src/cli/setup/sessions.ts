@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Sessions } from '../../agent/sessions/sessions.ts'
+import type { RunResult } from '../../agent/types.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import type { Flags } from '../flags.ts'
 import type { CliIO } from '../terminal/terminal.ts'
@@ -28,4 +29,11 @@ export async function openSession({ session: id, resume }: Flags, { cwd }: CliIO
   if (last !== undefined) return { id: last, sessions, close: () => sessions.close() }
   await sessions.close()
   throw none
+}
+
+/** Frees the conversation from a run that was aborted while it waited for a decision. What it had come to stays. */
+export async function releaseAborted({ stopReason }: RunResult, session: OpenSession | undefined): Promise<void> {
+  if (stopReason !== 'aborted' || session === undefined) return
+  const { id, sessions } = session
+  if ((await sessions.get(id))?.status === 'waiting') await sessions.release(id)
 }

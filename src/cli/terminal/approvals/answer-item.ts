@@ -50,8 +50,7 @@ async function verdictOn(item: PendingItem, deciding: Deciding): Promise<Verdict
 
 async function answerQuestion({ tool, about, schema }: PendingItem, { terminal, asker, signal }: Deciding): Promise<Verdict> {
   const { message, url, problem } = partsOf(shownAbout(about) as Json | undefined)
-  terminal.note(terminal.paint('yellow', `${visible(tool)} asks:`))
-  for (const line of message.split('\n')) terminal.note(visible(line))
+  for (const line of `${tool}: ${message}`.split('\n')) terminal.note(terminal.paint('yellow', visible(line)))
   if (problem !== undefined) terminal.note(terminal.paint('red', visible(problem)))
   if (url !== undefined) {
     terminal.note(visible(url))
