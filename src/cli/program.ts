@@ -44,19 +44,19 @@ const commands = {
   mcp: {
     description: 'serve the tools to MCP clients over standard input and output, or over HTTP',
     options: [...sources, 'timeout', 'http', 'host', 'port', ...logging],
-    run: async (flags, io) => (await import('./commands/mcp.ts')).mcp(flags, io),
+    run: async (flags, io) => (await import('./commands/mcp/mcp.ts')).mcp(flags, io),
   },
   'mcp login': {
     description: 'sign in to an MCP server of the configuration in a browser',
     arguments: [['<name>', 'the server, by its name in `mcp.servers`']],
     options: ['config', ...logging],
-    run: async (flags, io, [name = '']) => (await import('./commands/mcp-login.ts')).mcpLogin(name, flags, io),
+    run: async (flags, io, [name = '']) => (await import('./commands/mcp/mcp-login.ts')).mcpLogin(name, flags, io),
   },
   'mcp logout': {
     description: 'forget the sign-in to an MCP server of the configuration',
     arguments: [['<name>', 'the server, by its name in `mcp.servers`']],
     options: ['config'],
-    run: async (flags, io, [name = '']) => (await import('./commands/mcp-logout.ts')).mcpLogout(name, flags, io),
+    run: async (flags, io, [name = '']) => (await import('./commands/mcp/mcp-logout.ts')).mcpLogout(name, flags, io),
   },
   serve: {
     description: 'serve the agent over HTTP: an OpenAI-compatible API, runs and an admin page',

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
-import type { McpTokenStore } from '../../tools/mcp/index.ts'
-import { EXIT_OK } from '../exit-codes.ts'
-import type { Flags } from '../flags.ts'
-import { serverNamed, tokenFolder } from '../setup/mcp-servers.ts'
-import { createCliLogger } from '../terminal/cli-logger.ts'
-import { Interrupts } from '../terminal/interrupts.ts'
-import { type CliIO, isOnTerminal, Terminal } from '../terminal/terminal.ts'
-import { visible } from '../terminal/visible.ts'
+import type { McpTokenStore } from '../../../tools/mcp/index.ts'
+import { EXIT_OK } from '../../exit-codes.ts'
+import type { Flags } from '../../flags.ts'
+import { serverNamed, tokenFolder } from '../../setup/mcp-servers.ts'
+import { createCliLogger } from '../../terminal/cli-logger.ts'
+import { Interrupts } from '../../terminal/interrupts.ts'
+import { type CliIO, isOnTerminal, Terminal } from '../../terminal/terminal.ts'
+import { visible } from '../../terminal/visible.ts'
 
 /** `toolloop mcp login`: signs in to an MCP server of the configuration in a browser. Resolves with the exit code. */
 export async function mcpLogin(name: string, flags: Flags, io: CliIO): Promise<number> {
@@ -14,7 +14,7 @@ export async function mcpLogin(name: string, flags: Flags, io: CliIO): Promise<n
   const server = await serverNamed(name, flags, io)
   const interrupts = new Interrupts(io)
   try {
-    const { connectMcpServers, mcpTokenFiles, openLoopbackSignIn } = await import('../../tools/mcp/index.ts')
+    const { connectMcpServers, mcpTokenFiles, openLoopbackSignIn } = await import('../../../tools/mcp/index.ts')
     const { auth = {} } = server
     const show = ({ url }: { url: URL }) => {
       terminal.note(`Open this page to sign in:\n${visible(url.href)}`)

@@ -1,9 +1,9 @@
-import { KeptCredentials } from '../../tools/mcp/auth/credentials.ts'
-import { mcpTokenFiles } from '../../tools/mcp/auth/file-store.ts'
-import { EXIT_OK } from '../exit-codes.ts'
-import type { Flags } from '../flags.ts'
-import { serverNamed, tokenFolder } from '../setup/mcp-servers.ts'
-import { type CliIO, Terminal } from '../terminal/terminal.ts'
+import { KeptCredentials } from '../../../tools/mcp/auth/credentials.ts'
+import { mcpTokenFiles } from '../../../tools/mcp/auth/file-store.ts'
+import { EXIT_OK } from '../../exit-codes.ts'
+import type { Flags } from '../../flags.ts'
+import { serverNamed, tokenFolder } from '../../setup/mcp-servers.ts'
+import { type CliIO, Terminal } from '../../terminal/terminal.ts'
 
 /** `toolloop mcp logout`: removes what a sign-in to an MCP server has stored on this machine. Resolves with the exit code. */
 export async function mcpLogout(name: string, flags: Flags, io: CliIO): Promise<number> {
