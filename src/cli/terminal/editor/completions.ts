@@ -2,7 +2,7 @@ import { type Dirent, readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 
 /** What may stand at the cursor: words that take the place of the text from `from` on. */
-export interface Completions {
+interface Completions {
   from: number
   words: string[]
 }
