@@ -91,13 +91,13 @@ export function startOnTerminal(
   return {
     type: (keys) => void child.stdin.write(keys),
     screen: () => screen,
-    displays: (text) => expect.poll(() => shownOn(screen, size).join('\n'), { timeout: 15_000, interval: 10 }).toContain(text),
+    displays: (text) => expect.poll(() => shownOn(screen, size).join('\n'), { timeout: 60_000, interval: 10 }).toContain(text),
     resize: (newRows, newColumns) => {
       size = { rows: newRows, columns: newColumns }
       sizes.write(`${newRows} ${newColumns}`)
     },
     shows: (text, times = 1) =>
-      expect.poll(() => screen.split(text).length - 1, { timeout: 15_000, interval: 10 }).toBeGreaterThanOrEqual(times),
+      expect.poll(() => screen.split(text).length - 1, { timeout: 60_000, interval: 10 }).toBeGreaterThanOrEqual(times),
     ended,
   }
 }
