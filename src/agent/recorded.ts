@@ -29,6 +29,8 @@ export interface PlannedCall {
   asText?: true
   /** Text that stood behind it, shown when it has ended. */
   textAfter?: string
+  /** What the model is told beside the result. */
+  note?: string
 }
 
 /** What is to be done with the calls of a response. */

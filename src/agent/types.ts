@@ -53,8 +53,11 @@ export interface ApprovalRequest<Context = unknown> {
   context: Context
   signal: AbortSignal
 }
-/** What `approve` answers; a reason is told to the model. */
-export type ApprovalDecision = boolean | { approved: boolean; reason?: string }
+/**
+ * What `approve` answers; a reason is told to the model. With `args`, the approved call runs with those arguments, and the model is told so; if
+ * they don't fit the tool's schema, it is refused.
+ */
+export type ApprovalDecision = boolean | { approved: boolean; reason?: string; args?: JsonObject }
 
 /**
  * What is sent of a long conversation: old results are shortened, then the oldest rounds left out, calls and results whole; system messages

@@ -52,6 +52,10 @@ export interface Flags {
   /** `replay` asks the model, or runs the tools, in place of the recorded ones. */
   liveModel?: boolean
   liveTools?: boolean
+  /** Goes on with the conversation of this folder that changed last. */
+  resume?: boolean
+  /** Answers are written as they are. */
+  plain?: boolean
   verbose?: boolean
   quiet?: boolean
 }
@@ -82,6 +86,8 @@ export function createOptions(): Option[] {
     new Option('--record <file>', 'record the run in a file, for `toolloop replay`'),
     new Option('--journal <file>', 'keep runs in a file, for `toolloop runs` (default: TOOLLOOP_JOURNAL)'),
     new Option('--session <name>', 'keep the conversation under this name, in .toolloop of this folder, and go on with it'),
+    new Option('--resume', 'chat: go on with the conversation of this folder that was kept last'),
+    new Option('--plain', 'write answers as they are, without showing their Markdown'),
     new Option('--status <status>', 'runs list: only runs that are running, waiting or ended').choices(['running', 'waiting', 'ended']),
     new Option('--limit <n>', 'runs list: how many, the newest first (default: 50)').argParser(parseCount),
     new Option('--call <id>', 'runs decide: only this call (default: all that wait)'),

@@ -19,7 +19,7 @@ interface CommandSpec {
 
 const logging = ['verbose', 'quiet'] as const
 const sources = ['tools', 'builtinTools', 'workspace', 'skills', 'unsandboxed'] as const
-const bounds = ['maxIterations', 'toolCalling', 'instructions', 'deadline', 'timeout', 'stream', 'yes'] as const
+const bounds = ['maxIterations', 'toolCalling', 'instructions', 'deadline', 'timeout', 'stream', 'yes', 'plain'] as const
 const agent = ['model', 'baseUrl', ...sources, ...bounds, ...logging] as const
 
 /** Every command by its name; `tools list` is the command `list` of the group `tools`. */
@@ -31,8 +31,8 @@ const commands = {
     run: async (flags, io, words) => (await import('./commands/run.ts')).run(words, flags, io),
   },
   chat: {
-    description: 'hold a conversation, one prompt per line',
-    options: [...agent, 'session'],
+    description: 'hold a conversation',
+    options: [...agent, 'session', 'resume'],
     run: async (flags, io) => (await import('./commands/chat.ts')).chat(flags, io),
   },
   replay: {
@@ -44,13 +44,19 @@ const commands = {
   mcp: {
     description: 'serve the tools to MCP clients over standard input and output, or over HTTP',
     options: [...sources, 'timeout', 'http', 'host', 'port', ...logging],
-    run: async (flags, io) => (await import('./commands/mcp.ts')).mcp(flags, io),
+    run: async (flags, io) => (await import('./commands/mcp/mcp.ts')).mcp(flags, io),
   },
   'mcp login': {
     description: 'sign in to an MCP server of the configuration in a browser',
     arguments: [['<name>', 'the server, by its name in `mcp.servers`']],
     options: ['config', ...logging],
-    run: async (flags, io, [name = '']) => (await import('./commands/mcp-login.ts')).mcpLogin(name, flags, io),
+    run: async (flags, io, [name = '']) => (await import('./commands/mcp/mcp-login.ts')).mcpLogin(name, flags, io),
+  },
+  'mcp logout': {
+    description: 'forget the sign-in to an MCP server of the configuration',
+    arguments: [['<name>', 'the server, by its name in `mcp.servers`']],
+    options: ['config'],
+    run: async (flags, io, [name = '']) => (await import('./commands/mcp/mcp-logout.ts')).mcpLogout(name, flags, io),
   },
   serve: {
     description: 'serve the agent over HTTP: an OpenAI-compatible API, runs and an admin page',
@@ -106,6 +112,12 @@ const commands = {
     options: [...agent, 'journal', 'json', 'events'],
     run: async (flags, io, [runId = '']) => (await import('./commands/runs.ts')).resumeRun(runId, flags, io),
   },
+  'runs export': {
+    description: 'print all of a run as JSON, without secrets',
+    arguments: [['<run>', 'its id']],
+    options: ['journal', 'record'],
+    run: async (flags, io, [runId = '']) => (await import('./commands/runs-export.ts')).exportRun(runId, flags, io),
+  },
   'runs cancel': {
     description: 'end a run, also one that waits',
     arguments: [['<run>', 'its id']],
@@ -151,7 +163,7 @@ const commands = {
 } satisfies Record<string, CommandSpec>
 
 const groups = new Map([
-  ['runs', 'list, show, decide, resume or cancel the runs of a journal: those of `toolloop run --journal`'],
+  ['runs', 'list, show, decide, resume, export or cancel the runs of a journal: those of `toolloop run --journal`'],
   ['tools', 'list tools, or call one without a model'],
   ['skills', 'list, validate or run Agent Skills: from --skills, the project and your home folder'],
 ])
@@ -277,6 +289,7 @@ const examples = `Examples
   toolloop --tools ./my-tools.ts --json "What is the weather in Tokyo?" | jq -r .output
   toolloop chat -m deepseek/deepseek-chat
   toolloop chat --session plans       # goes on where that conversation ended
+  toolloop chat --resume              # goes on with the one that was kept last
   toolloop run --record sum.json "How much is 17 * 23?" && toolloop replay sum.json
   toolloop tools call calculate '{"expression": "2 ** 64"}'
   toolloop skills run csv-tools scripts/total.py -- --column price prices.csv
@@ -296,6 +309,7 @@ Environment
   TOOLLOOP_MODEL   the model to use without --model
   OPENAI_API_KEY…  a provider's key; config/providers.yaml lists all names
   OLLAMA_HOST, LMSTUDIO_HOST, VLLM_HOST   the addresses of these servers, if not the default ports on this machine
+  TOOLLOOP_HISTORY the file of earlier prompts, instead of ~/.toolloop/history; empty: none
   TOOLLOOP_JOURNAL the journal of toolloop run and toolloop runs without --journal
   TOOLLOOP_TOKEN   the token of toolloop serve; without it a random one is printed
   NO_COLOR, FORCE_COLOR   turn colours off or on`

@@ -7,6 +7,7 @@ import { RunControl } from '../agent/run/run-control.ts'
 import type { PendingItem, RunOptions, RunResult, RunSettings } from '../agent/types.ts'
 import { InvalidOptionError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
+import { isJsonObject, type JsonObject } from '../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import type { ChatModel } from '../models/chat-model.ts'
 import { type AnyModel, openModel } from '../models/create-model.ts'
@@ -164,10 +165,12 @@ function decisionOn(recorded: RecordedRun, item: PendingItem): Decision {
 }
 
 /** What `approve` said of a call; it is refused where nothing is recorded. */
-function approvalOf(recorded: RecordedRun, toolCallId: string): { approved: boolean; reason?: string } {
+function approvalOf(recorded: RecordedRun, toolCallId: string): { approved: boolean; reason?: string; args?: JsonObject } {
   const { verdict } = decisionsOf(recorded).find(({ place, call }) => call === toolCallId && place.includes('.approve.')) ?? {}
   const reason = typeof verdict?.reason === 'string' ? { reason: verdict.reason } : {}
-  return { approved: verdict?.approved === true, ...reason }
+  const { args: changed } = verdict ?? {}
+  const args = isJsonObject(changed) ? { args: changed } : {}
+  return { approved: verdict?.approved === true, ...reason, ...args }
 }
 
 /** A handoff tool hands over to the agent of the turn that comes next. */

@@ -1,34 +1,77 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createApprove } from '../../src/cli/terminal/ask-approval.ts'
+import { createApprove } from '../../src/cli/terminal/approvals/ask-approval.ts'
+import type { Asker } from '../../src/cli/terminal/approvals/asker.ts'
 import { Terminal } from '../../src/cli/terminal/terminal.ts'
 import type { JsonObject } from '../../src/core/messages.ts'
+import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
 import { fakeIO } from './fake-io.ts'
+
+/** Somebody who gives these answers. */
+function askerOf(asked: string[], answers: string[], tools: AnyTool[] = []): Asker {
+  const ask = async (question: string) => {
+    asked.push(question)
+    return answers.shift() ?? ''
+  }
+  return { tools, ask, lend: (work) => work() }
+}
 
 /** Has a call decided on by these answers, and returns the decision with everything that was on the screen and what was asked. */
 async function decide(args: JsonObject, answers: string[], { columns = 80, rows = 24 } = {}) {
   const io = fakeIO({ tty: true, env: { NO_COLOR: '1' } })
   Object.assign(io.stderr, { columns, rows })
   const asked: string[] = []
-  const approve = createApprove(new Terminal(io), false, async (question) => {
-    asked.push(question)
-    return answers.shift() ?? ''
-  })
+  const approve = createApprove(new Terminal(io), false, askerOf(asked, answers))
   const request = { toolCallId: 'c', tool: 'send', args, runId: 'r', context: undefined, signal: new AbortController().signal }
   return { decision: await approve?.(request), asked, screen: io.err() }
 }
 
 /** What a screen says of a call's arguments, read back. */
 function read({ screen, asked }: { screen: string; asked: string[] }): unknown {
-  const [, short = ''] = /^run send (\{.*\})\? \[y\/N\/always, or why not\] $/.exec(asked.at(-1) ?? '') ?? []
-  const json = short === '' ? screen.replace(/^send is called with:\n/, '').replaceAll('\n', '') : short
-  return JSON.parse(json.replace(/‹U\+(\w+)›/g, (_mark, code) => String.fromCodePoint(Number.parseInt(code, 16))))
+  const [, short = ''] = /^run send (\{.*\})\? \[y\/N\/edit\/always\/never, or why not\] $/.exec(asked.at(-1) ?? '') ?? []
+  const json =
+    short === ''
+      ? joined(
+          screen
+            .replace(/^send is called with:\n/, '')
+            .replace(/\n$/, '')
+            .split('\n'),
+        )
+      : seen(short)
+  return JSON.parse(json)
+}
+
+const seen = (text: string) => text.replace(/‹U\+(\w+)›/g, (_mark, code) => String.fromCodePoint(Number.parseInt(code, 16)))
+
+/** JSON of the rows: a text of several lines stands behind bars. */
+function joined(rows: readonly string[]): string {
+  let json = ''
+  // What a mark stands for can only be told once its rows are joined.
+  let plain = ''
+  let block: string[] | undefined
+  for (const [at, row] of [...rows, undefined].entries()) {
+    if (row?.startsWith('│')) block = [...(block ?? []), row.slice(1)]
+    else if (row?.startsWith('┊') && block !== undefined) block = [...block.slice(0, -1), `${block.at(-1)}${row.slice(1)}`]
+    else {
+      if (block !== undefined) {
+        const lines = block.map((line) => line.split('⇥   ').map(seen).join('\t'))
+        json += `${seen(plain.replace(/‹\d+ lines›$/, ''))}${JSON.stringify(lines.join('\n'))}`
+        plain = /^\s*[\]}]/.test(rows.slice(at).join('')) ? '' : ','
+        block = undefined
+      }
+      plain += row ?? ''
+    }
+  }
+  return json + seen(plain)
 }
 
 describe('a call that is to be approved on a terminal', () => {
   it('is shown to the last character, whatever its arguments are', async () => {
     const text = fc.string({
-      unit: fc.oneof(fc.constantFrom('\u202e', '\u200b', '\x7f', '\x9b', '\u2028', 'א', '❤️', '👩‍💻', '好', '"', '\\'), fc.string()),
+      unit: fc.oneof(
+        fc.constantFrom('\n', '\t', '│', '┊', '⇥', '\u202e', '\u200b', '\x7f', '\x9b', '\u2028', 'א', '❤️', '👩‍💻', '好', '"', '\\'),
+        fc.string(),
+      ),
     })
     const value = fc.letrec((tie) => ({
       any: fc.oneof(
@@ -58,8 +101,8 @@ describe('a call that is to be approved on a terminal', () => {
   })
 
   it('has its secrets shown: nobody can approve what is hidden', async () => {
-    const { asked } = await decide({ token: 'sk-abcdefghijklmnopqrstuvwxyz', password: 'p' }, ['y'], { columns: 120 })
-    expect(asked).toEqual(['run send {"token":"sk-abcdefghijklmnopqrstuvwxyz","password":"p"}? [y/N/always, or why not] '])
+    const { asked } = await decide({ token: 'sk-abcdefghijklmnopqrstuvwxyz', password: 'p' }, ['y'], { columns: 140 })
+    expect(asked).toEqual(['run send {"token":"sk-abcdefghijklmnopqrstuvwxyz","password":"p"}? [y/N/edit/always/never, or why not] '])
   })
 
   it('has a page for each screen, and a yes counts behind the last alone', async () => {
@@ -67,7 +110,7 @@ describe('a call that is to be approved on a terminal', () => {
     const more = (left: number) => `${left} more lines of arguments: Enter shows them, or why not: `
     const approved = await decide(args, ['y', '', 'yes', 'y'])
     expect(approved.decision).toBe(true)
-    expect(approved.asked).toEqual([more(43), more(22), more(1).replace('lines', 'line'), 'run send? [y/N/always, or why not] '])
+    expect(approved.asked).toEqual([more(43), more(22), more(1).replace('lines', 'line'), 'run send? [y/N/edit/always/never, or why not] '])
     expect((await decide(args, ['', '', '', ''])).decision).toEqual({ approved: false })
     const refused = await decide(args, ['', 'not all of these'])
     expect(refused.decision).toEqual({ approved: false, reason: 'not all of these' })
@@ -80,19 +123,55 @@ describe('a call that is to be approved on a terminal', () => {
   })
 
   it('shows numbers as they are, where JSON has no word for them', async () => {
-    expect((await decide({ a: Number.POSITIVE_INFINITY, b: -0 }, ['y'])).asked[0]).toContain('{"a":"‹Infinity›","b":"‹-0›"}')
+    expect((await decide({ a: Number.POSITIVE_INFINITY, b: -0 }, ['y'], { columns: 100 })).asked[0]).toContain(
+      '{"a":"‹Infinity›","b":"‹-0›"}',
+    )
   })
 
-  it('and all further calls of that tool are, once somebody says always; not those of others', async () => {
+  it('has code as code', async () => {
+    const { screen } = await decide({ path: 'a.ts', text: 'if (a) {\n\tb()\n}' }, ['y'])
+    expect(screen).toContain('{\n  "path": "a.ts",\n  "text": ‹3 lines›\n│if (a) {\n│⇥   b()\n│}\n}\n')
+  })
+
+  it('and all further calls of that tool are decided alike, once somebody says always or never; not those of others', async () => {
     const asked: string[] = []
-    const answers = ['always', 'no']
-    const approve = createApprove(new Terminal(fakeIO({ tty: true })), false, async (question) => {
-      asked.push(question)
-      return answers.shift() ?? ''
-    })
+    const approve = createApprove(new Terminal(fakeIO({ tty: true })), false, askerOf(asked, ['always', 'never', 'no']))
     const { signal } = new AbortController()
     const call = (tool: string) => approve?.({ toolCallId: 'c', tool, args: {}, runId: 'r', context: undefined, signal })
-    expect([await call('send'), await call('send'), await call('wipe')]).toEqual([true, true, { approved: false }])
-    expect(asked).toHaveLength(2)
+    const never = { approved: false, reason: 'The user never allows this tool here.' }
+    expect([await call('send'), await call('send')]).toEqual([true, true])
+    expect([await call('wipe'), await call('wipe')]).toEqual([never, never])
+    expect(await call('look')).toEqual({ approved: false })
+    expect(asked).toHaveLength(3)
+  })
+
+  it('runs with the arguments that somebody has written in place of the model’s, once they fit its tool, and what was changed is shown', async () => {
+    const parameters = { type: 'object', properties: { euros: { type: 'number' } }, required: ['euros'], additionalProperties: false }
+    const pay = defineTool({ name: 'pay', description: '', parameters, approval: true, execute: () => 'paid' })
+    const io = fakeIO({ tty: true, env: { NO_COLOR: '1' } })
+    const asked: string[] = []
+    const answers = ['edit', '{"euros": "many"}', 'not JSON', '{"euros": 20}', 'y']
+    const approve = createApprove(new Terminal(io), false, askerOf(asked, answers, [pay]))
+    const { signal } = new AbortController()
+    const request = { toolCallId: 'c', tool: 'pay', args: { euros: 250 }, runId: 'r', context: undefined, signal }
+    expect(await approve?.(request)).toEqual({ approved: true, args: { euros: 20 } })
+    expect(io.err()).toContain('-   "euros": 250\n+   "euros": 20\n')
+    expect(io.err()).toContain('that is not JSON')
+    expect(io.err()).toMatch(/euros.*number/)
+    expect(asked.at(-1)).toMatch(/^run pay \{"euros":20\}\?/)
+  })
+
+  it('is edited in the program of EDITOR; one that fails leaves it as it was', async () => {
+    const edited = async (EDITOR: string, answers: string[]) => {
+      const io = fakeIO({ tty: true, env: { NO_COLOR: '1', EDITOR } })
+      const approve = createApprove(new Terminal(io), false, askerOf([], answers))
+      const { signal } = new AbortController()
+      const decision = await approve?.({ toolCallId: 'c', tool: 'pay', args: { euros: 250 }, runId: 'r', context: undefined, signal })
+      return { decision, said: io.err() }
+    }
+    expect((await edited('sed -i s/250/20/', ['e', 'y'])).decision).toEqual({ approved: true, args: { euros: 20 } })
+    const failed = await edited('false', ['e', 'n'])
+    expect(failed.decision).toEqual({ approved: false })
+    expect(failed.said).toContain('false ended with 1')
   })
 })

@@ -73,11 +73,44 @@ describe('a conversation with a name', () => {
     expect((await stat(join(cwd, '.toolloop/sessions.sqlite'))).mode & 0o077).toBe(0)
   })
 
+  it('is gone on with by --resume: the one that changed last; /sessions lists all', async () => {
+    const { mock, args } = await provider({ script: ['One.', 'Two.', 'Three.'] })
+    const cwd = await tempFolder()
+    const say = async (more: string[], input: string) => {
+      const io = fakeIO({ cwd })
+      io.stdin.end(input)
+      return { code: await runCommand([...args, ...more], io), out: io.out(), err: io.err() }
+    }
+    expect(await say(['--resume'], 'x')).toMatchObject({ code: 2, err: expect.stringContaining('--session NAME') })
+    await say(['--session', 'a'], 'first')
+    await say(['--session', 'b'], 'second')
+    const resumed = await say(['--resume'], 'third\n/sessions')
+    expect(resumed.err).toContain('b: goes on after 2 messages')
+    expect(resumed.err).toMatch(/ {2}b {2}\S+ \S+ {2}4 messages\n {2}a {2}\S+ \S+ {2}2 messages\n$/)
+    expect(messagesOf(mock).at(-1)).toEqual(['second', 'Two.', 'third'])
+    expect((await say(['--resume', '--session', 'a'], '')).code).toBe(2)
+  })
+
   it('is one of many', async () => {
     const { mock, args } = await provider({ script: ['One.', 'Two.'] })
     const cwd = await tempFolder()
     for (const name of ['a', 'b']) await runCli([...args, '--session', name], { cwd, input: name })
     expect(messagesOf(mock)).toEqual([['a'], ['b']])
+  })
+})
+
+describe('a call of a chat', () => {
+  it('has a number, and is shown whole by it', async () => {
+    const tools = "export const t = { name: 'look', description: '', parameters: {}, execute: () => 'one\\ntwo' }"
+    const { args } = await provider({ script: [{ toolCalls: [{ name: 'look', arguments: { text: `a\nb${'c'.repeat(200)}` } }] }, 'Seen.'] })
+    const io = fakeIO({ cwd: await tempFolder({ 't.mjs': tools }) })
+    io.stdin.end('Look.\n/show 1\n/show\n/show 2\n')
+    expect(await runCommand([...args, '-t', 't.mjs'], io)).toBe(0)
+    expect(io.err()).toMatch(/✓ look \d+ ms · 7 B \[1\]\n/)
+    expect(
+      io.err().match(/1 look · ok \d+ ms\n\{\n {2}"text": ‹2 lines›\n│a\n│bc{77}\n┊c{78}\n┊c{45}\n\}\nresult: 2 lines\none\ntwo\n/g),
+    ).toHaveLength(2)
+    expect(io.err()).toContain('expected the number of a call, up to 1\n')
   })
 })
 
@@ -143,6 +176,12 @@ describe('toolloop chat on a terminal', () => {
     io.stdin.write('Two\r')
     await shows(io, 'Here I am.')
     await mock.waitForEnd(2)
+    // What was said before it was stopped is a part of the conversation.
+    expect(mock.requests[1]?.body.messages).toEqual([
+      { role: 'user', content: 'One' },
+      { role: 'assistant', content: 'Thinking about' },
+      { role: 'user', content: 'Two' },
+    ])
     expect(io.err()).toMatch(/\d+ m?s · \d+ tokens in, \d+ out\n/)
     await shows(io, '> ', 3)
     io.stdin.write(`half a prompt${ctrlC}${ctrlC}`)
@@ -180,13 +219,13 @@ describe('toolloop chat on a terminal', () => {
     io.stdin.write('y\r')
     await setImmediate()
     asked.resolve()
-    await shows(io, 'run wipe {"disk":1}? [y/N/always, or why not]')
+    await shows(io, 'run wipe {"disk":1}? [y/N/edit/always/never, or why not]')
     io.stdin.write('no\ryes\r')
     await mock.waitForRequest(2)
     io.stdin.write(`\x7f\x7f\x1b[D${ctrlD}\x1b[200~\ttab\r\n/last\x07\r\n\x1b[201~`)
     await setImmediate()
     answered.resolve()
-    await shows(io, 'y␊ye␉tab␊/last')
+    await shows(io, 'y\r\n  ye    tab\r\n  /last')
     io.stdin.write('\r')
     await shows(io, 'Done.')
     await shows(io, '> ', 3)
@@ -210,7 +249,7 @@ describe('toolloop chat on a terminal', () => {
     io.stdin.write('~/first\r\nsec')
     await setImmediate()
     io.stdin.write('ond\u2028third\x1b[2J\n\x1b[201~')
-    await shows(io, '/first␊second␊third[2J')
+    await shows(io, '/first\r\n  second\r\n  third[2J')
     io.stdin.write('\r')
     await shows(io, 'Done.')
     await shows(io, '> ', 2)
@@ -229,7 +268,7 @@ describe('toolloop chat on a terminal', () => {
     ended = runCommand([...args, '-t', 't.mjs'], io)
     await shows(io, '> ')
     io.stdin.write('Wipe it.\r')
-    await shows(io, 'run wipe {"disk":1}? [y/N/always, or why not]')
+    await shows(io, 'run wipe {"disk":1}? [y/N/edit/always/never, or why not]')
     io.stdin.write('that is the wrong disk\r')
     await shows(io, 'Too bad.')
     io.stdin.write('Really.\r')

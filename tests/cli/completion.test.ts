@@ -32,7 +32,7 @@ describe('toolloop completion', () => {
     [['ru'], ['run', 'runs']],
     [
       ['runs', ''],
-      ['list', 'show', 'decide', 'resume', 'cancel'],
+      ['list', 'show', 'decide', 'resume', 'export', 'cancel'],
     ],
     [['-m', 'demo', 'runs', 'li'], ['list']],
     [['runs', 'list', '--st'], ['--status']],

@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
@@ -46,7 +47,7 @@ it('toolloop mcp refuses options that mean nothing to it, and says what is wrong
   expect(bare).toMatchObject({ code: 0, stdout: '' })
 })
 
-it('toolloop mcp login signs in to a server of the configuration in a browser, and keeps the tokens for other processes', async () => {
+it('toolloop mcp login signs in to a server of the configuration in a browser, and keeps the tokens for other processes; logout removes them', async () => {
   await using server = await startOAuthServer()
   const cwd = await tempFolder({
     'toolloop.yaml': `mcp: { servers: { wiki: { url: '${server.url}', auth: {} }, files: { command: ls } } }`,
@@ -67,6 +68,12 @@ it('toolloop mcp login signs in to a server of the configuration in a browser, a
   const auth = { store: mcpTokenFiles(join(cwd, '.toolloop', 'mcp')) }
   await using tools = await connectMcpServers({ wiki: { url: server.url, auth } })
   expect(await callText(tools, 'wiki__echo', { a: 1 })).toBe('{"a":1}')
+  expect(await runCli(['mcp', 'logout', 'wiki'], { cwd })).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^Signed out of wiki\./),
+  })
+  expect(await readdir(join(cwd, '.toolloop', 'mcp'))).toEqual([])
+  expect(await runCli(['mcp', 'logout', 'wiki'], { cwd })).toMatchObject({ code: 0, stdout: 'Nothing is stored for wiki.\n' })
   const unknown = await runCli(['mcp', 'login', 'files'], { cwd })
   expect(unknown).toMatchObject({ code: 2, stderr: expect.stringMatching(/which are wiki; got `files`/) })
 })

@@ -1,7 +1,9 @@
 import { spawn, spawnSync } from 'node:child_process'
+import type { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
 import { bareEnv } from './fake-io.ts'
+import { shownOn } from './shown-on.ts'
 
 const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 
@@ -17,9 +19,16 @@ pid, master = pty.fork()
 if pid == 0:
     os.execvp(sys.argv[3], sys.argv[3:])
 fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack('HHHH', rows, columns, 0, 0))
-inputs = [master, 0]
+inputs = [master, 0, 3]
 while master in inputs:
     for ready in select.select(inputs, [], [])[0]:
+        if ready == 3:
+            size = os.read(3, 64).split()
+            if size:
+                fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack('HHHH', int(size[0]), int(size[1]), 0, 0))
+            else:
+                inputs.remove(3)
+            continue
         try:
             data = os.read(ready, 65536)
         except OSError:
@@ -39,6 +48,10 @@ export interface TerminalSession {
   type(keys: string): void
   /** Everything that has been written to the terminal. */
   screen(): string
+  /** Resolves when the terminal shows \`text\`, on one line or several, whatever it was written with. */
+  displays(text: string): Promise<void>
+  /** Makes the terminal another size. */
+  resize(rows: number, columns: number): void
   /** Resolves when the terminal has been sent \`text\` \`times\` times. */
   shows(text: string | RegExp, times?: number): Promise<void>
   ended: Promise<number | null>
@@ -60,9 +73,13 @@ export function startOnTerminal(
       ...bareEnv,
       ...env,
     },
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
   })
+  const sizes = child.stdio[3] as Writable
+  sizes.on('error', () => {})
   onTestFinished(() => void child.kill('SIGKILL'))
   let screen = ''
+  let size = { rows, columns }
   child.stdout.setEncoding('utf8').on('data', (piece) => {
     screen += piece
   })
@@ -74,8 +91,13 @@ export function startOnTerminal(
   return {
     type: (keys) => void child.stdin.write(keys),
     screen: () => screen,
+    displays: (text) => expect.poll(() => shownOn(screen, size).join('\n'), { timeout: 60_000, interval: 10 }).toContain(text),
+    resize: (newRows, newColumns) => {
+      size = { rows: newRows, columns: newColumns }
+      sizes.write(`${newRows} ${newColumns}`)
+    },
     shows: (text, times = 1) =>
-      expect.poll(() => screen.split(text).length - 1, { timeout: 15_000, interval: 10 }).toBeGreaterThanOrEqual(times),
+      expect.poll(() => screen.split(text).length - 1, { timeout: 60_000, interval: 10 }).toBeGreaterThanOrEqual(times),
     ended,
   }
 }

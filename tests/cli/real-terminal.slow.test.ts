@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { MockProviderOptions } from '../../src/testing/index.ts'
 import { startStrictProvider } from '../models/rules/strict-provider.ts'
@@ -5,6 +6,12 @@ import { hasTerminal, startOnTerminal } from './pseudo-terminal.ts'
 import { tempFolder } from './temp-folder.ts'
 
 const pasted = (text: string) => `\x1b[200~${text}\x1b[201~`
+
+const askingTool = `import { ask } from 'toolloop'
+export const book = { name: 'book', description: '', parameters: {}, execute: (_args, { answer }) => answer === undefined
+  ? ask({ about: { message: 'For whom?' }, schema: { type: 'object', required: ['name', 'seats'], properties: {
+      name: { type: 'string', title: 'Name' }, seats: { type: 'integer' }, window: { type: 'boolean', default: true } } } })
+  : JSON.stringify(answer) }`
 
 async function provider(options: MockProviderOptions) {
   const mock = await startStrictProvider(options)
@@ -20,7 +27,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     await chat.shows('\x1b[?2004h')
     await chat.shows('> ')
     chat.type(pasted('Explain:\r\n\tfirst\rsecond\n\nfifth\r'))
-    await chat.shows('Explain:␊␉first␊second␊␊fifth')
+    await chat.displays('> Explain:\n      first\n  second\n\n  fifth')
     expect(prompts()).toEqual([])
     chat.type(' Now.\r')
     await chat.shows('Read it.')
@@ -40,7 +47,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     await mock.waitForRequest()
     held.resolve()
     await chat.shows('First answer.')
-    await chat.shows('two␊three␊four␊five')
+    await chat.displays('> two\n  three\n  four\n  five')
     expect(prompts()).toEqual(['one'])
     chat.type('!\r')
     await chat.shows('Second answer.')
@@ -75,7 +82,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     terminal.type('y\ry\r')
     await terminal.shows('y\r\ny\r\n')
     held.resolve()
-    await terminal.shows('run wipe {"disk":1}? [y/N/always, or why not] ')
+    await terminal.shows('run wipe {"disk":1}? [y/N/edit/always/never, or why not] ')
     terminal.type('wrong disk\r')
     await terminal.shows('Refused.')
     expect(await terminal.ended).toBe(0)
@@ -101,7 +108,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
       terminal.type('\r')
       await terminal.shows(/more lines? of arguments|run sh\? \[y/g, pages + 1)
     }
-    await terminal.shows('run sh? [y/N/always, or why not]')
+    await terminal.shows('run sh? [y/N/edit/always/never, or why not]')
     expect(terminal.screen()).toContain('"token": "hunter2"')
     expect(terminal.screen()).toContain('x‹U+202E›')
     expect(terminal.screen().replaceAll('\r\n', '')).toContain('; rm -rf ~"')
@@ -125,6 +132,151 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     await terminal.shows(said)
     expect(await terminal.ended).toBe(code)
     expect(terminal.screen()).not.toContain('wiped it')
+  })
+
+  it('a question of a tool is answered like an approval, field by field, and the run goes on', async () => {
+    const { mock, model } = await provider({ script: [{ toolCalls: [{ name: 'book', arguments: {} }] }, 'Booked.'] })
+    const cwd = await tempFolder({ 't.mjs': askingTool })
+    const chat = startOnTerminal(['chat', ...model, '-t', 't.mjs', '--session', 'trip'], { cwd })
+    await chat.shows('> ')
+    chat.type('Book.\r')
+    await chat.shows('Name, /no refuses: ')
+    chat.type('Ann\r')
+    await chat.shows('seats, /no refuses: ')
+    chat.type('two\r')
+    await chat.shows('expected a integer')
+    chat.type('2\r')
+    await chat.shows('window (true, false; default true), /no refuses: ')
+    chat.type('\r')
+    await chat.shows('Booked.')
+    chat.type('\x04')
+    expect(await chat.ended).toBe(0)
+    expect(JSON.stringify(mock.requests[1]?.body.messages)).toContain(
+      JSON.stringify(JSON.stringify({ name: 'Ann', seats: 2 })).slice(1, -1),
+    )
+  })
+
+  it('Ctrl-C at a question of a chat ends the run, and the next prompt goes on with the conversation', async () => {
+    const { mock, model } = await provider({ script: [{ toolCalls: [{ name: 'book', arguments: {} }] }, 'As you like.'] })
+    const cwd = await tempFolder({ 't.mjs': askingTool })
+    const chat = startOnTerminal(['chat', ...model, '-t', 't.mjs', '--session', 'trip'], { cwd })
+    await chat.shows('> ')
+    chat.type('Book.\r')
+    await chat.shows('Name, /no refuses: ')
+    chat.type('\x03')
+    await chat.shows('aborted')
+    await chat.shows('> ', 2)
+    chat.type('Never mind.\r')
+    await chat.shows('As you like.')
+    chat.type('\x04')
+    expect(await chat.ended).toBe(0)
+    const sent = (mock.requests.at(-1)?.body.messages ?? []) as { role: string; content: string }[]
+    expect(sent.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
+    expect(sent.at(-1)?.content).toBe('Never mind.')
+  })
+
+  it('arguments are edited in EDITOR before they run, and the change is shown', async () => {
+    const { mock, model } = await provider({ script: [{ toolCalls: [{ name: 'pay', arguments: { euros: 250 } }] }, 'Done.'] })
+    const tools = `export const t = { name: 'pay', description: '', parameters: {}, approval: true, execute: ({ euros }) => 'paid ' + euros }`
+    const terminal = startOnTerminal([...model, '-t', 't.mjs', 'Pay.'], {
+      cwd: await tempFolder({ 't.mjs': tools }),
+      env: { EDITOR: 'sed -i s/250/20/' },
+    })
+    await terminal.shows('run pay {"euros":250}?')
+    terminal.type('e\r')
+    await terminal.shows('run pay {"euros":20}?')
+    await terminal.displays('-   "euros": 250\n+   "euros": 20')
+    terminal.type('y\r')
+    await terminal.shows('Done.')
+    expect(await terminal.ended).toBe(0)
+    expect(JSON.stringify(mock.requests[1]?.body.messages)).toContain('paid 20')
+  })
+
+  it('a prompt has several lines, by Alt-Enter, Ctrl-J, or a backslash at the end of one; it is edited as a whole, in any size of window', async () => {
+    const { prompts, model } = await provider({ script: ['Read it.'] })
+    const chat = startOnTerminal(['chat', ...model], { cwd: await tempFolder(), rows: 10, columns: 60 })
+    await chat.shows('> ')
+    chat.type('one\x1b\rtwo\nthree\\\rfour')
+    await chat.displays('> one\n  two\n  three\n  four')
+    chat.type('\x1b[A\x1b[A\x1b[A!')
+    await chat.displays('> one!\n  two\n  three\n  four')
+    chat.resize(10, 30)
+    chat.type(' and this is longer than the window')
+    await chat.displays('> one! and this is longer tha\n  n the window\n  two')
+    chat.type('\r')
+    await chat.shows('Read it.')
+    chat.type('\x04')
+    expect(await chat.ended).toBe(0)
+    expect(prompts()).toEqual(['one! and this is longer than the window\ntwo\nthree\nfour'])
+  })
+
+  it('prompts of an earlier chat are at hand: by Up, and by a search', async () => {
+    const { prompts, model } = await provider({ script: ['One.', 'Two.', 'Three.', 'Four.'] })
+    const cwd = await tempFolder()
+    const say = async (keys: string[], answers: string[]) => {
+      const chat = startOnTerminal(['chat', ...model], { cwd })
+      for (const [at, key] of keys.entries()) {
+        await chat.shows('> ', at + 1)
+        chat.type(key)
+        await chat.shows(answers[at] ?? '')
+      }
+      chat.type('\x04')
+      expect(await chat.ended).toBe(0)
+    }
+    await say(['first\x1b\rline\r', 'second\r'], ['One.', 'Two.'])
+    await say(['\x1b[A\x1b[A\x1b[B\x1b[A again\r', '\x12lin\x12\r'], ['Three.', 'Four.'])
+    expect(prompts()).toEqual(['first\nline', 'second', 'first\nline again', 'first\nline'])
+  })
+
+  it('Tab completes a file, which is then a part of the prompt; one that can not be attached is given back', async () => {
+    const { prompts, model } = await provider({ script: ['Read it.'] })
+    const chat = startOnTerminal(['chat', ...model], { cwd: await tempFolder({ 'notes/first.md': 'It is blue.', '.env': 'KEY=1' }) })
+    await chat.shows('> ')
+    chat.type('Colour? @no\tfi\t@.env\r')
+    await chat.shows("@.env can't be attached")
+    await chat.displays('> Colour? @notes/first.md @.env')
+    chat.type('\x17\x7f\x7f\r')
+    await chat.shows('attached notes/first.md')
+    await chat.shows('Read it.')
+    chat.type('\x04')
+    expect(await chat.ended).toBe(0)
+    expect(prompts()).toEqual(['Colour? @notes/first.md \n\n<file path="notes/first.md">\nIt is blue.\n</file>'])
+  })
+
+  it('an answer’s Markdown is shown as it comes, in colours; with --plain, NO_COLOR or into a file it is written as it is', async () => {
+    const text = '# Plan\n\n- **one** `x`\n\n| a | b |\n|---|---|\n| 1 | 2 |\n'
+    const { model } = await provider({ script: [text, text, text] })
+    const cwd = await tempFolder()
+    const shown = async (args: string[], env: Record<string, string>) => {
+      const terminal = startOnTerminal(['run', ...model, ...args, 'Plan.'], { cwd, env })
+      await terminal.shows('tokens in')
+      expect(await terminal.ended).toBe(0)
+      return terminal.screen().replaceAll('\r\n', '\n')
+    }
+    const rendered = await shown([], { NO_COLOR: '' })
+    expect(stripVTControlCharacters(rendered)).toContain('Plan\n\n• one x\n\na │ b\n')
+    expect(rendered).toContain('• \x1b[1mone\x1b[22m \x1b[36mx\x1b[39m\n')
+    expect(rendered).toContain('──┼──')
+    expect(rendered).not.toContain('**')
+    expect(await shown(['--plain'], { NO_COLOR: '' })).toContain(text)
+    expect(await shown([], {})).toContain(text)
+  })
+
+  it('Ctrl-O shows the last call whole, above what is being typed', async () => {
+    const tools = "export const t = { name: 'look', description: '', parameters: {}, execute: () => 'one\\ntwo' }"
+    const { prompts, model } = await provider({ script: [{ toolCalls: [{ name: 'look', arguments: {} }] }, 'Seen.', 'Good.'] })
+    const chat = startOnTerminal(['chat', ...model, '-t', 't.mjs'], { cwd: await tempFolder({ 't.mjs': tools }) })
+    await chat.shows('> ')
+    chat.type('Look.\r')
+    await chat.shows('Seen.')
+    await chat.shows('> ', 2)
+    chat.type('And\x0f now?')
+    await chat.displays('result: 2 lines\none\ntwo\n> And now?')
+    chat.type('\r')
+    await chat.shows('Good.')
+    chat.type('\x04')
+    expect(await chat.ended).toBe(0)
+    expect(prompts().at(-1)).toBe('And now?')
   })
 
   it('a bare toolloop opens the chat', async () => {

@@ -32,6 +32,20 @@ async function provider(options: MockProviderOptions) {
 const call = (args: object, name = 'add') => ({ text: 'Let me see.', toolCalls: [{ name, arguments: { ...args } }] })
 
 describe('toolloop run', () => {
+  it('keeps the limits of the configuration, which the command line goes over', async () => {
+    const again = Array.from({ length: 8 }, (_, at) => call({ a: at, b: 1 }))
+    const { mock, env, url } = await provider({ script: again })
+    const cwd = await tempFolder({ 't.ts': plainAddTool, 'toolloop.yaml': 'limits: { maxIterations: 2, maxResultBytes: 20 }' })
+    const args = ['--no-builtin-tools', '-t', 't.ts', ...url]
+    expect(await runHere([...args, 'Add.'], { cwd, env })).toMatchObject({ code: 3, stderr: expect.stringContaining('after 2 iterations') })
+    expect(await runHere([...args, '-n', '3', 'Add.'], { cwd, env })).toMatchObject({
+      stderr: expect.stringContaining('after 3 iterations'),
+    })
+    expect(mock.requests).toHaveLength(5)
+    const spent = await tempFolder({ 't.ts': plainAddTool, 'toolloop.yaml': 'limits: { tokens: 1 }' })
+    expect((await runHere([...args, 'Add.'], { cwd: spent, env })).code).toBe(4)
+  })
+
   it('answers with the demo model and the built-in tools when there is no key: answer on stdout, the rest on stderr', async () => {
     const cwd = await tempFolder({ 'a.ts': '', 'src/b.ts': '', 'src/c.js': '' })
     const { code, stdout, stderr } = await runCli(['How many TypeScript files are in this project?'], { cwd })

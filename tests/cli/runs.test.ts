@@ -36,7 +36,7 @@ async function command(args: readonly string[], cwd: string, answer?: string): P
   const code = runCommand(args, io)
   if (answer !== undefined) {
     // What is typed before there is a question answers none.
-    await vi.waitFor(() => expect(io.err()).toMatch(/why not\]|text\): /), { timeout: 15_000 })
+    await vi.waitFor(() => expect(io.err()).toMatch(/why not\]|refuses\): /), { timeout: 15_000 })
     io.stdin.write(`${answer}\r`)
   }
   return { code: await code, stdout: io.out(), stderr: io.err() }
@@ -59,6 +59,22 @@ async function written(name: string, folder: string): Promise<void> {
 }
 
 describe('toolloop runs', () => {
+  it('exports all of a run, without secrets, and its recording where that is given', async () => {
+    const cwd = await tempFolder()
+    const agent = ['run', '--no-builtin-tools', '--record', 'run.json']
+    await command([...agent, 'My key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789'], cwd)
+    const [{ runId }] = JSON.parse((await command(['runs', 'list', '--json'], cwd)).stdout)
+    const plain = await command(['runs', 'export', runId], cwd)
+    expect(JSON.parse(plain.stdout)).toMatchObject({ toolloop: expect.any(String), run: { runId, status: 'ended', result: { runId } } })
+    expect(plain.stdout).not.toContain('sk-proj-')
+    expect(JSON.parse(plain.stdout)).not.toHaveProperty('recording')
+    const whole = await command(['runs', 'export', runId, '--record', 'run.json'], cwd)
+    expect(JSON.parse(whole.stdout)).toMatchObject({ recording: { runId } })
+    expect(await command(['runs', 'export', 'run_none'], cwd)).toMatchObject({ code: 2, stdout: '' })
+    await command([...agent, 'Another'], cwd)
+    expect(await command(['runs', 'export', runId, '--record', 'run.json'], cwd)).toMatchObject({ code: 2, stdout: '' })
+  })
+
   it('lists what waits, shows it, and goes on with what was decided; once', async () => {
     const { cwd, runId, decide, ran } = await waiting('pay')
     expect(ran.stderr).toContain(`to decide: toolloop runs decide ${runId} --tools tools.ts --no-builtin-tools\n`)

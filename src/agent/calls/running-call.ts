@@ -16,8 +16,6 @@ export interface CallWork {
   answered?: { answer: Json; asked: Json | undefined }
   /** What its caller says came of it: it is not run here. */
   result?: { value: Json; isError: boolean }
-  /** What the model is told beside the result. */
-  note?: string
   /** What somebody has decided before it could run. */
   decided?: 'approval' | 'question'
 }

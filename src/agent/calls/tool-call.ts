@@ -34,7 +34,7 @@ import { shownArguments, shownRejection, shownValue } from './shown-call.ts'
 export async function carryOutCall(
   execution: Execution,
   iteration: number,
-  { call, key, answered, result, note, decided }: CallWork,
+  { call, key, answered, result, decided }: CallWork,
   step: StepContext,
   terms: CallTerms,
 ): Promise<FinishedCall> {
@@ -69,7 +69,7 @@ export async function carryOutCall(
   const unfollow = step.signal === run.signal ? undefined : run.follow(step.signal)
   try {
     const finished = finishCall(execution, await layers.runCall(running(prepared)))
-    return note === undefined ? finished : withResultNote(finished, note)
+    return call.note === undefined ? finished : withResultNote(finished, call.note)
   } finally {
     unfollow?.()
     run.prepared.delete(call.id)

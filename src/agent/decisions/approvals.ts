@@ -1,12 +1,13 @@
+import { InvalidOptionError } from '../../core/errors.ts'
 import { copyJson, type JsonObject } from '../../core/messages.ts'
-import type { PreparedCall } from '../../tools/arguments.ts'
+import { type PreparedCall, prepareArguments } from '../../tools/arguments.ts'
 import { cancelledText, loggedFailure } from '../../tools/told.ts'
 import type { PlannedCall, Refusal } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
 import type { RunContext } from '../run/run-context.ts'
-import { approvalFailed, refusedText } from '../told.ts'
+import { approvalFailed, otherArgumentsNote, refusedText } from '../told.ts'
 import type { ApprovalDecision } from '../types.ts'
-import { approvalKey } from './decisions.ts'
+import { approvalKey, hashOf } from './decisions.ts'
 
 /** Whether a call has to be approved. Fails closed: a predicate that throws asks for an approval. */
 export async function needsApproval(run: RunContext, remembered: ReadonlySet<string>, { tool, args }: PreparedCall): Promise<boolean> {
@@ -45,7 +46,7 @@ export async function decideApprovals(
     if (call.approval === undefined) calls.push(call)
     else {
       const place = `${iteration}.approve.${index}`
-      calls.push(applied(await durable.step(place, () => askAndRecord(run, call, place)), call))
+      calls.push(applied(run, await durable.step(place, () => askAndRecord(run, call, place)), call))
     }
   }
   return calls
@@ -55,6 +56,8 @@ export async function decideApprovals(
 interface Approval {
   approved: boolean
   reason?: string
+  /** It is to run with these, which fit its tool. */
+  args?: JsonObject
   /** The run ended before anything was said. */
   cancelled?: boolean
   /** There was nobody to ask: it is decided as in a run that has no `approve`. */
@@ -88,7 +91,7 @@ async function askFor(run: RunContext, call: PlannedCall): Promise<Approval> {
         }),
       ),
     )
-    return run.interruption === undefined ? readApproval(answer) : cancelled
+    return run.interruption === undefined ? await readApproval(run, call, answer) : cancelled
   } catch (error) {
     const tool = run.agent.registry.get(call.name)
     const failure = tool === undefined ? {} : loggedFailure({ tool, args: call.args ?? {} }, error)
@@ -97,18 +100,32 @@ async function askFor(run: RunContext, call: PlannedCall): Promise<Approval> {
   }
 }
 
-function readApproval(answer: ApprovalDecision | undefined): Approval {
-  if (typeof answer === 'object' && answer !== null) {
-    return { approved: answer.approved === true, ...(typeof answer.reason === 'string' ? { reason: answer.reason } : {}) }
-  }
-  return { approved: answer === true }
+/** Rejects with `invalid_option` for arguments that the tool doesn't take. */
+async function readApproval(run: RunContext, call: PlannedCall, answer: ApprovalDecision | undefined): Promise<Approval> {
+  if (typeof answer !== 'object' || answer === null) return { approved: answer === true }
+  const { approved, reason, args } = answer
+  const approval: Approval = { approved: approved === true, ...(typeof reason === 'string' ? { reason } : {}) }
+  const isChanged = approval.approved && args !== undefined && hashOf(args) !== hashOf(call.args ?? {})
+  if (!isChanged) return approval
+  const tool = run.agent.registry.get(call.name)
+  const prepared = tool === undefined ? undefined : await prepareArguments(tool, JSON.stringify(args))
+  if (prepared?.ok === false) throw new InvalidOptionError('args', `arguments of \`${call.name}\` (${prepared.problem.message})`, args)
+  return { ...approval, args: copyJson(args) }
+}
+
+/** The call as it runs with other arguments than the model's. */
+export function withArguments(run: RunContext, call: PlannedCall, args: JsonObject): PlannedCall {
+  run.prepared.delete(call.id)
+  const { asText: _, ...edited } = call
+  const repairs = [...(call.repairs ?? []), 'arguments changed by whoever approved the call']
+  return { ...edited, args, rawArguments: JSON.stringify(args), repairs, note: otherArgumentsNote(args) }
 }
 
 /** The call as it is after that: free to run, refused, or waiting as before. */
-function applied({ approved, reason, cancelled, waits }: Approval, call: PlannedCall): PlannedCall {
+function applied(run: RunContext, { approved, reason, args, cancelled, waits }: Approval, call: PlannedCall): PlannedCall {
   if (waits) return call
   const { approval: _, ...decided } = call
-  if (approved) return decided
+  if (approved) return args === undefined ? decided : withArguments(run, decided, args)
   const refusal: Refusal = cancelled
     ? { code: 'tool_cancelled', text: cancelledText(call.name) }
     : { code: 'tool_denied', text: refusedText(call.name, reason) }

@@ -8,7 +8,8 @@ import type { FinishedCall, PlannedCall } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
 import type { PendingItem } from '../run/result.ts'
 import { type RunContext, tagsOf } from '../run/run-context.ts'
-import { nobodyDecided, otherArgumentsNote, refusedText, unansweredText } from '../told.ts'
+import { nobodyDecided, refusedText, unansweredText } from '../told.ts'
+import { withArguments } from './approvals.ts'
 import { approvalKey, fingerprintOf, type Verdict } from './decisions.ts'
 
 /** A round that has calls which wait for somebody: an approval, the caller's own tool, a question. */
@@ -136,10 +137,7 @@ function workOf(run: RunContext, { call, index, verdict, item }: DecidedCall): C
   }
   const { args } = verdict
   if (args === undefined) return work
-  run.prepared.delete(call.id)
-  const { asText: _asText, ...edited } = free
-  const repairs = [...(call.repairs ?? []), 'arguments changed by whoever approved the call']
-  return { ...work, call: { ...edited, args, rawArguments: JSON.stringify(args), repairs }, note: otherArgumentsNote(args) }
+  return { ...work, call: withArguments(run, free, args) }
 }
 
 /** Ends calls that wait for somebody when the run has to end; of a question, its tool has run as far as that. */

@@ -1,18 +1,26 @@
+import { resolve } from 'node:path'
 import type { AgentRunner } from '../../agent/agent-runner.ts'
-import type { RunnerOptions } from '../../agent/types.ts'
+import type { RunStream } from '../../agent/run/run-stream.ts'
+import type { Sessions } from '../../agent/sessions/sessions.ts'
+import type { RunResult } from '../../agent/types.ts'
 import { createAgentRunner } from '../../backends/index.ts'
 import { isSetupFault, messageOf } from '../../core/errors.ts'
+import type { MessageInput } from '../../core/message-input.ts'
 import type { ChatMessage } from '../../core/messages.ts'
 import { EXIT_FAILED, EXIT_OK, EXIT_SIGINT, EXIT_USAGE, exitCodeOf } from '../exit-codes.ts'
 import type { Flags } from '../flags.ts'
+import { attachFiles } from '../setup/attachments.ts'
 import { chooseModel, type ModelChoice } from '../setup/choose-model.ts'
 import { describeChoice, openChoice, type PreparedAgent, prepareAgent } from '../setup/prepare-agent.ts'
-import { type OpenSession, openSession } from '../setup/sessions.ts'
-import { createApprove } from '../terminal/ask-approval.ts'
+import { type OpenSession, openSession, releaseAborted } from '../setup/sessions.ts'
+import { completeIn } from '../terminal/editor/completions.ts'
+import { openPromptHistory } from '../terminal/editor/prompt-history.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
 import { type Lines, PipedLines } from '../terminal/lines.ts'
 import { describeEnding, describeSpending, plural, RunRenderer } from '../terminal/render.ts'
-import { type CliIO, isOnTerminal, Terminal } from '../terminal/terminal.ts'
+import { decisionsOn, type People, waitingFor } from '../terminal/show-run.ts'
+import { ShownCalls } from '../terminal/shown-calls.ts'
+import { type CliIO, isOnTerminal, Terminal, withoutControls } from '../terminal/terminal.ts'
 import { TerminalLines } from '../terminal/terminal-lines.ts'
 import { type ChatState, runSlashCommand, slashCommands } from './slash-commands.ts'
 
@@ -22,7 +30,9 @@ import { type ChatState, runSlashCommand, slashCommands } from './slash-commands
  */
 export async function chat(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
+  if (!flags.plain) terminal.renderMarkdown()
   const interrupts = new Interrupts(io)
+  const calls = new ShownCalls()
   let agent: PreparedAgent | undefined
   let lines: Lines | undefined
   let session: OpenSession | undefined
@@ -30,8 +40,8 @@ export async function chat(flags: Flags, io: CliIO): Promise<number> {
     agent = await prepareAgent(flags, terminal, interrupts.signal)
     session = await openSession(flags, io)
     const earlier = (await session?.sessions.read(session.id)) ?? []
-    lines = isOnTerminal(io) ? new TerminalLines(io, '> ', slashCommands) : new PipedLines(io)
-    return await new Chat(agent, { session, earlier }, flags, terminal, lines, interrupts).run()
+    lines = isOnTerminal(io) ? await openPrompt(terminal, flags, calls) : new PipedLines(io)
+    return await new Chat(agent, { session, earlier, calls }, flags, terminal, lines, interrupts).run()
   } catch (error) {
     if (interrupts.exitCode !== undefined) return interrupts.exitCode
     throw error
@@ -44,10 +54,25 @@ export async function chat(flags: Flags, io: CliIO): Promise<number> {
   }
 }
 
+/** The prompt of somebody who sits there. */
+async function openPrompt(terminal: Terminal, flags: Flags, calls: ShownCalls): Promise<TerminalLines> {
+  const { io } = terminal
+  const history = await openPromptHistory(io, (error) => terminal.note(`prompts are not remembered: ${messageOf(error)}`))
+  const lines = new TerminalLines(io, {
+    prompt: '> ',
+    history,
+    keys: { 'ctrl-o': () => calls.show(undefined, terminal) },
+    complete: completeIn(resolve(io.cwd, flags.workspace ?? '.'), slashCommands),
+  })
+  terminal.attach(lines)
+  return lines
+}
+
 /** Where the conversation is kept, if it is, and what was said in it before. */
 interface Kept {
   session: OpenSession | undefined
   earlier: readonly ChatMessage[]
+  calls: ShownCalls
 }
 
 class Chat implements ChatState {
@@ -58,7 +83,8 @@ class Chat implements ChatState {
   readonly #terminal: Terminal
   readonly #lines: Lines
   readonly #interrupts: Interrupts
-  readonly #approve: RunnerOptions['approve']
+  readonly #people: People
+  readonly #calls: ShownCalls
   #choice: ModelChoice
   #runner: AgentRunner | undefined
   #running: AbortController | undefined
@@ -67,15 +93,27 @@ class Chat implements ChatState {
   readonly #quit = new AbortController()
   #exitCode = EXIT_OK
 
-  constructor(agent: PreparedAgent, { session, earlier }: Kept, flags: Flags, terminal: Terminal, lines: Lines, interrupts: Interrupts) {
+  constructor(
+    agent: PreparedAgent,
+    { session, earlier, calls }: Kept,
+    flags: Flags,
+    terminal: Terminal,
+    lines: Lines,
+    interrupts: Interrupts,
+  ) {
     this.#agent = agent
     this.#session = session
     this.messages = earlier
+    this.#calls = calls
     this.#flags = flags
     this.#terminal = terminal
     this.#lines = lines
     this.#interrupts = interrupts
-    this.#approve = createApprove(terminal, flags.yes, (question, signal) => lines.ask(question, signal))
+    this.#people = waitingFor(terminal, flags, {
+      tools: agent.tools,
+      ask: (question, signal, draft) => lines.ask(question, signal, draft),
+      lend: (work) => lines.lend(work),
+    })
     this.#choice = agent.choice
     lines.onInterrupt = (typed) => this.#interrupt(typed)
   }
@@ -89,6 +127,15 @@ class Chat implements ChatState {
   }
 
   readonly say = (line: string): void => this.#terminal.note(line)
+
+  /** Those of this folder; undefined where none are kept. */
+  get sessions(): Sessions | undefined {
+    return this.#session?.sessions
+  }
+
+  showCall(number?: number): void {
+    this.#calls.show(number, this.#terminal)
+  }
 
   async forget(): Promise<void> {
     await this.#session?.sessions.delete(this.#session.id)
@@ -113,18 +160,14 @@ class Chat implements ChatState {
     for (;;) {
       const line = await this.#lines.next(ended)
       this.#aboutToQuit = false
-      if (line === undefined) {
-        // The prompt is still open, and the shell's is next.
-        if (this.#lines.interactive) this.say('')
-        break
-      }
+      if (line === undefined) break
       if (line.trim() === '') continue
       try {
-        if (!line.startsWith('/') || line.includes('\n')) await this.#answer(line)
+        if (!isCommand(line)) await this.#answer(line)
         else if ((await runSlashCommand(line, this)) === 'quit') break
       } catch (error) {
         this.say(this.#terminal.paint('red', `error: ${messageOf(error)}`))
-        this.#exitCode = !line.startsWith('/') && isSetupFault(error) ? EXIT_USAGE : EXIT_FAILED
+        this.#exitCode = !isCommand(line) && isSetupFault(error) ? EXIT_USAGE : EXIT_FAILED
       }
     }
     if (this.#interrupts.exitCode !== undefined) return this.#interrupts.exitCode
@@ -132,17 +175,16 @@ class Chat implements ChatState {
   }
 
   async #answer(prompt: string): Promise<void> {
+    const message = await this.#messageOf(prompt)
+    if (message === undefined) return
     this.#running = new AbortController()
     const begun = performance.now()
     try {
       const signal = AbortSignal.any([this.#running.signal, this.#interrupts.signal])
       this.#runner ??= await this.#createRunner(this.#choice)
       const conversation = this.#session === undefined ? { messages: this.messages } : { session: this.#session.id }
-      const stream = this.#runner.stream(prompt, { ...conversation, signal })
-      const renderer = new RunRenderer(this.#terminal, this.tools, { quiet: this.#flags.quiet === true })
-      for await (const event of stream) renderer.show(event)
-      const result = await stream.result
-      renderer.finish(result)
+      const result = await this.#show(this.#runner, this.#runner.stream(message, { ...conversation, signal }), signal)
+      await releaseAborted(result, this.#session)
       this.messages = result.messages
       if (this.#lines.interactive && !this.#flags.quiet)
         this.say(this.#terminal.paint('dim', describeSpending(result, performance.now() - begun)))
@@ -155,9 +197,38 @@ class Chat implements ChatState {
     }
   }
 
+  /** Shows a run to its end, over the questions it asks. */
+  async #show(runner: AgentRunner, begun: RunStream, signal: AbortSignal): Promise<RunResult> {
+    for (let stream = begun; ; ) {
+      const renderer = new RunRenderer(this.#terminal, this.tools, { quiet: this.#flags.quiet === true, calls: this.#calls })
+      for await (const event of stream) renderer.show(event)
+      const result = await stream.result
+      renderer.finish(result)
+      const decisions = await decisionsOn(result, { flags: this.#flags, terminal: this.#terminal, people: this.#people, signal })
+      if (decisions === undefined) return result
+      stream = runner.resumeStream(result.state, { decisions, signal })
+    }
+  }
+
+  /** What is typed may name files; what comes over a pipe may be anybody's, and names none. */
+  async #messageOf(prompt: string): Promise<MessageInput | undefined> {
+    if (!this.#lines.interactive) return { role: 'user', content: prompt }
+    const { cwd } = this.#terminal.io
+    try {
+      const { message, attached, missing } = await attachFiles(prompt, resolve(cwd, this.#flags.workspace ?? '.'))
+      if (attached.length > 0) this.say(this.#terminal.paint('dim', withoutControls(`attached ${attached.join(', ')}`)))
+      if (missing.length > 0) this.say(this.#terminal.paint('yellow', withoutControls(`no such file: ${missing.join(', ')}`)))
+      return message
+    } catch (error) {
+      this.say(this.#terminal.paint('red', withoutControls(messageOf(error))))
+      this.#lines.prefill(prompt)
+      return undefined
+    }
+  }
+
   #createRunner(choice: ModelChoice): Promise<AgentRunner> {
     const kept = this.#session && { sessions: this.#session.sessions }
-    return createAgentRunner({ ...this.#agent.options, ...kept, model: openChoice(choice), approve: this.#approve })
+    return createAgentRunner({ ...this.#agent.options, ...kept, model: openChoice(choice), approve: this.#people.approve })
   }
 
   #interrupt(typed: boolean): void {
@@ -171,8 +242,12 @@ class Chat implements ChatState {
       this.#quit.abort()
     } else {
       this.#aboutToQuit = true
-      this.say('\n(Ctrl-C again, or Ctrl-D, ends the chat)')
-      this.#lines.showPrompt()
+      this.say('(Ctrl-C again, or Ctrl-D, ends the chat)')
     }
   }
+}
+
+/** A text of several lines is a prompt. */
+function isCommand(line: string): boolean {
+  return line.startsWith('/') && !line.includes('\n')
 }

@@ -1,6 +1,5 @@
 import { resolve } from 'node:path'
 import { addAbortSignal } from 'node:stream'
-import type { RunStream } from '../../agent/run/run-stream.ts'
 import type { RunOptions, RunResult } from '../../agent/types.ts'
 import { createAgentRunner } from '../../backends/index.ts'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
@@ -10,15 +9,17 @@ import { decideCommand } from '../setup/command-line.ts'
 import { type OpenJournal, openJournal } from '../setup/journal.ts'
 import { describeChoice, type PreparedAgent, prepareAgent } from '../setup/prepare-agent.ts'
 import { keysIn } from '../setup/provider-keys.ts'
-import { type OpenSession, openSession } from '../setup/sessions.ts'
-import { createApprove } from '../terminal/ask-approval.ts'
+import { type OpenSession, openSession, releaseAborted } from '../setup/sessions.ts'
+import { askOnTerminal } from '../terminal/approvals/ask-on-terminal.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
-import { explainEnding, showRun } from '../terminal/show-run.ts'
+import { describeSpending } from '../terminal/render.ts'
+import { explainEnding, showAll, waitingFor } from '../terminal/show-run.ts'
 import { type CliIO, Terminal } from '../terminal/terminal.ts'
 
 /** `toolloop run`: one prompt, one answer. Resolves with the exit code; rejects for invalid options and files. */
 export async function run(words: readonly string[], flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
+  if (!flags.plain && !flags.json && !flags.events) terminal.renderMarkdown()
   const interrupts = new Interrupts(io)
   let agent: PreparedAgent | undefined
   let journal: OpenJournal | undefined
@@ -30,9 +31,18 @@ export async function run(words: readonly string[], flags: Flags, io: CliIO): Pr
     journal = await openJournal(flags, io)
     session = await openSession(flags, io)
     const kept = { ...(journal && { journal: journal.journal }), ...(session && { sessions: session.sessions }) }
-    const runner = await createAgentRunner({ ...agent.options, ...kept, approve: createApprove(terminal, flags.yes) })
-    const options = { signal: interrupts.signal, ...(session && { session: session.id }) }
-    const result = await runAndShow((record) => runner.stream(prompt, { ...options, ...record }), agent, flags, terminal)
+    const { signal } = interrupts
+    const people = waitingFor(terminal, flags, askOnTerminal(io, agent.tools))
+    const runner = await createAgentRunner({ ...agent.options, ...kept, approve: people.approve })
+    const options = { signal, ...(session && { session: session.id }) }
+    const begun = performance.now()
+    const showing = { agent, flags, terminal, people, signal }
+    const result = await recorded(flags, io, (record) =>
+      showAll(runner, runner.stream(prompt, { ...options, ...record }), { ...showing, ...record }),
+    )
+    await releaseAborted(result, session)
+    if (io.stderr.isTTY && !flags.quiet && !flags.events)
+      terminal.note(terminal.paint('dim', describeSpending(result, performance.now() - begun)))
     const code = interrupts.exitCode
     // Nobody reads stdout any more: there is nothing to explain, or it has been said.
     if (code === EXIT_OK || code === EXIT_FAILED) return code
@@ -52,16 +62,15 @@ export async function run(words: readonly string[], flags: Flags, io: CliIO): Pr
   }
 }
 
-async function runAndShow(
-  start: (record: RunOptions) => RunStream,
-  agent: PreparedAgent,
-  flags: Flags,
-  terminal: Terminal,
+/** The run, in the file of `--record`. */
+async function recorded(
+  { record }: Flags,
+  { cwd, env }: CliIO,
+  show: (options: Pick<RunOptions, 'recorder'>) => Promise<RunResult>,
 ): Promise<RunResult> {
-  const show = (record: RunOptions) => showRun(start(record), agent, flags, terminal)
-  if (flags.record === undefined) return show({})
+  if (record === undefined) return show({})
   const { recordRun } = await import('../../recording/index.ts')
-  return recordRun(show, resolve(terminal.io.cwd, flags.record), { secrets: keysIn(terminal.io.env) })
+  return recordRun(show, resolve(cwd, record), { secrets: keysIn(env) })
 }
 
 function codeOf(error: unknown): string {

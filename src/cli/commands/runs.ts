@@ -13,13 +13,13 @@ import type { Flags } from '../flags.ts'
 import { decideCommand } from '../setup/command-line.ts'
 import { type OpenJournal, openExistingJournal } from '../setup/journal.ts'
 import { type PreparedAgent, prepareAgent } from '../setup/prepare-agent.ts'
-import { createApprove } from '../terminal/ask-approval.ts'
-import { askOnTerminal } from '../terminal/ask-on-terminal.ts'
+import { type Deciding, decideItems } from '../terminal/approvals/answer-item.ts'
+import { createApprove } from '../terminal/approvals/ask-approval.ts'
+import { askOnTerminal } from '../terminal/approvals/ask-on-terminal.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
 import { plural } from '../terminal/render.ts'
-import { explainEnding, showRun } from '../terminal/show-run.ts'
+import { explainEnding, showAll, waitingFor } from '../terminal/show-run.ts'
 import { type CliIO, shorten, Terminal, withoutControls } from '../terminal/terminal.ts'
-import { visible } from '../terminal/visible.ts'
 
 const defaultLimit = 50
 /** The journal's own bound of a page. */
@@ -92,35 +92,34 @@ export async function resumeRun(runId: string, flags: Flags, io: CliIO): Promise
 
 /** `toolloop runs decide ID`: decides what the run waits for, and goes on with it. Resolves with the run's exit code. */
 export async function decideRun(runId: string, flags: Flags, io: CliIO): Promise<number> {
-  return goOn(runId, flags, io, async (run, terminal, signal) => {
+  return goOn(runId, flags, io, async (run, { terminal, tools, signal }) => {
     const items = run.pending.filter(({ toolCallId }) => flags.call === undefined || toolCallId === flags.call)
     if (items.length === 0) {
       const waiting = run.pending.map(({ toolCallId, tool }) => `${toolCallId} (${tool})`).join(', ') || 'nothing'
       throw new ToolloopError('invalid_option', `Expected ${runId} to wait for ${flags.call ?? 'a decision'}; it waits for ${waiting}`)
     }
-    const decide = flags.yes || flags.reject !== undefined || flags.answer !== undefined ? verdictOf : asker(terminal, signal)
-    const decisions: Decision[] = []
-    for (const item of items) {
-      const { toolCallId, fingerprint } = item
-      decisions.push({ toolCallId, fingerprint, ...(await decide(item, flags)) })
-    }
-    return decisions
+    if (!flags.yes && flags.reject === undefined && flags.answer === undefined) return decideItems(items, deciding(terminal, tools, signal))
+    return items.map((item) => ({ toolCallId: item.toolCallId, fingerprint: item.fingerprint, ...verdictOf(item, flags) }))
   })
 }
 
-type Decide = (run: RecordedRun, terminal: Terminal, signal: AbortSignal) => Promise<Decision[]>
+type Decide = (run: RecordedRun, by: { terminal: Terminal; tools: PreparedAgent['tools']; signal: AbortSignal }) => Promise<Decision[]>
 
 async function goOn(runId: string, flags: Flags, io: CliIO, decide: Decide): Promise<number> {
   const terminal = new Terminal(io)
+  if (!flags.plain && !flags.json && !flags.events) terminal.renderMarkdown()
   const interrupts = new Interrupts(io)
   let agent: PreparedAgent | undefined
   let journal: OpenJournal | undefined
   try {
     journal = await openExistingJournal(flags, io)
     agent = await prepareAgent(flags, terminal, interrupts.signal)
-    const runner = await createAgentRunner({ ...agent.options, journal: journal.journal, approve: createApprove(terminal, flags.yes) })
-    const decisions = await decide(await knownRun(runner, runId), terminal, interrupts.signal)
-    const result = await showRun(runner.resumeStream(runId, { decisions, signal: interrupts.signal }), agent, flags, terminal)
+    const { signal } = interrupts
+    const { tools } = agent
+    const people = waitingFor(terminal, flags, askOnTerminal(io, tools))
+    const runner = await createAgentRunner({ ...agent.options, journal: journal.journal, approve: people.approve })
+    const decisions = await decide(await knownRun(runner, runId), { terminal, tools, signal })
+    const result = await showAll(runner, runner.resumeStream(runId, { decisions, signal }), { agent, flags, terminal, people, signal })
     explainEnding(result, agent, terminal, decideCommand(runId, flags))
     return interrupts.exitCode ?? exitCodeOf(result)
   } catch (error) {
@@ -140,7 +139,7 @@ function verdictOf({ kind, toolCallId, tool }: PendingItem, { yes, reject, answe
     throw new ToolloopError('invalid_option', 'Expected one of --yes, --reject and --answer, got more')
   if (reject !== undefined) return reject === true ? { approved: false } : { approved: false, reason: reject }
   const takesAnswer = kind === 'question' || kind === 'client_tool'
-  if (answer !== undefined && takesAnswer) return answered(kind, answer)
+  if (answer !== undefined && takesAnswer) return kind === 'question' ? { answer: jsonOrText(answer) } : { result: jsonOrText(answer) }
   if (answer === undefined && !takesAnswer) return { approved: true }
   const which = `${toolCallId} (${tool}), which ${takesAnswer ? 'asks a question or is to be carried out by you' : 'needs an approval'}`
   throw new ToolloopError(
@@ -149,30 +148,17 @@ function verdictOf({ kind, toolCallId, tool }: PendingItem, { yes, reject, answe
   )
 }
 
-function answered(kind: 'question' | 'client_tool', text: string): Verdict {
-  const value = jsonOrText(text)
-  return kind === 'question' ? { answer: value } : { result: value }
-}
-
-/** Asks whoever sits there. Throws `invalid_option` where nobody does. */
-function asker(terminal: Terminal, signal: AbortSignal): (item: PendingItem) => Promise<Verdict> {
-  const ask = askOnTerminal(terminal)
-  const approve = createApprove(terminal, false, ask)
+/** Whoever sits there. Throws `invalid_option` where nobody does. */
+function deciding(terminal: Terminal, tools: PreparedAgent['tools'], signal: AbortSignal): Deciding {
+  const asker = askOnTerminal(terminal.io, tools)
+  const approve = createApprove(terminal, false, asker)
   if (approve === undefined)
     throw new InvalidOptionError('--yes', 'given, or `--reject` or `--answer`, where no terminal is there to ask on')
-  return async ({ kind, toolCallId, tool, args, about, schema }) => {
-    if (kind === 'approval' || kind === 'budget') {
-      const verdict = await approve({ toolCallId, tool, args, runId: '', context: undefined, signal })
-      return typeof verdict === 'boolean' ? { approved: verdict } : verdict.approved ? { approved: true } : { ...verdict, approved: false }
-    }
-    const question = typeof about === 'string' ? about : JSON.stringify(about ?? args)
-    terminal.note(`${tool}: ${question}`.split('\n').map(visible).join('\n'))
-    if (schema !== undefined) terminal.note(visible(`as JSON of this schema: ${JSON.stringify(schema)}`))
-    return answered(kind, await ask(`${kind === 'question' ? 'answer' : `result of ${tool}`} (JSON or text): `, signal))
-  }
+  return { terminal, asker, approve, signal }
 }
 
-async function withRuns(flags: Flags, io: CliIO, work: (runner: AgentRunner) => Promise<number>): Promise<number> {
+/** Does something with the runs of a journal. */
+export async function withRuns(flags: Flags, io: CliIO, work: (runner: AgentRunner) => Promise<number>): Promise<number> {
   const journal = await openExistingJournal(flags, io)
   try {
     // Its model is never asked: a runner is what knows the runs of a journal.
@@ -182,7 +168,8 @@ async function withRuns(flags: Flags, io: CliIO, work: (runner: AgentRunner) => 
   }
 }
 
-async function knownRun(runner: AgentRunner, runId: string): Promise<RecordedRun> {
+/** Rejects with `invalid_option`. */
+export async function knownRun(runner: AgentRunner, runId: string): Promise<RecordedRun> {
   const run = await runner.runs.get(runId)
   if (run === undefined)
     throw new ToolloopError('invalid_option', `Expected the id of a run in the journal, got ${runId}: toolloop runs list`)

@@ -1,3 +1,4 @@
+import type { Sessions } from '../../agent/sessions/sessions.ts'
 import { type ChatMessage, hasToolCalls, textOf } from '../../core/messages.ts'
 import { didYouMean } from '../../core/nearest-name.ts'
 import type { AnyTool } from '../../tools/tool.ts'
@@ -15,6 +16,10 @@ export interface ChatState {
   /** Changes the model; rejects when it can't be made, and leaves the old one then. */
   switchModel(name: string): Promise<void>
   say(line: string): void
+  /** Where conversations are kept; undefined: this one is not. */
+  readonly sessions: Sessions | undefined
+  /** Shows all of a call: the last one without a number. */
+  showCall(number?: number): void
 }
 
 interface SlashCommand {
@@ -25,11 +30,14 @@ interface SlashCommand {
 }
 
 const lineLength = 100
+const mostSessions = 50
 
 const commands = new Map<string, SlashCommand>([
   ['tools', { usage: '/tools', help: 'list the tools', run: listTools }],
+  ['show', { usage: '/show [number]', help: 'show a call whole, as Ctrl-O does the last one', run: showCall }],
   ['model', { usage: '/model [provider/name]', help: 'show the model, or change it', run: changeModel }],
   ['history', { usage: '/history', help: 'show the conversation', run: showHistory }],
+  ['sessions', { usage: '/sessions', help: 'list the conversations that are kept in this folder', run: listSessions }],
   ['reset', { usage: '/reset', help: 'forget the conversation', run: reset }],
   ['help', { usage: '/help', help: 'show this', run: showHelp }],
   ['quit', { usage: '/quit', help: 'end the chat, as Ctrl-D does', run: () => 'quit' }],
@@ -57,6 +65,20 @@ function listTools({ tools, say }: ChatState): undefined {
   }
 }
 
+function showCall(state: ChatState, number: string): undefined {
+  if (number === '') state.showCall()
+  else state.showCall(Number(number))
+}
+
+async function listSessions({ sessions, say }: ChatState): Promise<undefined> {
+  const { sessions: found = [] } = (await sessions?.list({ limit: mostSessions })) ?? {}
+  if (found.length === 0) say('none: start the chat with --session NAME to keep it')
+  for (const { id, updatedAt, messageCount, status } of found) {
+    const changed = new Date(updatedAt).toISOString().slice(0, 16).replace('T', ' ')
+    say(withoutControls(`  ${id}  ${changed}  ${plural(messageCount, 'message')}${status === 'idle' ? '' : ` (${status})`}`))
+  }
+}
+
 async function changeModel(state: ChatState, name: string): Promise<undefined> {
   if (name !== '') await state.switchModel(name)
   state.say(`model: ${state.modelName}`)
@@ -79,5 +101,6 @@ async function reset(state: ChatState): Promise<undefined> {
 function showHelp({ say }: ChatState): undefined {
   const width = Math.max(...[...commands.values()].map(({ usage }) => usage.length))
   for (const { usage, help } of commands.values()) say(`  ${usage.padEnd(width)}  ${help}`)
-  say('  Ctrl-C ends the answer that is being given; at the prompt, twice, it ends the chat')
+  say('  @path attaches a file. Alt-Enter, Ctrl-J, or a backslash before Enter begins a new line. Ctrl-R searches earlier prompts.')
+  say('  Ctrl-C ends the answer that is being given; at the prompt, twice, it ends the chat.')
 }

@@ -2,7 +2,7 @@ import type { Backend } from '../../backends/index.ts'
 import { InvalidOptionError, messageOf, ToolloopError } from '../../core/errors.ts'
 import type { Providers } from '../../models/presets.ts'
 import type { ModelSettings } from '../../models/settings.ts'
-import { type Config, findModel } from '../../service/config/config.ts'
+import { type Config, findModel, type LimitsConfig } from '../../service/config/config.ts'
 import { readConfig } from '../../service/config/config-file.ts'
 import { type FoundServer, findServers, type LocalServer, listModels, localServers } from './local-servers.ts'
 import { findKeys } from './provider-keys.ts'
@@ -17,6 +17,8 @@ export interface ModelChoice {
   providers?: Providers
   /** The loop the configuration file names. */
   backend?: Backend
+  /** The limits the configuration file sets. */
+  limits?: LimitsConfig
   /** `provider/model`, for people. */
   name: string
   source: ModelSource
@@ -57,7 +59,7 @@ export async function chooseModel(options: ChooseModelOptions): Promise<ModelCho
     throw new InvalidOptionError('--base-url', 'an http or https URL', baseURL)
   }
   const config = options.config ?? (await readConfig(options.cwd, options.env))
-  return { ...(await chooseFrom(options, config)), providers: config?.providers, backend: config?.backend }
+  return { ...(await chooseFrom(options, config)), providers: config?.providers, backend: config?.backend, limits: config?.limits }
 }
 
 async function chooseFrom(options: ChooseModelOptions, config: ConfigFile | undefined): Promise<ModelChoice> {

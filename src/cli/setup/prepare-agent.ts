@@ -32,16 +32,19 @@ export async function prepareAgent(flags: Flags, terminal: Terminal, signal: Abo
   const instructions = [own, skills?.catalogue()].filter((text) => text !== undefined && text !== '').join('\n\n') || undefined
   // Nothing has been started until a tool is called.
   const choice = await chooseModel({ model: flags.model, baseURL: flags.baseUrl, env, cwd, signal })
+  const { deadlineMs, tokens, costUsd, toolCalls, repeatedCalls, ...settings } = choice.limits ?? {}
+  // What is given on the command line goes over the file, as everywhere.
   const options: BackendOptions = {
+    ...settings,
     model: openChoice(choice),
     backend: choice.backend,
     tools: dispatcher,
     logger,
     instructions,
     toolCalling: flags.toolCalling,
-    maxIterations: flags.maxIterations,
-    toolTimeoutMs: inMilliseconds(flags.timeout),
-    limits: { deadlineMs: inMilliseconds(flags.deadline) },
+    maxIterations: flags.maxIterations ?? settings.maxIterations,
+    toolTimeoutMs: inMilliseconds(flags.timeout) ?? settings.toolTimeoutMs,
+    limits: { deadlineMs: inMilliseconds(flags.deadline) ?? deadlineMs, tokens, costUsd, toolCalls, repeatedCalls },
     stream: flags.stream,
   }
   return { choice, tools: dispatcher.list(), options, close: async () => skills?.close() }

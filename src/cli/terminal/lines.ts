@@ -9,11 +9,20 @@ export interface Lines {
   onInterrupt: (typed: boolean) => void
   /** The next line without its end; undefined at the end of the input, and when `signal` is aborted. */
   next(signal: AbortSignal): Promise<string | undefined>
-  /** Asks something else than for the next line; without an answer it is `''`. Rejects when `signal` is aborted. */
-  ask(question: string, signal: AbortSignal): Promise<string>
-  /** Drops what has been typed, and shows the prompt again. */
+  /**
+   * Asks something else than for the next line; without an answer it is `''`. `draft` stands there to be edited. Rejects when `signal` is
+   * aborted.
+   */
+  ask(question: string, signal: AbortSignal, draft?: string): Promise<string>
+  /** Drops what has been typed. */
   clearLine(): void
-  showPrompt(): void
+  /** Puts a text behind the next prompt, to be edited. */
+  prefill(text: string): void
+  /** Lets another program have the terminal while `work` goes on. */
+  lend<T>(work: () => Promise<T>): Promise<T>
+  /** Takes the prompt off the screen while something else is written, and puts it back. */
+  hide(): void
+  show(): void
   close(): void
 }
 
@@ -56,7 +65,15 @@ export class PipedLines implements Lines {
 
   clearLine(): void {}
 
-  showPrompt(): void {}
+  prefill(): void {}
+
+  lend<T>(work: () => Promise<T>): Promise<T> {
+    return work()
+  }
+
+  hide(): void {}
+
+  show(): void {}
 
   close(): void {
     this.#lines.close()

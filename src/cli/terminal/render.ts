@@ -1,6 +1,7 @@
 import type { RunResult } from '../../agent/types.ts'
 import { Event, type RunEvent } from '../../core/events.ts'
 import { redactText } from '../../core/logger.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import { EventRedactor } from '../../service/runs/event-redactor.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { shorten, type Terminal, withoutControls } from './terminal.ts'
@@ -14,6 +15,14 @@ interface RenderOptions {
   quiet?: boolean
   /** False: the answer is not written. */
   answer?: boolean
+  /** Where calls are kept, so that they can be shown whole. Default: nowhere. */
+  calls?: CallLog
+}
+
+/** Keeps calls by number. */
+interface CallLog {
+  add(call: { tool: string; args: JsonObject }): number
+  end(number: number, ending: string, result: string): void
 }
 
 /** Shows one run to a person: the answer's text as it comes, a line when a tool starts and one when it has ended. */
@@ -22,10 +31,12 @@ export class RunRenderer {
   readonly #redactor: EventRedactor
   readonly #showTools: boolean
   readonly #showAnswer: boolean
-  readonly #running = new Map<string, string>()
+  readonly #running = new Map<string, { args: string; number: number | undefined }>()
+  readonly #calls: CallLog | undefined
   #shownText = ''
 
-  constructor(terminal: Terminal, tools: Iterable<AnyTool>, { quiet = false, answer = true }: RenderOptions = {}) {
+  constructor(terminal: Terminal, tools: Iterable<AnyTool>, { quiet = false, answer = true, calls }: RenderOptions = {}) {
+    this.#calls = calls
     this.#terminal = terminal
     this.#redactor = new EventRedactor(tools)
     this.#showTools = !quiet
@@ -40,6 +51,9 @@ export class RunRenderer {
         break
       case Event.MODEL_QUEUED:
         this.#terminal.waitFor(`waiting for the rate limits of ${event.model}`)
+        break
+      case Event.MODEL_RETRY:
+        this.#terminal.waitFor(`${this.#oneLine(event.error, maxArgumentsLength)}; asking ${event.model} again`)
         break
       case Event.REASONING_DELTA:
         this.#terminal.waitFor('the model is thinking')
@@ -58,7 +72,7 @@ export class RunRenderer {
         this.#startCall(event)
         break
       case Event.TOOL_PROGRESS:
-        this.#terminal.waitFor(`${event.tool}: ${this.#oneLine(JSON.stringify(event.update), maxArgumentsLength)}`)
+        this.#terminal.progress(`${event.tool}: ${this.#oneLine(describeProgress(event.update), maxArgumentsLength)}`)
         break
       case Event.TOOL_CALL_END:
         this.#endCall(event)
@@ -94,25 +108,26 @@ export class RunRenderer {
   }
 
   #startCall({ tool, args, meta }: Extract<RunEvent, { type: 'TOOL_CALL_START' }>): void {
-    const shownArgs = this.#oneLine(JSON.stringify(this.#redactor.redactArguments(tool, args)), maxArgumentsLength)
-    this.#running.set(meta.toolCallId ?? tool, shownArgs)
+    const redacted = this.#redactor.redactArguments(tool, args)
+    const shownArgs = this.#oneLine(JSON.stringify(redacted), maxArgumentsLength)
+    this.#running.set(meta.toolCallId ?? tool, { args: shownArgs, number: this.#calls?.add({ tool, args: redacted }) })
     this.#note(`${this.#terminal.paint('cyan', `→ ${tool}`)} ${this.#terminal.paint('dim', shownArgs)}`)
     this.#terminal.waitFor(`running ${tool}`)
   }
 
   #endCall({ tool, result, meta }: Extract<RunEvent, { type: 'TOOL_CALL_END' }>): void {
     const id = meta.toolCallId ?? tool
-    const args = this.#running.get(id)
+    const { args, number } = this.#running.get(id) ?? { args: undefined, number: undefined }
     // With other calls still running, the arguments tell which of them has ended.
     const which = this.#running.size > 1 && args !== undefined ? ` ${this.#terminal.paint('dim', shorten(args, 60))}` : ''
     this.#running.delete(id)
     const took = meta.durationMs === undefined ? '' : ` ${formatDuration(meta.durationMs)}`
-    if (meta.ok === false) {
-      const failure = this.#oneLine(result, maxFailureLength)
-      this.#note(`${this.#terminal.paint('red', `✗ ${tool}`)}${which}${took} · ${failure}`)
-    } else {
-      this.#note(`${this.#terminal.paint('green', `✓ ${tool}`)}${which}${took} · ${formatBytes(Buffer.byteLength(result))}`)
-    }
+    const ok = meta.ok !== false
+    if (number !== undefined) this.#calls?.end(number, `${ok ? 'ok' : 'failed'}${took}`, this.#redactor.redactText(result))
+    const shown = number === undefined ? '' : ` ${this.#terminal.paint('dim', `[${number}]`)}`
+    const ending = ok ? formatBytes(Buffer.byteLength(result)) : this.#oneLine(result, maxFailureLength)
+    const name = ok ? this.#terminal.paint('green', `✓ ${tool}`) : this.#terminal.paint('red', `✗ ${tool}`)
+    this.#note(`${name}${which}${took} · ${ending}${shown}`)
     this.#terminal.waitFor(this.#running.size === 0 ? undefined : `running ${this.#running.size} more`)
   }
 
@@ -129,6 +144,14 @@ export class RunRenderer {
   #note(line: string): void {
     if (this.#showTools) this.#terminal.note(line)
   }
+}
+
+/** As MCP servers tell of it: a number, of how many, and a message. */
+function describeProgress(update: Json): string {
+  if (!isJsonObject(update) || typeof update.progress !== 'number') return typeof update === 'string' ? update : JSON.stringify(update)
+  const { progress, total, message } = update
+  const count = typeof total === 'number' && total > 0 ? `${Math.round((100 * progress) / total)} %` : String(progress)
+  return typeof message === 'string' ? `${count} ${message}` : count
 }
 
 /** What a run took: time, tokens, and dollars where they are known. */

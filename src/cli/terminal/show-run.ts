@@ -1,13 +1,18 @@
+import type { AgentRunner } from '../../agent/agent-runner.ts'
+import type { Decision } from '../../agent/decisions/decisions.ts'
 import type { RunStream } from '../../agent/run/run-stream.ts'
-import type { RunResult } from '../../agent/types.ts'
+import type { RunnerOptions, RunOptions, RunResult } from '../../agent/types.ts'
 import { EventRedactor, resultAsJson } from '../../service/runs/event-redactor.ts'
 import type { Flags } from '../flags.ts'
 import type { PreparedAgent } from '../setup/prepare-agent.ts'
+import { decideItems } from './approvals/answer-item.ts'
+import { createApprove } from './approvals/ask-approval.ts'
+import type { Asker } from './approvals/asker.ts'
 import { describeEnding, RunRenderer } from './render.ts'
-import type { Terminal } from './terminal.ts'
+import { isOnTerminal, type Terminal } from './terminal.ts'
 
 /** Shows a run while it goes on, in the form that the options ask for: for a person, as one JSON object, or as lines of events. */
-export async function showRun(stream: RunStream, { tools }: PreparedAgent, flags: Flags, terminal: Terminal): Promise<RunResult> {
+async function showRun(stream: RunStream, { tools }: PreparedAgent, flags: Flags, terminal: Terminal): Promise<RunResult> {
   if (flags.events) {
     const redactor = new EventRedactor(tools)
     for await (const event of stream) for (const shown of await redactor.redact(event)) terminal.print(JSON.stringify(shown))
@@ -21,6 +26,57 @@ export async function showRun(stream: RunStream, { tools }: PreparedAgent, flags
   renderer.finish(result)
   if (flags.json) terminal.print(JSON.stringify(resultAsJson(result)))
   return result
+}
+
+/** Who decides what a run waits for: nobody where `approve` is undefined. */
+export interface People {
+  approve: RunnerOptions['approve']
+  /** Undefined where nobody sits there. */
+  asker: Asker | undefined
+}
+
+export function waitingFor(terminal: Terminal, flags: Flags, asker: Asker): People {
+  return { approve: createApprove(terminal, flags.yes, asker), asker: isOnTerminal(terminal.io) ? asker : undefined }
+}
+
+interface Showing {
+  agent: PreparedAgent
+  flags: Flags
+  terminal: Terminal
+  people: People
+  signal: AbortSignal
+  /** Where the run is recorded. */
+  recorder?: RunOptions['recorder']
+}
+
+/** Shows a run to its end, over the questions it asks whoever sits there. */
+export async function showAll(runner: AgentRunner, begun: RunStream, showing: Showing): Promise<RunResult> {
+  const { agent, flags, terminal } = showing
+  let result = await showRun(begun, agent, flags, terminal)
+  for (;;) {
+    const decisions = await decisionsOn(result, showing)
+    if (decisions === undefined) return result
+    const { signal, recorder } = showing
+    const stream = runner.resumeStream(result.state ?? result.runId, { decisions, signal, ...(recorder && { recorder }) })
+    result = await showRun(stream, agent, flags, terminal)
+  }
+}
+
+/**
+ * What is decided on a run that waits, by whoever sits there. Undefined where it doesn't wait, or nobody does. When the signal is aborted, all is
+ * refused: the run ends then.
+ */
+export async function decisionsOn(
+  { stopReason, pending }: RunResult,
+  { flags, terminal, people: { approve, asker }, signal }: Pick<Showing, 'flags' | 'terminal' | 'people' | 'signal'>,
+): Promise<Decision[] | undefined> {
+  if (stopReason !== 'paused' || asker === undefined || approve === undefined || flags.json || flags.events) return undefined
+  try {
+    return await decideItems(pending, { terminal, asker, approve, signal })
+  } catch (error) {
+    if (!signal.aborted) throw error
+    return pending.map(({ toolCallId, fingerprint }) => ({ toolCallId, fingerprint, approved: false }))
+  }
 }
 
 /** Says why there is no answer, and what may help; of a run that waits in a journal, with which command it goes on. */

@@ -1,7 +1,6 @@
-import { emitKeypressEvents, type Key } from 'node:readline'
-import { createInterface, type Interface } from 'node:readline/promises'
-import { PassThrough } from 'node:stream'
+import { emitKeypressEvents } from 'node:readline'
 import { setImmediate } from 'node:timers/promises'
+import { KeyedInput, type KeyedInputOptions, type PressedKey } from './editor/keyed-input.ts'
 import type { Lines } from './lines.ts'
 import type { CliIO } from './terminal.ts'
 
@@ -9,107 +8,120 @@ import type { CliIO } from './terminal.ts'
 const pasteMarksOn = '\x1b[?2004h'
 const pasteMarksOff = '\x1b[?2004l'
 
-/** A key as Node.js tells of it, with names its types don't have: `paste-start`, `paste-end`. */
-type PressedKey = Key & { sequence?: string }
-
 /**
- * The lines somebody types on a terminal, edited behind a prompt on stderr, with the earlier ones at hand. What is pasted is one text
- * whatever is in it: it is never run by itself, and its line ends and tabs are shown as ␊ and ␉ until the line is sent. What is typed or
- * pasted while nobody reads is never run either: it waits behind the next prompt, to be edited, and answers no question.
+ * What somebody types on a terminal, edited behind a prompt on stderr, over several lines. Node's own `readline` edits one line alone, and
+ * no package that is kept well and small does more. What is pasted is one text, whatever is in it: it is never sent by itself. What is typed or
+ * pasted while nobody reads is never sent either: it waits behind the next prompt, to be edited, and answers no question.
  */
 export class TerminalLines implements Lines {
   readonly interactive = true
   onInterrupt: (typed: boolean) => void = () => {}
   readonly #io: CliIO
-  readonly #editor: Interface
-  /** Whether keys are for the editor, which shows them. */
-  #reading = false
+  readonly #prompt: KeyedInputOptions
+  /** What is being typed; undefined while nobody reads. */
+  #input: KeyedInput | undefined
   #typedEarly = ''
   /** What has come of a paste; undefined: none is under way. */
   #paste: string | undefined
-  #wake: ((line: string | undefined) => void) | undefined
-  readonly #closed = new AbortController()
+  #closed = false
 
-  /** `completions` are what Tab makes of the beginning of a line. */
-  constructor(io: CliIO, prompt: string, completions: readonly string[] = []) {
+  constructor(io: CliIO, prompt: KeyedInputOptions = { prompt: '' }) {
     this.#io = io
+    this.#prompt = prompt
     const { stdin, stderr } = io
-    // The editor is given keys one by one; but it knows best when the terminal has to be in raw mode.
-    const setRawMode = (raw: boolean) => stdin.setRawMode?.(raw)
-    const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode })
-    const completer = (line: string): [string[], string] => [line === '' ? [] : completions.filter((one) => one.startsWith(line)), line]
-    this.#editor = createInterface({ input, output: stderr, prompt, terminal: true, completer })
-    this.#editor.on('line', (line) => this.#finishLine(asTyped(line)))
-    this.#editor.on('SIGINT', () => this.onInterrupt(this.#editor.line !== ''))
-    this.#editor.on('SIGCONT', this.#markPastes)
-    this.#editor.on('close', () => {
-      this.#closed.abort()
-      this.#finishLine(undefined)
-    })
     emitKeypressEvents(stdin)
     stdin.on('keypress', this.#onKey)
     stdin.once('end', this.#onEnd)
-    stdin.resume()
-    this.#markPastes()
+    stderr.on('resize', this.#onResize)
     process.once('exit', this.#unmarkPastes)
+    this.#takeTerminal()
+    stdin.resume()
   }
 
   async next(signal: AbortSignal): Promise<string | undefined> {
-    if (this.#closed.signal.aborted || signal.aborted) return undefined
-    this.#reading = true
-    this.#editor.prompt()
-    if (this.#typedEarly !== '') this.#editor.write(asOneLine(this.#typedEarly))
+    if (this.#closed || signal.aborted) return undefined
+    const early = this.#typedEarly
     this.#typedEarly = ''
-    const { promise, resolve } = Promise.withResolvers<string | undefined>()
-    this.#wake = resolve
-    const abort = () => this.#finishLine(undefined)
-    signal.addEventListener('abort', abort, { once: true })
-    try {
-      return await promise
-    } finally {
-      signal.removeEventListener('abort', abort)
-    }
+    const line = await this.#read(this.#prompt, signal, early)
+    if (line !== undefined) await this.#prompt.history?.add(line)
+    return line
   }
 
-  async ask(question: string, signal: AbortSignal): Promise<string> {
+  async ask(question: string, signal: AbortSignal, draft = ''): Promise<string> {
     // Keys that were pressed before the question was there wait in the terminal: within two rounds of the event loop they have come.
     await setImmediate()
     await setImmediate()
     signal.throwIfAborted()
-    if (this.#closed.signal.aborted) return ''
-    this.#reading = true
-    try {
-      return asTyped(await this.#editor.question(question, { signal: AbortSignal.any([signal, this.#closed.signal]) }))
-    } catch (error) {
-      // Ctrl-D is no answer.
-      if (!signal.aborted && this.#closed.signal.aborted) return ''
-      throw error
-    } finally {
-      this.#reading = false
-      if (this.#editor.line !== '' && !this.#closed.signal.aborted) this.clearLine()
-    }
+    if (this.#closed) return ''
+    const answer = await this.#read({ prompt: question }, signal, draft)
+    signal.throwIfAborted()
+    // Ctrl-D is no answer.
+    return answer ?? ''
   }
 
   clearLine(): void {
-    this.#editor.write(null, { ctrl: true, name: 'e' })
-    this.#editor.write(null, { ctrl: true, name: 'u' })
+    this.#input?.clear()
   }
 
-  showPrompt(): void {
-    this.#editor.prompt()
+  hide(): void {
+    this.#input?.hide()
+  }
+
+  show(): void {
+    this.#input?.show()
+  }
+
+  /** Puts a text behind the next prompt, to be edited. */
+  prefill(text: string): void {
+    this.#typedEarly = text
+  }
+
+  async lend<T>(work: () => Promise<T>): Promise<T> {
+    this.#leaveTerminal()
+    this.#io.stdin.pause()
+    try {
+      return await work()
+    } finally {
+      this.#takeTerminal()
+      this.#io.stdin.resume()
+    }
   }
 
   close(): void {
-    const { stdin } = this.#io
+    const { stdin, stderr } = this.#io
+    this.#finish()
     stdin.off('keypress', this.#onKey)
     stdin.off('end', this.#onEnd)
-    stdin.pause()
-    this.#editor.close()
-    this.#unmarkPastes()
+    stderr.off('resize', this.#onResize)
     process.off('exit', this.#unmarkPastes)
+    process.off('SIGCONT', this.#onContinue)
+    stdin.pause()
+    this.#leaveTerminal()
   }
 
-  readonly #onEnd = (): void => this.#editor.close()
+  async #read(options: KeyedInputOptions, signal: AbortSignal, draft: string): Promise<string | undefined> {
+    const input = new KeyedInput(this.#io, options)
+    this.#input = input
+    input.begin(draft)
+    const abort = () => input.end(undefined)
+    signal.addEventListener('abort', abort, { once: true })
+    try {
+      return await input.ended
+    } finally {
+      signal.removeEventListener('abort', abort)
+      if (this.#input === input) this.#input = undefined
+    }
+  }
+
+  readonly #finish = (): void => {
+    this.#closed = true
+    this.#input?.end(undefined)
+    this.#input = undefined
+  }
+
+  readonly #onEnd = (): void => this.#finish()
+
+  readonly #onResize = (): void => this.#input?.resized()
 
   readonly #onKey = (text: string | undefined, key: PressedKey): void => {
     const isInterrupt = key.ctrl === true && key.name === 'c'
@@ -118,16 +130,21 @@ export class TerminalLines implements Lines {
     if (key.name === 'paste-start') this.#paste = ''
     else if (key.name === 'paste-end') this.#endPaste()
     else if (this.#paste !== undefined) this.#paste += key.sequence ?? text ?? ''
-    else if (this.#reading || (key.ctrl === true && key.name === 'z')) this.#press(text, key)
-    else if (isInterrupt) this.onInterrupt(false)
-    else this.#typedEarly = typedOn(this.#typedEarly, text, key)
+    else if (isInterrupt) this.#interrupt()
+    else if (key.ctrl === true && key.name === 'z' && process.platform !== 'win32') this.#suspend()
+    else if (this.#input === undefined) this.#typedEarly = typedOn(this.#typedEarly, text, key)
+    else this.#press(this.#input, text, key)
   }
 
-  #press(text: string | undefined, key: PressedKey): void {
-    if (key.ctrl === true && key.name === 'z') this.#unmarkPastes()
+  #interrupt(): void {
+    if (this.#input?.cancelSearch() === true) return
+    this.onInterrupt(this.#input !== undefined && this.#input.text !== '')
+  }
+
+  #press(input: KeyedInput, text: string | undefined, key: PressedKey): void {
+    if (key.ctrl === true && key.name === 'd' && input.text === '') this.#finish()
     // What comes behind the line's end in the same piece is typed ahead already.
-    if (key.name === 'return' || key.name === 'enter') this.#reading = false
-    this.#editor.write(text ?? null, key)
+    else if (input.press(text, key)) this.#input = undefined
   }
 
   #endPaste(): void {
@@ -136,18 +153,30 @@ export class TerminalLines implements Lines {
       .replace(/[^\P{Cc}\n\t]/gu, '')
       .replace(/\n$/, '')
     this.#paste = undefined
-    if (!this.#reading) this.#typedEarly += pasted
-    else if (pasted !== '') this.#editor.write(asOneLine(pasted))
+    if (this.#input === undefined) this.#typedEarly += pasted
+    else this.#input.insert(pasted)
   }
 
-  #finishLine(line: string | undefined): void {
-    this.#reading = false
-    this.#wake?.(line)
-    this.#wake = undefined
+  #suspend(): void {
+    this.#input?.hide()
+    this.#leaveTerminal()
+    process.once('SIGCONT', this.#onContinue)
+    process.kill(process.pid, 'SIGTSTP')
   }
 
-  readonly #markPastes = (): void => {
+  readonly #onContinue = (): void => {
+    this.#takeTerminal()
+    this.#input?.show()
+  }
+
+  #takeTerminal(): void {
+    this.#io.stdin.setRawMode?.(true)
     if (this.#io.env.TERM !== 'dumb') this.#io.stderr.write(pasteMarksOn)
+  }
+
+  #leaveTerminal(): void {
+    this.#io.stdin.setRawMode?.(false)
+    this.#unmarkPastes()
   }
 
   readonly #unmarkPastes = (): void => {
@@ -161,12 +190,4 @@ function typedOn(typed: string, text: string | undefined, { name, ctrl, meta }: 
   if (name === 'backspace') return typed.replace(/.$/su, '')
   if (ctrl && name === 'u') return ''
   return ctrl || meta || text === undefined || (text !== '\t' && /\p{Cc}/u.test(text)) ? typed : typed + text
-}
-
-function asOneLine(text: string): string {
-  return text.replace(/\n+$/, '').replaceAll('\n', '␊').replaceAll('\t', '␉')
-}
-
-function asTyped(line: string): string {
-  return line.replaceAll('␊', '\n').replaceAll('␉', '\t')
 }

@@ -1,5 +1,8 @@
 import type { Readable, Writable } from 'node:stream'
 import { styleText } from 'node:util'
+import type { DiffLine } from './line-diff.ts'
+import { MarkdownWriter } from './markdown/markdown-writer.ts'
+import type { Style } from './style.ts'
 import { visible } from './visible.ts'
 
 /** What a command sees of its process, so that it can also be run on streams of a caller's own. */
@@ -16,7 +19,11 @@ export function isOnTerminal({ stdin, stderr }: Pick<CliIO, 'stdin' | 'stderr'>)
   return stdin.isTTY === true && stderr.isTTY === true
 }
 
-type Colour = 'red' | 'green' | 'yellow' | 'cyan' | 'dim' | 'bold'
+/** A prompt that makes room for what is written. */
+interface ShownPrompt {
+  hide(): void
+  show(): void
+}
 
 const spinnerFrames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 const statusDelayMs = 1_000
@@ -36,6 +43,10 @@ export class Terminal {
   #status: { text: string; since: number } | undefined
   #statusShown = false
   #timer: NodeJS.Timeout | undefined
+  /** Shows the Markdown of answers; undefined: they are written as they are. */
+  #markdown: MarkdownWriter | undefined
+  /** What somebody is typing, at the end of the screen. */
+  #prompt: ShownPrompt | undefined
 
   constructor(io: CliIO) {
     this.#io = io
@@ -47,24 +58,38 @@ export class Terminal {
     return this.#io
   }
 
+  /** What is written comes before this prompt from now on. */
+  attach(prompt: ShownPrompt): void {
+    this.#prompt = prompt
+  }
+
+  /** Shows the Markdown of answers from now on, where stdout takes colours. */
+  renderMarkdown(): void {
+    if (!this.#colourOut || this.#io.stdout.isTTY !== true) return
+    const style = (styles: readonly Style[], text: string) => this.paint(styles, text, 'stdout')
+    this.#markdown = new MarkdownWriter({ style, columns: () => this.#io.stdout.columns || 80 })
+  }
+
   /** Writes a piece of the answer to stdout. */
   answer(text: string): void {
     if (text === '') return
-    this.#eraseStatus()
-    this.#midLine = !text.endsWith('\n')
     // A model must not be able to steer the terminal of who reads its answer; a file or pipe gets the text as it is.
-    this.#io.stdout.write(this.#io.stdout.isTTY ? withoutControls(text, true) : text)
+    const shown = this.#io.stdout.isTTY ? withoutControls(text, true) : text
+    this.#write(this.#markdown === undefined ? shown : this.#markdown.push(shown))
   }
 
   /** Ends the answer's line, if it has not ended by itself. */
   endAnswerLine(): void {
-    if (this.#midLine) this.answer('\n')
+    this.#write(this.#markdown?.end() ?? '')
+    if (this.#midLine) this.#write('\n')
   }
 
   /** Writes one line to stderr, below whatever is on the screen. */
   note(line: string): void {
+    this.#prompt?.hide()
     this.startLine()
     this.#io.stderr.write(`${line}\n`)
+    this.#prompt?.show()
   }
 
   /** Makes what is written to stderr next begin a line of the screen. */
@@ -86,7 +111,16 @@ export class Terminal {
   waitFor(text: string | undefined): void {
     if (!this.#io.stderr.isTTY || this.#status?.text === text) return
     this.#eraseStatus()
-    this.#status = text === undefined ? undefined : { text: withoutControls(text), since: Date.now() }
+    this.#setStatus(text, Date.now())
+  }
+
+  /** Says more of what is being waited for; it has been waited for since `waitFor`. */
+  progress(text: string): void {
+    if (this.#io.stderr.isTTY) this.#setStatus(text, this.#status?.since ?? Date.now())
+  }
+
+  #setStatus(text: string | undefined, since: number): void {
+    this.#status = text === undefined ? undefined : { text: withoutControls(text), since }
     if (this.#status === undefined) {
       clearInterval(this.#timer)
       this.#timer = undefined
@@ -97,8 +131,22 @@ export class Terminal {
   }
 
   /** `text` in a colour, where stderr (or `of`) takes colours. */
-  paint(colour: Colour, text: string, of: 'stdout' | 'stderr' = 'stderr'): string {
-    return (of === 'stderr' ? this.#colour : this.#colourOut) ? styleText(colour, text, { validateStream: false }) : text
+  paint(colour: Style | readonly Style[], text: string, of: 'stdout' | 'stderr' = 'stderr'): string {
+    return (of === 'stderr' ? this.#colour : this.#colourOut) ? styleText([colour].flat(), text, { validateStream: false }) : text
+  }
+
+  /** A line of a difference, as stderr shows it. */
+  diffLine({ kind, text }: DiffLine): string {
+    if (kind === 'removed') return this.paint('red', `- ${text}`)
+    if (kind === 'added') return this.paint('green', `+ ${text}`)
+    return kind === 'same' ? `  ${text}` : this.paint('dim', text)
+  }
+
+  #write(text: string): void {
+    if (text === '') return
+    this.#eraseStatus()
+    this.#midLine = !text.endsWith('\n')
+    this.#io.stdout.write(text)
   }
 
   get #sharesScreen(): boolean {

@@ -37,6 +37,10 @@ export function isReordered(text: string): boolean {
 export function wrap(text: string, columns: number): string[] {
   const rows: string[] = []
   for (const line of text.split('\n')) {
+    if (/^[\x20-\x7e]*$/.test(line)) {
+      for (let at = 0; at === 0 || at < line.length; at += columns) rows.push(line.slice(at, at + columns))
+      continue
+    }
     let row = ''
     let cells = 0
     for (const [character] of line.matchAll(compiled(`${emoji}|.`, 'gsv'))) {

@@ -47,6 +47,17 @@ export class KeptCredentials {
     return text
   }
 
+  /** Removes them. Resolves with whether there were any. */
+  async forget(): Promise<boolean> {
+    let had = false
+    for (const key of [this.#key, this.#earlierKey]) {
+      if (key === undefined || (await this.#store.load(key)) === undefined) continue
+      await this.#store.remove(key)
+      had = true
+    }
+    return had
+  }
+
   async change(change: (kept: Credentials) => Credentials): Promise<void> {
     await this.#store.save(this.#key, JSON.stringify(change(await this.read())))
   }

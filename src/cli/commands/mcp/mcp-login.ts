@@ -1,15 +1,12 @@
 import { spawn } from 'node:child_process'
-import { join, resolve } from 'node:path'
-import { ToolloopError } from '../../core/errors.ts'
-import { findConfigFile, readConfigText } from '../../service/config/config-file.ts'
-import { parseConfig } from '../../service/config/parse-config.ts'
-import type { McpTokenStore, McpUrl } from '../../tools/mcp/index.ts'
-import { EXIT_OK } from '../exit-codes.ts'
-import type { Flags } from '../flags.ts'
-import { createCliLogger } from '../terminal/cli-logger.ts'
-import { Interrupts } from '../terminal/interrupts.ts'
-import { type CliIO, isOnTerminal, Terminal } from '../terminal/terminal.ts'
-import { visible } from '../terminal/visible.ts'
+import type { McpTokenStore } from '../../../tools/mcp/index.ts'
+import { EXIT_OK } from '../../exit-codes.ts'
+import type { Flags } from '../../flags.ts'
+import { serverNamed, tokenFolder } from '../../setup/mcp-servers.ts'
+import { createCliLogger } from '../../terminal/cli-logger.ts'
+import { Interrupts } from '../../terminal/interrupts.ts'
+import { type CliIO, isOnTerminal, Terminal } from '../../terminal/terminal.ts'
+import { visible } from '../../terminal/visible.ts'
 
 /** `toolloop mcp login`: signs in to an MCP server of the configuration in a browser. Resolves with the exit code. */
 export async function mcpLogin(name: string, flags: Flags, io: CliIO): Promise<number> {
@@ -17,7 +14,7 @@ export async function mcpLogin(name: string, flags: Flags, io: CliIO): Promise<n
   const server = await serverNamed(name, flags, io)
   const interrupts = new Interrupts(io)
   try {
-    const { connectMcpServers, mcpTokenFiles, openLoopbackSignIn } = await import('../../tools/mcp/index.ts')
+    const { connectMcpServers, mcpTokenFiles, openLoopbackSignIn } = await import('../../../tools/mcp/index.ts')
     const { auth = {} } = server
     const show = ({ url }: { url: URL }) => {
       terminal.note(`Open this page to sign in:\n${visible(url.href)}`)
@@ -25,8 +22,7 @@ export async function mcpLogin(name: string, flags: Flags, io: CliIO): Promise<n
     }
     await using loopback = await openLoopbackSignIn({ show, ...(auth.redirectUrl === undefined ? {} : { redirectUrl: auth.redirectUrl }) })
     const { redirectUrl, authorize } = loopback
-    const { HOME } = io.env
-    const store = anew(auth.store ?? mcpTokenFiles(HOME === undefined ? undefined : join(HOME, '.toolloop', 'mcp')))
+    const store = anew(auth.store ?? mcpTokenFiles(tokenFolder(io)))
     const { optional: _, ...rest } = server
     await using tools = await connectMcpServers(
       { [name]: { ...rest, auth: { ...auth, redirectUrl, authorize, store } } },
@@ -38,18 +34,6 @@ export async function mcpLogin(name: string, flags: Flags, io: CliIO): Promise<n
   } finally {
     interrupts.release()
   }
-}
-
-async function serverNamed(name: string, flags: Flags, { cwd, env }: CliIO): Promise<McpUrl> {
-  const file = resolve(cwd, flags.config ?? (await findConfigFile(cwd)) ?? 'toolloop.yaml')
-  const text = await readConfigText(file)
-  if (text === undefined) throw new ToolloopError('invalid_option', `Expected a configuration file, found none at ${file}`)
-  const { servers = {} } = (await parseConfig(text, file, env)).config.mcp ?? {}
-  const server = Object.hasOwn(servers, name) ? servers[name] : undefined
-  if (server !== undefined && 'url' in server) return server
-  const named = Object.entries(servers).flatMap(([key, one]) => ('url' in one ? [key] : []))
-  const known = named.length === 0 ? 'and it has none' : `which are ${named.join(', ')}`
-  throw new ToolloopError('invalid_option', `Expected the name of an MCP server with a \`url\` in ${file}, ${known}; got \`${name}\``)
 }
 
 /** The store, as if nothing were in it before something is saved: a sign-in that fails leaves what there was. */

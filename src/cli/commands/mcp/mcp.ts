@@ -1,16 +1,16 @@
 import { Console } from 'node:console'
 import { once } from 'node:events'
-import { ToolloopError } from '../../core/errors.ts'
-import type { Logger } from '../../core/logger.ts'
-import type { ToolDispatcher } from '../../tools/dispatcher.ts'
-import type { Skills } from '../../tools/skills/skills.ts'
-import { EXIT_OK } from '../exit-codes.ts'
-import type { Flags } from '../flags.ts'
-import { inMilliseconds } from '../setup/prepare-agent.ts'
-import { openToolSources } from '../setup/tool-sources.ts'
-import { createCliLogger } from '../terminal/cli-logger.ts'
-import { Interrupts } from '../terminal/interrupts.ts'
-import { type CliIO, Terminal } from '../terminal/terminal.ts'
+import { ToolloopError } from '../../../core/errors.ts'
+import type { Logger } from '../../../core/logger.ts'
+import type { ToolDispatcher } from '../../../tools/dispatcher.ts'
+import type { Skills } from '../../../tools/skills/skills.ts'
+import { EXIT_OK } from '../../exit-codes.ts'
+import type { Flags } from '../../flags.ts'
+import { inMilliseconds } from '../../setup/prepare-agent.ts'
+import { openToolSources } from '../../setup/tool-sources.ts'
+import { createCliLogger } from '../../terminal/cli-logger.ts'
+import { Interrupts } from '../../terminal/interrupts.ts'
+import { type CliIO, Terminal } from '../../terminal/terminal.ts'
 
 /**
  * `toolloop mcp`: serves the tools over standard input and output until the client goes, or with `--http` over HTTP until SIGINT or SIGTERM.
@@ -50,7 +50,7 @@ interface Serving {
 }
 
 async function serveStdio(tools: ToolDispatcher, { flags, terminal: { io }, interrupts, logger, ...offered }: Serving): Promise<void> {
-  const { serveMcp } = await import('../../tools/mcp/server/serve-stdio.ts')
+  const { serveMcp } = await import('../../../tools/mcp/server/serve-stdio.ts')
   const { signal } = interrupts
   const service = await serveMcp(tools, {
     input: io.stdin,
@@ -67,7 +67,7 @@ async function serveStdio(tools: ToolDispatcher, { flags, terminal: { io }, inte
 
 /** The service, with nothing but `/mcp`: its tokens, limits and checks. */
 async function serveHttp(tools: ToolDispatcher, { flags, terminal, interrupts, logger, ...offered }: Serving): Promise<void> {
-  const { createService, listen } = await import('../../service/index.ts')
+  const { createService, listen } = await import('../../../service/index.ts')
   const { env, cwd } = terminal.io
   const token = env.TOOLLOOP_TOKEN || undefined
   const toolTimeoutMs = inMilliseconds(flags.timeout)

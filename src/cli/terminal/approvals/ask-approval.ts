@@ -1,0 +1,143 @@
+import { setImmediate } from 'node:timers/promises'
+import type { ApprovalDecision, ApprovalRequest, RunnerOptions } from '../../../agent/types.ts'
+import { messageOf } from '../../../core/errors.ts'
+import type { JsonObject } from '../../../core/messages.ts'
+import { diffLines } from '../line-diff.ts'
+import { plural } from '../render.ts'
+import { isOnTerminal, type Terminal } from '../terminal.ts'
+import { isReordered, visible } from '../visible.ts'
+import type { Ask, Asker } from './asker.ts'
+import { editArguments } from './edit-arguments.ts'
+import { asJson, rowsOf } from './shown-arguments.ts'
+
+/** What may stand around a call on the line that asks for it. */
+const questionCells = 60
+/** Rows of a screen that are not for a page of arguments: the question, and where the cursor goes behind it. */
+const otherRows = 3
+const choices = '[y/N/edit/always/never, or why not] '
+const neverReason = 'The user never allows this tool here.'
+
+/** Asks about the calls of a run that need an approval, and remembers what was said of tools for good. */
+class Approvals {
+  readonly #terminal: Terminal
+  readonly #asker: Asker
+  /** Tools whose calls are decided from now on, unseen. */
+  readonly #settled = new Map<string, ApprovalDecision>()
+
+  constructor(terminal: Terminal, asker: Asker) {
+    this.#terminal = terminal
+    this.#asker = asker
+  }
+
+  async decide(request: ApprovalRequest): Promise<ApprovalDecision> {
+    const { tool, signal } = request
+    const settled = this.#settled.get(tool)
+    if (settled !== undefined) return settled
+    // What the model said comes first: it is on its way to the screen while the call is being prepared.
+    await setImmediate()
+    this.#terminal.waitFor(undefined)
+    this.#terminal.startLine()
+    let args = request.args
+    let refusal = await this.#show(tool, args, signal)
+    for (;;) {
+      if (refusal !== undefined) return refused(refusal)
+      const answer = await this.#asker.ask(`${this.#terminal.paint('yellow', this.#question(tool, args))} ${choices}`, signal)
+      const choice = answer.trim().toLowerCase()
+      if (/^e(dit)?$/.test(choice)) {
+        const edited = await this.#edit(request, args)
+        refusal = edited === undefined ? undefined : await this.#showChange(args, edited, signal)
+        args = edited ?? args
+        continue
+      }
+      if (/^a(lways)?$/.test(choice)) this.#settled.set(tool, true)
+      if (choice === 'never') this.#settled.set(tool, { approved: false, reason: neverReason })
+      const approved = /^(y(es)?|a(lways)?)$/.test(choice)
+      if (!approved) return this.#settled.get(tool) ?? refused(answer)
+      return args === request.args ? true : { approved: true, args }
+    }
+  }
+
+  /** Whether the whole call can stand on the line that asks for it. */
+  #fits(tool: string, args: JsonObject): boolean {
+    const short = visible(asJson(args))
+    return short.length + tool.length + questionCells <= (this.#terminal.io.stderr.columns ?? 80) && !isReordered(short)
+  }
+
+  #question(tool: string, args: JsonObject): string {
+    return this.#fits(tool, args) ? `run ${tool} ${visible(asJson(args))}?` : `run ${tool}?`
+  }
+
+  /** Shows a call that needs more than the line that asks for it. Resolves with an answer that is a refusal. */
+  async #show(tool: string, args: JsonObject, signal: AbortSignal): Promise<string | undefined> {
+    if (this.#fits(tool, args)) return undefined
+    this.#terminal.note(this.#terminal.paint('yellow', `${tool} is called with:`))
+    return this.#page(rowsOf(args, this.#columns), signal)
+  }
+
+  async #showChange(before: JsonObject, after: JsonObject, signal: AbortSignal): Promise<string | undefined> {
+    const lines = diffLines(rowsOf(before, this.#columns - 2), rowsOf(after, this.#columns - 2))
+    if (lines.length === 0) this.#terminal.note('nothing was changed')
+    return this.#page(
+      lines.map((line) => this.#terminal.diffLine(line)),
+      signal,
+    )
+  }
+
+  get #columns(): number {
+    return Math.max(4, (this.#terminal.io.stderr.columns ?? 80) - 1)
+  }
+
+  #page(lines: readonly string[], signal: AbortSignal): Promise<string | undefined> {
+    const size = Math.max(1, (this.#terminal.io.stderr.rows ?? 24) - otherRows)
+    return showInPages(lines, size, this.#terminal, (question) => this.#asker.ask(`${this.#terminal.paint('yellow', question)} `, signal))
+  }
+
+  /** Undefined where nothing was changed. */
+  async #edit({ tool, signal }: ApprovalRequest, args: JsonObject): Promise<JsonObject | undefined> {
+    try {
+      return await editArguments(tool, args, { terminal: this.#terminal, asker: this.#asker, signal })
+    } catch (error) {
+      signal.throwIfAborted()
+      this.#terminal.note(this.#terminal.paint('red', visible(messageOf(error))))
+      return undefined
+    }
+  }
+}
+
+/**
+ * How calls that need an approval are decided: all granted with `--yes`; on a terminal whoever sits there is asked, one call after the
+ * other, and sees every character of the arguments that the call will run with; otherwise undefined, so that the run ends paused.
+ */
+export function createApprove(terminal: Terminal, yes: boolean | undefined, asker: Asker): RunnerOptions['approve'] {
+  if (yes) return () => true
+  if (!isOnTerminal(terminal.io)) return undefined
+  const approvals = new Approvals(terminal, asker)
+  let last: Promise<unknown> = Promise.resolve()
+  return (request) => {
+    const decision = last.then(() => approvals.decide(request))
+    last = decision.catch(() => {})
+    return decision
+  }
+}
+
+/** Shows all lines, a screenful at a time, before they can be approved. Resolves with an answer that is neither Enter nor yes. */
+async function showInPages(
+  lines: readonly string[],
+  size: number,
+  terminal: Terminal,
+  ask: (question: string) => ReturnType<Ask>,
+): Promise<string | undefined> {
+  for (let shown = 0; ; ) {
+    const page = lines.slice(shown, shown + size)
+    for (const line of page) terminal.note(line)
+    shown += page.length
+    if (shown >= lines.length) return undefined
+    const answer = await ask(`${plural(lines.length - shown, 'more line')} of arguments: Enter shows them, or why not:`)
+    // A yes to arguments that were not shown yet doesn't count.
+    if (!/^\s*(y(es)?)?\s*$/i.test(answer)) return answer
+  }
+}
+
+function refused(answer: string): ApprovalDecision {
+  return /^\s*(no?)?\s*$/i.test(answer) ? { approved: false } : { approved: false, reason: answer.trim() }
+}

@@ -1,0 +1,22 @@
+import type { AnyTool } from '../../../tools/tool.ts'
+import type { CliIO } from '../terminal.ts'
+import { TerminalLines } from '../terminal-lines.ts'
+import type { Asker } from './asker.ts'
+
+/** Asks whoever sits at the terminal, where nothing else reads it. */
+export function askOnTerminal(io: CliIO, tools: readonly AnyTool[]): Asker {
+  return {
+    tools,
+    lend: (work) => work(),
+    ask: async (question, signal, draft) => {
+      const lines = new TerminalLines(io)
+      // While it reads, it gets the Ctrl-C in place of the process.
+      lines.onInterrupt = () => process.kill(process.pid, 'SIGINT')
+      try {
+        return await lines.ask(question, signal, draft)
+      } finally {
+        lines.close()
+      }
+    },
+  }
+}

@@ -1,0 +1,65 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { messageOf } from '../../../core/errors.ts'
+import { isJsonObject, type JsonObject } from '../../../core/messages.ts'
+import { prepareArguments } from '../../../tools/arguments.ts'
+import type { Terminal } from '../terminal.ts'
+import { visible } from '../visible.ts'
+import type { Asker } from './asker.ts'
+
+/**
+ * Has a call's arguments edited, in the program of VISUAL or EDITOR, else at a prompt, until they fit the tool. Undefined when they are left
+ * empty: then nothing has changed.
+ */
+export async function editArguments(
+  tool: string,
+  args: JsonObject,
+  { terminal, asker, signal }: { terminal: Terminal; asker: Asker; signal: AbortSignal },
+): Promise<JsonObject | undefined> {
+  const { VISUAL, EDITOR } = terminal.io.env
+  const editor = VISUAL || EDITOR
+  let text = JSON.stringify(args, null, 2)
+  for (;;) {
+    text = await (editor ? asker.lend(() => editIn(editor, text)) : asker.ask('the arguments, as JSON (empty: unchanged):\n', signal, text))
+    if (text.trim() === '') return undefined
+    const read = await readEdited(text, tool, asker)
+    if ('args' in read) return read.args
+    terminal.note(terminal.paint('red', visible(read.problem)))
+    if (editor && /^\s*no?\s*$/i.test(await asker.ask('edit them again? [Y/n] ', signal))) return undefined
+  }
+}
+
+async function readEdited(text: string, name: string, { tools }: Asker): Promise<{ args: JsonObject } | { problem: string }> {
+  let args: unknown
+  try {
+    args = JSON.parse(text)
+  } catch (error) {
+    return { problem: `that is not JSON: ${messageOf(error)}` }
+  }
+  if (!isJsonObject(args)) return { problem: 'the arguments are a JSON object' }
+  const tool = tools.find((one) => one.name === name)
+  const prepared = tool === undefined ? undefined : await prepareArguments(tool, text)
+  return prepared?.ok === false ? { problem: prepared.problem.message } : { args }
+}
+
+/** Rejects where the program can't be run, or fails. */
+async function editIn(editor: string, text: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'toolloop-'))
+  try {
+    const file = join(folder, 'arguments.json')
+    await writeFile(file, `${text}\n`, { mode: 0o600 })
+    // As git does it: the variable may have options of the program in it.
+    const child =
+      process.platform === 'win32'
+        ? spawn(`${editor} "${file}"`, { stdio: 'inherit', shell: true })
+        : spawn('sh', ['-c', `${editor} "$1"`, 'sh', file], { stdio: 'inherit' })
+    const [code] = await once(child, 'close')
+    if (code !== 0) throw new Error(`${editor} ended with ${code}`)
+    return await readFile(file, 'utf8')
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}

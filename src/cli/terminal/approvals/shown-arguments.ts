@@ -1,0 +1,54 @@
+import { isJsonObject, type Json } from '../../../core/messages.ts'
+import { visible, wrap } from '../visible.ts'
+
+/** What stands before each line of a text of several lines, and before the rest of a line that is longer than the screen. */
+const lineBar = '│'
+const restBar = '┊'
+const shownTab = '⇥   '
+
+/**
+ * JSON in rows of at most `columns` cells, indented. A text of several lines stands below its name as it is, each line behind a bar, so that
+ * code is read as code. No value can look like another: a bar in any other place is written as its code.
+ */
+export function rowsOf(value: Json, columns: number): string[] {
+  return [...rowsIn(value, '', '', '', columns)]
+}
+
+function* rowsIn(value: Json, indent: string, before: string, behind: string, columns: number): Iterable<string> {
+  const row = (text: string, mark = '') => wrap(`${indent}${unlikeBars(visible(text))}${mark}`, columns)
+  if (typeof value === 'string' && value.includes('\n')) {
+    const lines = value.split('\n')
+    yield* row(before, `‹${lines.length} lines›`)
+    for (const line of lines) yield* barred(line, columns)
+  } else if (Array.isArray(value) && value.length > 0) {
+    yield* row(`${before}[`)
+    for (const [at, item] of value.entries()) yield* rowsIn(item, `${indent}  `, '', at < value.length - 1 ? ',' : '', columns)
+    yield* row(`]${behind}`)
+  } else if (isJsonObject(value) && Object.keys(value).length > 0) {
+    yield* row(`${before}{`)
+    const fields = Object.entries(value)
+    for (const [at, [key, item]] of fields.entries()) {
+      yield* rowsIn(item, `${indent}  `, `${JSON.stringify(key)}: `, at < fields.length - 1 ? ',' : '', columns)
+    }
+    yield* row(`}${behind}`)
+  } else yield* row(`${before}${asJson(value)}${behind}`)
+}
+
+function* barred(line: string, columns: number): Iterable<string> {
+  const shown = line
+    .split('\t')
+    .map((part) => unlikeBars(visible(part)))
+    .join(shownTab)
+  for (const [at, row] of wrap(shown, Math.max(1, columns - 1)).entries()) yield `${at === 0 ? lineBar : restBar}${row}`
+}
+
+function unlikeBars(text: string): string {
+  return text.replace(/[│┊⇥]/g, (found) => `‹U+${found.charCodeAt(0).toString(16).toUpperCase()}›`)
+}
+
+/** JSON on one line. Numbers that JSON has no word for would be shown as `null`, or as another number. */
+export function asJson(value: Json): string {
+  const asItIs = (_key: string, item: unknown) =>
+    typeof item === 'number' && (!Number.isFinite(item) || Object.is(item, -0)) ? `‹${Object.is(item, -0) ? '-0' : item}›` : item
+  return JSON.stringify(value, asItIs)
+}

@@ -1,0 +1,55 @@
+import { type Dirent, readdirSync } from 'node:fs'
+import { resolve } from 'node:path'
+
+/** What may stand at the cursor: words that take the place of the text from `from` on. */
+interface Completions {
+  from: number
+  words: string[]
+}
+
+/** `text` is what stands before the cursor. */
+export type Complete = (text: string) => Completions
+
+const mostEntries = 10_000
+
+/** Commands at the beginning, and paths behind an `@`, from `folder`. */
+export function completeIn(folder: string, commands: readonly string[]): Complete {
+  return (text) => {
+    if (/^\/\S*$/.test(text)) return { from: 0, words: commands.filter((one) => one.startsWith(text)) }
+    const [, path] = /(?:^|\s)@([^\s"]*)$/.exec(text) ?? /(?:^|\s)@"([^"\n]*)$/.exec(text) ?? []
+    if (path === undefined) return { from: text.length, words: [] }
+    const slash = path.lastIndexOf('/') + 1
+    const quote = text.endsWith(`"${path}`) ? 1 : 0
+    const named = entriesOf(resolve(folder, path.slice(0, slash))).filter(
+      // Hidden ones for who asks for them.
+      ({ name }) => name.startsWith(path.slice(slash)) && (path[slash] === '.' || !name.startsWith('.')),
+    )
+    const words = named.map((entry) => pathWord(`${path.slice(0, slash)}${entry.name}`, entry.isDirectory()))
+    return { from: text.length - path.length - quote - 1, words: words.sort() }
+  }
+}
+
+/** A file's reference as `references` of a prompt reads it. */
+function pathWord(path: string, isFolder: boolean): string {
+  if (!/\s/.test(path)) return `@${path}${isFolder ? '/' : ''}`
+  return `@"${path}${isFolder ? '/' : '"'}`
+}
+
+function entriesOf(folder: string): Dirent[] {
+  try {
+    // Names with control characters or quotes can't be typed.
+    return readdirSync(folder, { withFileTypes: true })
+      .slice(0, mostEntries)
+      .filter(({ name }) => !/[\p{Cc}"]/u.test(name))
+  } catch {
+    return []
+  }
+}
+
+/** What all of the words begin with. */
+export function commonBeginning(words: readonly string[]): string {
+  const [first = ''] = words
+  let length = first.length
+  for (const word of words) while (!word.startsWith(first.slice(0, length))) length--
+  return first.slice(0, length)
+}

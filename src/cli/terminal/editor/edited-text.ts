@@ -1,0 +1,94 @@
+/** How far before or behind the cursor one character, as a person sees it, is looked for. */
+const longestCharacter = 64
+
+let segmenter: Intl.Segmenter | undefined
+
+/** `text` in characters as a person sees them. */
+export function charactersOf(text: string): string[] {
+  // Made when it is first needed: it takes a while.
+  segmenter ??= new Intl.Segmenter()
+  return Array.from(segmenter.segment(text), ({ segment }) => segment)
+}
+
+type Move = 'left' | 'right' | 'wordLeft' | 'wordRight' | 'lineStart' | 'lineEnd'
+
+/** A text that is being typed, and where the cursor is in it. */
+export class EditedText {
+  #text = ''
+  #at = 0
+  /** What was deleted last by more than a character. */
+  #cut = ''
+
+  get text(): string {
+    return this.#text
+  }
+
+  /** How many UTF-16 code units stand before the cursor. */
+  get at(): number {
+    return this.#at
+  }
+
+  set(text: string, at: number = text.length): void {
+    this.#text = text
+    this.#at = at
+  }
+
+  insert(text: string): void {
+    this.set(this.#text.slice(0, this.#at) + text + this.#text.slice(this.#at), this.#at + text.length)
+  }
+
+  move(how: Move): void {
+    this.#at = this.#target(how)
+  }
+
+  /** Moves up a line. Returns whether there was one; the same of `moveDown`. */
+  moveUp(): boolean {
+    const start = this.#target('lineStart')
+    if (start === 0) return false
+    const above = this.#text.lastIndexOf('\n', start - 2) + 1
+    this.#at = Math.min(above + (this.#at - start), start - 1)
+    return true
+  }
+
+  moveDown(): boolean {
+    const end = this.#target('lineEnd')
+    if (end === this.#text.length) return false
+    const column = this.#at - this.#target('lineStart')
+    this.#at = end + 1
+    this.#at = Math.min(end + 1 + column, this.#target('lineEnd'))
+    return true
+  }
+
+  /** Deletes from the cursor to where `how` would move it. */
+  delete(how: Move): void {
+    const target = this.#target(how)
+    const [from, to] = [Math.min(target, this.#at), Math.max(target, this.#at)]
+    if (how !== 'left' && how !== 'right' && from < to) this.#cut = this.#text.slice(from, to)
+    this.set(this.#text.slice(0, from) + this.#text.slice(to), from)
+  }
+
+  /** Inserts what was deleted last. */
+  paste(): void {
+    this.insert(this.#cut)
+  }
+
+  #target(how: Move): number {
+    const [before, behind] = [this.#text.slice(0, this.#at), this.#text.slice(this.#at)]
+    switch (how) {
+      case 'left':
+        return this.#at - (charactersOf(before.slice(-longestCharacter)).at(-1)?.length ?? 0)
+      case 'right':
+        return this.#at + (charactersOf(behind.slice(0, longestCharacter))[0]?.length ?? 0)
+      case 'wordLeft':
+        return before.replace(/[\p{L}\p{N}_]*[^\p{L}\p{N}_]*$/u, '').length
+      case 'wordRight':
+        return this.#at + (/^[^\p{L}\p{N}_]*[\p{L}\p{N}_]*/u.exec(behind)?.[0].length ?? 0)
+      case 'lineStart':
+        return before.lastIndexOf('\n') + 1
+      case 'lineEnd': {
+        const end = behind.indexOf('\n')
+        return end < 0 ? this.#text.length : this.#at + end
+      }
+    }
+  }
+}

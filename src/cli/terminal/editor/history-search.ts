@@ -1,0 +1,52 @@
+/** A search backwards through earlier texts, the newest first. */
+export class HistorySearch {
+  #query = ''
+  readonly #texts: readonly string[]
+  /** The position of what is found; the number of texts before anything is. */
+  #at: number
+
+  constructor(texts: readonly string[]) {
+    this.#texts = texts
+    this.#at = texts.length
+  }
+
+  get query(): string {
+    return this.#query
+  }
+
+  get found(): string | undefined {
+    return this.#texts[this.#at]
+  }
+
+  type(text: string): void {
+    this.#query += text
+    this.#find(Math.min(this.#at, this.#texts.length - 1))
+  }
+
+  erase(): void {
+    this.#query = this.#query.slice(0, -1)
+    this.#find(this.#texts.length - 1)
+  }
+
+  /** To the next older one; stays where there is none. */
+  older(): void {
+    const { found } = this
+    const before = this.#at
+    for (let at = before - 1; at >= 0; at--) {
+      if (this.#texts[at]?.includes(this.#query) && this.#texts[at] !== found) {
+        this.#at = at
+        return
+      }
+    }
+  }
+
+  #find(from: number): void {
+    for (let at = from; at >= 0; at--) {
+      if (this.#query !== '' && this.#texts[at]?.includes(this.#query)) {
+        this.#at = at
+        return
+      }
+    }
+    this.#at = this.#texts.length
+  }
+}

@@ -1,0 +1,79 @@
+import { stripVTControlCharacters } from 'node:util'
+import { visible } from '../visible.ts'
+import { charactersOf } from './edited-text.ts'
+
+const plain = /^[\x20-\x7e]*$/
+const noWidth = /^[\p{Mn}\p{Me}\p{Cf}]+$/u
+/** https://www.unicode.org/reports/tr11: wide and full-width characters, and what is shown as an emoji. */
+const wide =
+  /^[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uA960-\uA97F\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{20000}-\u{3FFFD}]|^\p{Emoji_Presentation}|\uFE0F/u
+const tab = '    '
+
+/** How many cells of a screen a text takes; its colours take none. */
+export function cellsOf(text: string): number {
+  if (plain.test(text)) return text.length
+  const shown = stripVTControlCharacters(text)
+  if (plain.test(shown)) return shown.length
+  let cells = 0
+  for (const character of charactersOf(shown)) cells += widthOf(character)
+  return cells
+}
+
+function widthOf(character: string): number {
+  if (noWidth.test(character)) return 0
+  return wide.test(character) ? 2 : 1
+}
+
+export interface Place {
+  row: number
+  column: number
+}
+
+/** A text as rows of a screen, and where in them the cursor is. */
+export interface Layout {
+  rows: string[]
+  cursor: Place
+}
+
+/**
+ * `text` in rows of at most `columns` cells: the first behind `prompt`, the others as far in where that is short. A character that a screen
+ * would not show is made visible.
+ */
+export function layOut(text: string, at: number, prompt: string, columns: number): Layout {
+  const promptCells = cellsOf(prompt)
+  const indent = promptCells <= 4 ? ' '.repeat(promptCells) : ''
+  const rows: string[] = []
+  let cursor: Place | undefined
+  let from = 0
+  for (const line of text.split('\n')) {
+    let row = rows.length === 0 ? prompt : indent
+    let cells = rows.length === 0 ? promptCells : indent.length
+    const cursorIn = at >= from && at <= from + line.length ? at - from : -1
+    let read = 0
+    for (const character of plain.test(line) ? line : charactersOf(line)) {
+      if (read === cursorIn) cursor = { row: rows.length, column: cells }
+      const shown = character === '\t' ? tab : visible(character)
+      const width = shown === character ? widthOf(character) : cellsOf(shown)
+      if (cells + width > columns && cells > indent.length) {
+        rows.push(row)
+        row = indent
+        cells = indent.length
+        if (read === cursorIn) cursor = { row: rows.length, column: cells }
+      }
+      row += shown
+      cells += width
+      read += character.length
+    }
+    if (read === cursorIn) cursor = { row: rows.length, column: cells }
+    rows.push(row)
+    from += line.length + 1
+  }
+  return { rows, cursor: cursor ?? { row: rows.length - 1, column: cellsOf(rows.at(-1) ?? '') } }
+}
+
+/** As many rows as a screen has, with that of the cursor. */
+export function withinRows({ rows, cursor }: Layout, most: number): Layout {
+  if (rows.length <= most) return { rows, cursor }
+  const first = Math.min(Math.max(0, cursor.row - most + 1), rows.length - most)
+  return { rows: rows.slice(first, first + most), cursor: { row: cursor.row - first, column: cursor.column } }
+}

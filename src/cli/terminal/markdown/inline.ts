@@ -1,0 +1,137 @@
+import type { Style } from '../style.ts'
+
+/** A piece of text in one look. */
+export interface Span {
+  text: string
+  styles: readonly Style[]
+}
+
+/** How far behind its beginning the end of an emphasis, a code or a link is looked for: what is further is text. */
+const longestSpan = 2_000
+
+interface Found {
+  spans: Span[]
+  length: number
+}
+
+/** `'wait'`: more text decides. Undefined: it is text. */
+type Reading = Found | 'wait' | undefined
+
+/** A text at a place in it: `isWhole` where no more of its line comes. */
+interface Reader {
+  text: string
+  at: number
+  before: string
+  isWhole: boolean
+  styles: readonly Style[]
+}
+
+/**
+ * The spans of a line as far as they are certain, and how much of `text` they are. `before` is the character before the text; `isWhole`: no
+ * more of the line comes, so that all of it is certain.
+ */
+export function readInline(text: string, before: string, isWhole: boolean, styles: readonly Style[] = []): Found {
+  const spans: Span[] = []
+  let at = 0
+  while (at < text.length) {
+    const plain = /^[^\\`*_~[!<]+/.exec(text.slice(at))?.[0]
+    if (plain !== undefined) {
+      spans.push({ text: plain, styles })
+      at += plain.length
+      continue
+    }
+    const found = readSpan({ text, at, before: at === 0 ? before : (text[at - 1] ?? ''), isWhole, styles })
+    if (found === 'wait') break
+    if (found === undefined) {
+      spans.push({ text: text[at] ?? '', styles })
+      at++
+    } else {
+      spans.push(...found.spans)
+      at += found.length
+    }
+  }
+  return { spans, length: at }
+}
+
+function readSpan(reader: Reader): Reading {
+  const { text, at, isWhole } = reader
+  const rest = text.slice(at, at + longestSpan)
+  const mayGrow = !isWhole && rest.length < longestSpan
+  switch (text[at]) {
+    case '\\':
+      if (rest.length === 1) return mayGrow ? 'wait' : undefined
+      return /^\\[!-/:-@[-`{-~]/.test(rest) ? { spans: [{ text: rest[1] ?? '', styles: reader.styles }], length: 2 } : undefined
+    case '`':
+      return readCode(rest, mayGrow, reader)
+    case '!':
+    case '[':
+      return readLink(rest, mayGrow, reader)
+    case '<':
+      return readAddress(rest, mayGrow, reader)
+    default:
+      return readEmphasis(rest, mayGrow, reader)
+  }
+}
+
+function readCode(rest: string, mayGrow: boolean, { styles }: Reader): Reading {
+  const marks = /^`+/.exec(rest)?.[0] ?? ''
+  if (marks.length === rest.length) return mayGrow ? 'wait' : asText(rest, styles)
+  const end = new RegExp(`(?<!\`)${marks}(?!\`)`).exec(rest.slice(marks.length))
+  // One more backtick would make it another end.
+  if (end === null || marks.length + end.index + marks.length === rest.length) {
+    if (mayGrow) return 'wait'
+    if (end === null) return asText(marks, styles)
+  }
+  const inside = rest.slice(marks.length, marks.length + end.index)
+  const text = /^ .*[^ ].* $/.test(inside) ? inside.slice(1, -1) : inside
+  return { spans: [{ text, styles: [...styles, 'cyan'] }], length: end.index + 2 * marks.length }
+}
+
+function readLink(rest: string, mayGrow: boolean, { styles }: Reader): Reading {
+  const [whole, label = '', url = ''] = /^!?\[([^\]\n]*)\]\(([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)(?:\s+"[^"]*")?\)/.exec(rest) ?? []
+  if (whole === undefined) {
+    const mayBeOne = /^!?(?:\[[^\]\n]*(?:\](?:\([^)\n]*(?:\([^)\n]*\)[^)\n]*)*)?)?)?$/.test(rest)
+    return mayGrow && mayBeOne ? 'wait' : undefined
+  }
+  const { spans } = readInline(label, '', true, [...styles, 'underline'])
+  // The address is shown: a text must not hide where it leads.
+  const address: Span[] = url === '' || url === label ? [] : [{ text: ` (${url})`, styles: [...styles, 'dim'] }]
+  return { spans: [...spans, ...address], length: whole.length }
+}
+
+function readAddress(rest: string, mayGrow: boolean, { styles }: Reader): Reading {
+  const [whole, url = ''] = /^<(https?:\/\/[^\s<>]+)>/.exec(rest) ?? []
+  if (whole !== undefined) return { spans: [{ text: url, styles: [...styles, 'underline'] }], length: whole.length }
+  return mayGrow && /^<(?:h|ht|htt|https?|https?:|https?:\/|https?:\/\/[^\s<>]*)?$/.test(rest) ? 'wait' : undefined
+}
+
+const looks: Readonly<Record<string, Style>> = { '**': 'bold', __: 'bold', '*': 'italic', _: 'italic', '~~': 'strikethrough' }
+
+/** What the end of an emphasis is not followed by. */
+const notBehind: Readonly<Record<string, string>> = { '*': '(?!\\*)', '~': '(?!~)', _: '(?![\\p{L}\\p{N}_])' }
+
+function readEmphasis(rest: string, mayGrow: boolean, { before, styles }: Reader): Reading {
+  const mark = rest[0] ?? ''
+  const run = /^(\*+|_+|~+)/.exec(rest)?.[0] ?? mark
+  if (run.length === rest.length) return mayGrow ? 'wait' : asText(run, styles)
+  const marks = run.length >= 2 ? mark.repeat(2) : mark
+  const look = looks[marks]
+  const isInWord = mark === '_' && /[\p{L}\p{N}]/u.test(before)
+  if (look === undefined || run.length > 3 || isInWord || /^\s/.test(rest.slice(run.length))) return asText(run, styles)
+  const end = new RegExp(`(?<![\\s\\\\${mark}])${escaped(run)}${notBehind[mark]}`, 'u').exec(rest.slice(run.length))
+  if (end === null || run.length + end.index + run.length === rest.length) {
+    if (mayGrow) return 'wait'
+    if (end === null) return asText(run, styles)
+  }
+  const inside = rest.slice(run.length, run.length + end.index)
+  const inner: readonly Style[] = run.length === 3 ? [...styles, 'bold', 'italic'] : [...styles, look]
+  return { spans: readInline(inside, mark, true, inner).spans, length: end.index + 2 * run.length }
+}
+
+function escaped(marks: string): string {
+  return marks.replaceAll('*', '\\*')
+}
+
+function asText(text: string, styles: readonly Style[]): Found {
+  return { spans: [{ text, styles }], length: text.length }
+}

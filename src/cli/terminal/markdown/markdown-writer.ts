@@ -1,0 +1,140 @@
+import type { Style } from '../style.ts'
+import { readInline, type Span } from './inline.ts'
+import { layOutTable, looksLikeTable } from './table.ts'
+
+/** The beginning of a line that may yet become any kind of line. */
+const undecided = /^\s*(?:[#>*+\-`~_=\s]|\d+[.)]?)*(?:\[[ xX]?\]?\s*)?$|^\s*\||^ {0,3}(?:```|~~~)/
+const fence = /^ {0,3}(`{3,}|~{3,})\s*([^`]*)$/
+const longestRule = 60
+
+interface Screen {
+  style(styles: readonly Style[], text: string): string
+  columns(): number
+}
+
+/**
+ * Markdown as a terminal shows it, while it is being written: each line appears as it comes, but for what more text decides (the end of an
+ * emphasis) and for tables, which are shown when they are whole. Nothing that was shown is changed any more, so nothing flickers.
+ */
+export class MarkdownWriter {
+  readonly #screen: Screen
+  /** What of the line that is being written is not shown yet. */
+  #line = ''
+  /** How the rest of that line looks, once its beginning is shown. */
+  #begun: { styles: readonly Style[]; before: string } | undefined
+  /** The marks that end the code that is being written, and whether it is a difference. */
+  #code: { marks: string; isDiff: boolean } | undefined
+  #table: string[] = []
+
+  constructor(screen: Screen) {
+    this.#screen = screen
+  }
+
+  /** What is to be written for a further piece. It has no control characters but line ends and tabs. */
+  push(piece: string): string {
+    const lines = `${this.#line}${piece}`.split('\n')
+    this.#line = lines.pop() ?? ''
+    return `${lines.map((line) => this.#endLine(line)).join('')}${this.#partOfLine()}`
+  }
+
+  /** What is left to be written at the end of a text; the line has not ended with it. */
+  end(): string {
+    const line = this.#line
+    this.#line = ''
+    const isEmpty = line === '' && this.#begun === undefined
+    const shown = isEmpty ? this.#endTable() : this.#endLine(line).replace(/\n$/, '')
+    this.#code = undefined
+    return `${shown}${this.#endTable()}`
+  }
+
+  #endLine(line: string): string {
+    if (this.#begun !== undefined) return `${this.#rest(line)}\n`
+    if (this.#code !== undefined) return `${this.#codeLine(line, this.#code)}\n`
+    if (looksLikeTable(line)) {
+      this.#table.push(line)
+      return ''
+    }
+    const table = this.#endTable()
+    const [, marks, info = ''] = fence.exec(line) ?? []
+    if (marks !== undefined) {
+      this.#code = { marks, isDiff: /^(diff|patch)\b/.test(info) }
+      return `${table}${this.#rule(info.trim())}\n`
+    }
+    if (/^ {0,3}([-*_])(\s*\1){2,}\s*$/.test(line)) return `${table}${this.#rule('')}\n`
+    const { shown, rest } = this.#begin(line)
+    return `${table}${shown}${this.#rest(rest)}\n`
+  }
+
+  /** What of the unfinished line is certain. */
+  #partOfLine(): string {
+    if (this.#code !== undefined || this.#line === '') return ''
+    let shown = ''
+    if (this.#begun === undefined) {
+      if (undecided.test(this.#line)) return ''
+      const begun = this.#begin(this.#line)
+      shown = `${this.#endTable()}${begun.shown}`
+      this.#line = begun.rest
+    }
+    const { styles, before } = this.#begun ?? { styles: [], before: '' }
+    const { spans, length } = readInline(this.#line, before, false, styles)
+    this.#begun = { styles, before: length === 0 ? before : (this.#line[length - 1] ?? '') }
+    this.#line = this.#line.slice(length)
+    return `${shown}${this.#written(spans)}`
+  }
+
+  /** The beginning of a line, as it is shown, and what is behind it. */
+  #begin(line: string): { shown: string; rest: string } {
+    const [whole = '', indent = '', quote, heading, bullet, box, number] =
+      /^(\s*)(?:((?:> ?)+)|(#{1,6})\s+(?=\S)|([-*+])\s+(?=\S)(\[[ xX]\]\s+)?|(\d+[.)])\s+(?=\S))?/.exec(line) ?? []
+    this.#begun = { styles: heading === undefined ? [] : heading.length === 1 ? ['bold', 'underline'] : ['bold'], before: '' }
+    const mark =
+      quote !== undefined
+        ? this.#dim('│ '.repeat(quote.replaceAll(' ', '').length))
+        : bullet !== undefined
+          ? `${box === undefined ? '•' : /x/i.test(box) ? '☑' : '☐'} `
+          : number === undefined
+            ? ''
+            : `${number} `
+    return { shown: `${indent}${mark}`, rest: line.slice(whole.length) }
+  }
+
+  /** The rest of a line that has begun, and is at its end. */
+  #rest(line: string): string {
+    const { styles, before } = this.#begun ?? { styles: [], before: '' }
+    this.#begun = undefined
+    return this.#written(readInline(line, before, true, styles).spans)
+  }
+
+  #codeLine(line: string, { marks, isDiff }: { marks: string; isDiff: boolean }): string {
+    const isEnd = line.trim().startsWith(marks) && new RegExp(`^\\s*[${marks[0]}]+\\s*$`).test(line)
+    if (isEnd) {
+      this.#code = undefined
+      return this.#rule('')
+    }
+    if (!isDiff) return line
+    const [first] = line
+    return first === '+' || first === '-' ? this.#screen.style([first === '+' ? 'green' : 'red'], line) : line
+  }
+
+  #endTable(): string {
+    if (this.#table.length === 0) return ''
+    const lines = this.#table
+    this.#table = []
+    const rows = layOutTable(lines, this.#screen.columns() - 1)
+    const shown = rows === undefined ? lines : rows.map((row) => this.#written(row))
+    return `${shown.join('\n')}\n`
+  }
+
+  #rule(name: string): string {
+    const width = Math.min(longestRule, this.#screen.columns() - 1)
+    return this.#dim(name === '' ? '─'.repeat(width) : `── ${name} `.padEnd(width, '─'))
+  }
+
+  #dim(text: string): string {
+    return this.#screen.style(['dim'], text)
+  }
+
+  #written(spans: readonly Span[]): string {
+    return spans.map(({ text, styles }) => (styles.length === 0 || text === '' ? text : this.#screen.style(styles, text))).join('')
+  }
+}

@@ -1,0 +1,88 @@
+import { isJsonObject, type JsonObject } from '../../core/messages.ts'
+import { rowsOf } from './approvals/shown-arguments.ts'
+import { type DiffLine, diffLines } from './line-diff.ts'
+import { plural } from './render.ts'
+import type { Terminal } from './terminal.ts'
+import { visible } from './visible.ts'
+
+/** How many calls are kept, and how many lines of a result are shown. */
+const mostCalls = 200
+const mostLines = 1_000
+
+/** A call of a chat. Its arguments are without secrets. */
+export interface ShownCall {
+  tool: string
+  args: JsonObject
+  /** How it ended, in a few words, and what the model was told; absent while it runs. */
+  ending?: string
+  result?: string
+}
+
+/** The latest calls of a chat by their numbers, from 1. */
+export class ShownCalls {
+  readonly #calls = new Map<number, ShownCall>()
+  #last = 0
+
+  /** Returns its number. */
+  add(call: ShownCall): number {
+    this.#calls.set(++this.#last, call)
+    this.#calls.delete(this.#last - mostCalls)
+    return this.#last
+  }
+
+  end(number: number, ending: string, result: string): void {
+    const call = this.#calls.get(number)
+    if (call !== undefined) this.#calls.set(number, { ...call, ending, result })
+  }
+
+  /** Shows all of a call. `number` undefined: the last one. */
+  show(number: number | undefined, terminal: Terminal): void {
+    const call = this.#calls.get(number ?? this.#last)
+    if (call !== undefined) for (const line of linesOf(call, number ?? this.#last, terminal)) terminal.note(line)
+    else terminal.note(this.#last === 0 ? 'no calls yet' : `expected the number of a call, up to ${this.#last}`)
+  }
+}
+
+function* linesOf({ tool, args, ending = 'running', result }: ShownCall, number: number, terminal: Terminal): Iterable<string> {
+  const columns = Math.max(4, (terminal.io.stderr.columns ?? 80) - 1)
+  yield terminal.paint('cyan', `${number} ${visible(tool)} · ${ending}`)
+  const edits = editsIn(args)
+  for (const { before, after } of edits) {
+    for (const line of diffLines(shownLines(before), shownLines(after))) yield terminal.diffLine(line)
+  }
+  if (edits.length === 0) yield* rowsOf(args, columns)
+  if (result === undefined) return
+  const lines = shownLines(result)
+  yield terminal.paint('dim', `result: ${plural(lines.length, 'line')}`)
+  const isDiff = /^(diff --git |--- |Index: )|^@@ /m.test(result)
+  for (const text of lines.slice(0, mostLines)) yield isDiff ? terminal.diffLine(diffLineOf(text)) : text
+  if (lines.length > mostLines) yield terminal.paint('dim', `… ${plural(lines.length - mostLines, 'more line')}`)
+}
+
+function shownLines(text: string): string[] {
+  return text.split('\n').map((line) => visible(line.replaceAll('\t', '    ')))
+}
+
+function diffLineOf(text: string): DiffLine {
+  if (/^\+(?!\+\+ )/.test(text)) return { kind: 'added', text: text.slice(1) }
+  return /^-(?!-- )/.test(text) ? { kind: 'removed', text: text.slice(1) } : { kind: 'same', text }
+}
+
+/** The names that tools which change files give to a text and what takes its place. */
+const editNames = [
+  ['old_string', 'new_string'],
+  ['oldText', 'newText'],
+  ['old_str', 'new_str'],
+  ['old_text', 'new_text'],
+] as const
+
+/** The changes a call makes to a text, where it says so by usual names, also in a list of `edits`. */
+function editsIn(args: JsonObject): { before: string; after: string }[] {
+  const all = [args, ...(Array.isArray(args.edits) ? args.edits.filter(isJsonObject) : [])]
+  return all.flatMap((one) =>
+    editNames.flatMap(([old, fresh]) => {
+      const [before, after] = [one[old], one[fresh]]
+      return typeof before === 'string' && typeof after === 'string' ? [{ before, after }] : []
+    }),
+  )
+}

@@ -1,0 +1,46 @@
+import { expect, it } from 'vitest'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import type { ApprovalDecision } from '../../src/agent/types.ts'
+import { scriptedModel } from '../../src/testing/scripted-model.ts'
+import { defineTool } from '../../src/tools/tool.ts'
+import { recordingLogger } from '../hazards/stage.ts'
+
+async function paying(decision: ApprovalDecision) {
+  const paid: unknown[] = []
+  const parameters = {
+    type: 'object',
+    properties: { euros: { type: 'number' } },
+    required: ['euros'],
+    additionalProperties: false,
+  } as const
+  const pay = defineTool({ name: 'pay', description: 'Pays.', parameters, approval: true, execute: (args) => void paid.push(args) })
+  const model = scriptedModel([{ toolCalls: [{ name: 'pay', args: { euros: 250 } }] }, 'Done.'])
+  const { logger, records } = recordingLogger()
+  const result = await new AgentRunner({ model, tools: [pay], logger, approve: () => decision }).run('Pay.')
+  return { paid, result, told: JSON.stringify(model.requests[1]?.messages), records }
+}
+
+it('a call runs with the arguments that `approve` gives it, and its model is told', async () => {
+  const { paid, result, told } = await paying({ approved: true, args: { euros: 20 } })
+  expect(paid).toEqual([{ euros: 20 }])
+  expect(result.toolCalls[0]).toMatchObject({ args: { euros: 20 }, repairs: ['arguments changed by whoever approved the call'] })
+  expect(told).toContain('run with other arguments: {\\"euros\\":20}')
+})
+
+it('the same arguments are no change', async () => {
+  const { paid, result, told } = await paying({ approved: true, args: { euros: 250 } })
+  expect(paid).toEqual([{ euros: 250 }])
+  expect(result.toolCalls[0]?.repairs).toBeUndefined()
+  expect(told).not.toContain('other arguments')
+})
+
+it('a call is refused whose arguments `approve` has made wrong, or which it does not approve', async () => {
+  for (const decision of [
+    { approved: true, args: { euros: 'many' } },
+    { approved: false, args: { euros: 20 } },
+  ]) {
+    const { paid, result } = await paying(decision)
+    expect(paid).toEqual([])
+    expect(result.toolCalls[0]).toMatchObject({ outcome: 'denied' })
+  }
+})

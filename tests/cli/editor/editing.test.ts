@@ -1,0 +1,101 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { completeIn } from '../../../src/cli/terminal/editor/completions.ts'
+import { DrawnRows } from '../../../src/cli/terminal/editor/drawn-rows.ts'
+import { EditedText } from '../../../src/cli/terminal/editor/edited-text.ts'
+import { HistorySearch } from '../../../src/cli/terminal/editor/history-search.ts'
+import { layOut, withinRows } from '../../../src/cli/terminal/editor/layout.ts'
+import { fakeIO } from '../fake-io.ts'
+import { shownOn } from '../shown-on.ts'
+import { tempFolder } from '../temp-folder.ts'
+
+const moves = ['left', 'right', 'wordLeft', 'wordRight', 'lineStart', 'lineEnd'] as const
+
+it('the cursor and deletions go by characters and words as a person sees them, over lines', () => {
+  const edited = new EditedText()
+  edited.set('one two\nthree 👩‍💻')
+  edited.delete('left')
+  expect(edited.text).toBe('one two\nthree ')
+  edited.delete('wordLeft')
+  expect([edited.text, edited.moveUp(), edited.at]).toEqual(['one two\n', true, 0])
+  edited.move('wordRight')
+  edited.delete('lineEnd')
+  expect(edited.text).toBe('one\n')
+  edited.move('right')
+  edited.paste()
+  expect([edited.text, edited.moveDown()]).toEqual(['one\n two', false])
+})
+
+it('whatever is typed and however it is moved about in, the cursor stays inside the text', () => {
+  const action = fc.oneof(
+    fc.constantFrom(...moves).map((how) => (edited: EditedText) => edited.move(how)),
+    fc.constantFrom(...moves).map((how) => (edited: EditedText) => edited.delete(how)),
+    fc.constantFrom('a', ' b', '\n', '好', '👩‍💻', '\t').map((text) => (edited: EditedText) => edited.insert(text)),
+    fc.constantFrom('moveUp', 'moveDown', 'paste').map((name) => (edited: EditedText) => void edited[name as 'paste']()),
+  )
+  fc.assert(
+    fc.property(fc.array(action, { maxLength: 60 }), (actions) => {
+      const edited = new EditedText()
+      for (const act of actions) act(edited)
+      expect(edited.at).toBeGreaterThanOrEqual(0)
+      expect(edited.at).toBeLessThanOrEqual(edited.text.length)
+      expect(edited.text.slice(0, edited.at).isWellFormed()).toBe(true)
+    }),
+  )
+})
+
+it('a screen shows what was drawn last, whatever was drawn before', () => {
+  const text = fc.string({ unit: fc.constantFrom('a', 'b', ' ', '\n', '\t', '好', '🎉'), maxLength: 60 })
+  fc.assert(
+    fc.property(fc.array(fc.tuple(text, fc.nat(60)), { minLength: 1, maxLength: 6 }), fc.integer({ min: 8, max: 30 }), (texts, columns) => {
+      const io = fakeIO({ tty: true })
+      const rows = new DrawnRows(io.stderr, true)
+      let expected: string[] = []
+      for (const [drawn, at] of texts) {
+        const layout = withinRows(layOut(drawn, Math.min(at, drawn.length), '> ', columns - 1), 10)
+        rows.draw(layout)
+        expected = layout.rows.map((row) => row.trimEnd())
+      }
+      rows.finish()
+      expect(shownOn(`${io.err()}end`, { rows: 11, columns })).toEqual([...expected, 'end'])
+    }),
+  )
+})
+
+it('a text is laid out with its lines below each other, and what a screen would not show made visible', () => {
+  expect(layOut('ab\n\u202ecd', 2, '> ', 20)).toEqual({ rows: ['> ab', '  ‹U+202E›cd'], cursor: { row: 0, column: 4 } })
+  expect(layOut('abcdefgh', 8, '> ', 6)).toEqual({ rows: ['> abcd', '  efgh'], cursor: { row: 1, column: 6 } })
+  expect(layOut('好好', 1, '', 3)).toEqual({ rows: ['好', '好'], cursor: { row: 1, column: 0 } })
+})
+
+it('a search finds the newest text first, then older ones, and says when there is none', () => {
+  const search = new HistorySearch(['git log', 'ls', 'git diff', 'git diff'])
+  search.type('g')
+  search.type('it')
+  expect(search.found).toBe('git diff')
+  search.older()
+  expect(search.found).toBe('git log')
+  search.older()
+  expect(search.found).toBe('git log')
+  search.type('x')
+  expect(search.found).toBeUndefined()
+  search.erase()
+  expect(search.found).toBe('git diff')
+})
+
+it('completes commands at the beginning, and files behind an @', async () => {
+  const folder = await tempFolder({ 'src/a.ts': '', 'src/b.ts': '', 'my file.txt': '', '.env': '' })
+  await mkdir(join(folder, 'scripts'))
+  await writeFile(join(folder, 'scripts', 'x"y'), '')
+  const complete = completeIn(folder, ['/help', '/history'])
+  expect(complete('/h')).toEqual({ from: 0, words: ['/help', '/history'] })
+  expect(complete('say /h').words).toEqual([])
+  expect(complete('read @s')).toEqual({ from: 5, words: ['@scripts/', '@src/'] })
+  expect(complete('@src/')).toEqual({ from: 0, words: ['@src/a.ts', '@src/b.ts'] })
+  expect(complete('@m').words).toEqual(['@"my file.txt"'])
+  expect(complete('@"my').words).toEqual(['@"my file.txt"'])
+  expect(complete('@.e').words).toEqual(['@.env'])
+  expect([complete('@scripts/').words, complete('me@s').words, complete('@nowhere/').words]).toEqual([[], [], []])
+})
