@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { rolldown } from 'rolldown'
 
-const styles = ['style.css', 'views.css', 'runs.css']
+const styles = ['style.css', 'views.css', 'runs.css', 'reading.css']
 
 /**
  * Makes of the admin page's modules what a browser loads: one script and one style sheet, which may be kept for ever because their names
@@ -29,7 +29,7 @@ export async function bundlePage(from, to) {
 }
 
 async function scriptOf(input) {
-  const bundle = await rolldown({ input, platform: 'browser' })
+  const bundle = await rolldown({ input, platform: 'browser', resolve: { alias: { '../lib/marked.js': 'marked' } } })
   const { output } = await bundle.generate({ format: 'esm', minify: true, codeSplitting: false })
   await bundle.close()
   return output[0].code

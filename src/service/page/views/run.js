@@ -96,14 +96,15 @@ export function runDetail(live, id) {
   })
   /** @param {import('../types.js').Run} run */
   const showDecisions = ({ decisions = [] }) => replace(decided, decisionHistory(decisions))
-  // A run that goes on tells its decisions when it is asked. One of any age is asked for, whatever is listed.
-  void ask(path)
-    .then((run) => {
-      if (isClosed || known !== undefined) return
-      const { result: _result, decisions: _decisions, ...summary } = run
+  // One of any age is asked for, whatever is listed; the decisions on one that goes on besides, as it tells them only at its end.
+  void ask(`v1/runs?output=short&id=${encodeURIComponent(id)}`)
+    .then(async ({ data: [summary] }) => {
+      if (isClosed || known !== undefined || summary === undefined) return
       live.learn(summary)
-      showDecisions(run)
       render()
+      if (summary.status !== 'running') return
+      const run = await ask(path)
+      if (!isClosed && known === undefined) showDecisions(run)
     })
     .catch(() => {})
   again.addEventListener('click', () => void runAgainDialog(live, id).catch(fail))
