@@ -1,8 +1,8 @@
 import { endOfBlock } from './text-blocks.js'
 
 /** Characters of a part: from so many on it ends where a block does, and of so many wherever it has to. */
-const leastPart = 6_000
-const mostPart = 16_000
+const leastPart = 4_000
+const mostPart = 8_000
 
 /**
  * @typedef {object} Part A piece of a Markdown text that is read on its own. A text that grows changes its last part alone.

@@ -7,6 +7,9 @@ import { h } from '../ui/dom.js'
 /** What is nested deeper is shown as it is written. */
 const deepest = 24
 
+/** What nobody writes to be read, and what would take the reader much longer than all else. */
+const isHard = /\S{2000}|(?:> ?){50}|(?:[-*+] ){50}/
+
 /** Names of characters that models write. */
 const entities = /** @type {Record<string, string>} */ ({
   ...{ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0', copy: '©', reg: '®', trade: '™', deg: '°', middot: '·' },
@@ -15,11 +18,12 @@ const entities = /** @type {Record<string, string>} */ ({
 
 /**
  * The blocks of a Markdown text, each with what it is written as. Its elements are made here, from a list of what may be there: markup in the
- * text stays text, images are links, and links lead to addresses on the web alone. Undefined: it can't be read.
+ * text stays text, images are links, and links lead to addresses on the web alone. Undefined: it is to be shown as it is.
  * @param {string} text
  * @returns {{ raw: string, element: () => Node | undefined }[] | undefined}
  */
 export function blocksOf(text) {
+  if (isHard.test(text)) return undefined
   try {
     return new Lexer({ gfm: true }).lex(text).map((token) => ({ raw: token.raw, element: () => block(token, 0) }))
   } catch (error) {

@@ -1,7 +1,8 @@
 import { duration } from '../data/format.js'
 import { valueView } from '../reading/value-view.js'
-import { h, setText } from '../ui/dom.js'
+import { h, replace, setText } from '../ui/dom.js'
 import { icon } from '../ui/icons.js'
+import { since } from '../ui/since.js'
 
 /** @typedef {import('../data/calls.js').Call} Call */
 
@@ -57,7 +58,9 @@ export function callCard(call, { linkTo, asks = false } = {}) {
       mark.replaceChildren(icon(icons[now.state]))
     }
     setText(state, now.state === 'waiting' ? waitWords[now.waitsFor] : words[now.state])
-    setText(time, now.durationMs === undefined ? '' : duration(now.durationMs))
+    const isOpen = now.state === 'running' || now.state === 'waiting'
+    if (isOpen && now.since !== undefined) replace(time, since(new Date(now.since).toISOString()))
+    else setText(time, now.durationMs === undefined ? '' : duration(now.durationMs))
     const outcome = now.result === '' && now.state === 'ok' ? '(empty)' : now.result
     const rows = [
       now.args !== undefined && !(asks && now.state === 'waiting') && args('Arguments', now.args),

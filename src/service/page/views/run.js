@@ -9,6 +9,7 @@ import { Timeline } from '../run/timeline.js'
 import { Waterfall } from '../run/waterfall.js'
 import { h, newId, replace, setText } from '../ui/dom.js'
 import { icon } from '../ui/icons.js'
+import { compareHref } from './compare.js'
 import { exportDialog } from './export-dialog.js'
 import { runAgainDialog } from './run-again-dialog.js'
 
@@ -27,9 +28,10 @@ export function runDetail(live, id) {
   const cancel = h('button', { type: 'button', className: 'danger', hidden: true }, 'Cancel run')
   const again = h('button', { type: 'button' }, 'Run again')
   const save = h('button', { type: 'button' }, 'Export')
+  const compare = h('a', { className: 'button', href: compareHref(id) }, 'Compare with…')
   const facts = h('dl', { className: 'facts' })
   const decided = h('div', {})
-  const waterfall = new Waterfall(() => live.run(id)?.status === 'running')
+  const waterfall = new Waterfall(() => live.run(id)?.status)
   const timeline = new Timeline()
   const pending = new DecisionList({ onDecided: () => title.focus() })
   const outcome = h('div', { className: 'outcome' })
@@ -39,7 +41,7 @@ export function runDetail(live, id) {
     'section',
     { className: 'panel run-panel', 'aria-label': 'Run' },
     h('a', { className: 'back', href: '#/runs' }, icon('back'), 'All runs'),
-    h('div', { className: 'panel-head' }, title, h('div', { className: 'panel-actions' }, badge, decideNow, again, save, cancel)),
+    h('div', { className: 'panel-head' }, title, h('div', { className: 'panel-actions' }, badge, decideNow, compare, again, save, cancel)),
     facts,
     pending.element,
     decided,
