@@ -285,7 +285,8 @@ function updateItem(item, run, isSelected) {
   const model = item.querySelector('.run-model')
   if (model !== null) setText(model, [modelWords(run.model), run.owner, run.kind === 'chat' && 'chat API'].filter(Boolean).join(' · '))
   const numbers = item.querySelector('.run-numbers')
-  if (numbers !== null) replace(numbers, ...numbersOf(run).flatMap((part, at) => (at > 0 ? [' · ', part].flat() : part)))
+  const parts = numbersOf(run).flatMap((part, at) => (at > 0 ? [' · ', part].flat() : part))
+  if (numbers !== null) replace(numbers, parts.length > 0 && h('span', {}, ...parts))
 }
 
 /** @param {Run} run */
