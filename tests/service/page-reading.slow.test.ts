@@ -1,11 +1,15 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Locator, Page } from 'playwright-core'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordingFromText } from '../../src/recording/file/recording-file.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { hasBrowser, useBrowser } from './page-browser.ts'
 import { watchWork } from './page-tasks.ts'
+import { shippedPage } from './shipped-page.ts'
 import { json, payTool, startService } from './start-service.ts'
 
 const large = { maxResultBytes: 20_000_000 }
@@ -191,7 +195,7 @@ describe.skipIf(!hasBrowser)('what is read on the admin page, in a browser', () 
     expect(await answer.locator('li').allInnerTexts()).toEqual(['one\n\ninner', 'inner', expect.stringContaining('☑'), 'three', 'four'])
     expect(await answer.locator('ol').getAttribute('start')).toBe('3')
     expect(await answer.locator('td').allInnerTexts()).toEqual(['a', '1'])
-    expect(await answer.locator('td').last().getAttribute('class')).toBe('align-right')
+    expect(await answer.locator('td').last().getAttribute('data-align')).toBe('right')
     expect(await answer.locator('blockquote').innerText()).toBe('said')
     expect(await answer.getByRole('group', { name: 'Code js' }).textContent()).toBe('const a = "<i>"')
     expect(
@@ -211,6 +215,24 @@ describe.skipIf(!hasBrowser)('what is read on the admin page, in a browser', () 
     const plain = await json(post('/v1/runs', { input: 'x' }))
     await page.evaluate(`location.hash = '#/runs/${plain.id}'`)
     await eventually(() => answer.textContent()).toBe('plain  words\n\nas they are ')
+  })
+
+  it('as it is shipped, the page draws Markdown by a script that is loaded when there is some', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'toolloop-page-'))
+    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const { url, post } = await startService({ model: scriptedModel(['**bold**']) })
+    const { id } = await json(post('/v1/runs', { input: 'x' }))
+    const page = await open(await shippedPage(folder, url))
+    page.setDefaultTimeout(30_000)
+    const scripts = () =>
+      page.evaluate<string[]>(`performance.getEntriesByType('resource').map(({ name }) => /[^/]*\\.js$/.exec(name)?.[0] ?? '')`)
+    await page.getByRole('link', { name: 'x answered' }).waitFor()
+    expect((await scripts()).filter((name) => name.startsWith('markdown'))).toEqual([])
+    await page.evaluate(`location.hash = '#/runs/${id}'`)
+    await page.locator('.item.assistant strong').waitFor()
+    expect((await scripts()).filter((name) => /^markdown-[\w-]{8}\.js$/.test(name))).toHaveLength(1)
+    const notice = readFileSync(join(folder, readdirSync(folder).find((name) => name.startsWith('markdown')) ?? ''), 'utf8')
+    expect(notice).toMatch(/^\/\*! marked\nCopyright/)
   })
 
   it('nothing that a model writes becomes markup, loads anything, or leads elsewhere than to the web', async () => {
@@ -267,7 +289,7 @@ describe.skipIf(!hasBrowser)('what is read on the admin page, in a browser', () 
     const attributes = await answer
       .locator('.answer-body *')
       .evaluateAll((all) => [...new Set(all.flatMap((element) => element.getAttributeNames()))].sort())
-    const allowed = 'aria-hidden aria-label class d href rel role start tabindex target title type viewBox'.split(' ')
+    const allowed = 'aria-hidden aria-label class d data-align href rel role start tabindex target title type viewBox'.split(' ')
     expect(attributes.filter((name) => !allowed.includes(name))).toEqual([])
     const links = await answer.locator('a').evaluateAll((all) => all.map((link) => (link as unknown as { href: string }).href))
     expect(links.length).toBeGreaterThan(3)

@@ -1,7 +1,6 @@
 import { copyButton } from '../ui/copy.js'
 import { h } from '../ui/dom.js'
 import { icon } from '../ui/icons.js'
-import { blocksOf } from './markdown.js'
 import { partAt } from './markdown-parts.js'
 import { TextBlocks } from './text-blocks.js'
 
@@ -16,6 +15,11 @@ const restMs = 50
 
 /** Without one of these a text is shown as it is. */
 const hasMarkup = /[*_`#[\]<>|~&\\]|^[ \t]*(?:[-+] |\d+[.)] |={3,}|-{3,})|https?:\/\/|www\./m
+
+/** What reads Markdown is loaded when the first answer needs it. @type {Promise<void> | undefined} */
+let loading
+/** @type {typeof import('./markdown.js').blocksOf | undefined} */
+let blocksOf
 
 /** What a model says: Markdown, drawn a part at a time while it comes, or as it is written. */
 export class Answer {
@@ -119,13 +123,28 @@ export class Answer {
     this.#more.textContent = `Show ${Math.min(firstPage, left).toLocaleString()} of ${left.toLocaleString()} more characters`
   }
 
+  /** Until it is loaded, the text is shown as it is. */
+  #load() {
+    loading ??= import('./markdown.js').then((loaded) => {
+      blocksOf = loaded.blocksOf
+    })
+    loading.then(
+      () => !this.#isWritten && this.#redraw(),
+      () => {
+        loading = undefined
+      },
+    )
+  }
+
   /** @param {Part} part @param {boolean} isKnown Its beginning is there. */
   #show(part, isKnown) {
     const text = this.#text.slice(part.start, part.end)
     const before = isKnown ? this.#last : undefined
     const element = before?.element ?? h('div', { className: 'answer-part' })
     if (before === undefined) this.#body.append(element)
-    const blocks = part.prefix !== '' || hasMarkup.test(text) ? blocksOf(part.prefix + text) : undefined
+    const hasBlocks = part.prefix !== '' || hasMarkup.test(text)
+    if (hasBlocks && blocksOf === undefined) this.#load()
+    const blocks = hasBlocks ? blocksOf?.(part.prefix + text) : undefined
     element.classList.toggle('plain', blocks === undefined)
     if (blocks === undefined) {
       element.textContent = text

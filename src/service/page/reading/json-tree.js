@@ -141,7 +141,7 @@ export class JsonTree {
     row.style.paddingInlineStart = `${1.1 + Math.min(depth, deepestIndent) * 1.1}em`
     const name = range === undefined ? (typeof key === 'string' ? visible(key) : key) : `${range[0]} … ${range[1] - 1}`
     if (name !== undefined) row.append(h('span', { className: range === undefined ? 'json-key' : 'muted' }, h('bdi', {}, name)), ': ')
-    if (range === undefined) row.append(h('bdi', { className: `json-${kindOf(value)}` }, visible(shortOf(node))))
+    if (range === undefined) row.append(h('bdi', { 'data-kind': value === null ? 'null' : typeof value }, visible(shortOf(node))))
     this.#nodes.set(row, node)
     this.#rowOf.set(node, row)
     return row
@@ -290,11 +290,6 @@ function shortOf(node) {
   const size = sizeOf(node)
   const preview = previewOf(value)
   return size < 4 ? preview : `${Array.isArray(value) ? count(size, 'item') : count(size, 'field')} ${preview}`
-}
-
-/** @param {unknown} value */
-function kindOf(value) {
-  return value === null ? 'null' : typeof value
 }
 
 /** What is copied: a text as it is, all else as JSON. @param {JsonNode} node */

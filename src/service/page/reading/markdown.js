@@ -86,7 +86,7 @@ function code({ text, lang = '' }) {
 /** @param {Token} token @param {number} depth */
 function table({ header, rows }, depth) {
   const row = (/** @type {Token[]} */ cells, /** @type {'th' | 'td'} */ tag) =>
-    h('tr', {}, ...cells.map(({ tokens, align }) => h(tag, { className: align ? `align-${align}` : undefined }, ...inlines(tokens, depth))))
+    h('tr', {}, ...cells.map(({ tokens, align }) => h(tag, { 'data-align': align ?? undefined }, ...inlines(tokens, depth))))
   return h(
     'div',
     { className: 'table-box', tabindex: '0', role: 'group', 'aria-label': 'Table' },
