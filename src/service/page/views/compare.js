@@ -96,7 +96,12 @@ function section(title, content) {
 function compared(before, after, label) {
   const [one, other] = [before, after].map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
   if (one === other) return h('p', { className: 'muted' }, `${label}: the same`)
-  return foldedDiff(before ?? '', after ?? '', `${label}, first and second run`)
+  return h(
+    'div',
+    {},
+    h('p', { className: 'muted' }, `${label}: different`),
+    foldedDiff(before ?? '', after ?? '', `${label}, first and second run`),
+  )
 }
 
 /** @param {Side} a @param {Side} b */

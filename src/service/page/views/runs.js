@@ -53,7 +53,13 @@ export function runsView({ live }, selected) {
   const listBox = h(
     'section',
     { className: 'split-list' },
-    h('div', { className: 'view-head' }, h('h1', { tabindex: '-1' }, 'Runs'), summary, h('a', { href: compareHref('') }, 'Compare')),
+    h(
+      'div',
+      { className: 'view-head' },
+      h('h1', { tabindex: '-1' }, 'Runs'),
+      summary,
+      h('a', { className: 'hint', href: compareHref('') }, 'Compare'),
+    ),
     filters.element,
     empty,
     list,
