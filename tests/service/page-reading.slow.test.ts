@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Locator, Page } from 'playwright-core'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordingFromText } from '../../src/recording/file/recording-file.ts'
@@ -438,5 +439,48 @@ describe.skipIf(!hasBrowser)('what is read on the admin page, in a browser', () 
     const least = Math.max(...(await waited())) + 1
     await eventually(async () => all(await waited(), least)).toBe(true)
     expect(await line.innerText()).not.toContain('waited')
+  })
+
+  it('what is read is there for everybody: axe finds nothing serious, light and dark, also on a phone', async () => {
+    const { tool: pay } = payTool()
+    const value = { items: Array.from({ length: 200 }, (_, at) => ({ id: at, name: `item ${at}` })), text: 'a line\n'.repeat(50) }
+    const look = defineTool({ name: 'look', description: 'Looks.', parameters: { type: 'object' }, execute: () => value })
+    const text = '# Title\n\n**bold** [link](https://example.com)\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```js\n1\n```\n\n> said'
+    const model = scriptedModel([{ toolCalls: [{ name: 'look' }] }, text, { toolCalls: [{ name: 'pay', arguments: { euros: 1 } }] }])
+    const { url, post } = await startService({ model, tools: [look, pay] })
+    const [a, b] = [await json(post('/v1/runs', { input: 'one' })), await json(post('/v1/runs', { input: 'two' }))]
+    const page = await open(url)
+    page.setDefaultTimeout(30_000)
+    const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
+    const found: string[] = []
+    const looks = { light: 1024, dark: 390 } as const
+    for (const [colorScheme, width] of Object.entries(looks) as ['light' | 'dark', number][]) {
+      await page.emulateMedia({ colorScheme })
+      await page.setViewportSize({ width, height: 844 })
+      for (const [path, ready] of Object.entries({
+        [`runs/${a.id}`]: '.timeline .json-tree',
+        [`runs/${a.id}~${b.id}`]: '.compare-facts',
+        'runs/~': '.is-choosing .run-item',
+        [`runs/${b.id}`]: '.decision',
+      })) {
+        await page.goto(`${url}/admin/?${colorScheme}#/${path}`)
+        if (ready.includes('json-tree')) await page.locator('.timeline .call').first().scrollIntoViewIfNeeded()
+        await page.locator(ready).first().waitFor()
+        await page.evaluate(axe)
+        found.push(
+          ...(await page.evaluate<string[]>(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations
+            .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+            .map(({ id, nodes }) => ${JSON.stringify(`${colorScheme} ${path}: `)} + id + ' ' + nodes[0].html))`)),
+        )
+        expect([path, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([path, width])
+      }
+    }
+    await page.emulateMedia({ colorScheme: 'light' })
+    expect(found).toEqual([])
+    // And what would be found.
+    await page.evaluate(`document.querySelector('#main').innerHTML = '<button></button>'`)
+    expect(await page.evaluate<string[]>(`axe.run(document).then(({ violations }) => violations.map(({ id }) => id))`)).toContain(
+      'button-name',
+    )
   })
 })
