@@ -43,8 +43,12 @@ export function compareView(first, second) {
       h(
         'div',
         { className: 'panel-actions' },
-        second !== '' && h('a', { href: compareHref(second, first) }, 'Swap'),
-        h('a', { href: first === '' ? '#/runs' : `#/runs/${encodeURIComponent(first)}` }, second === '' ? 'Cancel' : 'Close'),
+        second !== '' && h('a', { className: 'button', href: compareHref(second, first) }, 'Swap'),
+        h(
+          'a',
+          { className: 'button', href: first === '' ? '#/runs' : `#/runs/${encodeURIComponent(first)}` },
+          second === '' ? 'Cancel' : 'Close',
+        ),
       ),
     ),
     body,

@@ -58,7 +58,7 @@ export function runsView({ live }, selected) {
       { className: 'view-head' },
       h('h1', { tabindex: '-1' }, 'Runs'),
       summary,
-      h('a', { className: 'hint', href: compareHref('') }, 'Compare'),
+      h('a', { className: 'button', href: compareHref('') }, 'Compare'),
     ),
     filters.element,
     empty,
