@@ -79,7 +79,7 @@ export class Answer {
     const isKnown = text === this.#text
     this.#text = text
     if (!isKnown || this.#isWritten) this.#redraw()
-    else this.#soon()
+    else this.#draw()
   }
 
   #redraw() {
