@@ -1,87 +1,17 @@
-import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
-import { fileURLToPath, pathToFileURL } from 'node:url'
-import type { Page, Response } from 'playwright-core'
+import type { Response } from 'playwright-core'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { AgentRunner, asTool } from '../../src/index.ts'
-import { servePage } from '../../src/service/routes/page.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
 import { hasBrowser, useBrowser } from './page-browser.ts'
-import { type SeededRun, seedRuns } from './seed-runs.ts'
-import { configFile, json, payTool, startService } from './start-service.ts'
-
-/** A folder for runs, and the configuration that keeps them there. */
-async function storedRuns(seeds: readonly SeededRun[] = []): Promise<{ folder: string; options: { configFile: string } }> {
-  const folder = await mkdtemp(join(tmpdir(), 'toolloop-page-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  const { file } = await configFile(
-    `service: { requestsPerMinute: 100000, keepRuns: { folder: ${folder}, count: 10000, minutes: 1000000 } }\n`,
-  )
-  if (seeds.length > 0) await seedRuns(folder, seeds)
-  return { folder, options: { configFile: file } }
-}
-
-/** A server of the page as the package ships it, with the service at `url` behind it. */
-async function shippedPage(folder: string, url: string): Promise<string> {
-  const from = fileURLToPath(new URL('../../src/service/page', import.meta.url))
-  const { bundlePage } = await import(new URL('../../config/bundle-page.js', import.meta.url).href)
-  await bundlePage(from, folder)
-  const server = createServer(async (request, response) => {
-    const { pathname } = new URL(request.url ?? '', url)
-    const headers = Object.entries({ ...request.headers, host: new URL(url).host }).flatMap(([name, value]) =>
-      typeof value === 'string' && name !== 'connection' ? [[name, value] as [string, string]] : [],
-    )
-    const asked = new Request(url + request.url, { headers })
-    const isFile = /^\/admin\/[^/]*$/.test(pathname)
-    const answer = isFile
-      ? await servePage(pathname.slice('/admin/'.length) || 'index.html', asked, pathToFileURL(`${folder}/`))
-      : await fetch(asked)
-    const sent = new Headers(answer.headers)
-    if (!isFile) sent.delete('content-encoding')
-    response.writeHead(answer.status, Object.fromEntries(sent))
-    response.flushHeaders()
-    if (answer.body === null) response.end()
-    else
-      Readable.fromWeb(answer.body as never)
-        .on('error', () => response.destroy())
-        .pipe(response)
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
+import { longTasks, paceOf, watchTasks } from './page-tasks.ts'
+import { seedRuns, storedRuns } from './seed-runs.ts'
+import { shippedPage } from './shipped-page.ts'
+import { json, payTool, startService } from './start-service.ts'
 
 const asks = (euros: number) => ({ toolCalls: [{ name: 'pay', arguments: { euros } }] })
 const limits = { maxIterations: 200, limits: { repeatedCalls: Number.POSITIVE_INFINITY } }
-
-/** Tasks of the page that have kept it from answering. */
-const watchTasks = `window.longTasks = []; new PerformanceObserver((list) => { for (const { duration } of list.getEntries()) window.longTasks.push(Math.round(duration)) }).observe({ type: 'longtask' })`
-/** Those of more than 100 ms, as long as they would have been on the machine that bounds are meant for, if this one is slower just now. */
-async function longTasks(page: Page): Promise<number[]> {
-  const pace = await paceOf(page)
-  return (await page.evaluate<number[]>('window.longTasks')).map((ms) => Math.round(ms * pace)).filter((ms) => ms > 100)
-}
-
-/** How much of the reference machine's pace the browser has just now: see `atReferencePace`. */
-async function paceOf(page: Page): Promise<number> {
-  const times = await page.evaluate<number[]>(`[1, 2, 3, 4, 5].map(() => {
-    const text = '[' + '{"a":[1,"text",{}]},'.repeat(40_000) + '0]'
-    const before = performance.now()
-    JSON.stringify(JSON.parse(text))
-    return performance.now() - before
-  })`)
-  return Math.min(1, 25 / (times.sort((a, b) => a - b)[2] ?? 25))
-}
 
 describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
   const open = useBrowser()

@@ -117,7 +117,7 @@ it('loads all of its modules at once, and has no styles nobody needs', () => {
   const others = ['app.js', 'theme.js', 'types.js']
   expect(preloaded.sort()).toEqual(scripts.filter((name) => !others.includes(name)).sort())
   const used = new Set([html, ...scripts.map(read)].join('\n').match(/[\w-]+/g))
-  const styles = ['style.css', 'views.css', 'runs.css']
+  const styles = ['style.css', 'views.css', 'runs.css', 'reading.css']
     .map(read)
     .join('')
     .replace(/\/\*[\s\S]*?\*\/|\{[^{}]*\}/g, ' ')

@@ -1,4 +1,9 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
 import { openJournal } from '../../src/service/runs/recorded/open-journal.ts'
+import { configFile } from './start-service.ts'
 
 export interface SeededRun {
   id: string
@@ -38,4 +43,15 @@ export async function seedRuns(folder: string, runs: readonly SeededRun[]): Prom
     ),
   )
   await close()
+}
+
+/** A folder for runs, and the configuration that keeps them there. */
+export async function storedRuns(seeds: readonly SeededRun[] = []): Promise<{ folder: string; options: { configFile: string } }> {
+  const folder = await mkdtemp(join(tmpdir(), 'toolloop-page-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const { file } = await configFile(
+    `service: { requestsPerMinute: 100000, keepRuns: { folder: ${folder}, count: 10000, minutes: 1000000 } }\n`,
+  )
+  if (seeds.length > 0) await seedRuns(folder, seeds)
+  return { folder, options: { configFile: file } }
 }

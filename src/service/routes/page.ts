@@ -25,10 +25,16 @@ const compressed = new Map<string, Promise<Uint8Array<ArrayBuffer>>>()
 /** In development, files change. */
 const mostCompressed = 300
 
+/** Modules of packages that the page takes; what is shipped has them in its script. */
+const packages: Readonly<Record<string, string>> = { 'lib/marked.js': 'marked' }
+
 /** A file of `folder`, or of the page's. Undefined for one that is not there, as none is where the service is part of a bundle. */
 async function readIn(folder: URL | undefined, name: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  const packageName = packages[name]
   try {
-    return new Uint8Array(await readFile(new URL(name, folder ?? new URL('../page/', import.meta.url))))
+    const file =
+      packageName === undefined ? new URL(name, folder ?? new URL('../page/', import.meta.url)) : import.meta.resolve(packageName)
+    return new Uint8Array(await readFile(new URL(file)))
   } catch {
     return undefined
   }
@@ -36,7 +42,7 @@ async function readIn(folder: URL | undefined, name: string): Promise<Uint8Array
 
 /** A file of the admin page. A name is a name: whatever could lead out of the folder is none. Rejects with an `HttpProblem` 404. */
 export async function servePage(name: string, request: Request, folder?: URL): Promise<Response> {
-  const type = /^(?:(?:data|run|ui|views)\/)?[a-z0-9]+(?:[.-][a-z0-9_-]+)*$/i.test(name) ? types[extname(name)] : undefined
+  const type = /^(?:(?:data|lib|reading|run|ui|views)\/)?[a-z0-9]+(?:[.-][a-z0-9_-]+)*$/i.test(name) ? types[extname(name)] : undefined
   const content = type === undefined ? undefined : await readIn(folder, name)
   if (type === undefined || content === undefined) {
     const isThere = (await readIn(folder, 'index.html')) !== undefined

@@ -12,6 +12,7 @@
  * @property {'writing' | 'waiting' | 'running' | 'ok' | 'failed' | 'rejected'} state
  * @property {'approval' | 'client_tool' | 'question'} waitsFor Of one that waits.
  * @property {number | undefined} durationMs
+ * @property {number | undefined} since When it began to run or to wait, in milliseconds since 1970.
  * @property {number} depth How many runs it is inside of.
  * @property {number} version Goes up with every change.
  */
@@ -86,6 +87,7 @@ export class Calls {
       state: 'writing',
       waitsFor: 'approval',
       durationMs: undefined,
+      since: undefined,
       depth,
       version: 0,
     }
@@ -99,10 +101,17 @@ export class Calls {
 /** @type {Record<string, (event: any, meta: any) => Partial<Call>>} */
 const changes = {
   TOOL_INPUT_START: () => ({ state: 'writing' }),
-  TOOL_CALL_START: ({ args }) => ({ state: 'running', args }),
+  TOOL_CALL_START: ({ args }, { time }) => ({ state: 'running', args, since: time }),
   TOOL_PROGRESS: ({ update }) => ({ progress: typeof update === 'string' ? update : JSON.stringify(update) }),
   TOOL_CALL_END: ({ result }, { ok, durationMs }) => ({ state: ok === false ? 'failed' : 'ok', result, durationMs, progress: '' }),
   TOOL_CALL_REJECTED: ({ args, error }) => ({ state: 'rejected', args, result: error }),
   // A tool that asks has ended its call with what it asks, which is not its result.
-  DECISION_NEEDED: ({ args, kind }) => ({ state: 'waiting', waitsFor: kind, args, result: '', durationMs: undefined }),
+  DECISION_NEEDED: ({ args, kind }, { time }) => ({
+    state: 'waiting',
+    waitsFor: kind,
+    args,
+    result: '',
+    durationMs: undefined,
+    since: time,
+  }),
 }

@@ -93,19 +93,6 @@ function spread(value, indent, used) {
   return `${open}\n${inner}${parts.join(`,\n${inner}`)}\n${indent}${close}`
 }
 
-/**
- * A tool's result as it reads best: JSON spread out, anything else as it is.
- * @param {string} text
- */
-export function resultText(text) {
-  if (text.length > 100_000 || !/^\s*[[{]/.test(text)) return text
-  try {
-    return json(JSON.parse(text))
-  } catch {
-    return text
-  }
-}
-
 /** How a run ended, in words. @type {Readonly<Record<string, string>>} */
 const endings = {
   answered: 'answered',

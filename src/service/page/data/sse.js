@@ -1,3 +1,4 @@
+import { nextTask } from '../ui/slices.js'
 import { ApiError, send } from './api.js'
 
 /** @typedef {{ id: number | undefined, type: string, data: any }} StreamEvent */
@@ -8,6 +9,8 @@ const firstWaitMs = 500
 const longestWaitMs = 10_000
 /** How long events are taken without a break. */
 const busyMs = 16
+/** Characters. */
+const longFrame = 200_000
 
 /**
  * @typedef {object} Reading
@@ -46,7 +49,7 @@ async function follow(path, { onEvent, onState, after = 0, lastType }, signal) {
         wait = firstWaitMs
         // Many may come at once: the page answers meanwhile.
         if (performance.now() - resumed > busyMs) {
-          await new Promise((resolve) => setTimeout(resolve, 0))
+          await nextTask()
           resumed = performance.now()
           if (signal.aborted) return
         }
@@ -97,10 +100,16 @@ async function* connect(path, after, signal, onOpen) {
       const border = `${parts.at(-1)?.at(-1) ?? ''}${value}`
       parts.push(value)
       if (!border.includes('\n\n')) continue
-      const frames = parts.join('').split('\n\n')
+      const text = parts.join('')
+      // To read what is long is more than one task.
+      if (text.length > longFrame) await nextTask()
+      const frames = text.split('\n\n')
       parts = [frames.pop() ?? '']
       for (const frame of frames) {
+        const isLong = frame.length > longFrame
+        if (isLong) await nextTask()
         const event = parseFrame(frame)
+        if (isLong) await nextTask()
         if (event !== undefined) yield event
       }
     }
@@ -118,10 +127,13 @@ function parseFrame(frame) {
   let type = ''
   let data = ''
   let id
-  for (const line of frame.split('\n')) {
+  for (let at = 0; at < frame.length; ) {
+    const end = frame.indexOf('\n', at)
+    const line = frame.slice(at, end < 0 ? frame.length : end)
     if (line.startsWith('event: ')) type = line.slice(7)
     else if (line.startsWith('data: ')) data += line.slice(6)
     else if (line.startsWith('id: ')) id = Number(line.slice(4))
+    at += line.length + 1
   }
   return data === '' ? undefined : { id, type, data: JSON.parse(data) }
 }

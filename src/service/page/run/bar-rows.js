@@ -84,10 +84,11 @@ export function numbersOf({ span, parts }, now) {
   }
   const { start, end, usage, retries, waits, state } = span
   const waited = waits.reduce((sum, { from, to = now }) => sum + to - from, 0)
+  const isWaiting = state === 'waiting' && waits.at(-1)?.to === undefined
   const worked = start === undefined ? undefined : Math.max(0, (end ?? now) - start - waited)
   return [
     worked !== undefined && state !== 'waiting' && `${span.isGuess ? '~' : ''}${duration(worked)}`,
-    waited > 0 && `waited ${duration(waited)}`,
+    waited > 0 && `${isWaiting ? 'waiting for' : 'waited'} ${duration(waited)}`,
     retries.length > 0 && count(retries.length, 'retry').replace(/ys$/, 'ies'),
     usage !== undefined && usage.totalTokens > 0 && `${short(usage.totalTokens)} tok`,
     usage?.costUsd !== undefined && money(usage.costUsd),

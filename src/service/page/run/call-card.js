@@ -1,17 +1,10 @@
-import { duration, json, resultText } from '../data/format.js'
-import { h, setText } from '../ui/dom.js'
+import { duration } from '../data/format.js'
+import { valueView } from '../reading/value-view.js'
+import { h, replace, setText } from '../ui/dom.js'
 import { icon } from '../ui/icons.js'
-import { visible } from '../ui/visible.js'
+import { since } from '../ui/since.js'
 
 /** @typedef {import('../data/calls.js').Call} Call */
-
-/** More of a result is shown when it is asked for. */
-const shortLength = 1_200
-const shortLines = 10
-/** A button for less than that would take the place of what it hides. */
-const slackLines = 4
-/** Even then not more: nobody reads further, and the browser would be busy. */
-const longestLength = 200_000
 
 /** @type {Record<Exclude<Call['state'], 'waiting'>, string>} */
 const words = { writing: 'receiving arguments', running: 'running', ok: 'succeeded', failed: 'failed', rejected: 'not run' }
@@ -31,9 +24,9 @@ export function callCard(call, { linkTo, asks = false } = {}) {
   const state = h('span', { className: 'call-state' })
   const time = h('span', { className: 'call-time' })
   const runLink = linkTo && h('a', {})
-  const args = textRow()
-  const progress = textRow()
-  const result = textRow()
+  const args = valueRow()
+  const progress = valueRow()
+  const result = valueRow()
   const body = h('dl', { className: 'call-body' })
   const where = call.within === '' ? '' : ` inside ${call.within}`
   const element = h(
@@ -65,14 +58,14 @@ export function callCard(call, { linkTo, asks = false } = {}) {
       mark.replaceChildren(icon(icons[now.state]))
     }
     setText(state, now.state === 'waiting' ? waitWords[now.waitsFor] : words[now.state])
-    setText(time, now.durationMs === undefined ? '' : duration(now.durationMs))
+    const isOpen = now.state === 'running' || now.state === 'waiting'
+    if (isOpen && now.since !== undefined) replace(time, since(new Date(now.since).toISOString()))
+    else setText(time, now.durationMs === undefined ? '' : duration(now.durationMs))
     const outcome = now.result === '' && now.state === 'ok' ? '(empty)' : now.result
     const rows = [
-      now.args !== undefined &&
-        !(asks && now.state === 'waiting') &&
-        args('Arguments', now.args, (value) => visible(typeof value === 'string' ? value : json(value))),
+      now.args !== undefined && !(asks && now.state === 'waiting') && args('Arguments', now.args),
       now.progress !== '' && progress('Progress', now.progress),
-      outcome !== '' && result(now.state === 'ok' ? 'Result' : 'Error', outcome, resultText),
+      outcome !== '' && result(now.state === 'ok' ? 'Result' : 'Error', outcome),
     ].flatMap((row) => row || [])
     if (rows.length !== body.children.length || rows.some((row, at) => row !== body.children[at])) body.replaceChildren(...rows)
   }
@@ -81,43 +74,15 @@ export function callCard(call, { linkTo, asks = false } = {}) {
 }
 
 /** A row that stays as it is, with what was opened and selected in it, as long as its value is the same one. */
-function textRow() {
+function valueRow() {
   /** @type {unknown} */
   let shown
   /** @type {HTMLElement[]} */
   let row = []
-  /**
-   * @template Value
-   * @param {string} label
-   * @param {Value} value
-   * @param {(value: Value) => string} [toText]
-   */
-  return (label, value, toText = String) => {
-    if (value !== shown) row = [h('dt', {}, label), h('dd', {}, longText(toText(value), label))]
+  /** @param {string} label @param {unknown} value */
+  return (label, value) => {
+    if (value !== shown) row = [h('dt', {}, label), h('dd', {}, valueView(value, label))]
     shown = value
     return row
   }
-}
-
-/**
- * Text as it is, cut where it is long, with a button that shows the rest.
- * @param {string} text
- * @param {string} label What it is, for those who can't see where it stands.
- */
-export function longText(text, label) {
-  const lines = text.split('\n', shortLines + slackLines + 1)
-  const isLong = text.length > shortLength || lines.length > shortLines + slackLines
-  if (!isLong) return h('pre', { className: 'code' }, text)
-  const short = lines.slice(0, shortLines).join('\n').slice(0, shortLength)
-  const all = `Show all ${text.length.toLocaleString()} characters`
-  const block = h('pre', { className: 'code', tabindex: '0', role: 'group', 'aria-label': label }, short)
-  const more = h('button', { type: 'button', className: 'link-button', 'aria-expanded': 'false' }, all)
-  more.addEventListener('click', () => {
-    const opens = more.getAttribute('aria-expanded') === 'false'
-    const cut = text.length > longestLength ? `\n… ${(text.length - longestLength).toLocaleString()} more characters` : ''
-    block.textContent = opens ? text.slice(0, longestLength) + cut : short
-    more.setAttribute('aria-expanded', String(opens))
-    more.textContent = opens ? 'Show less' : all
-  })
-  return h('div', { className: 'long-text' }, block, more)
 }

@@ -1,4 +1,5 @@
-import { clock, json, moment } from '../data/format.js'
+import { clock, moment } from '../data/format.js'
+import { valueView } from '../reading/value-view.js'
 import { h } from '../ui/dom.js'
 import { visible } from '../ui/visible.js'
 import { diff } from './diff.js'
@@ -58,7 +59,6 @@ function decided({ at, by, tool, agents = [], verdict, args, edited, about, reas
  * @param {unknown} value
  */
 function code(label, value) {
-  const text = typeof value === 'string' ? value : json(value)
-  if (value === undefined || text === '{}') return undefined
-  return h('pre', { className: 'code', tabindex: '0', role: 'group', 'aria-label': label }, visible(text))
+  const isEmpty = typeof value === 'object' && value !== null && Object.keys(value).length === 0
+  return value === undefined || isEmpty ? undefined : valueView(value, label)
 }

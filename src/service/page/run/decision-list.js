@@ -1,5 +1,4 @@
-import { ago } from '../data/format.js'
-import { h, renderList, setText } from '../ui/dom.js'
+import { h, renderList } from '../ui/dom.js'
 import { canApprove, decisionCard } from './decisions.js'
 
 /** @typedef {import('../data/pending-items.js').Item} Item */
@@ -28,7 +27,6 @@ export class DecisionList {
   show(items) {
     renderList(this.element, items, { key: (item) => item.key, create: (item) => this.#cards.get(item.key) ?? this.#make(item) })
     this.element.classList.toggle('can-select', items.filter(canApprove).length > 1)
-    for (const time of this.element.querySelectorAll('[data-since]')) setText(time, ago(time.getAttribute('data-since') ?? ''))
   }
 
   clear() {

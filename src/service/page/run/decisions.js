@@ -1,8 +1,9 @@
 import { messageOf, send } from '../data/api.js'
-import { ago, json, moment } from '../data/format.js'
+import { json, moment } from '../data/format.js'
 import { merged } from '../data/pending-items.js'
 import { announce } from '../ui/announce.js'
 import { h, newId } from '../ui/dom.js'
+import { since } from '../ui/since.js'
 import { escapedJson, hiddenPart, visible } from '../ui/visible.js'
 import { diff } from './diff.js'
 
@@ -55,7 +56,7 @@ export function decisionCard(item, { onDecided, link = false, select }) {
       'p',
       { className: 'muted decision-since' },
       'Waiting for ',
-      h('time', { datetime: item.since, title: moment(item.since), 'data-since': item.since }, ago(item.since)),
+      since(item.since, moment(item.since)),
       link && item.owner !== undefined && [' · started by ', h('bdi', {}, visible(item.owner))],
     ),
     link && item.input !== '' && h('p', { className: 'muted decision-input' }, 'Input: ', h('q', {}, visible(item.input))),

@@ -1,7 +1,7 @@
-import { duration, json, money, resultText } from '../data/format.js'
+import { duration, money } from '../data/format.js'
+import { valueView } from '../reading/value-view.js'
 import { h } from '../ui/dom.js'
 import { visible } from '../ui/visible.js'
-import { longText } from './call-card.js'
 
 /** @typedef {import('./spans.js').Span} Span */
 
@@ -46,10 +46,7 @@ function factsOf({ kind, name, start, end, firstToken, usage, finish, id, retrie
 
 /** @param {Span} span */
 function callParts({ args, text, state }) {
-  return [
-    ...(args === undefined ? [] : part('Arguments', typeof args === 'string' ? args : json(args))),
-    ...(text === '' ? [] : part(state === 'ok' ? 'Result' : 'Error', resultText(text))),
-  ]
+  return [...(args === undefined ? [] : part('Arguments', args)), ...(text === '' ? [] : part(state === 'ok' ? 'Result' : 'Error', text))]
 }
 
 /** @param {Span} span @param {any} run */
@@ -99,18 +96,19 @@ function message({ role, content, toolCalls = [], reasoning }) {
     'li',
     { className: `message ${role === 'assistant' || role === 'user' ? role : ''}` },
     h('span', { className: 'muted' }, role),
-    typeof reasoning === 'string' && reasoning !== '' && longText(reasoning, 'Reasoning'),
-    texts !== '' && longText(resultText(texts), role),
-    ...toolCalls.map((/** @type {any} */ call) =>
-      longText(
-        `${call.name ?? call.function?.name}(${call.rawArguments ?? call.function?.arguments ?? JSON.stringify(call.arguments ?? {})})`,
-        'Call',
-      ),
-    ),
+    typeof reasoning === 'string' && reasoning !== '' && valueView(reasoning, 'Reasoning'),
+    texts !== '' && valueView(texts, role),
+    ...toolCalls.map((/** @type {any} */ call) => {
+      const name = call.name ?? call.function?.name
+      return [
+        h('code', { className: 'call-tool' }, name),
+        valueView(call.rawArguments ?? call.function?.arguments ?? call.arguments ?? {}, `Arguments of ${name}`),
+      ]
+    }),
   )
 }
 
-/** @param {string} label @param {string} text */
-function part(label, text) {
-  return [h('h4', {}, label), longText(visible(text), label)]
+/** @param {string} label @param {unknown} value */
+function part(label, value) {
+  return [h('h4', {}, label), valueView(value, label)]
 }

@@ -16,11 +16,11 @@
  * @property {import('../types.js').Usage | undefined} usage
  * @property {string} finish Why the model stopped, or how the call ended.
  * @property {unknown} args
- * @property {string} text What the model said, or what the tool gave; its beginning.
+ * @property {string} text The beginning of what the model said, or what the tool gave.
  * @property {boolean} isGuess Its start is worked out from how long it took: what told of it is not stored any more.
  */
 
-/** Characters of one text that are kept here. */
+/** Characters of what a model says that are kept here; its answer is in the result. */
 const mostText = 200_000
 /** Spans of one run; of more, those that come later are not shown. */
 const mostSpans = 5_000
@@ -126,7 +126,7 @@ export class Spans {
         if (span === undefined) break
         this.#place(span, now.end ?? at, call.durationMs)
         span.args ??= call.args ?? call.rawArguments
-        if (typeof call.content === 'string') span.text ||= call.content.slice(0, mostText)
+        if (typeof call.content === 'string') span.text ||= call.content
         span.finish = call.outcome
         if (span.state === 'running' || span.state === 'waiting')
           span.state = call.outcome === 'ok' ? 'ok' : call.attempts > 0 ? 'failed' : 'rejected'
@@ -173,14 +173,14 @@ export class Spans {
         }
         span.state = meta.ok === false ? 'failed' : 'ok'
         span.finish = event.outcome ?? ''
-        span.text = String(event.result ?? '').slice(0, mostText)
+        span.text = String(event.result ?? '')
         return
       case 'TOOL_CALL_REJECTED':
         span.start ??= time
         span.end = time
         span.state = 'rejected'
         span.finish = event.outcome ?? ''
-        span.text = String(event.error ?? '').slice(0, mostText)
+        span.text = String(event.error ?? '')
         return
       case 'DECISION_NEEDED':
         span.start ??= time

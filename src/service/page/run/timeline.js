@@ -1,15 +1,13 @@
 import { Calls } from '../data/calls.js'
 import { count } from '../data/format.js'
+import { Answer } from '../reading/answer.js'
 import { h } from '../ui/dom.js'
 import { callCard } from './call-card.js'
 
 /** More than anybody reads of one run; the oldest give way. */
 const mostItems = 300
-const mostTextLength = 100_000
-/** Of an answer, which is shown whole, so much at once. */
-const pageOfText = 200_000
-/** A block of text that a browser lays out at once. */
-const blockOfText = 20_000
+/** Characters of what a model reasons. */
+const mostReasoning = 100_000
 
 const notOfNested = new Set(['TEXT_DELTA', 'REASONING_DELTA', 'MODEL_START', 'HANDOFF'])
 
@@ -19,10 +17,10 @@ export class Timeline {
   #calls = new Calls(mostItems)
   /** @type {Map<string, { item: HTMLElement, update(call: import('../data/calls.js').Call): void }>} */
   #cards = new Map()
-  /** The text that is being said. @type {{ kind: string, text: Text } | undefined} */
+  /** What is being said. @type {{ kind: string, append(piece: string): void } | undefined} */
   #saying
   #dropped = 0
-  /** What was said last, if nothing has been done since. @type {HTMLElement | undefined} */
+  /** What was said last, if nothing has been done since. @type {Answer | undefined} */
   #last
   /** @type {HTMLElement | undefined} */
   #note
@@ -85,25 +83,8 @@ export class Timeline {
   answer(text) {
     this.#saying = undefined
     if (text === '') return
-    const item = this.#last ?? this.#add('assistant')
-    if (item.textContent === text) return
-    if (text.length <= blockOfText) return item.replaceChildren(text)
-    const more = h('button', { type: 'button', className: 'link-button' })
-    let shown = 0
-    const show = () => {
-      const end = Math.min(text.length, shown + pageOfText)
-      while (shown < end) {
-        const next = endOfBlock(text, shown)
-        more.before(h('div', { className: 'text-block' }, text.slice(shown, next)))
-        shown = next
-      }
-      const left = text.length - shown
-      more.textContent = `Show ${Math.min(pageOfText, left).toLocaleString()} of ${left.toLocaleString()} more characters`
-      if (left === 0) more.remove()
-    }
-    more.addEventListener('click', show)
-    item.replaceChildren(more)
-    show()
+    const answer = this.#last ?? this.#addAnswer()
+    answer.end(text)
   }
 
   /**
@@ -141,20 +122,34 @@ export class Timeline {
    * @param {string} piece
    */
   #say(kind, piece) {
+    if (piece === '') return
     if (this.#saying?.kind !== kind) {
-      const text = document.createTextNode('')
-      this.#saying = { kind, text }
-      if (kind === 'assistant') this.#add('assistant', text)
-      else
-        this.#add(
-          'reasoning',
-          h('details', {}, h('summary', { className: 'reasoning-summary' }, 'Reasoning'), h('div', { className: 'reasoning-text' }, text)),
-        )
+      const said = kind === 'assistant' ? this.#addAnswer() : this.#addReasoning()
+      this.#saying = { kind, append: (more) => said.append(more) }
     }
-    const { text } = this.#saying
-    if (text.length >= mostTextLength) return
-    text.appendData(piece.slice(0, mostTextLength))
-    if (text.length >= mostTextLength) text.appendData(' … (truncated)')
+    this.#saying?.append(piece)
+  }
+
+  #addAnswer() {
+    const answer = new Answer()
+    this.#add('assistant', answer.element)
+    this.#last = answer
+    return answer
+  }
+
+  #addReasoning() {
+    const text = document.createTextNode('')
+    this.#add(
+      'reasoning',
+      h('details', {}, h('summary', { className: 'reasoning-summary' }, 'Reasoning'), h('div', { className: 'reasoning-text' }, text)),
+    )
+    /** @param {string} piece */
+    const append = (piece) => {
+      if (text.length >= mostReasoning) return
+      text.appendData(piece.slice(0, mostReasoning))
+      if (text.length >= mostReasoning) text.appendData(' … (truncated)')
+    }
+    return { append }
   }
 
   /**
@@ -163,8 +158,7 @@ export class Timeline {
    */
   #add(kind, ...content) {
     const item = h('li', { className: `item ${kind}` }, ...content)
-    if (kind === 'assistant') this.#last = item
-    else if (kind !== 'note' && kind !== 'reasoning') this.#last = undefined
+    if (kind !== 'note' && kind !== 'reasoning') this.#last = undefined
     this.element.append(item)
     while (this.element.childElementCount > mostItems + (this.#note === undefined ? 0 : 1)) this.#dropOldest()
     return item
@@ -184,19 +178,4 @@ export class Timeline {
     oldest?.remove()
     this.#note.textContent = `${(++this.#dropped).toLocaleString()} earlier steps are not shown`
   }
-}
-
-/**
- * Where a block of a long text ends: behind a line, or at least behind a word, where there is one.
- * @param {string} text
- * @param {number} start
- */
-function endOfBlock(text, start) {
-  const longest = start + blockOfText
-  if (longest >= text.length) return text.length
-  const least = start + blockOfText / 2
-  const ends = ['\n', ' '].map((border) => text.lastIndexOf(border, longest - 1) + 1)
-  const end = ends.find((at) => at > least) ?? longest
-  // Not within a character of two.
-  return /[\ud800-\udbff]/.test(text[end - 1] ?? '') ? end - 1 : end
 }

@@ -50,11 +50,11 @@ export class Waterfall {
     { rootMargin: '300px' },
   )
 
-  #isRunning
+  #status
 
-  /** @param {() => boolean} isRunning The events of a run that is over tell of another time than now. */
-  constructor(isRunning) {
-    this.#isRunning = isRunning
+  /** @param {() => string | undefined} status Of the run: the events of one that is over tell of another time than now. */
+  constructor(status) {
+    this.#status = status
     this.#tools = h(
       'div',
       { className: 'bars-tools', hidden: true },
@@ -117,8 +117,9 @@ export class Waterfall {
     const { all, start, pauses } = this.#spans
     this.element.hidden = all.length === 0
     if (start === undefined) return
-    const isLive = this.#isLive && this.#isRunning()
-    const now = isLive ? Date.now() : (this.#spans.end ?? latest(all, pauses))
+    const isLive = this.#isLive && this.#status() === 'running'
+    const isWaiting = this.#status() === 'paused'
+    const now = isLive || isWaiting ? Date.now() : (this.#spans.end ?? latest(all, pauses))
     const end = Math.max(now, latest(all, []))
     const scale = timeScale({ start, end, pauses })
     const tree = this.#tree()
@@ -128,12 +129,12 @@ export class Waterfall {
       create: (row) => this.#row(row),
       update: (item, row) => this.#drawn.get(item)?.update(row, scale, now),
     })
-    this.#showHead(all, rows, scale, { start, now, isLive })
+    this.#showHead(all, rows, scale, { start, now, isLive, isWaiting })
     const left = rows.length - this.#most
     setText(this.#end, left > 0 ? `${left.toLocaleString()} more below` : '')
     this.#nearEnd.unobserve(this.#end)
     if (left > 0) this.#nearEnd.observe(this.#end)
-    if (isLive) this.#ticking ??= setInterval(() => this.#draw(), liveMs)
+    if (isLive || isWaiting) this.#ticking ??= setInterval(() => this.#draw(), liveMs)
     else {
       clearInterval(this.#ticking)
       this.#ticking = undefined
@@ -144,14 +145,14 @@ export class Waterfall {
    * @param {Span[]} all
    * @param {Row[]} rows
    * @param {ReturnType<typeof timeScale>} scale
-   * @param {{ start: number, now: number, isLive: boolean }} times
+   * @param {{ start: number, now: number, isLive: boolean, isWaiting: boolean }} times
    */
-  #showHead(all, rows, { workMs, gaps }, { start, now, isLive }) {
+  #showHead(all, rows, { workMs, gaps }, { start, now, isLive, isWaiting }) {
     const calls = all.filter(({ kind }) => kind === 'call').length
     const waited = gaps.reduce((sum, { ms }) => sum + ms, 0)
     const words = [
       isLive ? `running for ${duration(now - start)}` : `worked for ${duration(workMs)}`,
-      waited > 0 && `waited for ${duration(waited)}`,
+      waited > 0 && `${isWaiting ? 'waiting' : 'waited'} for ${duration(waited)}`,
       count(all.length - calls, 'turn'),
       count(calls, 'call'),
       this.#spans.left > 0 && `${this.#spans.left.toLocaleString()} more are not shown`,
@@ -192,7 +193,9 @@ export class Waterfall {
       const total = parts.reduce((sum, part) => sum + part.total, 1)
       return { key: span.key, span, parts, depth, total, isFolded: this.#folded.get(span.key) ?? (isLong && parts.length > 0) }
     }
-    return (inside.get('') ?? []).map((span) => rowOf(span, 0))
+    // Of what is known from the result alone, the first turns may have been added last.
+    const top = (inside.get('') ?? []).sort((a, b) => (a.start ?? Infinity) - (b.start ?? Infinity))
+    return top.map((span) => rowOf(span, 0))
   }
 
   /** Rows in their order, without what is folded or filtered away. @param {Row[]} tree @returns {Row[]} */

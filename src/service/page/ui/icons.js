@@ -13,6 +13,8 @@ const shapes = {
   moon: 'M20 14.5A8.5 8.5 0 0 1 9.5 4 8.5 8.5 0 1 0 20 14.5z',
   keyboard: 'M3 7h18v10H3zM7 11h.01M11 11h.01M15 11h.01M17 11h.01M8 14h8',
   back: 'M14 6l-6 6 6 6',
+  copy: 'M9 9h11v11H9zM15 9V4H4v11h5',
+  code: 'M8.5 7l-5 5 5 5M15.5 7l5 5-5 5',
 }
 /** @typedef {keyof typeof shapes} IconName */
 

@@ -1,4 +1,4 @@
-import { ask, base } from '../data/api.js'
+import { ApiError, ask, base, messageOf, send } from '../data/api.js'
 import { h, newId } from '../ui/dom.js'
 
 /**
@@ -25,10 +25,20 @@ export async function exportDialog(id) {
   })
   const download = h('button', { type: 'button', className: 'primary' }, 'Download JSON')
   download.addEventListener('click', () => {
-    const url = URL.createObjectURL(new Blob([JSON.stringify(run, null, 2)], { type: 'application/json' }))
-    h('a', { href: url, download: `${id}.json` }).click()
-    setTimeout(() => URL.revokeObjectURL(url), 10_000)
+    save(new Blob([JSON.stringify(run, null, 2)], { type: 'application/json' }), `${id}.json`)
     said.textContent = 'Downloaded'
+  })
+  const recording = h('button', { type: 'button' }, 'Download recording')
+  const why = h('p', { className: 'muted', role: 'status' })
+  recording.addEventListener('click', async () => {
+    why.textContent = ''
+    try {
+      const file = await send(`v1/runs/${encodeURIComponent(id)}/recording`)
+      save(await file.blob(), `${id}.recording.json`)
+      said.textContent = 'Downloaded'
+    } catch (thrown) {
+      why.textContent = whyNoRecording(thrown)
+    }
   })
   const dialog = h(
     'dialog',
@@ -37,14 +47,30 @@ export async function exportDialog(id) {
     h(
       'p',
       { className: 'muted' },
-      'The file has its conversation, steps, calls and decisions, without secrets. The request starts the same run anew.',
+      'The file has its conversation, steps, calls and decisions, without secrets. The request starts the same run anew. The recording has every model request and its response, for toolloop replay.',
     ),
     command,
-    h('form', { method: 'dialog', className: 'buttons' }, download, copy, h('button', { className: 'quiet' }, 'Close'), said),
+    why,
+    h('form', { method: 'dialog', className: 'buttons' }, download, recording, copy, h('button', { className: 'quiet' }, 'Close'), said),
   )
   dialog.addEventListener('close', () => dialog.remove())
   document.body.append(dialog)
   dialog.showModal()
+}
+
+/** @param {Blob} content @param {string} name */
+function save(content, name) {
+  const url = URL.createObjectURL(content)
+  h('a', { href: url, download: name }).click()
+  setTimeout(() => URL.revokeObjectURL(url), 10_000)
+}
+
+/** @param {unknown} thrown */
+export function whyNoRecording(thrown) {
+  const code = thrown instanceof ApiError ? thrown.code : ''
+  if (code === 'still_running') return 'The run is still running: its recording can be had when it has ended or waits.'
+  if (code !== 'not_recorded') return messageOf(thrown)
+  return 'This run has no recording. Runs are recorded if service.keepRuns.recordingMegabytes is set; recordings are kept in memory by the process that carries a run out, until newer ones need the room.'
 }
 
 /**

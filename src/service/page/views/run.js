@@ -9,6 +9,7 @@ import { Timeline } from '../run/timeline.js'
 import { Waterfall } from '../run/waterfall.js'
 import { h, newId, replace, setText } from '../ui/dom.js'
 import { icon } from '../ui/icons.js'
+import { compareHref } from './compare.js'
 import { exportDialog } from './export-dialog.js'
 import { runAgainDialog } from './run-again-dialog.js'
 
@@ -27,9 +28,10 @@ export function runDetail(live, id) {
   const cancel = h('button', { type: 'button', className: 'danger', hidden: true }, 'Cancel run')
   const again = h('button', { type: 'button' }, 'Run again')
   const save = h('button', { type: 'button' }, 'Export')
+  const compare = h('a', { className: 'button', href: compareHref(id) }, 'Compare with…')
   const facts = h('dl', { className: 'facts' })
   const decided = h('div', {})
-  const waterfall = new Waterfall(() => live.run(id)?.status === 'running')
+  const waterfall = new Waterfall(() => live.run(id)?.status)
   const timeline = new Timeline()
   const pending = new DecisionList({ onDecided: () => title.focus() })
   const outcome = h('div', { className: 'outcome' })
@@ -39,7 +41,7 @@ export function runDetail(live, id) {
     'section',
     { className: 'panel run-panel', 'aria-label': 'Run' },
     h('a', { className: 'back', href: '#/runs' }, icon('back'), 'All runs'),
-    h('div', { className: 'panel-head' }, title, h('div', { className: 'panel-actions' }, badge, decideNow, again, save, cancel)),
+    h('div', { className: 'panel-head' }, title, h('div', { className: 'panel-actions' }, badge, decideNow, compare, again, save, cancel)),
     facts,
     pending.element,
     decided,
@@ -96,14 +98,15 @@ export function runDetail(live, id) {
   })
   /** @param {import('../types.js').Run} run */
   const showDecisions = ({ decisions = [] }) => replace(decided, decisionHistory(decisions))
-  // A run that goes on tells its decisions when it is asked. One of any age is asked for, whatever is listed.
-  void ask(path)
-    .then((run) => {
-      if (isClosed || known !== undefined) return
-      const { result: _result, decisions: _decisions, ...summary } = run
+  // One of any age is asked for, whatever is listed; the decisions on one that goes on besides, as it tells them only at its end.
+  void ask(`v1/runs?output=short&id=${encodeURIComponent(id)}`)
+    .then(async ({ data: [summary] }) => {
+      if (isClosed || known !== undefined || summary === undefined) return
       live.learn(summary)
-      showDecisions(run)
       render()
+      if (summary.status !== 'running') return
+      const run = await ask(path)
+      if (!isClosed && known === undefined) showDecisions(run)
     })
     .catch(() => {})
   again.addEventListener('click', () => void runAgainDialog(live, id).catch(fail))

@@ -1,9 +1,11 @@
 import { base } from '../data/api.js'
-import { ago, clock, count, duration, moment, money, short } from '../data/format.js'
+import { clock, count, duration, moment, money, short } from '../data/format.js'
 import { RunList } from '../data/run-list.js'
 import { callCard } from '../run/call-card.js'
 import { showBadge } from '../run/run-badge.js'
 import { h, newId, renderList, replace, setText } from '../ui/dom.js'
+import { since } from '../ui/since.js'
+import { comparedIn, compareHref, compareView } from './compare.js'
 import { runDetail } from './run.js'
 
 /** @typedef {import('../data/live.js').Live} Live */
@@ -51,7 +53,13 @@ export function runsView({ live }, selected) {
   const listBox = h(
     'section',
     { className: 'split-list' },
-    h('div', { className: 'view-head' }, h('h1', { tabindex: '-1' }, 'Runs'), summary),
+    h(
+      'div',
+      { className: 'view-head' },
+      h('h1', { tabindex: '-1' }, 'Runs'),
+      summary,
+      h('a', { className: 'button', href: compareHref('') }, 'Compare'),
+    ),
     filters.element,
     empty,
     list,
@@ -63,13 +71,20 @@ export function runsView({ live }, selected) {
   /** @param {string | undefined} id */
   const show = (id) => {
     shown?.close()
-    shown = id === undefined ? activity(live) : runDetail(live, id)
+    const compared = comparedIn(id)
+    shown = id === undefined ? activity(live) : compared === undefined ? runDetail(live, id) : compareView(...compared)
     side.replaceChildren(shown.element)
-    element.classList.toggle('has-selection', id !== undefined)
-    selected = id
+    // While a run is to be chosen, the list leads there.
+    const isChoosing = compared?.[1] === ''
+    element.classList.toggle('has-selection', id !== undefined && !isChoosing)
+    element.classList.toggle('is-choosing', isChoosing)
+    selected = compared === undefined ? id : compared[0]
+    hrefOf = !isChoosing ? runHref : (other) => (compared[0] === '' ? compareHref(other) : compareHref(compared[0], other))
     side.scrollTop = 0
     render()
   }
+  /** Where a run of the list leads. */
+  let hrefOf = runHref
   /** @type {WeakMap<HTMLElement, { run: Run, isSelected: boolean }>} */
   const drawn = new WeakMap()
   let isBegun = false
@@ -80,6 +95,7 @@ export function runsView({ live }, selected) {
       create: runItem,
       update: (item, run) => {
         const [before, isSelected] = [drawn.get(item), run.id === selected]
+        item.firstElementChild?.setAttribute('href', hrefOf(run.id))
         if (before?.run === run && before.isSelected === isSelected) return
         drawn.set(item, { run, isSelected })
         updateItem(item, run, isSelected)
@@ -235,14 +251,19 @@ function modelWords(name) {
   return name === 'toolloop' ? 'current model' : name
 }
 
+/** @param {string} id */
+function runHref(id) {
+  return `#/runs/${encodeURIComponent(id)}`
+}
+
 /** @param {Run} run */
-function runItem({ id, input, createdAt }) {
+function runItem({ input, createdAt }) {
   return h(
     'li',
     {},
     h(
       'a',
-      { className: 'run-item', href: `#/runs/${encodeURIComponent(id)}` },
+      { className: 'run-item' },
       h('span', { className: 'run-input' }, input === '' ? 'No text' : input),
       h(
         'span',
@@ -270,18 +291,19 @@ function updateItem(item, run, isSelected) {
   const model = item.querySelector('.run-model')
   if (model !== null) setText(model, [modelWords(run.model), run.owner, run.kind === 'chat' && 'chat API'].filter(Boolean).join(' · '))
   const numbers = item.querySelector('.run-numbers')
-  if (numbers !== null) setText(numbers, numbersOf(run).join(' · '))
+  const parts = numbersOf(run).flatMap((part, at) => (at > 0 ? [' · ', part].flat() : part))
+  if (numbers !== null) replace(numbers, parts.length > 0 && h('span', {}, ...parts))
 }
 
 /** @param {Run} run */
 function numbersOf({ createdAt, finishedAt, status, toolCalls = 0, usage }) {
   const took = finishedAt === undefined ? undefined : duration(Date.parse(finishedAt) - Date.parse(createdAt))
   return [
-    status === 'paused' && finishedAt !== undefined ? `waiting for ${ago(finishedAt)}` : took,
+    status === 'paused' && finishedAt !== undefined ? ['waiting for ', since(finishedAt)] : took,
     toolCalls > 0 && count(toolCalls, 'call'),
     usage !== undefined && usage.totalTokens > 0 && `${short(usage.totalTokens)} tokens`,
     usage?.costUsd !== undefined && money(usage.costUsd),
-  ].filter((part) => typeof part === 'string')
+  ].filter((part) => part !== false && part !== undefined)
 }
 
 /**
@@ -301,7 +323,7 @@ function activity(live) {
   /** @type {WeakMap<HTMLElement, (call: import('../data/calls.js').Call) => void>} */
   const updates = new WeakMap()
   /** @param {import('../data/calls.js').Call} call */
-  const linkTo = ({ topRunId }) => ({ href: `#/runs/${encodeURIComponent(topRunId)}`, words: live.run(topRunId)?.input || 'Run' })
+  const linkTo = ({ topRunId }) => ({ href: runHref(topRunId), words: live.run(topRunId)?.input || 'Run' })
   const unsubscribe = live.onChange(() => {
     const calls = live.calls.latest
     empty.hidden = calls.length > 0

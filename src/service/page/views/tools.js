@@ -1,6 +1,6 @@
 import { ask, messageOf } from '../data/api.js'
 import { count } from '../data/format.js'
-import { longText } from '../run/call-card.js'
+import { longText } from '../reading/long-text.js'
 import { h, newId, renderList, replace, setText } from '../ui/dom.js'
 
 /** @typedef {import('../types.js').Tool} Tool */

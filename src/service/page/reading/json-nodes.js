@@ -1,0 +1,147 @@
+/**
+ * @typedef {object} JsonNode A value within JSON, or a range of the parts of a long one.
+ * @property {unknown} value Of a range: that of which it is a part.
+ * @property {string | number | undefined} key Its name in what it is part of; undefined: the whole, or a range.
+ * @property {[from: number, to: number] | undefined} range
+ * @property {JsonNode | undefined} parent
+ * @property {number} depth
+ * @property {string[] | undefined} keys Of an object.
+ * @property {JsonNode[] | undefined} parts Undefined: not needed yet.
+ */
+
+/** Parts that are listed below each other; more of them are put into ranges. */
+const mostParts = 100
+
+/**
+ * @param {unknown} value
+ * @returns {JsonNode}
+ */
+export function rootOf(value) {
+  return nodeOf(value, undefined, undefined)
+}
+
+/**
+ * @param {unknown} value
+ * @param {string | number | undefined} key
+ * @param {JsonNode | undefined} parent
+ * @param {[from: number, to: number]} [range]
+ * @returns {JsonNode}
+ */
+function nodeOf(value, key, parent, range) {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+  const keys = range !== undefined ? parent?.keys : isObject ? Object.keys(value) : undefined
+  return { value, key, range, parent, depth: parent === undefined ? 0 : parent.depth + 1, keys, parts: undefined }
+}
+
+/** How many parts a value has. @param {JsonNode} node */
+export function sizeOf({ value, range, keys }) {
+  if (range !== undefined) return range[1] - range[0]
+  return Array.isArray(value) ? value.length : (keys?.length ?? 0)
+}
+
+/** @param {JsonNode} node @returns {JsonNode[]} */
+export function partsOf(node) {
+  node.parts ??= makeParts(node)
+  return node.parts
+}
+
+/** @param {JsonNode} node */
+function makeParts(node) {
+  const { value, range, keys } = node
+  const [from, to] = range ?? [0, sizeOf(node)]
+  let width = 1
+  while ((to - from) / width > mostParts) width *= mostParts
+  const count = Math.ceil((to - from) / width)
+  return Array.from({ length: count }, (_, at) => {
+    const start = from + at * width
+    if (width > 1) return nodeOf(value, undefined, node, [start, Math.min(to, start + width)])
+    const key = keys === undefined ? start : (keys[start] ?? '')
+    return nodeOf(/** @type {any} */ (value)[key], key, node)
+  })
+}
+
+/** A value that is no range, by its path from the top: the nodes that lead to it, itself at the end. @param {JsonNode} root @param {(string | number)[]} path */
+export function nodesTo(root, path) {
+  const nodes = [root]
+  for (const key of path) {
+    let node = nodes.at(-1)
+    const place = typeof key === 'number' ? key : (node?.keys?.indexOf(key) ?? -1)
+    do {
+      /** @type {JsonNode | undefined} */
+      const next =
+        node &&
+        partsOf(node).find((part) => (part.range === undefined ? part.key === key : place >= part.range[0] && place < part.range[1]))
+      if (next === undefined) return nodes
+      nodes.push(next)
+      node = next
+    } while (node.range !== undefined)
+  }
+  return nodes
+}
+
+/** Where a value stands, as JSONPath (RFC 9535). @param {JsonNode} node @returns {string} */
+export function pathOf({ key, parent, range }) {
+  const before = parent === undefined ? '$' : pathOf(parent)
+  if (range !== undefined || key === undefined) return before
+  if (typeof key === 'number') return `${before}[${key}]`
+  return /^[\p{L}_$][\p{L}\p{N}_$]*$/u.test(key) ? `${before}.${key}` : `${before}[${JSON.stringify(key)}]`
+}
+
+/**
+ * Every value in its order, with its path: to be looked at one after the other.
+ * @param {unknown} root
+ * @returns {Generator<{ path: (string | number)[], value: unknown }>} The path is the same list each time, changed.
+ */
+export function* walk(root) {
+  /** @type {(string | number)[]} */
+  const path = []
+  /** @type {{ value: any, keys: string[] | undefined, size: number, at: number }[]} */
+  const open = []
+  const enter = (/** @type {unknown} */ value) => {
+    if (typeof value !== 'object' || value === null) return false
+    const keys = Array.isArray(value) ? undefined : Object.keys(value)
+    open.push({ value, keys, size: Array.isArray(value) ? value.length : (keys?.length ?? 0), at: 0 })
+    return true
+  }
+  yield { path, value: root }
+  enter(root)
+  for (let top = open.at(-1); top !== undefined; top = open.at(-1)) {
+    if (top.at === top.size) {
+      open.pop()
+      path.pop()
+      continue
+    }
+    const key = top.keys === undefined ? top.at : (top.keys[top.at] ?? '')
+    top.at++
+    path.push(key)
+    yield { path, value: top.value[key] }
+    if (!enter(top.value[key])) path.pop()
+  }
+}
+
+/** Characters of a line that tells what is in a folded value. */
+const mostPreview = 70
+
+/**
+ * A value in a few words: its beginning.
+ * @param {unknown} value
+ * @param {number} [room]
+ * @returns {string}
+ */
+export function previewOf(value, room = mostPreview) {
+  if (typeof value === 'string') return value.length > room ? `${JSON.stringify(value.slice(0, room))}…` : JSON.stringify(value)
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'undefined'
+  const isList = Array.isArray(value)
+  const keys = isList ? value.slice(0, room).keys() : Object.keys(value)
+  let text = ''
+  for (const key of keys) {
+    if (text !== '') text += ', '
+    if (text.length >= room) {
+      text += '…'
+      break
+    }
+    const name = isList ? '' : `${key}: `
+    text += name + previewOf(/** @type {any} */ (value)[key], Math.max(10, room - text.length - name.length))
+  }
+  return isList ? `[${text}]` : `{${text && ` ${text} `}}`
+}
