@@ -1,5 +1,6 @@
 import type { Logger } from '../core/logger.ts'
 import type { ToolSet } from '../tools/registry.ts'
+import type { RecentCalls } from './agents/recent-calls.ts'
 import type { ConfigSource } from './config/config-source.ts'
 import type { McpHost } from './mcp/mcp-host.ts'
 import type { Metrics } from './metrics.ts'
@@ -7,7 +8,12 @@ import type { RunObserver } from './runs/follow-run.ts'
 import type { RunStore } from './runs/run-store.ts'
 
 /** Counts what runs do, and logs how they end. Tools of clients count as one: their names come from outside. */
-export function observeRuns(metrics: Metrics, tools: Pick<ToolSet, 'get'>, logger: Logger): Omit<RunObserver, 'recorderOf'> {
+export function observeRuns(
+  metrics: Metrics,
+  tools: Pick<ToolSet, 'get'>,
+  recent: RecentCalls,
+  logger: Logger,
+): Omit<RunObserver, 'recorderOf'> {
   const runs = metrics.counter('toolloop_runs_total', 'Runs that have ended or paused.')
   const calls = metrics.counter('toolloop_tool_calls_total', 'Tool calls, by how they ended.')
   const tokens = metrics.counter('toolloop_tokens_total', 'Tokens of all model requests.')
@@ -24,7 +30,8 @@ export function observeRuns(metrics: Metrics, tools: Pick<ToolSet, 'get'>, logge
   const toolLabel = (name: string) => (tools.get(name) !== undefined ? name : 'of a client')
   return {
     started: () => {},
-    event(_run, event) {
+    event(run, event) {
+      if ('tool' in event && tools.get(event.tool) !== undefined) recent.take(run.id, event)
       if (event.type === 'MODEL_RETRY') retries({ provider: event.provider, model: event.model, error: event.errorCode })
       if (event.type === 'MODEL_END') {
         const { provider, model, finishReason, errorCode } = event

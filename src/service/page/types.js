@@ -51,6 +51,21 @@
  * @property {'read' | 'idempotent' | 'unsafe'} effect
  * @property {'never' | 'always' | 'depends'} approval
  *
+ * @typedef {object} PastCall
+ * @property {string} at
+ * @property {string} outcome
+ * @property {number} durationMs
+ * @property {string} [errorCode]
+ * @property {string} [runId] Absent: the tool was tried.
+ *
+ * @typedef {Tool & ToolState} ToolWithCalls
+ * @typedef {object} ToolState
+ * @property {{ kind: 'registered' | 'builtin' | 'skill' | 'mcp' | 'openapi', name?: string }} source
+ * @property {boolean} runsHere
+ * @property {{ total: number, failed: number, recent: PastCall[] }} calls
+ *
+ * @typedef {{ name: string, state: string, problem?: string }} McpServer
+ *
  * @typedef {object} ConfigState
  * @property {string | null} file
  * @property {string} loadedAt

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../../core/messages.ts'
 import type { AnyTool, Tool } from '../../tool.ts'
+import { fromOrigin } from '../../tool-origin.ts'
 import type { McpToolResult } from './call-result.ts'
 import type { ListedTool } from './list-tools.ts'
 import type { ServerLink } from './server-link.ts'
@@ -18,5 +19,5 @@ export function mcpTool(link: ServerLink, listed: ListedTool, name: string, must
     toContent: ({ content }: McpToolResult) => content,
     execute: (args: JsonObject, ctx) => link.call(listed, args, ctx),
   }
-  return tool as AnyTool
+  return fromOrigin(tool as AnyTool, { kind: 'mcp', name: link.name })
 }

@@ -1,0 +1,51 @@
+import { anyObject, count, object, text, toolFields } from '../http/schemas.ts'
+import type { JsonSchema } from '../../tools/tool.ts'
+
+export const signInSchema: JsonSchema = object({
+  code: { type: 'string', minLength: 1, maxLength: 200, description: 'What the link has behind `#/sign-in/`.' },
+})
+export const sessionSchema: JsonSchema = object({
+  token: { type: 'string', description: 'To be sent as `authorization: Bearer TOKEN`. Holds until `expiresAt`, or the end of the process.' },
+  name: text,
+  roles: { type: 'array', items: { enum: ['run', 'admin'] } },
+  expiresAt: text,
+})
+
+const ended: Readonly<Record<string, JsonSchema>> = {
+  outcome: { enum: ['ok', 'question', 'failed', 'timeout', 'cancelled', 'rejected', 'denied', 'truncated', 'uncertain'] },
+  durationMs: { type: 'number' },
+  errorCode: text,
+}
+export const adminToolListSchema: JsonSchema = object({
+  object: { const: 'list' },
+  data: {
+    type: 'array',
+    items: object({
+      ...toolFields,
+      source: object({ kind: { enum: ['registered', 'builtin', 'skill', 'mcp', 'openapi'] }, name: text }, ['kind']),
+      runsHere: { type: 'boolean', description: 'False: the client runs it.' },
+      calls: object({
+        total: count,
+        failed: count,
+        recent: { type: 'array', items: object({ at: text, ...ended, runId: text }, ['at', 'outcome', 'durationMs']) },
+      }),
+    }),
+  },
+  servers: { type: 'array', items: object({ name: text, state: text, problem: text }, ['name', 'state']) },
+})
+export const tryToolSchema: JsonSchema = {
+  ...object(
+    {
+      arguments: anyObject,
+      approved: { type: 'boolean', description: 'You know that the tool may have side effects, or approve the call. Default false.' },
+    },
+    ['arguments'],
+  ),
+  additionalProperties: false,
+}
+export const triedCallSchema: JsonSchema = object({ ...ended, content: text, attempts: count }, [
+  'outcome',
+  'durationMs',
+  'content',
+  'attempts',
+])
