@@ -13,6 +13,7 @@ import { adminRoutes } from './routes/admin.ts'
 import { chatRoutes } from './routes/chat.ts'
 import { healthRoutes } from './routes/health.ts'
 import { mcpRoutes } from './routes/mcp.ts'
+import { overviewRoutes } from './routes/overview.ts'
 import { servePage } from './routes/page.ts'
 import { responseRoutes } from './routes/responses.ts'
 import type { Route } from './routes/route.ts'
@@ -41,7 +42,7 @@ export function createApp(parts: AppParts): (request: Request, address: string |
   const app = new Hono({ getPath: (request) => pathBelow(basePath, request) })
   const routes: Route[] = []
   const ofAgents = () => [...chatRoutes(parts), ...responseRoutes(parts), ...threadRoutes(parts), ...runRoutes(parts)]
-  const others = () => [...ofAgents(), ...signInRoutes(parts), ...toolRoutes(parts), ...adminRoutes(parts)]
+  const others = () => [...ofAgents(), ...signInRoutes(parts), ...overviewRoutes(parts), ...toolRoutes(parts), ...adminRoutes(parts)]
   routes.push(...mcpRoutes(parts), ...healthRoutes(parts, () => routes), ...(parts.mcp.only ? [] : others()))
   for (const route of routes) {
     const check = compileCheck(route.body ?? anyBody)

@@ -8,6 +8,7 @@ import type { SignInLinks } from './http/sign-in-links.ts'
 import type { SseStreams } from './http/sse.ts'
 import type { McpHost } from './mcp/mcp-host.ts'
 import type { Metrics } from './metrics.ts'
+import type { FinishedRuns } from './overview/finished-runs.ts'
 import type { RunRecordings } from './recordings/run-recordings.ts'
 import type { KeptResponses } from './responses/kept-responses.ts'
 import type { RunStore } from './runs/run-store.ts'
@@ -17,6 +18,7 @@ export interface ServiceParts {
   readonly host: AgentHost
   readonly runs: RunStore
   readonly calls: RecentCalls
+  readonly finished: FinishedRuns
   readonly recordings: RunRecordings
   readonly responses: KeptResponses
   readonly streams: SseStreams

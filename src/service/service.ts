@@ -21,6 +21,7 @@ import { SseStreams } from './http/sse.ts'
 import { McpHost } from './mcp/mcp-host.ts'
 import { Metrics } from './metrics.ts'
 import { observeRuns, observeService } from './observe-runs.ts'
+import { FinishedRuns } from './overview/finished-runs.ts'
 import { RunRecordings } from './recordings/run-recordings.ts'
 import { KeptResponses } from './responses/kept-responses.ts'
 import { RunStore } from './runs/run-store.ts'
@@ -141,12 +142,13 @@ class AgentService implements Service {
       configFile: file,
     })
     const calls = new RecentCalls()
+    const finished = new FinishedRuns((caller, query) => this.#runs.list(caller, query))
     const contextOf: ContextOf = async (request, { name, roles }) => options.context?.(request, { name, roles })
     this.#runs = new RunStore({
       host: this.#host,
       limiter: this.#limiter,
       bounds: this.#limits.keepRuns,
-      observer: { ...observeRuns(metrics, this.#host.tools, calls, this.logger), recorderOf: (run) => recordings.recorderOf(run) },
+      observer: { ...observeRuns({ metrics, tools: this.#host.tools, calls, finished, logger: this.logger }), recorderOf: (run) => recordings.recorderOf(run) },
       contextOf,
       logger: this.logger,
     })
@@ -173,6 +175,7 @@ class AgentService implements Service {
       host: this.#host,
       runs: this.#runs,
       calls,
+      finished,
       recordings,
       mcp: this.#mcp,
       responses: this.#responses,

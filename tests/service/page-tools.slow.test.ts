@@ -1,7 +1,7 @@
-import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
+import { listed, odd } from '../tools/mcp/open-tools.ts'
 import { hasBrowser, useBrowser } from './page-browser.ts'
 import { configFile, startService } from './start-service.ts'
 
@@ -85,10 +85,8 @@ describe.skipIf(!hasBrowser)('tools on the admin page, in a browser', () => {
   })
 
   it('say where they are from, how their servers are, and how their last calls have ended, each with its run', async () => {
-    const server = fileURLToPath(new URL('../tools/mcp/SERVER', import.meta.url))
-    const { file } = await configFile(`tools: { builtin: [calculate] }
-mcp: { servers: { notes: { command: ${process.execPath}, args: [${server}] }, gone: { command: /nothing/here, optional: true } } }
-`)
+    const servers = { notes: odd({ tools: [listed('note')] }), gone: { command: '/nothing/here', optional: true } }
+    const { file } = await configFile(`tools: { builtin: [calculate] }\nmcp: ${JSON.stringify({ servers })}\n`)
     const fails = defineTool({
       name: 'fails',
       description: 'Fails.',
@@ -109,9 +107,9 @@ mcp: { servers: { notes: { command: ${process.execPath}, args: [${server}] }, go
     await card('fails').locator('summary').first().getByText('own').waitFor()
     await card('calculate').getByText('built-in').waitFor()
     await page.getByText('MCP: notes').first().waitFor()
-    const servers = page.getByRole('listitem')
-    await servers.filter({ hasText: 'notes' }).getByText('ready').waitFor()
-    await servers.filter({ hasText: 'gone' }).getByText('down').waitFor()
+    const items = page.getByRole('listitem')
+    await items.filter({ hasText: 'notes' }).getByText('ready').waitFor()
+    await items.filter({ hasText: 'gone' }).getByText('down').waitFor()
     await card('fails').getByRole('button', { name: 'Run' }).click()
     await card('fails').getByText('Failed', { exact: true }).waitFor()
     await card('fails').getByText('out of paper').waitFor()

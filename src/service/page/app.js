@@ -1,6 +1,6 @@
 import { ApiError, ask, messageOf, send, whenSignedOut } from './data/api.js'
 import { Live } from './data/live.js'
-import { forgetToken, keepToken, token } from './data/session.js'
+import { forgetChat, forgetToken, keepToken, token } from './data/session.js'
 import { announce } from './ui/announce.js'
 import { h, replace, setText } from './ui/dom.js'
 import { icon } from './ui/icons.js'
@@ -190,6 +190,7 @@ function signOut() {
   // A session of a link ends at the service as well; where that can't be told, it ends by itself.
   send('admin/api/session', { method: 'DELETE', as: token() ?? '' }).catch(() => {})
   showSignIn()
+  forgetChat()
 }
 
 /** @param {string} message */

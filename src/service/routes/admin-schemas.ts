@@ -49,3 +49,29 @@ export const triedCallSchema: JsonSchema = object({ ...ended, content: text, att
   'content',
   'attempts',
 ])
+
+const amount: JsonSchema = { type: 'number', minimum: 0 }
+const milliseconds: JsonSchema = { type: ['number', 'null'], description: 'Null: no run has ended.' }
+const sums: Readonly<Record<string, JsonSchema>> = {
+  runs: count,
+  failed: { ...count, description: 'Those that gave no answer, without those that were cancelled.' },
+  inputTokens: count,
+  outputTokens: count,
+  costUsd: amount,
+  p50Ms: milliseconds,
+  p95Ms: milliseconds,
+}
+export const overviewSchema: JsonSchema = object({
+  object: { const: 'overview' },
+  window: { enum: ['hour', 'day'] },
+  from: text,
+  to: text,
+  stepMs: count,
+  since: { type: 'string', description: 'What is counted from. Later than `from` where more than 20,000 runs have ended.' },
+  ...sums,
+  series: { type: 'array', items: object(sums), description: 'The same for each step, the earliest first.' },
+  reasons: { type: 'array', items: object({ stopReason: text, errorCode: text, runs: count }, ['stopReason', 'runs']) },
+  tools: { type: 'array', items: object({ tool: text, runs: count }) },
+  running: { ...count, description: 'Runs that this process carries out now.' },
+  waiting: { ...count, description: 'Runs that wait for a decision.' },
+})
