@@ -5,11 +5,14 @@ import { announce } from './ui/announce.js'
 import { h, replace, setText } from './ui/dom.js'
 import { icon } from './ui/icons.js'
 import { notice } from './ui/notice.js'
-import { listenForShortcuts, showShortcuts } from './ui/shortcuts.js'
+import { openPalette } from './ui/palette.js'
+import { goTo, listenForShortcuts, showShortcuts } from './ui/shortcuts.js'
 import { approvalsView } from './views/approvals.js'
 import { Chat } from './views/chat.js'
+import { commandsOf } from './views/commands.js'
 import { configView } from './views/config.js'
 import { modelsView } from './views/models.js'
+import { overviewView } from './views/overview.js'
 import { runsView } from './views/runs.js'
 import { toolsView } from './views/tools.js'
 
@@ -17,6 +20,7 @@ import { toolsView } from './views/tools.js'
 
 /** @type {[name: string, words: string, icon: import('./ui/icons.js').IconName][]} */
 const places = [
+  ['overview', 'Overview', 'overview'],
   ['runs', 'Runs', 'runs'],
   ['approvals', 'Approvals', 'approvals'],
   ['chat', 'Chat', 'chat'],
@@ -61,6 +65,7 @@ function route({ focus = true } = {}) {
     session.view?.close?.()
     /** @type {Record<string, () => View>} */
     const views = {
+      overview: () => overviewView({ live }, param),
       runs: () => runsView({ live }, param),
       approvals: () => approvalsView({ live }),
       chat: () => chat.show(),
@@ -193,6 +198,26 @@ function signOut() {
   forgetChat()
 }
 
+function showPalette() {
+  if (session === undefined) return
+  const { live, chat } = session
+  const theme = byId('theme-button', HTMLElement)
+  const actions = [
+    { group: 'Actions', name: theme.getAttribute('aria-label') ?? 'Colours', run: () => theme.click() },
+    {
+      group: 'Actions',
+      name: 'New conversation',
+      run: () => {
+        location.hash = '#/chat'
+        chat.restart()
+      },
+    },
+    { group: 'Actions', name: 'Keyboard shortcuts', keys: '?', run: showShortcuts },
+    { group: 'Actions', name: 'Sign out', run: signOut },
+  ]
+  openPalette(commandsOf({ live, places, keys: goTo, actions }))
+}
+
 /** @param {string} message */
 function failSignIn(message) {
   tokenError.textContent = message
@@ -271,6 +296,14 @@ byId('theme-button', HTMLElement).append(icon('moon'), icon('sun'))
 byId('shortcuts-button', HTMLElement).append(icon('keyboard'))
 byId('shortcuts-button', HTMLElement).addEventListener('click', showShortcuts)
 byId('sign-out', HTMLElement).addEventListener('click', signOut)
+const paletteKey = /Mac|iP(hone|ad)/.test(navigator.platform) ? '⌘ K' : 'Ctrl K'
+byId('palette-button', HTMLElement).append(icon('search'), h('span', { className: 'palette-hint' }, 'Find'), h('kbd', {}, paletteKey))
+byId('palette-button', HTMLElement).addEventListener('click', showPalette)
+document.addEventListener('keydown', (event) => {
+  if (event.key.toLowerCase() !== 'k' || !(event.metaKey || event.ctrlKey) || event.shiftKey || event.altKey || session === undefined) return
+  event.preventDefault()
+  showPalette()
+})
 // The address belongs to the router: a link to a part of the page is followed here.
 document.querySelector('.skip')?.addEventListener('click', (event) => {
   event.preventDefault()

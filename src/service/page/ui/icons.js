@@ -1,4 +1,5 @@
 const shapes = {
+  overview: 'M4 20V10M10 20V4M16 20v-7M20 20H3',
   runs: 'M3 12h4l2.5-7 5 14 2.5-7h4',
   approvals: 'M12 3l7 3v5.5c0 4.3-2.9 7.6-7 9.5-4.1-1.9-7-5.2-7-9.5V6zM9 12l2.2 2.2L15.2 10',
   chat: 'M4 5h16v11H11l-5 4v-4H4z',
@@ -12,6 +13,7 @@ const shapes = {
   sun: 'M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8zM12 2v2M12 20v2M2 12h2M20 12h2M5 5l1.4 1.4M17.6 17.6L19 19M5 19l1.4-1.4M17.6 6.4L19 5',
   moon: 'M20 14.5A8.5 8.5 0 0 1 9.5 4 8.5 8.5 0 1 0 20 14.5z',
   keyboard: 'M3 7h18v10H3zM7 11h.01M11 11h.01M15 11h.01M17 11h.01M8 14h8',
+  search: 'M10.5 4a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13zM15.5 15.5L20 20',
   back: 'M14 6l-6 6 6 6',
 }
 /** @typedef {keyof typeof shapes} IconName */

@@ -61,7 +61,7 @@ export class Chat {
       h('p', { className: 'muted' }, 'Try the agent and its tools. Each tool call is shown as it happens.'),
       h('div', { className: 'buttons' }, ...this.#examples()),
     )
-    const fresh = h('button', { type: 'button', className: 'quiet', onclick: () => this.#restart() }, 'New conversation')
+    const fresh = h('button', { type: 'button', className: 'quiet', onclick: () => this.restart() }, 'New conversation')
     const form = h(
       'form',
       { className: 'composer' },
@@ -286,7 +286,7 @@ export class Chat {
     over?.over()
   }
 
-  #restart() {
+  restart() {
     if (this.#run !== undefined) void this.#cancel()
     this.#keep({ turns: [] })
     this.#settle()
