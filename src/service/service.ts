@@ -148,7 +148,10 @@ class AgentService implements Service {
       host: this.#host,
       limiter: this.#limiter,
       bounds: this.#limits.keepRuns,
-      observer: { ...observeRuns({ metrics, tools: this.#host.tools, calls, finished, logger: this.logger }), recorderOf: (run) => recordings.recorderOf(run) },
+      observer: {
+        ...observeRuns({ metrics, tools: this.#host.tools, calls, finished, logger: this.logger }),
+        recorderOf: (run) => recordings.recorderOf(run),
+      },
       contextOf,
       logger: this.logger,
     })

@@ -12,7 +12,7 @@ it('an overview of 5,000 stored runs keeps nobody waiting for more than 50 ms, t
   const output = 'An answer of some length. '.repeat(40)
   const seeds = Array.from({ length: 5_000 }, (_, at) => ({
     ...{ id: `run_${at}`, title: `run ${at}`, output, tools: ['calculate', 'current_time'], costUsd: 0.001 },
-    minutesAgo: 1_380 - at * 0.27,
+    minutesAgo: 1_380 - at * 0.25,
   }))
   await seedRuns(folder, seeds)
   const { file } = await configFile(

@@ -51,7 +51,10 @@ describe.skipIf(!hasBrowser)('the chat on the admin page, in a browser', () => {
     const { url } = await startService({ model: scriptedModel(['one', 'two']) })
     const page = await open(url, { path: '#/chat' })
     const input = page.getByLabel('Message')
-    for (const [text, answer] of [['first', 'one'], ['second', 'two']] as const) {
+    for (const [text, answer] of [
+      ['first', 'one'],
+      ['second', 'two'],
+    ] as const) {
       await input.fill(text)
       await page.keyboard.press('Enter')
       await page.getByRole('log').getByText(answer).waitFor()

@@ -102,7 +102,9 @@ describe('links that sign in', () => {
   it('lead to the page wherever it is mounted, and are made for addresses only', async () => {
     const service = createService({ model: 'demo', basePath: '/agent', token, env: {} })
     expect(service.signInLink('https://a.example/')).toMatch(/^https:\/\/a\.example\/agent\/admin\/#\/sign-in\/[\w-]{43}$/)
-    expect(createService({ model: 'demo', token, env: {} }).signInLink('https://a.example/b/?c#d')).toContain('https://a.example/b/admin/#/sign-in/')
+    expect(createService({ model: 'demo', token, env: {} }).signInLink('https://a.example/b/?c#d')).toContain(
+      'https://a.example/b/admin/#/sign-in/',
+    )
     for (const url of ['', 'a.example', 'javascript:alert(1)']) expect(() => service.signInLink(url)).toThrow('Expected `url`')
     const code = codeOf(service.signInLink('https://a.example'))
     await service.ready

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
+import { scriptedModel } from '../../src/testing/index.ts'
 import { openApiTools } from '../../src/tools/openapi/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { scriptedModel } from '../../src/testing/index.ts'
 import { configFile, payTool, startService } from './start-service.ts'
 
 interface Listed {
@@ -19,7 +19,10 @@ const order = defineTool({
   parameters: {
     type: 'object',
     properties: {
-      lines: { type: 'array', items: { type: 'object', properties: { sku: { type: 'string' }, count: { type: 'integer' } }, required: ['sku'] } },
+      lines: {
+        type: 'array',
+        items: { type: 'object', properties: { sku: { type: 'string' }, count: { type: 'integer' } }, required: ['sku'] },
+      },
       pin: { type: 'string' },
     },
     required: ['lines'],
@@ -63,7 +66,10 @@ it('what has side effects or needs an approval runs only when somebody says so; 
   const { tool, paid } = payTool()
   const unsafe = defineTool({ name: 'send', description: 'Sends.', parameters: { type: 'object' }, execute: () => 'sent' })
   const { run, one, ask, appToken, url } = await withTools({ tools: [tool, unsafe] })
-  for (const [name, args] of [['pay', { euros: 3 }], ['send', {}]] as const) {
+  for (const [name, args] of [
+    ['pay', { euros: 3 }],
+    ['send', {}],
+  ] as const) {
     expect(await run(name, args)).toMatchObject({ status: 409, body: { error: { code: 'approval_needed' } } })
     expect(await run(name, args, { approved: false })).toMatchObject({ status: 409 })
   }
@@ -73,7 +79,15 @@ it('what has side effects or needs an approval runs only when somebody says so; 
   expect(paid).toEqual([{ euros: 3 }])
   expect(await run('nothing', {}, { approved: true })).toMatchObject({ status: 404 })
   for (const body of [{}, { arguments: [] }, { arguments: {}, approved: 'yes' }, { arguments: {}, other: 1 }])
-    expect((await ask('/admin/api/tools/pay/calls', { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })).status).toBe(400)
+    expect(
+      (
+        await ask('/admin/api/tools/pay/calls', {
+          method: 'POST',
+          body: JSON.stringify(body),
+          headers: { 'content-type': 'application/json' },
+        })
+      ).status,
+    ).toBe(400)
   // A token of the role `run` may do neither.
   const headers = { authorization: `Bearer ${appToken}`, 'content-type': 'application/json' }
   const body = JSON.stringify({ arguments: { euros: 1 }, approved: true })
@@ -130,7 +144,12 @@ it('each tool says where it is from, and how its calls in runs have ended', asyn
     tools: [order, ...pets],
     builtinTools: ['calculate'],
     model: scriptedModel([
-      { toolCalls: [{ name: 'calculate', arguments: { expression: '1+1' } }, { name: 'calculate', arguments: {} }] },
+      {
+        toolCalls: [
+          { name: 'calculate', arguments: { expression: '1+1' } },
+          { name: 'calculate', arguments: {} },
+        ],
+      },
       'done',
     ]),
   })

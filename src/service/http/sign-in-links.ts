@@ -56,7 +56,9 @@ export class SignInLinks {
       // Where addresses are not known, all who guess wait together.
       this.#guesses.admit(address ?? '')
       this.#guesses.miss(address ?? '', presented)
-      throw new HttpProblem(403, 'sign_in_link_refused', 'This link is not valid: a link signs in once, within 10 minutes', { param: 'code' })
+      throw new HttpProblem(403, 'sign_in_link_refused', 'This link is not valid: a link signs in once, within 10 minutes', {
+        param: 'code',
+      })
     }
     this.#codes = this.#codes.filter((one) => one !== found)
     const token = `tls_${randomBytes(32).toString('base64url')}`

@@ -42,7 +42,11 @@ export function beginOf(window: { steps: number; stepMs: number }, now: number):
 }
 
 /** Adds up the runs of a window, in turns of the event loop. */
-export async function overviewOf(runs: readonly FinishedRun[], { steps, stepMs }: { steps: number; stepMs: number }, now: number): Promise<Overview> {
+export async function overviewOf(
+  runs: readonly FinishedRun[],
+  { steps, stepMs }: { steps: number; stepMs: number },
+  now: number,
+): Promise<Overview> {
   const from = beginOf({ steps, stepMs }, now)
   const pauses = new Pauses()
   const all = new Adding()

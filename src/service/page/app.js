@@ -297,10 +297,11 @@ byId('shortcuts-button', HTMLElement).append(icon('keyboard'))
 byId('shortcuts-button', HTMLElement).addEventListener('click', showShortcuts)
 byId('sign-out', HTMLElement).addEventListener('click', signOut)
 const paletteKey = /Mac|iP(hone|ad)/.test(navigator.platform) ? '⌘ K' : 'Ctrl K'
-byId('palette-button', HTMLElement).append(icon('search'), h('span', { className: 'palette-hint' }, 'Find'), h('kbd', {}, paletteKey))
+byId('palette-button', HTMLElement).append(icon('search'), h('span', {}, 'Find'), h('kbd', {}, paletteKey))
 byId('palette-button', HTMLElement).addEventListener('click', showPalette)
 document.addEventListener('keydown', (event) => {
-  if (event.key.toLowerCase() !== 'k' || !(event.metaKey || event.ctrlKey) || event.shiftKey || event.altKey || session === undefined) return
+  if (event.key.toLowerCase() !== 'k' || !(event.metaKey || event.ctrlKey) || event.shiftKey || event.altKey || session === undefined)
+    return
   event.preventDefault()
   showPalette()
 })

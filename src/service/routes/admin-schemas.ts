@@ -1,11 +1,14 @@
-import { anyObject, count, object, text, toolFields } from '../http/schemas.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
+import { anyObject, count, object, text, toolFields } from '../http/schemas.ts'
 
 export const signInSchema: JsonSchema = object({
   code: { type: 'string', minLength: 1, maxLength: 200, description: 'What the link has behind `#/sign-in/`.' },
 })
 export const sessionSchema: JsonSchema = object({
-  token: { type: 'string', description: 'To be sent as `authorization: Bearer TOKEN`. Holds until `expiresAt`, or the end of the process.' },
+  token: {
+    type: 'string',
+    description: 'To be sent as `authorization: Bearer TOKEN`. Holds until `expiresAt`, or the end of the process.',
+  },
   name: text,
   roles: { type: 'array', items: { enum: ['run', 'admin'] } },
   expiresAt: text,

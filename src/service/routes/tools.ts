@@ -23,7 +23,8 @@ export function toolRoutes(parts: ServiceParts): Route[] {
       method: 'POST',
       path: '/admin/api/tools/{name}/calls',
       access: 'admin',
-      summary: 'Runs one call of a tool, outside of any run: validated, with its time limit and retries. It is logged, without its arguments.',
+      summary:
+        'Runs one call of a tool, outside of any run: validated, with its time limit and retries. It is logged, without its arguments.',
       body: tryToolSchema,
       responses: {
         200: { description: 'How the call ended', schema: triedCallSchema },

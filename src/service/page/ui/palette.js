@@ -39,7 +39,7 @@ export function openPalette({ find, search }) {
     'aria-haspopup': 'listbox',
     autocomplete: 'off',
     spellcheck: 'false',
-    placeholder: 'Go to a view, a run, a tool; or do something',
+    placeholder: 'Find a view, run, tool or action',
   })
   const list = h('div', { id: listId, role: 'listbox', 'aria-label': 'Commands', className: 'palette-list' })
   const said = h('p', { className: 'palette-said muted', role: 'status' })

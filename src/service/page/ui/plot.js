@@ -25,7 +25,13 @@ export function plot({ label, series, words, format, tone = '' }) {
   const steps = words.length
   const x = (/** @type {number} */ at) => (at / steps) * width
   const y = (/** @type {number} */ value) => (most === 0 ? height : height - (value / most) * (height - top))
-  const picture = svg('svg', { class: 'plot', viewBox: `0 0 ${width} ${height + 1}`, preserveAspectRatio: 'none', role: 'img', 'aria-label': label })
+  const picture = svg('svg', {
+    class: 'plot',
+    viewBox: `0 0 ${width} ${height + 1}`,
+    preserveAspectRatio: 'none',
+    role: 'img',
+    'aria-label': label,
+  })
   for (const share of [0, 0.5, 1]) {
     const at = height - share * (height - top)
     picture.append(svg('path', { class: 'plot-grid', d: `M0 ${at}H${width}` }))
@@ -44,7 +50,12 @@ export function plot({ label, series, words, format, tone = '' }) {
     step.append(svg('title', {}, word))
     picture.append(step)
   }
-  return h('div', { className: 'plot-box' }, h('span', { className: 'plot-most', 'aria-hidden': 'true' }, most === 0 ? '' : format(most)), picture)
+  return h(
+    'div',
+    { className: 'plot-box' },
+    h('span', { className: 'plot-most', 'aria-hidden': 'true' }, most === 0 ? '' : format(most)),
+    picture,
+  )
 }
 
 /**
@@ -67,14 +78,15 @@ function line(values, look, x, y) {
 /**
  * How often each of some things was there, the most frequent first.
  * @param {{ name: string, value: number }[]} bars
+ * @param {string} [tone]
  */
-export function barList(bars) {
+export function barList(bars, tone = '') {
   const most = Math.max(1, ...bars.map(({ value }) => value))
   return h(
     'ul',
     { className: 'bar-list' },
     ...bars.map(({ name, value }) => {
-      const bar = h('span', { className: 'bar-share', 'aria-hidden': 'true' })
+      const bar = h('span', { className: `bar-share ${tone}`, 'aria-hidden': 'true' })
       bar.style.setProperty('--share', String(value / most))
       return h('li', {}, h('span', { className: 'bar-name' }, name), h('span', { className: 'bar-value' }, value.toLocaleString()), bar)
     }),

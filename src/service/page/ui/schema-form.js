@@ -71,7 +71,10 @@ function part(given, place) {
 function resolved(schema, root) {
   let found = schema
   for (let step = 0; typeof found?.$ref === 'string' && found.$ref.startsWith('#/') && step < 10; step++) {
-    const keys = found.$ref.slice(2).split('/').map((/** @type {string} */ key) => key.replaceAll('~1', '/').replaceAll('~0', '~'))
+    const keys = found.$ref
+      .slice(2)
+      .split('/')
+      .map((/** @type {string} */ key) => key.replaceAll('~1', '/').replaceAll('~0', '~'))
     found = keys.reduce((/** @type {any} */ inner, /** @type {string} */ key) => inner?.[key], root)
   }
   if (typeof found !== 'object' || found === null) return {}
@@ -203,7 +206,13 @@ function list(schema, place) {
   const rows = h('div', { className: 'form-rows' })
   const error = h('p', { className: 'error-text', role: 'alert' })
   const add = (/** @type {unknown} */ value) => {
-    const one = part(schema.items, { label: `${place.label} ${items.length + 1}`, required: true, value, root: place.root, depth: place.depth + 1 })
+    const one = part(schema.items, {
+      label: `${place.label} ${items.length + 1}`,
+      required: true,
+      value,
+      root: place.root,
+      depth: place.depth + 1,
+    })
     const remove = h('button', { type: 'button', className: 'quiet icon-button', 'aria-label': `Remove from ${place.label}` }, '×')
     const row = h('div', { className: 'form-row' }, one.element, remove)
     const item = { part: one, row }

@@ -31,7 +31,7 @@ export class Chat {
   #pending = new DecisionList({ onDecided: () => this.#input.focus() })
   #empty
   #input
-  #model = h('select', { id: newId() })
+  #model = h('select', { id: newId(), 'aria-label': 'Model' })
   #send = h('button', { type: 'submit', className: 'primary' }, 'Send')
   #stop = h('button', { type: 'button', className: 'danger', hidden: true }, 'Stop')
   #error = h('p', { className: 'error-text', role: 'alert', id: newId() })
@@ -165,7 +165,8 @@ export class Chat {
     if (event.key === 'Enter') {
       event.preventDefault()
       void this.#ask()
-    } else if ((event.key === 'ArrowUp' || event.key === 'ArrowDown') && this.#recall(event.key === 'ArrowUp' ? -1 : 1)) event.preventDefault()
+    } else if ((event.key === 'ArrowUp' || event.key === 'ArrowDown') && this.#recall(event.key === 'ArrowUp' ? -1 : 1))
+      event.preventDefault()
   }
 
   /**
@@ -217,7 +218,11 @@ export class Chat {
    */
   #show(input, id) {
     this.#empty.hidden = true
-    const link = h('a', { className: 'chat-run', href: `#/runs/${encodeURIComponent(id)}`, 'aria-label': `Run of: ${input.slice(0, 60)}` }, 'Run')
+    const link = h(
+      'a',
+      { className: 'chat-run', href: `#/runs/${encodeURIComponent(id)}`, 'aria-label': `Run of: ${input.slice(0, 60)}` },
+      'Run',
+    )
     this.#timeline.user(input).append(link)
   }
 

@@ -52,7 +52,9 @@ export function commandsOf({ live, places, keys, actions }) {
       return [...listed, ...runs.slice(0, words.length === 0 ? mostListed : mostRuns)]
     },
     async search(text, signal) {
-      const { data } = await ask(`v1/runs?${new URLSearchParams({ output: 'short', limit: String(mostRuns), q: text.slice(0, 500) })}`, { signal })
+      const { data } = await ask(`v1/runs?${new URLSearchParams({ output: 'short', limit: String(mostRuns), q: text.slice(0, 500) })}`, {
+        signal,
+      })
       for (const run of data) live.learn(run)
       return data.map(ofRun)
     },

@@ -39,7 +39,17 @@ export function overviewView({ live }, wanted) {
         'table',
         {},
         h('caption', { className: 'visually-hidden' }, 'Runs by the time they ended'),
-        h('thead', {}, h('tr', {}, ...['From', 'Runs', 'Failures', 'Median', '95 %', 'Input tokens', 'Output tokens', 'Cost'].map((one) => h('th', { scope: 'col' }, one)))),
+        h(
+          'thead',
+          {},
+          h(
+            'tr',
+            {},
+            ...['From', 'Runs', 'Failures', 'Median', '95 %', 'Input tokens', 'Output tokens', 'Cost'].map((one) =>
+              h('th', { scope: 'col' }, one),
+            ),
+          ),
+        ),
         rows,
       ),
     ),
@@ -47,7 +57,13 @@ export function overviewView({ live }, wanted) {
   const element = h(
     'div',
     { className: 'column wide' },
-    h('div', { className: 'view-head' }, h('h1', { tabindex: '-1' }, 'Overview'), h('nav', { className: 'segments', 'aria-label': 'Time' }, ...links), now),
+    h(
+      'div',
+      { className: 'view-head' },
+      h('h1', { tabindex: '-1' }, 'Overview'),
+      h('nav', { className: 'segments', 'aria-label': 'Time' }, ...links),
+      now,
+    ),
     error,
     body,
     table,
@@ -81,7 +97,8 @@ export function overviewView({ live }, wanted) {
     replace(rows, ...overview.series.map((step, at) => row(step, timeOf(overview, at))))
     if (runs === 0) {
       // What can be pressed there stays.
-      if (body.querySelector('.first-run') === null) replace(body, firstRun(live, name === 'hour' ? 'No run has ended in the last hour.' : 'No run has ended in the last day.'))
+      if (body.querySelector('.first-run') === null)
+        replace(body, firstRun(live, name === 'hour' ? 'No run has ended in the last hour.' : 'No run has ended in the last day.'))
       else setText(body.querySelector('.first-run p') ?? now, `No run has ended in the last ${name}.`)
     } else replace(body, ...cards(overview))
   }
@@ -152,9 +169,10 @@ function cards(overview) {
       'section',
       { className: 'metric' },
       h('h2', {}, title),
-      h('p', { className: 'metric-total' }, h('strong', {}, total), about !== '' && h('span', { className: 'muted' }, ` ${about}`)),
+      h('p', { className: 'metric-total' }, total),
+      h('p', { className: 'muted metric-about' }, about),
       plot({ label, words: series.map((_, at) => said(at)), ...how }),
-      h('p', { className: 'plot-times', 'aria-hidden': 'true' }, h('span', {}, timeOf(overview, 0)), h('span', {}, timeOf(overview, series.length))),
+      h('p', { className: 'plot-times', 'aria-hidden': 'true' }, h('span', {}, timeOf(overview, 0)), h('span', {}, 'now')),
     )
   }
   const whole = (/** @type {number} */ value) => short(Math.round(value))
@@ -163,21 +181,37 @@ function cards(overview) {
   const tokens = { series: [series.map((one) => one.inputTokens + one.outputTokens)], format: whole }
   const longest = p95Ms === null ? '–' : duration(p95Ms)
   const lists = [
-    listed('How other runs ended', 'Every run was answered.', reasons.map(({ stopReason, errorCode, runs: value }) => ({ name: errorCode === undefined ? ending(stopReason) : `${ending(stopReason)}: ${errorCode}`, value }))),
-    listed('Tools, by runs that called them', 'No run has called a tool.', tools.map(({ tool, runs: value }) => ({ name: tool, value }))),
+    listed(
+      'How other runs ended',
+      'Every run was answered.',
+      'bad',
+      reasons.map(({ stopReason, errorCode, runs: value }) => ({
+        name: errorCode === undefined ? ending(stopReason) : `${ending(stopReason)}: ${errorCode}`,
+        value,
+      })),
+    ),
+    listed(
+      'Tools, by runs that called them',
+      'No run has called a tool.',
+      '',
+      tools.map(({ tool, runs: value }) => ({ name: tool, value })),
+    ),
   ]
   return [
     h(
       'div',
-      { className: 'metrics' },
+      { className: 'metrics plots' },
       card('Runs', whole(runs), 'ended', { series: [series.map((one) => one.runs)], format: whole }),
       card('Failures', whole(failed), failed === 0 ? '' : share, failures),
-      card('Duration', p50Ms === null ? '–' : duration(p50Ms), `median; 95 % within ${longest} (dashed)`, {
+      card('Duration', p50Ms === null ? '–' : duration(p50Ms), `median; 95 % within ${longest} (dashed line)`, {
         series: [series.map((one) => one.p50Ms), series.map((one) => one.p95Ms)],
         format: duration,
       }),
       card('Tokens', whole(inputTokens + outputTokens), `${whole(inputTokens)} in, ${whole(outputTokens)} out`, tokens),
-      card('Cost', costUsd === 0 ? '–' : money(costUsd), costUsd === 0 ? 'no price is known' : '', { series: [series.map((one) => one.costUsd)], format: money }),
+      card('Cost', costUsd === 0 ? '–' : money(costUsd), costUsd === 0 ? 'no price is known' : '', {
+        series: [series.map((one) => one.costUsd)],
+        format: money,
+      }),
     ),
     h('div', { className: 'metrics' }, ...lists),
   ]
@@ -186,10 +220,16 @@ function cards(overview) {
 /**
  * @param {string} title
  * @param {string} none
+ * @param {string} tone
  * @param {{ name: string, value: number }[]} bars
  */
-function listed(title, none, bars) {
-  return h('section', { className: 'metric' }, h('h2', {}, title), bars.length === 0 ? h('p', { className: 'muted' }, none) : barList(bars))
+function listed(title, none, tone, bars) {
+  return h(
+    'section',
+    { className: 'metric' },
+    h('h2', {}, title),
+    bars.length === 0 ? h('p', { className: 'muted' }, none) : barList(bars, tone),
+  )
 }
 
 /**

@@ -32,8 +32,8 @@ export function toolsView({ live }, name) {
   const total = h('p', { className: 'muted' })
   const tools = section('Tools', 'tool')
   const skills = section('Skills', 'skill')
-  const servers = h('div', {})
-  const toolsError = h('div', {})
+  const servers = h('section', { className: 'optional' })
+  const toolsError = h('div', { className: 'optional' })
   const problems = h('div', {})
   const element = h(
     'div',
@@ -41,8 +41,7 @@ export function toolsView({ live }, name) {
     h('div', { className: 'view-head' }, h('h1', { tabindex: '-1' }, 'Tools and skills'), total),
     h('div', { className: 'field' }, h('label', { for: filterId }, 'Filter'), filter),
     toolsError,
-    servers,
-    h('div', { className: 'stack' }, tools.element, skills.element),
+    h('div', { className: 'stack' }, servers, tools.element, skills.element),
   )
   skills.element.append(problems)
   /** @type {Skill[]} */
@@ -189,7 +188,9 @@ function pastCalls({ calls: { total, failed, recent } }) {
           h('span', { className: 'past-time' }, duration(durationMs)),
           h('span', { className: isGood ? 'muted' : 'error-text' }, isGood ? outcome : (errorCode ?? outcome)),
           h('span', { className: 'muted' }, `${ago(at)} ago`),
-          runId === undefined ? h('span', { className: 'muted' }, 'tried here') : h('a', { href: `#/runs/${encodeURIComponent(runId)}` }, 'Run'),
+          runId === undefined
+            ? h('span', { className: 'muted' }, 'tried here')
+            : h('a', { href: `#/runs/${encodeURIComponent(runId)}` }, 'Run'),
         )
       }),
     ),
@@ -244,7 +245,13 @@ function openable(name, description, marks, body) {
  * @param {() => void} onTried
  */
 function toolCard(tool, onTried) {
-  const { function: { name, description, parameters }, effect, approval, source, runsHere } = tool
+  const {
+    function: { name, description, parameters },
+    effect,
+    approval,
+    source,
+    runsHere,
+  } = tool
   const properties = Object.entries(parameters?.properties ?? {})
   const required = new Set(parameters?.required)
   return openable(
