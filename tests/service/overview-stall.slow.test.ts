@@ -6,7 +6,19 @@ import { maxStallMs, measuredService, stallOf } from './measured-service.ts'
 import { seedRuns } from './seed-runs.ts'
 import { configFile } from './start-service.ts'
 
-it('an overview of 5,000 stored runs keeps nobody waiting for more than 50 ms, the first time and after; nor do the tools', async () => {
+const list = <T>(length: number, item: (at: number) => T): T[] => Array.from({ length }, (_, at) => item(at))
+/** Arguments of tools that are tried. */
+const tried: Readonly<Record<string, object>> = {
+  'echo a large text': { text: 'x'.repeat(1_040_000) },
+  'echo a large text of quotes': { text: '"'.repeat(500_000) },
+  'echo many secrets': { password: list(19_000, (at) => `secret${at}`) },
+  'echo many fields': Object.fromEntries(list(19_000, (at) => [`k${at}`, 'b'])),
+  'strict with an error in each item': { words: list(19_000, () => 1) },
+  'strict with a pattern that goes over and over': { code: `${'a'.repeat(60)}!` },
+  'page of entities': { piece: '&#128;', count: 4_000_000 / 6 },
+}
+
+it('an overview of 5,000 stored runs keeps nobody waiting for more than 50 ms, the first time and after; nor does trying a tool', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'toolloop-overview-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const output = 'An answer of some length. '.repeat(40)
@@ -30,6 +42,11 @@ it('an overview of 5,000 stored runs keeps nobody waiting for more than 50 ms, t
     for (const path of ['overview?window=day', 'overview?window=hour', 'tools']) {
       const { stallMs } = await stallOf(service, async () => (await service.ask(`/admin/api/${path}`)).text())
       stalls[path] = stallMs
+    }
+    for (const [name, args] of Object.entries(tried)) {
+      const [tool = ''] = name.split(' ')
+      const asked = async () => (await service.post(`/admin/api/tools/${tool}/calls`, { arguments: args, approved: true })).text()
+      stalls[name] = (await stallOf(service, asked)).stallMs
     }
     await service.end()
   }

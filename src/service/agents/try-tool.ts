@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { type JsonObject, textOf } from '../../core/messages.ts'
-import { fitArguments } from '../../tools/arguments.ts'
+import { compileSchema, parametersOf } from '../../tools/schema/schema.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { type ToolCallEnd, ToolRunner } from '../../tools/tool-runner.ts'
+import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { HttpProblem, type Problem, pointerTo } from '../http/problem.ts'
 import { maxArgumentValues } from '../max-argument-values.ts'
 import { EventRedactor } from '../runs/event-redactor.ts'
@@ -40,25 +41,26 @@ export async function tryTool({ tool, args, approved, context, signal }: TryOrde
     const why = approval === false ? 'may have side effects' : 'may need an approval'
     throw new HttpProblem(409, 'approval_needed', `The tool ${name} ${why}: say \`approved: true\` to run it`, { param: 'approved' })
   }
-  const redactor = new EventRedactor([tool])
-  redactor.learn(name, args)
-  const fitted = await fitArguments(tool, args)
-  if ('problems' in fitted) {
-    const problems = fitted.problems.map((problem) => problemOf(redactor.redactText(problem)))
-    const words = problems.map(({ path, message }) => `${path} ${message}`.trim()).join('; ')
-    throw new HttpProblem(422, 'invalid_arguments', `The arguments are not valid: ${words}`, { param: 'arguments', problems })
-  }
-  const id = `try_${randomUUID()}`
+  // Of this very tool, whatever the configuration becomes meanwhile: it is the one that was approved.
+  const runner = new ToolRunner({ get: () => tool, names: () => [name] })
   const endLease = host.leaseTools()
-  const started = performance.now()
+  const redactor = new EventRedactor([tool])
+  const pauses = new Pauses()
+  const id = `try_${randomUUID()}`
   try {
+    await pauses.turn()
+    redactor.learn(name, args)
+    await pauses.take()
+    const started = performance.now()
     const environment = { context, signal, runId: id, iteration: 1, idempotencyKey: id, timeoutMs, maxResultBytes, maxArgumentValues }
     const call = { id, type: 'function' as const, function: { name, arguments: JSON.stringify(args) } }
-    const { message, end } = await new ToolRunner(host.tools).run(call, { ...environment, approved: true, logger })
+    const { message, end } = await runner.run(call, { ...environment, approved, logger })
     const durationMs = performance.now() - started
+    await pauses.take()
+    if ('code' in end && end.code === 'invalid_arguments') throw invalidArguments(tool, args, redactor.redactText(end.content), redactor)
     const result = textOf(message.content)
     const told = { type: 'TOOL_CALL_END', tool: name, result, bytes: result.length, outcome: 'ok' } as const
-    const [shown] = await redactor.redact({ ...told, meta: { runId: id, time: Date.now(), iteration: 1 } })
+    const [shown] = await redactor.redact({ ...told, meta: { runId: id, time: Date.now(), iteration: 1 } }, pauses)
     return {
       outcome: end.outcome,
       content: shown !== undefined && 'result' in shown ? shown.result : '',
@@ -69,6 +71,12 @@ export async function tryTool({ tool, args, approved, context, signal }: TryOrde
   } finally {
     endLease()
   }
+}
+
+/** By the places in the arguments, as far as the tool's JSON Schema says them; else by what a model would be told, which is `said`. */
+function invalidArguments(tool: AnyTool, args: JsonObject, said: string, redactor: EventRedactor): HttpProblem {
+  const problems = compileSchema(parametersOf(tool), tool.name)(args).map((told) => problemOf(redactor.redactText(told)))
+  return new HttpProblem(422, 'invalid_arguments', said, { param: 'arguments', ...(problems.length === 0 ? {} : { problems }) })
 }
 
 /** Where in the arguments what a model is told of is: `` `lines[0].sku`: missing required `id` `` is about `/lines/0/sku/id`. */

@@ -228,7 +228,7 @@ function failSignIn(message) {
 /** The code of the link that was followed last. */
 let linkCode = ''
 
-/** Takes the code out of the address, so that it stays in no history; true: there is one. */
+/** Takes the code out of the address, so that nobody reads it there or goes back to it; true: there is one. */
 function takeLink() {
   const [, code] = /^#\/sign-in\/(.+)$/.exec(location.hash) ?? []
   if (code === undefined) return false

@@ -190,7 +190,7 @@ function pastCalls({ calls: { total, failed, recent } }) {
           h('span', { className: 'muted' }, `${ago(at)} ago`),
           runId === undefined
             ? h('span', { className: 'muted' }, 'tried here')
-            : h('a', { href: `#/runs/${encodeURIComponent(runId)}` }, 'Run'),
+            : h('span', {}, h('a', { href: `#/runs/${encodeURIComponent(runId)}` }, 'Run')),
         )
       }),
     ),
