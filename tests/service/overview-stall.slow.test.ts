@@ -8,7 +8,7 @@ import { configFile } from './start-service.ts'
 
 const list = <T>(length: number, item: (at: number) => T): T[] => Array.from({ length }, (_, at) => item(at))
 /** Arguments of tools that are tried. */
-const tried: Readonly<Record<string, object>> = {
+const triedWith: Readonly<Record<string, object>> = {
   'echo a large text': { text: 'x'.repeat(1_040_000) },
   'echo a large text of quotes': { text: '"'.repeat(500_000) },
   'echo many secrets': { password: list(19_000, (at) => `secret${at}`) },
@@ -43,7 +43,7 @@ it('an overview of 5,000 stored runs keeps nobody waiting for more than 50 ms, t
       const { stallMs } = await stallOf(service, async () => (await service.ask(`/admin/api/${path}`)).text())
       stalls[path] = stallMs
     }
-    for (const [name, args] of Object.entries(tried)) {
+    for (const [name, args] of Object.entries(triedWith)) {
       const [tool = ''] = name.split(' ')
       const asked = async () => (await service.post(`/admin/api/tools/${tool}/calls`, { arguments: args, approved: true })).text()
       stalls[name] = (await stallOf(service, asked)).stallMs

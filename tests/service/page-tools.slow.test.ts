@@ -58,10 +58,10 @@ describe.skipIf(!hasBrowser)('tools on the admin page, in a browser', () => {
     await dialog.getByRole('button', { name: 'Run' }).click()
     const title = form.getByLabel('title')
     await expect.poll(() => title.getAttribute('aria-invalid')).toBe('true')
-    expect(await title.evaluate((field) => field === document.activeElement)).toBe(true)
+    expect(await title.evaluate<boolean>('(element) => element === document.activeElement')).toBe(true)
     expect(await form.getByLabel('count').getAttribute('aria-invalid')).toBe('true')
-    const error = await title.evaluate((field) =>
-      (field.getAttribute('aria-describedby') ?? '').split(' ').map((id) => document.getElementById(id)?.textContent),
+    const error = await title.evaluate<string[]>(
+      `(field) => field.getAttribute('aria-describedby').split(' ').map((id) => document.getElementById(id).textContent)`,
     )
     expect(error.join(' ')).toContain('must NOT have fewer than 3 characters')
 

@@ -1,6 +1,6 @@
 import { redactText } from '../../core/logger.ts'
 import type { JsonObject } from '../../core/messages.ts'
-import { originOf } from '../../tools/tool-origin.ts'
+import { originOf } from '../../tools/tool-names.ts'
 import { tryTool } from '../agents/try-tool.ts'
 import { HttpProblem } from '../http/problem.ts'
 import type { ServiceParts } from '../service-parts.ts'

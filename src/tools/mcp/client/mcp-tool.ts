@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../core/messages.ts'
 import type { AnyTool, Tool } from '../../tool.ts'
-import { fromOrigin } from '../../tool-origin.ts'
+import { fromOrigin } from '../../tool-names.ts'
 import type { McpToolResult } from './call-result.ts'
 import type { ListedTool } from './list-tools.ts'
 import type { ServerLink } from './server-link.ts'
