@@ -51,5 +51,4 @@ it('an overview of 5,000 stored runs keeps nobody waiting for more than 50 ms, t
     await service.end()
   }
   expect(Object.entries(stalls).filter(([, ms]) => ms > maxStallMs)).toEqual([])
-  console.log(stalls)
 })

@@ -16,13 +16,13 @@ describe.skipIf(!hasBrowser)('the command palette of the admin page, in a browse
     const field = page.getByRole('combobox', { name: 'Command' })
     const hash = () => new URL(page.url()).hash
     const chosen = () =>
-      field.evaluate<string | undefined>(`(element) => {
-        const option = document.getElementById(element.getAttribute('aria-activedescendant') ?? '')
+      page.evaluate<string | undefined>(`(() => {
+        const option = document.getElementById(document.querySelector('[role=combobox]')?.getAttribute('aria-activedescendant') ?? '')
         return option?.getAttribute('aria-selected') === 'true' ? option.querySelector('.palette-name').textContent : undefined
-      }`)
+      })()`)
     const find = async (text: string, wanted: string) => {
       await page.keyboard.press('Control+k')
-      await expect.poll(() => field.evaluate<boolean>('(element) => element === document.activeElement')).toBe(true)
+      await field.and(page.locator(':focus')).waitFor()
       await field.fill(text)
       await expect.poll(chosen).toBe(wanted)
       await page.keyboard.press('Enter')
@@ -63,9 +63,7 @@ describe.skipIf(!hasBrowser)('the command palette of the admin page, in a browse
     expect(await chosen()).toBeUndefined()
     await page.keyboard.press('Escape')
     await field.waitFor({ state: 'detached' })
-    await expect
-      .poll(() => page.getByRole('button', { name: 'Find' }).evaluate<boolean>('(element) => element === document.activeElement'))
-      .toBe(true)
+    await page.getByRole('button', { name: 'Find' }).and(page.locator(':focus')).waitFor()
     await find('sign out', 'Sign out')
     await page.getByRole('heading', { name: 'Sign in to toolloop' }).waitFor()
     await page.keyboard.press('Control+k')

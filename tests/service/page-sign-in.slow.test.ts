@@ -15,7 +15,7 @@ describe.skipIf(!hasBrowser)('signing in to the admin page by a link, in a brows
     const asked: string[] = []
     page.on('request', (request) => asked.push(`${request.url()} ${JSON.stringify(request.headers())}`))
     const button = page.getByRole('button', { name: 'Sign in', exact: true })
-    await expect.poll(() => button.evaluate<boolean>('(element) => element === document.activeElement')).toBe(true)
+    await button.and(page.locator(':focus')).waitFor()
     expect(new URL(page.url()).hash).toBe('#/runs')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Runs' }).waitFor()

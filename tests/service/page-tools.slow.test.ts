@@ -58,11 +58,10 @@ describe.skipIf(!hasBrowser)('tools on the admin page, in a browser', () => {
     await dialog.getByRole('button', { name: 'Run' }).click()
     const title = form.getByLabel('title')
     await expect.poll(() => title.getAttribute('aria-invalid')).toBe('true')
-    expect(await title.evaluate<boolean>('(element) => element === document.activeElement')).toBe(true)
+    await title.and(page.locator(':focus')).waitFor()
     expect(await form.getByLabel('count').getAttribute('aria-invalid')).toBe('true')
-    const error = await title.evaluate<string[]>(
-      `(field) => field.getAttribute('aria-describedby').split(' ').map((id) => document.getElementById(id).textContent)`,
-    )
+    const describing = ((await title.getAttribute('aria-describedby')) ?? '').split(' ')
+    const error = await Promise.all(describing.map((id) => page.locator(`#${id}`).textContent()))
     expect(error.join(' ')).toContain('must NOT have fewer than 3 characters')
 
     await title.fill('chairs')

@@ -267,6 +267,13 @@ export function firstRun(live, why) {
     h('p', {}, why),
     h('p', {}, 'Start one with a token of the role ', h('code', {}, 'run'), ':'),
     text,
-    h('div', { className: 'buttons' }, demo !== undefined && start, copy, h('a', { href: '#/chat' }, 'Or chat with the agent'), said),
+    h(
+      'div',
+      { className: 'buttons' },
+      demo !== undefined && start,
+      copy,
+      h('p', {}, h('a', { href: '#/chat' }, 'Or chat with the agent')),
+      said,
+    ),
   )
 }
