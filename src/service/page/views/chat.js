@@ -42,6 +42,8 @@ export class Chat {
   #kept = keptChat()
   /** Which of what was asked before is shown in place of the draft; undefined: none. @type {number | undefined} */
   #recalled
+  /** @type {Promise<void> | undefined} */
+  #restoring
   #isClosed = false
 
   /** @param {import('../data/live.js').Live} live */
@@ -91,7 +93,6 @@ export class Chat {
       this.#keep({ draft: this.#input.value })
     })
     this.#model.addEventListener('change', () => this.#keep({ model: this.#model.value }))
-    void this.#restore()
   }
 
   /** Shows what was said before the page was loaded anew, as far as its runs are stored. */
@@ -114,6 +115,7 @@ export class Chat {
   /** @returns {import('../types.js').View} */
   show() {
     this.#listModels()
+    this.#restoring ??= this.#restore()
     const stopListening = this.#live.onChange(() => this.#listModels())
     const unstick = [this.#timeline.element, this.#pending.element].map((part) => stickToEnd(part, this.#log))
     this.#log.scrollTop = this.#log.scrollHeight

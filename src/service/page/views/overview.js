@@ -19,12 +19,13 @@ const timeOfDay = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: 
 export function overviewView({ live }, wanted) {
   let name = nameOf(wanted)
   let closed = false
+  let shown = ''
   /** Goes up when another time is wanted. */
   let turn = 0
   /** @type {number | undefined} */
   let timer
   const links = Object.entries(words).map(([key, label]) => h('a', { href: `#/overview/${key}`, 'data-window': key }, label))
-  const now = h('p', { className: 'muted', role: 'status' })
+  const now = h('p', { className: 'muted' })
   const error = h('p', { className: 'error-text', role: 'alert' })
   const body = h('div', { className: 'stack' })
   const rows = h('tbody', {})
@@ -82,6 +83,10 @@ export function overviewView({ live }, wanted) {
       const overview = await ask(`admin/api/overview?window=${name}`)
       if (closed || asked !== turn) return
       error.textContent = ''
+      // Nothing is drawn anew where nothing has changed: somebody may be pointing at it.
+      const text = JSON.stringify(overview)
+      if (text === shown) return
+      shown = text
       render(overview)
     } catch (thrown) {
       if (!closed && asked === turn) error.textContent = messageOf(thrown)
@@ -96,10 +101,11 @@ export function overviewView({ live }, wanted) {
     table.hidden = runs === 0
     replace(rows, ...overview.series.map((step, at) => row(step, timeOf(overview, at))))
     if (runs === 0) {
+      const why = `No run has ended in the last ${name}.`
+      const there = body.querySelector('.first-run > p')
       // What can be pressed there stays.
-      if (body.querySelector('.first-run') === null)
-        replace(body, firstRun(live, name === 'hour' ? 'No run has ended in the last hour.' : 'No run has ended in the last day.'))
-      else setText(body.querySelector('.first-run p') ?? now, `No run has ended in the last ${name}.`)
+      if (there === null) replace(body, firstRun(live, why))
+      else setText(there, why)
     } else replace(body, ...cards(overview))
   }
   const soon = () => {
