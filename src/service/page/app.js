@@ -215,7 +215,9 @@ function showPalette() {
     { group: 'Actions', name: 'Keyboard shortcuts', keys: '?', run: showShortcuts },
     { group: 'Actions', name: 'Sign out', run: signOut },
   ]
-  openPalette(commandsOf({ live, places, keys: goTo, actions }))
+  const [, place, id = ''] = location.hash.split('/')
+  const runId = place === 'runs' && id !== '' ? decoded(id) : undefined
+  openPalette(commandsOf({ live, places, keys: goTo, actions, runId }))
 }
 
 /** @param {string} message */

@@ -14,10 +14,10 @@ const mostListed = 5
  * @param {readonly (readonly [name: string, words: string, ...rest: string[]])[]} page.places
  * @param {Record<string, string>} page.keys Second keys of the shortcuts for places.
  * @param {Command[]} page.actions
+ * @param {string | undefined} page.runId Of the run that is shown.
  * @returns {import('../ui/palette.js').Commands}
  */
-export function commandsOf({ live, places, keys, actions }) {
-  const [, place, open] = location.hash.split('/')
+export function commandsOf({ live, places, keys, actions, runId }) {
   const shortcuts = new Map(Object.entries(keys).map(([key, name]) => [name, `g ${key}`]))
   const goTo = (/** @type {string} */ hash) => () => {
     location.hash = hash
@@ -28,11 +28,10 @@ export function commandsOf({ live, places, keys, actions }) {
     about: `${run.id} · ${ago(run.createdAt)} ago`,
     run: goTo(`#/runs/${encodeURIComponent(run.id)}`),
   })
-  const shown = place === 'runs' && open !== undefined && open !== '' ? decodeURIComponent(open) : undefined
   /** @type {Command[]} */
   const all = [
     ...places.map(([name, words]) => ({ group: 'Views', name: words, keys: shortcuts.get(name), run: goTo(`#/${name}`) })),
-    ...(shown === undefined ? [] : [{ group: 'Actions', name: 'Export this run', about: shown, run: () => exportDialog(shown) }]),
+    ...(runId === undefined ? [] : [{ group: 'Actions', name: 'Export this run', about: runId, run: () => exportDialog(runId) }]),
     ...actions,
     ...(live.state?.tools ?? []).map(({ function: { name, description } }) => ({
       group: 'Tools',
