@@ -26,6 +26,8 @@ export interface Flags {
   config?: string
   host?: string
   port?: number
+  /** `serve` prints a link that signs in, also where no terminal is. */
+  signInLink?: boolean
   /** `mcp` serves over HTTP. */
   http?: boolean
   /** False with `--no-stream`. */
@@ -78,6 +80,7 @@ export function createOptions(): Option[] {
     new Option('-c, --config <file>', 'the configuration file (default: ./toolloop.yaml or ./config/toolloop.yaml)'),
     new Option('--host <address>', 'the address to listen on (default: 127.0.0.1)'),
     new Option('--port <n>', 'the port; 0 picks a free one (default: 8787)').argParser(parsePort),
+    new Option('--sign-in-link', 'serve: print a link that signs a browser in, also where the output is not a terminal'),
     new Option('--http', 'mcp: serve over HTTP, at /mcp, instead of standard input and output'),
     new Option('--no-stream', 'request whole responses instead of streams'),
     new Option('--json', 'print the result as one JSON object'),

@@ -60,7 +60,7 @@ const commands = {
   },
   serve: {
     description: 'serve the agent over HTTP: an OpenAI-compatible API, runs and an admin page',
-    options: ['model', 'baseUrl', 'tools', 'config', 'host', 'port', ...logging],
+    options: ['model', 'baseUrl', 'tools', 'config', 'host', 'port', 'signInLink', ...logging],
     run: async (flags, io) => (await import('./commands/serve.ts')).serve(flags, io),
   },
   upgrade: {

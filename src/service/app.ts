@@ -13,11 +13,14 @@ import { adminRoutes } from './routes/admin.ts'
 import { chatRoutes } from './routes/chat.ts'
 import { healthRoutes } from './routes/health.ts'
 import { mcpRoutes } from './routes/mcp.ts'
+import { overviewRoutes } from './routes/overview.ts'
 import { servePage } from './routes/page.ts'
 import { responseRoutes } from './routes/responses.ts'
 import type { Route } from './routes/route.ts'
 import { runRoutes } from './routes/runs.ts'
+import { signInRoutes } from './routes/sign-in.ts'
 import { threadRoutes } from './routes/threads.ts'
+import { toolRoutes } from './routes/tools.ts'
 import { isJournalFault } from './runs/recorded/problems.ts'
 import type { ServiceLimits } from './service-limits.ts'
 import type { ServiceParts } from './service-parts.ts'
@@ -38,7 +41,8 @@ export function createApp(parts: AppParts): (request: Request, address: string |
   const { basePath } = parts
   const app = new Hono({ getPath: (request) => pathBelow(basePath, request) })
   const routes: Route[] = []
-  const others = () => [...chatRoutes(parts), ...responseRoutes(parts), ...threadRoutes(parts), ...runRoutes(parts), ...adminRoutes(parts)]
+  const ofAgents = () => [...chatRoutes(parts), ...responseRoutes(parts), ...threadRoutes(parts), ...runRoutes(parts)]
+  const others = () => [...ofAgents(), ...signInRoutes(parts), ...overviewRoutes(parts), ...toolRoutes(parts), ...adminRoutes(parts)]
   routes.push(...mcpRoutes(parts), ...healthRoutes(parts, () => routes), ...(parts.mcp.only ? [] : others()))
   for (const route of routes) {
     const check = compileCheck(route.body ?? anyBody)
@@ -163,8 +167,10 @@ async function admit(request: Request, role: Role, { path }: Route, { limiter, m
 
 async function identify(
   request: Request,
-  { auth, authenticate, logger }: Pick<AppParts, 'auth' | 'authenticate' | 'logger'>,
+  { auth, authenticate, signIns, logger }: Pick<AppParts, 'auth' | 'authenticate' | 'signIns' | 'logger'>,
 ): Promise<Caller> {
+  const signedIn = signIns.callerOf(request)
+  if (signedIn !== undefined) return signedIn
   return authenticate === undefined ? auth.authenticate(request, origins.get(request)?.address) : askProgram(authenticate, request, logger)
 }
 

@@ -1,13 +1,23 @@
 import type { Logger } from '../core/logger.ts'
 import type { ToolSet } from '../tools/registry.ts'
+import type { RecentCalls } from './agents/recent-calls.ts'
 import type { ConfigSource } from './config/config-source.ts'
 import type { McpHost } from './mcp/mcp-host.ts'
 import type { Metrics } from './metrics.ts'
+import type { FinishedRuns } from './overview/finished-runs.ts'
 import type { RunObserver } from './runs/follow-run.ts'
 import type { RunStore } from './runs/run-store.ts'
 
+interface Observed {
+  metrics: Metrics
+  tools: Pick<ToolSet, 'get'>
+  calls: RecentCalls
+  finished: FinishedRuns
+  logger: Logger
+}
+
 /** Counts what runs do, and logs how they end. Tools of clients count as one: their names come from outside. */
-export function observeRuns(metrics: Metrics, tools: Pick<ToolSet, 'get'>, logger: Logger): RunObserver {
+export function observeRuns({ metrics, tools, calls: recent, finished, logger }: Observed): RunObserver {
   const runs = metrics.counter('toolloop_runs_total', 'Runs that have ended or paused.')
   const calls = metrics.counter('toolloop_tool_calls_total', 'Tool calls, by how they ended.')
   const tokens = metrics.counter('toolloop_tokens_total', 'Tokens of all model requests.')
@@ -24,7 +34,8 @@ export function observeRuns(metrics: Metrics, tools: Pick<ToolSet, 'get'>, logge
   const toolLabel = (name: string) => (tools.get(name) !== undefined ? name : 'of a client')
   return {
     started: () => {},
-    event(_run, event) {
+    event(run, event) {
+      if ('tool' in event && tools.get(event.tool) !== undefined) recent.take(run.id, event)
       if (event.type === 'MODEL_RETRY') retries({ provider: event.provider, model: event.model, error: event.errorCode })
       if (event.type === 'MODEL_END') {
         const { provider, model, finishReason, errorCode } = event
@@ -38,7 +49,11 @@ export function observeRuns(metrics: Metrics, tools: Pick<ToolSet, 'get'>, logge
       calls({ tool, outcome: event.meta.ok === false ? 'failed' : 'ok' })
       callSeconds({ tool }, (event.meta.durationMs ?? 0) / 1000)
     },
-    ended({ id, head: { agent, kind, caller }, usedBefore }, { stopReason, usage, iterations, error }, durationMs) {
+    ended(run, result, durationMs) {
+      const { id, head, usedBefore } = run
+      const { agent, kind, caller } = head
+      const { stopReason, usage, iterations, error } = result
+      finished.ended(run, result)
       runs({ model: agent, kind, stop_reason: stopReason })
       // What it had used when it was paused was counted then.
       tokens({ model: agent, direction: 'input' }, usage.inputTokens - (usedBefore?.inputTokens ?? 0))

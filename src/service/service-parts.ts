@@ -1,11 +1,14 @@
 import type { Logger } from '../core/logger.ts'
 import type { AgentHost } from './agents/agent-host.ts'
+import type { RecentCalls } from './agents/recent-calls.ts'
 import type { ConfigSource } from './config/config-source.ts'
 import type { ContextOf, TokenAuth } from './http/auth.ts'
 import type { RateLimiter } from './http/rate-limit.ts'
+import type { SignInLinks } from './http/sign-in-links.ts'
 import type { SseStreams } from './http/sse.ts'
 import type { McpHost } from './mcp/mcp-host.ts'
 import type { Metrics } from './metrics.ts'
+import type { FinishedRuns } from './overview/finished-runs.ts'
 import type { KeptResponses } from './responses/kept-responses.ts'
 import type { RunStore } from './runs/run-store.ts'
 
@@ -13,10 +16,13 @@ import type { RunStore } from './runs/run-store.ts'
 export interface ServiceParts {
   readonly host: AgentHost
   readonly runs: RunStore
+  readonly calls: RecentCalls
+  readonly finished: FinishedRuns
   readonly responses: KeptResponses
   readonly streams: SseStreams
   readonly limiter: RateLimiter
   readonly auth: TokenAuth
+  readonly signIns: SignInLinks
   readonly config: ConfigSource
   readonly metrics: Metrics
   readonly mcp: McpHost

@@ -7,6 +7,7 @@ import type { SwitchableModel } from '../models/middleware/switchable.ts'
 import { ToolRegistry } from '../tools/registry.ts'
 import { openInTurns } from '../tools/schema/schema.ts'
 import { AgentHost, defaultAgent } from './agents/agent-host.ts'
+import { RecentCalls } from './agents/recent-calls.ts'
 import { createApp } from './app.ts'
 import { asText, type Config, type PreparedConfig } from './config/config.ts'
 import { ConfigSource } from './config/config-source.ts'
@@ -15,10 +16,12 @@ import { addressOf, TrustedProxies } from './http/address.ts'
 import { type Caller, type ContextOf, newToken, TokenAuth } from './http/auth.ts'
 import type { OriginRules } from './http/check-origin.ts'
 import { RateLimiter } from './http/rate-limit.ts'
+import { SignInLinks } from './http/sign-in-links.ts'
 import { SseStreams } from './http/sse.ts'
 import { McpHost } from './mcp/mcp-host.ts'
 import { Metrics } from './metrics.ts'
 import { observeRuns, observeService } from './observe-runs.ts'
+import { FinishedRuns } from './overview/finished-runs.ts'
 import { RunRecordings } from './recordings/run-recordings.ts'
 import { KeptResponses } from './responses/kept-responses.ts'
 import { RunStore } from './runs/run-store.ts'
@@ -42,6 +45,12 @@ export interface Service {
   readonly limits: ServiceLimits
   /** The token that was generated because none was configured; undefined if one was. */
   readonly initialToken: string | undefined
+  /**
+   * A link that signs a browser in to the admin page, once, within ten minutes, for twelve hours or until the process ends. Whoever has it has
+   * all rights: give it to one person. `url`: what the service is reached by, such as `https://agents.example.com`, without `basePath`.
+   * Throws `invalid_option` for what is no http address.
+   */
+  signInLink(url: string): string
   /** Refuses new work, lets runs finish for at most so many milliseconds, aborts the others, closes streams and files. */
   drain(timeoutMs?: number): Promise<void>
 }
@@ -83,6 +92,8 @@ class AgentService implements Service {
   readonly #streams: SseStreams
   readonly #auth: TokenAuth
   readonly #limiter: RateLimiter
+  readonly #signIns = new SignInLinks()
+  readonly #basePath: string
   readonly #env: Readonly<Record<string, string | undefined>>
   readonly #app: (request: Request, address: string | undefined) => Promise<Response>
   readonly #ownRules: OriginRules
@@ -98,6 +109,7 @@ class AgentService implements Service {
     if (!/^(\/[\w.~-]+)*$/.test(basePath)) throw new InvalidOptionError('basePath', 'a path such as `/agent`', basePath)
     if (configFile !== undefined && config !== undefined)
       throw new InvalidOptionError('config', 'absent when `configFile` is given', config)
+    this.#basePath = basePath
     this.#env = options.env ?? process.env
     this.#ownRules = { hosts: options.hosts ?? [], origins: options.origins ?? [] }
     this.logger = options.logger === undefined ? defaultLogger : redacting(options.logger)
@@ -129,12 +141,14 @@ class AgentService implements Service {
       cwd,
       configFile: file,
     })
+    const calls = new RecentCalls()
+    const finished = new FinishedRuns((caller, query) => this.#runs.list(caller, query))
     const contextOf: ContextOf = async (request, { name, roles }) => options.context?.(request, { name, roles })
     this.#runs = new RunStore({
       host: this.#host,
       limiter: this.#limiter,
       bounds: this.#limits.keepRuns,
-      observer: observeRuns(metrics, this.#host.tools, this.logger),
+      observer: observeRuns({ metrics, tools: this.#host.tools, calls, finished, logger: this.logger }),
       recordings,
       contextOf,
       logger: this.logger,
@@ -161,11 +175,14 @@ class AgentService implements Service {
     this.#app = createApp({
       host: this.#host,
       runs: this.#runs,
+      calls,
+      finished,
       mcp: this.#mcp,
       responses: this.#responses,
       streams: this.#streams,
       limiter: this.#limiter,
       auth: this.#auth,
+      signIns: this.#signIns,
       config: this.#config,
       metrics,
       startedAt: new Date(),
@@ -188,6 +205,15 @@ class AgentService implements Service {
 
   get limits(): ServiceLimits {
     return this.#limits
+  }
+
+  signInLink(url: string): string {
+    const given = URL.parse(url)
+    if (given === null || !['http:', 'https:'].includes(given.protocol))
+      throw new InvalidOptionError('url', 'what the service is reached by, such as `https://agents.example.com`', url)
+    const page = `${given.origin}${given.pathname.replace(/\/+$/, '')}${this.#basePath}/admin/`
+    // Behind the `#`, nothing is sent to a server, logged on the way, or told to other sites.
+    return `${page}#/sign-in/${this.#signIns.issue(operator)}`
   }
 
   readonly fetch = async (request: Request, from?: unknown): Promise<Response> => {

@@ -47,7 +47,8 @@ describe('/openapi.json', () => {
       'ok',
     ])
     const { file } = await configFile('model: demo\n')
-    const { ask, post, url } = await startService({ model, modelIsFixed: true, configFile: file, tools: [countingTool('look').tool] })
+    const options = { model, modelIsFixed: true, configFile: file, tools: [countingTool('look').tool] }
+    const { ask, post, url, service } = await startService(options)
     const document = (await (await fetch(`${url}/openapi.json`)).json()) as OpenApi
     expect(document.openapi).toBe('3.1.0')
     const seen = new Set<string>()
@@ -92,6 +93,8 @@ describe('/openapi.json', () => {
       '/admin/api/config/schema',
       '/admin/api/state',
       '/admin/api/feed',
+      '/admin/api/overview',
+      '/admin/api/tools',
     ])
       await check(await ask(path), 'get', path)
     await check(await ask('/v1/models/toolloop'), 'get', '/v1/models/{id}')
@@ -107,6 +110,9 @@ describe('/openapi.json', () => {
     await check(await post(`/v1/runs/${paused.id}/decisions`, { decisions }), 'post', '/v1/runs/{id}/decisions')
     await check(await post('/admin/api/providers/test', { model: 'demo' }), 'post', '/admin/api/providers/test')
     await check(await ask('/admin/api/skills'), 'get', '/admin/api/skills')
+    await check(await post('/admin/api/tools/look/calls', { arguments: {}, approved: true }), 'post', '/admin/api/tools/{name}/calls')
+    await check(await post('/admin/api/sign-in', { code: service.signInLink(url).split('/').at(-1) }), 'post', '/admin/api/sign-in')
+    await check(await ask('/admin/api/session', { method: 'DELETE' }), 'delete', '/admin/api/session')
     const put = { method: 'PUT', body: '{"config":{"model":"demo"}}', headers: { 'content-type': 'application/json', 'if-match': '*' } }
     await check(await ask('/admin/api/config', put), 'put', '/admin/api/config')
     const chat = { id: 'c', messages: [{ role: 'user', parts: [{ type: 'text', text: 'x' }] }] }

@@ -630,6 +630,7 @@ models:
       faults.push(...(await page.evaluate<string[]>(tooSmall)).map((fault) => `${where}: ${fault}`))
     }
     for (const [path, ready] of Object.entries({
+      overview: '.metric, .first-run',
       runs: '.call',
       [`runs/${id}`]: '.decision + .decision',
       approvals: '.decision + .decision',
@@ -649,6 +650,10 @@ models:
       await check(name)
       await page.keyboard.press('Escape')
     }
+    await page.keyboard.press('Control+k')
+    await page.getByRole('option').first().waitFor()
+    await check('command palette')
+    await page.keyboard.press('Escape')
     await page.evaluate(`location.hash = '#/approvals'`)
     await page.getByRole('button', { name: 'Edit arguments' }).click()
     await check('editing arguments')

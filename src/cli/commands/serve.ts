@@ -62,6 +62,11 @@ export async function serve(flags: Flags, io: CliIO): Promise<number> {
     if (!flags.quiet) terminal.note(terminal.paint('dim', describeChoice(choice)))
     terminal.print(`Listening on ${listening.url}`)
     terminal.print(`Admin page:  ${listening.url}/admin/`)
+    // Whoever collects what is printed elsewhere could sign in: it is a secret, if only for ten minutes.
+    if (io.stdout.isTTY === true || flags.signInLink) {
+      terminal.print(`Sign in:     ${service.signInLink(listening.url)}`)
+      if (!flags.quiet) terminal.note(terminal.paint('dim', 'this link signs in one browser, once, within 10 minutes'))
+    }
     if (service.initialToken !== undefined && !service.limits.hasTokens) {
       terminal.print(`Token:       ${service.initialToken}`)
       if (!flags.quiet)

@@ -13,6 +13,7 @@ import { type AnyModel, createModel } from '../../models/create-model.ts'
 import { type SwitchableModel, switchableModel } from '../../models/middleware/switchable.ts'
 import { findPreset } from '../../models/presets.ts'
 import { workspaceOf } from '../../tools/builtin/files/workspace.ts'
+import type { McpServerStatus } from '../../tools/mcp/index.ts'
 import { ToolRegistry, type ToolSet, ToolView } from '../../tools/registry.ts'
 import { parametersOf } from '../../tools/schema/schema.ts'
 import type { AnyTool } from '../../tools/tool.ts'
@@ -109,6 +110,11 @@ export class AgentHost {
   /** The Skills of the configuration. */
   get skills(): FoundSkills {
     return this.#opened?.tools.skills ?? { skills: [], problems: [] }
+  }
+
+  /** The MCP servers of the configuration, as they are now. */
+  get mcpServers(): readonly McpServerStatus[] {
+    return this.#opened?.tools.servers() ?? []
   }
 
   /** Throws an `HttpProblem` 404. */

@@ -4,7 +4,7 @@ import type { Logger } from '../../core/logger.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import { isWithin, realOrPlanned } from '../../tools/builtin/files/private-files.ts'
 import type { ToolSource } from '../../tools/dispatcher.ts'
-import type { McpOptions } from '../../tools/mcp/index.ts'
+import type { McpOptions, McpServerStatus } from '../../tools/mcp/index.ts'
 import type { Skill, SkillProblem } from '../../tools/skills/index.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import type { Config, McpConfig, SkillsConfig } from '../config/config.ts'
@@ -17,6 +17,8 @@ export interface OpenedTools {
   instructions: string
   /** The Skills among them, to be shown. */
   skills: FoundSkills
+  /** How the MCP servers are doing now. */
+  servers(): McpServerStatus[]
   /** Ends what stands behind them; called when no run uses them any more. */
   close(): Promise<void>
 }
@@ -40,7 +42,7 @@ interface Surroundings {
 }
 
 /** One kind of tools, opened. */
-type Opened = { source: ToolSource; instructions?: string; skills?: FoundSkills; close?(): Promise<void> }
+type Opened = { source: ToolSource; instructions?: string; skills?: FoundSkills; servers?(): McpServerStatus[]; close?(): Promise<void> }
 
 /** What of a configuration tools are opened by: they are opened anew when it changes. */
 export function toolsKey({ tools, skills, mcp }: Config, ownFiles: readonly string[]): string {
@@ -66,7 +68,8 @@ export async function openTools({ tools, skills, mcp }: Config, surroundings: Su
   }
   const instructions = opened.map((one) => one.instructions ?? '').filter((text) => text !== '')
   const found = opened.find((one) => one.skills !== undefined)?.skills ?? { skills: [], problems: [] }
-  return { sources: opened.map(({ source }) => source), instructions: instructions.join('\n\n'), skills: found, close }
+  const servers = () => opened.flatMap((one) => one.servers?.() ?? [])
+  return { sources: opened.map(({ source }) => source), instructions: instructions.join('\n\n'), skills: found, servers, close }
 }
 
 function unusable(path: string, message: string, cause?: unknown): ConfigError {
@@ -141,7 +144,12 @@ async function openMcp({ servers = {}, ...options }: McpConfig, { logger, signal
       await tools.close()
       throw error
     })
-    return { source: { kind: 'mcp', tools }, ...(instructions === '' ? {} : { instructions }), close: () => tools.close() }
+    return {
+      source: { kind: 'mcp', tools },
+      servers: () => tools.servers(),
+      ...(instructions === '' ? {} : { instructions }),
+      close: () => tools.close(),
+    }
   } catch (error) {
     throw unusable('/mcp', `could not be opened: ${messageOf(error)}`, error)
   }

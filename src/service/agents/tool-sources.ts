@@ -1,5 +1,5 @@
 import type { Logger } from '../../core/logger.ts'
-import { ToolDispatcher, type ToolSource } from '../../tools/dispatcher.ts'
+import { ToolDispatcher, type ToolSource, type ToolSourceKind } from '../../tools/dispatcher.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { AnyTool, SearchableTools, ToolDefinition } from '../../tools/tool.ts'
 
@@ -26,6 +26,11 @@ export class ToolSources implements ToolSet {
 
   get(name: string): AnyTool | undefined {
     return this.#all.get(name)
+  }
+
+  /** Undefined for an unknown name. */
+  sourceOf(name: string): ToolSourceKind | undefined {
+    return this.#all.sourceOf(name)
   }
 
   names(): string[] {

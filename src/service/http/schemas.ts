@@ -232,18 +232,13 @@ export const steeringSchema: JsonSchema = {
 export const modelSchema: JsonSchema = object({ id: text, object: { const: 'model' }, created: count, owned_by: text })
 export const modelListSchema: JsonSchema = object({ object: { const: 'list' }, data: { type: 'array', items: modelSchema } })
 
-export const toolListSchema: JsonSchema = object({
-  object: { const: 'list' },
-  data: {
-    type: 'array',
-    items: object({
-      type: { const: 'function' },
-      function: object({ name: text, description: text, parameters: anyObject }),
-      effect: { enum: ['read', 'idempotent', 'unsafe'] },
-      approval: { enum: ['never', 'always', 'depends'] },
-    }),
-  },
-})
+export const toolFields: Readonly<Record<string, JsonSchema>> = {
+  type: { const: 'function' },
+  function: object({ name: text, description: text, parameters: anyObject }),
+  effect: { enum: ['read', 'idempotent', 'unsafe'] },
+  approval: { enum: ['never', 'always', 'depends'] },
+}
+export const toolListSchema: JsonSchema = object({ object: { const: 'list' }, data: { type: 'array', items: object(toolFields) } })
 
 const texts: JsonSchema = { type: 'array', items: text }
 export const skillListSchema: JsonSchema = object({

@@ -1,15 +1,18 @@
-import { ApiError, ask, messageOf, whenSignedOut } from './data/api.js'
+import { ApiError, ask, messageOf, send, whenSignedOut } from './data/api.js'
 import { Live } from './data/live.js'
-import { forgetToken, keepToken, token } from './data/session.js'
+import { forgetChat, forgetToken, keepToken, token } from './data/session.js'
 import { announce } from './ui/announce.js'
 import { h, replace, setText } from './ui/dom.js'
 import { icon } from './ui/icons.js'
 import { notice } from './ui/notice.js'
-import { listenForShortcuts, showShortcuts } from './ui/shortcuts.js'
+import { openPalette } from './ui/palette.js'
+import { goTo, listenForShortcuts, showShortcuts } from './ui/shortcuts.js'
 import { approvalsView } from './views/approvals.js'
 import { Chat } from './views/chat.js'
+import { commandsOf } from './views/commands.js'
 import { configView } from './views/config.js'
 import { modelsView } from './views/models.js'
+import { overviewView } from './views/overview.js'
 import { runsView } from './views/runs.js'
 import { toolsView } from './views/tools.js'
 
@@ -17,6 +20,7 @@ import { toolsView } from './views/tools.js'
 
 /** @type {[name: string, words: string, icon: import('./ui/icons.js').IconName][]} */
 const places = [
+  ['overview', 'Overview', 'overview'],
   ['runs', 'Runs', 'runs'],
   ['approvals', 'Approvals', 'approvals'],
   ['chat', 'Chat', 'chat'],
@@ -39,6 +43,9 @@ function byId(id, type) {
 
 const shell = byId('shell', HTMLDivElement)
 const signIn = byId('sign-in', HTMLElement)
+const tokenForm = byId('token-form', HTMLFormElement)
+const linkForm = byId('link-form', HTMLFormElement)
+const linkError = byId('link-error', HTMLElement)
 const tokenInput = byId('token', HTMLInputElement)
 const tokenError = byId('token-error', HTMLElement)
 const main = byId('main', HTMLElement)
@@ -58,11 +65,12 @@ function route({ focus = true } = {}) {
     session.view?.close?.()
     /** @type {Record<string, () => View>} */
     const views = {
+      overview: () => overviewView({ live }, param),
       runs: () => runsView({ live }, param),
       approvals: () => approvalsView({ live }),
       chat: () => chat.show(),
       models: () => modelsView({ live }),
-      tools: () => toolsView({ live }),
+      tools: () => toolsView({ live }, param),
       config: () => configView({ live }),
     }
     session.view = views[name]?.()
@@ -160,8 +168,11 @@ async function enter() {
   route()
 }
 
-/** @param {string} [message] */
-function showSignIn(message = '') {
+/**
+ * @param {string} [message]
+ * @param {{ isLink?: boolean }} [options] `isLink`: by the link that was followed.
+ */
+function showSignIn(message = '', { isLink = false } = {}) {
   session?.view?.close?.()
   session?.chat.close()
   session?.live.stop()
@@ -170,10 +181,43 @@ function showSignIn(message = '') {
   forgetToken()
   shell.hidden = true
   signIn.hidden = false
+  linkForm.hidden = !isLink
+  tokenForm.hidden = isLink
   document.title = 'Sign in · toolloop'
   tokenInput.value = ''
+  linkError.textContent = ''
   failSignIn(message)
-  tokenInput.focus()
+  if (isLink) linkForm.querySelector('button')?.focus()
+  else tokenInput.focus()
+}
+
+function signOut() {
+  // A session of a link ends at the service as well; where that can't be told, it ends by itself.
+  send('admin/api/session', { method: 'DELETE', as: token() ?? '' }).catch(() => {})
+  showSignIn()
+  forgetChat()
+}
+
+function showPalette() {
+  if (session === undefined) return
+  const { live, chat } = session
+  const theme = byId('theme-button', HTMLElement)
+  const actions = [
+    { group: 'Actions', name: theme.getAttribute('aria-label') ?? 'Colours', run: () => theme.click() },
+    {
+      group: 'Actions',
+      name: 'New conversation',
+      run: () => {
+        location.hash = '#/chat'
+        chat.restart()
+      },
+    },
+    { group: 'Actions', name: 'Keyboard shortcuts', keys: '?', run: showShortcuts },
+    { group: 'Actions', name: 'Sign out', run: signOut },
+  ]
+  const [, place, id = ''] = location.hash.split('/')
+  const runId = place === 'runs' && id !== '' ? decoded(id) : undefined
+  openPalette(commandsOf({ live, places, keys: goTo, actions, runId }))
 }
 
 /** @param {string} message */
@@ -183,7 +227,38 @@ function failSignIn(message) {
   else tokenInput.setAttribute('aria-invalid', 'true')
 }
 
-signIn.querySelector('form')?.addEventListener('submit', async (event) => {
+/** The code of the link that was followed last. */
+let linkCode = ''
+
+/** Takes the code out of the address, so that nobody reads it there or goes back to it; true: there is one. */
+function takeLink() {
+  const [, code] = /^#\/sign-in\/(.+)$/.exec(location.hash) ?? []
+  if (code === undefined) return false
+  history.replaceState(null, '', '#/runs')
+  linkCode = decoded(code)
+  // A link is used up by the button, not by looking: programs that open links in messages press none.
+  showSignIn('', { isLink: true })
+  return true
+}
+
+linkForm.addEventListener('submit', async (event) => {
+  event.preventDefault()
+  if (linkForm.hasAttribute('aria-busy')) return
+  linkForm.setAttribute('aria-busy', 'true')
+  linkError.textContent = ''
+  try {
+    const { token: given } = await ask('admin/api/sign-in', { method: 'POST', body: { code: linkCode }, as: '' })
+    keepToken(given)
+    await enter()
+  } catch (error) {
+    linkError.textContent = messageOf(error)
+  } finally {
+    linkForm.removeAttribute('aria-busy')
+  }
+})
+byId('use-token', HTMLElement).addEventListener('click', () => showSignIn())
+
+tokenForm.addEventListener('submit', async (event) => {
   event.preventDefault()
   const given = tokenInput.value.trim()
   if (given === '') {
@@ -222,16 +297,29 @@ replace(
 byId('theme-button', HTMLElement).append(icon('moon'), icon('sun'))
 byId('shortcuts-button', HTMLElement).append(icon('keyboard'))
 byId('shortcuts-button', HTMLElement).addEventListener('click', showShortcuts)
-byId('sign-out', HTMLElement).addEventListener('click', () => showSignIn())
+byId('sign-out', HTMLElement).addEventListener('click', signOut)
+const paletteKey = /Mac|iP(hone|ad)/.test(navigator.platform) ? '⌘ K' : 'Ctrl K'
+byId('palette-button', HTMLElement).append(icon('search'), h('span', {}, 'Find'), h('kbd', {}, paletteKey))
+byId('palette-button', HTMLElement).addEventListener('click', showPalette)
+document.addEventListener('keydown', (event) => {
+  if (event.key.toLowerCase() !== 'k' || !(event.metaKey || event.ctrlKey) || event.shiftKey || event.altKey || session === undefined)
+    return
+  event.preventDefault()
+  showPalette()
+})
 // The address belongs to the router: a link to a part of the page is followed here.
 document.querySelector('.skip')?.addEventListener('click', (event) => {
   event.preventDefault()
   main.focus()
 })
-addEventListener('hashchange', () => route())
+addEventListener('hashchange', () => {
+  if (!takeLink()) route()
+})
 // Changes of the configuration file are not among the events: whoever has just edited it sees them on coming back.
 addEventListener('focus', () => session?.live.refresh())
 whenSignedOut(() => showSignIn('The token is no longer accepted.'))
 listenForShortcuts()
-if (token() === null) showSignIn()
-else void enter()
+if (!takeLink()) {
+  if (token() === null) showSignIn()
+  else void enter()
+}

@@ -51,6 +51,33 @@
  * @property {'read' | 'idempotent' | 'unsafe'} effect
  * @property {'never' | 'always' | 'depends'} approval
  *
+ * @typedef {object} PastCall
+ * @property {string} at
+ * @property {string} outcome
+ * @property {number} durationMs
+ * @property {string} [errorCode]
+ * @property {string} [runId] Absent: the tool was tried.
+ *
+ * @typedef {Tool & ToolState} ToolWithCalls
+ * @typedef {object} ToolState
+ * @property {{ kind: 'registered' | 'builtin' | 'skill' | 'mcp' | 'openapi', name?: string }} source
+ * @property {boolean} runsHere
+ * @property {{ total: number, failed: number, recent: PastCall[] }} calls
+ *
+ * @typedef {{ name: string, state: string, problem?: string }} McpServer
+ *
+ * @typedef {{ runs: number, failed: number, inputTokens: number, outputTokens: number, costUsd: number, p50Ms: number | null, p95Ms: number | null }} Sums
+ * @typedef {Sums & OverviewFields} Overview
+ * @typedef {object} OverviewFields
+ * @property {string} from
+ * @property {string} since Later than `from`: there was too much to count.
+ * @property {number} stepMs
+ * @property {Sums[]} series
+ * @property {{ stopReason: string, errorCode?: string, runs: number }[]} reasons
+ * @property {{ tool: string, runs: number }[]} tools
+ * @property {number} running
+ * @property {number} waiting
+ *
  * @typedef {object} ConfigState
  * @property {string | null} file
  * @property {string} loadedAt

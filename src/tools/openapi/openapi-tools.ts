@@ -6,7 +6,7 @@ import { AddressRule } from '../builtin/web/public-address.ts'
 import { resultText } from '../result-text.ts'
 import { compileUntrusted } from '../schema/schema.ts'
 import type { AnyTool, Tool, ToolEffect } from '../tool.ts'
-import { legalToolNames } from '../tool-names.ts'
+import { fromOrigin, legalToolNames } from '../tool-names.ts'
 import { Pauses } from '../yield-to-event-loop.ts'
 import { checkPath } from './address.ts'
 import { type OperationArguments, operationArguments } from './arguments.ts'
@@ -92,7 +92,8 @@ export async function openApiTools(source: string | URL | object, options: OpenA
       const mapping = operationArguments(document, operation)
       await compileUntrusted(mapping.schema, name)
       const own = operation.servers === undefined ? base : undefined
-      const calling = { security, rule, base: own ?? baseOf(operation.servers, options), options }
+      const at = own ?? baseOf(operation.servers, options)
+      const calling = { security, rule, base: at, options, title: titleOf(document.root.info) ?? at.host }
       checkPath(calling.base, operation.path)
       tools.push(operationTool(name, operation, mapping, calling))
       if (!security.covers(operation.security) && options.headers === undefined) {
@@ -111,6 +112,7 @@ interface Calling {
   rule: AddressRule
   base: URL
   options: OpenApiOptions
+  title: string
 }
 
 const defaultResponseBytes = 1_048_576
@@ -119,7 +121,7 @@ function operationTool(
   name: string,
   operation: Operation,
   mapping: OperationArguments,
-  { security, rule, base, options }: Calling,
+  { security, rule, base, options, title }: Calling,
 ): AnyTool {
   const { headers = {}, maxResponseBytes = defaultResponseBytes, approval = false, timeoutMs } = options
   const needsApproval = typeof approval === 'boolean' ? approval : approval.includes(operation.id)
@@ -144,7 +146,11 @@ function operationTool(
       return sendOperation({ operation, mapping, args, credentials, base, headers, rule, maxResponseBytes, signal })
     },
   }
-  return tool as AnyTool
+  return fromOrigin(tool as AnyTool, { kind: 'openapi', name: title })
+}
+
+function titleOf(info: Json | undefined): string | undefined {
+  return isJsonObject(info) && typeof info.title === 'string' && info.title !== '' ? info.title.slice(0, 100) : undefined
 }
 
 /** By the semantics of HTTP's methods (https://www.rfc-editor.org/rfc/rfc9110.html#section-9.2). */

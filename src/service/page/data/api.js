@@ -35,7 +35,7 @@ export function whenSignedOut(listener) {
  * @property {unknown} [body] Sent as JSON.
  * @property {Record<string, string>} [headers]
  * @property {AbortSignal} [signal]
- * @property {string} [as] Another token than the one that is kept.
+ * @property {string} [as] Another token than the one that is kept; `''`: none.
  */
 
 /**
@@ -50,7 +50,7 @@ export async function send(path, { method = 'GET', body, headers = {}, signal, a
     response = await fetch(new URL(path, base), {
       method,
       headers: {
-        authorization: `Bearer ${as ?? token() ?? ''}`,
+        ...(as === '' ? {} : { authorization: `Bearer ${as ?? token() ?? ''}` }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...headers,
       },
@@ -100,9 +100,10 @@ export async function askIfChanged(path) {
 /**
  * @param {string} path
  * @param {unknown} body
+ * @param {AbortSignal} [signal]
  */
-export function post(path, body) {
-  return ask(path, { method: 'POST', body })
+export function post(path, body, signal) {
+  return ask(path, { method: 'POST', body, signal })
 }
 
 /**

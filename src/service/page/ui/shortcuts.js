@@ -5,9 +5,10 @@ const key = 'toolloop.shortcuts'
 const pairMs = 1_200
 
 /** @type {Record<string, string>} */
-const goTo = { r: 'runs', a: 'approvals', c: 'chat', m: 'models', t: 'tools', f: 'config' }
+export const goTo = { o: 'overview', r: 'runs', a: 'approvals', c: 'chat', m: 'models', t: 'tools', f: 'config' }
 /** @type {[string[], string][]} */
 const list = [
+  [['g', 'o'], 'Overview'],
   [['g', 'r'], 'Runs'],
   [['g', 'a'], 'Approvals'],
   [['g', 'c'], 'Chat'],
@@ -22,6 +23,7 @@ const list = [
   [['x'], 'Select it, to decide on many at once'],
   [['/'], 'Filter, or write a message'],
   [['Esc'], 'Close, or go back to the list'],
+  [['Ctrl', 'K'], 'Find views, runs, tools and actions; ⌘ K on a Mac'],
   [['?'], 'Keyboard shortcuts'],
 ]
 

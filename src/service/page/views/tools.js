@@ -1,9 +1,11 @@
 import { ask, messageOf } from '../data/api.js'
-import { count } from '../data/format.js'
+import { ago, count, duration } from '../data/format.js'
 import { longText } from '../reading/long-text.js'
 import { h, newId, renderList, replace, setText } from '../ui/dom.js'
+import { tryTool } from './try-tool.js'
 
-/** @typedef {import('../types.js').Tool} Tool */
+/** @typedef {import('../types.js').ToolWithCalls} Tool */
+/** @typedef {import('../types.js').McpServer} McpServer */
 /** @typedef {import('../types.js').Skill} Skill */
 /** @typedef {{ path: string, severity: 'error' | 'warning', message: string }} SkillProblem */
 
@@ -14,43 +16,83 @@ const approvals = { never: '', always: 'needs approval', depends: 'may need appr
 /** @type {Record<Skill['source'], string>} */
 const sources = { configured: 'from the configuration', project: 'from the project', user: 'from the home folder' }
 
+/** @type {Record<Tool['source']['kind'], string>} */
+const kinds = { registered: 'own', builtin: 'built-in', skill: 'Skill', mcp: 'MCP', openapi: 'OpenAPI' }
+/** How long calls may go on to end before their tools are asked for again. */
+const pauseMs = 2_000
+
 /**
- * The tools and skills of the agent, with what they take and what they say.
+ * The tools and skills of the agent: where they are from, what they take and say, how their calls have ended; and any of them can be tried.
  * @param {{ live: import('../data/live.js').Live }} context
+ * @param {string} [name] Of the tool to be shown.
  */
-export function toolsView({ live }) {
+export function toolsView({ live }, name) {
   const filterId = newId()
   const filter = h('input', { id: filterId, type: 'search', placeholder: 'Name or description', autocomplete: 'off' })
   const total = h('p', { className: 'muted' })
   const tools = section('Tools', 'tool')
   const skills = section('Skills', 'skill')
+  const servers = h('section', { className: 'optional' })
+  const toolsError = h('div', { className: 'optional' })
   const problems = h('div', {})
   const element = h(
     'div',
     { className: 'column' },
     h('div', { className: 'view-head' }, h('h1', { tabindex: '-1' }, 'Tools and skills'), total),
     h('div', { className: 'field' }, h('label', { for: filterId }, 'Filter'), filter),
-    h('div', { className: 'stack' }, tools.element, skills.element),
+    toolsError,
+    h('div', { className: 'stack' }, servers, tools.element, skills.element),
   )
   skills.element.append(problems)
   /** @type {Skill[]} */
   let found = []
+  /** @type {Tool[]} */
+  let all = []
+  let wantedName = name
   let closed = false
   /** @type {number | undefined} */
   let reloads
+  /** @type {number | undefined} */
+  let timer
   const render = () => {
     const wanted = filter.value.trim().toLowerCase()
     const fits = (/** @type {{ name: string, description: string }} */ one) =>
       `${one.name} ${one.description}`.toLowerCase().includes(wanted)
-    const all = live.state?.tools ?? []
     tools.show(
       all,
       all.filter((tool) => fits(tool.function)),
-      toolCard,
+      {
+        // Not by its calls, which are many: what is being written for a tool stays.
+        key: ({ calls: _, ...tool }) => JSON.stringify(tool),
+        create: (tool) => toolCard(tool, () => void loadTools()),
+        update: (card, tool) => replace(card.querySelector('.past-calls') ?? card, ...pastCalls(tool)),
+      },
     )
-    skills.show(found, found.filter(fits), skillCard)
+    skills.show(found, found.filter(fits), { key: (skill) => JSON.stringify(skill), create: skillCard })
     setText(total, `${count(all.length, 'tool')} · ${count(found.length, 'skill')}`)
     skills.element.hidden = found.length === 0 && problems.childElementCount === 0
+    openWanted()
+  }
+  /** Shows the tool that the address names, once it is there. */
+  const openWanted = () => {
+    const card = [...tools.element.querySelectorAll('details.tool')].find((one) => one.querySelector('code')?.textContent === wantedName)
+    if (!(card instanceof HTMLDetailsElement)) return
+    wantedName = undefined
+    card.open = true
+    card.scrollIntoView({ block: 'start' })
+    const summary = card.querySelector('summary')
+    if (summary instanceof HTMLElement) summary.focus({ preventScroll: true })
+  }
+  const loadTools = async () => {
+    try {
+      const answer = await ask('admin/api/tools')
+      all = answer.data
+      replace(toolsError, all.length === 0 && noTools())
+      replace(servers, ...serverList(answer.servers))
+    } catch (thrown) {
+      replace(toolsError, h('p', { className: 'error-text', role: 'alert' }, messageOf(thrown)))
+    }
+    if (!closed) render()
   }
   const loadSkills = async () => {
     try {
@@ -63,20 +105,96 @@ export function toolsView({ live }) {
     if (!closed) render()
   }
   filter.addEventListener('input', render)
-  const unsubscribe = live.onChange(() => {
-    render()
-    if (live.state?.config.reloads === reloads) return
-    reloads = live.state?.config.reloads
-    void loadSkills()
-  })
+  const stopListening = [
+    live.onChange(() => {
+      if (live.state?.config.reloads === reloads) return
+      reloads = live.state?.config.reloads
+      void loadTools()
+      void loadSkills()
+    }),
+    live.onEvent(({ type }) => {
+      if (type !== 'TOOL_CALL_END' && type !== 'TOOL_CALL_REJECTED') return
+      timer ??= setTimeout(() => {
+        timer = undefined
+        void loadTools()
+      }, pauseMs)
+    }),
+  ]
   return {
     element,
     title: 'Tools and skills',
+    /** @param {string | undefined} other */
+    navigate(other) {
+      wantedName = other
+      openWanted()
+    },
     close() {
       closed = true
-      unsubscribe()
+      clearTimeout(timer)
+      for (const stop of stopListening) stop()
     },
   }
+}
+
+/** @param {McpServer[]} servers */
+function serverList(servers) {
+  if (servers.length === 0) return []
+  return [
+    h('h2', { className: 'servers-head' }, 'MCP servers'),
+    h(
+      'ul',
+      { className: 'servers' },
+      ...servers.map(({ name, state, problem }) =>
+        h(
+          'li',
+          {},
+          h('code', {}, name),
+          h('span', { className: `badge ${state === 'ready' ? 'good' : 'bad'}` }, state),
+          problem !== undefined && h('span', { className: 'muted' }, problem),
+        ),
+      ),
+    ),
+  ]
+}
+
+function noTools() {
+  return h(
+    'div',
+    { className: 'empty' },
+    h('p', {}, 'The agent has no tools yet. Name built-in ones in toolloop.yaml, or give your own:'),
+    h('pre', { className: 'code' }, 'tools:\n  builtin: [calculate, current_time]'),
+    h('pre', { className: 'code' }, 'toolloop serve --tools ./tools.ts'),
+  )
+}
+
+/** How its last calls have ended. @param {Tool} tool */
+function pastCalls({ calls: { total, failed, recent } }) {
+  if (total === 0) return [h('p', { className: 'muted' }, 'Not called since the service started.')]
+  const said = `${count(total, 'call')}${failed === 0 ? '' : `, ${failed.toLocaleString()} failed`}, since the service started`
+  const slowest = Math.max(...recent.map(({ durationMs }) => durationMs), 1)
+  return [
+    h('p', { className: 'muted' }, said),
+    h(
+      'ol',
+      { className: 'past-list' },
+      ...recent.map(({ at, outcome, durationMs, errorCode, runId }) => {
+        const isGood = outcome === 'ok' || outcome === 'question'
+        const bar = h('span', { className: `past-bar ${isGood ? '' : 'bad'}`, 'aria-hidden': 'true' })
+        bar.style.setProperty('--share', String(durationMs / slowest))
+        return h(
+          'li',
+          {},
+          bar,
+          h('span', { className: 'past-time' }, duration(durationMs)),
+          h('span', { className: isGood ? 'muted' : 'error-text' }, isGood ? outcome : (errorCode ?? outcome)),
+          h('span', { className: 'muted' }, `${ago(at)} ago`),
+          runId === undefined
+            ? h('span', { className: 'muted' }, 'tried here')
+            : h('span', {}, h('a', { href: `#/runs/${encodeURIComponent(runId)}` }, 'Run')),
+        )
+      }),
+    ),
+  ]
 }
 
 /**
@@ -91,11 +209,11 @@ function section(title, one) {
    * @template {object} Entry
    * @param {readonly Entry[]} all
    * @param {readonly Entry[]} shown
-   * @param {(entry: Entry) => HTMLElement} create
+   * @param {{ key(entry: Entry): string, create(entry: Entry): HTMLElement, update?(element: HTMLElement, entry: Entry): void }} how
    */
-  const show = (all, shown, create) => {
+  const show = (all, shown, how) => {
     setText(summary, shown.length === all.length ? '' : `${shown.length} of ${count(all.length, one)}`)
-    renderList(list, shown, { key: (entry) => JSON.stringify(entry), create })
+    renderList(list, shown, how)
   }
   return { element, show }
 }
@@ -122,14 +240,25 @@ function openable(name, description, marks, body) {
   )
 }
 
-/** @param {Tool} tool */
-function toolCard({ function: { name, description, parameters }, effect, approval }) {
+/**
+ * @param {Tool} tool
+ * @param {() => void} onTried
+ */
+function toolCard(tool, onTried) {
+  const {
+    function: { name, description, parameters },
+    effect,
+    approval,
+    source,
+    runsHere,
+  } = tool
   const properties = Object.entries(parameters?.properties ?? {})
   const required = new Set(parameters?.required)
   return openable(
     name,
     description,
     [
+      h('span', { className: 'badge off' }, [kinds[source.kind], source.name].filter(Boolean).join(': ')),
       h('span', { className: `badge ${effect === 'unsafe' ? 'wait' : 'off'}` }, effects[effect] ?? effect),
       approvals[approval] !== '' && h('span', { className: 'badge accent' }, approvals[approval]),
     ],
@@ -147,6 +276,8 @@ function toolCard({ function: { name, description, parameters }, effect, approva
           JSON.stringify(parameters, null, 2),
         ),
       ),
+      runsHere ? tryTool(tool, onTried) : h('p', { className: 'muted' }, 'The client runs this tool: it can’t be tried here.'),
+      h('section', {}, h('h3', {}, 'Recent calls'), h('div', { className: 'past-calls' }, ...pastCalls(tool))),
     ],
   )
 }

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../../core/messages.ts'
 import type { AnyTool, Tool } from '../../tool.ts'
+import { fromOrigin } from '../../tool-names.ts'
 import { isTaskNoted } from './calls/call-notes.ts'
 import type { McpToolResult } from './calls/call-result.ts'
 import type { ListedTool } from './list-tools.ts'
@@ -21,5 +22,5 @@ export function mcpTool(link: ServerLink, listed: ListedTool, name: string, must
     reconcile: (_args, { saved }) => (isTaskNoted(saved) ? { ran: false } : undefined),
     execute: (args: JsonObject, ctx) => link.call(listed, args, ctx),
   }
-  return tool as AnyTool
+  return fromOrigin(tool as AnyTool, { kind: 'mcp', name: link.name })
 }

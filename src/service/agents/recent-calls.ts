@@ -1,0 +1,50 @@
+import type { RunEvent } from '../../core/events.ts'
+
+/** Of one tool. */
+const mostRecent = 20
+/** Names come from the configuration, which may change for ever. */
+const mostTools = 1_000
+
+/** A call as it is listed: what was said in it stands in its run. */
+export interface RecentCall {
+  /** ISO 8601. */
+  at: string
+  outcome: string
+  durationMs: number
+  errorCode?: string
+  /** The run that it was made in; absent: somebody has tried the tool. */
+  runId?: string
+}
+
+interface Counted {
+  total: number
+  failed: number
+  /** The latest first. */
+  recent: RecentCall[]
+}
+
+/** How the calls of each tool have ended since the start of the process. */
+export class RecentCalls {
+  readonly #tools = new Map<string, Counted>()
+
+  of(tool: string): Readonly<Counted> {
+    return this.#tools.get(tool) ?? { total: 0, failed: 0, recent: [] }
+  }
+
+  add(tool: string, call: RecentCall): void {
+    const { total, failed, recent } = this.of(tool)
+    const isFailure = call.outcome !== 'ok' && call.outcome !== 'question'
+    this.#tools.delete(tool)
+    this.#tools.set(tool, { total: total + 1, failed: failed + (isFailure ? 1 : 0), recent: [call, ...recent].slice(0, mostRecent) })
+    const [idle] = this.#tools.keys()
+    if (idle !== undefined && this.#tools.size > mostTools) this.#tools.delete(idle)
+  }
+
+  /** Takes note of what an event says of a call, if it ends one. */
+  take(runId: string, event: RunEvent): void {
+    if (event.type !== 'TOOL_CALL_END' && event.type !== 'TOOL_CALL_REJECTED') return
+    const { tool, outcome, errorCode, meta } = event
+    const at = new Date(meta.time).toISOString()
+    this.add(tool, { at, outcome, durationMs: meta.durationMs ?? 0, ...(errorCode === undefined ? {} : { errorCode }), runId })
+  }
+}

@@ -1,0 +1,88 @@
+import { randomUUID } from 'node:crypto'
+import { type JsonObject, textOf } from '../../core/messages.ts'
+import { compileSchema, parametersOf } from '../../tools/schema/schema.ts'
+import type { AnyTool } from '../../tools/tool.ts'
+import { type ToolCallEnd, ToolRunner } from '../../tools/tool-runner.ts'
+import { Pauses } from '../../tools/yield-to-event-loop.ts'
+import { HttpProblem, type Problem, pointerTo } from '../http/problem.ts'
+import { maxArgumentValues } from '../max-argument-values.ts'
+import { EventRedactor } from '../runs/event-redactor.ts'
+import type { ServiceParts } from '../service-parts.ts'
+
+const timeoutMs = 30_000
+/** As much of a result as somebody reads on a page. */
+const maxResultBytes = 200_000
+
+export interface TryOrder {
+  tool: AnyTool
+  args: JsonObject
+  /** Who tries it knows that it may have side effects, or would need an approval. */
+  approved: boolean
+  context: unknown
+  signal: AbortSignal
+}
+
+export interface TriedCall {
+  outcome: ToolCallEnd['outcome']
+  /** What a model would get, without secrets. */
+  content: string
+  durationMs: number
+  attempts: number
+  errorCode?: string
+}
+
+/**
+ * Runs one call outside of any run, as a model's call would be: validated, with the tool's time limit and retries, cancelled by the signal.
+ * Rejects with an `HttpProblem`: 409 for a call that has to be approved and is not, 422 for arguments that are not valid.
+ */
+export async function tryTool({ tool, args, approved, context, signal }: TryOrder, { host, logger }: ServiceParts): Promise<TriedCall> {
+  const { name, approval = false, effect = 'unsafe' } = tool
+  if (!approved && (approval !== false || effect === 'unsafe')) {
+    const why = approval === false ? 'may have side effects' : 'may need an approval'
+    throw new HttpProblem(409, 'approval_needed', `The tool ${name} ${why}: say \`approved: true\` to run it`, { param: 'approved' })
+  }
+  // Of this very tool, whatever the configuration becomes meanwhile: it is the one that was approved.
+  const runner = new ToolRunner({ get: () => tool, names: () => [name] })
+  const endLease = host.leaseTools()
+  const redactor = new EventRedactor([tool])
+  const pauses = new Pauses()
+  const id = `try_${randomUUID()}`
+  try {
+    await pauses.turn()
+    redactor.learn(name, args)
+    await pauses.take()
+    const started = performance.now()
+    const environment = { context, signal, runId: id, iteration: 1, idempotencyKey: id, timeoutMs, maxResultBytes, maxArgumentValues }
+    const call = { id, type: 'function' as const, function: { name, arguments: JSON.stringify(args) } }
+    const { message, end } = await runner.run(call, { ...environment, approved, logger })
+    const durationMs = performance.now() - started
+    await pauses.take()
+    if ('code' in end && end.code === 'invalid_arguments') throw invalidArguments(tool, args, redactor.redactText(end.content), redactor)
+    const result = textOf(message.content)
+    const told = { type: 'TOOL_CALL_END', tool: name, result, bytes: result.length, outcome: 'ok' } as const
+    const [shown] = await redactor.redact({ ...told, meta: { runId: id, time: Date.now(), iteration: 1 } }, pauses)
+    return {
+      outcome: end.outcome,
+      content: shown !== undefined && 'result' in shown ? shown.result : '',
+      durationMs,
+      attempts: 'attempts' in end ? end.attempts : 0,
+      ...('code' in end ? { errorCode: end.code } : {}),
+    }
+  } finally {
+    endLease()
+  }
+}
+
+/** By the places in the arguments, as far as the tool's JSON Schema says them; else by what a model would be told, which is `said`. */
+function invalidArguments(tool: AnyTool, args: JsonObject, said: string, redactor: EventRedactor): HttpProblem {
+  const problems = compileSchema(parametersOf(tool), tool.name)(args).map((told) => problemOf(redactor.redactText(told)))
+  return new HttpProblem(422, 'invalid_arguments', said, { param: 'arguments', ...(problems.length === 0 ? {} : { problems }) })
+}
+
+/** Where in the arguments what a model is told of is: `` `lines[0].sku`: missing required `id` `` is about `/lines/0/sku/id`. */
+function problemOf(told: string): Problem {
+  const [, field = '', message = told] = /^(?:arguments|`([^`]*)`): (.*)$/s.exec(told) ?? []
+  const path = field.replaceAll('[', '.').replaceAll(']', '').split('.').filter(Boolean).reduce(pointerTo, '')
+  const [, missing] = /^missing required `([^`]*)`$/.exec(message) ?? []
+  return missing === undefined ? { path, message } : { path: pointerTo(path, missing), message: 'is required' }
+}

@@ -1,0 +1,151 @@
+import type { RunResult } from '../../agent/types.ts'
+import { isJsonObject, type JsonObject } from '../../core/messages.ts'
+import { Pauses } from '../../tools/yield-to-event-loop.ts'
+import type { Caller } from '../http/auth.ts'
+import type { RunStore } from '../runs/run-store.ts'
+import type { ServiceRun } from '../runs/service-run.ts'
+
+/** How a run has ended: what is counted of it. */
+export interface FinishedRun {
+  /** Milliseconds since 1970. */
+  finishedAt: number
+  /** From its beginning to its end, waiting for decisions included. */
+  durationMs: number
+  stopReason: string
+  errorCode: string | undefined
+  inputTokens: number
+  outputTokens: number
+  costUsd: number
+  tools: readonly string[]
+}
+
+const dayMs = 86_400_000
+/** Of more, the oldest are forgotten. */
+const mostRuns = 20_000
+const forgottenAtOnce = 1_000
+const pageOfRuns = 200
+/** Runs that were going on when they were listed, and are asked for again. */
+const mostOpen = 1_000
+const pageOfOpen = 100
+/** However many look at it, the runs are not listed more often. */
+const restMs = 2_000
+const mostTools = 50
+
+const everybody: Caller = { name: '', roles: ['admin'] }
+
+/**
+ * The runs of the last 24 hours that have ended, also those that are not stored any more. Those of this process are told as they end; those of
+ * earlier and other processes are read from the store, each once.
+ */
+export class FinishedRuns {
+  readonly #list: RunStore['list']
+  readonly #runs = new Map<string, FinishedRun>()
+  #open = new Set<string>()
+  #known = false
+  /** Of what ended before, some is not known: there is too much of it. */
+  #wholeSince = 0
+  #reading: Promise<void> | undefined
+  #readAt = Number.NEGATIVE_INFINITY
+
+  constructor(list: RunStore['list']) {
+    this.#list = list
+  }
+
+  /** A run of this process has ended, or waits for somebody. */
+  ended({ id, createdAt, head, redactor }: ServiceRun, { stopReason, error, usage, toolCalls }: RunResult): void {
+    if (stopReason === 'paused' && head.kind === 'run') return
+    const finishedAt = Date.now()
+    this.#add(id, {
+      finishedAt,
+      durationMs: Math.max(0, finishedAt - Date.parse(createdAt)),
+      stopReason,
+      errorCode: error?.code,
+      inputTokens: usage.inputTokens,
+      outputTokens: usage.outputTokens,
+      costUsd: usage.costUsd ?? 0,
+      tools: [...new Set(toolCalls.map(({ tool }) => tool))].slice(0, mostTools).map((tool) => redactor.redactText(tool)),
+    })
+  }
+
+  /** Those that have ended since then. `since`: later than asked for where there were too many. Rejects with an `HttpProblem`. */
+  async since(after: number): Promise<{ runs: FinishedRun[]; since: number }> {
+    if (performance.now() - this.#readAt >= restMs) {
+      this.#reading ??= this.#read().finally(() => {
+        this.#reading = undefined
+        this.#readAt = performance.now()
+      })
+    }
+    await this.#reading
+    return { runs: [...this.#runs.values()].filter(({ finishedAt }) => finishedAt >= after), since: Math.max(after, this.#wholeSince) }
+  }
+
+  async #read(): Promise<void> {
+    const pauses = new Pauses()
+    const after = Date.now() - dayMs
+    await this.#readOpen(pauses)
+    let cursor: string | undefined
+    for (let read = 0; ; read += pageOfRuns) {
+      const page = await this.#list(everybody, { limit: pageOfRuns, after, cursor, isShort: true })
+      const { news, oldest } = await this.#take(page.data, pauses)
+      cursor = page.next
+      // Behind a page of runs that are all known, the others are known too.
+      if (cursor === undefined || (this.#known && news === 0)) break
+      if (read < mostRuns) continue
+      this.#wholeSince = Math.max(this.#wholeSince, oldest)
+      break
+    }
+    this.#known = true
+    for (const [id, { finishedAt }] of this.#runs) if (finishedAt < after) this.#runs.delete(id)
+  }
+
+  async #readOpen(pauses: Pauses): Promise<void> {
+    const ids = [...this.#open]
+    this.#open = new Set()
+    for (let at = 0; at < ids.length; at += pageOfOpen) {
+      const { data } = await this.#list(everybody, { limit: pageOfOpen, ids: ids.slice(at, at + pageOfOpen), isShort: true })
+      await this.#take(data, pauses)
+    }
+  }
+
+  /** Returns how many of them were not known, and when the oldest was begun. */
+  async #take(summaries: readonly string[], pauses: Pauses): Promise<{ news: number; oldest: number }> {
+    let [news, oldest] = [0, Date.now()]
+    for (const json of summaries) {
+      await pauses.take()
+      const summary: JsonObject = JSON.parse(json)
+      const id = String(summary.id)
+      oldest = Math.min(oldest, Date.parse(String(summary.createdAt)))
+      if (this.#runs.has(id)) continue
+      if (!this.#open.has(id)) news++
+      if (summary.status === 'done') this.#add(id, readSummary(summary))
+      else if (this.#open.size < mostOpen) this.#open.add(id)
+    }
+    return { news, oldest }
+  }
+
+  #add(id: string, run: FinishedRun): void {
+    this.#open.delete(id)
+    this.#runs.set(id, run)
+    if (this.#runs.size <= mostRuns) return
+    const oldest = [...this.#runs].sort(([, a], [, b]) => a.finishedAt - b.finishedAt).slice(0, forgottenAtOnce)
+    for (const [other, { finishedAt }] of oldest) {
+      this.#runs.delete(other)
+      this.#wholeSince = Math.max(this.#wholeSince, finishedAt)
+    }
+  }
+}
+
+function readSummary({ createdAt, finishedAt, stopReason, error, usage, tools }: JsonObject): FinishedRun {
+  const [begun, ended] = [Date.parse(String(createdAt)), Date.parse(String(finishedAt ?? createdAt))]
+  const { inputTokens, outputTokens, costUsd } = isJsonObject(usage) ? usage : {}
+  return {
+    finishedAt: ended,
+    durationMs: Math.max(0, ended - begun),
+    stopReason: String(stopReason ?? 'aborted'),
+    errorCode: isJsonObject(error) ? String(error.code) : undefined,
+    inputTokens: Number(inputTokens ?? 0),
+    outputTokens: Number(outputTokens ?? 0),
+    costUsd: Number(costUsd ?? 0),
+    tools: Array.isArray(tools) ? tools.map(String) : [],
+  }
+}

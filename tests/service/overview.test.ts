@@ -1,0 +1,113 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { FinishedRuns } from '../../src/service/overview/finished-runs.ts'
+import { overviewOf, windows } from '../../src/service/overview/overview.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { seedRuns } from './seed-runs.ts'
+import { configFile, payTool, startService } from './start-service.ts'
+
+interface Told {
+  runs: number
+  failed: number
+  inputTokens: number
+  costUsd: number
+  p50Ms: number | null
+  series: { runs: number }[]
+  reasons: object[]
+  tools: object[]
+  running: number
+  waiting: number
+}
+const overview = async (asked: Promise<Response>) => (await (await asked).json()) as Told
+
+it('adds up the runs of the store and those that end here, each once, whatever the store has forgotten', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'toolloop-overview-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  // Minutes of a window end with the one that goes on: a minute is left at both ends.
+  await seedRuns(folder, [
+    { id: 'old', title: 'x', minutesAgo: 23 * 60, costUsd: 0.5, tools: ['pay'] },
+    { id: 'failed', title: 'x', minutesAgo: 30, stopReason: 'model_error' },
+    { id: 'cancelled', title: 'x', minutesAgo: 30, stopReason: 'aborted' },
+    { id: 'good', title: 'x', minutesAgo: 10, tools: ['pay', 'look'], costUsd: 0.25 },
+  ])
+  const { file } = await configFile(`service: { keepRuns: { folder: ${folder}, count: 10000, minutes: 1000000 } }\n`)
+  const { tool } = payTool()
+  const { ask, post } = await startService({
+    configFile: file,
+    tools: [tool],
+    model: scriptedModel(['now', { toolCalls: [{ name: 'pay', arguments: { euros: 1 } }] }]),
+  })
+  await post('/v1/runs', { input: 'x' })
+  expect((await post('/v1/runs', { input: 'waits' })).status).toBe(200)
+  const hour = await overview(ask('/admin/api/overview'))
+  expect(hour).toMatchObject({ object: 'overview', window: 'hour', runs: 4, failed: 1, costUsd: 0.25, running: 0, waiting: 1 })
+  expect(hour.series).toHaveLength(30)
+  expect(hour.series.reduce((sum, { runs }) => sum + runs, 0)).toBe(4)
+  expect(hour.reasons).toEqual(
+    expect.arrayContaining([
+      { stopReason: 'model_error', runs: 1 },
+      { stopReason: 'aborted', runs: 1 },
+    ]),
+  )
+  expect(hour.tools).toEqual([
+    { tool: 'pay', runs: 1 },
+    { tool: 'look', runs: 1 },
+  ])
+  const day = await overview(ask('/admin/api/overview?window=day'))
+  expect(day).toMatchObject({ runs: 5, failed: 1, costUsd: 0.75 })
+  expect(day.series).toHaveLength(48)
+  expect((await ask('/admin/api/overview?window=year')).status).toBe(400)
+})
+
+it('is for admins', async () => {
+  const { file } = await configFile('service: { auth: { tokens: [{ name: app, roles: [run], env: APP_TOKEN }] } }\n')
+  const env = { APP_TOKEN: 'a-token-of-an-app-17' }
+  const { url } = await startService({ model: scriptedModel([]), configFile: file, env })
+  expect((await fetch(`${url}/admin/api/overview`, { headers: { authorization: `Bearer ${env.APP_TOKEN}` } })).status).toBe(403)
+})
+
+it('reads each run of the store once, and asks again only for those that were going on', async () => {
+  const asked: object[] = []
+  const runs = Array.from({ length: 450 }, (_, at) => summary(`run_${at}`, at === 7 ? 'running' : 'done'))
+  const finished = new FinishedRuns(async (_caller, { limit, cursor = '0', ids }) => {
+    asked.push({ cursor, ids })
+    const [from, found] = [Number(cursor), ids === undefined ? runs : runs.filter((json) => ids.includes(JSON.parse(json).id))]
+    const next = from + limit < found.length ? { next: String(from + limit) } : {}
+    return { data: found.slice(from, from + limit), ...next }
+  })
+  expect((await finished.since(0)).runs).toHaveLength(449)
+  expect(asked).toEqual([{ cursor: '0' }, { cursor: '200' }, { cursor: '400' }])
+  asked.length = 0
+  // However many ask at once.
+  await Promise.all([finished.since(0), finished.since(0)])
+  expect(asked).toEqual([])
+  runs[7] = summary('run_7', 'done')
+  runs.unshift(summary('new', 'done'))
+  await expect.poll(async () => (await finished.since(0)).runs.length, { timeout: 10_000 }).toBe(451)
+  expect(asked).toEqual([{ cursor: '0', ids: ['run_7'] }, { cursor: '0' }, { cursor: '200' }])
+})
+
+it('says how long half of the runs and 19 in 20 took, by step', async () => {
+  const now = Date.UTC(2026, 0, 1, 12, 1)
+  const runs = Array.from({ length: 100 }, (_, at) => ({
+    ...{ finishedAt: now, durationMs: (at + 1) * 10, stopReason: 'answered', errorCode: undefined },
+    ...{ inputTokens: 1, outputTokens: 2, costUsd: 0, tools: [] },
+  }))
+  const { p50Ms, p95Ms, series, from, to, outputTokens } = await overviewOf(runs, windows.hour ?? { steps: 1, stepMs: 1 }, now)
+  expect({ p50Ms, p95Ms, from, to, outputTokens }).toEqual({
+    p50Ms: 500,
+    p95Ms: 950,
+    from: '2026-01-01T11:02:00.000Z',
+    to: '2026-01-01T12:02:00.000Z',
+    outputTokens: 200,
+  })
+  expect(series.at(-1)).toMatchObject({ runs: 100, p50Ms: 500 })
+  expect(series[0]).toMatchObject({ runs: 0, p50Ms: null, p95Ms: null })
+})
+
+function summary(id: string, status: string): string {
+  const at = new Date().toISOString()
+  return JSON.stringify({ id, status, createdAt: at, ...(status === 'done' ? { finishedAt: at, stopReason: 'answered' } : {}) })
+}

@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { hasBrowser, useBrowser } from './page-browser.ts'
+import { payTool, startService } from './start-service.ts'
+
+describe.skipIf(!hasBrowser)('the chat on the admin page, in a browser', () => {
+  const open = useBrowser()
+
+  it('is found again after a reload, with its draft; goes on with what was said; each answer links to its run; sign-out forgets it', async () => {
+    const model = scriptedModel(['Hello Ann', 'Your name is Ann', 'fresh'])
+    const asked = () => model.requests.at(-1)?.messages.flatMap(({ role, content }) => (role === 'user' ? [content] : []))
+    const { url } = await startService({ model })
+    const page = await open(url, { path: '#/chat' })
+    const log = page.getByRole('log', { name: 'Conversation' })
+    const input = page.getByLabel('Message')
+    const send = async (text: string) => {
+      await input.fill(text)
+      await page.keyboard.press('Enter')
+    }
+    await send('I am Ann')
+    await log.getByText('Hello Ann').waitFor()
+    await input.fill('a draft')
+    await page.reload()
+    await log.getByText('Hello Ann').waitFor()
+    expect(await log.locator('.item.user').allTextContents()).toEqual(['I am AnnRun'])
+    expect(await input.inputValue()).toBe('a draft')
+    await expect.poll(() => page.getByRole('button', { name: 'Send' }).isEnabled()).toBe(true)
+    await send('Who am I?')
+    await log.getByText('Your name is Ann').waitFor()
+    expect(asked()).toEqual(['I am Ann', 'Who am I?'])
+    const link = log.getByRole('link', { name: 'Run of: I am Ann' })
+    const run = (await link.getAttribute('href')) ?? ''
+    await link.click()
+    await expect.poll(() => new URL(page.url()).hash).toBe(run)
+    await page.getByRole('heading', { name: 'I am Ann' }).waitFor()
+
+    await page.getByRole('link', { name: 'Chat' }).click()
+    await log.getByText('Your name is Ann').waitFor()
+    await page.getByRole('button', { name: 'New conversation' }).click()
+    await page.reload()
+    await page.getByText('Try the agent and its tools.').waitFor()
+    await send('Again')
+    await log.getByText('fresh').waitFor()
+    expect(asked()).toEqual(['Again'])
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Sign in to toolloop' }).waitFor()
+    expect(await page.evaluate('sessionStorage.length')).toBe(0)
+  })
+
+  it('arrows bring back what was asked before, and the draft; within a text they move the cursor', async () => {
+    const { url } = await startService({ model: scriptedModel(['one', 'two']) })
+    const page = await open(url, { path: '#/chat' })
+    const input = page.getByLabel('Message')
+    for (const [text, answer] of [
+      ['first', 'one'],
+      ['second', 'two'],
+    ] as const) {
+      await input.fill(text)
+      await page.keyboard.press('Enter')
+      await page.getByRole('log').getByText(answer).waitFor()
+      await expect.poll(() => page.getByRole('button', { name: 'Send' }).isEnabled()).toBe(true)
+    }
+    await input.fill('my draft')
+    await page.keyboard.press('ArrowUp')
+    expect(await input.inputValue()).toBe('my draft')
+    await page.keyboard.press('Home')
+    const pressed = async (key: string) => {
+      await page.keyboard.press(key)
+      return input.inputValue()
+    }
+    // The first press of a long way: the cursor stands at the beginning.
+    expect(await pressed('ArrowUp')).toBe('second')
+    expect(await pressed('ArrowUp')).toBe('first')
+    expect(await pressed('ArrowUp')).toBe('first')
+    expect(await pressed('ArrowDown')).toBe('second')
+    expect(await pressed('ArrowDown')).toBe('my draft')
+    expect(await pressed('ArrowDown')).toBe('my draft')
+  })
+
+  it('a call that waits is still waiting after a reload, and the run can be stopped', async () => {
+    const { tool, paid } = payTool()
+    const held = Promise.withResolvers<void>()
+    const model = scriptedModel([
+      { toolCalls: [{ name: 'pay', arguments: { euros: 5 } }] },
+      'paid',
+      { before: held.promise, text: 'never said' },
+    ])
+    const { url } = await startService({ model, tools: [tool] })
+    const page = await open(url, { path: '#/chat' })
+    const input = page.getByLabel('Message')
+    await input.fill('Pay 5')
+    await page.keyboard.press('Enter')
+    const card = page.getByRole('article', { name: /pay/ }).filter({ has: page.getByRole('button', { name: 'Approve' }) })
+    await card.waitFor()
+    await page.reload()
+    await card.getByRole('button', { name: 'Approve' }).click()
+    await page.getByRole('log').getByText('paid', { exact: true }).waitFor()
+    expect(paid).toEqual([{ euros: 5 }])
+    await expect.poll(() => page.getByRole('button', { name: 'Send' }).isEnabled()).toBe(true)
+    await input.fill('Wait')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Stop' }).waitFor()
+    await page.reload()
+    await page.getByRole('button', { name: 'Stop' }).click()
+    await page.getByText('The run ended: cancelled').waitFor()
+    held.resolve()
+  })
+})

@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { hasBrowser, useBrowser } from './page-browser.ts'
+import { startService, token } from './start-service.ts'
+
+describe.skipIf(!hasBrowser)('signing in to the admin page by a link, in a browser', () => {
+  const open = useBrowser()
+
+  it('takes a press of a button, once; the code leaves the address at once, and no request has it in its address', async () => {
+    const { service, url } = await startService({ model: scriptedModel([]), basePath: '/agent' })
+    const link = service.signInLink(url)
+    const hash = link.slice(link.indexOf('#'))
+    const folder = '/agent/admin/'
+    const page = await open(url, { folder, path: hash, signedIn: false })
+    const asked: string[] = []
+    page.on('request', (request) => asked.push(`${request.url()} ${JSON.stringify(request.headers())}`))
+    const button = page.getByRole('button', { name: 'Sign in', exact: true })
+    await button.and(page.locator(':focus')).waitFor()
+    expect(new URL(page.url()).hash).toBe('#/runs')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Runs' }).waitFor()
+    const kept = await page.evaluate<string[]>('Object.values(sessionStorage)')
+    expect(kept).toHaveLength(1)
+    expect(kept).not.toContain(token)
+    const code = hash.slice('#/sign-in/'.length)
+    expect(asked.filter((one) => one.includes(code))).toEqual([])
+    expect(await page.evaluate('document.referrer')).toBe('')
+
+    // The same link again, in a tab that is signed in: it is used up, and a token can be given in its place.
+    await page.evaluate(`location.hash = ${JSON.stringify(hash)}`)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByText('a link signs in once').waitFor()
+    await page.getByRole('button', { name: 'Use a token instead' }).click()
+    await page.getByLabel('Token').fill(token)
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Runs' }).waitFor()
+
+    // Signing out ends the session at the service.
+    await page.evaluate(`location.hash = ${JSON.stringify(service.signInLink(url).slice(link.indexOf('#')))}`)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByRole('heading', { name: 'Runs' }).waitFor()
+    const [session] = await page.evaluate<string[]>('Object.values(sessionStorage)')
+    const stateOf = async () => (await fetch(`${url}/agent/admin/api/state`, { headers: { authorization: `Bearer ${session}` } })).status
+    expect(await stateOf()).toBe(200)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Sign in to toolloop' }).waitFor()
+    await expect.poll(stateOf).toBe(401)
+  })
+})
