@@ -61,6 +61,14 @@ it('adds up the runs of the store and those that end here, each once, whatever t
   expect((await ask('/admin/api/overview?window=year')).status).toBe(400)
 })
 
+it('counts no failure where a client runs its own tools', async () => {
+  const { ask, post } = await startService({ model: scriptedModel([{ toolCalls: [{ name: 'mine', arguments: {} }] }, 'done']) })
+  const tools = [{ type: 'function', function: { name: 'mine', parameters: { type: 'object' } } }]
+  const messages = [{ role: 'user', content: 'x' }]
+  for (let at = 0; at < 2; at++) expect((await post('/v1/chat/completions', { model: 'toolloop', messages, tools })).status).toBe(200)
+  expect(await overview(ask('/admin/api/overview'))).toMatchObject({ runs: 2, failed: 0, reasons: [] })
+})
+
 it('is for admins', async () => {
   const { file } = await configFile('service: { auth: { tokens: [{ name: app, roles: [run], env: APP_TOKEN }] } }\n')
   const env = { APP_TOKEN: 'a-token-of-an-app-17' }

@@ -33,8 +33,9 @@ export interface Overview extends Sums {
   tools: { tool: string; runs: number }[]
 }
 
-const noFailures = new Set(['answered', 'stopped', 'aborted'])
-const answers = new Set(['answered', 'stopped'])
+/** `paused`: the client was given calls of its own tools. A run that waits for somebody else has not ended. */
+const answers = new Set(['answered', 'stopped', 'paused'])
+const noFailures = new Set([...answers, 'aborted'])
 
 /** The steps of a window end with the one that goes on now. */
 export function beginOf(window: { steps: number; stepMs: number }, now: number): number {
