@@ -73,6 +73,12 @@ describe('links that sign in', () => {
     expect((await redeem(codeOf(link()))).status).toBe(200)
   })
 
+  it('that are wrong are not logged without end, also where it is the same again and again', async () => {
+    const { redeem, log } = await signingIn()
+    for (let at = 0; at < 40; at++) await redeem('always the same')
+    expect(log().match(/a sign-in link was refused/g)).toHaveLength(30)
+  })
+
   it('let no page of another site in, and take nothing but a code', async () => {
     const { redeem, link, post } = await signingIn()
     const code = codeOf(link())

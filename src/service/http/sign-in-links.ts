@@ -53,9 +53,9 @@ export class SignInLinks {
     this.#codes = this.#current(this.#codes)
     const found = find(this.#codes, presented)
     if (found === undefined) {
-      // Where addresses are not known, all who guess wait together.
+      // Where addresses are not known, all who guess wait together. Nothing sends a code by itself: each try counts, and each is logged.
       this.#guesses.admit(address ?? '')
-      this.#guesses.miss(address ?? '', presented)
+      this.#guesses.miss(address ?? '', randomBytes(8))
       throw new HttpProblem(403, 'sign_in_link_refused', 'This link is not valid: a link signs in once, within 10 minutes', {
         param: 'code',
       })
