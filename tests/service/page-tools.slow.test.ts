@@ -8,6 +8,27 @@ import { configFile, startService } from './start-service.ts'
 describe.skipIf(!hasBrowser)('tools on the admin page, in a browser', () => {
   const open = useBrowser()
 
+  it('are shown at once, however many fields their schemas come to', async () => {
+    const names = Array.from({ length: 12 }, (_, at) => `child${at}`)
+    const node = { type: 'object', properties: Object.fromEntries(names.map((name) => [name, { $ref: '#/$defs/node' }])) }
+    const tools = Array.from({ length: 20 }, (_, at) =>
+      defineTool({
+        name: `deep${at}`,
+        description: 'Takes a tree.',
+        effect: 'read',
+        parameters: { type: 'object', properties: { root: { $ref: '#/$defs/node' }, text: { type: 'string' } }, $defs: { node } },
+        execute: (args) => Object.keys(args).join(),
+      }),
+    )
+    const { url } = await startService({ model: scriptedModel([]), tools })
+    const page = await open(url, { path: '#/tools/deep7' })
+    const form = page.locator('details.tool[open]').getByRole('form', { name: 'Try it' })
+    await form.getByLabel('text').fill('x')
+    expect(await page.locator('.try-form :is(input, textarea, select)').count()).toBeLessThan(400)
+    await form.getByRole('button', { name: 'Run' }).click()
+    await form.getByText('text', { exact: true }).last().waitFor()
+  })
+
   it('are tried by a form made of their schema: what is wrong is said at its field, what has effects is asked about', async () => {
     const given: unknown[] = []
     const order = defineTool({

@@ -14,9 +14,12 @@ import { h, newId, replace } from './dom.js'
  * @property {unknown} value What the field begins with.
  * @property {any} root The whole schema, for what is referred to.
  * @property {number} depth
+ * @property {{ left: number }} room How many fields there may still be; the rest is said as JSON.
  */
 
 const deepest = 4
+/** Schemas that refer to themselves, or to each other, come to very many. */
+const mostFields = 200
 const mostChoices = 50
 
 /** A text that is to be JSON and is not. */
@@ -29,7 +32,7 @@ class NotJson extends Error {}
  * @returns {Part}
  */
 export function schemaForm(schema, value) {
-  return part(schema, { label: '', required: true, value, root: schema, depth: 0 })
+  return part(schema, { label: '', required: true, value, root: schema, depth: 0, room: { left: mostFields } })
 }
 
 /**
@@ -58,7 +61,7 @@ function part(given, place) {
   const choices = Array.isArray(schema.enum) ? schema.enum : schema.const !== undefined ? [schema.const] : undefined
   if (choices !== undefined && choices.length <= mostChoices) return choice(schema, here, choices)
   if (place.depth < deepest || place.depth === 0) {
-    if (schema.type === 'object' && isPlainObject(schema)) return fields(schema, here)
+    if (schema.type === 'object' && isPlainObject(schema) && takeRoom(schema, place.room)) return fields(schema, here)
     if (schema.type === 'array' && schema.items !== undefined && !Array.isArray(schema.items)) return list(schema, here)
   }
   if (schema.type === 'boolean') return choice(schema, here, [true, false])
@@ -87,6 +90,14 @@ function isPlainObject(schema) {
   const names = Object.keys(schema.properties ?? {})
   const isOpen = typeof schema.additionalProperties === 'object' || (names.length === 0 && schema.additionalProperties !== false)
   return !isOpen && ['anyOf', 'oneOf', 'allOf', 'if', 'patternProperties'].every((key) => schema[key] === undefined)
+}
+
+/** Whether there is room for a field for each property. @param {any} schema @param {Place['room']} room */
+function takeRoom(schema, room) {
+  const wanted = Object.keys(schema.properties ?? {}).length
+  if (wanted > room.left) return false
+  room.left -= wanted
+  return true
 }
 
 /**
@@ -180,7 +191,7 @@ function fields(schema, place) {
   const parts = new Map()
   for (const [name, inner] of Object.entries(schema.properties ?? {})) {
     const value = /** @type {any} */ (place.value)?.[name]
-    parts.set(name, part(inner, { label: name, required: required.has(name), value, root: place.root, depth: place.depth + 1 }))
+    parts.set(name, part(inner, { ...place, label: name, required: required.has(name), value, depth: place.depth + 1 }))
   }
   const elements = [...parts.values()].map(({ element }) => element)
   return {
@@ -205,14 +216,9 @@ function list(schema, place) {
   let items = []
   const rows = h('div', { className: 'form-rows' })
   const error = h('p', { className: 'error-text', role: 'alert' })
-  const add = (/** @type {unknown} */ value) => {
-    const one = part(schema.items, {
-      label: `${place.label} ${items.length + 1}`,
-      required: true,
-      value,
-      root: place.root,
-      depth: place.depth + 1,
-    })
+  const add = (/** @type {unknown} */ value, room = place.room) => {
+    const label = `${place.label} ${items.length + 1}`
+    const one = part(schema.items, { ...place, label, required: true, value, depth: place.depth + 1, room })
     const remove = h('button', { type: 'button', className: 'quiet icon-button', 'aria-label': `Remove from ${place.label}` }, '×')
     const row = h('div', { className: 'form-row' }, one.element, remove)
     const item = { part: one, row }
@@ -227,7 +233,7 @@ function list(schema, place) {
   }
   const more = h('button', { type: 'button' }, `Add to ${place.label}`)
   more.addEventListener('click', () => {
-    const field = add(undefined).element.querySelector('input, select, textarea')
+    const field = add(undefined, { left: mostFields }).element.querySelector('input, select, textarea')
     if (field instanceof HTMLElement) field.focus()
   })
   for (const value of Array.isArray(place.value) ? place.value : []) add(value)

@@ -254,7 +254,8 @@ function toolCard(tool, onTried) {
   } = tool
   const properties = Object.entries(parameters?.properties ?? {})
   const required = new Set(parameters?.required)
-  return openable(
+  const form = h('div', {})
+  const card = openable(
     name,
     description,
     [
@@ -276,10 +277,15 @@ function toolCard(tool, onTried) {
           JSON.stringify(parameters, null, 2),
         ),
       ),
-      runsHere ? tryTool(tool, onTried) : h('p', { className: 'muted' }, 'The client runs this tool: it can’t be tried here.'),
+      runsHere ? form : h('p', { className: 'muted' }, 'The client runs this tool: it can’t be tried here.'),
       h('section', {}, h('h3', {}, 'Recent calls'), h('div', { className: 'past-calls' }, ...pastCalls(tool))),
     ],
   )
+  // There may be very many tools: a form is made where it is looked at.
+  card.addEventListener('toggle', () => {
+    if (card.open && form.childElementCount === 0) form.append(tryTool(tool, onTried))
+  })
+  return card
 }
 
 /** @param {Skill} skill */
