@@ -1,6 +1,7 @@
 import type { Logger } from '../core/logger.ts'
 import type { AgentHost } from './agents/agent-host.ts'
 import type { RecentCalls } from './agents/recent-calls.ts'
+import type { ToolTrials } from './agents/tool-trials.ts'
 import type { ConfigSource } from './config/config-source.ts'
 import type { ContextOf, TokenAuth } from './http/auth.ts'
 import type { RateLimiter } from './http/rate-limit.ts'
@@ -17,6 +18,7 @@ export interface ServiceParts {
   readonly host: AgentHost
   readonly runs: RunStore
   readonly calls: RecentCalls
+  readonly trials: ToolTrials
   readonly finished: FinishedRuns
   readonly responses: KeptResponses
   readonly streams: SseStreams

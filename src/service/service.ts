@@ -8,6 +8,7 @@ import { ToolRegistry } from '../tools/registry.ts'
 import { openInTurns } from '../tools/schema/schema.ts'
 import { AgentHost, defaultAgent } from './agents/agent-host.ts'
 import { RecentCalls } from './agents/recent-calls.ts'
+import { ToolTrials } from './agents/tool-trials.ts'
 import { createApp } from './app.ts'
 import { asText, type Config, type PreparedConfig } from './config/config.ts'
 import { ConfigSource } from './config/config-source.ts'
@@ -93,6 +94,7 @@ class AgentService implements Service {
   readonly #auth: TokenAuth
   readonly #limiter: RateLimiter
   readonly #signIns = new SignInLinks()
+  readonly #trials = new ToolTrials()
   readonly #basePath: string
   readonly #env: Readonly<Record<string, string | undefined>>
   readonly #app: (request: Request, address: string | undefined) => Promise<Response>
@@ -176,6 +178,7 @@ class AgentService implements Service {
       host: this.#host,
       runs: this.#runs,
       calls,
+      trials: this.#trials,
       finished,
       mcp: this.#mcp,
       responses: this.#responses,
@@ -237,13 +240,13 @@ class AgentService implements Service {
     this.#draining = true
     const configClosed = this.#config.close()
     const inTime = AbortSignal.timeout(timeoutMs)
-    await Promise.all([this.#runs.settled(inTime), this.#mcp.settled(inTime)])
+    await Promise.all([this.#runs.settled(inTime), this.#mcp.settled(inTime), this.#trials.settled(inTime)])
     if (this.#runs.running > 0) {
       this.logger.warn({ running: this.#runs.running }, 'runs are aborted, or left to the next start: the service is shutting down')
       this.#runs.abortAll('the service is shutting down')
     }
     await this.ready.catch(() => {})
-    await this.#mcp.close()
+    await Promise.all([this.#mcp.close(), this.#trials.close()])
     await this.#runs.close()
     await this.#runs.settled(AbortSignal.timeout(afterAbortMs))
     await this.#responses.close()

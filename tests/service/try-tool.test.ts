@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { openApiTools } from '../../src/tools/openapi/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
@@ -164,4 +164,46 @@ it('each tool says where it is from, and how its calls in runs have ended', asyn
   const recent = (await one('calculate'))?.calls.recent ?? []
   expect(recent.map(({ runId }) => runId)).toEqual([id, id])
   expect(recent.map(({ outcome }) => outcome).sort()).toEqual(['ok', 'rejected'])
+})
+
+describe('a service that shuts down', () => {
+  const trying = async () => {
+    const begun = Promise.withResolvers<void>()
+    const may = Promise.withResolvers<void>()
+    const seen: string[] = []
+    const slow = defineTool({
+      name: 'slow',
+      description: 'Waits.',
+      effect: 'read',
+      parameters: { type: 'object' },
+      async execute(_args, { signal }) {
+        signal.addEventListener('abort', () => seen.push('aborted'))
+        begun.resolve()
+        await may.promise
+        seen.push('ended')
+        return 'done'
+      },
+    })
+    const { run, service, ask } = await withTools({ tools: [slow] })
+    const tried = run('slow', {})
+    await begun.promise
+    return { tried, finish: may.resolve, seen, service, ask }
+  }
+
+  it('waits for a call that is tried', async () => {
+    const { tried, finish, seen, service, ask } = await trying()
+    const drained = service.drain(10_000).then(() => seen.push('drained'))
+    expect((await ask('/admin/api/tools')).status).toBe(200)
+    finish()
+    await drained
+    expect(seen).toEqual(['ended', 'drained'])
+    expect(await tried).toMatchObject({ status: 200, body: { outcome: 'ok' } })
+  })
+
+  it('cancels it when its time is over', async () => {
+    const { tried, seen, service } = await trying()
+    await service.drain(0)
+    expect(seen).toEqual(['aborted'])
+    expect(await tried).toMatchObject({ status: 200, body: { outcome: 'cancelled' } })
+  })
 })

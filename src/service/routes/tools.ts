@@ -53,14 +53,14 @@ function describeAll({ host, calls }: ServiceParts): object {
 }
 
 async function runCall({ body, params, caller, request, sender }: Call, parts: ServiceParts): Promise<Response> {
-  const { host, limiter, calls, contextOf, logger } = parts
+  const { host, limiter, calls, trials, contextOf, logger } = parts
   const { arguments: args, approved = false } = body as { arguments: JsonObject; approved?: boolean }
   const tool = host.tools.get(params.name ?? '')
   if (tool === undefined) throw new HttpProblem(404, 'tool_not_found', 'There is no tool of this name', { param: 'name' })
   const context = await contextOf(request, caller)
   const giveBack = limiter.admitRun(caller.name)
   try {
-    const tried = await tryTool({ tool, args, approved, context, signal: request.signal }, parts)
+    const tried = await trials.run(request.signal, (signal) => tryTool({ tool, args, approved, context, signal }, parts))
     const { outcome, durationMs, errorCode } = tried
     const ended = { outcome, durationMs, ...(errorCode === undefined ? {} : { errorCode }) }
     calls.add(tool.name, { at: new Date(Date.now() - durationMs).toISOString(), ...ended })
