@@ -1,4 +1,3 @@
-import { base } from '../data/api.js'
 import { clock, count, duration, moment, money, short } from '../data/format.js'
 import { RunList } from '../data/run-list.js'
 import { callCard } from '../run/call-card.js'
@@ -6,6 +5,7 @@ import { showBadge } from '../run/run-badge.js'
 import { h, newId, renderList, replace, setText } from '../ui/dom.js'
 import { since } from '../ui/since.js'
 import { comparedIn, compareHref, compareView } from './compare.js'
+import { firstRun } from './overview.js'
 import { runDetail } from './run.js'
 
 /** @typedef {import('../data/live.js').Live} Live */
@@ -44,7 +44,7 @@ const chosen = { q: '', state: '', model: '', hours: '', cost: '' }
  */
 export function runsView({ live }, selected) {
   const list = h('ul', { className: 'run-list' })
-  const empty = h('div', { className: 'empty', hidden: true })
+  const empty = h('div', { hidden: true })
   const end = h('p', { className: 'list-end muted', role: 'status' })
   const summary = h('p', { className: 'muted' })
   const side = h('div', { className: 'split-side' })
@@ -104,7 +104,7 @@ export function runsView({ live }, selected) {
     isBegun ||= !runs.isLoading
     if (found.length > 0 && performance.getEntriesByName('first-list').length === 0) performance.mark('first-list')
     const isEmpty = isBegun && found.length === 0 && runs.error === ''
-    if (isEmpty && empty.hidden) replace(empty, ...(runs.isFiltered ? noneFits(filters.clear) : firstSteps()))
+    if (isEmpty && empty.hidden) replace(empty, runs.isFiltered ? noneFits(filters.clear) : firstRun(live, 'No runs yet.'))
     empty.hidden = !isEmpty
     const counted = (/** @type {string} */ status) => found.filter((run) => run.status === status).length
     const [running, paused] = [counted('running'), counted('paused')]
@@ -233,17 +233,12 @@ function select(label, options) {
 
 /** @param {() => void} clear */
 function noneFits(clear) {
-  return [h('p', {}, 'No stored run fits.'), h('p', {}, h('button', { type: 'button', onclick: clear }, 'Clear search and filters'))]
-}
-
-/** What somebody can do who sees this for the first time. */
-function firstSteps() {
-  const curl = `curl ${base.href}v1/runs -H "authorization: Bearer $TOKEN" \\\n  -H 'content-type: application/json' -d '{"input":"What is 15% of 240?"}'`
-  return [
-    h('p', {}, 'No runs yet. Start one over the API:'),
-    h('pre', { className: 'code', tabindex: '0', role: 'group', 'aria-label': 'Command' }, curl),
-    h('p', {}, 'or ', h('a', { href: '#/chat' }, 'ask the agent in the chat'), '.'),
-  ]
+  return h(
+    'div',
+    { className: 'empty' },
+    h('p', {}, 'No stored run fits.'),
+    h('p', {}, h('button', { type: 'button', onclick: clear }, 'Clear search and filters')),
+  )
 }
 
 /** @param {string} name */
