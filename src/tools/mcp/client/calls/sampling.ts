@@ -31,6 +31,8 @@ export class Sampler {
   #notes: CallNotes
   /** How often the same has been asked. */
   readonly #asked = new Map<string, number>()
+  /** How often the model has been asked, also where it gave no answer: that is paid for too. */
+  #tried: number
   #turn: Promise<unknown> = Promise.resolve()
 
   /** `goesOn`: the call goes on where it was, and asks nothing again that it has been answered. */
@@ -38,6 +40,7 @@ export class Sampler {
     this.#server = server
     this.#limits = limits
     this.#notes = notes
+    this.#tried = Object.keys(notes.noted.sampled ?? {}).length
     for (const key of goesOn ? Object.keys(notes.noted.sampled ?? {}) : []) {
       const [digest = ''] = key.split('.')
       this.#asked.set(digest, (this.#asked.get(digest) ?? 0) + 1)
@@ -75,7 +78,7 @@ export class Sampler {
     if (known !== undefined) return known
     if (askModel === undefined) throw this.#refused('asked the model something, and no run with a model has called it')
     const { maxRequests } = this.#limits
-    if (Object.keys(sampled).length >= maxRequests) throw this.#refused(`asked the model more than ${maxRequests} things in one call`)
+    if (this.#tried++ >= maxRequests) throw this.#refused(`asked the model more than ${maxRequests} things in one call`)
     const result = resultOf(await askModel(question))
     await this.#notes.add({ sampled: { ...sampled, [key]: result } })
     return result
