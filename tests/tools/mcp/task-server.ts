@@ -131,7 +131,7 @@ export class TaskServer implements AsyncDisposable {
       }
       case 'server/discover': {
         if (!isModern) return refuse(-32601, 'no such method')
-        const capabilities = { tools: {}, extensions: { 'io.modelcontextprotocol/tasks': {} } }
+        const capabilities = { tools: {}, resources: {}, extensions: { 'io.modelcontextprotocol/tasks': {} } }
         return reply({
           supportedVersions: ['2026-07-28'],
           capabilities,
@@ -152,6 +152,8 @@ export class TaskServer implements AsyncDisposable {
         this.tasks.set(made.id, made)
         return isModern ? reply({ ...this.#shown(made), resultType: 'task' }) : reply({ task: this.#shown(made) })
       }
+      case 'resources/read':
+        return reply({ contents: [{ uri: params.uri, text: 'what is there' }], ...fresh })
       case 'tasks/get':
         return task === undefined ? refuse(-32602, 'Task not found') : reply(this.#shown(task))
       case 'tasks/result': {

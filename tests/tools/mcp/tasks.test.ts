@@ -297,6 +297,18 @@ describe('a task of 2026-07-28', () => {
     expect(server.count('tools/call')).toBe(1)
   })
 
+  it('gives links to read, as any result does', async () => {
+    await using server = await start()
+    await using tools = await open(server, { resources: 'links' })
+    const read = { name: 'read_resource', args: { uri: 'note:1' } }
+    const model = scriptedModel([{ toolCalls: [{ name: 'work', args: {} }] }, { toolCalls: [read] }, 'Done.'])
+    const run = runnerOf(tools, { model }).run('Go.')
+    await server.until('tasks/get')
+    const link = { type: 'resource_link', name: 'Note', uri: 'note:1' }
+    server.change('task-1', { status: 'completed', result: { content: [link] } })
+    expect((await run).toolCalls.map(({ content }) => content)).toEqual(['Note: note:1', 'note:1:\nwhat is there'])
+  })
+
   it('is asked for no more often, and expires, where it wants to know something and does not say what', async () => {
     await using server = await start()
     await using tools = await open(server)
