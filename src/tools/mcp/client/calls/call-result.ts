@@ -39,7 +39,9 @@ export function readContents(list: readonly unknown[]): ContentPart[] | undefine
 
 /** Where the links of a result lead. */
 export function linksIn(result: JsonObject): string[] {
-  return (listOf(result) ?? []).flatMap((part) => (isJsonObject(part) && part.type === 'resource_link' && isText(part.uri) ? [part.uri] : []))
+  return (listOf(result) ?? []).flatMap((part) =>
+    isJsonObject(part) && part.type === 'resource_link' && isText(part.uri) ? [part.uri] : [],
+  )
 }
 
 function trimPart(part: unknown): ContentBlock | undefined {
