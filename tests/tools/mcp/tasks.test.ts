@@ -297,6 +297,23 @@ describe('a task of 2026-07-28', () => {
     expect(server.count('tools/call')).toBe(1)
   })
 
+  it('is told an answer over requests that fail', async () => {
+    await using server = await start()
+    await using tools = await open(server)
+    const runner = runnerOf(tools)
+    const started = runner.run('Go.')
+    await server.until('tasks/get')
+    server.change('task-1', { status: 'input_required', inputRequests: { count: elicitation } })
+    const paused = await started
+    server.isBroken = true
+    const resumed = runner.resume(paused.state, decided(paused, { count: 3 }))
+    await server.until('tasks/update')
+    server.isBroken = false
+    await server.until('tasks/update', 2)
+    server.finish('task-1', 'finished')
+    expect(callOf(await resumed)).toEqual(['ok', 'finished'])
+  })
+
   it('gives links to read, as any result does', async () => {
     await using server = await start()
     await using tools = await open(server, { resources: 'links' })

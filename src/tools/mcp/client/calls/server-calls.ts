@@ -20,7 +20,7 @@ import { Sampler, samplingLimits } from './sampling.ts'
 import { asideOf } from './set-aside.ts'
 import { streamEnded } from './stream-ended.ts'
 import { askOfTask, asksForTask, cancelTask, readTask, relatedTaskOf, type Task, taskTimeoutMs } from './tasks.ts'
-import { endsTask, waitForTask } from './wait-for-task.ts'
+import { endsTask, overBrokenConnections, type TaskWait, waitForTask } from './wait-for-task.ts'
 
 /** How often a server may have a call made again without asking anything. */
 const mostRounds = 10
@@ -242,10 +242,10 @@ export class ServerCalls {
   }
 
   async #untilTaskEnds(running: Running, task: NotedTask, { said, call, known }: TaskSoFar): Promise<McpToolResult | Question> {
-    const { ctx, connection, recover } = running
+    const { ctx } = running
     const limitMs = taskTimeoutMs(this.#server) ?? 0
     ctx.extendTimeout?.(Math.max(1, task.since + limitMs - Date.now()))
-    const wait = { sdk: this.#sdk, server: this.#name, task, ctx, connection, recover }
+    const wait = this.#waitOf(running, task)
     let [latest, stream] = [said, call]
     for (;;) {
       const end = stream === undefined ? await waitForTask({ ...wait, said: latest }) : { asks: true as const }
@@ -261,6 +261,10 @@ export class ServerCalls {
         if (requests.length > 0) return this.#questionOf(running, requests, { form: 'task', names })
       }
     }
+  }
+
+  #waitOf({ ctx, connection, recover }: Running, task: NotedTask): TaskWait {
+    return { sdk: this.#sdk, server: this.#name, task, ctx, connection, recover }
   }
 
   /** A server of 2025-11-25 asks in the course of the request for the task's result. */
@@ -291,7 +295,8 @@ export class ServerCalls {
 
   /** Tells the task what it has asked. Noted: a question is answered once. */
   async #answerTask(running: Running, task: NotedTask, inputResponses: Record<string, JsonObject>): Promise<void> {
-    await askOfTask(running.connection().client, 'update', { taskId: task.id, inputResponses }, running.ctx)
+    const params = { taskId: task.id, inputResponses }
+    await overBrokenConnections(this.#waitOf(running, task), ({ client }) => askOfTask(client, 'update', params, running.ctx))
     task.answered = [...(task.answered ?? []), ...Object.keys(inputResponses)]
     await running.notes.add({ task })
   }

@@ -90,7 +90,8 @@ function fetchResult(wait: TaskWait): Promise<JsonObject> {
   return overBrokenConnections(wait, (connection) => askOfTask(connection.client, 'result', { taskId: task.id }, ctx))
 }
 
-async function overBrokenConnections<T>(wait: TaskWait, ask: (connection: Connection) => Promise<T>): Promise<T> {
+/** What the server answers about a task, however often it has to be asked. Rejects with `tool_failed` where it refuses. */
+export async function overBrokenConnections<T>(wait: TaskWait, ask: (connection: Connection) => Promise<T>): Promise<T> {
   const { ProtocolError } = wait.sdk
   for (;;) {
     try {
@@ -98,7 +99,7 @@ async function overBrokenConnections<T>(wait: TaskWait, ask: (connection: Connec
     } catch (error) {
       wait.ctx.signal.throwIfAborted()
       // The server has answered: it knows no such task, or what was asked for has failed.
-      if (error instanceof ProtocolError) throw failed(wait, `refused to tell of the task (${error.message})`)
+      if (error instanceof ProtocolError) throw failed(wait, `refused a request about the task (${error.message})`)
       await wait.recover(error)
     }
   }
