@@ -78,7 +78,7 @@ export interface Tool<Context = unknown> {
   readonly execute?: (args: never, ctx: ToolContext<Context>) => unknown
   /**
    * For `unsafe` tools: finds out whether a call that was in flight when the process died took effect. `undefined`, or an error, means that
-   * it can't tell.
+   * it can't tell. Of a call that goes on with an answer, `ctx` has that (`answer`, `asked`), too.
    */
   readonly reconcile?: (args: never, ctx: ToolContext<Context>) => Reconciled | undefined | Promise<Reconciled | undefined>
 }

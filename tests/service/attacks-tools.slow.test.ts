@@ -108,6 +108,24 @@ const answers: Readonly<Record<string, Sent>> = {
   },
 }
 
+const large = [{ type: 'text', text: 'x'.repeat(5_000_000) }]
+const picture = (length: number) => ({ type: 'image', mimeType: 'image/png', data: 'A'.repeat(length) })
+/** As large as a question to the model may be, or nearly. */
+const larges: Readonly<Record<string, readonly object[]>> = {
+  'a long text': [{ type: 'text', text: 'x'.repeat(1_990_000) }],
+  'a text of escapes': [{ type: 'text', text: '\u0001'.repeat(300_000) }],
+  'a picture': [picture(1_980_000)],
+  'very many messages': Array.from({ length: 4_500 }, () => ({ type: 'text', text: 'x' })),
+}
+const contents: Readonly<Record<string, readonly object[]>> = {
+  'x:text': [{ uri: 'x:text', text: 'x'.repeat(5_000_000) }],
+  'x:picture': [{ uri: 'x:picture', mimeType: 'image/png', blob: 'A'.repeat(5_000_000) }],
+  'x:file': [{ uri: 'x:file', blob: 'A'.repeat(5_000_000) }],
+  'x:text-as-blob': [{ uri: 'x:text-as-blob', mimeType: 'text/plain', blob: 'eHh4'.repeat(1_250_000) }],
+  'x:parts': Array.from({ length: 9_000 }, () => ({ uri: 'x:parts', text: 'x' })),
+}
+const many = Array.from({ length: 4_900 }, (_, n) => ({ uri: `x:${n}`, name: `n${n}`, description: 'x'.repeat(550) }))
+
 describe('what tools do keeps nobody waiting for more than 50 ms', () => {
   it('whatever a script of a Skill gives back or prints', async () => {
     const { folder, file } = await configFile('skills: { paths: [skills] }\nservice: { keepRuns: { folder: kept } }\n')
@@ -220,6 +238,56 @@ describe('what tools do keeps nobody waiting for more than 50 ms', () => {
       ),
     ])
     expect(outcomes).toMatchObject({ 'bad__lively {}': 'ok', 'pings__pings {}': 'failed', 'http__pings {}': 'failed' })
+    expect(tooLong).toEqual([])
+  })
+
+  it('whatever an MCP server gives besides the results of its calls, or asks the model', { timeout: 240_000 }, async () => {
+    const open = new Map<string, () => void>()
+    const answerOf = (id: unknown, result: object) => JSON.stringify({ jsonrpc: '2.0', id, result })
+    const work = { ...listed('work'), execution: { taskSupport: 'required' } }
+    await using server = await startOddHttpServer(
+      [work, listed('sample')],
+      (response, { message }) => {
+        const { id, method = '', params = {} } = message
+        const { name = '', uri = name } = params as { name?: string; uri?: string }
+        const task = { taskId: 'a', status: 'completed', createdAt: '', lastUpdatedAt: '', ttl: null }
+        const send = (result: object) => response.setHeader('content-type', 'application/json').end(answerOf(id, result))
+        if (method === '') {
+          response.writeHead(202).end()
+          open.get(String(id))?.()
+        } else if (name === 'sample') {
+          const asked = randomUUID()
+          open.set(asked, () => response.end(`data: ${answerOf(id, { content: [] })}\n\n`))
+          const messages = larges[String(params.arguments?.what)]?.map((content) => ({ role: 'user', content }))
+          const request = { jsonrpc: '2.0', id: asked, method: 'sampling/createMessage', params: { messages, maxTokens: 1 } }
+          response.setHeader('content-type', 'text/event-stream').write(`data: ${JSON.stringify(request)}\n\n`)
+        } else if (method === 'tools/call') send({ task })
+        else if (method === 'tasks/get') send(task)
+        else if (method === 'tasks/result') send({ content: large })
+        else if (method === 'prompts/get') send({ messages: larges[name]?.map((content) => ({ role: 'user', content })) })
+        else if (method === 'resources/read') send({ contents: contents[uri] })
+        else if (method === 'resources/templates/list') send({ resourceTemplates: [] })
+        else send(method === 'resources/list' ? { resources: many } : { prompts: many })
+      },
+      (response, { message: { id } }) => {
+        const tasks = { requests: { tools: { call: {} } } }
+        const capabilities = { tools: {}, resources: {}, prompts: {}, tasks }
+        response.setHeader('mcp-session-id', 'one').setHeader('content-type', 'application/json')
+        response.end(answerOf(id, { protocolVersion: '2025-11-25', capabilities, serverInfo: { name: 'odd', version: '1' } }))
+      },
+    )
+    const servers = { large: { url: server.url, resources: 'all', prompts: true, sampling: true } }
+    const { folder, file } = await configFile(JSON.stringify({ mcp: { servers } }))
+    const service = await measuredService({ cwd: folder, configFile: file })
+    const { tooLong, outcomes } = await attack(service, [
+      ['large__work'],
+      ...Object.keys(contents).map((uri) => ['large__read_resource', { uri }] as const),
+      ...Object.keys(larges).map((name) => ['large__get_prompt', { name }] as const),
+      ...Object.keys(larges).map((what) => ['large__sample', { what }] as const),
+      ['large__list_resources', { search: 'zzz' }],
+      ['large__list_prompts', { search: 'zzz' }],
+    ])
+    expect(Object.entries(outcomes).filter(([, outcome]) => outcome !== 'ok')).toEqual([])
     expect(tooLong).toEqual([])
   })
 })

@@ -29,13 +29,22 @@ export function notTwice(run: RunContext): AroundTool {
 
 async function reconcile(
   run: RunContext,
-  { iteration, call, prepared, idempotencyKey, saved: value }: RunningCall,
+  { iteration, call, prepared, idempotencyKey, answered, saved: value }: RunningCall,
 ): Promise<Reconciled | undefined> {
   const { tool, args, input } = prepared
   if (tool.reconcile === undefined) return undefined
   const { runId, signal, logger, settings } = run
   const ids = { toolCallId: call.id, runId, iteration, idempotencyKey, attempt: 1 }
-  const ctx: ToolContext<never> = { context: settings.context as never, signal, ...ids, logger, progress() {} }
+  const asked = answered?.asked
+  const ctx: ToolContext<never> = {
+    context: settings.context as never,
+    signal,
+    ...ids,
+    ...(answered === undefined ? {} : { answer: answered.answer }),
+    ...(asked === undefined ? {} : { asked }),
+    logger,
+    progress() {},
+  }
   try {
     const work = async () => {
       const saved = await value?.read()

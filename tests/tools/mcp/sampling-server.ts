@@ -7,7 +7,7 @@ const text = (value: unknown) => ({ content: [{ type: 'text' as const, text: JSO
 serveStdio(() => {
   const server = new Server({ name: 'poet', version: '1' }, { capabilities: { tools: {} } })
   server.setRequestHandler('tools/list', () => ({
-    tools: ['ask', 'ask-often', 'ask-slowly'].map((name) => ({ name, inputSchema: { type: 'object' as const } })),
+    tools: ['ask', 'ask-often', 'ask-slowly', 'ask-whatever-comes'].map((name) => ({ name, inputSchema: { type: 'object' as const } })),
   }))
   server.setRequestHandler('tools/call', async ({ params: { name } }, { mcpReq }) => {
     const ask = (question: string) =>
@@ -23,6 +23,11 @@ serveStdio(() => {
       if (progressToken !== undefined) await mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress: 1 } })
       if (process.env.SLOW === 'yes') await new Promise(() => {})
       return text(answer)
+    }
+    if (name === 'ask-whatever-comes') {
+      const problems: string[] = []
+      for (let n = 0; n < 6; n++) await ask(`Once more, ${n}`).catch((error: Error) => problems.push(error.message))
+      return text(problems)
     }
     for (let n = 0; ; n++) await ask(`Once more, ${n}`)
   })

@@ -117,6 +117,20 @@ describe.each([
 })
 
 describe('an answer of the model', () => {
+  it('that fails is one of those that a server may ask for: it is paid for too', async () => {
+    await using tools = await openProgram({ sampling: { maxRequests: 3 } })
+    let asked = 0
+    const model = scriptedModel(({ messages }) => {
+      if (messages.at(-1)?.role === 'tool') return 'Done.'
+      if (messages.some(({ content }) => content === 'Go.')) return { toolCalls: [{ name: 'ask-whatever-comes', args: {} }] }
+      asked++
+      return { text: '', finishReason: 'content_filter' }
+    })
+    const { toolCalls } = await new AgentRunner({ model, tools, logger: logger() }).run('Go.')
+    expect(toolCalls[0]).toMatchObject({ outcome: 'ok', content: expect.stringMatching(/more than 3 things in one call/) })
+    expect(asked).toBe(3)
+  })
+
   it('is not asked for again when a person’s answer has the call made once more', async () => {
     await using tools = await openAddress({ sampling: true })
     const { runner, asked } = runOf(tools, 'ask-both')

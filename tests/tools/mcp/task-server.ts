@@ -32,6 +32,10 @@ export class TaskServer implements AsyncDisposable {
   readonly watch = new Watch()
   /** For all requests about tasks: as if it were overloaded. */
   isBroken = false
+  /** For all requests about tasks: they are taken, and never answered. */
+  isSilent = false
+  /** What a call is asked before it becomes a task, by the server's names (2026-07-28). */
+  asksFirst: Record<string, object> | undefined
   readonly #revision: '2025-11-25' | '2026-07-28'
   readonly #taskSupport: string
   #http = createServer()
@@ -116,6 +120,7 @@ export class TaskServer implements AsyncDisposable {
     const refuse = (code: number, text: string) => this.#json(response, { jsonrpc: '2.0', id, error: { code, message: text } })
     const fresh = isModern ? { ttlMs: 0, cacheScope: 'private' } : {}
     const serverInfo = { name: 'tasks', version: '1' }
+    if (method.startsWith('tasks/') && this.isSilent) return
     if (method.startsWith('tasks/') && this.isBroken) return void response.writeHead(503).end('busy')
     const task = this.tasks.get(String(params.taskId))
     switch (method) {
@@ -126,7 +131,7 @@ export class TaskServer implements AsyncDisposable {
       }
       case 'server/discover': {
         if (!isModern) return refuse(-32601, 'no such method')
-        const capabilities = { tools: {}, extensions: { 'io.modelcontextprotocol/tasks': {} } }
+        const capabilities = { tools: {}, resources: {}, extensions: { 'io.modelcontextprotocol/tasks': {} } }
         return reply({
           supportedVersions: ['2026-07-28'],
           capabilities,
@@ -140,11 +145,15 @@ export class TaskServer implements AsyncDisposable {
           ...fresh,
         })
       case 'tools/call': {
+        if (this.asksFirst !== undefined && params.inputResponses === undefined)
+          return reply({ resultType: 'input_required', inputRequests: this.asksFirst })
         if (!isModern && params.task === undefined) return reply({ content: [{ type: 'text', text: 'at once' }] })
         const made: KeptTask = { id: `task-${this.tasks.size + 1}`, status: 'working', ttl: null }
         this.tasks.set(made.id, made)
         return isModern ? reply({ ...this.#shown(made), resultType: 'task' }) : reply({ task: this.#shown(made) })
       }
+      case 'resources/read':
+        return reply({ contents: [{ uri: params.uri, text: 'what is there' }], ...fresh })
       case 'tasks/get':
         return task === undefined ? refuse(-32602, 'Task not found') : reply(this.#shown(task))
       case 'tasks/result': {

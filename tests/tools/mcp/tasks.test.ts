@@ -18,7 +18,10 @@ const runnerOf = (tools: McpTools, options: object = {}) =>
   })
 const callOf = ({ toolCalls: [call] }: Pick<RunResult, 'toolCalls'>) => [call?.outcome, call?.content]
 const decided = (result: RunResult, answer: Json) => ({ decisions: result.pending.map((item) => ({ ...item, answer })) })
+const rhyme = { role: 'user', content: { type: 'text', text: 'A rhyme?' } }
+const sampling = { method: 'sampling/createMessage', params: { messages: [rhyme], maxTokens: 10 } }
 const form = { message: 'How many?', requestedSchema: { type: 'object', properties: { count: { type: 'integer' } } } }
+const elicitation = { method: 'elicitation/create', params: form }
 
 describe.each(['2025-11-25', '2026-07-28'] as const)('a call that becomes a task (%s)', (revision) => {
   const start = (taskSupport?: string) => new TaskServer(revision, taskSupport).start()
@@ -81,6 +84,29 @@ describe.each(['2025-11-25', '2026-07-28'] as const)('a call that becomes a task
     expect(server.sent.filter(({ method }) => method === 'tasks/cancel').map(({ params }) => params.taskId)).toEqual(['task-1', 'task-2'])
   })
 
+  it('is cancelled when the run is, also while it asks something', async () => {
+    await using server = await start()
+    await using tools = await open(server, { sampling: true })
+    const controller = new AbortController()
+    const asking = Promise.withResolvers<void>()
+    const model = scriptedModel(({ messages, signal }) => {
+      if (!messages.some(({ content }) => content === 'A rhyme?')) return { toolCalls: [{ name: 'work', args: {} }] }
+      asking.resolve()
+      return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+    })
+    const run = runnerOf(tools, { model }).run('Go.', { signal: controller.signal })
+    await server.until('tasks/get')
+    server.change('task-1', { status: 'input_required', inputRequests: { rhyme: sampling } })
+    if (revision === '2025-11-25') {
+      await server.until('tasks/result')
+      server.askOn('task-1', sampling)
+    }
+    await asking.promise
+    controller.abort()
+    expect((await run).stopReason).toBe('aborted')
+    await server.until('tasks/cancel')
+  })
+
   it('may fail, be cancelled or forgotten, and expire: the model is told so', async () => {
     await using server = await start()
     await using tools = await open(server)
@@ -119,9 +145,6 @@ describe.each(['2025-11-25', '2026-07-28'] as const)('a call that becomes a task
     const runner = runnerOf(tools, { model })
     const started = runner.run('Go.')
     await server.until('tasks/get')
-    const elicitation = { method: 'elicitation/create', params: form }
-    const rhyme = { role: 'user', content: { type: 'text', text: 'A rhyme?' } }
-    const sampling = { method: 'sampling/createMessage', params: { messages: [rhyme], maxTokens: 10 } }
     if (revision === '2025-11-25') {
       server.change('task-1', { status: 'input_required' })
       await server.until('tasks/result')
@@ -206,5 +229,114 @@ describe('a tool whose calls may be tasks or not (2025-11-25)', () => {
     await server.until('tasks/get')
     server.finish('task-1', 'as a task')
     expect(callOf(await run)).toEqual(['ok', 'as a task'])
+  })
+})
+
+describe('a task of 2026-07-28', () => {
+  const start = () => new TaskServer('2026-07-28').start()
+
+  it.each([
+    ['people', { count: elicitation }],
+    ['people and the model', { count: elicitation, rhyme: sampling }],
+  ])('is not started twice where the process dies after its call was made again with the answers of %s', async (_, asksFirst) => {
+    await using server = await start()
+    server.asksFirst = asksFirst
+    const kept = new MemoryRuns()
+    const journal = memoryJournal(kept)
+    const model = scriptedModel(({ messages }) => {
+      if (messages.some(({ content }) => content === 'A rhyme?')) return 'thyme'
+      return messages.at(-1)?.role === 'tool' ? 'Done.' : { toolCalls: [{ name: 'work', args: {} }] }
+    })
+    {
+      await using tools = await open(server, { sampling: true })
+      const runner = runnerOf(tools, { journal, model })
+      const paused = await runner.run('Go.', { runId: 'r1' })
+      const crashed = runner.resume('r1', decided(paused, { count: 3 })).catch(() => {})
+      await server.until('tasks/get', 2)
+      await journal.close()
+      await crashed
+    }
+    await using tools = await open(server, { sampling: true })
+    const runner = runnerOf(tools, { journal: memoryJournal(kept), model })
+    const polls = server.count('tasks/get')
+    const recovered = runner.recover()
+    await server.until('tasks/get', polls + 1)
+    server.finish('task-1', 'after all')
+    await recovered
+    const { result } = (await runner.runs.get('r1')) ?? {}
+    expect(result && callOf(result)).toEqual(['ok', 'after all'])
+    expect([server.tasks.size, server.count('tools/call')]).toEqual([1, 2])
+  })
+
+  it('is gone on with where the process dies while the task is told an answer', async () => {
+    await using server = await start()
+    const kept = new MemoryRuns()
+    const journal = memoryJournal(kept)
+    {
+      await using tools = await open(server)
+      const runner = runnerOf(tools, { journal })
+      const started = runner.run('Go.', { runId: 'r1' })
+      await server.until('tasks/get')
+      server.change('task-1', { status: 'input_required', inputRequests: { count: elicitation } })
+      const paused = await started
+      server.isSilent = true
+      const crashed = runner.resume('r1', decided(paused, { count: 3 })).catch(() => {})
+      await server.until('tasks/update')
+      await journal.close()
+      await crashed
+    }
+    server.isSilent = false
+    await using tools = await open(server)
+    const runner = runnerOf(tools, { journal: memoryJournal(kept), model: scriptedModel(['Done.']) })
+    const recovered = runner.recover()
+    await server.until('tasks/update', 2)
+    server.finish('task-1', 'after all')
+    await recovered
+    const { result } = (await runner.runs.get('r1')) ?? {}
+    expect(result && callOf(result)).toEqual(['ok', 'after all'])
+    expect(server.count('tools/call')).toBe(1)
+  })
+
+  it('is told an answer over requests that fail', async () => {
+    await using server = await start()
+    await using tools = await open(server)
+    const runner = runnerOf(tools)
+    const started = runner.run('Go.')
+    await server.until('tasks/get')
+    server.change('task-1', { status: 'input_required', inputRequests: { count: elicitation } })
+    const paused = await started
+    server.isBroken = true
+    const resumed = runner.resume(paused.state, decided(paused, { count: 3 }))
+    await server.until('tasks/update')
+    server.isBroken = false
+    await server.until('tasks/update', 2)
+    server.finish('task-1', 'finished')
+    expect(callOf(await resumed)).toEqual(['ok', 'finished'])
+  })
+
+  it('gives links to read, as any result does', async () => {
+    await using server = await start()
+    await using tools = await open(server, { resources: 'links' })
+    const read = { name: 'read_resource', args: { uri: 'note:1' } }
+    const model = scriptedModel([{ toolCalls: [{ name: 'work', args: {} }] }, { toolCalls: [read] }, 'Done.'])
+    const run = runnerOf(tools, { model }).run('Go.')
+    await server.until('tasks/get')
+    const link = { type: 'resource_link', name: 'Note', uri: 'note:1' }
+    server.change('task-1', { status: 'completed', result: { content: [link] } })
+    expect((await run).toolCalls.map(({ content }) => content)).toEqual(['Note: note:1', 'note:1:\nwhat is there'])
+  })
+
+  it('is asked for no more often, and expires, where it wants to know something and does not say what', async () => {
+    await using server = await start()
+    await using tools = await open(server)
+    const call = callTool(tools, 'work')
+    await server.until('tasks/get')
+    const from = performance.now()
+    const polls = server.count('tasks/get')
+    server.change('task-1', { status: 'input_required', inputRequests: {} })
+    await server.until('tasks/get', polls + 6)
+    expect(performance.now() - from).toBeGreaterThan(200)
+    server.change('task-1', { ttl: 1 })
+    expect(await call).toMatchObject({ content: expect.stringMatching(/has let the task expire/) })
   })
 })

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../../core/messages.ts'
 import type { AnyTool, Tool } from '../../tool.ts'
 import { fromOrigin } from '../../tool-names.ts'
-import { isTaskNoted } from './calls/call-notes.ts'
 import type { McpToolResult } from './calls/call-result.ts'
+import { isTask } from './calls/questions.ts'
 import type { ListedTool } from './list-tools.ts'
 import type { ServerLink } from './server-link.ts'
 import { effectOf, needsApproval } from './trust.ts'
@@ -19,7 +19,7 @@ export function mcpTool(link: ServerLink, listed: ListedTool, name: string, must
     ...(mustAsk || needsApproval(link.server, listed) ? { approval: true } : {}),
     toContent: ({ content }: McpToolResult) => content,
     // A call that goes on elsewhere is gone on with.
-    reconcile: (_args, { saved }) => (isTaskNoted(saved) ? { ran: false } : undefined),
+    reconcile: (_args, ctx) => (isTask(ctx) ? { ran: false } : undefined),
     execute: (args: JsonObject, ctx) => link.call(listed, args, ctx),
   }
   return fromOrigin(tool as AnyTool, { kind: 'mcp', name: link.name })

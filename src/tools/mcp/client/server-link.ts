@@ -8,8 +8,8 @@ import { Pauses } from '../../yield-to-event-loop.ts'
 import { SignIn } from '../auth/sign-in.ts'
 import { withCallStream } from '../transport/http-transport.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
-import { isTaskNoted } from './calls/call-notes.ts'
 import type { McpToolResult } from './calls/call-result.ts'
+import { isTask } from './calls/questions.ts'
 import { ServerCalls } from './calls/server-calls.ts'
 import { streamEnded } from './calls/stream-ended.ts'
 import { type Connection, openConnection, type ServerEvents } from './connection.ts'
@@ -121,7 +121,7 @@ export class ServerLink {
 
   async call(tool: ListedTool, args: JsonObject, ctx: ToolContext): Promise<McpToolResult | Question> {
     // There is something to go on with once it is back.
-    if (isTaskNoted(ctx.saved)) await this.#ready(ctx.signal)
+    if (isTask(ctx)) await this.#ready(ctx.signal)
     return this.#during(ctx.signal, 'tools/call', ctx.trace, (first) => {
       const connection = () => this.#connection ?? first
       const recover = async (error: unknown) => {

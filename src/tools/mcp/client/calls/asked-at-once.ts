@@ -20,19 +20,17 @@ interface Asking {
 }
 
 /**
- * What the server `name` needs to know before it goes on: what it asks the model is answered, what it asks people is left. `answered`: its names for
- * what it has been told before. Rejects with `tool_failed` for what is not allowed.
+ * What the server `name` needs to know before it goes on: what it asks the model is answered, what it asks people is left. Rejects with
+ * `tool_failed` for what is not allowed.
  */
 export async function askedAtOnce(
   name: string,
   { questions }: McpServerOptions,
   { sampler, ctx }: Asking,
   inputRequests: unknown,
-  answered: readonly string[] = [],
 ): Promise<AskedAtOnce> {
   const asked: AskedAtOnce = { answers: {}, names: [], requests: [] }
   for (const [key, one] of Object.entries(isJsonObject(inputRequests) ? inputRequests : {})) {
-    if (answered.includes(key)) continue
     const { method, params } = isJsonObject(one) ? one : {}
     if (method === 'sampling/createMessage' && sampler !== undefined) {
       asked.answers[key] = await sampler.answer(params, ctx.askModel)

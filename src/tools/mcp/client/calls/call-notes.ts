@@ -25,10 +25,10 @@ export class CallNotes {
   readonly #save: ToolContext['save']
   readonly #noted: Noted
 
-  /** `asked`: those that came with the question. */
+  /** `asked`: those that came with the question. What has been saved since is more. */
   constructor({ saved, save }: Pick<ToolContext, 'saved' | 'save'>, asked: Json | undefined) {
     this.#save = save
-    this.#noted = isJsonObject(asked) ? (asked as Noted) : isJsonObject(saved) ? (saved as Noted) : {}
+    this.#noted = isJsonObject(saved) ? (saved as Noted) : isJsonObject(asked) ? (asked as Noted) : {}
   }
 
   get noted(): Readonly<Noted> {
@@ -47,7 +47,7 @@ export class CallNotes {
   }
 }
 
-/** Whether a call has saved that it has become a task. */
-export function isTaskNoted(saved: Json | undefined): boolean {
-  return isJsonObject(saved) && isJsonObject(saved.task)
+/** Whether a call has become a task, by its notes. */
+export function isTaskNoted(notes: Json | undefined): boolean {
+  return isJsonObject(notes) && isJsonObject(notes.task)
 }

@@ -11,8 +11,14 @@ export interface McpToolResult {
 
 /** The parts of a result, checked. Undefined where one of them is none, or there is no list of them. */
 function partsOf(result: JsonObject): ContentPart[] | undefined {
+  const list = listOf(result)
+  return list && readParts(list)
+}
+
+/** That of a task's result was not set aside. */
+function listOf(result: JsonObject): readonly unknown[] | undefined {
   const list = asideOf(result).content ?? result.content
-  return Array.isArray(list) ? readParts(list) : undefined
+  return Array.isArray(list) ? list : undefined
 }
 
 /** Parts of contents as ours. Undefined where one of them is none. */
@@ -33,8 +39,9 @@ export function readContents(list: readonly unknown[]): ContentPart[] | undefine
 
 /** Where the links of a result lead. */
 export function linksIn(result: JsonObject): string[] {
-  const list = asideOf(result).content ?? []
-  return list.flatMap((part) => (isJsonObject(part) && part.type === 'resource_link' && isText(part.uri) ? [part.uri] : []))
+  return (listOf(result) ?? []).flatMap((part) =>
+    isJsonObject(part) && part.type === 'resource_link' && isText(part.uri) ? [part.uri] : [],
+  )
 }
 
 function trimPart(part: unknown): ContentBlock | undefined {

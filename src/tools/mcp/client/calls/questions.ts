@@ -2,7 +2,8 @@ import type { ElicitResult } from '@modelcontextprotocol/client'
 import { ToolloopError } from '../../../../core/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../../../core/messages.ts'
 import { compileUntrusted } from '../../../schema/schema.ts'
-import { ask, type Question } from '../../../tool.ts'
+import { ask, type Question, type ToolContext } from '../../../tool.ts'
+import { isTaskNoted } from './call-notes.ts'
 
 /** One thing that a server asks a person in the middle of a call: to fill in a form, or to do something at an address. */
 export type ServerRequest = { message: string; schema: JsonObject } | { message: string; url: string }
@@ -79,6 +80,11 @@ export function readAsked(asked: Json | undefined): AskedByServer | undefined {
   if (!isJsonObject(asked) || typeof asked.mcpServer !== 'string' || !isJsonObject(asked.state)) return undefined
   const { requests, notes, ...state } = asked.state
   return Array.isArray(requests) ? ({ mcpServer: asked.mcpServer, requests, state, notes } as never as AskedByServer) : undefined
+}
+
+/** Whether the call has become a task, by what it has saved or what came with its question. */
+export function isTask({ saved, asked }: Pick<ToolContext, 'saved' | 'asked'>): boolean {
+  return isTaskNoted(saved) || isTaskNoted(readAsked(asked)?.notes)
 }
 
 /** The answers in the order of the requests, or what is wrong with them, in words for whoever answers. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { ToolloopError } from '../../../../core/errors.ts'
 import { type ChatMessage, isJsonObject, type Json, type JsonObject, textOf } from '../../../../core/messages.ts'
 import type { ModelAnswer, ModelQuestion, ToolContext } from '../../../tool.ts'
+import { Pauses } from '../../../yield-to-event-loop.ts'
 import type { McpServerOptions } from '../server-config.ts'
 import type { CallNotes } from './call-notes.ts'
 import { contentOf, readParts } from './call-result.ts'
@@ -31,6 +32,10 @@ export class Sampler {
   #notes: CallNotes
   /** How often the same has been asked. */
   readonly #asked = new Map<string, number>()
+  /** To read a large question, to note it and to ask it take long each. */
+  readonly #pauses = new Pauses()
+  /** How often the model has been asked, also where it gave no answer: that is paid for too. */
+  #tried: number
   #turn: Promise<unknown> = Promise.resolve()
 
   /** `goesOn`: the call goes on where it was, and asks nothing again that it has been answered. */
@@ -38,6 +43,7 @@ export class Sampler {
     this.#server = server
     this.#limits = limits
     this.#notes = notes
+    this.#tried = Object.keys(notes.noted.sampled ?? {}).length
     for (const key of goesOn ? Object.keys(notes.noted.sampled ?? {}) : []) {
       const [digest = ''] = key.split('.')
       this.#asked.set(digest, (this.#asked.get(digest) ?? 0) + 1)
@@ -62,6 +68,7 @@ export class Sampler {
   }
 
   async #answer(params: unknown, askModel: ToolContext['askModel']): Promise<JsonObject> {
+    await this.#pauses.turn()
     const question = readQuestion(params, this.#limits.maxTokens)
     if (question === undefined) throw this.#refused('asked the model something that can not be understood')
     const text = JSON.stringify(question)
@@ -75,7 +82,8 @@ export class Sampler {
     if (known !== undefined) return known
     if (askModel === undefined) throw this.#refused('asked the model something, and no run with a model has called it')
     const { maxRequests } = this.#limits
-    if (Object.keys(sampled).length >= maxRequests) throw this.#refused(`asked the model more than ${maxRequests} things in one call`)
+    await this.#pauses.turn()
+    if (this.#tried++ >= maxRequests) throw this.#refused(`asked the model more than ${maxRequests} things in one call`)
     const result = resultOf(await askModel(question))
     await this.#notes.add({ sampled: { ...sampled, [key]: result } })
     return result

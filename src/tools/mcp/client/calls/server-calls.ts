@@ -19,8 +19,8 @@ import { type AskedByServer, questionOf, readAnswers, readAsked, readRequest, ty
 import { Sampler, samplingLimits } from './sampling.ts'
 import { asideOf } from './set-aside.ts'
 import { streamEnded } from './stream-ended.ts'
-import { askOfTask, asksForTask, readTask, relatedTaskOf, type Task, taskTimeoutMs } from './tasks.ts'
-import { waitForTask } from './wait-for-task.ts'
+import { askOfTask, asksForTask, cancelTask, readTask, relatedTaskOf, type Task, taskTimeoutMs } from './tasks.ts'
+import { endsTask, overBrokenConnections, type TaskWait, waitForTask } from './wait-for-task.ts'
 
 /** How often a server may have a call made again without asking anything. */
 const mostRounds = 10
@@ -148,13 +148,16 @@ export class ServerCalls {
     const { task } = running.notes.noted
     switch (state.form) {
       case 'again': {
+        // It was made again before the process died.
+        if (task !== undefined) return this.#followTask(running, task)
         const { names, requestState, answers = {} } = state
         const inputResponses = { ...answers, ...byName(names, results) }
         return this.#settle(running, this.#start(running, { inputResponses, ...(requestState === undefined ? {} : { requestState }) }))
       }
       case 'task': {
         if (task === undefined) throw this.#gone()
-        await this.#answerTask(running, task, byName(state.names, results))
+        const isAnswered = state.names.every((name) => task.answered?.includes(name))
+        if (!isAnswered) await this.#answerTask(running, task, byName(state.names, results))
         return this.#followTask(running, task)
       }
       case 'held': {
@@ -170,7 +173,7 @@ export class ServerCalls {
       }
       case 'repeat':
         if (results.some(({ action }) => action !== 'accept')) throw new ToolloopError('tool_failed', declinedText)
-        return this.#settle(running, this.#start(running))
+        return task === undefined ? this.#settle(running, this.#start(running)) : this.#followTask(running, task)
     }
   }
 
@@ -230,16 +233,19 @@ export class ServerCalls {
     progress.set(progressToken, (update) => ctx.progress({ ...update }))
     try {
       return await this.#untilTaskEnds(running, task, soFar)
+    } catch (error) {
+      if (endsTask(ctx.signal)) cancelTask(connection().client, task.id).catch(() => {})
+      throw error
     } finally {
       progress.delete(progressToken)
     }
   }
 
   async #untilTaskEnds(running: Running, task: NotedTask, { said, call, known }: TaskSoFar): Promise<McpToolResult | Question> {
-    const { ctx, connection, recover } = running
+    const { ctx } = running
     const limitMs = taskTimeoutMs(this.#server) ?? 0
     ctx.extendTimeout?.(Math.max(1, task.since + limitMs - Date.now()))
-    const wait = { sdk: this.#sdk, server: this.#name, task, ctx, connection, recover }
+    const wait = this.#waitOf(running, task)
     let [latest, stream] = [said, call]
     for (;;) {
       const end = stream === undefined ? await waitForTask({ ...wait, said: latest }) : { asks: true as const }
@@ -250,11 +256,15 @@ export class ServerCalls {
         stream = undefined
         if (next !== undefined) return next
       } else {
-        const { answers, names, requests } = await askedAtOnce(this.#name, this.#server, running, end.inputRequests, task.answered)
+        const { answers, names, requests } = await askedAtOnce(this.#name, this.#server, running, end.inputRequests)
         if (!isEmpty(answers)) await this.#answerTask(running, task, answers)
         if (requests.length > 0) return this.#questionOf(running, requests, { form: 'task', names })
       }
     }
+  }
+
+  #waitOf({ ctx, connection, recover }: Running, task: NotedTask): TaskWait {
+    return { sdk: this.#sdk, server: this.#name, task, ctx, connection, recover }
   }
 
   /** A server of 2025-11-25 asks in the course of the request for the task's result. */
@@ -285,7 +295,8 @@ export class ServerCalls {
 
   /** Tells the task what it has asked. Noted: a question is answered once. */
   async #answerTask(running: Running, task: NotedTask, inputResponses: Record<string, JsonObject>): Promise<void> {
-    await askOfTask(running.connection().client, 'update', { taskId: task.id, inputResponses }, running.ctx)
+    const params = { taskId: task.id, inputResponses }
+    await overBrokenConnections(this.#waitOf(running, task), ({ client }) => askOfTask(client, 'update', params, running.ctx))
     task.answered = [...(task.answered ?? []), ...Object.keys(inputResponses)]
     await running.notes.add({ task })
   }

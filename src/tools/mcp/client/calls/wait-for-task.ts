@@ -5,12 +5,12 @@ import type { ToolContext } from '../../../tool.ts'
 import type { McpClientSdk } from '../../transport/load-sdk.ts'
 import type { Connection } from '../connection.ts'
 import type { NotedTask } from './call-notes.ts'
-import { askOfTask, cancelTask, readTask, type Task } from './tasks.ts'
+import { askOfTask, readTask, type Task } from './tasks.ts'
 
 /** What a task has come to, or needs to go on. */
 export type TaskEnd =
   | { result: JsonObject }
-  /** By the server's names. */
+  /** By the server's names: what it has not been answered yet. */
   | { inputRequests: JsonObject }
   /** It asks something over the request for its result. */
   | { asks: true }
@@ -30,25 +30,10 @@ export interface TaskWait {
 }
 
 /**
- * Asks for a task as often as its server wants that, over connections that break, until it has ended or asks something. Rejects with `tool_failed`. When the
- * signal is aborted the task is cancelled, unless the journal has let go of the run: another process then waits on.
+ * Asks for a task as often as its server wants that, over connections that break, until it has ended or asks something. Rejects with `tool_failed`, or
+ * what the signal is aborted with.
  */
 export async function waitForTask(wait: TaskWait): Promise<TaskEnd> {
-  const { ctx, task } = wait
-  try {
-    return await follow(wait)
-  } catch (error) {
-    if (ctx.signal.aborted && !isLetGo(ctx.signal.reason)) cancelTask(wait.connection().client, task.id).catch(() => {})
-    throw error
-  }
-}
-
-/** Whether another process takes the run up from here. */
-function isLetGo(reason: unknown): boolean {
-  return ToolloopError.isInstance(reason) && reason.code === 'journal_failed'
-}
-
-async function follow(wait: TaskWait): Promise<TaskEnd> {
   const { ctx, task } = wait
   let told: string | undefined
   for (let { said } = wait; ; said = await askAgain(wait, said)) {
@@ -63,6 +48,11 @@ async function follow(wait: TaskWait): Promise<TaskEnd> {
   }
 }
 
+/** Whether nobody waits for a task any more: not where the journal has let go of the run, for another process then waits on. */
+export function endsTask({ aborted, reason }: AbortSignal): boolean {
+  return aborted && !(ToolloopError.isInstance(reason) && reason.code === 'journal_failed')
+}
+
 /** Undefined while it goes on. */
 async function endOf(wait: TaskWait, { status, inputRequests, result, problem }: Task): Promise<TaskEnd | undefined> {
   const isModern = wait.connection().client.getProtocolEra() === 'modern'
@@ -71,8 +61,12 @@ async function endOf(wait: TaskWait, { status, inputRequests, result, problem }:
       return undefined
     case 'cancelled':
       throw failed(wait, 'has cancelled the task')
-    case 'input_required':
-      return isModern ? { inputRequests: inputRequests ?? {} } : { asks: true }
+    case 'input_required': {
+      if (!isModern) return { asks: true }
+      // A server may take its time to see that it has been answered.
+      const open = Object.entries(inputRequests ?? {}).filter(([name]) => wait.task.answered?.includes(name) !== true)
+      return open.length === 0 ? undefined : { inputRequests: Object.fromEntries(open) }
+    }
     case 'completed':
     case 'failed':
       if (!isModern) return { result: await fetchResult(wait) }
@@ -96,7 +90,8 @@ function fetchResult(wait: TaskWait): Promise<JsonObject> {
   return overBrokenConnections(wait, (connection) => askOfTask(connection.client, 'result', { taskId: task.id }, ctx))
 }
 
-async function overBrokenConnections<T>(wait: TaskWait, ask: (connection: Connection) => Promise<T>): Promise<T> {
+/** What the server answers about a task, however often it has to be asked. Rejects with `tool_failed` where it refuses. */
+export async function overBrokenConnections<T>(wait: TaskWait, ask: (connection: Connection) => Promise<T>): Promise<T> {
   const { ProtocolError } = wait.sdk
   for (;;) {
     try {
@@ -104,7 +99,7 @@ async function overBrokenConnections<T>(wait: TaskWait, ask: (connection: Connec
     } catch (error) {
       wait.ctx.signal.throwIfAborted()
       // The server has answered: it knows no such task, or what was asked for has failed.
-      if (error instanceof ProtocolError) throw failed(wait, `refused to tell of the task (${error.message})`)
+      if (error instanceof ProtocolError) throw failed(wait, `refused a request about the task (${error.message})`)
       await wait.recover(error)
     }
   }
