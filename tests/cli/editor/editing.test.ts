@@ -28,6 +28,22 @@ it('the cursor and deletions go by characters and words as a person sees them, o
   expect([edited.text, edited.moveDown()]).toEqual(['one\n two', false])
 })
 
+it('moving up and down never ends within a character', () => {
+  const edited = new EditedText()
+  edited.set('😀😀\nabc')
+  expect([edited.moveUp(), edited.at]).toEqual([true, 4])
+  edited.set('abc\n👩‍💻 x', 3)
+  expect([edited.moveDown(), edited.at]).toEqual([true, 11])
+})
+
+it('a search loses a whole character by Backspace', () => {
+  const search = new HistorySearch(['a 👩‍💻'])
+  search.type('a ')
+  search.type('👩‍💻')
+  search.erase()
+  expect(search.query).toBe('a ')
+})
+
 it('whatever is typed and however it is moved about in, the cursor stays inside the text', () => {
   const action = fc.oneof(
     fc.constantFrom(...moves).map((how) => (edited: EditedText) => edited.move(how)),
