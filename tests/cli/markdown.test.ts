@@ -15,6 +15,18 @@ function shown(text: string, columns?: number): string {
 
 describe('Markdown on a terminal', () => {
   it.each([
+    ['a number of many digits', `${'1'.repeat(40)} is the answer`],
+    ['a link with many brackets', `[a]( ${'((((a)'.repeat(30)}))))`],
+    ['marks that nothing ends', `${'[a](b'.repeat(2_000)}${' *a'.repeat(2_000)}${' `'.repeat(2_000)}`],
+    ['code with a long name', `~~~${' '.repeat(20_000)}\``],
+  ])('is read in a time that grows with its length: %s', (_, text) => {
+    const begun = performance.now()
+    const markdown = writer()
+    expect(markdown.push(text) + markdown.end()).not.toBe('')
+    expect(performance.now() - begun).toBeLessThan(2_000)
+  })
+
+  it.each([
     ['# Title\n## Part *x*\n', '{bold underline:Title}\n{bold:Part }{bold italic:x}\n'],
     ['**b** _i_ ~~s~~ ***both*** `a*b`', '{bold:b} {italic:i} {strikethrough:s} {bold italic:both} {cyan:a*b}'],
     ['snake_case_name and 2 * 3 * 4, \\*not\\* **open', 'snake_case_name and 2 * 3 * 4, *not* **open'],

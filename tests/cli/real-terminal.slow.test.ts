@@ -60,9 +60,8 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     const { mock, model } = await provider({ script: [{ text: 'Thinking about', hang: true }] })
     const chat = startOnTerminal(['chat', ...model], { cwd: await tempFolder() })
     await chat.shows('> ')
-    chat.type('one\r')
+    chat.type('one\r\x1b[200~never ends')
     await chat.shows('Thinking about')
-    chat.type('\x1b[200~never ends')
     chat.type('\x03')
     await chat.shows('aborted')
     await mock.waitForEnd(1)
@@ -70,6 +69,25 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     chat.type('\x04')
     expect(await chat.ended).toBe(0)
     expect(chat.screen().lastIndexOf('\x1b[?2004l')).toBeGreaterThan(chat.screen().lastIndexOf('\x1b[?2004h'))
+  })
+
+  it('Ctrl-C in the program that edits a call ends that program, not the chat', async () => {
+    const { model } = await provider({ script: [{ toolCalls: [{ name: 'wipe', arguments: { disk: 1 } }] }, 'Refused.'] })
+    const tools = "export const t = { name: 'wipe', description: '', parameters: {}, approval: true, execute: () => 'wiped it' }"
+    const cwd = await tempFolder({ 't.mjs': tools })
+    const chat = startOnTerminal(['chat', ...model, '-t', 't.mjs'], { cwd, env: { EDITOR: 'echo editing; sleep 60; true' } })
+    await chat.shows('> ')
+    chat.type('wipe it\r')
+    await chat.shows('or why not] ')
+    chat.type('e\r')
+    await chat.shows('editing')
+    chat.type('\x03')
+    await chat.shows('true ended with SIGINT')
+    await chat.shows('or why not] ', 2)
+    chat.type('n\r')
+    await chat.shows('Refused.')
+    chat.type('\x04')
+    expect(await chat.ended).toBe(0)
   })
 
   it('a yes pressed before the question is there approves nothing', async () => {

@@ -24,7 +24,9 @@ it('a change of a text is shown as what it changes, and so is a result that is a
   const calls = new ShownCalls()
   const edits = [{ oldText: 'a\nb\nc', newText: 'a\nB\nc' }]
   calls.end(calls.add({ tool: 'edit', args: { path: 'x', edits } }), 'ok', '--- x\n+++ x\n@@ -1 +1 @@\n-b\n+B')
-  expect(showing(calls)).toBe('1 edit · ok\n  a\n- b\n+ B\n  c\nresult: 5 lines\n  --- x\n  +++ x\n  @@ -1 +1 @@\n- b\n+ B\n')
+  expect(showing(calls)).toBe(
+    '1 edit · ok\n{\n  "path": "x"\n}\n  a\n- b\n+ B\n  c\nresult: 5 lines\n  --- x\n  +++ x\n  @@ -1 +1 @@\n- b\n+ B\n',
+  )
 })
 
 it('a difference has what was removed and added, with three lines around it', () => {

@@ -112,7 +112,7 @@ class Chat implements ChatState {
     this.#people = waitingFor(terminal, flags, {
       tools: agent.tools,
       ask: (question, signal, draft) => lines.ask(question, signal, draft),
-      lend: (work) => lines.lend(work),
+      lend: (work) => interrupts.leaveToOther(() => lines.lend(work)),
     })
     this.#choice = agent.choice
     lines.onInterrupt = (typed) => this.#interrupt(typed)

@@ -26,6 +26,19 @@ export class Interrupts {
     return this.#exitCode
   }
 
+  /** Leaves Ctrl-C to another program, which has the terminal while `work` goes on. */
+  async leaveToOther<T>(work: () => Promise<T>): Promise<T> {
+    const ignore = () => {}
+    process.on('SIGINT', ignore)
+    process.off('SIGINT', this.#onSigint)
+    try {
+      return await work()
+    } finally {
+      process.on('SIGINT', this.#onSigint)
+      process.off('SIGINT', ignore)
+    }
+  }
+
   /** Stops listening. */
   release(): void {
     process.off('SIGINT', this.#onSigint)

@@ -46,11 +46,11 @@ export class ShownCalls {
 function* linesOf({ tool, args, ending = 'running', result }: ShownCall, number: number, terminal: Terminal): Iterable<string> {
   const columns = Math.max(4, (terminal.io.stderr.columns ?? 80) - 1)
   yield terminal.paint('cyan', `${number} ${visible(tool)} · ${ending}`)
-  const edits = editsIn(args)
+  const { edits, others } = editsIn(args)
+  if (edits.length === 0 || Object.keys(others).length > 0) yield* rowsOf(others, columns)
   for (const { before, after } of edits) {
     for (const line of diffLines(shownLines(before), shownLines(after))) yield terminal.diffLine(line)
   }
-  if (edits.length === 0) yield* rowsOf(args, columns)
   if (result === undefined) return
   const lines = shownLines(result)
   yield terminal.paint('dim', `result: ${plural(lines.length, 'line')}`)
@@ -76,13 +76,34 @@ const editNames = [
   ['old_text', 'new_text'],
 ] as const
 
-/** The changes a call makes to a text, where it says so by usual names, also in a list of `edits`. */
-function editsIn(args: JsonObject): { before: string; after: string }[] {
-  const all = [args, ...(Array.isArray(args.edits) ? args.edits.filter(isJsonObject) : [])]
-  return all.flatMap((one) =>
-    editNames.flatMap(([old, fresh]) => {
-      const [before, after] = [one[old], one[fresh]]
-      return typeof before === 'string' && typeof after === 'string' ? [{ before, after }] : []
-    }),
-  )
+interface Edit {
+  before: string
+  after: string
+}
+
+/** The changes a call makes to a text, where it says so by usual names, also in a list of `edits`; and its other arguments. */
+function editsIn(args: JsonObject): { edits: Edit[]; others: JsonObject } {
+  const { edits: list, ...fields } = args
+  if (!Array.isArray(list)) return editIn(args)
+  const own = editIn(fields)
+  const listed = list.map((one) => editIn(isJsonObject(one) ? one : {}))
+  const isShown = listed.every(({ edits, others }) => edits.length > 0 && Object.keys(others).length === 0)
+  return {
+    edits: [...own.edits, ...listed.flatMap(({ edits }) => edits)],
+    // What else is in one of them must not be hidden.
+    others: isShown ? own.others : { ...own.others, edits: list },
+  }
+}
+
+function editIn(fields: JsonObject): { edits: Edit[]; others: JsonObject } {
+  const others = { ...fields }
+  const edits: Edit[] = []
+  for (const [old, fresh] of editNames) {
+    const [before, after] = [fields[old], fields[fresh]]
+    if (typeof before !== 'string' || typeof after !== 'string') continue
+    edits.push({ before, after })
+    delete others[old]
+    delete others[fresh]
+  }
+  return { edits, others }
 }

@@ -23,6 +23,8 @@ export class TerminalLines implements Lines {
   #typedEarly = ''
   /** What has come of a paste; undefined: none is under way. */
   #paste: string | undefined
+  /** Whether the keys that come now are Ctrl-C alone, as somebody presses it: within a paste there are others beside it. */
+  #isPressed = false
   #closed = false
 
   constructor(io: CliIO, prompt: KeyedInputOptions = { prompt: '' }) {
@@ -31,6 +33,7 @@ export class TerminalLines implements Lines {
     const { stdin, stderr } = io
     emitKeypressEvents(stdin)
     stdin.on('keypress', this.#onKey)
+    stdin.prependListener('data', this.#onPiece)
     stdin.once('end', this.#onEnd)
     stderr.on('resize', this.#onResize)
     process.once('exit', this.#unmarkPastes)
@@ -91,6 +94,7 @@ export class TerminalLines implements Lines {
     const { stdin, stderr } = this.#io
     this.#finish()
     stdin.off('keypress', this.#onKey)
+    stdin.off('data', this.#onPiece)
     stdin.off('end', this.#onEnd)
     stderr.off('resize', this.#onResize)
     process.off('exit', this.#unmarkPastes)
@@ -123,10 +127,14 @@ export class TerminalLines implements Lines {
 
   readonly #onResize = (): void => this.#input?.resized()
 
+  readonly #onPiece = (piece: Buffer | string): void => {
+    this.#isPressed = piece.toString().replaceAll('\x03', '') === ''
+  }
+
   readonly #onKey = (text: string | undefined, key: PressedKey): void => {
     const isInterrupt = key.ctrl === true && key.name === 'c'
     // Without this, a paste whose end never comes would take everything that is ever typed.
-    if (isInterrupt) this.#paste = undefined
+    if (isInterrupt && this.#isPressed) this.#paste = undefined
     if (key.name === 'paste-start') this.#paste = ''
     else if (key.name === 'paste-end') this.#endPaste()
     else if (this.#paste !== undefined) this.#paste += key.sequence ?? text ?? ''

@@ -6,6 +6,7 @@ import { completeIn } from '../../../src/cli/terminal/editor/completions.ts'
 import { DrawnRows } from '../../../src/cli/terminal/editor/drawn-rows.ts'
 import { EditedText } from '../../../src/cli/terminal/editor/edited-text.ts'
 import { HistorySearch } from '../../../src/cli/terminal/editor/history-search.ts'
+import { KeyedInput } from '../../../src/cli/terminal/editor/keyed-input.ts'
 import { layOut, withinRows } from '../../../src/cli/terminal/editor/layout.ts'
 import { fakeIO } from '../fake-io.ts'
 import { shownOn } from '../shown-on.ts'
@@ -26,6 +27,22 @@ it('the cursor and deletions go by characters and words as a person sees them, o
   edited.move('right')
   edited.paste()
   expect([edited.text, edited.moveDown()]).toEqual(['one\n two', false])
+})
+
+it('moving up and down never ends within a character', () => {
+  const edited = new EditedText()
+  edited.set('😀😀\nabc')
+  expect([edited.moveUp(), edited.at]).toEqual([true, 4])
+  edited.set('abc\n👩‍💻 x', 3)
+  expect([edited.moveDown(), edited.at]).toEqual([true, 11])
+})
+
+it('a search loses a whole character by Backspace', () => {
+  const search = new HistorySearch(['a 👩‍💻'])
+  search.type('a ')
+  search.type('👩‍💻')
+  search.erase()
+  expect(search.query).toBe('a ')
 })
 
 it('whatever is typed and however it is moved about in, the cursor stays inside the text', () => {
@@ -83,6 +100,13 @@ it('a search finds the newest text first, then older ones, and says when there i
   expect(search.found).toBeUndefined()
   search.erase()
   expect(search.found).toBe('git diff')
+})
+
+it('a short prompt stands once, also on a narrow screen', () => {
+  const io = fakeIO({ tty: true })
+  io.stderr.columns = 20
+  new KeyedInput(io, { prompt: '> ' }).begin('')
+  expect(io.err()).toBe('> ')
 })
 
 it('completes commands at the beginning, and files behind an @', async () => {

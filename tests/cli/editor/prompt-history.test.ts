@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises'
+import { chmod, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { openPromptHistory } from '../../../src/cli/terminal/editor/prompt-history.ts'
@@ -43,4 +43,13 @@ it('a chat goes on where nothing can be written, and says so once', async () => 
   const history = await openPromptHistory({ env: { HOME: join(folder, 'file') } }, (error) => problems.push(error))
   await history.add('one')
   expect([history.prompts, problems.length]).toEqual([['one'], 1])
+})
+
+it('what is no file, such as /dev/null, is left as it is', async () => {
+  const { mode } = await stat('/dev/null')
+  const history = await openPromptHistory({ env: { TOOLLOOP_HISTORY: '/dev/null' } }, failing)
+  await history.add('one')
+  const after = await stat('/dev/null')
+  if (after.mode !== mode) await chmod('/dev/null', mode & 0o777)
+  expect([history.prompts, after.mode]).toEqual([['one'], mode])
 })

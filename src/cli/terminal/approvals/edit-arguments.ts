@@ -56,8 +56,8 @@ async function editIn(editor: string, text: string): Promise<string> {
       process.platform === 'win32'
         ? spawn(`${editor} "${file}"`, { stdio: 'inherit', shell: true })
         : spawn('sh', ['-c', `${editor} "$1"`, 'sh', file], { stdio: 'inherit' })
-    const [code] = await once(child, 'close')
-    if (code !== 0) throw new Error(`${editor} ended with ${code}`)
+    const [code, signal] = await once(child, 'close')
+    if (code !== 0) throw new Error(`${editor} ended with ${code ?? signal}`)
     return await readFile(file, 'utf8')
   } finally {
     await rm(folder, { recursive: true, force: true })

@@ -45,18 +45,23 @@ export class EditedText {
   moveUp(): boolean {
     const start = this.#target('lineStart')
     if (start === 0) return false
-    const above = this.#text.lastIndexOf('\n', start - 2) + 1
-    this.#at = Math.min(above + (this.#at - start), start - 1)
+    const above = start < 2 ? 0 : this.#text.lastIndexOf('\n', start - 2) + 1
+    this.#at = this.#sameColumn(above, start - 1, start)
     return true
   }
 
   moveDown(): boolean {
     const end = this.#target('lineEnd')
     if (end === this.#text.length) return false
-    const column = this.#at - this.#target('lineStart')
-    this.#at = end + 1
-    this.#at = Math.min(end + 1 + column, this.#target('lineEnd'))
+    const next = this.#text.indexOf('\n', end + 1)
+    this.#at = this.#sameColumn(end + 1, next < 0 ? this.#text.length : next, this.#target('lineStart'))
     return true
+  }
+
+  /** Where the line from `from` to `to` has as many characters before it as the cursor has in its line, which begins at `start`. */
+  #sameColumn(from: number, to: number, start: number): number {
+    const column = charactersOf(this.#text.slice(start, this.#at)).length
+    return from + charactersOf(this.#text.slice(from, to)).slice(0, column).join('').length
   }
 
   /** Deletes from the cursor to where `how` would move it. */

@@ -1,3 +1,5 @@
+import { charactersOf } from './edited-text.ts'
+
 /** A search backwards through earlier texts, the newest first. */
 export class HistorySearch {
   #query = ''
@@ -24,7 +26,7 @@ export class HistorySearch {
   }
 
   erase(): void {
-    this.#query = this.#query.slice(0, -1)
+    this.#query = charactersOf(this.#query).slice(0, -1).join('')
     this.#find(this.#texts.length - 1)
   }
 

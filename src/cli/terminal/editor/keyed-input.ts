@@ -9,6 +9,8 @@ import type { PromptHistory } from './prompt-history.ts'
 
 /** What a terminal needs beside the prompt, so that there is room to type. */
 const roomToType = 20
+/** Cells of a prompt that leaves room on any screen. */
+const shortPrompt = 4
 const mostShownWords = 12
 
 /** A key as Node.js tells of it, with names its types don't have: `paste-start`, `paste-end`. */
@@ -47,7 +49,7 @@ export class KeyedInput {
     this.#io = io
     const { columns = 80 } = io.stderr
     // A prompt that leaves no room stands on lines of its own.
-    const isLong = options.prompt.endsWith('\n') || cellsOf(options.prompt) > columns - roomToType
+    const isLong = options.prompt.endsWith('\n') || cellsOf(options.prompt) > Math.max(shortPrompt, columns - roomToType)
     this.#options = isLong ? { ...options, prompt: '> ' } : options
     this.#rows = new DrawnRows(io.stderr, io.env.TERM !== 'dumb')
     if (isLong) io.stderr.write(`${options.prompt.trimEnd()}\n`)

@@ -52,9 +52,12 @@ export async function openPromptHistory({ env }: Pick<CliIO, 'env'>, onProblem: 
     await mkdir(dirname(file), { recursive: true, mode: 0o700 })
     // Made for its owner alone, and checked to be writable, before anything is in it.
     const handle = await open(file, 'a', 0o600)
-    const { size, mode } = await handle.stat()
-    if ((mode & 0o077) !== 0) await handle.chmod(0o600)
+    const stats = await handle.stat()
+    // `/dev/null` stays as it is for everybody else.
+    if (stats.isFile() && (stats.mode & 0o077) !== 0) await handle.chmod(0o600)
     await handle.close()
+    if (!stats.isFile()) return new PromptHistory()
+    const { size } = stats
     const lines = size > longestFile ? [] : (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '')
     const prompts = lines.flatMap(readPrompt)
     if (lines.length > 2 * mostPrompts || size > longestFile) await replaceFile(file, lines.slice(-mostPrompts).join('\n').concat('\n'))

@@ -90,7 +90,7 @@ function readCode(rest: string, mayGrow: boolean, { styles }: Reader): Reading {
 function readLink(rest: string, mayGrow: boolean, { styles }: Reader): Reading {
   const [whole, label = '', url = ''] = /^!?\[([^\]\n]*)\]\(([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)(?:\s+"[^"]*")?\)/.exec(rest) ?? []
   if (whole === undefined) {
-    const mayBeOne = /^!?(?:\[[^\]\n]*(?:\](?:\([^)\n]*(?:\([^)\n]*\)[^)\n]*)*)?)?)?$/.test(rest)
+    const mayBeOne = /^!?(?:\[[^\]\n]*(?:\](?:\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:\([^()\s]*|\s+(?:"[^"]*"?)?)?)?)?)?$/.test(rest)
     return mayGrow && mayBeOne ? 'wait' : undefined
   }
   const { spans } = readInline(label, '', true, [...styles, 'underline'])

@@ -2,9 +2,9 @@ import type { Style } from '../style.ts'
 import { readInline, type Span } from './inline.ts'
 import { layOutTable, looksLikeTable } from './table.ts'
 
-/** The beginning of a line that may yet become any kind of line. */
-const undecided = /^\s*(?:[#>*+\-`~_=\s]|\d+[.)]?)*(?:\[[ xX]?\]?\s*)?$|^\s*\||^ {0,3}(?:```|~~~)/
-const fence = /^ {0,3}(`{3,}|~{3,})\s*([^`]*)$/
+/** The beginning of a line that may yet become any kind of line. It matches a text in one way only, so that none takes exponential time. */
+const undecided = /^(?:[#>*+\-`~_=\s\d]|(?<=\d)[.)])*(?:\[[ xX]?\]?\s*)?$|^\s*\||^ {0,3}(?:```|~~~)/
+const fence = /^ {0,3}(`{3,}|~{3,})([^`]*)$/
 const longestRule = 60
 
 interface Screen {
@@ -57,7 +57,7 @@ export class MarkdownWriter {
     const table = this.#endTable()
     const [, marks, info = ''] = fence.exec(line) ?? []
     if (marks !== undefined) {
-      this.#code = { marks, isDiff: /^(diff|patch)\b/.test(info) }
+      this.#code = { marks, isDiff: /^\s*(diff|patch)\b/.test(info) }
       return `${table}${this.#rule(info.trim())}\n`
     }
     if (/^ {0,3}([-*_])(\s*\1){2,}\s*$/.test(line)) return `${table}${this.#rule('')}\n`
