@@ -169,6 +169,37 @@ describe('the recording of a run in a journal', () => {
     },
   )
 
+  it('has nothing that turns out to be secret when it goes on, not in parts that another process has written either', {
+    timeout: 60_000,
+  }, async () => {
+    const { folder, options } = await folderOfRuns()
+    const turns = [
+      { toolCalls: [call('login', { pin: 'forgotten-1' })], usage },
+      { text: 'Done.', usage },
+    ]
+    const open = (from: number) =>
+      startService({ ...options, model: scriptedModel(turns.slice(from)), tools: [{ ...login, approval: true }] })
+    const first = await open(0)
+    const { id, pending } = await json(first.post('/v1/runs', { input: 'It is sesame-77.' }))
+    await first.listening.close()
+
+    const second = await open(1)
+    const decisions = pending.map(({ toolCallId, fingerprint }) => ({
+      toolCallId,
+      fingerprint,
+      approved: true,
+      args: { pin: 'sesame-77' },
+    }))
+    expect(await json(second.post(`/v1/runs/${id}/decisions`, { decisions }))).toMatchObject({ status: 'done' })
+    await second.listening.close()
+
+    const third = await open(2)
+    expect(await recordingOf(third, id)).toMatchObject({ given: { messages: [{ content: 'It is [redacted].' }] } })
+    await third.listening.close()
+    const files = (await readdir(join(folder, 'runs'), { withFileTypes: true })).filter((file) => file.isFile())
+    for (const { name, parentPath } of files) expect((await readFile(join(parentPath, name))).includes('sesame'), name).toBe(false)
+  })
+
   it('says so where it is not of the whole run', async () => {
     const { options, write } = await folderOfRuns(yaml('count: 10'))
     const turns = [

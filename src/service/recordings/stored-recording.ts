@@ -60,6 +60,8 @@ export class StoredRecording extends BoundedRecorder {
     this.#parts = parts
     this.#secrets = parts.secrets
     this.#steps = [...(earlier?.steps ?? [])]
+    // What is written already was written without knowing more.
+    if (earlier !== undefined) this.#secretsWritten = this.#secrets.size
   }
 
   /** A step is about to be carried out; where it was before, by a process that died before it was recorded, that is forgotten. */
