@@ -44,3 +44,15 @@ it('a call is refused whose arguments `approve` has made wrong, or which it does
     expect(result.toolCalls[0]).toMatchObject({ outcome: 'denied' })
   }
 })
+
+it('the log has no secret of the wrong arguments that `approve` has given', async () => {
+  const parameters = { type: 'object', properties: { pin: { type: 'string' } }, additionalProperties: false } as const
+  const login = defineTool({ name: 'login', description: '', parameters, secrets: ['pin'], approval: true, execute: () => 'in' })
+  for (const args of [{ pin: 'sesame-77', other: 1 }, { pin: { said: 'sesame-77' } }]) {
+    const model = scriptedModel([{ toolCalls: [{ name: 'login', args: { pin: 'none' } }] }, 'Done.'])
+    const { logger, records } = recordingLogger()
+    await new AgentRunner({ model, tools: [login], logger, approve: () => ({ approved: true, args }) }).run('Log in.')
+    expect(records.map(({ message }) => message)).toEqual(['approve threw; the call is refused'])
+    expect(JSON.stringify(records)).not.toContain('sesame')
+  }
+})
