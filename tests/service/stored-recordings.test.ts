@@ -267,13 +267,13 @@ describe('the recording of a run in a journal', () => {
   })
 })
 
-describe('parts that can’t be written', () => {
+describe('parts', () => {
   /** A recording into a place that refuses what it is told to, and the run that is recorded. */
-  async function record(turns: Parameters<typeof scriptedModel>[0]) {
+  async function record(turns: Parameters<typeof scriptedModel>[0], secrets: readonly string[] = ['kept-secret-1']) {
     const written = new Map<string, string>()
     const place = { refuses: false }
     const { logger, records } = recordingLogger()
-    const run = { id: 'run_1', attempt: 'a', redactor: { secrets: ['kept-secret-1'] } }
+    const run = { id: 'run_1', attempt: 'a', redactor: { secrets } }
     const shown = {
       keepRecording: async (_runId: string, _attempt: string, parts: readonly { name: string; value: string }[]) => {
         if (place.refuses) throw new Error('The disk is full')
@@ -292,7 +292,7 @@ describe('parts that can’t be written', () => {
     return { recording, go, read, place, records }
   }
 
-  it('are written with the next; the run does not notice', async () => {
+  it('that can’t be written are written with the next; the run does not notice', async () => {
     const { recording, go, read, place, records } = await record([{ toolCalls: [call('login', { pin: 'sesame-77' })], usage }, 'Done.'])
     await go()
     place.refuses = true
@@ -311,7 +311,7 @@ describe('parts that can’t be written', () => {
     expect(JSON.stringify(run)).not.toMatch(/sesame|kept-secret/)
   })
 
-  it('and never were, are missed where another execution comes to their step', async () => {
+  it('that never were written are missed where another execution comes to their step', async () => {
     const { recording, go, read } = await record(['Done.'])
     await go()
     await recording.keep('1.model')
@@ -338,5 +338,16 @@ describe('parts that can’t be written', () => {
     await recording.keep('x')
     // As it was recorded: in one step here.
     expect((await read())?.run.turns).toHaveLength(0)
+  })
+
+  it('have no secret when the run ends, also where there have become too many to know each', async () => {
+    const secrets = Array.from({ length: 256 }, (_, at) => `one of many ${at}.`)
+    const { recording, go, read } = await record(['Done.'], secrets)
+    await go()
+    await recording.keep('1.model')
+    expect((await read())?.run.given.messages).toMatchObject([{ content: 'Say kept-secret-1.' }])
+    secrets.push('kept-secret-1')
+    await recording.keep('end')
+    expect(JSON.stringify(await read())).not.toContain('kept-secret-1')
   })
 })
