@@ -235,6 +235,32 @@ describe('the recording of a run in a journal', () => {
     await expect(replayRun(recording)).rejects.toThrow('what was before it was resumed is not recorded')
   })
 
+  it('begins anew where its beginning had to make room: what was written after that is no part of it', { timeout: 60_000 }, async () => {
+    const { folder, options } = await folderOfRuns()
+    const turns = [
+      { toolCalls: [call('pay')], usage },
+      { toolCalls: [call('login', { pin: 'sesame-77' })], usage },
+      { toolCalls: [call('pay')], usage },
+      { text: 'Done.', usage },
+    ]
+    const open = (from: number) => startService({ ...options, model: scriptedModel(turns.slice(from)), tools: [login, pay] })
+    const first = await open(0)
+    const run = await json(first.post('/v1/runs', { input: 'go' }))
+    // As where the process that had begun it went on after that.
+    const database = new DatabaseSync(join(folder, 'runs', 'runs.sqlite'))
+    database.exec("DELETE FROM shown_recordings WHERE name <> '0'; UPDATE shown_recordings SET name = '1 call 2.tool.9'")
+    database.exec(`UPDATE shown_recordings SET value = '{"place":"2.tool.9","id":"old","tool":"pay","args":{}}'`)
+    database.close()
+    await first.listening.close()
+
+    const second = await open(1)
+    expect((await approve(second, run.id, run.pending)).pending).toHaveLength(1)
+    const recording = await recordingOf(second, run.id)
+    expect(recording.given.partial).toBe('what was before it was resumed is not recorded')
+    expect(recording.turns.flatMap(({ calls = [] }) => calls.map(({ id }) => id))).not.toContain('old')
+    await second.listening.close()
+  })
+
   it('ends where it becomes too long, and says so; the oldest make room for others, and all go with their runs', {
     timeout: 60_000,
   }, async () => {
