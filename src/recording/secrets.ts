@@ -21,9 +21,9 @@ export class RecordingSecrets {
     this.#texts = new SecretTexts(secrets)
   }
 
-  /** How many texts are known to be secret. */
+  /** How many texts are known to be secret; infinite where there were too many, so that all are hidden. */
   get size(): number {
-    return this.#texts.size
+    return this.#texts.isFull ? Number.POSITIVE_INFINITY : this.#texts.size
   }
 
   /** Adds texts that are known to be secret. */

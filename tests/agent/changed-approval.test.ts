@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { ApprovalDecision } from '../../src/agent/types.ts'
+import type { JsonObject } from '../../src/core/messages.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { recordingLogger } from '../hazards/stage.ts'
@@ -42,5 +43,18 @@ it('a call is refused whose arguments `approve` has made wrong, or which it does
     const { paid, result } = await paying(decision)
     expect(paid).toEqual([])
     expect(result.toolCalls[0]).toMatchObject({ outcome: 'denied' })
+  }
+})
+
+it('the log has no secret of the wrong arguments that `approve` has given', async () => {
+  const parameters = { type: 'object', properties: { pin: { type: 'string' } }, additionalProperties: false } as const
+  const login = defineTool({ name: 'login', description: '', parameters, secrets: ['pin'], approval: true, execute: () => 'in' })
+  const wrong: JsonObject[] = [{ pin: 'sesame-77', other: 1 }, { pin: { said: 'sesame-77' } }]
+  for (const args of wrong) {
+    const model = scriptedModel([{ toolCalls: [{ name: 'login', args: { pin: 'none' } }] }, 'Done.'])
+    const { logger, records } = recordingLogger()
+    await new AgentRunner({ model, tools: [login], logger, approve: () => ({ approved: true, args }) }).run('Log in.')
+    expect(records.map(({ message }) => message)).toEqual(['approve threw; the call is refused'])
+    expect(JSON.stringify(records)).not.toContain('sesame')
   }
 })

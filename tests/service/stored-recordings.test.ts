@@ -169,6 +169,37 @@ describe('the recording of a run in a journal', () => {
     },
   )
 
+  it('has nothing that turns out to be secret when it goes on, not in parts that another process has written either', {
+    timeout: 60_000,
+  }, async () => {
+    const { folder, options } = await folderOfRuns()
+    const turns = [
+      { toolCalls: [call('login', { pin: 'forgotten-1' })], usage },
+      { text: 'Done.', usage },
+    ]
+    const open = (from: number) =>
+      startService({ ...options, model: scriptedModel(turns.slice(from)), tools: [{ ...login, approval: true }] })
+    const first = await open(0)
+    const { id, pending } = await json(first.post('/v1/runs', { input: 'It is sesame-77.' }))
+    await first.listening.close()
+
+    const second = await open(1)
+    const decisions = pending.map(({ toolCallId, fingerprint }) => ({
+      toolCallId,
+      fingerprint,
+      approved: true,
+      args: { pin: 'sesame-77' },
+    }))
+    expect(await json(second.post(`/v1/runs/${id}/decisions`, { decisions }))).toMatchObject({ status: 'done' })
+    await second.listening.close()
+
+    const third = await open(2)
+    expect(await recordingOf(third, id)).toMatchObject({ given: { messages: [{ content: 'It is [redacted].' }] } })
+    await third.listening.close()
+    const files = (await readdir(join(folder, 'runs'), { withFileTypes: true })).filter((file) => file.isFile())
+    for (const { name, parentPath } of files) expect((await readFile(join(parentPath, name))).includes('sesame'), name).toBe(false)
+  })
+
   it('says so where it is not of the whole run', async () => {
     const { options, write } = await folderOfRuns(yaml('count: 10'))
     const turns = [
@@ -204,6 +235,32 @@ describe('the recording of a run in a journal', () => {
     await expect(replayRun(recording)).rejects.toThrow('what was before it was resumed is not recorded')
   })
 
+  it('begins anew where its beginning had to make room: what was written after that is no part of it', { timeout: 60_000 }, async () => {
+    const { folder, options } = await folderOfRuns()
+    const turns = [
+      { toolCalls: [call('pay')], usage },
+      { toolCalls: [call('login', { pin: 'sesame-77' })], usage },
+      { toolCalls: [call('pay')], usage },
+      { text: 'Done.', usage },
+    ]
+    const open = (from: number) => startService({ ...options, model: scriptedModel(turns.slice(from)), tools: [login, pay] })
+    const first = await open(0)
+    const run = await json(first.post('/v1/runs', { input: 'go' }))
+    // As where the process that had begun it went on after that.
+    const database = new DatabaseSync(join(folder, 'runs', 'runs.sqlite'))
+    database.exec("DELETE FROM shown_recordings WHERE name <> '0'; UPDATE shown_recordings SET name = '1 call 2.tool.9'")
+    database.exec(`UPDATE shown_recordings SET value = '{"place":"2.tool.9","id":"old","tool":"pay","args":{}}'`)
+    database.close()
+    await first.listening.close()
+
+    const second = await open(1)
+    expect((await approve(second, run.id, run.pending)).pending).toHaveLength(1)
+    const recording = await recordingOf(second, run.id)
+    expect(recording.given.partial).toBe('what was before it was resumed is not recorded')
+    expect(recording.turns.flatMap(({ calls = [] }) => calls.map(({ id }) => id))).not.toContain('old')
+    await second.listening.close()
+  })
+
   it('ends where it becomes too long, and says so; the oldest make room for others, and all go with their runs', {
     timeout: 60_000,
   }, async () => {
@@ -236,13 +293,13 @@ describe('the recording of a run in a journal', () => {
   })
 })
 
-describe('parts that can’t be written', () => {
+describe('parts', () => {
   /** A recording into a place that refuses what it is told to, and the run that is recorded. */
-  async function record(turns: Parameters<typeof scriptedModel>[0]) {
+  async function record(turns: Parameters<typeof scriptedModel>[0], secrets: readonly string[] = ['kept-secret-1']) {
     const written = new Map<string, string>()
     const place = { refuses: false }
     const { logger, records } = recordingLogger()
-    const run = { id: 'run_1', attempt: 'a', redactor: { secrets: ['kept-secret-1'] } }
+    const run = { id: 'run_1', attempt: 'a', redactor: { secrets } }
     const shown = {
       keepRecording: async (_runId: string, _attempt: string, parts: readonly { name: string; value: string }[]) => {
         if (place.refuses) throw new Error('The disk is full')
@@ -261,7 +318,7 @@ describe('parts that can’t be written', () => {
     return { recording, go, read, place, records }
   }
 
-  it('are written with the next; the run does not notice', async () => {
+  it('that can’t be written are written with the next; the run does not notice', async () => {
     const { recording, go, read, place, records } = await record([{ toolCalls: [call('login', { pin: 'sesame-77' })], usage }, 'Done.'])
     await go()
     place.refuses = true
@@ -280,7 +337,7 @@ describe('parts that can’t be written', () => {
     expect(JSON.stringify(run)).not.toMatch(/sesame|kept-secret/)
   })
 
-  it('and never were, are missed where another execution comes to their step', async () => {
+  it('that never were written are missed where another execution comes to their step', async () => {
     const { recording, go, read } = await record(['Done.'])
     await go()
     await recording.keep('1.model')
@@ -307,5 +364,16 @@ describe('parts that can’t be written', () => {
     await recording.keep('x')
     // As it was recorded: in one step here.
     expect((await read())?.run.turns).toHaveLength(0)
+  })
+
+  it('have no secret when the run ends, also where there have become too many to know each', async () => {
+    const secrets = Array.from({ length: 256 }, (_, at) => `one of many ${at}.`)
+    const { recording, go, read } = await record(['Done.'], secrets)
+    await go()
+    await recording.keep('1.model')
+    expect((await read())?.run.given.messages).toMatchObject([{ content: 'Say kept-secret-1.' }])
+    secrets.push('kept-secret-1')
+    await recording.keep('end')
+    expect(JSON.stringify(await read())).not.toContain('kept-secret-1')
   })
 })

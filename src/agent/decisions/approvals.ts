@@ -1,4 +1,5 @@
 import { InvalidOptionError } from '../../core/errors.ts'
+import { toJson } from '../../core/json.ts'
 import { copyJson, type JsonObject } from '../../core/messages.ts'
 import { type PreparedCall, prepareArguments } from '../../tools/arguments.ts'
 import { cancelledText, loggedFailure } from '../../tools/told.ts'
@@ -75,11 +76,12 @@ async function askAndRecord(run: RunContext, call: PlannedCall, place: string): 
 async function askFor(run: RunContext, call: PlannedCall): Promise<Approval> {
   const { approve, context } = run.settings
   const cancelled = { approved: false, cancelled: true }
+  let answer: ApprovalDecision | undefined
   try {
     if (run.interruption !== undefined) return cancelled
     // Recorded as there, and gone in the process that goes on: then the call waits for a decision.
     if (approve === undefined) return { approved: false, waits: true }
-    const answer = await run.untilInterrupted(
+    answer = await run.untilInterrupted(
       Promise.resolve(
         approve({
           toolCallId: call.id,
@@ -94,7 +96,9 @@ async function askFor(run: RunContext, call: PlannedCall): Promise<Approval> {
     return run.interruption === undefined ? await readApproval(run, call, answer) : cancelled
   } catch (error) {
     const tool = run.agent.registry.get(call.name)
-    const failure = tool === undefined ? {} : loggedFailure({ tool, args: call.args ?? {} }, error)
+    // It may be about the arguments that were given, and quote them.
+    const args = { asked: call.args ?? {}, answer: toJson(answer) }
+    const failure = tool === undefined ? {} : loggedFailure({ tool, args }, error)
     run.logger.error({ runId: run.runId, tool: call.name, ...failure }, 'approve threw; the call is refused')
     return { approved: false, reason: approvalFailed }
   }

@@ -74,7 +74,9 @@ export class RunRecordings {
   }
 
   async #stored(run: ServiceRun, shown: Shown): Promise<StoredRecording> {
-    const earlier = await recordingOfParts(await allParts(shown, run.id), new Pauses())
+    const written = await allParts(shown, run.id)
+    const earlier = await recordingOfParts(written, new Pauses())
+    const left = earlier === undefined ? written.map(({ name }) => name) : []
     const recording: StoredRecording = new StoredRecording(
       {
         run,
@@ -87,6 +89,7 @@ export class RunRecordings {
         logger: this.#logger,
       },
       earlier,
+      left,
     )
     run.recording = recording
     return recording

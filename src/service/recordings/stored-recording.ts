@@ -52,7 +52,8 @@ export class StoredRecording extends BoundedRecorder {
   #secretsWritten: number | undefined
   #writing: Promise<void> = Promise.resolve()
 
-  constructor(parts: StoredRecordingParts, earlier?: RecordingInParts) {
+  /** `left`: names of parts that are there, and belong to nothing: to make room, others were deleted. */
+  constructor(parts: StoredRecordingParts, earlier?: RecordingInParts, left: readonly string[] = []) {
     const { id } = parts.run
     const sizes = new Map(earlier?.sizes)
     super(parts.grown, earlier && { recording: { ...headOf(id), ...earlier.run }, characters: sumOf(sizes) })
@@ -60,6 +61,9 @@ export class StoredRecording extends BoundedRecorder {
     this.#parts = parts
     this.#secrets = parts.secrets
     this.#steps = [...(earlier?.steps ?? [])]
+    for (const name of left) this.#changed.add(name)
+    // What is written already was written without knowing more.
+    if (earlier !== undefined) this.#secretsWritten = this.#secrets.size
   }
 
   /** A step is about to be carried out; where it was before, by a process that died before it was recorded, that is forgotten. */
