@@ -7,8 +7,9 @@ import { rolldown } from 'rolldown'
 const styles = ['style.css', 'views.css', 'runs.css', 'reading.css']
 
 /**
- * Makes of the admin page's modules what a browser loads: one script, another for Markdown when there is some, and one style sheet, which may
- * be kept for ever because their names have their contents' hashes in them, and the small script that runs before anything is painted.
+ * Makes of the admin page's modules what a browser loads: one script, others for Markdown and for views when they are needed, and one style
+ * sheet, which may be kept for ever because their names have their contents' hashes in them, and the small script that runs before anything is
+ * painted.
  */
 export async function bundlePage(from, to) {
   mkdirSync(to, { recursive: true })

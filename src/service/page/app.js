@@ -10,11 +10,8 @@ import { goTo, listenForShortcuts, showShortcuts } from './ui/shortcuts.js'
 import { approvalsView } from './views/approvals.js'
 import { Chat } from './views/chat.js'
 import { commandsOf } from './views/commands.js'
-import { configView } from './views/config.js'
-import { modelsView } from './views/models.js'
 import { overviewView } from './views/overview.js'
 import { runsView } from './views/runs.js'
-import { toolsView } from './views/tools.js'
 
 /** @typedef {import('./types.js').View & { navigate?(id: string | undefined): void }} View */
 
@@ -53,12 +50,37 @@ const main = byId('main', HTMLElement)
 /** What is there while somebody is signed in. @type {{ live: Live, chat: Chat, name: string, view: View | undefined } | undefined} */
 let session
 
+/** What hardly anybody comes for first is loaded when it is gone to. @type {Record<string, () => Promise<(context: { live: Live }, param?: string) => View>>} */
+const laterViews = {
+  models: () => import('./views/models.js').then(({ modelsView }) => modelsView),
+  tools: () => import('./views/tools.js').then(({ toolsView }) => toolsView),
+  config: () => import('./views/config.js').then(({ configView }) => configView),
+}
+/** Of these, what is there. @type {Record<string, (context: { live: Live }, param?: string) => View>} */
+const loadedViews = {}
+
+/** @param {string} name @param {{ focus?: boolean }} how */
+async function loadView(name, how) {
+  try {
+    const view = await laterViews[name]?.()
+    if (view !== undefined) loadedViews[name] = view
+  } catch (thrown) {
+    replace(
+      main,
+      h('p', { className: 'error-text', role: 'alert' }, `This view could not be loaded: ${messageOf(thrown)}. Reload the page.`),
+    )
+    return
+  }
+  route(how)
+}
+
 /** Shows what the address names. The heading gets the focus, so that keyboard and screen reader go on from there. */
 function route({ focus = true } = {}) {
   if (session === undefined) return
   const { live, chat } = session
   const [, wanted = 'runs', id] = location.hash.split('/')
   const name = places.some(([place]) => place === wanted) ? wanted : 'runs'
+  if (name in laterViews && loadedViews[name] === undefined) return void loadView(name, { focus })
   const param = id === undefined || id === '' ? undefined : decoded(id)
   if (session.name === name && session.view?.navigate !== undefined) session.view.navigate(param)
   else {
@@ -69,11 +91,8 @@ function route({ focus = true } = {}) {
       runs: () => runsView({ live }, param),
       approvals: () => approvalsView({ live }),
       chat: () => chat.show(),
-      models: () => modelsView({ live }),
-      tools: () => toolsView({ live }, param),
-      config: () => configView({ live }),
     }
-    session.view = views[name]?.()
+    session.view = views[name]?.() ?? loadedViews[name]?.({ live }, param)
     session.name = name
     main.replaceChildren(...(session.view === undefined ? [] : [session.view.element]))
     main.dataset.view = name

@@ -119,6 +119,21 @@ export function* walk(root) {
   }
 }
 
+/**
+ * Whether a value has at most so much in it; without a look at more than that.
+ * @param {unknown} root
+ * @param {{ values: number, characters: number }} most
+ */
+export function isWithin(root, most) {
+  let [values, characters] = [0, 0]
+  for (const { path, value } of walk(root)) {
+    values++
+    characters += String(path.at(-1) ?? '').length + (typeof value === 'string' ? value.length : 4)
+    if (values > most.values || characters > most.characters) return false
+  }
+  return true
+}
+
 /** Characters of a line that tells what is in a folded value. */
 const mostPreview = 70
 

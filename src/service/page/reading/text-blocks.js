@@ -40,6 +40,11 @@ export class TextBlocks {
     return range
   }
 
+  /** Shows all of it, a part at a time. */
+  *all() {
+    while (this.#shown < this.#text.length) yield this.#show(this.#shown + 10 * blockOfText)
+  }
+
   /** @param {number} end At least as far as that. */
   #show(end) {
     const wanted = Math.min(this.#text.length, end)

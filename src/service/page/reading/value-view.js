@@ -2,13 +2,12 @@ import { json } from '../data/format.js'
 import { copyButton } from '../ui/copy.js'
 import { h } from '../ui/dom.js'
 import { visible } from '../ui/visible.js'
-import { previewOf, walk } from './json-nodes.js'
+import { isWithin, previewOf } from './json-nodes.js'
 import { JsonTree } from './json-tree.js'
 import { isShort, longText } from './long-text.js'
 
 /** Values and characters of JSON that is shown without folding. */
-const fewValues = 60
-const fewCharacters = 1_200
+const few = { values: 60, characters: 1_200 }
 
 /** What is made when its place comes near the view: of the calls of a long run, hardly any is ever looked at. @type {WeakMap<Element, () => void>} */
 const later = new WeakMap()
@@ -32,7 +31,7 @@ const nearView = new IntersectionObserver(
 export function valueView(value, label) {
   if (typeof value !== 'string') return jsonView(value, label)
   if (!/^\s*[[{]/.test(value)) return longText(value, label)
-  if (value.length > 2 * fewCharacters)
+  if (value.length > 2 * few.characters)
     return whenNear(longText(value, label), () => parsed(value, (found) => new JsonTree(found, label).element))
   return parsed(value, (found) => jsonView(found, label)) ?? longText(value, label)
 }
@@ -50,7 +49,7 @@ function parsed(text, show) {
 
 /** @param {unknown} value @param {string} label */
 function jsonView(value, label) {
-  const text = isSmall(value) ? json(value) : undefined
+  const text = isWithin(value, few) ? json(value) : undefined
   if (text === undefined || !isShort(text))
     return whenNear(h('pre', { className: 'code' }, visible(previewOf(value))), () => new JsonTree(value, label).element)
   return h(
@@ -70,15 +69,4 @@ function whenNear(first, make) {
   })
   nearView.observe(box)
   return box
-}
-
-/** Without a look at more of it than that. @param {unknown} root */
-function isSmall(root) {
-  let [values, characters] = [0, 0]
-  for (const { path, value } of walk(root)) {
-    values++
-    characters += String(path.at(-1) ?? '').length + (typeof value === 'string' ? value.length : 4)
-    if (values > fewValues || characters > fewCharacters) return false
-  }
-  return true
 }

@@ -1,11 +1,12 @@
 import { messageOf, send } from '../data/api.js'
-import { json, moment } from '../data/format.js'
+import { moment } from '../data/format.js'
 import { merged } from '../data/pending-items.js'
 import { announce } from '../ui/announce.js'
 import { h, newId } from '../ui/dom.js'
 import { since } from '../ui/since.js'
-import { escapedJson, hiddenPart, visible } from '../ui/visible.js'
-import { diff } from './diff.js'
+import { hiddenPart, visible } from '../ui/visible.js'
+import { argumentsField } from './edit-arguments.js'
+import { isLarge, subjectOf } from './whole-value.js'
 
 /** @typedef {import('../data/pending-items.js').Item} Item */
 
@@ -27,9 +28,10 @@ export async function decide(items, verdict) {
 /** @type {Record<Item['kind'], string>} */
 const titles = { approval: 'Approve this call?', client_tool: 'Waiting for a result', question: 'Question', budget: 'Go on over budget?' }
 
-/** Whether it can be approved as it is, without a word more: all of it is shown. @param {Item} item */
+/** Whether it can be approved among others, without a word more: all of it is seen at once. @param {Item} item */
 export function canApprove({ kind, args, about }) {
-  return (kind === 'approval' || kind === 'budget') && hiddenPart(JSON.stringify([args, about])) === undefined
+  if (kind !== 'approval' && kind !== 'budget') return false
+  return !isLarge([args, about]) && hiddenPart(JSON.stringify([args, about])) === undefined
 }
 
 /**
@@ -49,7 +51,7 @@ export function decisionCard(item, { onDecided, link = false, select }) {
       'header',
       { className: 'decision-head' },
       select,
-      h('h3', { id: heading }, titles[item.kind], ' ', h('code', {}, item.tool)),
+      h(link ? 'h2' : 'h3', { id: heading }, titles[item.kind], ' ', h('code', {}, item.tool)),
       link && h('a', { href: `#/runs/${encodeURIComponent(item.runId)}` }, 'Open run'),
     ),
     h(
@@ -97,34 +99,36 @@ export function decisionCard(item, { onDecided, link = false, select }) {
  * @param {Item} item
  * @param {Parts} parts
  */
-function showApproval({ kind, args: asked, about }, { place, error, submit }) {
-  /** @param {'approve' | 'edit' | 'reject' | undefined} [focus] */
+function showApproval(item, { place, error, submit }) {
+  const { kind, args: asked } = item
+  const subject = subjectOf(item)
+  const buttons = {
+    approve: button('Approve', 'primary', () => submit({ approved: true }, 'Approved'), 'a'),
+    edit: button('Edit arguments', '', () => showEdit(), 'e'),
+    reject: button('Reject', 'danger', () => showReject(), 'r'),
+  }
+  buttons.approve.disabled = true
+  buttons.edit.hidden = kind === 'budget'
+  // What isn't shown can't be approved. Other arguments can: whoever writes them knows them.
+  const note = h('p', { className: 'muted', role: 'status' })
+  void subject.whenShown((hidden) => {
+    buttons.approve.disabled = hidden !== undefined
+    buttons.approve.hidden = hidden !== undefined
+    note.textContent = hidden === undefined ? '' : 'Part of this call is redacted, so you can’t approve it here unchanged.'
+  })
+  /** @param {'edit' | 'reject'} [focus] */
   const showChoice = (focus) => {
-    const buttons = {
-      approve: button('Approve', 'primary', () => submit({ approved: true }, 'Approved'), 'a'),
-      edit: button('Edit arguments', '', showEdit, 'e'),
-      reject: button('Reject', 'danger', showReject, 'r'),
-    }
-    if (kind === 'budget') buttons.edit.hidden = true
-    // What isn't shown can't be approved. Other arguments can: whoever writes them knows them.
-    const note = noteOfHidden([asked, about], 'Part of this call is redacted, so you can’t approve it here unchanged.')
-    const shown = note.length > 0 ? [buttons.edit, buttons.reject] : Object.values(buttons)
-    place.replaceChildren(...subject(about), block('Arguments', json(asked)), ...note, row(...shown))
+    place.replaceChildren(...subject.elements, note, row(buttons.approve, buttons.edit, buttons.reject))
     if (focus === undefined) return
     error.textContent = ''
     buttons[focus].focus()
   }
   const showEdit = () => {
-    const field = textField('Arguments, as JSON', { value: escapedJson(JSON.stringify(asked, null, 2)), describedBy: error.id, mono: true })
-    const save = () => {
-      const args = parseObject(field.input, error)
-      if (args === undefined) return
-      const isSame = JSON.stringify(args) === JSON.stringify(asked)
-      void submit({ approved: true, ...(isSame ? {} : { args }) }, 'Approved')
+    const field = argumentsField(asked, error)
+    const save = async () => {
+      const edited = await field.read()
+      if (edited !== undefined) await submit({ approved: true, ...(edited.isSame ? {} : { args: edited.args }) }, 'Approved')
     }
-    const changes = h('div', { className: 'decision-changes' })
-    field.input.addEventListener('input', () => changes.replaceChildren(...changesIn(field.input.value, asked)))
-    field.element.append(changes)
     showForm(field, button('Approve with these arguments', 'primary', save), () => showChoice('edit'))
   }
   const showReject = () => {
@@ -149,30 +153,15 @@ function showApproval({ kind, args: asked, about }, { place, error, submit }) {
 }
 
 /**
- * What is written is other than what was asked: shown before it is sent. Nothing while it can't be read.
- * @param {string} text
- * @param {Record<string, unknown>} asked
- */
-function changesIn(text, asked) {
-  try {
-    const args = JSON.parse(text)
-    return JSON.stringify(args) === JSON.stringify(asked) ? [] : [h('p', { className: 'muted' }, 'Changes'), diff(asked, args, 'Changes')]
-  } catch {
-    return []
-  }
-}
-
-/**
  * A call whose result the client has.
  * @param {Item} item
  * @param {Parts} parts
  */
-function showClientTool({ args, about }, { place, error, submit }) {
+function showClientTool(item, { place, error, submit }) {
   const field = textField('Result, as JSON or text', { describedBy: error.id })
   const give = button('Send result', 'primary', () => submit({ result: jsonOrText(field.input.value) }, 'Result sent'))
   place.replaceChildren(
-    ...subject(about),
-    block('Arguments', json(args)),
+    ...subjectOf(item).elements,
     form([field.element, row(give, decline(submit))], give, () => field.input.blur()),
   )
 }
@@ -185,20 +174,26 @@ const mostChoices = 8
  * @param {Item} item
  * @param {Parts} parts
  */
-function showQuestion({ about, schema, args }, { place, error, submit }) {
-  const context = [...subject(about), Object.keys(args).length > 0 && block('Arguments of the call', json(args))].filter(
-    (part) => part !== false,
-  )
-  const note = noteOfHidden([args, about], 'Part of this question is redacted, so you can’t answer it here.')
-  if (note.length > 0) {
-    place.replaceChildren(...context, ...note, row(decline(submit)))
-    return
-  }
+function showQuestion(item, { place, error, submit }) {
+  const subject = subjectOf(item)
+  const note = h('p', { className: 'muted', role: 'status' })
+  place.replaceChildren(...subject.elements, note, row(decline(submit)))
+  void subject.whenShown((hidden) => {
+    if (hidden === undefined) place.replaceChildren(...subject.elements, ...answerForm(item, error, submit))
+    else note.textContent = 'Part of this question is redacted, so you can’t answer it here.'
+  })
+}
+
+/**
+ * @param {Item} item
+ * @param {HTMLElement} error
+ * @param {Parts['submit']} submit
+ */
+function answerForm({ schema }, error, submit) {
   const choices = choicesOf(schema)
   if (choices.length > 0) {
     const buttons = choices.map((answer) => button(visible(wordsOf(answer)), '', () => submit({ answer }, 'Answered')))
-    place.replaceChildren(...context, row(...buttons, decline(submit)))
-    return
+    return [row(...buttons, decline(submit))]
   }
   const field = textField('Answer', { describedBy: error.id })
   const answer = button('Answer', 'primary', () => {
@@ -207,10 +202,7 @@ function showQuestion({ about, schema, args }, { place, error, submit }) {
     if (text === '') return field.input.focus()
     return submit({ answer: schema?.type === 'string' ? text : jsonOrText(text) }, 'Answered')
   })
-  place.replaceChildren(
-    ...context,
-    form([field.element, row(answer, decline(submit))], answer, () => field.input.blur()),
-  )
+  return [form([field.element, row(answer, decline(submit))], answer, () => field.input.blur())]
 }
 
 /**
@@ -231,24 +223,6 @@ function wordsOf(answer) {
 }
 
 /**
- * Says so where a part of the item isn't shown.
- * @param {unknown} item
- * @param {string} words
- */
-function noteOfHidden(item, words) {
-  return hiddenPart(JSON.stringify(item)) === undefined ? [] : [h('p', { className: 'muted' }, words)]
-}
-
-/**
- * What a tool says of the matter: words, or data it has put together.
- * @param {unknown} about
- */
-function subject(about) {
-  if (about === undefined || about === null) return []
-  return [typeof about === 'string' ? h('p', { className: 'decision-about' }, visible(about)) : block('Details', json(about))]
-}
-
-/**
  * Fields that are sent by Ctrl+Enter and left by Esc.
  * @param {HTMLElement[]} content
  * @param {HTMLButtonElement} send
@@ -264,27 +238,6 @@ function form(content, send, leave) {
   return h('div', { className: 'decision-form', onkeydown }, ...content)
 }
 
-/**
- * @param {HTMLTextAreaElement} input
- * @param {HTMLElement} error
- */
-function parseObject(input, error) {
-  error.textContent = ''
-  input.removeAttribute('aria-invalid')
-  try {
-    const value = JSON.parse(input.value)
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error('Expected a JSON object')
-    const hidden = hiddenPart(input.value)
-    if (hidden !== undefined) throw new Error(`Replace ${hidden} with the actual value`)
-    return value
-  } catch (thrown) {
-    error.textContent = messageOf(thrown)
-    input.setAttribute('aria-invalid', 'true')
-    input.focus()
-    return undefined
-  }
-}
-
 /** @param {string} text */
 function jsonOrText(text) {
   try {
@@ -296,31 +249,12 @@ function jsonOrText(text) {
 
 /**
  * @param {string} label
- * @param {{ value?: string, describedBy: string, mono?: boolean }} options
+ * @param {{ describedBy: string }} options
  */
-function textField(label, { value = '', describedBy, mono = false }) {
+function textField(label, { describedBy }) {
   const id = newId()
-  const input = h('textarea', {
-    id,
-    rows: value === '' ? 2 : Math.min(14, value.split('\n').length + 1),
-    className: mono ? 'code' : '',
-    spellcheck: mono ? 'false' : 'true',
-    'aria-describedby': describedBy,
-  })
-  input.value = value
+  const input = h('textarea', { id, rows: 2, spellcheck: 'true', 'aria-describedby': describedBy })
   return { input, element: h('div', { className: 'field' }, h('label', { for: id }, label), input) }
-}
-
-/**
- * @param {string} label
- * @param {string} text
- */
-function block(label, text) {
-  // Each text on its own: letters written from right to left would change the order of what is beside them.
-  const parts = visible(text)
-    .split(/("[^"\\]*(?:\\.[^"\\]*)*")/)
-    .map((part, at) => (at % 2 === 1 ? h('bdi', {}, part) : part))
-  return h('pre', { className: 'code', tabindex: '0', role: 'group', 'aria-label': label }, parts)
 }
 
 /** @param {Parts['submit']} submit */

@@ -72,7 +72,7 @@ function decideOnFocused(key) {
 
 /** @param {Element | null | undefined} card */
 function focusCard(card) {
-  const target = card?.querySelector('[data-key], .decision-form button, .decision-form textarea')
+  const target = card?.querySelector('[data-key]:enabled, .decision-form button, .decision-form textarea')
   if (!(target instanceof HTMLElement)) return false
   target.focus({ preventScroll: true })
   card?.scrollIntoView({ block: 'nearest' })

@@ -21,7 +21,7 @@ export function approvalsView({ live }) {
     link: true,
     onSelect: () => showSelection(),
     onDecided: () => {
-      const next = list.element.querySelector('.decision:not([data-decided]) button')
+      const next = list.element.querySelector('.decision:not([data-decided]) .buttons button:enabled')
       if (next instanceof HTMLElement) next.focus()
       else heading.focus()
       live.refresh()

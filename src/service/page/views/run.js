@@ -116,9 +116,10 @@ export function runDetail(live, id) {
     error.textContent = messageOf(thrown)
   }
   decideNow.addEventListener('click', () => {
-    const first = pending.element.querySelector('button')
-    first?.closest('.decision')?.scrollIntoView({ block: 'nearest' })
-    first?.focus()
+    const first = pending.element.querySelector('.buttons button:enabled')
+    if (!(first instanceof HTMLElement)) return
+    first.closest('.decision')?.scrollIntoView({ block: 'nearest' })
+    first.focus()
   })
   cancel.addEventListener('click', async () => {
     cancel.disabled = true

@@ -1,0 +1,108 @@
+import type { Page } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { defineTool } from '../../src/tools/tool.ts'
+import { hasBrowser, useBrowser } from './page-browser.ts'
+import { watchWork } from './page-tasks.ts'
+import { configFile, startService } from './start-service.ts'
+
+/** A service whose model makes one call after the other, with these arguments. */
+async function startAsking(calls: Record<string, unknown>[]) {
+  const ran: unknown[] = []
+  const write = defineTool({
+    name: 'write_file',
+    description: 'Writes a file.',
+    approval: true,
+    parameters: { type: 'object' },
+    execute: (args) => void ran.push(args),
+  })
+  const model = scriptedModel(calls.flatMap((args) => [{ toolCalls: [{ name: 'write_file', arguments: args }] }, 'done']))
+  const { file } = await configFile('service: { maxBodyBytes: 20000000, pausedMegabytes: 200, keepRuns: { pausedMegabytes: 200 } }\n')
+  const { url, post } = await startService({ model, tools: [write], configFile: file, modelIsFixed: true })
+  return { url, ask: () => post('/v1/runs', { input: 'write it' }), ran }
+}
+
+const lines = `${Array.from({ length: 20_000 }, (_, at) => `line ${at} of a long file, with some more words in it\n`).join('')}THE END`
+
+describe.skipIf(!hasBrowser)('calls that wait on the admin page, in a browser', () => {
+  const open = useBrowser()
+  const cardOf = (page: Page) => page.getByRole('article', { name: /write_file/ })
+
+  it('a call with 1 MB of arguments is shown without keeping the page from answering: whole, to be found in, edited by its parts, and approved', async () => {
+    expect(lines.length).toBeGreaterThan(1_000_000)
+    const { url, ask, ran } = await startAsking([
+      { path: 'a.txt', content: lines },
+      { path: 'b.txt', content: lines },
+    ])
+    const page = await open(url, { path: '#/approvals' })
+    page.setDefaultTimeout(90_000)
+    const work = await watchWork(page)
+    const card = cardOf(page)
+    await ask()
+    const approve = card.getByRole('button', { name: 'Approve', exact: true })
+    await expect.poll(() => approve.isEnabled(), { timeout: 90_000 }).toBe(true)
+    expect(await work.long()).toEqual([])
+    expect(await card.getByRole('group', { name: 'Arguments' }).textContent()).toBe('{ "path": "a.txt" }')
+    const content = card.getByRole('group', { name: 'content' })
+    expect(await content.evaluate((element) => (element.textContent ?? '').length)).toBe(lines.length)
+    await card.getByLabel('Find in content').fill('line 19999 of')
+    await card.getByText('1 of 1', { exact: true }).waitFor()
+    await approve.click()
+    await page.getByText('Nothing is waiting for you.').waitFor()
+    await ask()
+    await card.getByRole('button', { name: 'Edit arguments' }).click()
+    await card.getByText('content: is too large to edit here.').waitFor()
+    await card.getByLabel('Arguments, as JSON').fill('{ "path": "c.txt" }')
+    await card.getByRole('button', { name: 'Approve with these arguments' }).click()
+    await page.getByText('Nothing is waiting for you.').waitFor()
+    expect(ran.length).toBe(2)
+    expect(ran[0]).toEqual({ path: 'a.txt', content: lines })
+    expect(ran[1]).toEqual({ path: 'c.txt', content: lines })
+  })
+
+  it('JSON of 1 MB that waits is written out whole, and folds for those who want that', async () => {
+    const items = Array.from({ length: 400 }, (_, at) => ({ id: at, name: `name ${at} ${'x'.repeat(3_400)}`, tags: ['a', at % 7] }))
+    expect(JSON.stringify(items).length).toBeGreaterThan(1_000_000)
+    const { url, ask, ran } = await startAsking([{ items, dry: true }])
+    const page = await open(url, { path: '#/approvals' })
+    page.setDefaultTimeout(90_000)
+    const work = await watchWork(page)
+    await ask()
+    const card = cardOf(page)
+    const approve = card.getByRole('button', { name: 'Approve', exact: true })
+    await expect.poll(() => approve.isEnabled(), { timeout: 90_000 }).toBe(true)
+    await card.getByText('As a tree').click()
+    await card.getByRole('treeitem').first().waitFor()
+    expect(await work.long()).toEqual([])
+    expect(JSON.parse((await card.getByRole('group', { name: 'items' }).textContent()) ?? '')).toEqual(items)
+    await approve.click()
+    await page.getByText('Nothing is waiting for you.').waitFor()
+    expect(ran).toEqual([{ items, dry: true }])
+  })
+
+  it('a large argument of which the service hides a part is not approved, neither as it is nor beside another', async () => {
+    const { url, ask, ran } = await startAsking([{ path: 'a.txt', content: { password: 'hunter2', text: lines.slice(0, 200_000) } }])
+    const page = await open(url, { path: '#/approvals' })
+    const card = cardOf(page)
+    await ask()
+    await card.getByText('Part of this call is redacted').waitFor()
+    expect(await card.getByRole('button', { name: 'Approve', exact: true }).count()).toBe(0)
+    await card.getByRole('button', { name: 'Edit arguments' }).click()
+    await card.getByLabel('Arguments, as JSON').fill('{ "path": "c.txt" }')
+    await card.getByRole('button', { name: 'Approve with these arguments' }).click()
+    await card.getByText('Replace [redacted] with the actual value').waitFor()
+    await card.getByLabel('Arguments, as JSON').fill('{ "path": "c.txt", "content": "none" }')
+    await card.getByRole('button', { name: 'Approve with these arguments' }).click()
+    await page.getByText('Nothing is waiting for you.').waitFor()
+    expect(ran).toEqual([{ path: 'c.txt', content: 'none' }])
+  })
+
+  it('code that waits is shown as code', async () => {
+    const content = 'def add(a, b):\n    return "a\u200b" + b\n'
+    const { url, ask } = await startAsking([{ path: 'a.py', content }])
+    const page = await open(url, { path: '#/approvals' })
+    await ask()
+    expect(await cardOf(page).getByRole('group', { name: 'content' }).textContent()).toBe(content.replace('\u200b', '‹U+200B›'))
+    expect(await cardOf(page).getByRole('group', { name: 'Arguments' }).textContent()).toBe('{ "path": "a.py" }')
+  })
+})
