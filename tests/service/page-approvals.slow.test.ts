@@ -1,13 +1,14 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
-import { scriptedModel } from '../../src/testing/index.ts'
+import type { JsonObject } from '../../src/core/messages.ts'
+import { type ScriptedTurn, scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { hasBrowser, useBrowser } from './page-browser.ts'
 import { watchWork } from './page-tasks.ts'
 import { configFile, startService } from './start-service.ts'
 
 /** A service whose model makes one call after the other, with these arguments. */
-async function startAsking(calls: Record<string, unknown>[]) {
+async function startAsking(calls: JsonObject[]) {
   const ran: unknown[] = []
   const write = defineTool({
     name: 'write_file',
@@ -16,7 +17,8 @@ async function startAsking(calls: Record<string, unknown>[]) {
     parameters: { type: 'object' },
     execute: (args) => void ran.push(args),
   })
-  const model = scriptedModel(calls.flatMap((args) => [{ toolCalls: [{ name: 'write_file', arguments: args }] }, 'done']))
+  const turns = calls.flatMap((args): (ScriptedTurn | string)[] => [{ toolCalls: [{ name: 'write_file', arguments: args }] }, 'done'])
+  const model = scriptedModel(turns)
   const { file } = await configFile('service: { maxBodyBytes: 20000000, pausedMegabytes: 200, keepRuns: { pausedMegabytes: 200 } }\n')
   const { url, post } = await startService({ model, tools: [write], configFile: file, modelIsFixed: true })
   return { url, ask: () => post('/v1/runs', { input: 'write it' }), ran }

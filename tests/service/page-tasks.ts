@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core'
+import { onTestFinished } from 'vitest'
 
 /** Tasks of the page that have kept it from answering. */
 export const watchTasks = `window.longTasks = []; new PerformanceObserver((list) => { for (const { duration } of list.getEntries()) window.longTasks.push(Math.round(duration)) }).observe({ type: 'longtask' })`
@@ -54,7 +55,13 @@ async function traceTasks(page: Page): Promise<() => Promise<number[]>> {
   const browser = page.context().browser()
   if (browser === null) throw new Error('The page has no browser')
   await browser.startTracing(page, { categories: ['toplevel', '__metadata'] })
+  let isOver = false
+  // A test that failed in between is tried once more.
+  onTestFinished(async () => {
+    if (!isOver) await browser.stopTracing()
+  })
   return async () => {
+    isOver = true
     const { traceEvents } = JSON.parse((await browser.stopTracing()).toString()) as { traceEvents: TraceEvent[] }
     const threads = traceEvents.filter(({ name, args }) => name === 'thread_name' && args?.name === 'CrRendererMain')
     const isPage = ({ pid, tid }: TraceEvent) => threads.some((thread) => thread.pid === pid && thread.tid === tid)
