@@ -55,6 +55,8 @@ export interface TerminalSession {
   /** Resolves when the terminal has been sent \`text\` \`times\` times. */
   shows(text: string | RegExp, times?: number): Promise<void>
   ended: Promise<number | null>
+  /** Ends a chat by Ctrl-D at its next prompt, before which nobody hears it; resolves with the exit code. */
+  leaves(): Promise<number | null>
 }
 
 /** Starts the real command line on a terminal of its own. */
@@ -88,8 +90,9 @@ export function startOnTerminal(
     child.on('error', reject)
     child.on('close', resolve)
   })
+  const type = (keys: string) => void child.stdin.write(keys)
   return {
-    type: (keys) => void child.stdin.write(keys),
+    type,
     screen: () => screen,
     displays: (text) => expect.poll(() => shownOn(screen, size).join('\n'), { timeout: 60_000, interval: 10 }).toContain(text),
     resize: (newRows, newColumns) => {
@@ -99,5 +102,13 @@ export function startOnTerminal(
     shows: (text, times = 1) =>
       expect.poll(() => screen.split(text).length - 1, { timeout: 60_000, interval: 10 }).toBeGreaterThanOrEqual(times),
     ended,
+    async leaves() {
+      const pressing = setInterval(() => type('\x04'), 100)
+      try {
+        return await ended
+      } finally {
+        clearInterval(pressing)
+      }
+    },
   }
 }

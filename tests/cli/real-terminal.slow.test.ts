@@ -31,8 +31,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     expect(prompts()).toEqual([])
     chat.type(' Now.\r')
     await chat.shows('Read it.')
-    chat.type('\x04')
-    expect(await chat.ended).toBe(0)
+    expect(await chat.leaves()).toBe(0)
     expect(prompts()).toEqual(['Explain:\n\tfirst\nsecond\n\nfifth Now.'])
     expect(chat.screen().lastIndexOf('\x1b[?2004l')).toBeGreaterThan(chat.screen().lastIndexOf('\x1b[?2004h'))
   })
@@ -51,8 +50,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     expect(prompts()).toEqual(['one'])
     chat.type('!\r')
     await chat.shows('Second answer.')
-    chat.type('\x04')
-    expect(await chat.ended).toBe(0)
+    expect(await chat.leaves()).toBe(0)
     expect(prompts()).toEqual(['one', 'two\nthree\nfour\nfive!'])
   })
 
@@ -66,8 +64,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     await chat.shows('aborted')
     await mock.waitForEnd(1)
     await chat.shows('> ', 2)
-    chat.type('\x04')
-    expect(await chat.ended).toBe(0)
+    expect(await chat.leaves()).toBe(0)
     expect(chat.screen().lastIndexOf('\x1b[?2004l')).toBeGreaterThan(chat.screen().lastIndexOf('\x1b[?2004h'))
   })
 
@@ -86,8 +83,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     await chat.shows('or why not] ', 2)
     chat.type('n\r')
     await chat.shows('Refused.')
-    chat.type('\x04')
-    expect(await chat.ended).toBe(0)
+    expect(await chat.leaves()).toBe(0)
   })
 
   it('a yes pressed before the question is there approves nothing', async () => {
@@ -167,8 +163,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     await chat.shows('window (true, false; default true), /no refuses: ')
     chat.type('\r')
     await chat.shows('Booked.')
-    chat.type('\x04')
-    expect(await chat.ended).toBe(0)
+    expect(await chat.leaves()).toBe(0)
     expect(JSON.stringify(mock.requests[1]?.body.messages)).toContain(
       JSON.stringify(JSON.stringify({ name: 'Ann', seats: 2 })).slice(1, -1),
     )
@@ -186,8 +181,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     await chat.shows('> ', 2)
     chat.type('Never mind.\r')
     await chat.shows('As you like.')
-    chat.type('\x04')
-    expect(await chat.ended).toBe(0)
+    expect(await chat.leaves()).toBe(0)
     const sent = (mock.requests.at(-1)?.body.messages ?? []) as { role: string; content: string }[]
     expect(sent.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
     expect(sent.at(-1)?.content).toBe('Never mind.')
@@ -223,8 +217,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     await chat.displays('> one! and this is longer tha\n  n the window\n  two')
     chat.type('\r')
     await chat.shows('Read it.')
-    chat.type('\x04')
-    expect(await chat.ended).toBe(0)
+    expect(await chat.leaves()).toBe(0)
     expect(prompts()).toEqual(['one! and this is longer than the window\ntwo\nthree\nfour'])
   })
 
@@ -238,8 +231,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
         chat.type(key)
         await chat.shows(answers[at] ?? '')
       }
-      chat.type('\x04')
-      expect(await chat.ended).toBe(0)
+      expect(await chat.leaves()).toBe(0)
     }
     await say(['first\x1b\rline\r', 'second\r'], ['One.', 'Two.'])
     await say(['\x1b[A\x1b[A\x1b[B\x1b[A again\r', '\x12lin\x12\r'], ['Three.', 'Four.'])
@@ -256,8 +248,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     chat.type('\x17\x7f\x7f\r')
     await chat.shows('attached notes/first.md')
     await chat.shows('Read it.')
-    chat.type('\x04')
-    expect(await chat.ended).toBe(0)
+    expect(await chat.leaves()).toBe(0)
     expect(prompts()).toEqual(['Colour? @notes/first.md \n\n<file path="notes/first.md">\nIt is blue.\n</file>'])
   })
 
@@ -292,8 +283,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     await chat.displays('result: 2 lines\none\ntwo\n> And now?')
     chat.type('\r')
     await chat.shows('Good.')
-    chat.type('\x04')
-    expect(await chat.ended).toBe(0)
+    expect(await chat.leaves()).toBe(0)
     expect(prompts().at(-1)).toBe('And now?')
   })
 

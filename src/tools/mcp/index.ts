@@ -7,12 +7,11 @@ export {
   type HeldTool,
   type McpAskOptions,
   type McpOptions,
-  type McpServerStatus,
   type McpTools,
 } from './client/connect.ts'
 export type { McpPrompt, McpResource, McpResourceTemplate } from './client/context/server-context.ts'
 export type { McpCommand, McpServer, McpServerOptions, McpUrl } from './client/server-config.ts'
-export type { McpServerState } from './client/server-link.ts'
+export type { McpServerState, McpServerStatus } from './client/server-status.ts'
 export { askClientModel, askClientRoots, type ClientModelAnswer, type ClientModelRequest } from './server/client-requests.ts'
 export { type McpService, type ServeMcpOptions, serveMcp } from './server/serve-stdio.ts'
 export type { McpServing } from './server/serving.ts'

@@ -12,7 +12,8 @@ import type { McpPrompt, McpResource, McpResourceTemplate } from './context/serv
 import type { ListedTool } from './list-tools.ts'
 import { mcpTool } from './mcp-tool.ts'
 import { checkServer, type McpServer } from './server-config.ts'
-import { type McpServerState, ServerLink } from './server-link.ts'
+import { ServerLink } from './server-link.ts'
+import type { McpServerStatus } from './server-status.ts'
 import { longestTimerMs, startTimeoutOf } from './within.ts'
 
 /** What `connectMcpServers` takes besides the servers. */
@@ -37,14 +38,6 @@ const optionNames: OptionNames<McpOptions> = {
   onChange: true,
   signal: true,
   logger: true,
-}
-
-/** How one MCP server is doing. */
-export interface McpServerStatus {
-  name: string
-  state: McpServerState
-  /** Why it is down. */
-  problem?: string
 }
 
 /** A tool that is not allowed, or not as it now is. */

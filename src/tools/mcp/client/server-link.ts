@@ -17,11 +17,9 @@ import type { GivenLinks } from './context/given-links.ts'
 import { ServerContext } from './context/server-context.ts'
 import { anyObject, type ListedTool, noTimeoutMs } from './list-tools.ts'
 import type { McpServer } from './server-config.ts'
+import type { McpServerState } from './server-status.ts'
 import { ServerWords } from './server-words.ts'
 import { startTimeoutOf, untilAborted, within } from './within.ts'
-
-/** `down`: it ended or can't be reached, and is tried again; its tools stay, and say so. */
-export type McpServerState = 'starting' | 'ready' | 'down' | 'closed'
 
 const firstRestartMs = 500
 const longestRestartMs = 30_000
