@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { stoppedAfter } from '../src/core/stopped-after.ts'
+import { stoppedAfter } from '../src/core/time/stopped-after.ts'
 
 describe('stoppedAfter', () => {
   it('gives what the work returns, and throws what it throws', () => {

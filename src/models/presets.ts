@@ -2,7 +2,7 @@ import { InvalidOptionError, ModelError, ToolloopError } from '../core/errors.ts
 import { isJsonObject, type JsonObject } from '../core/messages.ts'
 import { didYouMean } from '../core/nearest-name.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
-import { stoppedAfter } from '../core/stopped-after.ts'
+import { stoppedAfter } from '../core/time/stopped-after.ts'
 import { bundledPresets } from './bundled-presets.ts'
 import { checkRateLimits, type RateLimits } from './middleware/rate-limiter.ts'
 import { listedFacts } from './price-list.ts'

@@ -1,6 +1,6 @@
 import { InvalidOptionError, ModelError } from '../../core/errors.ts'
 import { addUsage, type Usage } from '../../core/messages.ts'
-import { wait } from '../../core/wait.ts'
+import { wait } from '../../core/time/wait.ts'
 import {
   abortedError,
   type ChatModel,

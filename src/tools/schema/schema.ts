@@ -1,7 +1,7 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
 import type { Ajv, ValidateFunction } from 'ajv'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
-import { stoppedAfter } from '../../core/stopped-after.ts'
+import { stoppedAfter } from '../../core/time/stopped-after.ts'
 import { Pauses } from '../yield-to-event-loop.ts'
 import { compiledSize } from './compiled-size.ts'
 import { loadAjv, loadAjv2020, loadAjvFormats } from './load-ajv.cjs'
