@@ -84,6 +84,17 @@ describe('bounds of a paused run', () => {
   )
 })
 
+describe('a decision that names no pending item', () => {
+  it.each(['toolCallId', 'fingerprint'])('H34 without `%s` is refused with where to get it, and nothing happens', async (missing) => {
+    const { runner, pay } = await pausedRun()
+    const { state, pending } = await runner.run('go')
+    const decisions = pending.map((item) => ({ ...item, approved: true as const, [missing]: undefined }))
+    const expected = `Expected \`decisions[0].${missing}\` to be the \`${missing}\` of an item in \`pending\`: make the decision of the item, \`{ ...item, approved: true }\`, got \`undefined\``
+    await expect(runner.resume(state, { decisions })).rejects.toMatchObject({ code: 'invalid_option', message: expected })
+    expect(pay.calls).toEqual([])
+  })
+})
+
 describe('one state resumed by several', () => {
   it('H34 twice at once in one process: one goes on, the other is told so, the call runs once', async () => {
     const { runner, pay } = await pausedRun({ maxIterations: 10 })

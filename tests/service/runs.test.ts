@@ -129,6 +129,14 @@ describe.each([
     const decide = (decision: object) => post(`/v1/runs/${run.id}/decisions`, { decisions: [{ toolCallId, fingerprint, ...decision }] })
     const foreign = await decide({ approved: true, fingerprint: 'other' })
     expect([foreign.status, (await json(foreign)).error.code]).toEqual([409, 'not_pending'])
+    const nameless = await decide({ approved: true, fingerprint: undefined })
+    expect([nameless.status, (await json(nameless)).error]).toEqual([
+      400,
+      expect.objectContaining({
+        code: 'invalid_request',
+        message: 'The body is invalid: /decisions/0/fingerprint is missing (That of the same item in the run’s `pending`)',
+      }),
+    ])
     const bad = await decide({ approved: true, args: { euros: 'many' } })
     expect([bad.status, (await json(bad)).error.code]).toEqual([400, 'invalid_option'])
     expect((await json(ask(`/v1/runs/${run.id}`))).status).toBe('paused')

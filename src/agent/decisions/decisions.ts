@@ -53,6 +53,16 @@ export function sorted(value: Json): Json {
   return isSorted ? value : (Object.fromEntries(fields.sort(([a], [b]) => (a < b ? -1 : 1))) as Json)
 }
 
+/** Throws `invalid_option` for what names no pending item. */
+export function checkNamesItem(decision: unknown, where: string): void {
+  if (!isJsonObject(decision)) throw new InvalidOptionError(where, 'a pending item with a decision', decision)
+  for (const name of ['toolCallId', 'fingerprint']) {
+    if (typeof decision[name] === 'string') continue
+    const from = `the \`${name}\` of an item in \`pending\`: make the decision of the item, \`{ ...item, approved: true }\``
+    throw new InvalidOptionError(`${where}.${name}`, from, decision[name])
+  }
+}
+
 /** Throws `invalid_option` if a decision is malformed or doesn't match the pending item. */
 export function checkDecision(decision: unknown, { kind }: Pick<PendingItem, 'kind'>, where: string): void {
   const got = isJsonObject(decision) ? decision : {}

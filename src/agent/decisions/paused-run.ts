@@ -5,7 +5,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 import { prepareArguments } from '../../tools/arguments.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { PendingItem, RunState } from '../run/result.ts'
-import { checkDecision, type Decision, fingerprintOf, type Verdict } from './decisions.ts'
+import { checkDecision, checkNamesItem, type Decision, fingerprintOf, type Verdict } from './decisions.ts'
 
 /** A copy of the state. Throws `invalid_option` for anything else. */
 export function readState(state: unknown): RunState {
@@ -52,13 +52,11 @@ export async function decide(
   const taken: RunState['decisions'] = {}
   for (const [at, decision] of decisions.entries()) {
     const where = `decisions[${at}]`
-    if (typeof decision !== 'object' || decision === null) {
-      throw new InvalidOptionError(where, 'a pending item with a decision', decision)
-    }
+    checkNamesItem(decision, where)
     const item = state.pending.find(({ toolCallId }) => toolCallId === decision.toolCallId)
     const isOpen = item !== undefined && !Object.hasOwn(taken, item.place) && decision.fingerprint === fingerprintOf(state.runId, item)
     if (!isOpen || now - (state.waitingSince[item.place] ?? 0) >= timeoutMs) {
-      logger.warn({ runId: state.runId, toolCallId: String(decision.toolCallId) }, 'a decision was passed over: no call waits for it')
+      logger.warn({ runId: state.runId, toolCallId: decision.toolCallId }, 'a decision was passed over: no call waits for it')
       continue
     }
     taken[item.place] = await checkedVerdict(decision, item, registry, where)

@@ -3,7 +3,7 @@ import type { StopReason } from '../../core/events.ts'
 import { isJsonObject, type Json } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import type { ToolSet } from '../../tools/registry.ts'
-import { type Decision, fingerprintOf } from '../decisions/decisions.ts'
+import { checkNamesItem, type Decision, fingerprintOf } from '../decisions/decisions.ts'
 import { checkedVerdict } from '../decisions/paused-run.ts'
 import type { PendingItem, RunResult } from '../types.ts'
 import type { Engine, KeptRun, PruneOptions, RunPage, RunQuery, RunSummary } from './journal.ts'
@@ -139,15 +139,15 @@ export async function storeDecisions(engine: Engine, kept: KeptRun, decisions: r
   const values: { [name: string]: Json } = {}
   for (const [at, decision] of decisions.entries()) {
     const where = `decisions[${at}]`
-    if (!isJsonObject(decision)) throw new InvalidOptionError(where, 'a pending item with a decision', decision)
-    const item = itemsOf(kept).find(({ toolCallId }) => toolCallId === decision.toolCallId)
-    const called = typeof decision.toolCallId === 'string' ? decision.toolCallId : 'a call without id'
+    checkNamesItem(decision, where)
+    const { toolCallId: called } = decision
+    const item = itemsOf(kept).find(({ toolCallId }) => toolCallId === called)
     if (item === undefined) throw decisionRefused(runId, called, 'nothing waits for it')
     if (decision.fingerprint !== fingerprintOf(runId, item)) {
       throw decisionRefused(runId, called, 'its `fingerprint` is not that of the call that waits')
     }
     if (Object.hasOwn(values, item.place)) throw decisionRefused(runId, called, 'it is decided twice')
-    values[item.place] = await checkedVerdict(decision as Decision, item, registry, where)
+    values[item.place] = await checkedVerdict(decision, item, registry, where)
   }
   if (decisions.length > 0) await engine.deliver(runId, values)
 }

@@ -60,7 +60,7 @@ const mostHints = 100
 function inWords({ instancePath, keyword, params, message, schema, parentSchema }: ErrorObject, withHint: boolean): Problem {
   switch (keyword) {
     case 'required':
-      return { path: pointerTo(instancePath, params.missingProperty), message: 'is missing' }
+      return { path: pointerTo(instancePath, params.missingProperty), message: `is missing${whatItIs(params.missingProperty, parentSchema)}` }
     case 'additionalProperties':
       return {
         path: pointerTo(instancePath, clip(params.additionalProperty)),
@@ -78,6 +78,11 @@ function inWords({ instancePath, keyword, params, message, schema, parentSchema 
     default:
       return { path: instancePath, message: message ?? 'is invalid' }
   }
+}
+
+function whatItIs(name: string, schema: ErrorObject['parentSchema']): string {
+  const description: unknown = schema?.properties?.[name]?.description
+  return typeof description === 'string' ? ` (${description.replace(/\.$/, '')})` : ''
 }
 
 function namesIn(properties: unknown): string[] {

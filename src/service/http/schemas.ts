@@ -194,8 +194,8 @@ export const decisionsSchema: JsonSchema = {
       items: {
         ...object(
           {
-            toolCallId: text,
-            fingerprint: text,
+            toolCallId: { type: 'string', description: 'That of an item in the run’s `pending`.' },
+            fingerprint: { type: 'string', description: 'That of the same item in the run’s `pending`.' },
             approved: { type: 'boolean' },
             reason: text,
             args: anyObject,
