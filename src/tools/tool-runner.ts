@@ -1,4 +1,4 @@
-import { show } from '../core/errors.ts'
+import { show, ToolloopError } from '../core/errors.ts'
 import { childLogger, type RecordLevel, redacting } from '../core/logger.ts'
 import { toToolCall } from '../core/message-input.ts'
 import { copyJson, type Json, type ParsedToolCall, type ToolCall, type ToolResultMessage, textOf, toolMessage } from '../core/messages.ts'
@@ -171,13 +171,20 @@ class Attempt {
     if (answer !== undefined) ctx.answer = answer
     if (asked !== undefined) ctx.asked = asked
     if (saved !== undefined) ctx.saved = saved
-    if (save !== undefined) ctx.save = save
+    if (save !== undefined) ctx.save = (value) => (this.#isOver ? this.#refuseToSave() : save(value))
     if (askModel !== undefined) {
       // Named first: see "Allocation" in CONTRIBUTING.md.
       const ask = (question: ModelQuestion) => askModel(question, ctx)
       ctx.askModel = ask
     }
     return ctx
+  }
+
+  /** It would replace what a later attempt has saved. Whoever doesn't wait for it need not be told: a rejection must not end the process. */
+  #refuseToSave(): Promise<never> {
+    const refused = Promise.reject(new ToolloopError('tool_cancelled', 'The attempt is over: its value was not saved'))
+    refused.catch(() => {})
+    return refused
   }
 
   #waitFor(work: PromiseLike<unknown>): Promise<Tried> {

@@ -1,4 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import { savedValueOf } from '../../src/agent/calls/saved-value.ts'
 import { AgentRunner, defineTool, type Json, type ToolContext } from '../../src/index.ts'
 import { MemoryRuns, memoryJournal, scriptedModel } from '../../src/testing/index.ts'
 import { recordingLogger } from '../hazards/stage.ts'
@@ -45,6 +47,46 @@ describe('what a call saves', () => {
     await runner.recover()
     expect(seen).toEqual([{ id: 2 }, { id: 2 }])
     expect((await runner.runs.get('r'))?.result?.toolCalls[0]).toMatchObject({ outcome: 'ok', content: 'went on' })
+  })
+
+  it('H9 is not replaced by what an attempt that was left behind saves late, which is told so', async () => {
+    const kept = new MemoryRuns()
+    const journal = memoryJournal(kept)
+    const late = Promise.withResolvers<unknown>()
+    const saves: NonNullable<ToolContext['save']>[] = []
+    const job = jobOf(
+      async ({ save, attempt }) => {
+        if (save !== undefined) saves.push(save)
+        if (attempt === 2) {
+          await save?.('second')
+          late.resolve(await saves[0]?.('first, late').catch((error: unknown) => error))
+        }
+        await new Promise(() => {})
+      },
+      { retries: 1, timeoutMs: 20 },
+    )
+    const crashed = new AgentRunner({ model: scriptedModel(calling), tools: [job], journal, logger }).run('Go.', { runId: 'r' })
+    expect(await late.promise).toMatchObject({ code: 'tool_cancelled' })
+    expect(kept.runs.get('r')?.kept.values().toArray()).toMatchObject([{ value: JSON.stringify('"second"') }])
+    await crashed
+    await journal.close()
+  })
+
+  it('H9 is what it saved last, though its journal takes longer over what it saved before', async () => {
+    let kept = ''
+    const slow = Promise.withResolvers<void>()
+    const keep = async (_name: string, text: string) => {
+      if (text === '"first"') await slow.promise
+      kept = text
+      return true
+    }
+    const saved = savedValueOf({ keep, kept: async () => kept }, 'key')
+    const saves = Promise.all([saved?.write('first'), saved?.write('second')])
+    // Whatever could be written by now is.
+    await nextTurn()
+    slow.resolve()
+    await saves
+    expect(await saved?.read()).toBe('second')
   })
 
   it('can not be more than a megabyte, and nothing where nothing outlives the process', async () => {

@@ -6,9 +6,10 @@ import type { SavedValue } from './running-call.ts'
 const mostBytes = 1_048_576
 
 /** What the call of this step saves; undefined where its journal keeps nothing but steps. Kept until the run has ended. */
-export function savedValueOf(durable: Durable, key: string): SavedValue | undefined {
+export function savedValueOf(durable: Pick<Durable, 'keep' | 'kept'>, key: string): SavedValue | undefined {
   if (durable.keep === undefined) return undefined
   const name = `saved/${key}`
+  let last: Promise<unknown> = Promise.resolve()
   return {
     read: async () => {
       const text = await durable.kept?.(name)
@@ -16,9 +17,12 @@ export function savedValueOf(durable: Durable, key: string): SavedValue | undefi
     },
     write: async (value) => {
       const text = JSON.stringify(value)
-      if (Buffer.byteLength(text) > mostBytes)
-        throw new TypeError(`Expected a saved value of at most ${mostBytes} bytes, got ${text.length}`)
-      await durable.keep?.(name, text, Number.MAX_SAFE_INTEGER)
+      const bytes = Buffer.byteLength(text)
+      if (bytes > mostBytes) throw new TypeError(`Expected a saved value of at most ${mostBytes} bytes, got ${bytes}`)
+      // One after another: a journal may take longer over an earlier one.
+      const written = last.then(() => durable.keep?.(name, text, Number.MAX_SAFE_INTEGER))
+      last = written.catch(() => {})
+      await written
     },
   }
 }

@@ -37,7 +37,7 @@ export interface ToolContext<Context = unknown> {
   readonly saved?: Json
   /**
    * Saves a value with the call in the run's journal, such as the id of a job it has started elsewhere, in place of the one before. Resolves when it is
-   * safe. Absent where nothing outlives the process.
+   * safe; rejects with `tool_cancelled` once the attempt has ended. Absent where nothing outlives the process.
    */
   save?(value: Json): Promise<void>
   /**
