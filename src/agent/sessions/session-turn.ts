@@ -155,13 +155,18 @@ async function claim(store: SessionStore, { id, claim: asked }: TurnRequest, wai
   if (waiter.interruption !== undefined) return undefined
   const claiming = store.claim(id, asked)
   const claimed = await waiter.untilInterrupted(claiming)
-  if (claimed === undefined) void claiming.then((late) => giveBack(store, { id, runId: asked.runId }, late)).catch(() => undefined)
+  if (claimed === undefined) void claiming.then((late) => giveBack(store, id, asked, late)).catch(() => undefined)
   return claimed
 }
 
 /** What was claimed for a run that has not waited for it. */
-async function giveBack(store: SessionStore, run: Omit<Claim, 'token'>, claimed: Claimed | NotClaimed): Promise<void> {
-  if (claimed.kind === 'claimed') await store.unclaim({ ...run, token: claimed.token }, { keeps: false })
+async function giveBack(
+  store: SessionStore,
+  id: string,
+  { runId, again = false }: ClaimRequest,
+  claimed: Claimed | NotClaimed,
+): Promise<void> {
+  if (claimed.kind === 'claimed') await store.unclaim({ id, runId, token: claimed.token }, { keeps: false, untouched: !again })
 }
 
 type InTheWay = Extract<NotClaimed, { kind: 'busy' | 'waiting' }>

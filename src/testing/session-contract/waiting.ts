@@ -80,6 +80,34 @@ export const waitingCases: readonly SessionCase[] = [
     },
   },
   {
+    name: 'one that is aborted before it has its session again, be it watched or not, leaves it as it was',
+    async run({ place, expect }) {
+      for (const how of ['resume', 'resumeStream'] as const) {
+        for (const abortFirst of [true, false]) {
+          const world = await place()
+          const { runner, sessions } = world.open()
+          const paused = await runner.run('call refund', { session: 'chat' })
+          const decisions = approvals(paused.pending)
+          const { store } = sessions
+          const claim = store.claim.bind(store)
+          const controller = new AbortController()
+          if (abortFirst) controller.abort()
+          store.claim = (...args) => {
+            const claiming = claim(...args)
+            controller.abort()
+            return claiming
+          }
+          const resumed = runner[how](paused.state, { decisions, signal: controller.signal })
+          expect((await ('result' in resumed ? resumed.result : resumed)).stopReason).toBe('aborted')
+          expect(world.started).toEqual([])
+          store.claim = claim
+          expect((await runner.resume(paused.state, { decisions })).output).toBe('done')
+          expect([world.started, (await sessions.get('chat'))?.status]).toEqual([['refund'], 'idle'])
+        }
+      }
+    },
+  },
+  {
     name: 'a resumed run that came to no end waits, and is gone on from only expressly: a call that may have run runs again if that does no harm',
     async run({ place, expect }) {
       const unknown = 'The run was interrupted while `pay` was running. Whether it took effect is not known.'
