@@ -248,7 +248,7 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear'> {
       ['created_at < ?::float8', query.createdBefore],
       ['cost >= ?::float8', query.minCostUsd],
       ['n < ?', cursor === undefined ? undefined : cursorOf(cursor)],
-      ...words.map((word): [string, string] => ['strpos(folded_title || chr(10) || words, ?) > 0', plain(word)]),
+      ...words.map((word): [string, string] => ['strpos(concat_ws(chr(10), folded_title, lower(title), words), ?) > 0', plain(word)]),
     ] as const
     const given = conditions.filter(([, value]) => value !== undefined)
     const where = given.map(([condition, value]) => condition.replace('?', `$${values.push(value)}`)).join(' AND ')
