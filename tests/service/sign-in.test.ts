@@ -45,6 +45,18 @@ describe('links that sign in', () => {
     for (const secret of [code, session]) expect(log()).not.toContain(secret)
   })
 
+  it('end the session that the browser has when it uses another link; one that is refused ends nothing', async () => {
+    const { redeem, stateAs, link } = await signingIn()
+    const [first, other] = [await redeem(codeOf(link())), await redeem(codeOf(link()))].map(({ body }) => body.token)
+    const as = { authorization: `Bearer ${first}` }
+    expect((await redeem('another', as)).status).toBe(403)
+    expect(await stateAs(first)).toBe(200)
+    const second = await redeem(codeOf(link()), as)
+    expect([second.status, await stateAs(second.body.token), await stateAs(first), await stateAs(other)]).toEqual([200, 200, 401, 200])
+    expect((await redeem(codeOf(link()), { authorization: `Bearer ${token}` })).status).toBe(200)
+    expect(await stateAs(token)).toBe(200)
+  })
+
   it('are not used up by those who only look: chat clients, scanners, proxies', async () => {
     const { redeem, link, url } = await signingIn()
     const address = link()

@@ -10,16 +10,19 @@ export function signInRoutes({ signIns, logger }: ServiceParts): Route[] {
       method: 'POST',
       path: '/admin/api/sign-in',
       access: 'open',
-      summary: 'Exchanges the code of a sign-in link, once, for a token of a session. To look at a link does not use it up.',
+      summary:
+        'Exchanges the code of a sign-in link, once, for a token of a session. To look at a link does not use it up. A session whose token the request has is ended.',
       body: signInSchema,
       responses: {
         200: { description: 'The session', schema: sessionSchema },
         403: { description: 'The code is unknown, was used, or is more than 10 minutes old' },
       },
-      answer: ({ body, sender }) => {
+      answer: ({ body, request, sender }) => {
         const { code } = body as { code: string }
         try {
           const { token, caller, until } = signIns.redeem(code, sender.address)
+          // Nobody signs out of the one that the browser had before.
+          signIns.end(request)
           logger.info({ ...sender, caller: caller.name }, 'a browser was signed in by a link')
           return Response.json({ token, ...caller, expiresAt: new Date(until).toISOString() })
         } catch (error) {
