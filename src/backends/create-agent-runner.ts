@@ -1,6 +1,7 @@
 import { AgentRunner } from '../agent/agent-runner.ts'
 import { runLoop } from '../agent/loop.ts'
 import { runnerOptionNames } from '../agent/option-names.ts'
+import type { AgentTools, FittingTools, ToolsFor } from '../agent/typed.ts'
 import type { RunnerOptions } from '../agent/types.ts'
 import { InvalidOptionError } from '../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
@@ -9,7 +10,7 @@ import { type Backend, backends, type LoopOpeners, openLoop } from './open-loop.
 export { type Backend, backends }
 
 /** The options of a runner, and which loop drives it. */
-export interface BackendOptions<Context = unknown> extends RunnerOptions<Context> {
+export interface BackendOptions<Context = unknown, Tools extends AgentTools = ToolsFor<Context>> extends RunnerOptions<Context, Tools> {
   /** Default `'native'`. */
   backend?: Backend
 }
@@ -34,13 +35,15 @@ const backendOptionNames: OptionNames<BackendOptions> = { ...runnerOptionNames, 
  * Rejects with what the constructor of `AgentRunner` throws, and with `invalid_option` for a backend that is none, or an option the
  * backend does not have.
  */
-export async function createAgentRunner<Context = unknown>(options: BackendOptions<Context>): Promise<AgentRunner<Context>> {
+export async function createAgentRunner<Context = unknown, Tools extends AgentTools = AgentTools>(
+  options: BackendOptions<Context, Tools> & FittingTools<Context>,
+): Promise<AgentRunner<Context, Tools>> {
   checkOptionNames(options, backendOptionNames, '`createAgentRunner`')
   const { backend = 'native', ...rest } = options
   if (!backends.includes(backend)) throw new InvalidOptionError('backend', backends.map((name) => `'${name}'`).join(' or '), backend)
   if (backend === 'langchain' && rest.journal !== undefined)
     throw new InvalidOptionError('journal', "absent with the backend 'langchain': only 'native' supports it", rest.journal)
-  return new AgentRunner(rest, await openLoop(backend, rest, loops))
+  return new AgentRunner<Context, Tools>(rest, await openLoop(backend, rest, loops))
 }
 
 const loops: LoopOpeners = {

@@ -1,5 +1,6 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
+import { createAgentRunner } from '../../src/backends/index.ts'
 import {
   AgentRunner,
   type AnyTool,
@@ -180,6 +181,34 @@ describe('the calls of a result', () => {
         if (call.tool === 'add' && call.outcome === 'ok') expectTypeOf(call.value).toEqualTypeOf<unknown>()
       const replaced = await new AgentRunner({ model: 'demo', tools: [add] }).run('go', { tools: new ToolRegistry([ask]) })
       expectTypeOf(replaced.toolCalls).toEqualTypeOf<ToolCallRecord[]>()
+    }))
+
+  it('are narrowed where the context’s type is said by hand, with that of the tools', () =>
+    compiled(async () => {
+      const tools = [add, ask]
+      const { toolCalls } = await new AgentRunner<User & Tenant, typeof tools>({ model: 'demo', tools }).run('go', {
+        context: { ...context, tenant: 'x' },
+      })
+      for (const call of toolCalls) {
+        if (call.outcome === 'ok' && call.tool === 'add') expectTypeOf(call.value).toEqualTypeOf<number | undefined>()
+        if (call.outcome === 'ok' && call.tool === 'ask') expectTypeOf(call.value).toEqualTypeOf<{ by: string } | undefined>()
+      }
+      // @ts-expect-error its tools need another context
+      new AgentRunner<Tenant, typeof tools>({ model: 'demo', tools })
+    }))
+
+  it('are narrowed, and the context has to fit, on any backend', () =>
+    compiled(async () => {
+      const runner = await createAgentRunner({ model: 'demo', tools: [add, ask], backend: 'native' })
+      // @ts-expect-error
+      await runner.run('go')
+      const { toolCalls } = await runner.run('go', { context })
+      for (const call of toolCalls)
+        if (call.outcome === 'ok' && call.tool === 'ask') expectTypeOf(call.value).toEqualTypeOf<{ by: string } | undefined>()
+      // @ts-expect-error
+      await createAgentRunner<User>({ model: 'demo', tools: [bill] })
+      await (await createAgentRunner({ model: 'demo' })).run('go')
+      await (await createAgentRunner<User>({ model: 'demo', tools: [ask] })).run('go', { context })
     }))
 
   it('are those of the tools that the run alone is given', () =>

@@ -67,7 +67,7 @@ describe('what a call saves', () => {
     )
     const crashed = new AgentRunner({ model: scriptedModel(calling), tools: [job], journal, logger }).run('Go.', { runId: 'r' })
     expect(await late.promise).toMatchObject({ code: 'tool_cancelled' })
-    expect(kept.runs.get('r')?.kept.values().toArray()).toMatchObject([{ value: JSON.stringify('"second"') }])
+    expect([...(kept.runs.get('r')?.kept.values() ?? [])]).toMatchObject([{ value: JSON.stringify('"second"') }])
     await crashed
     await journal.close()
   })
