@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import { Event } from '../../src/core/events.ts'
+import type { Journal } from '../../src/agent/durable/journal.ts'
+import type { RunnerOptions } from '../../src/agent/types.ts'
+import { Event, EventBus } from '../../src/core/events.ts'
 import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { MemoryRuns, memoryJournal } from '../../src/testing/memory-journal.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
@@ -63,6 +65,78 @@ it('a run that kills its process again and again is ended, and one that dies wit
   expect(processes).toBe(12)
   const startsOf = (name: string) => started.filter((one) => one === name).length
   expect([startsOf('poison'), startsOf('work')]).toEqual([11, 3])
+})
+
+/** Lets processes die of a run until one has ended it, and gives that one's runner and how many there were. */
+async function livesOf(
+  open: (die: () => void, life: number, journal: Journal) => Partial<RunnerOptions>,
+): Promise<{ lives: number; runner: AgentRunner }> {
+  const kept = new MemoryRuns()
+  for (let lives = 1; lives <= 20; lives++) {
+    const journal = memoryJournal(kept)
+    const dead = Promise.withResolvers<'dead'>()
+    const die = () => {
+      void journal.close()
+      dead.resolve('dead')
+    }
+    const { logger } = recordingLogger()
+    const runner = new AgentRunner({ model: scriptedModel(['done']), instructions: 'Be brief.', journal, logger, ...open(die, lives, journal) })
+    const run = lives === 1 ? runner.run('go', { runId: 'run' }) : runner.recover()
+    run.catch(() => undefined)
+    if ((await Promise.race([run, dead.promise])) !== 'dead') return { lives, runner }
+  }
+  throw new Error('Expected the run to end')
+}
+
+it.each([Event.RUN_START, Event.RUN_END])('a run that kills whoever tells of its %s is ended, untold', async (event) => {
+  const { lives, runner } = await livesOf((die) => {
+    const bus = new EventBus(() => {})
+    bus.on(event, die)
+    return { bus }
+  })
+  expect(lives).toBe(13)
+  const { stopReason, error, messages, newMessages } = await runner.resume('run')
+  expect([stopReason, error?.message]).toEqual([
+    'aborted',
+    'The run was aborted: 11 processes in a row that took it over have died before anything more was recorded (`maxTakeOvers`)',
+  ])
+  expect([messages, newMessages].map((list) => list.map(({ role }) => role))).toEqual([['system', 'user'], ['user']])
+})
+
+it('a run that kills whoever takes it up, before it does anything, is ended', async () => {
+  const { lives, runner } = await livesOf((die, life, journal) => ({
+    journal: {
+      connect: (body) =>
+        journal.connect((durable, input) => {
+          if (durable.givenUp === undefined) die()
+          return life === 1 ? new Promise(() => {}) : body(durable, input)
+        }),
+    },
+  }))
+  expect(lives).toBe(13)
+  expect((await runner.resume('run')).stopReason).toBe('aborted')
+})
+
+it('one that was taken over and waits is not suspected any more', async () => {
+  const kept = new MemoryRuns()
+  const pay = defineTool({ name: 'pay', description: 'x', approval: true, execute: () => 'paid' })
+  const open = (journal: Journal) =>
+    new AgentRunner({ model: scriptedModel([{ toolCalls: [{ name: 'pay' }] }, 'done']), tools: [pay], journal, logger: recordingLogger().logger })
+  const first = memoryJournal(kept)
+  const suspending = Promise.withResolvers<void>()
+  const dying = open({
+    connect: (body) =>
+      first.connect(async (durable, input) => {
+        const output = await body(durable, input)
+        suspending.resolve()
+        await first.close()
+        return output
+      }),
+  })
+  dying.run('go', { runId: 'run' }).catch(() => undefined)
+  await suspending.promise
+  await open(memoryJournal(kept)).recover()
+  expect(kept.runs.get('run')).toMatchObject({ status: 'waiting', tries: 0 })
 })
 
 it('a run that gets on with each process is taken up as often as it takes', async () => {

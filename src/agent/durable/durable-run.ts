@@ -1,6 +1,6 @@
-import { InvalidOptionError, type ToolloopError } from '../../core/errors.ts'
+import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 import { copyAsJson } from '../../core/json.ts'
-import { type ChatMessage, isJsonObject, type Json } from '../../core/messages.ts'
+import { type ChatMessage, isJsonObject, type Json, noUsage } from '../../core/messages.ts'
 import { errorOf, type Failed } from '../run/run-error.ts'
 import type { RunResult, RunSettings } from '../types.ts'
 
@@ -111,6 +111,25 @@ function mapNumbers(limits: object, map: (limit: unknown) => unknown): Record<st
 export function resultToJson({ toolCalls, error, ...result }: RunResult): Json {
   const calls = toolCalls.map(({ value: _, ...call }) => call)
   return plain({ ...result, toolCalls: calls, ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }) })
+}
+
+/** The result of a run that is given up: what it has come to since it began is in its record alone. */
+export function givenUpToJson(runId: string, { messages, given, instructions }: DurableInput, why: string): Json {
+  const system: ChatMessage[] = instructions === undefined ? [] : [{ role: 'system', content: instructions }]
+  return resultToJson({
+    runId,
+    output: '',
+    text: '',
+    messages: [...system, ...messages],
+    newMessages: messages.slice(given),
+    stopReason: 'aborted',
+    usage: noUsage,
+    iterations: 0,
+    steps: [],
+    toolCalls: [],
+    pending: [],
+    error: new ToolloopError('aborted', `The run was aborted: ${why}`),
+  })
 }
 
 /** What of a result is not recorded. */

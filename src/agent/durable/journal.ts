@@ -21,6 +21,8 @@ export interface Durable {
   readonly resumed?: boolean
   /** Aborted when the run is cancelled from outside, or its record can't be kept any longer. */
   readonly signal?: AbortSignal
+  /** Why the run is to end with nothing of it replayed, carried out or told: each process that took it up has died. */
+  readonly givenUp?: string
   /**
    * Runs `fn` and records its value under `key`, or gives the recorded value without running it. The value is plain JSON (the type
    * can't say so: an interface is never assignable to `Json`). Rejects only for a fault of the engine.

@@ -7,7 +7,7 @@ import { conclude, execute, prepareModel } from '../run/start-run.ts'
 import { RunnerSessions } from '../sessions/run-session.ts'
 import type { TakeUp } from '../sessions/session-turn.ts'
 import type { RunnerOptions, RunResult } from '../types.ts'
-import { type DurableInput, inputFromJson, inputToJson, resultFromJson, resultToJson } from './durable-run.ts'
+import { type DurableInput, givenUpToJson, inputFromJson, inputToJson, resultFromJson, resultToJson } from './durable-run.ts'
 import type { Durable, Engine } from './journal.ts'
 import { knownRun, openEngine, type RecoveredRun, type RecoverOptions, Runs, recoverRuns, storeDecisions } from './runs.ts'
 
@@ -113,8 +113,9 @@ export class RunnerJournal {
 
   /** What the journal calls for each execution of a run, in this process or, after a crash, in another. */
   async #execute(durable: Durable, json: Json): Promise<Json> {
-    const { runId, signal } = durable
+    const { runId, signal, givenUp } = durable
     const input = inputFromJson(json)
+    if (givenUp !== undefined) return givenUpToJson(runId, input, givenUp)
     const live = this.#liveRuns.get(runId)
     const run = live ?? this.#open({ runId, input })
     const unfollow = signal === undefined ? undefined : run.follow(signal)

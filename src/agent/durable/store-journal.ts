@@ -51,6 +51,7 @@ interface Execution {
   taken: Taken
   input: string
   trial: Trial | undefined
+  givenUp?: string
 }
 
 /** An execution that has ended or waits, with the port it was given. */
@@ -163,14 +164,16 @@ class StoreJournal implements Journal {
       trial = await this.#trials.open(runId, first)
       const refusal = this.#trials.refusal(first)
       if (refusal !== undefined) controller.abort(refusal)
+      const givenUp = refusal !== undefined && this.#trials.isGivenUp(first) ? { givenUp: refusal } : {}
       for (;;) {
         if (taken.cancelled !== undefined) controller.abort(taken.cancelled)
-        const { output, stopReason, durable } = await this.#executeOnce(body, { runId, taken, input, trial }, controller.signal)
+        const { output, stopReason, durable } = await this.#executeOnce(body, { runId, taken, input, trial, ...givenUp }, controller.signal)
         const waits = waitsOf(output)
         if (waits === undefined) {
           await this.#store.finish(runId, taken.epoch, JSON.stringify(output), stopReason)
           return output
         }
+        await trial?.pass()
         const next = await this.#store.suspend(runId, taken.epoch, durable.suspension(output, waits))
         if (next === undefined) return output
         taken = next
@@ -186,10 +189,10 @@ class StoreJournal implements Journal {
     }
   }
 
-  #executeOnce(body: DurableBody, { runId, taken, input, trial }: Execution, signal: AbortSignal): Promise<Executed> {
+  #executeOnce(body: DurableBody, { runId, taken, input, ...begun }: Execution, signal: AbortSignal): Promise<Executed> {
     const store = this.#store
     const work = async (steps: readonly NamedValue[]): Promise<Executed> => {
-      const durable = new StoredSteps(store, runId, { ...taken, steps, trial }, signal)
+      const durable = new StoredSteps(store, runId, { ...taken, ...begun, steps }, signal)
       const output = await body(durable, JSON.parse(input))
       return { output, stopReason: stopReasonOf(output), durable }
     }

@@ -6,6 +6,7 @@ import type { Trial } from './trials.ts'
 /** What an execution begins with. */
 interface Begun extends Pick<Taken, 'epoch' | 'steps' | 'decisions'> {
   trial: Trial | undefined
+  givenUp?: string
 }
 
 /** The port for one execution: steps that are recorded are read, the others are carried out and recorded. */
@@ -15,6 +16,7 @@ export class StoredSteps implements Durable {
   readonly survivesCrashes = true
   readonly resumed: boolean
   readonly signal: AbortSignal
+  readonly givenUp?: string
   readonly #store: Store | EngineStore
   readonly #epoch: number
   readonly #steps: Map<string, string>
@@ -23,7 +25,7 @@ export class StoredSteps implements Durable {
   readonly #timeouts = new Map<string, number>()
   readonly #trial: Trial | undefined
 
-  constructor(store: Store | EngineStore, runId: string, { epoch, steps, decisions, trial }: Begun, signal: AbortSignal) {
+  constructor(store: Store | EngineStore, runId: string, { epoch, steps, decisions, trial, givenUp }: Begun, signal: AbortSignal) {
     this.#store = store
     this.runId = runId
     this.#epoch = epoch
@@ -33,6 +35,7 @@ export class StoredSteps implements Durable {
     this.resumed = this.#keys.some(isTurn)
     this.#decisions = new Map(decisions.map(({ name, value }) => [name, value]))
     this.#trial = trial
+    if (givenUp !== undefined) this.givenUp = givenUp
   }
 
   async step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T> {
@@ -43,7 +46,6 @@ export class StoredSteps implements Durable {
       return JSON.parse(known)
     }
     const work = async () => JSON.stringify((await fn({ idempotencyKey: `${this.runId}/${key}`, signal: this.signal })) ?? null)
-    if (this.#trial !== undefined) await this.#trial.begin()
     const value = await this.#carryOut(key, work)
     this.#keys.push(key)
     if (this.#trial !== undefined) await this.#trial.pass()

@@ -17,8 +17,15 @@ export class Trials {
   async open(runId: string, { epoch, tries, hasDied }: Taken): Promise<Trial | undefined> {
     if (tries === 0 && !hasDied) return undefined
     if (tries > 0) await this.#lane.enter(false)
-    const leave = tries > 0 ? () => this.#lane.leave() : () => {}
-    return new Trial((count) => this.#store.noteTries(runId, epoch, count), tries, leave)
+    const trial = new Trial(() => this.#store.noteTries(runId, epoch, 0), tries > 0 ? () => this.#lane.leave() : () => {})
+    try {
+      // Before anything else: to read what is recorded may be what kills.
+      await this.#store.noteTries(runId, epoch, tries + 1)
+    } catch (error) {
+      trial.leave()
+      throw error
+    }
+    return trial
   }
 
   /** Why a run is not tried once more. */
@@ -26,33 +33,29 @@ export class Trials {
     if (tries < this.#maxTakeOvers) return undefined
     return `${tries} processes in a row that took it over have died before anything more was recorded (\`maxTakeOvers\`)`
   }
+
+  /** Whether a process has died of that refusal too, which tells listeners of the run's end and leads there over what is recorded. */
+  isGivenUp({ tries }: Taken): boolean {
+    return tries > this.#maxTakeOvers
+  }
 }
 
-/** One execution of such a run. It counts from when it begins to do something until it has recorded that. */
+/** One execution of such a run. It counts until a step was recorded, or it has come to wait. */
 export class Trial {
-  readonly #note: (tries: number) => Promise<void>
-  readonly #tries: number
+  readonly #clear: () => Promise<void>
   readonly #leave: () => void
-  #begun: Promise<void> | undefined
   #hasLeft = false
 
-  constructor(note: (tries: number) => Promise<void>, tries: number, leave: () => void) {
-    this.#note = note
-    this.#tries = tries
+  constructor(clear: () => Promise<void>, leave: () => void) {
+    this.#clear = clear
     this.#leave = leave
   }
 
-  /** Before a step is carried out. */
-  begin(): Promise<void> {
-    this.#begun ??= this.#note(this.#tries + 1)
-    return this.#begun
-  }
-
-  /** A step was recorded: it is no longer suspected. */
+  /** The run is no longer suspected. */
   async pass(): Promise<void> {
     if (this.#hasLeft) return
     this.leave()
-    await this.#note(0)
+    await this.#clear()
   }
 
   /** Lets the next have its turn. */

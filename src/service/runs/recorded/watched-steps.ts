@@ -15,6 +15,7 @@ export class WatchedSteps implements Durable {
   readonly survivesCrashes: boolean
   readonly resumed?: boolean
   readonly signal?: AbortSignal
+  readonly givenUp?: string
   readonly #steps: Durable
   readonly #run: ServiceRun
   readonly #shown: Pick<ShownRuns, 'said' | 'hush'>
@@ -28,6 +29,7 @@ export class WatchedSteps implements Durable {
     this.survivesCrashes = steps.survivesCrashes
     if (steps.resumed !== undefined) this.resumed = steps.resumed
     if (steps.signal !== undefined) this.signal = steps.signal
+    if (steps.givenUp !== undefined) this.givenUp = steps.givenUp
     this.#steps = steps
     this.#run = run
     this.#shown = shown
