@@ -34,6 +34,8 @@ export class TaskServer implements AsyncDisposable {
   isBroken = false
   /** For all requests about tasks: they are taken, and never answered. */
   isSilent = false
+  /** Knows no session, until it is greeted anew. */
+  hasForgotten = false
   /** What a call is asked before it becomes a task, by the server's names (2026-07-28). */
   asksFirst: Record<string, object> | undefined
   readonly #revision: '2025-11-25' | '2026-07-28'
@@ -122,6 +124,8 @@ export class TaskServer implements AsyncDisposable {
     const serverInfo = { name: 'tasks', version: '1' }
     if (method.startsWith('tasks/') && this.isSilent) return
     if (method.startsWith('tasks/') && this.isBroken) return void response.writeHead(503).end('busy')
+    if (method === 'initialize' || method === 'server/discover') this.hasForgotten = false
+    if (this.hasForgotten) return void response.writeHead(404).end()
     const task = this.tasks.get(String(params.taskId))
     switch (method) {
       case 'initialize': {

@@ -3,7 +3,7 @@ import { AgentRunner, type Json, type RunResult } from '../../../src/index.ts'
 import { MemoryRuns, memoryJournal, scriptedModel } from '../../../src/testing/index.ts'
 import { connectMcpServers, type McpServerOptions, type McpTools } from '../../../src/tools/mcp/index.ts'
 import { recordingLogger } from '../../hazards/stage.ts'
-import { callTool } from './open-tools.ts'
+import { callTool, Watch } from './open-tools.ts'
 import { TaskServer } from './task-server.ts'
 
 const logger = () => recordingLogger().logger
@@ -206,18 +206,27 @@ describe.each(['2025-11-25', '2026-07-28'] as const)('a call that becomes a task
   })
 })
 
-it('a task tells of its progress by the token of its call (2025-11-25)', async () => {
+it('a task tells of its progress by the token of its call, whichever connection it is asked for over (2025-11-25)', async () => {
   await using server = await new TaskServer('2025-11-25').start()
   await using tools = await open(server)
-  const progressed = Promise.withResolvers<unknown>()
-  const call = callTool(tools, 'work', {}, { onProgress: progressed.resolve })
+  const seen: unknown[] = []
+  const told = new Watch()
+  const onProgress = (update: unknown) => {
+    seen.push(update)
+    told.changed()
+  }
+  const call = callTool(tools, 'work', {}, { onProgress })
   await server.until('tasks/get')
+  server.hasForgotten = true
+  await server.until('initialize', 2)
   server.change('task-1', { status: 'input_required' })
   await server.until('tasks/result')
   server.progressOn('task-1', 5)
-  expect(await progressed.promise).toEqual({ progress: 5 })
+  await told.until(() => seen.length > 0)
+  expect(seen).toEqual([{ progress: 5 }])
   server.finish('task-1', 'done')
   expect(await call).toMatchObject({ content: 'done' })
+  expect(server.count('tools/call')).toBe(1)
 })
 
 describe('a tool whose calls may be tasks or not (2025-11-25)', () => {

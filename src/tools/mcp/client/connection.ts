@@ -29,6 +29,8 @@ export interface ServerEvents {
   /** Its resources or prompts are others than before; undefined: perhaps all of them. */
   onContextChanged(what?: 'resources' | 'prompts'): void
   onResourceUpdated(uri: string): void
+  /** What it tells of a call, by the call's token. */
+  onProgress(token: unknown, update: Parameters<Progress>[0]): void
   /** Answers what it asks people. Rejects for what can't be shown to anybody. */
   onQuestion(params: unknown, signal: AbortSignal): Promise<ElicitResult>
   /** Answers what it asks the model. Rejects where it may not. */
@@ -44,8 +46,6 @@ export interface Connection {
   readonly client: Client
   /** Why it ended by itself; undefined while it hasn't. */
   readonly problem: string | undefined
-  /** Who is told of progress, by the token of the call. */
-  readonly progress: Map<unknown, Progress>
   listTools(signal: AbortSignal, onProblem: (tool: string, problem: string) => void): Promise<ListedTool[]>
   /** Resolves when nothing of it is left: no process, socket or timer. */
   close(): Promise<void>
@@ -144,10 +144,9 @@ async function open(
   client.setNotificationHandler('notifications/resources/updated', ({ params }) => events.onResourceUpdated(params.uri))
   client.setNotificationHandler('notifications/message', ({ params }) => events.onLog(params.level, params.data))
   // In place of the SDK's, which forgets a call as soon as it has been answered: that of a task goes on.
-  const progress: Connection['progress'] = new Map()
-  client.setNotificationHandler('notifications/progress', ({ params: { progressToken, progress: done, total, message } }) => {
-    progress.get(progressToken)?.({
-      progress: done,
+  client.setNotificationHandler('notifications/progress', ({ params: { progressToken, progress, total, message } }) => {
+    events.onProgress(progressToken, {
+      progress,
       ...(total === undefined ? {} : { total }),
       ...(message === undefined ? {} : { message }),
     })
@@ -177,7 +176,6 @@ async function open(
   })
   return {
     client,
-    progress,
     get problem() {
       return problem()
     },

@@ -230,6 +230,7 @@ export class ServerLink {
       onToolsChanged: () => this.#refresh(),
       onContextChanged: (what) => this.context.changed(what),
       onResourceUpdated: (uri) => this.context.updated(uri),
+      onProgress: (token, update) => this.#calls.progressed(token, update),
       onQuestion: (params, limit) => this.#calls.elicit(params, limit),
       onSampling: (params) => this.#calls.sample(params),
       onStderr: (line) => {

@@ -59,6 +59,8 @@ export class ServerCalls {
   /** Those that wait for a task's result. */
   readonly #ofTasks = new Map<string, OpenCall>()
   readonly #held = new HeldCalls()
+  /** Who is told of progress, by the token of the call: that of a task goes on over other connections. */
+  readonly #told = new Map<unknown, Progress>()
   /** What its results have linked to. */
   readonly links: GivenLinks = new GivenLinks()
 
@@ -101,6 +103,11 @@ export class ServerCalls {
     return result as never as CreateMessageResult
   }
 
+  /** Takes what a server tells of a call. */
+  progressed(token: unknown, update: Parameters<Progress>[0]): void {
+    this.#told.get(token)?.(update)
+  }
+
   /** Ends what is held open. */
   close(): void {
     this.#held.close()
@@ -119,7 +126,7 @@ export class ServerCalls {
 
   #start(running: Running, answers: Answers = {}, known?: AnsweredRequest): OpenCall {
     const { tool, args, ctx, notes, sampler, progressToken } = running
-    const { client, progress } = running.connection()
+    const { client } = running.connection()
     const ttl = taskTimeoutMs(this.#server)
     const params = {
       name: tool.name,
@@ -132,12 +139,12 @@ export class ServerCalls {
     const send = async (call: OpenCall, signal: AbortSignal, onProgress: Progress) => {
       const options = { signal, timeout: noTimeoutMs, allowInputRequired: true, toolDefinition }
       this.#open.add(call)
-      progress.set(progressToken, onProgress)
+      this.#told.set(progressToken, onProgress)
       try {
         // The SDK's types know neither tasks nor answers that are none yet.
         return (await withCallStream(streamEnded, call, () => client.callTool(params as never, options))) as never as CallAnswer
       } finally {
-        progress.delete(progressToken)
+        this.#told.delete(progressToken)
         this.#open.delete(call)
       }
     }
@@ -229,15 +236,14 @@ export class ServerCalls {
 
   async #followTask(running: Running, task: NotedTask, soFar: TaskSoFar = {}): Promise<McpToolResult | Question> {
     const { ctx, progressToken, connection } = running
-    const { progress } = connection()
-    progress.set(progressToken, (update) => ctx.progress({ ...update }))
+    this.#told.set(progressToken, (update) => ctx.progress({ ...update }))
     try {
       return await this.#untilTaskEnds(running, task, soFar)
     } catch (error) {
       if (endsTask(ctx.signal)) cancelTask(connection().client, task.id).catch(() => {})
       throw error
     } finally {
-      progress.delete(progressToken)
+      this.#told.delete(progressToken)
     }
   }
 
