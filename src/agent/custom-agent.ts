@@ -136,16 +136,19 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
       ...(own === undefined ? {} : { hooks: [...hooks, own] }),
       ...(this.shouldStop === undefined
         ? {}
-        : { stopWhen: (state: StepState) => stopWhen?.(state) === true || this.shouldStop?.(state) === true }),
+        : { stopWhen: (state: StepState) => stopWhen?.(state) || this.shouldStop?.(state) || false }),
     }
   }
 
-  #hear(delta: string, onText: ((delta: string) => void) | undefined): void {
+  /** Returns a promise where either has. */
+  #hear(delta: string, onText: ((delta: string) => unknown) | undefined): unknown {
+    let [own, given]: unknown[] = []
     try {
-      this.onText?.(delta)
+      own = this.onText?.(delta)
     } finally {
-      onText?.(delta)
+      given = onText?.(delta)
     }
+    return own === undefined && given === undefined ? undefined : Promise.all([own, given])
   }
 
   #hooks(): Hooks<Context> | undefined {

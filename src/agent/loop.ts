@@ -1,5 +1,5 @@
 import { messageOf } from '../core/errors.ts'
-import type { StopReason } from '../core/events.ts'
+import { isThenable, type StopReason } from '../core/events.ts'
 import type { ChatMessage } from '../core/messages.ts'
 import { runToolRound } from './calls/tool-round.ts'
 import { checkedInput } from './hooks/ask-guardrails.ts'
@@ -78,7 +78,10 @@ function isStopped({ run, state }: Execution, iteration: number): boolean {
   const { stopWhen } = run.settings
   if (stopWhen === undefined) return false
   try {
-    return stopWhen({ iteration, steps: state.steps, messages: state.history.slice() }) === true
+    const says: unknown = stopWhen({ iteration, steps: state.steps, messages: state.history.slice() })
+    if (!isThenable(says)) return says === true
+    says.then(undefined, () => {})
+    throw new TypeError('Expected it to return true or false, got a promise')
   } catch (error) {
     run.logger.error({ runId: run.runId, error: messageOf(error) }, 'stopWhen threw; the run goes on')
     return false

@@ -232,7 +232,7 @@ export interface RunOptions<Context = unknown, Tools extends AgentTools = ToolsF
   tools?: Tools
   /** Default: made at random. */
   runId?: string
-  /** The visible text, piece by piece, as it arrives. One that throws is logged once, and the run goes on. */
+  /** The visible text, piece by piece, as it arrives. Not awaited. One that throws or rejects is logged once, and the run goes on. */
   onText?(delta: string): void
   /** Steers the run while it goes on. */
   control?: RunControl

@@ -246,7 +246,8 @@ export function copyForListener<Payload extends object>(payload: Payload): Paylo
   }
 }
 
-function isThenable(value: unknown): value is PromiseLike<unknown> {
+/** Whether a callback has returned a promise, whose rejection somebody has to hear. */
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }
 

@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { CustomAgent } from '../../src/agent/custom-agent.ts'
 import { handoff } from '../../src/agent/nested/handoff.ts'
 import { asTool } from '../../src/agent/nested/sub-agent.ts'
 import { RunControl } from '../../src/agent/run/run-control.ts'
@@ -146,6 +147,36 @@ describe('steering', () => {
     expect(await agent.run('go', { onText })).toMatchObject({ output: 'A long answer.' })
     expect(heard).toBe('A long answer.')
     expect(records).toHaveLength(1)
+  })
+
+  it('H37 onText, of a run or of an agent’s own, and stopWhen that reject are logged, and end no process', async () => {
+    const unhandled: unknown[] = []
+    const hear = (error: unknown) => void unhandled.push(error)
+    process.on('unhandledRejection', hear)
+    onTestFinished(() => void process.off('unhandledRejection', hear))
+    const rejecting = async () => {
+      throw new Error('no')
+    }
+    class Own extends CustomAgent {
+      protected override async onText() {
+        return rejecting()
+      }
+    }
+    for (const Kind of [AgentRunner, Own]) {
+      const { logger, records } = recordingLogger()
+      const { tool } = countingTool('look')
+      const model = scriptedModel([{ toolCalls: [call('look')] }, { chunks: ['A long ', 'answer.'] }])
+      const agent = new Kind({ model, logger, tools: [tool] })
+      const result = await agent.run('go', { onText: rejecting, stopWhen: rejecting as () => never })
+      expect(result).toMatchObject({ output: 'A long answer.', stopReason: 'answered' })
+      // Promises that nobody has heard of are told of after a turn of the event loop.
+      await new Promise((resolve) => setImmediate(resolve))
+      expect(records.map(({ message, fields }) => [message, (fields as { error: string }).error])).toEqual([
+        ['stopWhen threw; the run goes on', 'Expected it to return true or false, got a promise'],
+        ['onText threw; the run goes on', 'no'],
+      ])
+    }
+    expect(unhandled).toEqual([])
   })
 
   it('a crash at any moment: steering, an answer with a schema, a handoff, a nested agent and guardrails keep the rules of the port', async () => {

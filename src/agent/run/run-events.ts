@@ -7,6 +7,7 @@ import {
   type EventName,
   type EventPayloads,
   type EventPlace,
+  isThenable,
   type RunEvent,
 } from '../../core/events.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -83,12 +84,17 @@ export class RunEvents {
   #guardedOnText(): ((text: string) => void) | undefined {
     const { onText, logger, origin } = this.#audience
     if (onText === undefined) return undefined
+    const report = (error: unknown) => {
+      if (!this.#onTextFailed) logger.error({ runId: origin.runId, error: messageOf(error) }, 'onText threw; the run goes on')
+      this.#onTextFailed = true
+    }
     return (text) => {
       try {
-        onText(text)
+        const returned: unknown = onText(text)
+        // A type that says `void` takes async functions too.
+        if (isThenable(returned)) returned.then(undefined, report)
       } catch (error) {
-        if (!this.#onTextFailed) logger.error({ runId: origin.runId, error: messageOf(error) }, 'onText threw; the run goes on')
-        this.#onTextFailed = true
+        report(error)
       }
     }
   }
