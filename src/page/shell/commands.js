@@ -1,8 +1,8 @@
 import { ask } from '../data/api.js'
 import { ago } from '../data/format.js'
-import { exportDialog } from './export-dialog.js'
+import { exportDialog } from '../views/export-dialog.js'
 
-/** @typedef {import('../ui/palette.js').Command} Command */
+/** @typedef {import('./palette.js').Command} Command */
 
 const mostRuns = 20
 const mostListed = 5
@@ -15,7 +15,7 @@ const mostListed = 5
  * @param {Record<string, string>} page.keys Second keys of the shortcuts for places.
  * @param {Command[]} page.actions
  * @param {string | undefined} page.runId Of the run that is shown.
- * @returns {import('../ui/palette.js').Commands}
+ * @returns {import('./palette.js').Commands}
  */
 export function commandsOf({ live, places, keys, actions, runId }) {
   const shortcuts = new Map(Object.entries(keys).map(([key, name]) => [name, `g ${key}`]))

@@ -1,4 +1,4 @@
-import { h } from './dom.js'
+import { h } from '../ui/dom.js'
 
 const key = 'toolloop.shortcuts'
 /** How long the second key of two may take. */

@@ -10,7 +10,7 @@ import { since } from '../ui/since.js'
 const words = { writing: 'receiving arguments', running: 'running', ok: 'succeeded', failed: 'failed', rejected: 'not run' }
 /** @type {Record<Call['waitsFor'], string>} */
 const waitWords = { approval: 'waiting for approval', client_tool: 'waiting for a result', question: 'waiting for an answer' }
-/** @type {Record<Call['state'], import('../ui/icons.js').IconName>} */
+/** @type {Record<Call['state'], import('../ui/icon.tsx').IconName>} */
 const icons = { writing: 'dots', waiting: 'hand', running: 'dots', ok: 'check', failed: 'cross', rejected: 'cross' }
 
 /**

@@ -1,4 +1,4 @@
-import { h, newId, replace, setText } from './dom.js'
+import { h, newId, replace, setText } from '../ui/dom.js'
 
 /**
  * @typedef {object} Command

@@ -1,3 +1,4 @@
+import { signal } from '@preact/signals'
 import { ask, askIfChanged } from './api.js'
 import { Calls } from './calls.js'
 import { itemsOf } from './pending-items.js'
@@ -24,21 +25,21 @@ const shortestPauseMs = 50
 /** Events are those of one process. What others do is seen by asking; most often the answer is that nothing has changed. */
 const lookMs = 10_000
 
-/** What goes on in the service, kept up to date by its feed. */
+/** What goes on in the service, kept up to date by its feed. What a component reads of it draws the component anew when anything has changed. */
 export class Live {
+  /** Goes up when anything has changed. */
+  #changes = signal(0)
   /** @type {'connecting' | 'open' | 'lost' | 'refused'} */
-  connection = 'connecting'
+  #connection = 'connecting'
   /** @type {ServiceState | undefined} */
-  state
-  calls = new Calls(mostCalls)
-  /** The newest runs as they were listed last. @type {{ data: Run[], next?: string } | undefined} */
-  newest
-  /** Whether nothing is known to have changed since. */
-  isNewestCurrent = false
+  #state
+  #calls = new Calls(mostCalls)
+  /** @type {{ data: Run[], next?: string } | undefined} */
+  #newest
+  #isNewestCurrent = false
   /** Runs that wait, and are not known here: there are too many. */
   #unseen = 0
-  /** Goes up when another process has taken the place of the service. */
-  epoch = 0
+  #epoch = 0
   /** @type {Map<string, Run>} */
   #runs = new Map()
   /** What they wait for; undefined: to be found out. @type {import('./pending-items.js').Item[] | undefined} */
@@ -75,7 +76,7 @@ export class Live {
     if (this.#isOver) return
     this.#openFeed()
     this.#looking = setInterval(() => {
-      if (!document.hidden && this.connection === 'open') this.refresh()
+      if (!document.hidden && this.#connection === 'open') this.refresh()
     }, lookMs)
   }
 
@@ -84,9 +85,9 @@ export class Live {
     this.#stop = readEvents('admin/api/feed', {
       onEvent: (event) => this.#take(event),
       onState: (state) => {
-        const cameBack = state === 'open' && this.connection === 'lost'
-        if (state !== 'connecting' || this.connection !== 'lost') this.connection = state
-        if (state === 'lost') this.isNewestCurrent = false
+        const cameBack = state === 'open' && this.#connection === 'lost'
+        if (state !== 'connecting' || this.#connection !== 'lost') this.#connection = state
+        if (state === 'lost') this.#isNewestCurrent = false
         if (cameBack) this.refresh()
         this.#tell()
       },
@@ -104,8 +105,42 @@ export class Live {
     this.#runListeners.clear()
   }
 
+  get connection() {
+    this.#changes.value
+    return this.#connection
+  }
+
+  get state() {
+    this.#changes.value
+    return this.#state
+  }
+
+  get calls() {
+    this.#changes.value
+    return this.#calls
+  }
+
+  /** The newest runs as they were listed last. */
+  get newest() {
+    this.#changes.value
+    return this.#newest
+  }
+
+  /** Whether nothing is known to have changed since. */
+  get isNewestCurrent() {
+    this.#changes.value
+    return this.#isNewestCurrent
+  }
+
+  /** Goes up when another process has taken the place of the service. */
+  get epoch() {
+    this.#changes.value
+    return this.#epoch
+  }
+
   /** @param {string} id */
   run(id) {
+    this.#changes.value
     return this.#runs.get(id)
   }
 
@@ -116,11 +151,13 @@ export class Live {
 
   /** How many calls wait; at least so many, where not all of their runs are known. */
   get waiting() {
+    this.#changes.value
     return this.pending.length + this.#unseen
   }
 
   /** What waits for somebody; what has waited longest comes first. */
   get pending() {
+    this.#changes.value
     if (this.#pending === undefined) {
       const paused = [...this.#runs.values()].filter((run) => run.status === 'paused')
       this.#pending = paused.sort((a, b) => ((a.finishedAt ?? '') < (b.finishedAt ?? '') ? -1 : 1)).flatMap(itemsOf)
@@ -172,7 +209,7 @@ export class Live {
     if (this.#isOver) return
     if (id === undefined) this.#wantsAll = true
     else this.#changed.add(id)
-    this.isNewestCurrent = false
+    this.#isNewestCurrent = false
     const pause = Math.max(shortestPauseMs, this.#answerMs * shareOfAsking)
     const wait = Math.max(20, this.#askedAt + pause - performance.now())
     this.#refreshing ??= setTimeout(async () => {
@@ -212,8 +249,8 @@ export class Live {
     if (this.#isOver) return
     if (state !== undefined) this.#takeState(state)
     if (latest !== undefined) {
-      this.newest = latest
-      this.isNewestCurrent = this.#changed.size === 0 && !this.#wantsAll
+      this.#newest = latest
+      this.#isNewestCurrent = this.#changed.size === 0 && !this.#wantsAll
     }
     const found = [...(latest?.data ?? []), ...(waiting ?? []), ...(changed?.data ?? [])]
     const names = new Set(found.map(({ id }) => id))
@@ -244,13 +281,13 @@ export class Live {
   /** @param {ServiceState} state */
   #takeState(state) {
     // Another process has taken the place: it numbers its events anew, and knows nothing of what was.
-    const isAnother = this.state !== undefined && this.state.startedAt !== state.startedAt
-    this.state = state
+    const isAnother = this.#state !== undefined && this.#state.startedAt !== state.startedAt
+    this.#state = state
     if (!isAnother) return
-    this.epoch++
+    this.#epoch++
     this.#runs = new Map()
     this.#ended = new Set()
-    this.calls = new Calls(mostCalls)
+    this.#calls = new Calls(mostCalls)
     this.#openFeed()
   }
 
@@ -277,10 +314,10 @@ export class Live {
     if (type === 'CLOSE' || type === 'DROPPED') return
     if (type === 'GAP') return this.refresh()
     for (const listener of this.#eventListeners) listener(data)
-    this.calls.take(data)
+    this.#calls.take(data)
     if (type === 'TEXT_DELTA' || type === 'REASONING_DELTA' || type === 'TOOL_INPUT_DELTA') return
     const { runId, parentRunId, time } = data.meta
-    if (type === 'RUN_END') this.calls.settle(runId)
+    if (type === 'RUN_END') this.#calls.settle(runId)
     const run = this.#runs.get(runId)
     // The feed begins with what has been: how such a run stands now is known already.
     const isOld = run?.finishedAt !== undefined && run.status !== 'running' && time <= Date.parse(run.finishedAt)
@@ -304,6 +341,7 @@ export class Live {
   #tell() {
     this.#telling ??= setTimeout(() => {
       this.#telling = undefined
+      this.#changes.value++
       for (const listener of this.#listeners) listener()
     }, burstMs)
   }

@@ -18,21 +18,13 @@ const shapes = {
   copy: 'M9 9h11v11H9zM15 9V4H4v11h5',
   code: 'M8.5 7l-5 5 5 5M15.5 7l5 5-5 5',
 }
-/** @typedef {keyof typeof shapes} IconName */
+export type IconName = keyof typeof shapes
 
-const svg = 'http://www.w3.org/2000/svg'
-
-/**
- * A small picture that says nothing to screen readers: there is always a word beside it.
- * @param {IconName} name
- */
-export function icon(name) {
-  const element = document.createElementNS(svg, 'svg')
-  element.setAttribute('viewBox', '0 0 24 24')
-  element.setAttribute('class', 'icon')
-  element.setAttribute('aria-hidden', 'true')
-  const path = document.createElementNS(svg, 'path')
-  path.setAttribute('d', shapes[name])
-  element.append(path)
-  return element
+/** A small picture that says nothing to screen readers: there is always a word beside it. */
+export function Icon({ name }: { name: IconName }) {
+  return (
+    <svg viewBox="0 0 24 24" class="icon" aria-hidden="true">
+      <path d={shapes[name]} />
+    </svg>
+  )
 }

@@ -1,4 +1,4 @@
-import { Lexer } from '../lib/marked.js'
+import { Lexer } from 'marked'
 import { copyButton } from '../ui/copy.js'
 import { h } from '../ui/dom.js'
 
