@@ -18,7 +18,7 @@ const paletteKey = /Mac|iP(hone|ad)/.test(navigator.platform) ? '⌘ K' : 'Ctrl 
 
 /** What is around every view. */
 export function Shell({ session }: { session: Session }) {
-  const { live, chat } = session
+  const { live } = session
   const main = useRef<HTMLElement>(null)
   useEffect(listenForShortcuts, [])
   useEffect(() => tellEvents(session), [session])
@@ -94,7 +94,7 @@ export function Shell({ session }: { session: Session }) {
       <div class="content">
         <Notices />
         <main ref={main} id="main" tabIndex={-1} data-view={address.value.place}>
-          <View chat={chat} />
+          <View />
         </main>
       </div>
       <Title />
