@@ -3,10 +3,9 @@ const sliceMs = 12
 
 /**
  * Does much work a step at a time. Resolves with whether all of it was done.
- * @param {Iterable<unknown>} steps
- * @param {() => boolean} [isOver] Nobody wants it any more.
+ * `isOver`: Nobody wants it any more.
  */
-export async function inSlices(steps, isOver = () => false) {
+export async function inSlices(steps: Iterable<unknown>, isOver: () => boolean = () => false) {
   let end = performance.now() + sliceMs
   for (const _ of steps) {
     if (performance.now() < end) continue
@@ -17,7 +16,7 @@ export async function inSlices(steps, isOver = () => false) {
   return true
 }
 
-/** When the page has had its turn. @returns {Promise<void>} */
-export function nextTask() {
+/** When the page has had its turn. */
+export function nextTask(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 0))
 }
