@@ -25,7 +25,7 @@ const views: Partial<Record<Place['name'], ViewComponent>> = {
 /** What hardly anybody comes for first is loaded when it is gone to. */
 const later: Partial<Record<Place['name'], () => Promise<ViewComponent>>> = {
   models: () => import('../views/models.js').then(({ modelsView }) => byHand(modelsView)),
-  tools: () => import('../views/tools.js').then(({ toolsView }) => byHand(toolsView)),
+  tools: () => import('../tools/tools-view.tsx').then(({ ToolsView }) => ToolsView),
   config: () => import('../views/config.js').then(({ configView }) => byHand(configView)),
 }
 

@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks'
 import { type Child, h, type Props, replace } from './dom.js'
 
 /** Where what has the focus inside of `box` is taken away, as a button by what it does, `otherwise` gets the focus. */
-export function useRefocus(box: RefObject<HTMLElement>, otherwise: RefObject<HTMLElement>): void {
+export function useRefocus(box: RefObject<HTMLElement | null>, otherwise: RefObject<HTMLElement | null>): void {
   useEffect(() => {
     const element = box.current
     if (element === null) return
