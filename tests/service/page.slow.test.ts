@@ -61,7 +61,7 @@ limits: { maxIterations: 0 }
 })
 
 it('makes the same characters visible as the command line', async () => {
-  const { visible: onPage, escapedJson } = await import(new URL('../../src/page/ui/visible.js', import.meta.url).href)
+  const { visible: onPage, escapedJson } = await import(new URL('../../src/page/ui/visible.ts', import.meta.url).href)
   const unit = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('\u202e', '\u200d', '\ufe0f', '❤️', '👩‍💻', '\u{e0041}', '\x9b'))
   fc.assert(
     fc.property(fc.string({ unit }), (text) => {

@@ -3,10 +3,9 @@ const near = 80
 
 /**
  * Keeps the end of what grows in view, unless the reader has scrolled away from it. Returns the function that stops that.
- * @param {HTMLElement} content What grows.
- * @param {HTMLElement} box What scrolls.
+ * `content` is what grows, `box` what scrolls.
  */
-export function stickToEnd(content, box) {
+export function stickToEnd(content: HTMLElement, box: HTMLElement): () => void {
   let atEnd = true
   const look = () => {
     atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < near

@@ -4,31 +4,21 @@ const unseen = /\p{RGI_Emoji}|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}\p{Cn}\p{Defa
 /** Parts of arguments that the service doesn't show are replaced by one of these. */
 const standIns = ['[redacted]', '[too deep]', '[circular]', '[unreadable]']
 
-/**
- * @param {string} text
- * @param {(character: string) => string} shownAs
- */
-function replaceUnseen(text, shownAs) {
+function replaceUnseen(text: string, shownAs: (character: string) => string): string {
   return text.replace(unseen, (found) => (/^\p{RGI_Emoji}$/v.test(found) ? found : shownAs(found)))
 }
 
-/**
- * Text with everything in it to be seen: `‹U+202E›` stands for a character that a screen doesn't show. Line ends and tabs stay.
- * @param {string} text
- */
-export function visible(text) {
+/** Text with everything in it to be seen: `‹U+202E›` stands for a character that a screen doesn't show. Line ends and tabs stay. */
+export function visible(text: string): string {
   return replaceUnseen(text, (found) => {
     if (found === '\n' || found === '\t') return found
     return `‹U+${(found.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}›`
   })
 }
 
-/**
- * JSON that says the same, without characters that a screen doesn't show.
- * @param {string} text
- */
-export function escapedJson(text) {
-  const escaped = (/** @type {string} */ found) =>
+/** JSON that says the same, without characters that a screen doesn't show. */
+export function escapedJson(text: string): string {
+  const escaped = (found: string) =>
     Array.from({ length: found.length }, (_, at) => `\\u${found.charCodeAt(at).toString(16).padStart(4, '0')}`).join('')
   return text
     .split('\n')
@@ -36,10 +26,7 @@ export function escapedJson(text) {
     .join('\n')
 }
 
-/**
- * What stands in for a part of a text that the service hides; undefined: nothing is hidden.
- * @param {string} text
- */
-export function hiddenPart(text) {
+/** What stands in for a part of a text that the service hides; undefined: nothing is hidden. */
+export function hiddenPart(text: string): string | undefined {
   return standIns.find((standIn) => text.includes(standIn))
 }

@@ -1,21 +1,16 @@
 /** Not more often than that: whoever listens wants to get a word in as well. */
 const pauseMs = 1_500
 
-/** @type {string[]} */
-let waiting = []
-/** @type {number | undefined} */
-let timer
+let waiting: string[] = []
+let timer: number | undefined
 
-/**
- * Says something to screen readers, when they have finished what they are saying. Of many things at once the latest are said.
- * @param {string} text
- */
-export function announce(text) {
+/** Says something to screen readers, when they have finished what they are saying. Of many things at once the latest are said. */
+export function announce(text: string): void {
   waiting = [...waiting.slice(-2), text]
   if (timer === undefined) timer = setTimeout(speak, 50)
 }
 
-function speak() {
+function speak(): void {
   const place = document.getElementById('announcements')
   if (waiting.length === 0) {
     timer = undefined

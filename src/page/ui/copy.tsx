@@ -1,0 +1,45 @@
+import { useEffect, useState } from 'preact/hooks'
+import { announce } from './announce.ts'
+import { h } from './dom.js'
+import { Icon, type IconName } from './icon.tsx'
+import { icon } from './icons.tsx'
+
+/** How long it is shown that something was copied. */
+const shownMs = 1_500
+
+/** Puts a text on the clipboard, and says whether that was possible: a page without TLS may have none. */
+export async function copyText(text: string): Promise<boolean> {
+  const copied = await navigator.clipboard?.writeText(text).then(
+    () => true,
+    () => false,
+  )
+  announce(copied ? 'Copied' : 'The browser refuses to copy')
+  return copied === true
+}
+
+/** A small button that copies; for a moment it shows that it has. `label` is what is copied, such as `Copy result`. */
+export function CopyButton({ label, textOf }: { label: string; textOf: () => string }) {
+  const [icon, setIcon] = useState<IconName>('copy')
+  useEffect(() => {
+    if (icon === 'copy') return
+    const timer = setTimeout(() => setIcon('copy'), shownMs)
+    return () => clearTimeout(timer)
+  }, [icon])
+  const copy = async () => setIcon((await copyText(textOf())) ? 'check' : 'cross')
+  return (
+    <button type="button" class="quiet tool-button" aria-label={label} title={label} onClick={copy}>
+      <Icon name={icon} />
+    </button>
+  )
+}
+
+/** A `CopyButton` for what is made by hand. */
+export function copyButton(label: string, textOf: () => string): HTMLElement {
+  const button = h('button', { type: 'button', className: 'quiet tool-button', 'aria-label': label, title: label }, icon('copy'))
+  button.addEventListener('click', async () => {
+    const copied = await copyText(textOf())
+    button.replaceChildren(icon(copied ? 'check' : 'cross'))
+    setTimeout(() => button.replaceChildren(icon('copy')), shownMs)
+  })
+  return button
+}
