@@ -1,6 +1,6 @@
 import { ask } from '../data/api.js'
 import { ago } from '../data/format.js'
-import { exportDialog } from '../views/export-dialog.js'
+import { exportDialog } from '../runs/export-dialog.tsx'
 
 /** @typedef {import('./palette.js').Command} Command */
 

@@ -1,18 +1,23 @@
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, ComponentType } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { messageOf } from '../data/api.js'
 import type { Live } from '../data/live.js'
+import { OverviewView } from '../overview/overview-view.tsx'
+import { RunsView } from '../runs/runs-view.tsx'
 import type { View as MadeByHand } from '../types.js'
 import { Dom } from '../ui/dom-bridge.tsx'
 import { useLive } from '../ui/live-context.ts'
 import { approvalsView } from '../views/approvals.js'
 import type { Chat } from '../views/chat.js'
-import { overviewView } from '../views/overview.js'
-import { runsView } from '../views/runs.js'
 import { address, title } from './address.ts'
 import type { Place } from './places.ts'
 
 type Make = (context: { live: Live }, param?: string) => MadeByHand & { navigate?(param: string | undefined): void }
+
+const drawn: Partial<Record<Place['name'], ComponentType<{ param: string | undefined }>>> = {
+  overview: OverviewView,
+  runs: RunsView,
+}
 
 /** What hardly anybody comes for first is loaded when it is gone to. */
 const later: Partial<Record<Place['name'], () => Promise<Make>>> = {
@@ -25,11 +30,16 @@ const later: Partial<Record<Place['name'], () => Promise<Make>>> = {
 export function View({ chat }: { chat: Chat }) {
   const { place, param } = address.value
   const views: Partial<Record<Place['name'], Make>> = {
-    overview: overviewView,
-    runs: runsView,
     approvals: approvalsView,
     chat: () => chat.show(),
   }
+  const Drawn = drawn[place]
+  if (Drawn !== undefined)
+    return (
+      <Focused key={place} param={param}>
+        <Drawn param={param} />
+      </Focused>
+    )
   const now = views[place]
   if (now !== undefined) return <HandMade key={place} make={now} param={param} />
   const load = later[place]
