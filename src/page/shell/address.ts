@@ -23,7 +23,7 @@ addEventListener('hashchange', () => {
 /** Of the view that is shown: what the window is called. */
 export const title = signal('')
 
-/** A view says what the window is called while it is shown. */
+/** Says what the window is called while this view is shown. */
 export function useTitle(words: string): void {
   useEffect(() => {
     title.value = words
