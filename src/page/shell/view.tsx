@@ -24,7 +24,7 @@ const views: Partial<Record<Place['name'], ViewComponent>> = {
 
 /** What hardly anybody comes for first is loaded when it is gone to. */
 const later: Partial<Record<Place['name'], () => Promise<ViewComponent>>> = {
-  models: () => import('../views/models.js').then(({ modelsView }) => byHand(modelsView)),
+  models: () => import('../settings/models-view.tsx').then(({ ModelsView }) => ModelsView),
   tools: () => import('../views/tools.js').then(({ toolsView }) => byHand(toolsView)),
   config: () => import('../views/config.js').then(({ configView }) => byHand(configView)),
 }
