@@ -1,5 +1,5 @@
 import { duration } from '../data/format.js'
-import { valueView } from '../reading/value-view.js'
+import { valueView } from '../reading/by-hand.tsx'
 import { h, replace, setText } from '../ui/dom.js'
 import { icon } from '../ui/icons.js'
 import { since } from '../ui/since.js'

@@ -1,5 +1,5 @@
 import { clock, moment } from '../data/format.js'
-import { valueView } from '../reading/value-view.js'
+import { valueView } from '../reading/by-hand.tsx'
 import { h } from '../ui/dom.js'
 import { visible } from '../ui/visible.js'
 import { diff } from './diff.js'

@@ -1,6 +1,6 @@
 import { Calls } from '../data/calls.js'
 import { count } from '../data/format.js'
-import { Answer } from '../reading/answer.js'
+import { AnswerByHand as Answer } from '../reading/by-hand.tsx'
 import { h } from '../ui/dom.js'
 import { callCard } from './call-card.js'
 

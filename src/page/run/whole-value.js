@@ -1,7 +1,6 @@
 import { count, json } from '../data/format.js'
+import { finderOf, valueView } from '../reading/by-hand.tsx'
 import { isWithin, walk } from '../reading/json-nodes.js'
-import { JsonTree } from '../reading/json-tree.js'
-import { finderOf } from '../reading/long-text.js'
 import { TextBlocks } from '../reading/text-blocks.js'
 import { copyButton } from '../ui/copy.js'
 import { h } from '../ui/dom.js'
@@ -146,7 +145,7 @@ function largeValue(value, label, loads) {
 /** The same to be folded, for those who want that. @param {unknown} value @param {string} label */
 function treeOf(value, label) {
   const tree = h('details', {}, h('summary', {}, 'As a tree'))
-  tree.addEventListener('toggle', () => tree.append(new JsonTree(value, label).element), { once: true })
+  tree.addEventListener('toggle', () => tree.append(valueView(value, label)), { once: true })
   return tree
 }
 

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../types.js'
+import type { JsonSchema } from '../types.ts'
 
 /** How a value of a JSON Schema is asked for. */
 export type Plan = { schema: JsonSchema; isRequired: boolean } & (

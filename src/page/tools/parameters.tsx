@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../types.js'
+import type { JsonSchema } from '../types.ts'
 
 /** What a tool takes, in a few words for each. */
 export function Parameters({ schema }: { schema: JsonSchema | undefined }) {

@@ -1,5 +1,5 @@
 import { ago, count, duration } from '../data/format.ts'
-import type { PastCall, ToolWithCalls } from '../types.js'
+import type { PastCall, ToolWithCalls } from '../types.ts'
 
 /** How the last calls of a tool have ended. */
 export function PastCalls({ calls: { total, failed, recent } }: Pick<ToolWithCalls, 'calls'>) {

@@ -1,4 +1,4 @@
-import type { McpServer } from '../types.js'
+import type { McpServer } from '../types.ts'
 
 export function ServerList({ servers }: { servers: McpServer[] }) {
   if (servers.length === 0) return null

@@ -1,6 +1,6 @@
 import { Fragment } from 'preact'
-import type { Skill } from '../types.js'
-import { LongText } from './by-hand.tsx'
+import { LongText } from '../reading/long-text.tsx'
+import type { Skill } from '../types.ts'
 import { Openable } from './openable.tsx'
 
 export interface SkillProblem {

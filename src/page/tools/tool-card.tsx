@@ -1,4 +1,5 @@
-import type { ToolWithCalls } from '../types.js'
+import type { ToolWithCalls } from '../types.ts'
+import { scrollable } from '../ui/scrollable.ts'
 import { Openable } from './openable.tsx'
 import { Parameters } from './parameters.tsx'
 import { PastCalls } from './past-calls.tsx'
@@ -26,7 +27,7 @@ export function ToolCard({ tool, isWanted, onTried }: { tool: ToolWithCalls; isW
       <Parameters schema={parameters} />
       <details class="raw">
         <summary class="raw-summary">JSON Schema</summary>
-        <pre class="code" tabIndex={0} role="group" aria-label={`JSON Schema of ${name}`}>
+        <pre class="code" {...scrollable(`JSON Schema of ${name}`)}>
           {JSON.stringify(parameters, null, 2)}
         </pre>
       </details>

@@ -1,10 +1,10 @@
 import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks'
 import { ApiError, messageOf, type Problem, post } from '../data/api.ts'
 import { duration, json } from '../data/format.ts'
-import type { ToolWithCalls } from '../types.js'
+import { ValueView } from '../reading/value-view.tsx'
+import type { ToolWithCalls } from '../types.ts'
 import { confirmDialog } from '../ui/confirm-dialog.tsx'
 import { useRefocus } from '../ui/refocus.ts'
-import { ValueView } from './by-hand.tsx'
 import { fieldAt, firstValue, planOf } from './form-plan.ts'
 import { type Problems, SchemaForm, unreadable } from './schema-form.tsx'
 

@@ -7,11 +7,11 @@ import { DecisionList } from '../run/decision-list.js'
 import { showBadge } from '../run/run-badge.js'
 import { Timeline } from '../run/timeline.js'
 import { Waterfall } from '../run/waterfall.js'
+import { compareHref } from '../runs/addresses.ts'
+import { exportDialog } from '../runs/export-dialog.tsx'
+import { runAgainDialog } from '../runs/run-again-dialog.tsx'
 import { h, newId, replace, setText } from '../ui/dom.js'
 import { icon } from '../ui/icons.js'
-import { compareHref } from './compare.js'
-import { exportDialog } from './export-dialog.js'
-import { runAgainDialog } from './run-again-dialog.js'
 
 /** @typedef {import('../data/follow-run.js').RunWithResult} RunWithResult */
 
