@@ -13,7 +13,7 @@ import { hasBrowser, useBrowser } from './page-browser.ts'
 import { configFile, json, payTool, startService, token } from './start-service.ts'
 
 it('finds the line of a failing path', async () => {
-  const { lineOfPath } = await import(new URL('../../src/page/data/yaml-lines.js', import.meta.url).href)
+  const { lineOfPath } = await import(new URL('../../src/page/data/yaml-lines.ts', import.meta.url).href)
   const text = `# first
 model: a
 providers:

@@ -24,7 +24,12 @@ export function Notices() {
           <div key={words} class={`notice ${kind}`} role={kind === 'error' ? 'alert' : 'status'}>
             <p>{words}</p>
             <a href="#/config">Show</a>
-            <button type="button" class="quiet icon-button notice-close" aria-label="Dismiss" onClick={() => setClosed(new Set([...closed, words]))}>
+            <button
+              type="button"
+              class="quiet icon-button notice-close"
+              aria-label="Dismiss"
+              onClick={() => setClosed(new Set([...closed, words]))}
+            >
               ×
             </button>
           </div>

@@ -1,7 +1,12 @@
-import { nextTask } from '../ui/slices.js'
-import { ApiError, send } from './api.js'
+import { nextTask } from '../ui/slices.ts'
+import { ApiError, send } from './api.ts'
 
-/** @typedef {{ id: number | undefined, type: string, data: any }} StreamEvent */
+/** `data` is the JSON of whatever the stream carries. */
+export interface StreamEvent {
+  id: number | undefined
+  type: string
+  data: ReturnType<typeof JSON.parse>
+}
 
 /** The service sends something at least every 15 s; a connection that is silent for longer is dead. */
 const silenceMs = 40_000
@@ -12,32 +17,26 @@ const busyMs = 16
 /** Characters. */
 const longFrame = 200_000
 
-/**
- * @typedef {object} Reading
- * @property {(event: StreamEvent) => void} onEvent
- * @property {(state: 'connecting' | 'open' | 'lost' | 'refused') => void} [onState]
- * @property {number} [after] Number of the last event that is known.
- * @property {string} [lastType] The event behind which nothing follows. Default: none, it is read for ever.
- */
+export interface Reading {
+  onEvent: (event: StreamEvent) => void
+  onState?: (state: 'connecting' | 'open' | 'lost' | 'refused') => void
+  /** Number of the last event that is known. */
+  after?: number
+  /** The event behind which nothing follows. Default: none, it is read for ever. */
+  lastType?: string
+}
 
 /**
  * Reads an event stream, by `fetch` because `EventSource` can't send a token. A stream that breaks is taken up again where it broke, ever
  * less often while that fails. Returns the function that ends it.
- * @param {string} path
- * @param {Reading} reading
  */
-export function readEvents(path, reading) {
+export function readEvents(path: string, reading: Reading) {
   const stop = new AbortController()
   void follow(path, reading, stop.signal)
   return () => stop.abort()
 }
 
-/**
- * @param {string} path
- * @param {Reading} reading
- * @param {AbortSignal} signal
- */
-async function follow(path, { onEvent, onState, after = 0, lastType }, signal) {
+async function follow(path: string, { onEvent, onState, after = 0, lastType }: Reading, signal: AbortSignal) {
   let last = after
   let wait = firstWaitMs
   let resumed = performance.now()
@@ -71,14 +70,8 @@ async function follow(path, { onEvent, onState, after = 0, lastType }, signal) {
   }
 }
 
-/**
- * One connection's events.
- * @param {string} path
- * @param {number} after
- * @param {AbortSignal} signal
- * @param {() => void} onOpen
- */
-async function* connect(path, after, signal, onOpen) {
+/** One connection's events. */
+async function* connect(path: string, after: number, signal: AbortSignal, onOpen: () => void) {
   const silent = new AbortController()
   let timer = setTimeout(() => silent.abort(), silenceMs)
   try {
@@ -90,8 +83,7 @@ async function* connect(path, after, signal, onOpen) {
     if (body === null) return
     const reader = body.pipeThrough(new TextDecoderStream()).getReader()
     // A frame may come in very many chunks: they are put together once, when its end is there.
-    /** @type {string[]} */
-    let parts = []
+    let parts: string[] = []
     for (;;) {
       const { done, value } = await reader.read()
       if (done) return
@@ -119,14 +111,11 @@ async function* connect(path, after, signal, onOpen) {
   }
 }
 
-/**
- * @param {string} frame
- * @returns {StreamEvent | undefined} Undefined: a comment.
- */
-function parseFrame(frame) {
+/** Returns: Undefined: a comment. */
+function parseFrame(frame: string): StreamEvent | undefined {
   let type = ''
   let data = ''
-  let id
+  let id: number | undefined
   for (let at = 0; at < frame.length; ) {
     const end = frame.indexOf('\n', at)
     const line = frame.slice(at, end < 0 ? frame.length : end)
@@ -138,12 +127,7 @@ function parseFrame(frame) {
   return data === '' ? undefined : { id, type, data: JSON.parse(data) }
 }
 
-/**
- * @param {number} ms
- * @param {AbortSignal} signal
- * @returns {Promise<void>}
- */
-function pause(ms, signal) {
+function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {
       clearTimeout(timer)

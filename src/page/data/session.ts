@@ -6,8 +6,7 @@ export function token() {
   return sessionStorage.getItem(tokenKey)
 }
 
-/** @param {string} value */
-export function keepToken(value) {
+export function keepToken(value: string) {
   sessionStorage.setItem(tokenKey, value)
 }
 
@@ -15,17 +14,17 @@ export function forgetToken() {
   sessionStorage.removeItem(tokenKey)
 }
 
-/**
- * A conversation, but for what was said in it: its runs have that.
- * @typedef {object} KeptChat
- * @property {{ id: string, input: string }[]} turns The runs, each with the beginning of what was asked.
- * @property {string[]} asked What was asked before, also in other conversations; the latest last.
- * @property {string} draft
- * @property {string} model
- */
+/** A conversation, but for what was said in it: its runs have that. */
+export interface KeptChat {
+  /** The runs, each with the beginning of what was asked. */
+  turns: { id: string; input: string }[]
+  /** What was asked before, also in other conversations; the latest last. */
+  asked: string[]
+  draft: string
+  model: string
+}
 
-/** @returns {KeptChat} */
-export function keptChat() {
+export function keptChat(): KeptChat {
   const nothing = { turns: [], asked: [], draft: '', model: '' }
   try {
     return { ...nothing, ...JSON.parse(sessionStorage.getItem(chatKey) ?? '{}') }
@@ -34,8 +33,7 @@ export function keptChat() {
   }
 }
 
-/** @param {KeptChat} chat */
-export function keepChat(chat) {
+export function keepChat(chat: KeptChat) {
   try {
     sessionStorage.setItem(chatKey, JSON.stringify(chat))
   } catch {

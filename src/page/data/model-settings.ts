@@ -1,36 +1,38 @@
-/** @typedef {string | Record<string, any>} ModelEntry As the configuration has it: `provider/model`, or settings. */
+/** Of a model or a provider, as the configuration has them. */
+export interface Settings {
+  provider?: string
+  model?: string
+  baseURL?: string
+  apiKey?: string
+  functionCalling?: boolean
+  contextWindow?: number
+  [name: string]: unknown
+}
 
-/**
- * The settings of a model, however they are written.
- * @param {ModelEntry | undefined} entry
- * @returns {Record<string, any>}
- */
-export function settingsOf(entry) {
+/** As the configuration has it: `provider/model`, or settings. */
+export type ModelEntry = string | Settings
+
+/** The settings of a model, however they are written. */
+export function settingsOf(entry: ModelEntry | undefined): Settings {
   if (typeof entry !== 'string') return entry ?? {}
   const slash = entry.indexOf('/')
   return slash < 0 ? { provider: entry, model: '' } : { provider: entry.slice(0, slash), model: entry.slice(slash + 1) }
 }
 
-/** @param {ModelEntry | undefined} entry */
-export function describeModel(entry) {
+export function describeModel(entry: ModelEntry | undefined) {
   const { provider = '', model = '' } = settingsOf(entry)
   return model === '' || model === provider ? provider : `${provider} / ${model}`
 }
 
-/** @param {ModelEntry | undefined} entry */
-export function keyVariable(entry) {
+export function keyVariable(entry: ModelEntry | undefined) {
   const { apiKey = '' } = settingsOf(entry)
   return /^\$\{(\w+)\}$/.exec(apiKey)?.[1] ?? ''
 }
 
 const ownFields = ['provider', 'model', 'baseURL', 'apiKey', 'functionCalling', 'contextWindow']
 
-/**
- * What a form about a model begins with.
- * @param {ModelEntry | undefined} entry
- * @returns {Record<string, string>}
- */
-export function toValues(entry) {
+/** What a form about a model begins with. */
+export function toValues(entry: ModelEntry | undefined): Record<string, string> {
   const settings = settingsOf(entry)
   const others = Object.entries(settings).filter(([name]) => !ownFields.includes(name))
   return {
@@ -44,12 +46,16 @@ export function toValues(entry) {
   }
 }
 
-/**
- * What a form about a model comes to: on one line where it can be.
- * @param {Record<string, string>} values
- * @returns {ModelEntry}
- */
-export function fromValues({ provider = '', model = '', baseURL, apiKey, functionCalling, contextWindow, others }) {
+/** What a form about a model comes to: on one line where it can be. */
+export function fromValues({
+  provider = '',
+  model = '',
+  baseURL,
+  apiKey,
+  functionCalling,
+  contextWindow,
+  others,
+}: Record<string, string>): ModelEntry {
   const settings = {
     ...(baseURL ? { baseURL } : {}),
     ...(apiKey ? { apiKey: `\${${apiKey}}` } : {}),

@@ -1,31 +1,27 @@
-import { ask, messageOf } from './api.js'
-import { pageOfRuns } from './live.js'
+import type { Run } from '../types.ts'
+import { ask, messageOf } from './api.ts'
+import type { Live } from './live.ts'
+import { pageOfRuns } from './live.ts'
 
-/** @typedef {import('../types.js').Run} Run */
-/** @typedef {Record<string, string>} Query As the service takes it; none of it empty. */
+/** As the service takes it; none of it empty. */
+export type Query = Record<string, string>
 
 /** The stored runs that fit a query, the newest first: as far as they were asked for, and up to date. */
 export class RunList {
-  /** @type {Run[]} */
-  runs = []
+  runs: Run[] = []
   error = ''
   isLoading = false
   #live
   #onChange
-  /** @type {Query} */
-  #query = {}
-  /** Where the next page begins. @type {string | undefined} */
-  #next
+  #query: Query = {}
+  /** Where the next page begins. */
+  #next: string | undefined
   /** Goes up when another list is wanted: what was asked for the one before is not shown. */
   #turn = 0
   #epoch
   #unsubscribe
 
-  /**
-   * @param {import('./live.js').Live} live
-   * @param {() => void} onChange
-   */
-  constructor(live, onChange) {
+  constructor(live: Live, onChange: () => void) {
     this.#live = live
     this.#onChange = onChange
     this.#epoch = live.epoch
@@ -45,8 +41,8 @@ export class RunList {
     this.#unsubscribe()
   }
 
-  /** Shows what fits the query, from the beginning. @param {Query} query */
-  async show(query) {
+  /** Shows what fits the query, from the beginning. */
+  async show(query: Query) {
     this.#query = query
     const turn = ++this.#turn
     const { newest, isNewestCurrent } = this.#live
@@ -68,12 +64,7 @@ export class RunList {
     await this.#load(this.runs, this.#next, this.#turn)
   }
 
-  /**
-   * @param {Run[]} before
-   * @param {string | undefined} cursor
-   * @param {number} turn
-   */
-  async #load(before, cursor, turn) {
+  async #load(before: Run[], cursor: string | undefined, turn: number) {
     this.isLoading = true
     this.error = ''
     try {
@@ -90,13 +81,12 @@ export class RunList {
     this.#onChange()
   }
 
-  /** @param {Query} more @returns {Promise<{ data: Run[], next?: string }>} */
-  #ask(more) {
+  #ask(more: Query): Promise<{ data: Run[]; next?: string }> {
     return ask(`v1/runs?${new URLSearchParams({ output: 'short', limit: String(pageOfRuns), ...this.#query, ...more })}`)
   }
 
-  /** Runs that have changed, or are new. @param {string[]} ids */
-  async #take(ids) {
+  /** Runs that have changed, or are new. */
+  async #take(ids: string[]) {
     if (this.#epoch !== this.#live.epoch) {
       this.#epoch = this.#live.epoch
       return this.show(this.#query)
@@ -118,8 +108,7 @@ export class RunList {
     this.#onChange()
   }
 
-  /** @param {string[]} ids */
-  #sorted(ids) {
+  #sorted(ids: string[]) {
     const runs = [...new Set(ids)].flatMap((id) => this.#live.run(id) ?? [])
     return runs.sort((a, b) => (a.createdAt === b.createdAt ? 0 : a.createdAt < b.createdAt ? 1 : -1))
   }

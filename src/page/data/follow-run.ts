@@ -1,6 +1,8 @@
-import { readEvents } from './sse.js'
+import type { Run, RunEvent, RunResult } from '../types.ts'
+import type { Live } from './live.ts'
+import { readEvents } from './sse.ts'
 
-/** @typedef {import('../types.js').Run & { result: any }} RunWithResult */
+export type RunWithResult = Run & { result: RunResult | null }
 
 /** Follows one run: through breaks of the connection, and on from a pause when it goes on. */
 export class RunFollower {
@@ -8,18 +10,16 @@ export class RunFollower {
   #live
   #handlers
   #last = 0
-  /** @type {(() => void) | undefined} */
-  #stop
+  #stop: (() => void) | undefined
   #unsubscribe
-  /** How the run stood when it was followed to its end. @type {{ status: string, finishedAt: string | undefined } | undefined} */
-  #end
+  /** How the run stood when it was followed to its end. */
+  #end: { status: string; finishedAt: string | undefined } | undefined
 
-  /**
-   * @param {string} id
-   * @param {import('./live.js').Live} live
-   * @param {{ onEvent(event: any): void, onResult(run: RunWithResult): void, onGap(events: number): void, onGone(): void }} handlers
-   */
-  constructor(id, live, handlers) {
+  constructor(
+    id: string,
+    live: Live,
+    handlers: { onEvent(event: RunEvent): void; onResult(run: RunWithResult): void; onGap(events: number): void; onGone(): void },
+  ) {
     this.#id = id
     this.#live = live
     this.#handlers = handlers
@@ -49,8 +49,7 @@ export class RunFollower {
     })
   }
 
-  /** @param {RunWithResult} run */
-  #over(run) {
+  #over(run: RunWithResult) {
     this.#stop = undefined
     this.#end = { status: run.status, finishedAt: run.finishedAt }
     this.#handlers.onResult(run)

@@ -1,5 +1,4 @@
-/** @param {number} ms */
-export function duration(ms) {
+export function duration(ms: number) {
   if (ms < 1) return '<1 ms'
   if (ms < 1000) return `${Math.round(ms)} ms`
   if (ms < 10_000) return `${(ms / 1000).toFixed(2)} s`
@@ -10,11 +9,8 @@ export function duration(ms) {
   return `${minutes} min ${Math.floor((ms % 60_000) / 1000)} s`
 }
 
-/**
- * For how long something has been as it is, roughly.
- * @param {string} iso
- */
-export function ago(iso) {
+/** For how long something has been as it is, roughly. */
+export function ago(iso: string) {
   const seconds = Math.max(0, Math.floor((Date.now() - Date.parse(iso)) / 1000))
   if (seconds < 60) return `${seconds} s`
   if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`
@@ -24,62 +20,42 @@ export function ago(iso) {
 
 const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
 
-/**
- * A number in few characters: `12.3K`.
- * @param {number} n
- */
-export function short(n) {
+/** A number in few characters: `12.3K`. */
+export function short(n: number) {
   return n < 10_000 ? n.toLocaleString() : compact.format(n)
 }
 
-/** @param {number} usd */
-export function money(usd) {
+export function money(usd: number) {
   return usd === 0 || usd >= 1 ? `$${usd.toFixed(2)}` : usd < 0.0001 ? '<$0.0001' : `$${usd.toFixed(4)}`
 }
 
 const timeOfDay = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })
 const dayAndTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23' })
 
-/**
- * The time of a moment; with its day when that is not today.
- * @param {string} iso
- */
-export function clock(iso) {
+/** The time of a moment; with its day when that is not today. */
+export function clock(iso: string) {
   const date = new Date(iso)
   return (date.toDateString() === new Date().toDateString() ? timeOfDay : dayAndTime).format(date)
 }
 
-/** @param {string} iso */
-export function moment(iso) {
+export function moment(iso: string) {
   return dayAndTime.format(new Date(iso))
 }
 
-/**
- * `1 call`, `2 calls`.
- * @param {number} n
- * @param {string} one
- */
-export function count(n, one) {
+/** `1 call`, `2 calls`. */
+export function count(n: number, one: string) {
   return `${n.toLocaleString()} ${one}${n === 1 ? '' : 's'}`
 }
 
-/**
- * JSON as it reads best: each part on one line where it fits, else one line for each of its own parts.
- * @param {unknown} value
- */
-export function json(value) {
+/** JSON as it reads best: each part on one line where it fits, else one line for each of its own parts. */
+export function json(value: unknown) {
   return spread(value, '', 0)
 }
 
 const lineWidth = 78
 
-/**
- * @param {unknown} value
- * @param {string} indent
- * @param {number} used Characters before it on its line.
- * @returns {string}
- */
-function spread(value, indent, used) {
+/** `used`: Characters before it on its line. */
+function spread(value: unknown, indent: string, used: number): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'undefined'
   const isList = Array.isArray(value)
   const inner = `${indent}  `
@@ -93,8 +69,8 @@ function spread(value, indent, used) {
   return `${open}\n${inner}${parts.join(`,\n${inner}`)}\n${indent}${close}`
 }
 
-/** How a run ended, in words. @type {Readonly<Record<string, string>>} */
-const endings = {
+/** How a run ended, in words. */
+const endings: Readonly<Record<string, string>> = {
   answered: 'answered',
   max_iterations: 'reached the iteration limit',
   budget: 'used up its budget',
@@ -107,7 +83,6 @@ const endings = {
   model_error: 'model error',
 }
 
-/** @param {string | undefined} stopReason */
-export function ending(stopReason) {
+export function ending(stopReason: string | undefined) {
   return stopReason === undefined ? 'ended' : (endings[stopReason] ?? stopReason)
 }

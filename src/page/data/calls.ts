@@ -1,30 +1,38 @@
-/**
- * @typedef {object} Call A tool call, as far as its events have told.
- * @property {string} key
- * @property {string} id
- * @property {string} runId
- * @property {string} topRunId Of the run outside, for a call of a run that is inside a call; else as `runId`.
- * @property {string} within The tool whose call that is; `''`: the run is inside of none.
- * @property {string} tool
- * @property {unknown} args Undefined: still being written.
- * @property {string} result
- * @property {string} progress
- * @property {'writing' | 'waiting' | 'running' | 'ok' | 'failed' | 'rejected'} state
- * @property {'approval' | 'client_tool' | 'question'} waitsFor Of one that waits.
- * @property {number | undefined} durationMs
- * @property {number | undefined} since When it began to run or to wait, in milliseconds since 1970.
- * @property {number} depth How many runs it is inside of.
- * @property {number} version Goes up with every change.
- */
+import type { Pending, RunEvent } from '../types.ts'
+
+/** A tool call, as far as its events have told. */
+export interface Call {
+  key: string
+  id: string
+  runId: string
+  /** Of the run outside, for a call of a run that is inside a call; else as `runId`. */
+  topRunId: string
+  /** The tool whose call that is; `''`: the run is inside of none. */
+  within: string
+  tool: string
+  /** Undefined: still being written. */
+  args: unknown
+  result: string
+  progress: string
+  state: 'writing' | 'waiting' | 'running' | 'ok' | 'failed' | 'rejected'
+  /** Of one that waits. */
+  waitsFor: Exclude<Pending['kind'], 'budget'>
+  durationMs: number | undefined
+  /** When it began to run or to wait, in milliseconds since 1970. */
+  since: number | undefined
+  /** How many runs it is inside of. */
+  depth: number
+  /** Goes up with every change. */
+  version: number
+}
 
 /** Puts the calls of runs together from their events; of very many it keeps the latest. */
 export class Calls {
-  /** @type {Map<string, Call>} In the order they began. */
-  #calls = new Map()
+  /** In the order they began. */
+  #calls: Map<string, Call> = new Map()
   #most
 
-  /** @param {number} most */
-  constructor(most) {
+  constructor(most: number) {
     this.#most = most
   }
 
@@ -33,15 +41,11 @@ export class Calls {
     return [...this.#calls.values()].reverse()
   }
 
-  /**
-   * @param {any} event
-   * @returns {Call | undefined} The call the event is about.
-   */
-  take({ type, meta, ...event }) {
+  /** Returns: The call the event is about. */
+  take({ type, meta, ...event }: RunEvent): Call | undefined {
     const id = meta?.toolCallId ?? event.toolCallId ?? event.id
     if (typeof id !== 'string' || typeof event.tool !== 'string') return undefined
-    /** @type {Partial<Call> | undefined} */
-    const change = changes[type]?.(event, meta)
+    const change: Partial<Call> | undefined = changes[type]?.(event, meta)
     if (change === undefined) return undefined
     const key = `${meta.runId} ${id}`
     const call = this.#calls.get(key) ?? this.#begin(key, id, meta, event.tool)
@@ -50,11 +54,8 @@ export class Calls {
     return call
   }
 
-  /**
-   * Calls of a run that is over have ended, whether or not their last event has been seen.
-   * @param {string} runId
-   */
-  settle(runId) {
+  /** Calls of a run that is over have ended, whether or not their last event has been seen. */
+  settle(runId: string) {
     const open = [...this.#calls.values()].filter((call) => call.runId === runId && ['writing', 'running'].includes(call.state))
     for (const call of open) {
       call.state = 'rejected'
@@ -64,17 +65,9 @@ export class Calls {
     return open
   }
 
-  /**
-   * @param {string} key
-   * @param {string} id
-   * @param {any} meta
-   * @param {string} tool
-   * @returns {Call}
-   */
-  #begin(key, id, { runId, parentRunId, parentToolCallId, depth = 0 }, tool) {
+  #begin(key: string, id: string, { runId, parentRunId, parentToolCallId, depth = 0 }: RunEvent['meta'], tool: string): Call {
     const outside = this.#calls.get(`${parentRunId} ${parentToolCallId}`)
-    /** @type {Call} */
-    const call = {
+    const call: Call = {
       key,
       id,
       runId,
@@ -98,8 +91,7 @@ export class Calls {
   }
 }
 
-/** @type {Record<string, (event: any, meta: any) => Partial<Call>>} */
-const changes = {
+const changes: Record<string, (event: Omit<RunEvent, 'type' | 'meta'>, meta: RunEvent['meta']) => Partial<Call>> = {
   TOOL_INPUT_START: () => ({ state: 'writing' }),
   TOOL_CALL_START: ({ args }, { time }) => ({ state: 'running', args, since: time }),
   TOOL_PROGRESS: ({ update }) => ({ progress: typeof update === 'string' ? update : JSON.stringify(update) }),
@@ -108,7 +100,7 @@ const changes = {
   // A tool that asks has ended its call with what it asks, which is not its result.
   DECISION_NEEDED: ({ args, kind }, { time }) => ({
     state: 'waiting',
-    waitsFor: kind,
+    waitsFor: kind === 'client_tool' || kind === 'question' ? kind : 'approval',
     args,
     result: '',
     durationMs: undefined,

@@ -1,15 +1,10 @@
-/** @typedef {{ kind: 'same' | 'gone' | 'new', text: string }} DiffLine */
+export type DiffLine = { kind: 'same' | 'gone' | 'new'; text: string }
 
 /** Lines that are compared one by one; of more, all are shown as changed. */
 const mostLines = 600
 
-/**
- * What is different between two texts, line by line.
- * @param {string} before
- * @param {string} after
- * @returns {DiffLine[]}
- */
-export function diffLines(before, after) {
+/** What is different between two texts, line by line. */
+export function diffLines(before: string, after: string): DiffLine[] {
   const [a, b] = [before.split('\n'), after.split('\n')]
   let start = 0
   while (start < a.length && start < b.length && a[start] === b[start]) start++
@@ -19,32 +14,21 @@ export function diffLines(before, after) {
   return [...lines('same', a.slice(0, start)), ...middle, ...lines('same', a.slice(a.length - end))]
 }
 
-/**
- * @param {DiffLine['kind']} kind
- * @param {string[]} texts
- * @returns {DiffLine[]}
- */
-function lines(kind, texts) {
+function lines(kind: DiffLine['kind'], texts: string[]): DiffLine[] {
   return texts.map((text) => ({ kind, text }))
 }
 
-/**
- * @param {string[]} a
- * @param {string[]} b
- * @returns {DiffLine[]}
- */
-function between(a, b) {
+function between(a: string[], b: string[]): DiffLine[] {
   if (a.length > mostLines || b.length > mostLines) return [...lines('gone', a), ...lines('new', b)]
   // How many lines the rest of both have in common, in order, from each pair of places.
   const common = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1))
-  const at = (/** @type {number} */ i, /** @type {number} */ j) => common[i]?.[j] ?? 0
+  const at = (i: number, j: number) => common[i]?.[j] ?? 0
   for (let i = a.length - 1; i >= 0; i--) {
     const row = common[i]
     for (let j = b.length - 1; row !== undefined && j >= 0; j--)
       row[j] = a[i] === b[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1))
   }
-  /** @type {DiffLine[]} */
-  const found = []
+  const found: DiffLine[] = []
   let [i, j] = [0, 0]
   while (i < a.length || j < b.length) {
     if (i < a.length && j < b.length && a[i] === b[j]) {

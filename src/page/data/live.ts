@@ -1,11 +1,11 @@
 import { signal } from '@preact/signals'
-import { ask, askIfChanged } from './api.js'
-import { Calls } from './calls.js'
-import { itemsOf } from './pending-items.js'
-import { readEvents } from './sse.js'
-
-/** @typedef {import('../types.js').Run} Run */
-/** @typedef {import('../types.js').ServiceState} ServiceState */
+import type { Run, RunEvent, ServiceState } from '../types.ts'
+import { ask, askIfChanged } from './api.ts'
+import { Calls } from './calls.ts'
+import type { Item } from './pending-items.ts'
+import { itemsOf } from './pending-items.ts'
+import type { StreamEvent } from './sse.ts'
+import { readEvents } from './sse.ts'
 
 const mostCalls = 100
 /** Runs that are known here; of more, the first that were seen give way, unless they wait. */
@@ -29,45 +29,34 @@ const lookMs = 10_000
 export class Live {
   /** Goes up when anything has changed. */
   #changes = signal(0)
-  /** @type {'connecting' | 'open' | 'lost' | 'refused'} */
-  #connection = 'connecting'
-  /** @type {ServiceState | undefined} */
-  #state
+  #connection: 'connecting' | 'open' | 'lost' | 'refused' = 'connecting'
+  #state: ServiceState | undefined
   #calls = new Calls(mostCalls)
-  /** @type {{ data: Run[], next?: string } | undefined} */
-  #newest
+  #newest: { data: Run[]; next?: string } | undefined
   #isNewestCurrent = false
   /** Runs that wait, and are not known here: there are too many. */
   #unseen = 0
   #epoch = 0
-  /** @type {Map<string, Run>} */
-  #runs = new Map()
-  /** What they wait for; undefined: to be found out. @type {import('./pending-items.js').Item[] | undefined} */
-  #pending
-  /** Runs whose end the feed has told, before the list of runs knew. @type {Set<string>} */
-  #ended = new Set()
-  /** Runs to be asked for. @type {Set<string>} */
-  #changed = new Set()
+  #runs: Map<string, Run> = new Map()
+  /** What they wait for; undefined: to be found out. */
+  #pending: Item[] | undefined
+  /** Runs whose end the feed has told, before the list of runs knew. */
+  #ended: Set<string> = new Set()
+  /** Runs to be asked for. */
+  #changed: Set<string> = new Set()
   #wantsAll = false
-  /** @type {Set<() => void>} */
-  #listeners = new Set()
-  /** @type {Set<(event: any) => void>} */
-  #eventListeners = new Set()
-  /** @type {Set<(ids: string[]) => void>} */
-  #runListeners = new Set()
-  /** @type {number | undefined} */
-  #telling
-  /** @type {number | undefined} */
-  #refreshing
-  /** @type {number | undefined} */
-  #looking
+  #listeners: Set<() => void> = new Set()
+  #eventListeners: Set<(event: RunEvent) => void> = new Set()
+  #runListeners: Set<(ids: string[]) => void> = new Set()
+  #telling: number | undefined
+  #refreshing: number | undefined
+  #looking: number | undefined
   /** When it was asked last, and how long the answer took. */
   #askedAt = 0
   #answerMs = 0
-  /** One question after the other: an answer is never older than what is known. @type {Promise<void>} */
-  #asking = Promise.resolve()
-  /** @type {(() => void) | undefined} */
-  #stop
+  /** One question after the other: an answer is never older than what is known. */
+  #asking: Promise<void> = Promise.resolve()
+  #stop: (() => void) | undefined
   #isOver = false
 
   /** Resolves with the first state and the newest runs. Throws an `ApiError`. */
@@ -138,14 +127,13 @@ export class Live {
     return this.#epoch
   }
 
-  /** @param {string} id */
-  run(id) {
+  run(id: string) {
     this.#changes.value
     return this.#runs.get(id)
   }
 
-  /** A run that somebody else has asked for, of whose output a list needs no more than the beginning. @param {Run} run */
-  learn({ output, ...run }) {
+  /** A run that somebody else has asked for, of whose output a list needs no more than the beginning. */
+  learn({ output, ...run }: Run) {
     this.#keep([output === undefined ? run : { ...run, output: output.slice(0, mostOfOutput) }])
   }
 
@@ -165,30 +153,21 @@ export class Live {
     return this.#pending
   }
 
-  /**
-   * Called when anything has changed, and once at the beginning. Returns the function that unsubscribes.
-   * @param {() => void} listener
-   */
-  onChange(listener) {
+  /** Called when anything has changed, and once at the beginning. Returns the function that unsubscribes. */
+  onChange(listener: () => void) {
     this.#listeners.add(listener)
     listener()
     return () => this.#listeners.delete(listener)
   }
 
-  /**
-   * Called with every event as it comes.
-   * @param {(event: any) => void} listener
-   */
-  onEvent(listener) {
+  /** Called with every event as it comes. */
+  onEvent(listener: (event: RunEvent) => void) {
     this.#eventListeners.add(listener)
     return () => this.#eventListeners.delete(listener)
   }
 
-  /**
-   * Called with the ids of runs that are new, changed, or not there any more.
-   * @param {(ids: string[]) => void} listener
-   */
-  onRuns(listener) {
+  /** Called with the ids of runs that are new, changed, or not there any more. */
+  onRuns(listener: (ids: string[]) => void) {
     this.#runListeners.add(listener)
     return () => this.#runListeners.delete(listener)
   }
@@ -201,11 +180,8 @@ export class Live {
     this.#tell()
   }
 
-  /**
-   * Asks how a run stands, or everything: at once, or soon where that was only just asked.
-   * @param {string} [id]
-   */
-  refresh(id) {
+  /** Asks how a run stands, or everything: at once, or soon where that was only just asked. */
+  refresh(id?: string) {
     if (this.#isOver) return
     if (id === undefined) this.#wantsAll = true
     else this.#changed.add(id)
@@ -221,15 +197,13 @@ export class Live {
     }, wait)
   }
 
-  /** @param {boolean} all */
-  #load(all) {
+  #load(all: boolean) {
     const loaded = this.#asking.then(() => this.#ask(all))
     this.#asking = loaded.catch(() => {})
     return loaded
   }
 
-  /** @param {boolean} all */
-  async #ask(all) {
+  async #ask(all: boolean) {
     if (this.#isOver) return
     const started = performance.now()
     this.#askedAt = started
@@ -265,11 +239,10 @@ export class Live {
     for (const listener of this.#runListeners) listener([...names, ...gone])
   }
 
-  /** Every run that waits, as far as they can be shown. @returns {Promise<Run[]>} */
-  async #askWaiting() {
+  /** Every run that waits, as far as they can be shown. */
+  async #askWaiting(): Promise<Run[]> {
     const path = `v1/runs?output=short&status=paused&limit=${pageOfWaiting}`
-    /** @type {{ data: Run[], next?: string }} */
-    let page = await askIfChanged(path)
+    let page: { data: Run[]; next?: string } = await askIfChanged(path)
     const runs = [...page.data]
     while (page.next !== undefined && runs.length < mostWaiting) {
       page = await ask(`${path}&cursor=${encodeURIComponent(page.next)}`)
@@ -278,8 +251,7 @@ export class Live {
     return runs
   }
 
-  /** @param {ServiceState} state */
-  #takeState(state) {
+  #takeState(state: ServiceState) {
     // Another process has taken the place: it numbers its events anew, and knows nothing of what was.
     const isAnother = this.#state !== undefined && this.#state.startedAt !== state.startedAt
     this.#state = state
@@ -291,8 +263,7 @@ export class Live {
     this.#openFeed()
   }
 
-  /** @param {Run[]} runs */
-  #keep(runs) {
+  #keep(runs: Run[]) {
     this.#pending = undefined
     for (const run of runs) {
       const before = this.#runs.get(run.id)
@@ -309,8 +280,7 @@ export class Live {
     for (const { id, status } of [...this.#runs.values()].slice(0, mostRuns / 2)) if (status !== 'paused') this.#runs.delete(id)
   }
 
-  /** @param {import('./sse.js').StreamEvent} event */
-  #take({ type, data }) {
+  #take({ type, data }: StreamEvent) {
     if (type === 'CLOSE' || type === 'DROPPED') return
     if (type === 'GAP') return this.refresh()
     for (const listener of this.#eventListeners) listener(data)

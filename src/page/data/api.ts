@@ -1,18 +1,27 @@
-import { token } from './session.js'
+import { token } from './session.ts'
 
 /** The service's address: the page may be mounted anywhere. */
 export const base = new URL('../', document.baseURI)
 
-/** @typedef {{ path: string, message: string }} Problem */
+/** What is wrong with a value that was sent, and where it stands in it: a JSON Pointer. */
+export interface Problem {
+  path: string
+  message: string
+}
 
 /** What the service refused, or that it could not be reached (`status` 0). */
 export class ApiError extends Error {
-  /**
-   * @param {number} status
-   * @param {string} message
-   * @param {{ code?: string, param?: string | null, problems?: Problem[] }} [fields]
-   */
-  constructor(status, message, { code = '', param = null, problems = [] } = {}) {
+  readonly status: number
+  /** `''`: the service has said none. */
+  readonly code: string
+  readonly param: string | null
+  readonly problems: readonly Problem[]
+
+  constructor(
+    status: number,
+    message: string,
+    { code = '', param = null, problems = [] }: { code?: string; param?: string | null; problems?: Problem[] } = {},
+  ) {
     super(message)
     this.status = status
     this.code = code
@@ -21,31 +30,29 @@ export class ApiError extends Error {
   }
 }
 
-/** Told when the service no longer knows the token. @type {() => void} */
-let onSignedOut = () => {}
+/** Told when the service no longer knows the token. */
+let onSignedOut: () => void = () => {}
 
-/** @param {() => void} listener */
-export function whenSignedOut(listener) {
+export function whenSignedOut(listener: () => void) {
   onSignedOut = listener
 }
 
-/**
- * @typedef {object} RequestOptions
- * @property {string} [method]
- * @property {unknown} [body] Sent as JSON.
- * @property {Record<string, string>} [headers]
- * @property {AbortSignal} [signal]
- * @property {string} [as] Another token than the one that is kept; `''`: none.
- */
+export interface RequestOptions {
+  method?: string
+  /** Sent as JSON. */
+  body?: unknown
+  headers?: Record<string, string>
+  signal?: AbortSignal
+  /** Another token than the one that is kept; `''`: none. */
+  as?: string
+}
 
 /**
  * A response of the service that is not an error. Throws an `ApiError`, or what `fetch` throws when it is aborted.
- * @param {string} path From the service's address, without a leading slash.
- * @param {RequestOptions} [options]
+ * `path`: from the service's address, without a leading slash.
  */
-export async function send(path, { method = 'GET', body, headers = {}, signal, as } = {}) {
-  /** @type {Response} */
-  let response
+export async function send(path: string, { method = 'GET', body, headers = {}, signal, as }: RequestOptions = {}) {
+  let response: Response
   try {
     response = await fetch(new URL(path, base), {
       method,
@@ -69,24 +76,20 @@ export async function send(path, { method = 'GET', body, headers = {}, signal, a
   throw new ApiError(response.status, error?.message ?? `The service answered ${response.status}`, error)
 }
 
-/**
- * @param {string} path
- * @param {RequestOptions} [options]
- * @returns {Promise<any>} Its JSON.
- */
-export async function ask(path, options) {
+/** Returns: Its JSON. */
+/** Its JSON. */
+export async function ask(path: string, options?: RequestOptions): Promise<Answer> {
   return (await send(path, options)).json()
 }
 
-/** What was answered last, by path. @type {Map<string, { etag: string, value: any }>} */
-const answers = new Map()
+/** JSON of the service: whoever asks knows its shape. */
+type Answer = Awaited<ReturnType<Response['json']>>
 
-/**
- * Its JSON: the same value as before where nothing has changed, which takes hardly anything to ask.
- * @param {string} path One of few.
- * @returns {Promise<any>}
- */
-export async function askIfChanged(path) {
+/** What was answered last, by path. */
+const answers: Map<string, { etag: string; value: Answer }> = new Map()
+
+/** Its JSON, of one of few paths: the same value as before where nothing has changed, which takes hardly anything to ask. */
+export async function askIfChanged(path: string): Promise<Answer> {
   const known = answers.get(path)
   const response = await send(path, known === undefined ? {} : { headers: { 'if-none-match': known.etag } })
   if (response.status === 304 && known !== undefined) return known.value
@@ -97,19 +100,11 @@ export async function askIfChanged(path) {
   return value
 }
 
-/**
- * @param {string} path
- * @param {unknown} body
- * @param {AbortSignal} [signal]
- */
-export function post(path, body, signal) {
+export function post(path: string, body: unknown, signal?: AbortSignal) {
   return ask(path, { method: 'POST', body, signal })
 }
 
-/**
- * What went wrong, for the reader's eyes.
- * @param {unknown} error
- */
-export function messageOf(error) {
+/** What went wrong, for the reader's eyes. */
+export function messageOf(error: unknown) {
   return error instanceof Error ? error.message : String(error)
 }

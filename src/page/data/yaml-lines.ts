@@ -1,32 +1,22 @@
 /**
  * The line of a YAML text where a value is written, counted from 0, by its JSON Pointer: that of its innermost part that can be found. Good
  * for block style, where a key begins a line; what is written in braces is found by the line they begin in. Undefined: nothing of it is there.
- * @param {string} text
- * @param {string} path
  */
-export function lineOfPath(text, path) {
+export function lineOfPath(text: string, path: string) {
   return locate(text.split('\n'), path).line
 }
 
-/**
- * All lines of a value, counted from 0; none where not all of its path is found.
- * @param {string} text
- * @param {string} path
- */
-export function linesOfPath(text, path) {
+/** All lines of a value, counted from 0; none where not all of its path is found. */
+export function linesOfPath(text: string, path: string) {
   const { line = 0, end } = locate(text.split('\n'), path)
   return end === undefined ? [] : Array.from({ length: end - line }, (_, at) => line + at)
 }
 
-/**
- * @param {string[]} lines
- * @param {string} path
- * @returns {{ line?: number, end?: number }} `end`: the line behind the value; absent: not all of the path was found.
- */
-function locate(lines, path) {
+/** Returns: `end`: the line behind the value; absent: not all of the path was found. */
+function locate(lines: string[], path: string): { line?: number; end?: number } {
   let from = 0
   let to = lines.length
-  let line
+  let line: number | undefined
   for (const part of path.split('/').slice(1)) {
     const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
     const at = findPart(lines, name, from, to)
@@ -38,14 +28,8 @@ function locate(lines, path) {
   return { line, end: to }
 }
 
-/**
- * Among the parts of a block, which are those that begin where its first one does.
- * @param {string[]} lines
- * @param {string} name
- * @param {number} from
- * @param {number} to
- */
-function findPart(lines, name, from, to) {
+/** Among the parts of a block, which are those that begin where its first one does. */
+function findPart(lines: string[], name: string, from: number, to: number) {
   let indent = -1
   let item = -1
   for (let at = from; at < to; at++) {
@@ -62,12 +46,8 @@ function findPart(lines, name, from, to) {
   return undefined
 }
 
-/**
- * The line behind a block.
- * @param {string[]} lines
- * @param {number} at
- */
-function endOf(lines, at) {
+/** The line behind a block. */
+function endOf(lines: string[], at: number) {
   const indent = indentOf(lines[at] ?? '')
   const isItem = isListItem(lines[at])
   for (let next = at + 1; next < lines.length; next++) {
@@ -78,15 +58,11 @@ function endOf(lines, at) {
   return lines.length
 }
 
-/**
- * -1: there is nothing in the line.
- * @param {string} line
- */
-function indentOf(line) {
+/** -1: there is nothing in the line. */
+function indentOf(line: string) {
   return /^\s*(#|$)/.test(line) ? -1 : line.search(/\S/)
 }
 
-/** @param {string | undefined} line */
-function isListItem(line = '') {
+function isListItem(line: string | undefined = '') {
   return /^\s*-(\s|$)/.test(line)
 }
