@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { findPackageJSON } from 'node:module'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 
@@ -66,7 +67,7 @@ async function scriptsOf(input) {
 
 /** The licence of a package, which has to go with its code. */
 function noticeOf(name) {
-  const text = readFileSync(fileURLToPath(new URL('../LICENSE', import.meta.resolve(name))), 'utf8')
+  const text = readFileSync(join(dirname(findPackageJSON(name, import.meta.url)), 'LICENSE'), 'utf8')
   return `/*! ${name}\n${text.match(/^(?:The MIT|Copyright)[\s\S]*?SOFTWARE\.$/m)?.[0]}\n*/`
 }
 

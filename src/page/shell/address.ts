@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import { decoded } from './access.ts'
 import { type Place, places } from './places.ts'
 
@@ -21,3 +22,10 @@ addEventListener('hashchange', () => {
 
 /** Of the view that is shown: what the window is called. */
 export const title = signal('')
+
+/** Says what the window is called while this view is shown. */
+export function useTitle(words: string): void {
+  useEffect(() => {
+    title.value = words
+  }, [words])
+}

@@ -1,14 +1,14 @@
 import { useEffect, useRef } from 'preact/hooks'
-import { announce } from '../ui/announce.js'
+import { announce } from '../ui/announce.ts'
 import { Icon } from '../ui/icon.tsx'
 import { useLive } from '../ui/live-context.ts'
 import { type Session, signOut } from './access.ts'
 import { address, title } from './address.ts'
-import { commandsOf } from './commands.js'
+import { commandsOf } from './commands.ts'
 import { Notices } from './notices.tsx'
-import { openPalette } from './palette.js'
+import { openPalette } from './palette.tsx'
 import { places } from './places.ts'
-import { goTo, listenForShortcuts, showShortcuts } from './shortcuts.js'
+import { showShortcuts, useShortcuts } from './shortcuts.tsx'
 import { ThemeButton } from './theme-button.tsx'
 import { View } from './view.tsx'
 
@@ -18,15 +18,15 @@ const paletteKey = /Mac|iP(hone|ad)/.test(navigator.platform) ? '⌘ K' : 'Ctrl 
 
 /** What is around every view. */
 export function Shell({ session }: { session: Session }) {
-  const { live, chat } = session
+  const { live } = session
   const main = useRef<HTMLElement>(null)
-  useEffect(listenForShortcuts, [])
+  useShortcuts()
   useEffect(() => tellEvents(session), [session])
   useEffect(() => {
     const openIt = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() !== 'k' || !(event.metaKey || event.ctrlKey) || event.shiftKey || event.altKey) return
       event.preventDefault()
-      showPalette(session)
+      void openPalette(commandsOf(session))
     }
     // Changes of the configuration file are not among the events: whoever has just edited it sees them on coming back.
     const lookAgain = () => live.refresh()
@@ -61,7 +61,7 @@ export function Shell({ session }: { session: Session }) {
           class="quiet palette-button"
           aria-haspopup="dialog"
           aria-keyshortcuts="Control+K Meta+K"
-          onClick={() => showPalette(session)}
+          onClick={() => openPalette(commandsOf(session))}
         >
           <Icon name="search" />
           <span>Find</span>
@@ -94,7 +94,7 @@ export function Shell({ session }: { session: Session }) {
       <div class="content">
         <Notices />
         <main ref={main} id="main" tabIndex={-1} data-view={address.value.place}>
-          <View chat={chat} />
+          <View />
         </main>
       </div>
       <Title />
@@ -157,31 +157,4 @@ function tellEvents({ live }: Session): () => void {
     })
   }, oldEventsMs)
   return () => clearTimeout(timer)
-}
-
-function showPalette({ live, chat }: Session): void {
-  const theme = document.getElementById('theme-button')
-  const actions = [
-    { group: 'Actions', name: theme?.getAttribute('aria-label') ?? 'Colours', run: () => theme?.click() },
-    {
-      group: 'Actions',
-      name: 'New conversation',
-      run: () => {
-        location.hash = '#/chat'
-        chat.restart()
-      },
-    },
-    { group: 'Actions', name: 'Keyboard shortcuts', keys: '?', run: showShortcuts },
-    { group: 'Actions', name: 'Sign out', run: signOut },
-  ]
-  const { place, param } = address.value
-  openPalette(
-    commandsOf({
-      live,
-      places: places.map(({ name, words }) => [name, words] as const),
-      keys: goTo,
-      actions,
-      runId: place === 'runs' ? param : undefined,
-    }),
-  )
 }

@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, FunctionComponent } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { messageOf } from '../data/api.js'
 import type { Live } from '../data/live.js'
@@ -6,69 +6,57 @@ import type { View as MadeByHand } from '../types.js'
 import { Dom } from '../ui/dom-bridge.tsx'
 import { useLive } from '../ui/live-context.ts'
 import { approvalsView } from '../views/approvals.js'
-import type { Chat } from '../views/chat.js'
 import { overviewView } from '../views/overview.js'
 import { runsView } from '../views/runs.js'
-import { address, title } from './address.ts'
+import { session } from './access.ts'
+import { address, useTitle } from './address.ts'
 import type { Place } from './places.ts'
 
-type Make = (context: { live: Live }, param?: string) => MadeByHand & { navigate?(param: string | undefined): void }
+/** `param` is what the address names in the view: `#/runs/ID`. */
+type ViewComponent = FunctionComponent<{ param: string | undefined }>
+
+const views: Partial<Record<Place['name'], ViewComponent>> = {
+  overview: byHand(overviewView),
+  runs: byHand(runsView),
+  approvals: byHand(approvalsView),
+  chat: byHand(() => session.value?.chat.show()),
+}
 
 /** What hardly anybody comes for first is loaded when it is gone to. */
-const later: Partial<Record<Place['name'], () => Promise<Make>>> = {
-  models: () => import('../views/models.js').then(({ modelsView }) => modelsView),
-  tools: () => import('../views/tools.js').then(({ toolsView }) => toolsView),
-  config: () => import('../views/config.js').then(({ configView }) => configView),
+const later: Partial<Record<Place['name'], () => Promise<ViewComponent>>> = {
+  models: () => import('../views/models.js').then(({ modelsView }) => byHand(modelsView)),
+  tools: () => import('../views/tools.js').then(({ toolsView }) => byHand(toolsView)),
+  config: () => import('../views/config.js').then(({ configView }) => byHand(configView)),
 }
 
 /** The view that the address names. Its heading gets the focus, so that keyboard and screen reader go on from there. */
-export function View({ chat }: { chat: Chat }) {
+export function View() {
   const { place, param } = address.value
-  const views: Partial<Record<Place['name'], Make>> = {
-    overview: overviewView,
-    runs: runsView,
-    approvals: approvalsView,
-    chat: () => chat.show(),
-  }
-  const now = views[place]
-  if (now !== undefined) return <HandMade key={place} make={now} param={param} />
+  const Now = views[place]
+  if (Now !== undefined)
+    return (
+      <Focused key={place} param={param}>
+        <Now param={param} />
+      </Focused>
+    )
   const load = later[place]
   return load === undefined ? null : <Loaded key={place} load={load} param={param} />
 }
 
-function Loaded({ load, param }: { load: () => Promise<Make>; param: string | undefined }) {
-  const [loaded, setLoaded] = useState<{ make: Make } | { failure: string }>()
+function Loaded({ load, param }: { load: () => Promise<ViewComponent>; param: string | undefined }) {
+  const [loaded, setLoaded] = useState<{ View: ViewComponent } | { failure: string }>()
   useEffect(() => {
     load().then(
-      (make) => setLoaded({ make }),
+      (View) => setLoaded({ View }),
       (thrown: unknown) => setLoaded({ failure: messageOf(thrown) }),
     )
   }, [load])
   if (loaded === undefined) return null
-  if ('make' in loaded) return <HandMade make={loaded.make} param={param} />
-  return <p class="error-text" role="alert">{`This view could not be loaded: ${loaded.failure}. Reload the page.`}</p>
-}
-
-function HandMade({ make, param }: { make: Make; param: string | undefined }) {
-  const live = useLive()
-  const [view, setView] = useState<ReturnType<Make>>()
-  const shown = useRef(param)
-  // Not while this is being drawn: parts of it are components, with a drawing of their own.
-  useLayoutEffect(() => {
-    const made = make({ live }, param)
-    setView(made)
-    return () => made.close?.()
-  }, [])
-  useEffect(() => {
-    if (view === undefined) return
-    if (shown.current !== param) view.navigate?.(param)
-    shown.current = param
-    title.value = view.title
-  }, [view, param])
-  if (view === undefined) return null
+  if ('failure' in loaded)
+    return <p class="error-text" role="alert">{`This view could not be loaded: ${loaded.failure}. Reload the page.`}</p>
   return (
     <Focused param={param}>
-      <Dom element={view.element} />
+      <loaded.View param={param} />
     </Focused>
   )
 }
@@ -79,4 +67,32 @@ function Focused({ param, children }: { param: string | undefined; children: Com
     if (heading instanceof HTMLElement) heading.focus({ preventScroll: true })
   }, [param])
   return <>{children}</>
+}
+
+type Make = (context: { live: Live }, param?: string) => (MadeByHand & { navigate?(param: string | undefined): void }) | undefined
+
+function byHand(make: Make): ViewComponent {
+  return function HandMade({ param }) {
+    const live = useLive()
+    const [view, setView] = useState<ReturnType<Make>>()
+    const shown = useRef(param)
+    useTitle(view?.title ?? '')
+    // Not while this is being drawn: parts of it are components, with a drawing of their own.
+    useLayoutEffect(() => {
+      const made = make({ live }, param)
+      setView(made)
+      return () => made?.close?.()
+    }, [])
+    useEffect(() => {
+      if (view === undefined) return
+      if (shown.current !== param) view.navigate?.(param)
+      shown.current = param
+    }, [view, param])
+    if (view === undefined) return null
+    return (
+      <Focused param={param}>
+        <Dom element={view.element} />
+      </Focused>
+    )
+  }
 }
