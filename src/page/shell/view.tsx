@@ -5,7 +5,7 @@ import type { Live } from '../data/live.js'
 import type { View as MadeByHand } from '../types.js'
 import { Dom } from '../ui/dom-bridge.tsx'
 import { useLive } from '../ui/live-context.ts'
-import { approvalsView } from '../views/approvals.js'
+import { ApprovalsView } from '../approvals/approvals-view.tsx'
 import { overviewView } from '../views/overview.js'
 import { runsView } from '../views/runs.js'
 import { session } from './access.ts'
@@ -18,7 +18,7 @@ type ViewComponent = FunctionComponent<{ param: string | undefined }>
 const views: Partial<Record<Place['name'], ViewComponent>> = {
   overview: byHand(overviewView),
   runs: byHand(runsView),
-  approvals: byHand(approvalsView),
+  approvals: ApprovalsView,
   chat: byHand(() => session.value?.chat.show()),
 }
 

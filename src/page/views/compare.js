@@ -1,7 +1,7 @@
 import { ask, messageOf } from '../data/api.js'
 import { diffLines } from '../data/diff.js'
 import { clock, duration, ending, money } from '../data/format.js'
-import { foldedDiff } from '../run/diff.js'
+import { foldedDiff } from '../run/by-hand.tsx'
 import { h, replace } from '../ui/dom.js'
 import { icon } from '../ui/icons.js'
 import { visible } from '../ui/visible.js'

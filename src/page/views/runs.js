@@ -1,12 +1,10 @@
 import { clock, count, duration, moment, money, short } from '../data/format.js'
 import { RunList } from '../data/run-list.js'
-import { callCard } from '../run/call-card.js'
-import { showBadge } from '../run/run-badge.js'
+import { callCard, runDetail, showBadge } from '../run/by-hand.tsx'
 import { h, newId, renderList, replace, setText } from '../ui/dom.js'
 import { since } from '../ui/since.js'
 import { comparedIn, compareHref, compareView } from './compare.js'
 import { firstRun } from './overview.js'
-import { runDetail } from './run.js'
 
 /** @typedef {import('../data/live.js').Live} Live */
 /** @typedef {import('../types.js').Run} Run */
