@@ -4,22 +4,21 @@ import { endOfBlock } from './text-blocks.js'
 const leastPart = 4_000
 const mostPart = 8_000
 
-/**
- * @typedef {object} Part A piece of a Markdown text that is read on its own. A text that grows changes its last part alone.
- * @property {number} start
- * @property {number} end
- * @property {string} prefix What has to stand before it: the fence it is within, or the head of its table.
- * @property {boolean} isOpen More may follow.
- */
+/** A piece of a Markdown text that is read on its own. A text that grows changes its last part alone. */
+export interface Part {
+  start: number
+  end: number
+  /** What has to stand before it: the fence it is within, or the head of its table. */
+  prefix: string
+  /** More may follow. */
+  isOpen: boolean
+}
 
 /**
  * The part that begins at `start`.
- * @param {string} text
- * @param {number} start
- * @param {string} prefix
- * @returns {{ part: Part, next: string }} `next`: the prefix of the part behind it.
+ * Returns: `next`: the prefix of the part behind it.
  */
-export function partAt(text, start, prefix) {
+export function partAt(text: string, start: number, prefix: string): { part: Part, next: string } {
   const block = new Block(prefix)
   let at = start
   while (at < text.length) {
@@ -47,8 +46,7 @@ class Block {
   #before = ''
   #table = ''
 
-  /** @param {string} prefix */
-  constructor(prefix) {
+  constructor(prefix: string) {
     for (const line of prefix.split(/(?<=\n)/)) this.take(line)
   }
 
@@ -57,8 +55,7 @@ class Block {
     return this.#fence === '' ? this.#table : this.#opening
   }
 
-  /** @param {string} line */
-  take(line) {
+  take(line: string) {
     const [, marks = '', info = ''] = /^ {0,3}(`{3,}|~{3,})(.*)/.exec(line) ?? []
     if (this.#fence !== '') {
       if (marks.startsWith(this.#fence) && info.trim() === '') this.#fence = ''

@@ -1,5 +1,4 @@
-import { h } from '../ui/dom.js'
-import { visible } from '../ui/visible.js'
+import { visible } from '../ui/visible.ts'
 
 /** Characters that a browser lays out at once. */
 const blockOfText = 10_000
@@ -10,28 +9,23 @@ const nextPage = 1_000_000
 /** A long text, shown in parts as far as it is wanted; only what is in view is laid out. */
 export class TextBlocks {
   #text
-  #more = h('button', { type: 'button', className: 'link-button' })
+  #more = document.createElement('button')
   #shown = 0
-  /** Where each block begins. @type {{ start: number, element: HTMLElement }[]} */
-  #blocks = []
+  /** Where each block begins. */
+  #blocks: { start: number, element: HTMLElement }[] = []
 
-  /**
-   * @param {string} text
-   * @param {HTMLElement} place What it is put into, behind what is there.
-   */
-  constructor(text, place) {
+  /** `place`: What it is put into, behind what is there. */
+  constructor(text: string, place: HTMLElement) {
     this.#text = text
+    this.#more.type = 'button'
+    this.#more.className = 'link-button'
     this.#more.addEventListener('click', () => this.#show(this.#shown + nextPage))
     place.append(this.#more)
     this.#show(firstPage)
   }
 
-  /**
-   * Where a part of the text is on the page; what is before it is shown as well.
-   * @param {number} start
-   * @param {number} end
-   */
-  rangeOf(start, end) {
+  /** Where a part of the text is on the page; what is before it is shown as well. */
+  rangeOf(start: number, end: number) {
     this.#show(end)
     const range = new Range()
     const [first, last] = [this.#blocks.findLast((block) => block.start <= start), this.#blocks.findLast((block) => block.start < end)]
@@ -45,12 +39,14 @@ export class TextBlocks {
     while (this.#shown < this.#text.length) yield this.#show(this.#shown + 10 * blockOfText)
   }
 
-  /** @param {number} end At least as far as that. */
-  #show(end) {
+  /** `end`: At least as far as that. */
+  #show(end: number) {
     const wanted = Math.min(this.#text.length, end)
     while (this.#shown < wanted) {
       const next = endOfBlock(this.#text, this.#shown, blockOfText)
-      const element = h('span', { className: 'text-block' }, visible(this.#text.slice(this.#shown, next)))
+      const element = document.createElement('span')
+      element.className = 'text-block'
+      element.textContent = visible(this.#text.slice(this.#shown, next))
       this.#blocks.push({ start: this.#shown, element })
       this.#more.before(element)
       this.#shown = next
@@ -61,13 +57,8 @@ export class TextBlocks {
   }
 }
 
-/**
- * Where a block of a long text ends: behind a line, or at least behind a word, where there is one.
- * @param {string} text
- * @param {number} start
- * @param {number} most
- */
-export function endOfBlock(text, start, most) {
+/** Where a block of a long text ends: behind a line, or at least behind a word, where there is one. */
+export function endOfBlock(text: string, start: number, most: number) {
   const longest = start + most
   if (longest >= text.length) return text.length
   const least = start + most / 2

@@ -1,52 +1,43 @@
-/**
- * @typedef {object} JsonNode A value within JSON, or a range of the parts of a long one.
- * @property {unknown} value Of a range: that of which it is a part.
- * @property {string | number | undefined} key Its name in what it is part of; undefined: the whole, or a range.
- * @property {[from: number, to: number] | undefined} range
- * @property {JsonNode | undefined} parent
- * @property {number} depth
- * @property {string[] | undefined} keys Of an object.
- * @property {JsonNode[] | undefined} parts Undefined: not needed yet.
- */
+/** A value within JSON, or a range of the parts of a long one. */
+export interface JsonNode {
+  /** Of a range: that of which it is a part. */
+  value: unknown
+  /** Its name in what it is part of; undefined: the whole, or a range. */
+  key: string | number | undefined
+  range: [from: number, to: number] | undefined
+  parent: JsonNode | undefined
+  depth: number
+  /** Of an object. */
+  keys: string[] | undefined
+  /** Undefined: not needed yet. */
+  parts: JsonNode[] | undefined
+}
 
 /** Parts that are listed below each other; more of them are put into ranges. */
 const mostParts = 100
 
-/**
- * @param {unknown} value
- * @returns {JsonNode}
- */
-export function rootOf(value) {
+export function rootOf(value: unknown): JsonNode {
   return nodeOf(value, undefined, undefined)
 }
 
-/**
- * @param {unknown} value
- * @param {string | number | undefined} key
- * @param {JsonNode | undefined} parent
- * @param {[from: number, to: number]} [range]
- * @returns {JsonNode}
- */
-function nodeOf(value, key, parent, range) {
+function nodeOf(value: unknown, key: string | number | undefined, parent: JsonNode | undefined, range?: [from: number, to: number]): JsonNode {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
   const keys = range !== undefined ? parent?.keys : isObject ? Object.keys(value) : undefined
   return { value, key, range, parent, depth: parent === undefined ? 0 : parent.depth + 1, keys, parts: undefined }
 }
 
-/** How many parts a value has. @param {JsonNode} node */
-export function sizeOf({ value, range, keys }) {
+/** How many parts a value has. */
+export function sizeOf({ value, range, keys }: JsonNode) {
   if (range !== undefined) return range[1] - range[0]
   return Array.isArray(value) ? value.length : (keys?.length ?? 0)
 }
 
-/** @param {JsonNode} node @returns {JsonNode[]} */
-export function partsOf(node) {
+export function partsOf(node: JsonNode): JsonNode[] {
   node.parts ??= makeParts(node)
   return node.parts
 }
 
-/** @param {JsonNode} node */
-function makeParts(node) {
+function makeParts(node: JsonNode) {
   const { value, range, keys } = node
   const [from, to] = range ?? [0, sizeOf(node)]
   let width = 1
@@ -56,19 +47,18 @@ function makeParts(node) {
     const start = from + at * width
     if (width > 1) return nodeOf(value, undefined, node, [start, Math.min(to, start + width)])
     const key = keys === undefined ? start : (keys[start] ?? '')
-    return nodeOf(/** @type {any} */ (value)[key], key, node)
+    return nodeOf((value as any)[key], key, node)
   })
 }
 
-/** A value that is no range, by its path from the top: the nodes that lead to it, itself at the end. @param {JsonNode} root @param {(string | number)[]} path */
-export function nodesTo(root, path) {
+/** A value that is no range, by its path from the top: the nodes that lead to it, itself at the end. */
+export function nodesTo(root: JsonNode, path: (string | number)[]) {
   const nodes = [root]
   for (const key of path) {
     let node = nodes.at(-1)
     const place = typeof key === 'number' ? key : (node?.keys?.indexOf(key) ?? -1)
     do {
-      /** @type {JsonNode | undefined} */
-      const next =
+      const next: JsonNode | undefined =
         node &&
         partsOf(node).find((part) => (part.range === undefined ? part.key === key : place >= part.range[0] && place < part.range[1]))
       if (next === undefined) return nodes
@@ -79,8 +69,8 @@ export function nodesTo(root, path) {
   return nodes
 }
 
-/** Where a value stands, as JSONPath (RFC 9535). @param {JsonNode} node @returns {string} */
-export function pathOf({ key, parent, range }) {
+/** Where a value stands, as JSONPath (RFC 9535). */
+export function pathOf({ key, parent, range }: JsonNode): string {
   const before = parent === undefined ? '$' : pathOf(parent)
   if (range !== undefined || key === undefined) return before
   if (typeof key === 'number') return `${before}[${key}]`
@@ -89,15 +79,12 @@ export function pathOf({ key, parent, range }) {
 
 /**
  * Every value in its order, with its path: to be looked at one after the other.
- * @param {unknown} root
- * @returns {Generator<{ path: (string | number)[], value: unknown }>} The path is the same list each time, changed.
+ * Returns: The path is the same list each time, changed.
  */
-export function* walk(root) {
-  /** @type {(string | number)[]} */
-  const path = []
-  /** @type {{ value: any, keys: string[] | undefined, size: number, at: number }[]} */
-  const open = []
-  const enter = (/** @type {unknown} */ value) => {
+export function* walk(root: unknown): Generator<{ path: (string | number)[], value: unknown }> {
+  const path: (string | number)[] = []
+  const open: { value: any, keys: string[] | undefined, size: number, at: number }[] = []
+  const enter = (value: unknown) => {
     if (typeof value !== 'object' || value === null) return false
     const keys = Array.isArray(value) ? undefined : Object.keys(value)
     open.push({ value, keys, size: Array.isArray(value) ? value.length : (keys?.length ?? 0), at: 0 })
@@ -119,12 +106,8 @@ export function* walk(root) {
   }
 }
 
-/**
- * Whether a value has at most so much in it; without a look at more than that.
- * @param {unknown} root
- * @param {{ values: number, characters: number }} most
- */
-export function isWithin(root, most) {
+/** Whether a value has at most so much in it; without a look at more than that. */
+export function isWithin(root: unknown, most: { values: number, characters: number }) {
   let [values, characters] = [0, 0]
   for (const { path, value } of walk(root)) {
     values++
@@ -137,13 +120,8 @@ export function isWithin(root, most) {
 /** Characters of a line that tells what is in a folded value. */
 const mostPreview = 70
 
-/**
- * A value in a few words: its beginning.
- * @param {unknown} value
- * @param {number} [room]
- * @returns {string}
- */
-export function previewOf(value, room = mostPreview) {
+/** A value in a few words: its beginning. */
+export function previewOf(value: unknown, room: number = mostPreview): string {
   if (typeof value === 'string') return value.length > room ? `${JSON.stringify(value.slice(0, room))}…` : JSON.stringify(value)
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'undefined'
   const isList = Array.isArray(value)
@@ -156,7 +134,7 @@ export function previewOf(value, room = mostPreview) {
       break
     }
     const name = isList ? '' : `${key}: `
-    text += name + previewOf(/** @type {any} */ (value)[key], Math.max(10, room - text.length - name.length))
+    text += name + previewOf((value as any)[key], Math.max(10, room - text.length - name.length))
   }
   return isList ? `[${text}]` : `{${text && ` ${text} `}}`
 }
