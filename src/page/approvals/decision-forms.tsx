@@ -81,7 +81,12 @@ export function ClientTool({ decision, errorId, submit }: FormProps) {
   return (
     <div class="decision-form">
       <Subject item={decision.item} />
-      <Form verb="Send result" kind="primary" send={() => submit({ result: jsonOrText(decision.text.value) }, 'Result sent')} submit={submit}>
+      <Form
+        verb="Send result"
+        kind="primary"
+        send={() => submit({ result: jsonOrText(decision.text.value) }, 'Result sent')}
+        submit={submit}
+      >
         <TextField decision={decision} label="Result, as JSON or text" errorId={errorId} />
       </Form>
     </div>

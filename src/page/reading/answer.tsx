@@ -1,5 +1,5 @@
 import type { VNode } from 'preact'
-import { useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { CopyButton } from '../ui/copy.tsx'
 import { Icon } from '../ui/icon.tsx'
 import type { blocksOf, MarkdownBlock } from './markdown.tsx'
@@ -9,8 +9,10 @@ import { TextBlocks } from './text-blocks.ts'
 /** Characters that are shown of a text that is complete; of one that is being written, until it is. */
 const firstPage = 100_000
 const mostWhileWriting = 2_000_000
-/** How long is drawn without a break, and how long not, in milliseconds. */
-const drawMs = 25
+/** Parts that are drawn without a break, which takes some milliseconds for each. */
+const partsAtOnce = 3
+/** How long nothing is drawn then, in milliseconds: of a text that is whole, and of one that is being written. */
+const shortRestMs = 10
 const restMs = 50
 
 /** Without one of these a text is shown as it is. */
@@ -36,7 +38,8 @@ export function Answer({ text, isWriting = false }: { text: string; isWriting?: 
   const [asWritten, setAsWritten] = useState(false)
   const [wanted, setWanted] = useState(firstPage)
   const parts = useParts(text, isWriting ? mostWhileWriting : wanted, isWriting)
-  const left = isWriting || asWritten ? 0 : text.length - (parts.at(-1)?.part.end ?? 0)
+  const shown = parts.at(-1)?.part.end ?? 0
+  const left = isWriting || asWritten ? 0 : text.length - shown
   return (
     <div class="answer">
       <div class="answer-tools">
@@ -54,7 +57,7 @@ export function Answer({ text, isWriting = false }: { text: string; isWriting?: 
       </div>
       {asWritten ? <AsWritten text={text} /> : <div class="answer-body">{parts.map(({ node }) => node)}</div>}
       {left > 0 && (
-        <button type="button" class="link-button" onClick={() => setWanted(wanted + firstPage)}>
+        <button type="button" class="link-button" onClick={() => setWanted(shown + firstPage)}>
           {`Show ${Math.min(firstPage, left).toLocaleString()} of ${left.toLocaleString()} more characters`}
         </button>
       )}
@@ -80,44 +83,68 @@ interface Drawn {
 
 /** The parts of a text as far as they are wanted, a few at a time: those of one that is being written soon, those of a whole one at once. */
 function useParts(text: string, most: number, isWriting: boolean): readonly Drawn[] {
-  const drawn = useRef<{ text: string; parts: Drawn[]; next: string }>({ text: '', parts: [], next: '' })
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
-  const wanted = useRef({ text, most })
-  wanted.current = { text, most }
-  const [, drawAgain] = useReducer<number, void>((times) => times + 1, 0)
-  const draw = () => {
-    clearTimeout(timer.current)
-    timer.current = undefined
-    if (!wanted.current.text.startsWith(drawn.current.text)) drawn.current = { text: '', parts: [], next: '' }
-    const isMore = drawMore(drawn.current, wanted.current)
-    if (isMore) timer.current = setTimeout(draw, restMs)
-    drawAgain()
-  }
-  useLayoutEffect(() => {
-    if (!isWriting) draw()
-    else timer.current ??= setTimeout(draw, drawn.current.parts.length === 0 ? 0 : restMs)
-  }, [text, most, isWriting])
-  useEffect(() => () => clearTimeout(timer.current), [])
-  return drawn.current.parts
+  const [parts, setParts] = useState<readonly Drawn[]>([])
+  const [drawing] = useState(() => new Drawing(setParts))
+  useLayoutEffect(() => drawing.show(text, most, isWriting), [drawing, text, most, isWriting])
+  useEffect(() => () => drawing.stop(), [drawing])
+  return parts
 }
 
-/** Returns whether there is more to be drawn. */
-function drawMore(drawn: { text: string; parts: Drawn[]; next: string }, { text, most }: { text: string; most: number }): boolean {
-  const end = performance.now() + drawMs
-  drawn.text = text
-  // A new list: it is drawn in place of the one before.
-  drawn.parts = [...drawn.parts]
-  for (;;) {
-    const last = drawn.parts.at(-1)?.part
+/** Draws a text that may grow. */
+class Drawing {
+  readonly #onDrawn: (parts: readonly Drawn[]) => void
+  #text = ''
+  #most = 0
+  #isWriting = false
+  /** How far it has been drawn, of which text. */
+  #parts: Drawn[] = []
+  #known = ''
+  /** What the part behind the last one begins with. */
+  #next = ''
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(onDrawn: (parts: readonly Drawn[]) => void) {
+    this.#onDrawn = onDrawn
+  }
+
+  show(text: string, most: number, isWriting: boolean): void {
+    this.#text = text
+    this.#most = most
+    this.#isWriting = isWriting
+    if (isWriting) this.#timer ??= setTimeout(() => this.#draw(), this.#parts.length === 0 ? 0 : restMs)
+    else this.#draw()
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+  }
+
+  #draw(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    if (!this.#text.startsWith(this.#known)) {
+      this.#parts = []
+      this.#next = ''
+    }
+    this.#known = this.#text
+    let drawn = 0
+    while (drawn < partsAtOnce && this.#drawPart()) drawn++
+    if (drawn === partsAtOnce) this.#timer = setTimeout(() => this.#draw(), this.#isWriting ? restMs : shortRestMs)
+    this.#onDrawn([...this.#parts])
+  }
+
+  /** Returns whether another part may follow. */
+  #drawPart(): boolean {
+    const text = this.#text
+    const last = this.#parts.at(-1)?.part
     const start = last === undefined ? 0 : last.isOpen ? last.start : last.end
-    if (start >= text.length || (start >= most && !last?.isOpen)) return false
-    const { part, next } = partAt(text, start, last?.isOpen ? last.prefix : drawn.next)
+    if (start >= text.length || (start >= this.#most && !last?.isOpen)) return false
+    const { part, next } = partAt(text, start, last?.isOpen ? last.prefix : this.#next)
     if (last?.isOpen && last.end === part.end) return false
-    if (last?.isOpen) drawn.parts.pop()
-    drawn.parts.push({ part, node: <AnswerPart key={part.start} prefix={part.prefix} text={text.slice(part.start, part.end)} /> })
-    drawn.next = next
-    if (part.isOpen) return false
-    if (performance.now() > end) return true
+    if (last?.isOpen) this.#parts.pop()
+    this.#parts.push({ part, node: <AnswerPart key={part.start} prefix={part.prefix} text={text.slice(part.start, part.end)} /> })
+    this.#next = next
+    return !part.isOpen
   }
 }
 
@@ -142,7 +169,7 @@ function AnswerPart({ prefix, text }: { prefix: string; text: string }) {
   // What is as it was stays, with what is selected in it.
   shown.current = blocks.map((block, at) => {
     const before = shown.current[at]
-    return before?.block.raw === block.raw ? before : { block, node: <Block key={at} block={block} /> }
+    return before?.block.raw === block.raw ? before : { block, node: <Block block={block} /> }
   })
   return <div class="answer-part">{shown.current.map(({ node }) => node)}</div>
 }

@@ -1,5 +1,10 @@
+/** The names and places that lead to a value. */
+export type JsonPath = (string | number)[]
+
 /** A value within JSON, or a range of the parts of a long one. */
 export interface JsonNode {
+  /** Of no other node. */
+  id: number
   /** Of a range: that of which it is a part. */
   value: unknown
   /** Its name in what it is part of; undefined: the whole, or a range. */
@@ -16,14 +21,21 @@ export interface JsonNode {
 /** Parts that are listed below each other; more of them are put into ranges. */
 const mostParts = 100
 
+let lastId = 0
+
 export function rootOf(value: unknown): JsonNode {
   return nodeOf(value, undefined, undefined)
 }
 
-function nodeOf(value: unknown, key: string | number | undefined, parent: JsonNode | undefined, range?: [from: number, to: number]): JsonNode {
+function nodeOf(
+  value: unknown,
+  key: string | number | undefined,
+  parent: JsonNode | undefined,
+  range?: [from: number, to: number],
+): JsonNode {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
   const keys = range !== undefined ? parent?.keys : isObject ? Object.keys(value) : undefined
-  return { value, key, range, parent, depth: parent === undefined ? 0 : parent.depth + 1, keys, parts: undefined }
+  return { id: ++lastId, value, key, range, parent, depth: parent === undefined ? 0 : parent.depth + 1, keys, parts: undefined }
 }
 
 /** How many parts a value has. */
@@ -47,12 +59,17 @@ function makeParts(node: JsonNode) {
     const start = from + at * width
     if (width > 1) return nodeOf(value, undefined, node, [start, Math.min(to, start + width)])
     const key = keys === undefined ? start : (keys[start] ?? '')
-    return nodeOf((value as any)[key], key, node)
+    return nodeOf(partOf(value, key), key, node)
   })
 }
 
+/** `value` is a list or an object that has `key`. */
+function partOf(value: unknown, key: string | number): unknown {
+  return (value as Record<string | number, unknown>)[key]
+}
+
 /** A value that is no range, by its path from the top: the nodes that lead to it, itself at the end. */
-export function nodesTo(root: JsonNode, path: (string | number)[]) {
+export function nodesTo(root: JsonNode, path: JsonPath) {
   const nodes = [root]
   for (const key of path) {
     let node = nodes.at(-1)
@@ -81,9 +98,9 @@ export function pathOf({ key, parent, range }: JsonNode): string {
  * Every value in its order, with its path: to be looked at one after the other.
  * Returns: The path is the same list each time, changed.
  */
-export function* walk(root: unknown): Generator<{ path: (string | number)[], value: unknown }> {
-  const path: (string | number)[] = []
-  const open: { value: any, keys: string[] | undefined, size: number, at: number }[] = []
+export function* walk(root: unknown): Generator<{ path: JsonPath; value: unknown }> {
+  const path: JsonPath = []
+  const open: { value: unknown; keys: string[] | undefined; size: number; at: number }[] = []
   const enter = (value: unknown) => {
     if (typeof value !== 'object' || value === null) return false
     const keys = Array.isArray(value) ? undefined : Object.keys(value)
@@ -101,13 +118,13 @@ export function* walk(root: unknown): Generator<{ path: (string | number)[], val
     const key = top.keys === undefined ? top.at : (top.keys[top.at] ?? '')
     top.at++
     path.push(key)
-    yield { path, value: top.value[key] }
-    if (!enter(top.value[key])) path.pop()
+    yield { path, value: partOf(top.value, key) }
+    if (!enter(partOf(top.value, key))) path.pop()
   }
 }
 
 /** Whether a value has at most so much in it; without a look at more than that. */
-export function isWithin(root: unknown, most: { values: number, characters: number }) {
+export function isWithin(root: unknown, most: { values: number; characters: number }) {
   let [values, characters] = [0, 0]
   for (const { path, value } of walk(root)) {
     values++
@@ -134,7 +151,7 @@ export function previewOf(value: unknown, room: number = mostPreview): string {
       break
     }
     const name = isList ? '' : `${key}: `
-    text += name + previewOf((value as any)[key], Math.max(10, room - text.length - name.length))
+    text += name + previewOf(partOf(value, key), Math.max(10, room - text.length - name.length))
   }
   return isList ? `[${text}]` : `{${text && ` ${text} `}}`
 }

@@ -1,4 +1,4 @@
-import { endOfBlock } from './text-blocks.js'
+import { endOfBlock } from './text-blocks.ts'
 
 /** Characters of a part: from so many on it ends where a block does, and of so many wherever it has to. */
 const leastPart = 4_000
@@ -18,7 +18,7 @@ export interface Part {
  * The part that begins at `start`.
  * Returns: `next`: the prefix of the part behind it.
  */
-export function partAt(text: string, start: number, prefix: string): { part: Part, next: string } {
+export function partAt(text: string, start: number, prefix: string): { part: Part; next: string } {
   const block = new Block(prefix)
   let at = start
   while (at < text.length) {

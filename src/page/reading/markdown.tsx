@@ -82,12 +82,7 @@ function block(any: Token, depth: number): ComponentChildren {
       const List = token.ordered ? 'ol' : 'ul'
       return (
         <List start={token.ordered && token.start !== 1 && token.start !== '' ? token.start : undefined}>
-          {token.items.map((item) => (
-            <li>
-              {item.task && (item.checked ? '☑ ' : '☐ ')}
-              {blocks(item.tokens, depth + 1)}
-            </li>
-          ))}
+          {token.items.map((item) => listItem(item, depth))}
         </List>
       )
     }
@@ -98,6 +93,15 @@ function block(any: Token, depth: number): ComponentChildren {
     default:
       return <p>{token.raw}</p>
   }
+}
+
+function listItem({ task, checked, tokens }: Tokens.ListItem, depth: number) {
+  return (
+    <li>
+      {task && (checked ? '☑ ' : '☐ ')}
+      {blocks(tokens, depth + 1)}
+    </li>
+  )
 }
 
 function Code({ text, lang = '' }: { text: string; lang?: string }) {
@@ -114,18 +118,16 @@ function Code({ text, lang = '' }: { text: string; lang?: string }) {
 }
 
 function Table({ header, rows, depth }: Pick<Tokens.Table, 'header' | 'rows'> & { depth: number }) {
-  const cells = (row: Tokens.TableCell[], Cell: 'th' | 'td') => (
-    <tr>
-      {row.map(({ tokens, align }) => (
-        <Cell data-align={align ?? undefined}>{inlines(tokens, depth)}</Cell>
-      ))}
-    </tr>
-  )
+  const cell = ({ tokens, align, header: isHeader }: Tokens.TableCell) => {
+    const Cell = isHeader ? 'th' : 'td'
+    return <Cell data-align={align ?? undefined}>{inlines(tokens, depth)}</Cell>
+  }
+  const line = (cells: Tokens.TableCell[]) => <tr>{cells.map(cell)}</tr>
   return (
     <div class="table-box" tabIndex={0} role="group" aria-label="Table">
       <table>
-        <thead>{cells(header, 'th')}</thead>
-        <tbody>{rows.map((row) => cells(row, 'td'))}</tbody>
+        <thead>{line(header)}</thead>
+        <tbody>{rows.map(line)}</tbody>
       </table>
     </div>
   )

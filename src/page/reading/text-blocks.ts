@@ -12,7 +12,7 @@ export class TextBlocks {
   #more = document.createElement('button')
   #shown = 0
   /** Where each block begins. */
-  #blocks: { start: number, element: HTMLElement }[] = []
+  #blocks: { start: number; element: HTMLElement }[] = []
 
   /** `place`: What it is put into, behind what is there. */
   constructor(text: string, place: HTMLElement) {

@@ -63,9 +63,7 @@ function TurnParts({ span: { runId, iteration, text }, run }: Pick<SpanDetailsPr
       <>
         {text !== '' && <Part label="Response" value={text} />}
         <p class="muted">
-          {run === undefined
-            ? 'The request can be seen when the run has ended.'
-            : 'The result does not have the request of this turn.'}
+          {run === undefined ? 'The request can be seen when the run has ended.' : 'The result does not have the request of this turn.'}
         </p>
       </>
     )

@@ -76,7 +76,7 @@ export class Spans {
     this.#changes.tell()
   }
 
-  #take(event: RunEvent): void {
+  #take(event: RunEvent) {
     const { type, meta } = event
     const { runId, time, iteration = 0, parentRunId, parentToolCallId } = meta
     this.start = Math.min(this.start ?? time, time)

@@ -49,7 +49,7 @@ export class Steps {
     return { question: this.#question, dropped: this.#dropped, steps: this.#steps }
   }
 
-  take(event: RunEvent): void {
+  take(event: RunEvent) {
     const { type, meta, text = '' } = event
     // Of a run inside a call, its own calls are shown; what it says is that call's affair.
     if (meta.parentRunId !== undefined && notOfNested.has(type)) return
@@ -105,7 +105,7 @@ export class Steps {
     this.#add({ kind: 'note', text, isError })
   }
 
-  #takeCall(event: RunEvent): void {
+  #takeCall(event: RunEvent) {
     const call = this.#calls.take(event)
     if (call === undefined) return
     this.#saying = undefined

@@ -1,6 +1,6 @@
 import { ask, messageOf } from '../data/api.js'
 import { ago, count, duration } from '../data/format.js'
-import { longText } from '../reading/long-text.js'
+import { longText } from '../reading/by-hand.tsx'
 import { h, newId, renderList, replace, setText } from '../ui/dom.js'
 import { tryTool } from './try-tool.js'
 

@@ -1,6 +1,6 @@
 import { ApiError, messageOf, post } from '../data/api.js'
 import { duration, json } from '../data/format.js'
-import { valueView } from '../reading/value-view.js'
+import { valueView } from '../reading/by-hand.tsx'
 import { confirmDialog } from '../ui/confirm-dialog.js'
 import { h, newId, replace } from '../ui/dom.js'
 import { readForm, schemaForm } from '../ui/schema-form.js'
