@@ -1,5 +1,6 @@
 import type { ComponentChildren, FunctionComponent } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { ApprovalsView } from '../approvals/approvals-view.tsx'
 import { messageOf } from '../data/api.ts'
 import type { Live } from '../data/live.ts'
 import { OverviewView } from '../overview/overview-view.tsx'
@@ -7,7 +8,6 @@ import { RunsView } from '../runs/runs-view.tsx'
 import type { View as MadeByHand } from '../types.ts'
 import { Dom } from '../ui/dom-bridge.tsx'
 import { useLive } from '../ui/live-context.ts'
-import { approvalsView } from '../views/approvals.js'
 import { session } from './access.ts'
 import { address, useTitle } from './address.ts'
 import type { Place } from './places.ts'
@@ -18,7 +18,7 @@ type ViewComponent = FunctionComponent<{ param: string | undefined }>
 const views: Partial<Record<Place['name'], ViewComponent>> = {
   overview: OverviewView,
   runs: RunsView,
-  approvals: byHand(approvalsView),
+  approvals: ApprovalsView,
   chat: byHand(() => session.value?.chat.show()),
 }
 

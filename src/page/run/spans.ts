@@ -1,24 +1,43 @@
-/**
- * @typedef {object} Span A model turn or a tool call, as a bar on the run's time line. Times are in milliseconds since 1970.
- * @property {string} key
- * @property {'turn' | 'call'} kind
- * @property {string} runId
- * @property {string} parent The key of the span it belongs to; `''`: none is known.
- * @property {number} iteration
- * @property {string} name Of the tool, or of the model.
- * @property {string} id Of the call.
- * @property {number | undefined} start Undefined: not known yet.
- * @property {number | undefined} end Undefined: it goes on.
- * @property {'running' | 'waiting' | 'ok' | 'failed' | 'rejected'} state
- * @property {number | undefined} firstToken
- * @property {{ at: number, words: string }[]} retries
- * @property {{ from: number, to: number | undefined }[]} waits Times in which it waited for somebody, or for its turn.
- * @property {import('../types.js').Usage | undefined} usage
- * @property {string} finish Why the model stopped, or how the call ended.
- * @property {unknown} args
- * @property {string} text The beginning of what the model said, or what the tool gave.
- * @property {boolean} isGuess Its start is worked out from how long it took: what told of it is not stored any more.
- */
+import type { RunWithResult } from '../data/follow-run.ts'
+import type { RunEvent, Usage } from '../types.ts'
+import { Changes } from './changes.ts'
+
+/** A stretch of time. `to` is undefined while it goes on. */
+export interface Stretch {
+  from: number
+  to: number | undefined
+}
+
+/** A model turn or a tool call, as a bar on the run's time line. Times are in milliseconds since 1970. */
+export interface Span {
+  key: string
+  kind: 'turn' | 'call'
+  runId: string
+  /** The key of the span it belongs to; `''`: none is known. */
+  parent: string
+  iteration: number
+  /** Of the tool, or of the model. */
+  name: string
+  /** Of the call. */
+  id: string
+  /** Undefined: not known yet. */
+  start: number | undefined
+  /** Undefined: it goes on. */
+  end: number | undefined
+  state: 'running' | 'waiting' | 'ok' | 'failed' | 'rejected'
+  firstToken: number | undefined
+  retries: { at: number; words: string }[]
+  /** Times in which it waited for somebody, or for its turn. */
+  waits: Stretch[]
+  usage: Usage | undefined
+  /** Why the model stopped, or how the call ended. */
+  finish: string
+  args: unknown
+  /** The beginning of what the model said, or what the tool gave. */
+  text: string
+  /** Its start is worked out from how long it took: what told of it is not stored any more. */
+  isGuess: boolean
+}
 
 /** Characters of what a model says that are kept here; its answer is in the result. */
 const mostText = 200_000
@@ -27,26 +46,37 @@ const mostSpans = 5_000
 
 /** Puts the time line of a run together from its events, and from its result where there are none of them any more. */
 export class Spans {
-  /** @type {Map<string, Span>} In the order they began. */
-  #spans = new Map()
-  /** The call inside which a run is. @type {Map<string, string>} */
-  #outside = new Map()
-  /** The turn that a run is in. @type {Map<string, Span>} */
-  #turns = new Map()
-  /** Pauses of the run itself: it waits for somebody, and nothing works. @type {{ from: number, to: number | undefined }[]} */
-  pauses = []
-  /** Undefined before the first event. @type {number | undefined} */
-  start
-  /** Undefined while it goes on. @type {number | undefined} */
-  end
+  #changes = new Changes()
+  /** In the order they began. */
+  #spans: Map<string, Span> = new Map()
+  /** The call inside which a run is. */
+  #outside: Map<string, string> = new Map()
+  /** The turn that a run is in. */
+  #turns: Map<string, Span> = new Map()
+  /** Pauses of the run itself: it waits for somebody, and nothing works. */
+  readonly pauses: Stretch[] = []
+  /** Undefined before the first event. */
+  start: number | undefined
+  /** Undefined while it goes on. */
+  end: number | undefined
+  /** Whether the last event told of something that goes on. */
+  isLive = false
+  /** How many there are besides those that are kept. */
   left = 0
 
-  get all() {
+  /** All of them; a component that reads them is drawn anew when they have changed. */
+  get all(): Span[] {
+    this.#changes.watch()
     return [...this.#spans.values()]
   }
 
-  /** @param {any} event */
-  take(event) {
+  take(event: RunEvent): void {
+    this.#take(event)
+    this.isLive = event.type !== 'RUN_END' || event.meta.parentRunId !== undefined
+    this.#changes.tell()
+  }
+
+  #take(event: RunEvent) {
     const { type, meta } = event
     const { runId, time, iteration = 0, parentRunId, parentToolCallId } = meta
     this.start = Math.min(this.start ?? time, time)
@@ -100,12 +130,11 @@ export class Spans {
     }
   }
 
-  /**
-   * What the result says, for what no event has told.
-   * @param {any} run
-   */
-  fill(run) {
+  /** The run waits, or is over: what its result says, for what no event has told. */
+  fill(run: RunWithResult): void {
     const { result, createdAt, finishedAt } = run
+    this.isLive = false
+    this.#changes.tell()
     if (result === null || result === undefined) return
     const runId = run.id
     this.start = Math.min(this.start ?? Number.POSITIVE_INFINITY, Date.parse(createdAt))
@@ -137,12 +166,8 @@ export class Spans {
     if (run.status === 'done' && finishedAt !== undefined) this.end ??= Math.max(Date.parse(finishedAt), at)
   }
 
-  /**
-   * @param {Span} span
-   * @param {number} after Where it can have begun, if nothing else is known.
-   * @param {number} durationMs
-   */
-  #place(span, after, durationMs) {
+  /** `after` is where it can have begun, if nothing else is known. */
+  #place(span: Span, after: number, durationMs: number): void {
     if (span.start === undefined) {
       span.start = span.end === undefined ? after : span.end - durationMs
       span.isGuess = true
@@ -150,8 +175,7 @@ export class Spans {
     span.end ??= span.start + durationMs
   }
 
-  /** @param {any} event */
-  #takeCall({ type, meta, ...event }) {
+  #takeCall({ type, meta, ...event }: RunEvent): void {
     const id = meta.toolCallId ?? event.toolCallId ?? event.id
     if (typeof id !== 'string' || typeof event.tool !== 'string') return
     const { runId, time, iteration = 0 } = meta
@@ -190,11 +214,7 @@ export class Spans {
     }
   }
 
-  /**
-   * @param {string} runId
-   * @param {any} event
-   */
-  #endRun(runId, { stopReason, meta: { time, parentRunId } }) {
+  #endRun(runId: string, { stopReason, meta: { time, parentRunId } }: RunEvent): void {
     const isPaused = stopReason === 'paused'
     for (const span of this.#spans.values()) {
       if (span.runId !== runId || span.end !== undefined || (isPaused && span.state === 'waiting')) continue
@@ -207,20 +227,17 @@ export class Spans {
     else this.end = time
   }
 
-  /**
-   * @param {string} key
-   * @param {Pick<Span, 'kind' | 'runId' | 'iteration' | 'name'> & { id?: string }} known
-   * @returns {Span | undefined}
-   */
-  #span(key, { kind, runId, iteration, name, id = '' }) {
+  #span(
+    key: string,
+    { kind, runId, iteration, name, id = '' }: Pick<Span, 'kind' | 'runId' | 'iteration' | 'name'> & { id?: string },
+  ): Span | undefined {
     const there = this.#spans.get(key)
     if (there !== undefined) return there
     if (this.#spans.size >= mostSpans) {
       this.left++
       return undefined
     }
-    /** @type {Span} */
-    const span = {
+    const span: Span = {
       ...{ key, kind, runId, iteration, name, id, start: undefined, end: undefined, state: 'running', firstToken: undefined },
       ...{ retries: [], waits: [], usage: undefined, finish: '', args: undefined, text: '', isGuess: false },
       parent: kind === 'call' ? `${runId} turn ${iteration}` : (this.#outside.get(runId) ?? ''),
@@ -229,30 +246,3 @@ export class Spans {
     return span
   }
 }
-
-/**
- * Where moments are on a time line of which long pauses take only a little: waiting for somebody for an hour must not hide what took a second.
- * @param {{ start: number, end: number, pauses: readonly { from: number, to: number | undefined }[] }} times
- * @returns {{ at(time: number): number, gaps: { at: number, width: number, ms: number }[], workMs: number }} Places are from 0 to 1.
- */
-export function timeScale({ start, end, pauses }) {
-  const whole = Math.max(1, end - start)
-  const known = pauses
-    .map(({ from, to }) => ({ from: Math.max(start, from), to: Math.min(end, to ?? end) }))
-    .filter(({ from, to }) => to > from)
-  const paused = known.reduce((sum, { from, to }) => sum + to - from, 0)
-  const workMs = Math.max(1, whole - paused)
-  /** What is left of a pause, in milliseconds of the line. */
-  const shown = known.map(({ from, to }) => ({ from, to, width: Math.min(to - from, workMs * pauseShare) }))
-  const total = Math.max(1, workMs + shown.reduce((sum, { width }) => sum + width, 0))
-  /** @param {number} time */
-  const at = (time) => {
-    let place = Math.min(Math.max(time, start), end) - start
-    for (const { from, to, width } of shown) if (time > from) place -= (Math.min(time, to) - from) * (1 - width / (to - from))
-    return place / total
-  }
-  return { at, workMs, gaps: shown.map(({ from, to, width }) => ({ at: at(from), width: width / total, ms: to - from })) }
-}
-
-/** Of the time in which something was done. */
-const pauseShare = 0.08
