@@ -5,7 +5,7 @@ import { messageOf } from '../data/api.ts'
 import type { Live } from '../data/live.ts'
 import { OverviewView } from '../overview/overview-view.tsx'
 import { RunsView } from '../runs/runs-view.tsx'
-import type { View as MadeByHand } from '../types.js'
+import type { View as MadeByHand } from '../types.ts'
 import { Dom } from '../ui/dom-bridge.tsx'
 import { useLive } from '../ui/live-context.ts'
 import { session } from './access.ts'
@@ -25,7 +25,7 @@ const views: Partial<Record<Place['name'], ViewComponent>> = {
 /** What hardly anybody comes for first is loaded when it is gone to. */
 const later: Partial<Record<Place['name'], () => Promise<ViewComponent>>> = {
   models: () => import('../settings/models-view.tsx').then(({ ModelsView }) => ModelsView),
-  tools: () => import('../views/tools.js').then(({ toolsView }) => byHand(toolsView)),
+  tools: () => import('../tools/tools-view.tsx').then(({ ToolsView }) => ToolsView),
   config: () => import('../views/config.js').then(({ configView }) => byHand(configView)),
 }
 
