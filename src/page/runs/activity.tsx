@@ -1,4 +1,4 @@
-import type { Call } from '../data/calls.js'
+import type { Call } from '../data/calls.ts'
 import { useLive } from '../ui/live-context.ts'
 import { runHref } from './addresses.ts'
 import { CallCard } from './bridges.tsx'

@@ -1,6 +1,6 @@
 import type { ComponentChild } from 'preact'
-import { clock, count, duration, moment, money, short } from '../data/format.js'
-import type { Run } from '../types.js'
+import { clock, count, duration, moment, money, short } from '../data/format.ts'
+import type { Run } from '../types.ts'
 import { memo } from '../ui/memo.ts'
 import { Since } from '../ui/since.tsx'
 import { RunBadge } from './bridges.tsx'
