@@ -112,7 +112,12 @@ it('has no styles nobody needs', () => {
   const scripts = readdirSync(folder, { recursive: true })
     .map(String)
     .filter((name) => /\.(?:js|tsx?)$/.test(name))
-  const used = new Set(['index.html', ...scripts].map(read).join('\n').match(/[\w-]+/g))
+  const used = new Set(
+    ['index.html', ...scripts]
+      .map(read)
+      .join('\n')
+      .match(/[\w-]+/g),
+  )
   const styles = ['style.css', 'views.css', 'runs.css', 'reading.css']
     .map(read)
     .join('')
