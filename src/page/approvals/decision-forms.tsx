@@ -7,10 +7,7 @@ import { Subject } from './subject.tsx'
 
 /** A call, or going on over budget: to be approved, with other arguments or none, or rejected. */
 export function Approval(props: FormProps) {
-  const { decision, submit } = props
-  const { item } = decision
-  const form = decision.form.value
-  const [shown, setShown] = useState<{ hidden: string | undefined }>()
+  const form = props.decision.form.value
   const place = useRef<HTMLDivElement>(null)
   const before = useRef(form)
   // Not where it is on the page again with a form that was open: the focus stays where it is then.
@@ -21,46 +18,51 @@ export function Approval(props: FormProps) {
     const element = place.current?.querySelector(wanted)
     if (element instanceof HTMLElement) element.focus()
   }, [form])
-  const isHidden = shown?.hidden !== undefined
+  const Shown = { choice: Choice, edit: ArgumentsForm, reject: RejectForm }[form]
   return (
     <div ref={place} class="decision-form">
-      <div class="decision-form" hidden={form !== 'choice'}>
-        <Subject item={item} onShown={(hidden) => setShown({ hidden })} />
-        {/* What isn't shown can't be approved. Other arguments can: whoever writes them knows them. */}
-        <p class="muted" role="status">
-          {isHidden ? 'Part of this call is redacted, so you can’t approve it here unchanged.' : ''}
-        </p>
-      </div>
-      {form === 'choice' && (
-        <div class="buttons">
-          <button
-            type="button"
-            class="primary"
-            data-key="a"
-            aria-keyshortcuts="a"
-            disabled={shown === undefined || isHidden}
-            hidden={isHidden}
-            onClick={() => submit({ approved: true }, 'Approved')}
-          >
-            Approve
-          </button>
-          <button
-            type="button"
-            data-key="e"
-            aria-keyshortcuts="e"
-            hidden={item.kind === 'budget'}
-            onClick={() => decision.open('edit', editable(item.args))}
-          >
-            Edit arguments
-          </button>
-          <button type="button" class="danger" data-key="r" aria-keyshortcuts="r" onClick={() => decision.open('reject')}>
-            Reject
-          </button>
-        </div>
-      )}
-      {form === 'edit' && <ArgumentsForm {...props} />}
-      {form === 'reject' && <RejectForm {...props} />}
+      <Shown {...props} />
     </div>
+  )
+}
+
+function Choice({ decision, submit }: FormProps) {
+  const { item } = decision
+  const [shown, setShown] = useState<{ hidden: string | undefined }>()
+  const isHidden = shown?.hidden !== undefined
+  return (
+    <>
+      <Subject item={item} onShown={(hidden) => setShown({ hidden })} />
+      {/* What isn't shown can't be approved. Other arguments can: whoever writes them knows them. */}
+      <p class="muted" role="status">
+        {isHidden ? 'Part of this call is redacted, so you can’t approve it here unchanged.' : ''}
+      </p>
+      <div class="buttons">
+        <button
+          type="button"
+          class="primary"
+          data-key="a"
+          aria-keyshortcuts="a"
+          disabled={shown === undefined || isHidden}
+          hidden={isHidden}
+          onClick={() => submit({ approved: true }, 'Approved')}
+        >
+          Approve
+        </button>
+        <button
+          type="button"
+          data-key="e"
+          aria-keyshortcuts="e"
+          hidden={item.kind === 'budget'}
+          onClick={() => decision.open('edit', editable(item.args))}
+        >
+          Edit arguments
+        </button>
+        <button type="button" class="danger" data-key="r" aria-keyshortcuts="r" onClick={() => decision.open('reject')}>
+          Reject
+        </button>
+      </div>
+    </>
   )
 }
 

@@ -22,7 +22,7 @@ export class Changes {
   /** Something has changed. */
   tell(): void {
     changed.add(this)
-    telling ??= setTimeout(tellAll, pauseMs)
+    if (telling === undefined) telling = setTimeout(tellAll, pauseMs)
   }
 
   /** Draws what looks at it. */
