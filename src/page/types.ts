@@ -247,11 +247,3 @@ export interface ServiceState {
   /** How many runs wait for somebody. */
   waiting: number
 }
-
-export interface View {
-  /** Its first heading gets the focus. */
-  element: HTMLElement
-  title: string
-  /** Called when another view takes its place. */
-  close?: () => void
-}
