@@ -159,7 +159,7 @@ export interface Decision {
   result?: unknown
 }
 
-export interface Tool {
+interface Tool {
   function: { name: string; description: string; parameters: JsonSchema }
   effect: 'read' | 'idempotent' | 'unsafe'
   approval: 'never' | 'always' | 'depends'
@@ -176,7 +176,7 @@ export interface PastCall {
 
 export type ToolWithCalls = Tool & ToolState
 
-export interface ToolState {
+interface ToolState {
   source: { kind: 'registered' | 'builtin' | 'skill' | 'mcp' | 'openapi'; name?: string }
   runsHere: boolean
   calls: { total: number; failed: number; recent: PastCall[] }
@@ -196,7 +196,7 @@ export type Sums = {
 
 export type Overview = Sums & OverviewFields
 
-export interface OverviewFields {
+interface OverviewFields {
   from: string
   /** Later than `from`: there was too much to count. */
   since: string
