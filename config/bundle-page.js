@@ -1,52 +1,99 @@
 import { createHash } from 'node:crypto'
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { findPackageJSON } from 'node:module'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 
 const styles = ['style.css', 'views.css', 'runs.css', 'reading.css']
+/** What stands in the scripts besides our own code. */
+const packages = ['marked', 'preact', '@preact/signals', '@preact/signals-core']
 
 /**
- * Makes of the admin page's modules what a browser loads: one script, others for Markdown and for views when they are needed, and one style
+ * Makes of the admin page's source what a browser loads: one script, others for Markdown and for views when they are needed, and one style
  * sheet, which may be kept for ever because their names have their contents' hashes in them, and the small script that runs before anything is
  * painted.
  */
 export async function bundlePage(from, to) {
   mkdirSync(to, { recursive: true })
-  const write = (name, ending, content) => {
-    const hash = createHash('sha256').update(content).digest('base64url').slice(0, 8)
-    const file = `${name}-${hash}.${ending}`
-    writeFileSync(join(to, file), content)
+  const before = readdirSync(to)
+  const written = new Set(['index.html', 'icon.svg'])
+  // Whoever reads a file meanwhile has the old one or the new one.
+  const write = (file, content) => {
+    const unfinished = join(to, `.${process.pid}.${file}`)
+    writeFileSync(unfinished, content)
+    renameSync(unfinished, join(to, file))
+    written.add(file)
     return file
   }
-  const app = await writeScript(join(from, 'app.js'), to)
-  const theme = await writeScript(join(from, 'theme.js'), to)
-  const style = write('style', 'css', styles.map((name) => readFileSync(join(from, name), 'utf8')).join(''))
-  const html = readFileSync(join(from, 'index.html'), 'utf8')
-    .replaceAll(/ *<link rel="(?:modulepreload|stylesheet)"[^\n]*\n/g, '')
-    .replace('<script src="theme.js"></script>', `<link rel="stylesheet" href="${style}" />\n    <script src="${theme}"></script>`)
-    .replace('src="app.js"', `src="${app}"`)
-  writeFileSync(join(to, 'index.html'), html)
+  const scripts = { app: '', theme: '' }
+  for (const [name, input] of [
+    ['app', 'app.tsx'],
+    ['theme', 'theme.js'],
+  ]) {
+    for (const { fileName, code, isEntry } of await scriptsOf(join(from, input))) {
+      write(fileName, code)
+      if (isEntry) scripts[name] = fileName
+    }
+  }
+  const css = styles.map((name) => readFileSync(join(from, name), 'utf8')).join('')
+  const style = write(`style-${createHash('sha256').update(css).digest('base64url').slice(0, 8)}.css`, css)
   copyFileSync(join(from, 'icon.svg'), join(to, 'icon.svg'))
+  const html = readFileSync(join(from, 'index.html'), 'utf8')
+    .replaceAll(/ *<link rel="stylesheet"[^\n]*\n/g, '')
+    .replace('<script src="theme.js"></script>', `<link rel="stylesheet" href="${style}" />\n    <script src="${scripts.theme}"></script>`)
+    .replace('src="app.tsx"', `src="${scripts.app}"`)
+  write('index.html', html)
+  for (const name of before) if (!written.has(name) && !name.startsWith('.')) rmSync(join(to, name), { force: true })
 }
 
-/** Writes a script, and what it loads when it needs it. Returns its name. */
-async function writeScript(input, to) {
-  const bundle = await rolldown({ input, platform: 'browser', resolve: { alias: { '../lib/marked.js': 'marked' } } })
-  const { output } = await bundle.write({
-    dir: to,
+/** A script, with all that it needs at once, and others that it loads when it needs them. */
+async function scriptsOf(input) {
+  const imports = new Map()
+  const list = { name: 'list', moduleParsed: ({ id, importedIds }) => void imports.set(id, importedIds) }
+  const bundle = await rolldown({ input, platform: 'browser', plugins: [list] })
+  let reached
+  const { output } = await bundle.generate({
     format: 'esm',
     minify: true,
+    codeSplitting: { groups: [{ name: 'app', test: (id) => (reached ??= reachedFrom(input, imports)).has(id) }] },
     entryFileNames: '[name]-[hash].js',
     chunkFileNames: '[name]-[hash].js',
-    postBanner: ({ name }) => (name === 'markdown' ? noticeOf('marked') : ''),
+    postBanner: ({ modules }) =>
+      packages
+        .filter((name) => Object.keys(modules).some((file) => file.includes(`/node_modules/${name}/`)))
+        .map(noticeOf)
+        .join('\n'),
   })
   await bundle.close()
-  return output[0].fileName
+  return output
+}
+
+/** What a module imports, and what that imports; not what is loaded when it is needed. */
+function reachedFrom(entry, imports, reached = new Set()) {
+  if (reached.has(entry)) return reached
+  reached.add(entry)
+  for (const imported of imports.get(entry) ?? []) reachedFrom(imported, imports, reached)
+  return reached
 }
 
 /** The licence of a package, which has to go with its code. */
 function noticeOf(name) {
-  const text = readFileSync(fileURLToPath(new URL('../LICENSE', import.meta.resolve(name))), 'utf8')
-  return `/*! ${name}\n${text.match(/^Copyright[\s\S]*?SOFTWARE\.$/m)?.[0]}\n*/`
+  const text = readFileSync(join(dirname(findPackageJSON(name, import.meta.url)), 'LICENSE'), 'utf8')
+  return `/*! ${name}\n${text.match(/^(?:The MIT|Copyright)[\s\S]*?SOFTWARE\.$/m)?.[0]}\n*/`
 }
+
+/** What the service serves where it runs from its source: made anew where the page's source has changed since. */
+export async function bundlePageOfSource() {
+  const from = fileURLToPath(new URL('../src/page/', import.meta.url))
+  const to = fileURLToPath(new URL('../src/service/page/', import.meta.url))
+  const changed = Math.max(
+    ...readdirSync(from, { recursive: true, encoding: 'utf8' }).map((name) => statSync(join(from, name)).mtimeMs),
+    statSync(fileURLToPath(import.meta.url)).mtimeMs,
+  )
+  const built = join(to, 'index.html')
+  if (existsSync(built) && statSync(built).mtimeMs > changed) return
+  await bundlePage(from, to)
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await bundlePageOfSource()

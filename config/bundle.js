@@ -106,7 +106,7 @@ for (const file of unneeded) for (const name of [file, `${file}.map`]) rmSync(na
 
 const src = join(root, 'src')
 for (const file of filesIn(src, '.cjs')) cpSync(file, join(dist, relative(src, file)))
-await bundlePage(join(src, 'service/page'), join(dist, 'service/page'))
+await bundlePage(join(src, 'page'), join(dist, 'service/page'))
 removeEmptyFolders(dist)
 console.log(`${modules.length} modules are now ${output.length} files, with the declarations of ${declared.size}`)
 

@@ -8,7 +8,7 @@ import { servePage } from '../../src/service/routes/page.ts'
 
 /** A server of the page as the package ships it, with the service at `url` behind it. */
 export async function shippedPage(folder: string, url: string): Promise<string> {
-  const from = fileURLToPath(new URL('../../src/service/page', import.meta.url))
+  const from = fileURLToPath(new URL('../../src/page', import.meta.url))
   const { bundlePage } = await import(new URL('../../config/bundle-page.js', import.meta.url).href)
   await bundlePage(from, folder)
   const server = createServer(async (request, response) => {

@@ -25,16 +25,10 @@ const compressed = new Map<string, Promise<Uint8Array<ArrayBuffer>>>()
 /** In development, files change. */
 const mostCompressed = 300
 
-/** Modules of packages that the page takes; what is shipped has them in its script. */
-const packages: Readonly<Record<string, string>> = { 'lib/marked.js': 'marked' }
-
 /** A file of `folder`, or of the page's. Undefined for one that is not there, as none is where the service is part of a bundle. */
 async function readIn(folder: URL | undefined, name: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
-  const packageName = packages[name]
   try {
-    const file =
-      packageName === undefined ? new URL(name, folder ?? new URL('../page/', import.meta.url)) : import.meta.resolve(packageName)
-    return new Uint8Array(await readFile(new URL(file)))
+    return new Uint8Array(await readFile(new URL(name, folder ?? new URL('../page/', import.meta.url))))
   } catch {
     return undefined
   }
@@ -42,11 +36,16 @@ async function readIn(folder: URL | undefined, name: string): Promise<Uint8Array
 
 /** A file of the admin page. A name is a name: whatever could lead out of the folder is none. Rejects with an `HttpProblem` 404. */
 export async function servePage(name: string, request: Request, folder?: URL): Promise<Response> {
-  const type = /^(?:(?:data|lib|reading|run|ui|views)\/)?[a-z0-9]+(?:[.-][a-z0-9_-]+)*$/i.test(name) ? types[extname(name)] : undefined
+  const type = /^[a-z0-9]+(?:[.-][a-z0-9_-]+)*$/i.test(name) ? types[extname(name)] : undefined
   const content = type === undefined ? undefined : await readIn(folder, name)
   if (type === undefined || content === undefined) {
     const isThere = (await readIn(folder, 'index.html')) !== undefined
-    const why = isThere ? 'has no such file' : 'is not part of a bundle: to have it, an application must leave the package `toolloop` out'
+    const isSource = import.meta.url.endsWith('.ts')
+    const why = isThere
+      ? 'has no such file'
+      : isSource
+        ? 'has not been made of its source: `node config/bundle-page.js` does that'
+        : 'is not part of a bundle: to have it, an application must leave the package `toolloop` out'
     throw new HttpProblem(404, 'not_found', `The admin page ${why}`)
   }
   const etag = etagOf(content)

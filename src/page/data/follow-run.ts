@@ -1,0 +1,64 @@
+import type { Run, RunEvent, RunResult } from '../types.ts'
+import type { Live } from './live.ts'
+import { readEvents } from './sse.ts'
+
+export type RunWithResult = Run & { result: RunResult | null }
+
+/** Follows one run: through breaks of the connection, and on from a pause when it goes on. */
+export class RunFollower {
+  #id
+  #live
+  #handlers
+  #last = 0
+  #stop: (() => void) | undefined
+  #unsubscribe
+  /** How the run stood when it was followed to its end. */
+  #end: { status: string; finishedAt: string | undefined } | undefined
+
+  constructor(
+    id: string,
+    live: Live,
+    handlers: { onEvent(event: RunEvent): void; onResult(run: RunWithResult): void; onGap(events: number): void; onGone(): void },
+  ) {
+    this.#id = id
+    this.#live = live
+    this.#handlers = handlers
+    this.#open()
+    this.#unsubscribe = live.onChange(() => this.#look())
+  }
+
+  close() {
+    this.#unsubscribe()
+    this.#stop?.()
+  }
+
+  #open() {
+    this.#end = undefined
+    this.#stop = readEvents(`v1/runs/${encodeURIComponent(this.#id)}/events`, {
+      after: this.#last,
+      lastType: 'RESULT',
+      onEvent: ({ id, type, data }) => {
+        if (id !== undefined) this.#last = id
+        if (type === 'RESULT') this.#over(data)
+        else if (type === 'GAP') this.#handlers.onGap(data.to - data.from + 1)
+        else if (data.meta !== undefined) this.#handlers.onEvent(data)
+      },
+      onState: (state) => {
+        if (state === 'refused') this.#handlers.onGone()
+      },
+    })
+  }
+
+  #over(run: RunWithResult) {
+    this.#stop = undefined
+    this.#end = { status: run.status, finishedAt: run.finishedAt }
+    this.#handlers.onResult(run)
+  }
+
+  /** Somebody has decided: perhaps here, perhaps elsewhere. */
+  #look() {
+    const run = this.#live.run(this.#id)
+    if (this.#end?.status !== 'paused' || run === undefined) return
+    if (run.status === 'running' || (run.finishedAt !== undefined && run.finishedAt > (this.#end.finishedAt ?? ''))) this.#open()
+  }
+}

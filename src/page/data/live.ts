@@ -1,0 +1,318 @@
+import { signal } from '@preact/signals'
+import type { Run, RunEvent, ServiceState } from '../types.ts'
+import { ask, askIfChanged } from './api.ts'
+import { Calls } from './calls.ts'
+import type { Item } from './pending-items.ts'
+import { itemsOf } from './pending-items.ts'
+import type { StreamEvent } from './sse.ts'
+import { readEvents } from './sse.ts'
+
+const mostCalls = 100
+/** Runs that are known here; of more, the first that were seen give way, unless they wait. */
+const mostRuns = 20_000
+/** Characters; as many as a list has. */
+const mostOfOutput = 500
+/** Runs in one answer; the service lists no more by their ids. */
+export const pageOfRuns = 50
+const pageOfWaiting = 100
+/** Runs that wait and are shown; the others are counted. */
+const mostWaiting = 1_000
+/** Changes come in bursts: whoever listens is told once for all of one. */
+const burstMs = 60
+/** What events don't tell (a run's input, its owner) is asked for, but asking takes no more than a tenth of the time. */
+const shareOfAsking = 10
+const shortestPauseMs = 50
+/** Events are those of one process. What others do is seen by asking; most often the answer is that nothing has changed. */
+const lookMs = 10_000
+
+/** What goes on in the service, kept up to date by its feed. What a component reads of it draws the component anew when anything has changed. */
+export class Live {
+  /** Goes up when anything has changed. */
+  #changes = signal(0)
+  #connection: 'connecting' | 'open' | 'lost' | 'refused' = 'connecting'
+  #state: ServiceState | undefined
+  #calls = new Calls(mostCalls)
+  #newest: { data: Run[]; next?: string } | undefined
+  #isNewestCurrent = false
+  /** Runs that wait, and are not known here: there are too many. */
+  #unseen = 0
+  #epoch = 0
+  #runs: Map<string, Run> = new Map()
+  /** What they wait for; undefined: to be found out. */
+  #pending: Item[] | undefined
+  /** Runs whose end the feed has told, before the list of runs knew. */
+  #ended: Set<string> = new Set()
+  /** Runs to be asked for. */
+  #changed: Set<string> = new Set()
+  #wantsAll = false
+  #listeners: Set<() => void> = new Set()
+  #eventListeners: Set<(event: RunEvent) => void> = new Set()
+  #runListeners: Set<(ids: string[]) => void> = new Set()
+  #telling: number | undefined
+  #refreshing: number | undefined
+  #looking: number | undefined
+  /** When it was asked last, and how long the answer took. */
+  #askedAt = 0
+  #answerMs = 0
+  /** One question after the other: an answer is never older than what is known. */
+  #asking: Promise<void> = Promise.resolve()
+  #stop: (() => void) | undefined
+  #isOver = false
+
+  /** Resolves with the first state and the newest runs. Throws an `ApiError`. */
+  async start() {
+    await this.#load(true)
+    if (this.#isOver) return
+    this.#openFeed()
+    this.#looking = setInterval(() => {
+      if (!document.hidden && this.#connection === 'open') this.refresh()
+    }, lookMs)
+  }
+
+  #openFeed() {
+    this.#stop?.()
+    this.#stop = readEvents('admin/api/feed', {
+      onEvent: (event) => this.#take(event),
+      onState: (state) => {
+        const cameBack = state === 'open' && this.#connection === 'lost'
+        if (state !== 'connecting' || this.#connection !== 'lost') this.#connection = state
+        if (state === 'lost') this.#isNewestCurrent = false
+        if (cameBack) this.refresh()
+        this.#tell()
+      },
+    })
+  }
+
+  stop() {
+    this.#isOver = true
+    this.#stop?.()
+    clearInterval(this.#looking)
+    clearTimeout(this.#telling)
+    clearTimeout(this.#refreshing)
+    this.#listeners.clear()
+    this.#eventListeners.clear()
+    this.#runListeners.clear()
+  }
+
+  get connection() {
+    this.#changes.value
+    return this.#connection
+  }
+
+  get state() {
+    this.#changes.value
+    return this.#state
+  }
+
+  get calls() {
+    this.#changes.value
+    return this.#calls
+  }
+
+  /** The newest runs as they were listed last. */
+  get newest() {
+    this.#changes.value
+    return this.#newest
+  }
+
+  /** Whether nothing is known to have changed since. */
+  get isNewestCurrent() {
+    this.#changes.value
+    return this.#isNewestCurrent
+  }
+
+  /** Goes up when another process has taken the place of the service. */
+  get epoch() {
+    this.#changes.value
+    return this.#epoch
+  }
+
+  run(id: string) {
+    this.#changes.value
+    return this.#runs.get(id)
+  }
+
+  /** A run that somebody else has asked for, of whose output a list needs no more than the beginning. */
+  learn({ output, ...run }: Run) {
+    this.#keep([output === undefined ? run : { ...run, output: output.slice(0, mostOfOutput) }])
+  }
+
+  /** How many calls wait; at least so many, where not all of their runs are known. */
+  get waiting() {
+    this.#changes.value
+    return this.pending.length + this.#unseen
+  }
+
+  /** What waits for somebody; what has waited longest comes first. */
+  get pending() {
+    this.#changes.value
+    if (this.#pending === undefined) {
+      const paused = [...this.#runs.values()].filter((run) => run.status === 'paused')
+      this.#pending = paused.sort((a, b) => ((a.finishedAt ?? '') < (b.finishedAt ?? '') ? -1 : 1)).flatMap(itemsOf)
+    }
+    return this.#pending
+  }
+
+  /** Called when anything has changed, and once at the beginning. Returns the function that unsubscribes. */
+  onChange(listener: () => void) {
+    this.#listeners.add(listener)
+    listener()
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Called with every event as it comes. */
+  onEvent(listener: (event: RunEvent) => void) {
+    this.#eventListeners.add(listener)
+    return () => this.#eventListeners.delete(listener)
+  }
+
+  /** Called with the ids of runs that are new, changed, or not there any more. */
+  onRuns(listener: (ids: string[]) => void) {
+    this.#runListeners.add(listener)
+    return () => this.#runListeners.delete(listener)
+  }
+
+  /** Asks how everything stands; resolves when that is known. Throws an `ApiError`. */
+  async update() {
+    clearTimeout(this.#refreshing)
+    this.#refreshing = undefined
+    await this.#load(true)
+    this.#tell()
+  }
+
+  /** Asks how a run stands, or everything: at once, or soon where that was only just asked. */
+  refresh(id?: string) {
+    if (this.#isOver) return
+    if (id === undefined) this.#wantsAll = true
+    else this.#changed.add(id)
+    this.#isNewestCurrent = false
+    const pause = Math.max(shortestPauseMs, this.#answerMs * shareOfAsking)
+    const wait = Math.max(20, this.#askedAt + pause - performance.now())
+    this.#refreshing ??= setTimeout(async () => {
+      this.#refreshing = undefined
+      // The feed comes back by itself; until then what is known is shown.
+      await this.#load(this.#wantsAll).catch(() => {})
+      this.#tell()
+      if (this.#changed.size > 0) this.refresh([...this.#changed][0])
+    }, wait)
+  }
+
+  #load(all: boolean) {
+    const loaded = this.#asking.then(() => this.#ask(all))
+    this.#asking = loaded.catch(() => {})
+    return loaded
+  }
+
+  async #ask(all: boolean) {
+    if (this.#isOver) return
+    const started = performance.now()
+    this.#askedAt = started
+    if (all) {
+      this.#wantsAll = false
+      for (const { id, status } of this.#runs.values()) if (status === 'running') this.#changed.add(id)
+    }
+    const ids = [...this.#changed].slice(0, pageOfRuns)
+    for (const id of ids) this.#changed.delete(id)
+    const [state, latest, waiting, changed] = await Promise.all([
+      all ? askIfChanged('admin/api/state?runs=none') : undefined,
+      all ? askIfChanged(`v1/runs?output=short&limit=${pageOfRuns}`) : undefined,
+      all ? this.#askWaiting() : undefined,
+      ids.length === 0 ? undefined : ask(`v1/runs?output=short&limit=${pageOfRuns}&id=${ids.map(encodeURIComponent).join()}`),
+    ])
+    this.#answerMs = performance.now() - started
+    if (this.#isOver) return
+    if (state !== undefined) this.#takeState(state)
+    if (latest !== undefined) {
+      this.#newest = latest
+      this.#isNewestCurrent = this.#changed.size === 0 && !this.#wantsAll
+    }
+    const found = [...(latest?.data ?? []), ...(waiting ?? []), ...(changed?.data ?? [])]
+    const names = new Set(found.map(({ id }) => id))
+    const gone = ids.filter((id) => !names.has(id))
+    for (const id of gone) this.#runs.delete(id)
+    // Of those that were known to wait, which don't any more?
+    if (waiting !== undefined && waiting.length < mostWaiting)
+      for (const { id, status } of this.#runs.values()) if (status === 'paused' && !names.has(id)) this.#changed.add(id)
+    this.#pending = undefined
+    this.#keep(found)
+    if (state !== undefined && waiting !== undefined) this.#unseen = waiting.length < mostWaiting ? 0 : state.waiting - waiting.length
+    for (const listener of this.#runListeners) listener([...names, ...gone])
+  }
+
+  /** Every run that waits, as far as they can be shown. */
+  async #askWaiting(): Promise<Run[]> {
+    const path = `v1/runs?output=short&status=paused&limit=${pageOfWaiting}`
+    let page: { data: Run[]; next?: string } = await askIfChanged(path)
+    const runs = [...page.data]
+    while (page.next !== undefined && runs.length < mostWaiting) {
+      page = await ask(`${path}&cursor=${encodeURIComponent(page.next)}`)
+      runs.push(...page.data)
+    }
+    return runs
+  }
+
+  #takeState(state: ServiceState) {
+    // Another process has taken the place: it numbers its events anew, and knows nothing of what was.
+    const isAnother = this.#state !== undefined && this.#state.startedAt !== state.startedAt
+    this.#state = state
+    if (!isAnother) return
+    this.#epoch++
+    this.#runs = new Map()
+    this.#ended = new Set()
+    this.#calls = new Calls(mostCalls)
+    this.#openFeed()
+  }
+
+  #keep(runs: Run[]) {
+    this.#pending = undefined
+    for (const run of runs) {
+      const before = this.#runs.get(run.id)
+      if (run.status === 'running' && this.#ended.has(run.id)) {
+        this.refresh(run.id)
+        this.#runs.set(run.id, before === undefined ? run : { ...run, status: before.status, stopReason: before.stopReason })
+      } else {
+        this.#ended.delete(run.id)
+        // The same object as before where nothing has changed: lists leave its row as it is.
+        if (before === undefined || JSON.stringify(before) !== JSON.stringify(run)) this.#runs.set(run.id, run)
+      }
+    }
+    if (this.#runs.size <= mostRuns) return
+    for (const { id, status } of [...this.#runs.values()].slice(0, mostRuns / 2)) if (status !== 'paused') this.#runs.delete(id)
+  }
+
+  #take({ type, data }: StreamEvent) {
+    if (type === 'CLOSE' || type === 'DROPPED') return
+    if (type === 'GAP') return this.refresh()
+    for (const listener of this.#eventListeners) listener(data)
+    this.#calls.take(data)
+    if (type === 'TEXT_DELTA' || type === 'REASONING_DELTA' || type === 'TOOL_INPUT_DELTA') return
+    const { runId, parentRunId, time } = data.meta
+    if (type === 'RUN_END') this.#calls.settle(runId)
+    const run = this.#runs.get(runId)
+    // The feed begins with what has been: how such a run stands now is known already.
+    const isOld = run?.finishedAt !== undefined && run.status !== 'running' && time <= Date.parse(run.finishedAt)
+    if (parentRunId === undefined && !isOld) {
+      if (type === 'RUN_END') {
+        this.#ended.add(runId)
+        this.refresh(runId)
+        if (run?.status === 'running') {
+          const status = data.stopReason === 'paused' && run.kind === 'run' ? 'paused' : 'done'
+          this.#runs.set(runId, { ...run, status, stopReason: data.stopReason })
+          this.#pending = undefined
+        }
+      } else {
+        this.#ended.delete(runId)
+        if (run?.status !== 'running') this.refresh(runId)
+      }
+    }
+    this.#tell()
+  }
+
+  #tell() {
+    this.#telling ??= setTimeout(() => {
+      this.#telling = undefined
+      this.#changes.value++
+      for (const listener of this.#listeners) listener()
+    }, burstMs)
+  }
+}

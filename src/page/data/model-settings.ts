@@ -1,0 +1,68 @@
+/** Of a model or a provider, as the configuration has them. */
+export interface Settings {
+  provider?: string
+  model?: string
+  baseURL?: string
+  apiKey?: string
+  functionCalling?: boolean
+  contextWindow?: number
+  [name: string]: unknown
+}
+
+/** As the configuration has it: `provider/model`, or settings. */
+export type ModelEntry = string | Settings
+
+/** The settings of a model, however they are written. */
+export function settingsOf(entry: ModelEntry | undefined): Settings {
+  if (typeof entry !== 'string') return entry ?? {}
+  const slash = entry.indexOf('/')
+  return slash < 0 ? { provider: entry, model: '' } : { provider: entry.slice(0, slash), model: entry.slice(slash + 1) }
+}
+
+export function describeModel(entry: ModelEntry | undefined) {
+  const { provider = '', model = '' } = settingsOf(entry)
+  return model === '' || model === provider ? provider : `${provider} / ${model}`
+}
+
+export function keyVariable(entry: ModelEntry | undefined) {
+  const { apiKey = '' } = settingsOf(entry)
+  return /^\$\{(\w+)\}$/.exec(apiKey)?.[1] ?? ''
+}
+
+const ownFields = ['provider', 'model', 'baseURL', 'apiKey', 'functionCalling', 'contextWindow']
+
+/** What a form about a model begins with. */
+export function toValues(entry: ModelEntry | undefined): Record<string, string> {
+  const settings = settingsOf(entry)
+  const others = Object.entries(settings).filter(([name]) => !ownFields.includes(name))
+  return {
+    provider: settings.provider ?? '',
+    model: settings.model ?? '',
+    baseURL: settings.baseURL ?? '',
+    apiKey: keyVariable(entry),
+    functionCalling: settings.functionCalling === undefined ? '' : String(settings.functionCalling),
+    contextWindow: settings.contextWindow === undefined ? '' : String(settings.contextWindow),
+    others: others.length === 0 ? '' : JSON.stringify(Object.fromEntries(others), null, 2),
+  }
+}
+
+/** What a form about a model comes to: on one line where it can be. */
+export function fromValues({
+  provider = '',
+  model = '',
+  baseURL,
+  apiKey,
+  functionCalling,
+  contextWindow,
+  others,
+}: Record<string, string>): ModelEntry {
+  const settings = {
+    ...(baseURL ? { baseURL } : {}),
+    ...(apiKey ? { apiKey: `\${${apiKey}}` } : {}),
+    ...(functionCalling ? { functionCalling: functionCalling === 'true' } : {}),
+    ...(contextWindow ? { contextWindow: Number(contextWindow) } : {}),
+    ...(others ? JSON.parse(others) : {}),
+  }
+  if (Object.keys(settings).length > 0) return { provider, model, ...settings }
+  return model === '' ? provider : `${provider}/${model}`
+}

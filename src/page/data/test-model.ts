@@ -1,0 +1,16 @@
+import { post } from './api.ts'
+import { duration } from './format.ts'
+import type { ModelEntry } from './model-settings.ts'
+
+export type Told = { text: string; kind: 'good' | 'bad' | '' }
+
+/**
+ * Asks a model one small question. Throws an `ApiError`.
+ * `providers`: Sections that are not saved yet.
+ * Returns: What came of it, in words.
+ */
+export async function testModel(model: ModelEntry, providers?: Record<string, unknown>): Promise<Told> {
+  const { ok, durationMs, text, error } = await post('admin/api/providers/test', { model, ...(providers && { providers }) })
+  if (ok) return { text: `Answered in ${duration(durationMs)}: ${text}`, kind: 'good' }
+  return { text: `${error.path === undefined ? '' : `${error.path} `}${error.message}`, kind: 'bad' }
+}

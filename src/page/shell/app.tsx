@@ -1,0 +1,21 @@
+import { useEffect } from 'preact/hooks'
+import { LiveContext } from '../ui/live-context.ts'
+import { session, signIn, start, takeLink } from './access.ts'
+import { Shell } from './shell.tsx'
+import { SignInView } from './sign-in.tsx'
+
+/** The page: who is not signed in is asked to. */
+export function App() {
+  useEffect(start, [])
+  useEffect(() => {
+    addEventListener('hashchange', takeLink)
+    return () => removeEventListener('hashchange', takeLink)
+  }, [])
+  if (session.value !== undefined)
+    return (
+      <LiveContext.Provider value={session.value.live}>
+        <Shell session={session.value} />
+      </LiveContext.Provider>
+    )
+  return signIn.value === undefined ? null : <SignInView how={signIn.value} />
+}

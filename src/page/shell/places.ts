@@ -1,0 +1,20 @@
+import type { IconName } from '../ui/icon.tsx'
+
+/** A view that is gone to by its name. */
+export interface Place {
+  name: 'overview' | 'runs' | 'approvals' | 'chat' | 'models' | 'tools' | 'config'
+  words: string
+  icon: IconName
+  /** Pressed after `g`, it goes there. */
+  key: string
+}
+
+export const places: readonly Place[] = [
+  { name: 'overview', words: 'Overview', icon: 'overview', key: 'o' },
+  { name: 'runs', words: 'Runs', icon: 'runs', key: 'r' },
+  { name: 'approvals', words: 'Approvals', icon: 'approvals', key: 'a' },
+  { name: 'chat', words: 'Chat', icon: 'chat', key: 'c' },
+  { name: 'models', words: 'Models', icon: 'models', key: 'm' },
+  { name: 'tools', words: 'Tools', icon: 'tools', key: 't' },
+  { name: 'config', words: 'Configuration', icon: 'config', key: 'f' },
+]

@@ -1,0 +1,160 @@
+import { useEffect, useRef } from 'preact/hooks'
+import { announce } from '../ui/announce.ts'
+import { Icon } from '../ui/icon.tsx'
+import { useLive } from '../ui/live-context.ts'
+import { type Session, signOut } from './access.ts'
+import { address, title } from './address.ts'
+import { commandsOf } from './commands.ts'
+import { Notices } from './notices.tsx'
+import { openPalette } from './palette.tsx'
+import { places } from './places.ts'
+import { showShortcuts, useShortcuts } from './shortcuts.tsx'
+import { ThemeButton } from './theme-button.tsx'
+import { View } from './view.tsx'
+
+/** How long events are of before: they are shown, not told. */
+const oldEventsMs = 1_000
+const paletteKey = /Mac|iP(hone|ad)/.test(navigator.platform) ? '⌘ K' : 'Ctrl K'
+
+/** What is around every view. */
+export function Shell({ session }: { session: Session }) {
+  const { live } = session
+  const main = useRef<HTMLElement>(null)
+  useShortcuts()
+  useEffect(() => tellEvents(session), [session])
+  useEffect(() => {
+    const openIt = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== 'k' || !(event.metaKey || event.ctrlKey) || event.shiftKey || event.altKey) return
+      event.preventDefault()
+      void openPalette(commandsOf(session))
+    }
+    // Changes of the configuration file are not among the events: whoever has just edited it sees them on coming back.
+    const lookAgain = () => live.refresh()
+    document.addEventListener('keydown', openIt)
+    addEventListener('focus', lookAgain)
+    return () => {
+      document.removeEventListener('keydown', openIt)
+      removeEventListener('focus', lookAgain)
+    }
+  }, [session, live])
+  return (
+    <div id="shell" class="shell">
+      {/* The address belongs to the router: a link to a part of the page is followed here. */}
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault()
+          main.current?.focus()
+        }}
+      >
+        Skip to content
+      </a>
+      <header class="top">
+        <a class="brand" href="#/runs">
+          <img src="icon.svg" alt="" width="24" height="24" /> toolloop
+        </a>
+        <Connection />
+        <button
+          id="palette-button"
+          type="button"
+          class="quiet palette-button"
+          aria-haspopup="dialog"
+          aria-keyshortcuts="Control+K Meta+K"
+          onClick={() => openPalette(commandsOf(session))}
+        >
+          <Icon name="search" />
+          <span>Find</span>
+          <kbd>{paletteKey}</kbd>
+        </button>
+        <button
+          id="shortcuts-button"
+          type="button"
+          class="quiet icon-button"
+          aria-label="Keyboard shortcuts"
+          title="Keyboard shortcuts (?)"
+          onClick={showShortcuts}
+        >
+          <Icon name="keyboard" />
+        </button>
+        <ThemeButton />
+        <button id="sign-out" type="button" class="quiet" onClick={signOut}>
+          Sign out
+        </button>
+      </header>
+      <nav class="nav" aria-label="Views">
+        <ul id="nav">
+          {places.map((place) => (
+            <li key={place.name}>
+              <PlaceLink {...place} />
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <div class="content">
+        <Notices />
+        <main ref={main} id="main" tabIndex={-1} data-view={address.value.place}>
+          <View />
+        </main>
+      </div>
+      <Title />
+    </div>
+  )
+}
+
+function Connection() {
+  const { connection } = useLive()
+  const words = { connecting: 'Connecting…', open: 'Live', lost: 'Connection lost', refused: 'Not connected' }[connection]
+  return (
+    <span id="connection" class={`connection ${connection}`} role="status">
+      {words}
+    </span>
+  )
+}
+
+function PlaceLink({ name, words, icon }: (typeof places)[number]) {
+  const link = useRef<HTMLAnchorElement>(null)
+  const isHere = address.value.place === name
+  useEffect(() => {
+    if (isHere) link.current?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [isHere])
+  return (
+    <a ref={link} href={`#/${name}`} aria-current={isHere ? 'page' : undefined}>
+      <Icon name={icon} />
+      <span>{words}</span>
+      {name === 'approvals' && <WaitingCount />}
+    </a>
+  )
+}
+
+function WaitingCount() {
+  const { length } = useLive().pending
+  return (
+    <span id="approvals-count" class="count" hidden={length === 0}>
+      {length === 0 ? '' : length}
+    </span>
+  )
+}
+
+/** What the window is called; nothing of the page. */
+function Title() {
+  const { length } = useLive().pending
+  const text = `${length > 0 ? `(${length}) ` : ''}${title.value} · toolloop`
+  useEffect(() => {
+    document.title = text
+  }, [text])
+  return null
+}
+
+/** Tells screen readers, not of everything that happens, but of what somebody may want to act upon. Returns what stops that. */
+function tellEvents({ live }: Session): () => void {
+  const timer = setTimeout(() => {
+    live.onEvent(({ type, meta, tool, stopReason }) => {
+      if (meta?.parentRunId !== undefined) return
+      if (type === 'DECISION_NEEDED') announce(`A call to ${tool} is waiting for a decision`)
+      else if (type === 'RUN_END' && stopReason !== 'paused')
+        announce(stopReason === 'answered' ? 'A run has ended' : `A run has ended: ${stopReason}`)
+    })
+  }, oldEventsMs)
+  return () => clearTimeout(timer)
+}

@@ -1,0 +1,169 @@
+import { useEffect, useState } from 'preact/hooks'
+import { showDialog } from '../ui/dialog.tsx'
+import { places } from './places.ts'
+
+const storageKey = 'toolloop.shortcuts'
+/** How long the second key of two may take. */
+const pairMs = 1_200
+
+const list: [keys: string[], words: string][] = [
+  ...places.map(({ key, words }): [string[], string] => [['g', key], words]),
+  [['j'], 'Next run, or next call that waits'],
+  [['k'], 'Previous run, or previous call that waits'],
+  [['a'], 'Approve the call that has the focus'],
+  [['e'], 'Edit its arguments'],
+  [['r'], 'Reject it'],
+  [['x'], 'Select it, to decide on many at once'],
+  [['/'], 'Filter, or write a message'],
+  [['Esc'], 'Close, or go back to the list'],
+  [['Ctrl', 'K'], 'Find views, runs, tools and actions; ⌘ K on a Mac'],
+  [['?'], 'Keyboard shortcuts'],
+]
+
+function areOn(): boolean {
+  return localStorage.getItem(storageKey) !== 'off'
+}
+
+export async function showShortcuts(): Promise<void> {
+  await showDialog((close) => <ShortcutList onClose={close} />, { labelledBy: 'shortcuts-title' })
+}
+
+function ShortcutList({ onClose }: { onClose: () => void }) {
+  const [on, setOn] = useState(areOn)
+  const toggle = () => {
+    localStorage.setItem(storageKey, on ? 'off' : 'on')
+    setOn(!on)
+  }
+  return (
+    <>
+      <h2 id="shortcuts-title">Keyboard shortcuts</h2>
+      <dl class="shortcuts">
+        {list.map(([keys, words]) => (
+          <div key={words}>
+            <dt>
+              {keys.map((key) => (
+                <kbd key={key}>{key}</kbd>
+              ))}
+            </dt>
+            <dd>{words}</dd>
+          </div>
+        ))}
+      </dl>
+      <p class="check-row">
+        <input id="shortcuts-on" type="checkbox" checked={on} onChange={toggle} />
+        <label for="shortcuts-on">Enable single-key shortcuts</label>
+      </p>
+      <div class="buttons">
+        <button type="button" class="primary" onClick={onClose}>
+          Close
+        </button>
+      </div>
+    </>
+  )
+}
+
+/** Keys that work wherever nothing is being written. They can be switched off, for those whose tools send letters of their own. */
+export function useShortcuts(): void {
+  useEffect(() => {
+    let first = ''
+    let timer: number | undefined
+    const onKey = (event: KeyboardEvent) => {
+      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return
+      if (document.querySelector('dialog[open]') !== null) return
+      if (event.key === 'Escape') return leave()
+      if (isWriting(event.target) || !areOn()) return
+      const before = first
+      first = ''
+      clearTimeout(timer)
+      const place = before === 'g' ? places.find(({ key }) => key === event.key) : undefined
+      if (place !== undefined) location.hash = `#/${place.name}`
+      else if (event.key === 'g') {
+        first = 'g'
+        timer = setTimeout(() => {
+          first = ''
+        }, pairMs)
+      } else if (actions[event.key]?.()) event.preventDefault()
+    }
+    document.addEventListener('keydown', onKey)
+    return () => {
+      clearTimeout(timer)
+      document.removeEventListener('keydown', onKey)
+    }
+  }, [])
+}
+
+/** What a key does; true: it has done it. */
+const actions: Record<string, () => boolean> = {
+  '?': () => {
+    void showShortcuts()
+    return true
+  },
+  '/': () => focusOn(document.querySelector('main input[type=search], .composer textarea, .steer:not([hidden]) input')),
+  j: () => step(1),
+  k: () => step(-1),
+  a: () => decideOnFocused('[data-key="a"]:not([hidden])'),
+  e: () => decideOnFocused('[data-key="e"]:not([hidden])'),
+  r: () => decideOnFocused('[data-key="r"]:not([hidden])'),
+  x: () => decideOnFocused('.decision-select'),
+}
+
+/** Acts on the card that has the focus. Where none has, the first gets it, and nothing else happens: nobody approves what they don't look at. */
+function decideOnFocused(selector: string): boolean {
+  const card = document.activeElement?.closest('.decision')
+  if (card === null || card === undefined) return focusCard(document.querySelector('main .decision'))
+  const target = card.querySelector(selector)
+  if (!(target instanceof HTMLElement)) return false
+  target.click()
+  return true
+}
+
+function focusCard(card: Element | null | undefined): boolean {
+  const target = card?.querySelector('[data-key]:enabled, .decision-form button, .decision-form textarea')
+  if (!focusOn(target)) return false
+  card?.scrollIntoView({ block: 'nearest' })
+  return true
+}
+
+function focusOn(element: Element | null | undefined): boolean {
+  if (!(element instanceof HTMLElement)) return false
+  element.focus({ preventScroll: true })
+  return true
+}
+
+function isWriting(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName))
+}
+
+/** Out of a field, or back from a run to the list. */
+function leave(): void {
+  const { activeElement } = document
+  if (isWriting(activeElement) && activeElement instanceof HTMLElement) activeElement.blur()
+  else if (location.hash.startsWith('#/runs/')) location.hash = '#/runs'
+}
+
+/** To the next card that waits, or the next run. */
+function step(by: 1 | -1): boolean {
+  const cards = [...document.querySelectorAll('main[data-view="approvals"] .decision')]
+  if (cards.length > 0)
+    return focusCard(
+      neighbour(
+        cards,
+        cards.findIndex((card) => card.contains(document.activeElement)),
+        by,
+      ),
+    )
+  const links = [...document.querySelectorAll<HTMLAnchorElement>('.run-item')]
+  const next = neighbour(
+    links,
+    links.findIndex((link) => link.getAttribute('aria-current') === 'true'),
+    by,
+  )
+  next?.scrollIntoView({ block: 'nearest' })
+  next?.click()
+  return next !== undefined
+}
+
+/** `at` -1: there is none yet, and the first is taken. */
+function neighbour<Item>(items: Item[], at: number, by: 1 | -1): Item | undefined {
+  return items[at < 0 ? 0 : Math.min(Math.max(at + by, 0), items.length - 1)]
+}

@@ -1,0 +1,94 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { askForToken, type Link, type SignIn, signInByLink, signInByToken } from './access.ts'
+
+/** Asks who it is: by a token, or by the button for a link that was followed. */
+export function SignInView({ how }: { how: SignIn }) {
+  useEffect(() => {
+    document.title = 'Sign in · toolloop'
+  }, [])
+  return (
+    <main id="sign-in" class="sign-in">
+      {how.by === 'link' ? <LinkForm link={how} /> : <TokenForm how={how} />}
+    </main>
+  )
+}
+
+function Head() {
+  return (
+    <>
+      <img src="icon.svg" alt="" width="40" height="40" />
+      <h1>Sign in to toolloop</h1>
+    </>
+  )
+}
+
+function LinkForm({ link }: { link: Link }) {
+  const button = useRef<HTMLButtonElement>(null)
+  const [busy, setBusy] = useState(false)
+  useEffect(() => button.current?.focus(), [])
+  const submit = async (event: Event) => {
+    event.preventDefault()
+    if (busy) return
+    setBusy(true)
+    await signInByLink(link)
+    setBusy(false)
+  }
+  return (
+    <form class="sign-in-card" aria-busy={busy} onSubmit={submit}>
+      <Head />
+      <p class="muted">Your link signs in this browser, once. You stay signed in for 12 hours, or until you close this tab.</p>
+      <p class="error-text" role="alert">
+        {busy ? '' : link.failure}
+      </p>
+      <button ref={button} type="submit" class="primary">
+        Sign in
+      </button>
+      <button type="button" class="quiet" onClick={askForToken}>
+        Use a token instead
+      </button>
+    </form>
+  )
+}
+
+function TokenForm({ how }: { how: SignIn & { by: 'token' } }) {
+  const input = useRef<HTMLInputElement>(null)
+  const [isEmpty, setIsEmpty] = useState(false)
+  useEffect(() => {
+    input.current?.focus()
+    if (how.failure !== '') input.current?.select()
+  }, [how])
+  const submit = async (event: Event) => {
+    event.preventDefault()
+    const given = input.current?.value.trim() ?? ''
+    setIsEmpty(given === '')
+    if (given === '') input.current?.focus()
+    else await signInByToken(given)
+  }
+  const message = isEmpty ? 'Enter a token' : how.failure
+  return (
+    <form class="sign-in-card" noValidate onSubmit={submit}>
+      <Head />
+      <p class="muted">
+        Use a token with the <code>admin</code> role. It is kept only until you close this tab.
+      </p>
+      <label for="token">Token</label>
+      <input
+        ref={input}
+        id="token"
+        type="password"
+        autocomplete="off"
+        spellcheck={false}
+        required
+        defaultValue={how.token}
+        aria-describedby="token-error"
+        aria-invalid={message === '' ? undefined : 'true'}
+      />
+      <p id="token-error" class="error-text" role="alert">
+        {message}
+      </p>
+      <button type="submit" class="primary">
+        Sign in
+      </button>
+    </form>
+  )
+}

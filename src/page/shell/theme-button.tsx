@@ -1,0 +1,37 @@
+import { useEffect, useState } from 'preact/hooks'
+import { Icon } from '../ui/icon.tsx'
+
+const key = 'toolloop.theme'
+const systemIsDark = matchMedia('(prefers-color-scheme: dark)')
+
+function isDark(): boolean {
+  return (document.documentElement.dataset.theme ?? (systemIsDark.matches ? 'dark' : 'light')) === 'dark'
+}
+
+/** Light or dark, as the system has it until somebody wants it otherwise. `theme.js` sets what was wanted before anything is painted. */
+export function ThemeButton() {
+  const [dark, setDark] = useState(isDark)
+  useEffect(() => {
+    const follow = () => setDark(isDark())
+    systemIsDark.addEventListener('change', follow)
+    return () => systemIsDark.removeEventListener('change', follow)
+  }, [])
+  const toggle = () => {
+    const wanted = dark ? 'light' : 'dark'
+    // What the system says anyway need not be remembered: then the page follows it again.
+    if ((wanted === 'dark') === systemIsDark.matches) {
+      delete document.documentElement.dataset.theme
+      localStorage.removeItem(key)
+    } else {
+      document.documentElement.dataset.theme = wanted
+      localStorage.setItem(key, wanted)
+    }
+    setDark(!dark)
+  }
+  const words = dark ? 'Light colours' : 'Dark colours'
+  return (
+    <button id="theme-button" type="button" class="quiet icon-button" aria-label={words} title={words} onClick={toggle}>
+      <Icon name={dark ? 'sun' : 'moon'} />
+    </button>
+  )
+}

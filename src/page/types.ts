@@ -1,0 +1,249 @@
+// What the service sends, as far as the page reads it; /openapi.json has all of it.
+
+import type { Problem } from './data/api.ts'
+
+export interface Usage {
+  inputTokens: number
+  outputTokens: number
+  totalTokens: number
+  costUsd?: number
+}
+
+/** As far as forms and descriptions read it. */
+export interface JsonSchema {
+  type?: string | string[]
+  title?: string
+  description?: string
+  enum?: unknown[]
+  const?: unknown
+  default?: unknown
+  format?: string
+  minimum?: number
+  maximum?: number
+  minLength?: number
+  maxLength?: number
+  minItems?: number
+  maxItems?: number
+  pattern?: string
+  items?: JsonSchema
+  properties?: Record<string, JsonSchema>
+  required?: string[]
+  additionalProperties?: boolean | JsonSchema
+  anyOf?: JsonSchema[]
+  oneOf?: JsonSchema[]
+  allOf?: JsonSchema[]
+}
+
+/** An event of a run. What is in it depends on its type. */
+export interface RunEvent {
+  type: string
+  meta: {
+    runId: string
+    /** Milliseconds since 1970. */
+    time: number
+    iteration?: number
+    parentRunId?: string
+    parentToolCallId?: string
+    toolCallId?: string
+    depth?: number
+    durationMs?: number
+    ok?: boolean
+  }
+  id?: string
+  toolCallId?: string
+  tool?: string
+  args?: unknown
+  text?: string
+  json?: string
+  result?: string
+  update?: unknown
+  outcome?: string
+  error?: string
+  errorCode?: string
+  provider?: string
+  model?: string
+  delayMs?: number
+  stopReason?: string
+  finishReason?: string
+  usage?: Usage
+  kind?: Pending['kind']
+  guardrail?: string
+  place?: string
+  verdict?: string
+  reason?: string
+  agent?: string
+}
+
+/** Of a conversation, as the service has it. */
+export interface Message {
+  role: string
+  content?: unknown
+  reasoning?: unknown
+  /** As the runtime has them, or as the OpenAI wire has them. */
+  toolCalls?: { name?: string; arguments?: unknown; rawArguments?: string; function?: { name: string; arguments: string } }[]
+}
+
+/** How a run has ended, with what it did. */
+export interface RunResult {
+  text: string
+  messages?: Message[]
+  newMessages?: Message[]
+  steps?: {
+    iteration: number
+    provider: string
+    model: string
+    durationMs: number
+    timeToFirstTokenMs?: number
+    usage?: Usage
+    finishReason: string
+  }[]
+  toolCalls?: {
+    iteration: number
+    id: string
+    tool: string
+    durationMs: number
+    args?: unknown
+    rawArguments?: string
+    content?: unknown
+    outcome: string
+    attempts: number
+    nested?: { usage?: Usage }
+  }[]
+}
+
+export interface Pending {
+  kind: 'approval' | 'client_tool' | 'question' | 'budget'
+  toolCallId: string
+  tool: string
+  args: Record<string, unknown>
+  about?: unknown
+  /** Of the answer to a question. */
+  schema?: JsonSchema
+  fingerprint: string
+}
+
+export interface Run {
+  id: string
+  status: 'running' | 'paused' | 'done'
+  kind: 'run' | 'chat'
+  model: string
+  owner: string
+  input: string
+  createdAt: string
+  finishedAt?: string
+  stopReason?: string
+  output?: string
+  usage?: Usage
+  iterations?: number
+  toolCalls?: number
+  tools?: string[]
+  error?: { code: string; message: string }
+  pending: Pending[]
+  /** Not in lists. */
+  decisions?: Decision[]
+}
+
+export interface Decision {
+  at: string
+  by: string
+  kind: string
+  tool: string
+  toolCallId: string
+  agents?: string[]
+  verdict: 'approved' | 'edited' | 'rejected' | 'answered' | 'result'
+  args?: unknown
+  edited?: unknown
+  about?: unknown
+  reason?: string
+  answer?: unknown
+  result?: unknown
+}
+
+interface Tool {
+  function: { name: string; description: string; parameters: JsonSchema }
+  effect: 'read' | 'idempotent' | 'unsafe'
+  approval: 'never' | 'always' | 'depends'
+}
+
+export interface PastCall {
+  at: string
+  outcome: string
+  durationMs: number
+  errorCode?: string
+  /** Absent: the tool was tried. */
+  runId?: string
+}
+
+export type ToolWithCalls = Tool & ToolState
+
+interface ToolState {
+  source: { kind: 'registered' | 'builtin' | 'skill' | 'mcp' | 'openapi'; name?: string }
+  runsHere: boolean
+  calls: { total: number; failed: number; recent: PastCall[] }
+}
+
+export type McpServer = { name: string; state: string; problem?: string }
+
+export type Sums = {
+  runs: number
+  failed: number
+  inputTokens: number
+  outputTokens: number
+  costUsd: number
+  p50Ms: number | null
+  p95Ms: number | null
+}
+
+export type Overview = Sums & OverviewFields
+
+interface OverviewFields {
+  from: string
+  /** Later than `from`: there was too much to count. */
+  since: string
+  stepMs: number
+  series: Sums[]
+  reasons: { stopReason: string; errorCode?: string; runs: number }[]
+  tools: { tool: string; runs: number }[]
+  running: number
+  waiting: number
+}
+
+export interface ConfigState {
+  file: string | null
+  loadedAt: string
+  reloads: number
+  lastError: { at: string; problems: Problem[] } | null
+  /** Fields, as JSON Pointers. */
+  needsRestart: string[]
+}
+
+export interface Provider {
+  name: string
+  /** The variable its key is looked for in. */
+  keyEnv: string | null
+  /** Null: it needs none. */
+  hasKey: boolean | null
+}
+
+export interface Skill {
+  name: string
+  description: string
+  source: 'configured' | 'project' | 'user'
+  folder: string
+  allowedTools: string[]
+  tools: string[]
+  scripts: string[]
+  instructions: string
+}
+
+export interface ServiceState {
+  version: string
+  startedAt: string
+  draining: boolean
+  config: ConfigState
+  models: { name: string; provider: string; model: string }[]
+  providers: Provider[]
+  tools: Tool[]
+  /** How many runs wait for somebody. */
+  waiting: number
+}

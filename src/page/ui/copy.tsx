@@ -1,0 +1,45 @@
+import { useEffect, useState } from 'preact/hooks'
+import { announce } from './announce.ts'
+import { Icon, type IconName } from './icon.tsx'
+
+/** How long it is shown that something was copied. */
+const shownMs = 1_500
+
+/** Puts a text on the clipboard, and says whether that was possible: a page without TLS may have none. */
+export async function copyText(text: string): Promise<boolean> {
+  const copied = await navigator.clipboard?.writeText(text).then(
+    () => true,
+    () => false,
+  )
+  announce(copied ? 'Copied' : 'The browser refuses to copy')
+  return copied === true
+}
+
+/** Copies what an element says; where the browser refuses that, selects it. Resolves with what was done, in words. */
+export async function copyOrSelect(element: HTMLElement | null): Promise<string> {
+  if (element === null) return ''
+  try {
+    await navigator.clipboard.writeText(element.textContent)
+    return 'Copied'
+  } catch {
+    // A page without TLS has no clipboard.
+    getSelection()?.selectAllChildren(element)
+    return 'Selected: copy it with the keyboard'
+  }
+}
+
+/** A small button that copies; for a moment it shows that it has. `label` is what is copied, such as `Copy result`. */
+export function CopyButton({ label, textOf }: { label: string; textOf: () => string }) {
+  const [icon, setIcon] = useState<IconName>('copy')
+  useEffect(() => {
+    if (icon === 'copy') return
+    const timer = setTimeout(() => setIcon('copy'), shownMs)
+    return () => clearTimeout(timer)
+  }, [icon])
+  const copy = async () => setIcon((await copyText(textOf())) ? 'check' : 'cross')
+  return (
+    <button type="button" class="quiet tool-button" aria-label={label} title={label} onClick={copy}>
+      <Icon name={icon} />
+    </button>
+  )
+}
