@@ -637,12 +637,18 @@ models:
       approvals: '.decision + .decision',
       chat: '.composer',
       models: '.cards + *, .card',
-      tools: '.tool-list .long-text',
+      tools: '.tool:has-text("greeting")',
       config: '.editor b, .editor textarea:enabled',
     })) {
       await page.evaluate(`location.hash = '#/${path}'`)
       await page.locator(ready).first().waitFor({ state: 'attached' })
-      await page.evaluate(`for (const details of document.querySelectorAll('details')) details.open = true`)
+      const openAll = () => page.evaluate(`for (const details of document.querySelectorAll('details')) details.open = true`)
+      await openAll()
+      // What is inside of a tool or a skill is made when it is opened.
+      if (path === 'tools') {
+        for (const inside of ['.parameters, .try-form', '.long-text']) await page.locator(`.tool-list :is(${inside})`).first().waitFor()
+        await openAll()
+      }
       await check(path)
     }
     await page.evaluate(`location.hash = '#/models'`)

@@ -1,4 +1,4 @@
-import { messageOf, post } from './api.ts'
+import { post } from './api.ts'
 import { duration } from './format.ts'
 import type { ModelEntry } from './model-settings.ts'
 
@@ -13,14 +13,4 @@ export async function testModel(model: ModelEntry, providers?: Record<string, un
   const { ok, durationMs, text, error } = await post('admin/api/providers/test', { model, ...(providers && { providers }) })
   if (ok) return { text: `Answered in ${duration(durationMs)}: ${text}`, kind: 'good' }
   return { text: `${error.path === undefined ? '' : `${error.path} `}${error.message}`, kind: 'bad' }
-}
-
-/** The same, said at a place of the page. */
-export async function testInto(place: HTMLElement, ...order: Parameters<typeof testModel>) {
-  const say = ({ text, kind }: Told) => {
-    place.className = `test-result ${kind}`
-    place.textContent = text
-  }
-  say({ text: 'Testing…', kind: '' })
-  say(await testModel(...order).catch((thrown) => ({ text: messageOf(thrown), kind: 'bad' })))
 }

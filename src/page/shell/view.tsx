@@ -1,13 +1,13 @@
 import type { ComponentChildren, FunctionComponent } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { ApprovalsView } from '../approvals/approvals-view.tsx'
-import { messageOf } from '../data/api.js'
-import type { Live } from '../data/live.js'
-import type { View as MadeByHand } from '../types.js'
+import { messageOf } from '../data/api.ts'
+import type { Live } from '../data/live.ts'
+import { OverviewView } from '../overview/overview-view.tsx'
+import { RunsView } from '../runs/runs-view.tsx'
+import type { View as MadeByHand } from '../types.ts'
 import { Dom } from '../ui/dom-bridge.tsx'
 import { useLive } from '../ui/live-context.ts'
-import { overviewView } from '../views/overview.js'
-import { runsView } from '../views/runs.js'
 import { session } from './access.ts'
 import { address, useTitle } from './address.ts'
 import type { Place } from './places.ts'
@@ -16,16 +16,16 @@ import type { Place } from './places.ts'
 type ViewComponent = FunctionComponent<{ param: string | undefined }>
 
 const views: Partial<Record<Place['name'], ViewComponent>> = {
-  overview: byHand(overviewView),
-  runs: byHand(runsView),
+  overview: OverviewView,
+  runs: RunsView,
   approvals: ApprovalsView,
   chat: byHand(() => session.value?.chat.show()),
 }
 
 /** What hardly anybody comes for first is loaded when it is gone to. */
 const later: Partial<Record<Place['name'], () => Promise<ViewComponent>>> = {
-  models: () => import('../views/models.js').then(({ modelsView }) => byHand(modelsView)),
-  tools: () => import('../views/tools.js').then(({ toolsView }) => byHand(toolsView)),
+  models: () => import('../settings/models-view.tsx').then(({ ModelsView }) => ModelsView),
+  tools: () => import('../tools/tools-view.tsx').then(({ ToolsView }) => ToolsView),
   config: () => import('../views/config.js').then(({ configView }) => byHand(configView)),
 }
 

@@ -1,0 +1,114 @@
+import { duration, ending, money, short } from '../data/format.js'
+import type { Overview } from '../types.js'
+import { BarList, Plot } from '../ui/plot.tsx'
+import { timeOfStep } from './use-overview.ts'
+
+/** What an overview comes to: numbers, each with its plot, and lists. */
+export function Metrics({ overview }: { overview: Overview }) {
+  const { runs, failed, p50Ms, p95Ms, inputTokens, outputTokens, costUsd, series, reasons, tools } = overview
+  const share = (failed / runs) * 100
+  return (
+    <>
+      <div class="metrics plots">
+        <Metric
+          overview={overview}
+          title="Runs"
+          total={whole(runs)}
+          about="ended"
+          series={[series.map((step) => step.runs)]}
+          format={whole}
+        />
+        <Metric
+          overview={overview}
+          title="Failures"
+          total={whole(failed)}
+          about={failed === 0 ? '' : `${share.toFixed(share < 10 ? 1 : 0)} % of runs`}
+          series={[series.map((step) => step.failed)]}
+          format={whole}
+          tone="bad"
+        />
+        <Metric
+          overview={overview}
+          title="Duration"
+          total={p50Ms === null ? '–' : duration(p50Ms)}
+          about={`median; 95 % within ${p95Ms === null ? '–' : duration(p95Ms)} (dashed line)`}
+          series={[series.map((step) => step.p50Ms), series.map((step) => step.p95Ms)]}
+          format={duration}
+        />
+        <Metric
+          overview={overview}
+          title="Tokens"
+          total={whole(inputTokens + outputTokens)}
+          about={`${whole(inputTokens)} in, ${whole(outputTokens)} out`}
+          series={[series.map((step) => step.inputTokens + step.outputTokens)]}
+          format={whole}
+        />
+        <Metric
+          overview={overview}
+          title="Cost"
+          total={costUsd === 0 ? '–' : money(costUsd)}
+          about={costUsd === 0 ? 'no price is known' : ''}
+          series={[series.map((step) => step.costUsd)]}
+          format={money}
+        />
+      </div>
+      <div class="metrics">
+        <section class="metric">
+          <h2>How other runs ended</h2>
+          {reasons.length === 0 && <p class="muted">Every run was answered.</p>}
+          <BarList
+            tone="bad"
+            bars={reasons.map(({ stopReason, errorCode, runs: value }) => ({
+              name: [ending(stopReason), errorCode].filter(Boolean).join(': '),
+              value,
+            }))}
+          />
+        </section>
+        <section class="metric">
+          <h2>Tools, by runs that called them</h2>
+          {tools.length === 0 && <p class="muted">No run has called a tool.</p>}
+          <BarList bars={tools.map(({ tool, runs: value }) => ({ name: tool, value }))} />
+        </section>
+      </div>
+    </>
+  )
+}
+
+interface MetricProps {
+  overview: Overview
+  title: string
+  total: string
+  about: string
+  series: (number | null)[][]
+  format(value: number): string
+  tone?: 'bad'
+}
+
+function Metric({ overview, title, total, about, series, format, tone }: MetricProps) {
+  const words = overview.series.map((_, step) => {
+    const values = series.map((line) => line[step] ?? null)
+    return `${timeOfStep(overview, step)}: ${values.map((value) => (value === null ? 'none' : format(value))).join(', ')}`
+  })
+  return (
+    <section class="metric">
+      <h2>{title}</h2>
+      <p class="metric-total">{total}</p>
+      <p class="muted metric-about">{about}</p>
+      <Plot
+        label={`${title} by time: ${[total, about].filter(Boolean).join(', ')}. The numbers are in the table below.`}
+        series={series}
+        words={words}
+        format={format}
+        tone={tone}
+      />
+      <p class="plot-times" aria-hidden="true">
+        <span>{timeOfStep(overview, 0)}</span>
+        <span>now</span>
+      </p>
+    </section>
+  )
+}
+
+function whole(value: number): string {
+  return short(Math.round(value))
+}

@@ -1,0 +1,52 @@
+import { duration, money } from '../data/format.js'
+import type { Overview, Sums } from '../types.js'
+import { scrollable } from '../ui/scrollable.ts'
+import { timeOfStep } from './use-overview.ts'
+
+const heads = ['From', 'Runs', 'Failures', 'Median', '95 %', 'Input tokens', 'Output tokens', 'Cost']
+
+/** What the plots show, in numbers. */
+export function NumbersTable({ overview }: { overview: Overview }) {
+  return (
+    <details class="raw overview-table" hidden={overview.runs === 0}>
+      <summary class="raw-summary">Show the numbers as a table</summary>
+      <div class="table-box" {...scrollable('Numbers by time')}>
+        <table>
+          <caption class="visually-hidden">Runs by the time they ended</caption>
+          <thead>
+            <tr>
+              {heads.map((one) => (
+                <th key={one} scope="col">
+                  {one}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {overview.series.map((step, at) => {
+              const time = timeOfStep(overview, at)
+              return <Row key={time} step={step} time={time} />
+            })}
+          </tbody>
+        </table>
+      </div>
+    </details>
+  )
+}
+
+function Row({ step, time }: { step: Sums; time: string }) {
+  const { runs, failed, p50Ms, p95Ms, inputTokens, outputTokens, costUsd } = step
+  const took = (ms: number | null) => (ms === null ? '–' : duration(ms))
+  return (
+    <tr>
+      <th scope="row">{time}</th>
+      <td>{runs.toLocaleString()}</td>
+      <td>{failed.toLocaleString()}</td>
+      <td>{took(p50Ms)}</td>
+      <td>{took(p95Ms)}</td>
+      <td>{inputTokens.toLocaleString()}</td>
+      <td>{outputTokens.toLocaleString()}</td>
+      <td>{costUsd === 0 ? '–' : money(costUsd)}</td>
+    </tr>
+  )
+}

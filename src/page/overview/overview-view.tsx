@@ -1,0 +1,53 @@
+import { count } from '../data/format.js'
+import { useTitle } from '../shell/address.ts'
+import type { Overview } from '../types.js'
+import { useLive } from '../ui/live-context.ts'
+import { FirstRun } from './first-run.tsx'
+import { Metrics } from './metrics.tsx'
+import { NumbersTable } from './numbers-table.tsx'
+import { timeOfDay, useOverview, type WindowName } from './use-overview.ts'
+
+const windows: Record<WindowName, string> = { hour: 'Last hour', day: 'Last day' }
+
+/** What the runs of the last hour or day have come to. `param`: `hour` or `day`. */
+export function OverviewView({ param }: { param: string | undefined }) {
+  useTitle('Overview')
+  const name = param === 'day' ? 'day' : 'hour'
+  const { loaded, failure } = useOverview(useLive(), name)
+  return (
+    <div class="column wide">
+      <div class="view-head">
+        <h1 tabIndex={-1}>Overview</h1>
+        <nav class="segments" aria-label="Time">
+          {Object.entries(windows).map(([key, words]) => (
+            <a key={key} href={`#/overview/${key}`} aria-current={key === name ? 'true' : undefined}>
+              {words}
+            </a>
+          ))}
+        </nav>
+        <p class="muted">{loaded !== undefined && statusOf(loaded.overview)}</p>
+      </div>
+      <p class="error-text" role="alert">
+        {failure}
+      </p>
+      {loaded !== undefined && (
+        <>
+          <div class="stack">
+            {loaded.overview.runs === 0 ? (
+              <FirstRun why={`No run has ended in the last ${loaded.name}.`} />
+            ) : (
+              <Metrics overview={loaded.overview} />
+            )}
+          </div>
+          <NumbersTable overview={loaded.overview} />
+        </>
+      )}
+    </div>
+  )
+}
+
+function statusOf({ running, waiting, since, from }: Overview): string {
+  const isPart = Date.parse(since) > Date.parse(from)
+  const parts = [`${count(running, 'run')} running`, `${waiting.toLocaleString()} waiting for a decision`]
+  return [...parts, isPart && `counted since ${timeOfDay.format(new Date(since))}`].filter(Boolean).join(' · ')
+}

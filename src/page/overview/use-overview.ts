@@ -1,0 +1,55 @@
+import { useEffect, useState } from 'preact/hooks'
+import { ask, messageOf } from '../data/api.js'
+import type { Live } from '../data/live.js'
+import type { Overview } from '../types.js'
+
+/** Runs may end all the time: what they have come to is asked for no more often. */
+const pauseMs = 2_500
+const lookMs = 15_000
+
+export type WindowName = 'hour' | 'day'
+
+export const timeOfDay: Intl.DateTimeFormat = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
+
+/** When a step of an overview begins. */
+export function timeOfStep({ from, stepMs }: Overview, step: number): string {
+  return timeOfDay.format(new Date(Date.parse(from) + step * stepMs))
+}
+
+/** The latest overview of a window, as runs end; until it is there, the one of the window before. `failure`: why there is no later one. */
+export function useOverview(live: Live, name: WindowName): { loaded?: { name: WindowName; overview: Overview }; failure: string } {
+  const [loaded, setLoaded] = useState<{ name: WindowName; overview: Overview }>()
+  const [failure, setFailure] = useState('')
+  useEffect(() => {
+    let timer: number | undefined
+    /** Goes up with every question: only the answer to the last one is shown. */
+    let turn = 0
+    const load = async () => {
+      clearTimeout(timer)
+      timer = undefined
+      const asked = ++turn
+      try {
+        const overview = await ask(`admin/api/overview?window=${name}`)
+        if (asked !== turn) return
+        setLoaded({ name, overview })
+        setFailure('')
+      } catch (thrown) {
+        if (asked === turn) setFailure(messageOf(thrown))
+      }
+    }
+    const looking = setInterval(() => {
+      if (!document.hidden) void load()
+    }, lookMs)
+    const unsubscribe = live.onRuns((ids) => {
+      if (ids.length > 0) timer ??= setTimeout(load, pauseMs)
+    })
+    void load()
+    return () => {
+      turn++
+      clearTimeout(timer)
+      clearInterval(looking)
+      unsubscribe()
+    }
+  }, [live, name])
+  return { loaded, failure }
+}

@@ -1,0 +1,82 @@
+import { useState } from 'preact/hooks'
+import { diffLines } from '../data/diff.js'
+import { duration } from '../data/format.js'
+import { visible } from '../ui/visible.ts'
+import { Compared } from './compare.tsx'
+
+/** A call as a run's result has it. */
+export interface CallRecord {
+  tool: string
+  args?: unknown
+  rawArguments?: string
+  content?: string
+  durationMs: number
+}
+
+/** Calls that belong together; undefined: there is none. */
+interface Pair {
+  at: number
+  a: CallRecord | undefined
+  b: CallRecord | undefined
+}
+
+export function ComparedCalls({ one, other }: { one: CallRecord[]; other: CallRecord[] }) {
+  if (one.length + other.length === 0) return <p class="muted">Neither run has called a tool.</p>
+  return (
+    <div class="tool-list">
+      {pairsOf(one, other).map((pair) => (
+        <CallPair key={pair.at} {...pair} />
+      ))}
+    </div>
+  )
+}
+
+/** Calls of the same tool, in their order, belong together. */
+function pairsOf(one: CallRecord[], other: CallRecord[]): Pair[] {
+  const namesOf = (calls: CallRecord[]) => calls.map(({ tool }) => tool).join('\n')
+  const [first, second] = [one.values(), other.values()]
+  return diffLines(namesOf(one), namesOf(other))
+    .map(({ kind }, at) => ({
+      at,
+      a: kind === 'new' ? undefined : first.next().value,
+      b: kind === 'gone' ? undefined : second.next().value,
+    }))
+    .filter(({ a, b }) => a !== undefined || b !== undefined)
+}
+
+function CallPair({ a, b }: Omit<Pair, 'at'>) {
+  // What nobody opens is not compared.
+  const [wasOpened, setOpened] = useState(false)
+  const words = verdictOn({ a, b })
+  return (
+    <details class="tool" onToggle={({ currentTarget }) => currentTarget.open && setOpened(true)}>
+      <summary class="tool-summary">
+        <code class="tool-name">{visible((a ?? b)?.tool ?? '')}</code>
+        <span class="tool-marks">
+          <span class={`badge ${words === 'same' ? 'off' : 'wait'}`}>{words}</span>
+          <span class="muted">{[a, b].flatMap((call) => (call === undefined ? [] : [duration(call.durationMs)])).join(' → ')}</span>
+        </span>
+      </summary>
+      <div class="tool-body">
+        {wasOpened && (
+          <>
+            <Compared before={argsOf(a)} after={argsOf(b)} label="Arguments" />
+            <Compared before={a?.content} after={b?.content} label="Result" />
+          </>
+        )}
+      </div>
+    </details>
+  )
+}
+
+function argsOf(call: CallRecord | undefined): unknown {
+  return call?.args ?? call?.rawArguments
+}
+
+function verdictOn({ a, b }: Omit<Pair, 'at'>): string {
+  if (a === undefined) return 'only in the second'
+  if (b === undefined) return 'only in the first'
+  const isSame = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other)
+  const differing = [!isSame(argsOf(a), argsOf(b)) && 'arguments', !isSame(a.content, b.content) && 'result'].filter(Boolean)
+  return differing.length === 0 ? 'same' : `different ${differing.join(' and ')}`
+}

@@ -1,0 +1,75 @@
+import { clock, duration, ending, money } from '../data/format.js'
+import { scrollable } from '../ui/scrollable.ts'
+import { visible } from '../ui/visible.ts'
+import { runHref } from './addresses.ts'
+import type { ComparedRun } from './compare.tsx'
+
+const none = '–'
+
+/** What two runs have come to, line by line. */
+export function FactsTable({ one, other }: { one: ComparedRun; other: ComparedRun }) {
+  const others = factsOf(other)
+  return (
+    <div class="table-box" {...scrollable('Both runs')}>
+      <table class="compare-facts">
+        <thead>
+          <tr>
+            <td />
+            <RunHead which="First" run={one} />
+            <RunHead which="Second" run={other} />
+          </tr>
+        </thead>
+        <tbody>
+          {factsOf(one).map(([name, words, number], at) => {
+            const [, otherWords = '', otherNumber] = others[at] ?? []
+            return (
+              <tr key={name} class={words === otherWords ? '' : 'is-different'}>
+                <th scope="row">{name}</th>
+                <td>{words}</td>
+                <td>
+                  {otherWords}
+                  <Change from={number} to={otherNumber} />
+                </td>
+              </tr>
+            )
+          })}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function RunHead({ which, run: { id, input } }: { which: string; run: ComparedRun }) {
+  return (
+    <th scope="col">
+      {which}: <a href={runHref(id)}>{visible(input || 'Run').slice(0, 120)}</a>
+    </th>
+  )
+}
+
+function Change({ from, to }: { from: number | undefined; to: number | undefined }) {
+  if (from === undefined || to === undefined || from <= 0) return null
+  const percent = Math.round((to / from - 1) * 100)
+  return percent === 0 ? null : <span class="muted">{` ${percent > 0 ? '+' : '−'}${Math.abs(percent)} %`}</span>
+}
+
+type Fact = [name: string, words: string, number?: number | undefined]
+
+function factsOf(run: ComparedRun): Fact[] {
+  const { id, status, stopReason, owner, createdAt, finishedAt, iterations, usage, result, model, toolCalls = 0 } = run
+  const models = new Set(result?.steps?.map((step) => `${step.provider} / ${step.model}`))
+  const took = finishedAt === undefined ? undefined : Date.parse(finishedAt) - Date.parse(createdAt)
+  return [
+    ['Run', id],
+    ['State', status === 'running' ? 'running' : ending(stopReason)],
+    ['Model', [...models].join(', ') || model],
+    ['Token', owner],
+    ['Started', clock(createdAt)],
+    ['Duration', took === undefined ? none : duration(took), took],
+    ['Turns', String(iterations ?? none), iterations],
+    ['Calls', toolCalls.toLocaleString(), toolCalls],
+    ['Tokens in', usage?.inputTokens.toLocaleString() ?? none, usage?.inputTokens],
+    ['Tokens out', usage?.outputTokens.toLocaleString() ?? none, usage?.outputTokens],
+    ['Cost', usage?.costUsd === undefined ? none : money(usage.costUsd), usage?.costUsd],
+  ]
+}

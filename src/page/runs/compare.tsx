@@ -1,0 +1,153 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { ask, messageOf } from '../data/api.js'
+import { FoldedDiff } from '../run/diff.tsx'
+import type { Run } from '../types.js'
+import { Icon } from '../ui/icon.tsx'
+import { compareHref, runHref } from './addresses.ts'
+import { type CallRecord, ComparedCalls } from './compare-calls.tsx'
+import { FactsTable } from './compare-facts.tsx'
+import { whyNoRecording } from './export-dialog.tsx'
+
+/** A run as it is compared. */
+export interface ComparedRun extends Run {
+  result?: { text?: string; toolCalls?: CallRecord[]; steps?: { provider: string; model: string }[] }
+}
+
+/** What a run was given; only its recording has that. */
+interface Given {
+  instructions?: string
+  tools: { name: string; description: string; parameters: unknown }[]
+  settings: unknown
+}
+
+/** `why`: there is no recording. */
+interface Side {
+  run: ComparedRun
+  recording?: { given: Given }
+  why: string
+}
+
+/** Two runs side by side. An empty one is to be chosen in the list. */
+export function Compare({ first, second }: { first: string; second: string }) {
+  return (
+    <section class="panel compare-panel" aria-label="Compare">
+      <a class="back" href="#/runs">
+        <Icon name="back" />
+        All runs
+      </a>
+      <div class="panel-head">
+        <h2 tabIndex={-1}>Compare runs</h2>
+        <div class="panel-actions">
+          {second !== '' && (
+            <a class="button" href={compareHref(second, first)}>
+              Swap
+            </a>
+          )}
+          <a class="button" href={first === '' ? '#/runs' : runHref(first)}>
+            {second === '' ? 'Cancel' : 'Close'}
+          </a>
+        </div>
+      </div>
+      <div class="compare">
+        {second !== '' ? (
+          <Both first={first} second={second} />
+        ) : (
+          <p class="muted" role="status">
+            {first === '' ? 'Choose the first run in the list.' : 'Choose the run to compare with in the list.'}
+          </p>
+        )}
+      </div>
+    </section>
+  )
+}
+
+function Both({ first, second }: { first: string; second: string }) {
+  const [sides, setSides] = useState<[Side, Side] | { failure: string }>()
+  useEffect(() => {
+    Promise.all([sideOf(first), sideOf(second)]).then(setSides, (thrown) => setSides({ failure: messageOf(thrown) }))
+  }, [first, second])
+  if (sides === undefined)
+    return (
+      <p class="muted" role="status">
+        Loading…
+      </p>
+    )
+  if ('failure' in sides)
+    return (
+      <p class="error-text" role="alert">
+        {sides.failure}
+      </p>
+    )
+  const [{ run: one }, { run: other }] = sides
+  return (
+    <>
+      <FactsTable one={one} other={other} />
+      <Part title="Input">
+        <Compared before={one.input} after={other.input} label="Input" />
+      </Part>
+      <Part title="Instructions, tools and settings">
+        <ComparedGiven sides={sides} />
+      </Part>
+      <Part title="Answer">
+        <Compared before={answerOf(one)} after={answerOf(other)} label="Answer" />
+      </Part>
+      <Part title="Calls">
+        <ComparedCalls one={one.result?.toolCalls ?? []} other={other.result?.toolCalls ?? []} />
+      </Part>
+    </>
+  )
+}
+
+async function sideOf(id: string): Promise<Side> {
+  const path = `v1/runs/${encodeURIComponent(id)}`
+  let why = ''
+  const [run, recording] = await Promise.all([
+    ask(path),
+    ask(`${path}/recording`).catch((thrown: unknown) => {
+      why = whyNoRecording(thrown)
+    }),
+  ])
+  return { run, recording, why }
+}
+
+function answerOf({ result, output = '' }: ComparedRun): string {
+  return result?.text ?? output
+}
+
+function Part({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <section class="compare-part">
+      <h3>{title}</h3>
+      {children}
+    </section>
+  )
+}
+
+/** Whether two values are the same, and what is different. */
+export function Compared({ before, after, label }: { before: unknown; after: unknown; label: string }) {
+  const [one, other] = [before, after].map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
+  if (one === other) return <p class="muted">{label}: the same</p>
+  return (
+    <div>
+      <p class="muted">{label}: different</p>
+      <FoldedDiff before={before ?? ''} after={after ?? ''} label={`${label}, first and second run`} />
+    </div>
+  )
+}
+
+function ComparedGiven({ sides: [a, b] }: { sides: [Side, Side] }) {
+  if (a.recording === undefined || b.recording === undefined) {
+    const which = a.recording !== undefined ? 'Of the second run: ' : b.recording !== undefined ? 'Of the first run: ' : ''
+    return <p class="muted">{`They can be compared where both runs have a recording. ${which}${a.why || b.why}`}</p>
+  }
+  const [one, other] = [a.recording.given, b.recording.given]
+  const toolsOf = (given: Given) => given.tools.map(({ name, description, parameters }) => ({ name, description, parameters }))
+  return (
+    <>
+      <Compared before={one.instructions ?? ''} after={other.instructions ?? ''} label="Instructions" />
+      <Compared before={toolsOf(one)} after={toolsOf(other)} label="Tools" />
+      <Compared before={one.settings} after={other.settings} label="Settings" />
+    </>
+  )
+}

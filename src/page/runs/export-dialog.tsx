@@ -1,0 +1,80 @@
+import { useRef, useState } from 'preact/hooks'
+import { ApiError, ask, messageOf, send } from '../data/api.js'
+import { copyOrSelect } from '../ui/copy-or-select.ts'
+import { showDialog } from '../ui/dialog.tsx'
+import { scrollable } from '../ui/scrollable.ts'
+import { curlOf, type StartedRun } from './run-start.ts'
+
+/** A stored run to take along: as a file with everything that is kept of it, or as the request that starts it again. Throws an `ApiError`. */
+export async function exportDialog(id: string): Promise<void> {
+  const run: StartedRun = await ask(`v1/runs/${encodeURIComponent(id)}`)
+  await showDialog((close) => <ExportForm run={run} close={close} />, { labelledBy: 'export-title' })
+}
+
+function ExportForm({ run, close }: { run: StartedRun; close(): void }) {
+  const command = useRef<HTMLPreElement>(null)
+  const [said, say] = useState('')
+  const [why, setWhy] = useState('')
+  const download = () => {
+    save(new Blob([JSON.stringify(run, null, 2)], { type: 'application/json' }), `${run.id}.json`)
+    say('Downloaded')
+  }
+  const downloadRecording = async () => {
+    setWhy('')
+    try {
+      const file = await send(`v1/runs/${encodeURIComponent(run.id)}/recording`)
+      save(await file.blob(), `${run.id}.recording.json`)
+      say('Downloaded')
+    } catch (thrown) {
+      setWhy(whyNoRecording(thrown))
+    }
+  }
+  return (
+    <>
+      <h2 id="export-title">Export this run</h2>
+      <p class="muted">
+        The file has its conversation, steps, calls and decisions, without secrets. The request starts the same run anew. The recording has
+        every model request and its response, for toolloop replay.
+      </p>
+      <pre ref={command} class="code export-code" {...scrollable('Request')}>
+        {curlOf(run)}
+      </pre>
+      <p class="muted" role="status">
+        {why}
+      </p>
+      <div class="buttons">
+        <button type="button" class="primary" onClick={download}>
+          Download JSON
+        </button>
+        <button type="button" onClick={downloadRecording}>
+          Download recording
+        </button>
+        <button type="button" onClick={async () => say(await copyOrSelect(command.current))}>
+          Copy request
+        </button>
+        <button type="button" class="quiet" onClick={close}>
+          Close
+        </button>
+        <span class="muted" role="status">
+          {said}
+        </span>
+      </div>
+    </>
+  )
+}
+
+function save(content: Blob, name: string): void {
+  const url = URL.createObjectURL(content)
+  const link = document.createElement('a')
+  link.href = url
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(url), 10_000)
+}
+
+export function whyNoRecording(thrown: unknown): string {
+  const code = thrown instanceof ApiError ? thrown.code : ''
+  if (code === 'still_running') return 'The run is still running: its recording can be had when it has ended or waits.'
+  if (code !== 'not_recorded') return messageOf(thrown)
+  return 'This run has no recording. Runs are recorded if service.keepRuns.recordingMegabytes is set; recordings are kept in memory by the process that carries a run out, until newer ones need the room.'
+}

@@ -1,0 +1,40 @@
+import { useEffect, useRef } from 'preact/hooks'
+import { RunView } from '../run/run-view.tsx'
+import { useTitle } from '../shell/address.ts'
+import { Activity } from './activity.tsx'
+import { comparedIn, compareHref, runHref } from './addresses.ts'
+import { Compare } from './compare.tsx'
+import { RunListPane } from './run-list.tsx'
+
+/** All runs beside what they do now, or beside one of them, or two that are compared. */
+export function RunsView({ param }: { param: string | undefined }) {
+  useTitle('Runs')
+  const element = useRef<HTMLDivElement>(null)
+  const side = useRef<HTMLDivElement>(null)
+  const compared = comparedIn(param)
+  // While a run is to be chosen, the list leads there.
+  const isChoosing = compared?.[1] === ''
+  const hrefOf = (id: string) => {
+    if (compared === undefined || !isChoosing) return runHref(id)
+    return compared[0] === '' ? compareHref(id) : compareHref(compared[0], id)
+  }
+  useEffect(() => {
+    const shown = param === undefined ? element : side
+    shown.current?.querySelector('h1, h2')?.scrollIntoView({ block: 'nearest' })
+  }, [param])
+  const mode = isChoosing ? ' is-choosing' : param === undefined ? '' : ' has-selection'
+  return (
+    <div ref={element} class={`split${mode}`}>
+      <RunListPane selected={compared === undefined ? param : compared[0]} hrefOf={hrefOf} />
+      <div key={param} ref={side} class="split-side">
+        {param === undefined ? (
+          <Activity />
+        ) : compared === undefined ? (
+          <RunView id={param} />
+        ) : (
+          <Compare first={compared[0]} second={compared[1]} />
+        )}
+      </div>
+    </div>
+  )
+}

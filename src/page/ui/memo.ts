@@ -1,0 +1,13 @@
+import { Component, type ComponentClass, createElement, type FunctionComponent } from 'preact'
+
+/** A component that is drawn anew only when one of its props is another one: for the rows of long lists. */
+export function memo<Props extends object>(Inner: FunctionComponent<Props>): ComponentClass<Props> {
+  return class extends Component<Props> {
+    override shouldComponentUpdate(next: Props): boolean {
+      return Object.entries(next).some(([name, value]) => value !== Reflect.get(this.props, name))
+    }
+    render() {
+      return createElement(Inner, this.props)
+    }
+  }
+}

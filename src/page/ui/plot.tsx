@@ -1,0 +1,87 @@
+interface PlotProps {
+  /** What it shows, for who can't see it. */
+  label: string
+  /** Values by step, the earliest first; null: there is none. Two series are lines, one is bars. */
+  series: (number | null)[][]
+  /** What is said of each step, where it is pointed at. */
+  words: string[]
+  format(value: number): string
+  /** Of the bars. */
+  tone?: 'bad' | undefined
+}
+
+const [width, height, top] = [300, 72, 4]
+/** Between two bars; of the room that one has. */
+const gap = 0.22
+/** Looks of lines, which differ also without colours. */
+const looks = ['plot-line', 'plot-line dashed']
+
+/** A small plot over time. Its numbers have to stand in a table as well. */
+export function Plot({ label, series, words, format, tone }: PlotProps) {
+  const most = Math.max(0, ...series.flat().map((value) => value ?? 0))
+  const stepWidth = width / words.length
+  const x = (step: number) => step * stepWidth
+  const y = (value: number) => (most === 0 ? height : height - (value / most) * (height - top))
+  return (
+    <div class="plot-box">
+      <span class="plot-most" aria-hidden="true">
+        {most === 0 ? '' : format(most)}
+      </span>
+      <svg class="plot" viewBox={`0 0 ${width} ${height + 1}`} preserveAspectRatio="none" role="img" aria-label={label}>
+        {[0, 0.5, 1].map((share) => (
+          <path key={share} class="plot-grid" d={`M0 ${height - share * (height - top)}H${width}`} />
+        ))}
+        {series.length > 1
+          ? looks.map((look, at) => <path key={look} class={look} d={lineThrough(series[at] ?? [], (step) => x(step + 0.5), y)} />)
+          : barsOf(series[0] ?? []).map(({ step, value }) => (
+              <rect
+                key={step}
+                class={tone === undefined ? 'plot-bar' : `plot-bar ${tone}`}
+                x={x(step + gap / 2)}
+                y={y(value)}
+                width={stepWidth * (1 - gap)}
+                height={height - y(value)}
+              />
+            ))}
+        {/* What is pointed at is the whole step, however little stands there. */}
+        {words.map((word, at) => (
+          <rect key={word} class="plot-step" x={x(at)} y={0} width={stepWidth} height={height}>
+            <title>{word}</title>
+          </rect>
+        ))}
+      </svg>
+    </div>
+  )
+}
+
+function barsOf(values: (number | null)[]): { step: number; value: number }[] {
+  return values.flatMap((value, step) => (value === null || value === 0 ? [] : [{ step, value }]))
+}
+
+/** A line through what there is; what stands alone is a dot. */
+function lineThrough(values: (number | null)[], x: (step: number) => number, y: (value: number) => number): string {
+  let path = ''
+  for (const [at, value] of values.entries()) {
+    if (value === null) continue
+    const before = values[at - 1] ?? null
+    path += before === null ? `M${x(at)} ${y(value)}h0` : `L${x(at)} ${y(value)}`
+  }
+  return path
+}
+
+/** How often each of some things was there, the most frequent first. */
+export function BarList({ bars, tone }: { bars: { name: string; value: number }[]; tone?: 'bad' }) {
+  const most = Math.max(1, ...bars.map(({ value }) => value))
+  if (bars.length === 0) return null
+  return (
+    <ul class="bar-list">
+      {bars.map(({ name, value }) => (
+        <li key={name}>
+          <span class="bar-name">{name}</span>
+          <span class="bar-value">{value.toLocaleString()}</span>
+          <span class={tone === undefined ? 'bar-share' : `bar-share ${tone}`} aria-hidden="true" style={{ '--share': value / most }} />
+        </li>
+      ))}
+    </ul>
+  )
+}
