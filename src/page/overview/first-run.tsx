@@ -1,5 +1,5 @@
 import { useRef, useState } from 'preact/hooks'
-import { base, messageOf, post } from '../data/api.js'
+import { base, messageOf, post } from '../data/api.ts'
 import { copyOrSelect } from '../ui/copy-or-select.ts'
 import { useLive } from '../ui/live-context.ts'
 import { scrollable } from '../ui/scrollable.ts'

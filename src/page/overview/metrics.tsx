@@ -1,5 +1,5 @@
-import { duration, ending, money, short } from '../data/format.js'
-import type { Overview } from '../types.js'
+import { duration, ending, money, short } from '../data/format.ts'
+import type { Overview } from '../types.ts'
 import { BarList, Plot } from '../ui/plot.tsx'
 import { timeOfStep } from './use-overview.ts'
 

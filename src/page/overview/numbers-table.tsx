@@ -1,5 +1,5 @@
-import { duration, money } from '../data/format.js'
-import type { Overview, Sums } from '../types.js'
+import { duration, money } from '../data/format.ts'
+import type { Overview, Sums } from '../types.ts'
 import { scrollable } from '../ui/scrollable.ts'
 import { timeOfStep } from './use-overview.ts'
 

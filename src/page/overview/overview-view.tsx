@@ -1,6 +1,6 @@
-import { count } from '../data/format.js'
+import { count } from '../data/format.ts'
 import { useTitle } from '../shell/address.ts'
-import type { Overview } from '../types.js'
+import type { Overview } from '../types.ts'
 import { useLive } from '../ui/live-context.ts'
 import { FirstRun } from './first-run.tsx'
 import { Metrics } from './metrics.tsx'

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
-import { ask, messageOf } from '../data/api.js'
-import type { Live } from '../data/live.js'
-import type { Overview } from '../types.js'
+import { ask, messageOf } from '../data/api.ts'
+import type { Live } from '../data/live.ts'
+import type { Overview } from '../types.ts'
 
 /** Runs may end all the time: what they have come to is asked for no more often. */
 const pauseMs = 2_500

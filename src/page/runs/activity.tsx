@@ -1,4 +1,4 @@
-import type { Call } from '../data/calls.js'
+import type { Call } from '../data/calls.ts'
 import { CallCard } from '../run/call-card.tsx'
 import { useLive } from '../ui/live-context.ts'
 import { runHref } from './addresses.ts'

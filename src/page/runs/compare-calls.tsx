@@ -1,17 +1,11 @@
 import { useState } from 'preact/hooks'
-import { diffLines } from '../data/diff.js'
-import { duration } from '../data/format.js'
+import { diffLines } from '../data/diff.ts'
+import { duration } from '../data/format.ts'
+import type { RunResult } from '../types.ts'
 import { visible } from '../ui/visible.ts'
-import { Compared } from './compare.tsx'
+import { Compared } from './compared.tsx'
 
-/** A call as a run's result has it. */
-export interface CallRecord {
-  tool: string
-  args?: unknown
-  rawArguments?: string
-  content?: string
-  durationMs: number
-}
+type CallRecord = NonNullable<RunResult['toolCalls']>[number]
 
 /** Calls that belong together; undefined: there is none. */
 interface Pair {

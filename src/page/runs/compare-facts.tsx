@@ -1,13 +1,13 @@
-import { clock, duration, ending, money } from '../data/format.js'
+import type { RunWithResult } from '../data/follow-run.ts'
+import { clock, duration, ending, money } from '../data/format.ts'
 import { scrollable } from '../ui/scrollable.ts'
 import { visible } from '../ui/visible.ts'
 import { runHref } from './addresses.ts'
-import type { ComparedRun } from './compare.tsx'
 
 const none = '–'
 
 /** What two runs have come to, line by line. */
-export function FactsTable({ one, other }: { one: ComparedRun; other: ComparedRun }) {
+export function FactsTable({ one, other }: { one: RunWithResult; other: RunWithResult }) {
   const others = factsOf(other)
   return (
     <div class="table-box" {...scrollable('Both runs')}>
@@ -39,7 +39,7 @@ export function FactsTable({ one, other }: { one: ComparedRun; other: ComparedRu
   )
 }
 
-function RunHead({ which, run: { id, input } }: { which: string; run: ComparedRun }) {
+function RunHead({ which, run: { id, input } }: { which: string; run: RunWithResult }) {
   return (
     <th scope="col">
       {which}: <a href={runHref(id)}>{visible(input || 'Run').slice(0, 120)}</a>
@@ -55,7 +55,7 @@ function Change({ from, to }: { from: number | undefined; to: number | undefined
 
 type Fact = [name: string, words: string, number?: number | undefined]
 
-function factsOf(run: ComparedRun): Fact[] {
+function factsOf(run: RunWithResult): Fact[] {
   const { id, status, stopReason, owner, createdAt, finishedAt, iterations, usage, result, model, toolCalls = 0 } = run
   const models = new Set(result?.steps?.map((step) => `${step.provider} / ${step.model}`))
   const took = finishedAt === undefined ? undefined : Date.parse(finishedAt) - Date.parse(createdAt)

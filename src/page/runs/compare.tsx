@@ -1,18 +1,13 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { ask, messageOf } from '../data/api.js'
-import { FoldedDiff } from '../run/diff.tsx'
-import type { Run } from '../types.js'
+import { ask, messageOf } from '../data/api.ts'
+import type { RunWithResult } from '../data/follow-run.ts'
 import { Icon } from '../ui/icon.tsx'
 import { compareHref, runHref } from './addresses.ts'
-import { type CallRecord, ComparedCalls } from './compare-calls.tsx'
+import { ComparedCalls } from './compare-calls.tsx'
 import { FactsTable } from './compare-facts.tsx'
+import { Compared } from './compared.tsx'
 import { whyNoRecording } from './export-dialog.tsx'
-
-/** A run as it is compared. */
-export interface ComparedRun extends Run {
-  result?: { text?: string; toolCalls?: CallRecord[]; steps?: { provider: string; model: string }[] }
-}
 
 /** What a run was given; only its recording has that. */
 interface Given {
@@ -23,7 +18,7 @@ interface Given {
 
 /** `why`: there is no recording. */
 interface Side {
-  run: ComparedRun
+  run: RunWithResult
   recording?: { given: Given }
   why: string
 }
@@ -111,7 +106,7 @@ async function sideOf(id: string): Promise<Side> {
   return { run, recording, why }
 }
 
-function answerOf({ result, output = '' }: ComparedRun): string {
+function answerOf({ result, output = '' }: RunWithResult): string {
   return result?.text ?? output
 }
 
@@ -121,18 +116,6 @@ function Part({ title, children }: { title: string; children: ComponentChildren 
       <h3>{title}</h3>
       {children}
     </section>
-  )
-}
-
-/** Whether two values are the same, and what is different. */
-export function Compared({ before, after, label }: { before: unknown; after: unknown; label: string }) {
-  const [one, other] = [before, after].map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
-  if (one === other) return <p class="muted">{label}: the same</p>
-  return (
-    <div>
-      <p class="muted">{label}: different</p>
-      <FoldedDiff before={before ?? ''} after={after ?? ''} label={`${label}, first and second run`} />
-    </div>
   )
 }
 

@@ -1,17 +1,18 @@
 import { useRef, useState } from 'preact/hooks'
-import { ApiError, ask, messageOf, send } from '../data/api.js'
+import { ApiError, ask, messageOf, send } from '../data/api.ts'
+import type { RunWithResult } from '../data/follow-run.ts'
 import { copyOrSelect } from '../ui/copy-or-select.ts'
 import { showDialog } from '../ui/dialog.tsx'
 import { scrollable } from '../ui/scrollable.ts'
-import { curlOf, type StartedRun } from './run-start.ts'
+import { curlOf } from './run-start.ts'
 
 /** A stored run to take along: as a file with everything that is kept of it, or as the request that starts it again. Throws an `ApiError`. */
 export async function exportDialog(id: string): Promise<void> {
-  const run: StartedRun = await ask(`v1/runs/${encodeURIComponent(id)}`)
+  const run: RunWithResult = await ask(`v1/runs/${encodeURIComponent(id)}`)
   await showDialog((close) => <ExportForm run={run} close={close} />, { labelledBy: 'export-title' })
 }
 
-function ExportForm({ run, close }: { run: StartedRun; close(): void }) {
+function ExportForm({ run, close }: { run: RunWithResult; close(): void }) {
   const command = useRef<HTMLPreElement>(null)
   const [said, say] = useState('')
   const [why, setWhy] = useState('')

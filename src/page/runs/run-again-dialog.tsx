@@ -1,19 +1,20 @@
 import { useState } from 'preact/hooks'
-import { ask, messageOf, post } from '../data/api.js'
-import type { Live } from '../data/live.js'
-import type { ServiceState } from '../types.js'
+import { ask, messageOf, post } from '../data/api.ts'
+import type { RunWithResult } from '../data/follow-run.ts'
+import type { Live } from '../data/live.ts'
+import type { ServiceState } from '../types.ts'
 import { showDialog } from '../ui/dialog.tsx'
 import { runHref } from './addresses.ts'
-import { type StartedRun, startOf } from './run-start.ts'
+import { startOf } from './run-start.ts'
 
 /** Starts a run like this one, with other words or another model where those are wanted. Throws an `ApiError`. */
 export async function runAgainDialog(live: Live, id: string): Promise<void> {
-  const run: StartedRun = await ask(`v1/runs/${encodeURIComponent(id)}`)
+  const run: RunWithResult = await ask(`v1/runs/${encodeURIComponent(id)}`)
   const models = live.state?.models ?? []
   await showDialog((close) => <RunAgainForm run={run} models={models} close={close} />, { labelledBy: 'again-title' })
 }
 
-function RunAgainForm({ run, models, close }: { run: StartedRun; models: ServiceState['models']; close(): void }) {
+function RunAgainForm({ run, models, close }: { run: RunWithResult; models: ServiceState['models']; close(): void }) {
   const { input, messages } = startOf(run)
   const isText = typeof input === 'string'
   const given = isText ? input : JSON.stringify(input, null, 2)

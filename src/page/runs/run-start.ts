@@ -1,18 +1,9 @@
-import { base } from '../data/api.js'
-import type { Run } from '../types.js'
-
-export interface Message {
-  role: string
-  content?: unknown
-}
-
-/** A stored run, as far as it says how it was started. */
-export interface StartedRun extends Run {
-  result?: { messages?: Message[]; newMessages?: Message[] }
-}
+import { base } from '../data/api.ts'
+import type { RunWithResult } from '../data/follow-run.ts'
+import type { Message } from '../types.ts'
 
 /** What a run was started with. `messages`: the conversation before it. */
-export function startOf({ input, result }: StartedRun): { input: unknown; messages: Message[] } {
+export function startOf({ input, result }: RunWithResult): { input: unknown; messages: Message[] } {
   const { messages = [], newMessages = [] } = result ?? {}
   const end = newMessages.findIndex(({ role }) => role !== 'user')
   const said = end < 0 ? newMessages : newMessages.slice(0, end)
@@ -25,7 +16,7 @@ export function startOf({ input, result }: StartedRun): { input: unknown; messag
 }
 
 /** The request that starts the same run anew, for a shell. */
-export function curlOf(run: StartedRun): string {
+export function curlOf(run: RunWithResult): string {
   const { input, messages } = startOf(run)
   const body = JSON.stringify({ input, model: run.model, ...(messages.length > 0 ? { messages } : {}) })
   const quoted = `'${body.replaceAll("'", `'\\''`)}'`

@@ -1,5 +1,5 @@
-import type { Config } from '../data/config-file.js'
-import { describeModel, keyVariable, type ModelEntry, settingsOf } from '../data/model-settings.js'
+import type { Config } from '../data/config-file.ts'
+import { describeModel, keyVariable, type ModelEntry, settingsOf } from '../data/model-settings.ts'
 import { useLive } from '../ui/live-context.ts'
 import { useCurrent } from './current-model.tsx'
 import { KeyLine } from './key-line.tsx'

@@ -1,6 +1,6 @@
-import { type Config, putEntry, type Save } from '../data/config-file.js'
-import { fromValues, type ModelEntry, settingsOf, toValues } from '../data/model-settings.js'
-import { testModel } from '../data/test-model.js'
+import { type Config, putEntry, type Save } from '../data/config-file.ts'
+import { fromValues, type ModelEntry, settingsOf, toValues } from '../data/model-settings.ts'
+import { testModel } from '../data/test-model.ts'
 import { type Field, openFormDialog } from '../ui/form-dialog.tsx'
 
 /**

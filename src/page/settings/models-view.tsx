@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useRef } from 'preact/hooks'
-import type { Config } from '../data/config-file.js'
+import type { Config } from '../data/config-file.ts'
 import { useTitle } from '../shell/address.ts'
 import { useLive } from '../ui/live-context.ts'
 import { useRefocus } from '../ui/refocus.ts'

@@ -1,5 +1,5 @@
-import type { Config } from '../data/config-file.js'
-import type { Provider } from '../types.js'
+import type { Config } from '../data/config-file.ts'
+import type { Provider } from '../types.ts'
 import { KeyLine } from './key-line.tsx'
 import { drivers, furtherSettings, openProviderDialog, type ProviderSettings } from './provider-dialog.ts'
 import type { ConfigEditing } from './use-config-file.ts'

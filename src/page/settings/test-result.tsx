@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
-import { messageOf } from '../data/api.js'
-import type { ModelEntry } from '../data/model-settings.js'
-import { type Told, testModel } from '../data/test-model.js'
+import { messageOf } from '../data/api.ts'
+import type { ModelEntry } from '../data/model-settings.ts'
+import { type Told, testModel } from '../data/test-model.ts'
 
 /** What came of the last test of a model, and how to begin one. */
 export function useModelTest(): { told: Told; test(model: ModelEntry): Promise<void> } {

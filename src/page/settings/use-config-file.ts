@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { ApiError, messageOf } from '../data/api.js'
-import { type ConfigFile, readConfig, type Save, writeConfig } from '../data/config-file.js'
+import { ApiError, messageOf } from '../data/api.ts'
+import { type ConfigFile, readConfig, type Save, writeConfig } from '../data/config-file.ts'
 import { announce } from '../ui/announce.ts'
 import { useLive } from '../ui/live-context.ts'
 

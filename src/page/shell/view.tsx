@@ -27,7 +27,7 @@ const views: Partial<Record<Place['name'], ViewComponent>> = {
 const later: Partial<Record<Place['name'], () => Promise<ViewComponent>>> = {
   models: () => import('../settings/models-view.tsx').then(({ ModelsView }) => ModelsView),
   tools: () => import('../tools/tools-view.tsx').then(({ ToolsView }) => ToolsView),
-  config: () => import('../views/config.js').then(({ configView }) => byHand(configView)),
+  config: () => import('../settings/config-view.tsx').then(({ ConfigView }) => ConfigView),
 }
 
 /** The view that the address names. Its heading gets the focus, so that keyboard and screen reader go on from there. */

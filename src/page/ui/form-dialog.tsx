@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { ApiError, messageOf } from '../data/api.js'
-import type { Told } from '../data/test-model.js'
+import { ApiError, messageOf } from '../data/api.ts'
+import type { Told } from '../data/test-model.ts'
 import { showDialog } from './dialog.tsx'
 
 export interface Field {

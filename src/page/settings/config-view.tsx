@@ -1,0 +1,154 @@
+import { useComputed, useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import { type ConfigFile, readConfig, writeConfig } from '../data/config-file.ts'
+import { linesOfPath } from '../data/yaml-lines.ts'
+import { useTitle } from '../shell/address.ts'
+import type { ConfigState } from '../types.ts'
+import { announce } from '../ui/announce.ts'
+import { useLive } from '../ui/live-context.ts'
+import { ConfigFacts } from './config-facts.tsx'
+import { badLines, Failure } from './config-failure.tsx'
+import { LineEditor, selectLine } from './line-editor.tsx'
+
+const hidden = '[redacted]'
+
+/** The configuration file: how it stands, and its text to be changed. */
+export function ConfigView() {
+  useTitle('Configuration')
+  const live = useLive()
+  const now = useComputed(() => live.state?.config).value
+  const editor = useRef<HTMLTextAreaElement>(null)
+  const file = useSignal<ConfigFile | undefined>(undefined)
+  const state = useSignal<ConfigState | undefined>(undefined)
+  const text = useSignal('')
+  /** What was thrown where the file could not be read or written. */
+  const failure = useSignal<unknown>(undefined)
+  const isSaving = useSignal(false)
+  const isSaved = useSignal(false)
+  const isChanged = () => file.value !== undefined && text.value !== file.value.text
+
+  const take = (taken: ConfigFile) => {
+    file.value = taken
+    state.value = taken.state
+    text.value = taken.text
+    failure.value = undefined
+    isSaved.value = false
+  }
+  const load = async ({ evenIfChanged }: { evenIfChanged: boolean }) => {
+    try {
+      const read = await readConfig()
+      if (evenIfChanged || !isChanged()) take(read)
+    } catch (thrown) {
+      failure.value = thrown
+    }
+  }
+  const save = async () => {
+    if (file.value === undefined || !isChanged() || isSaving.value) return
+    failure.value = undefined
+    if (text.value.includes(hidden)) {
+      failure.value = new Error(`The file contains ${hidden}. Replace it with an environment variable, such as \${NAME}, before you save.`)
+      return
+    }
+    isSaving.value = true
+    try {
+      take(await writeConfig({ text: text.value }, file.value.etag))
+      announce('Saved')
+      isSaved.value = true
+      live.refresh()
+    } catch (thrown) {
+      failure.value = thrown
+    } finally {
+      isSaving.value = false
+    }
+  }
+  useEffect(() => void load({ evenIfChanged: true }), [])
+  useEffect(() => {
+    if (now === undefined || state.value === undefined || !isNewer(now, state.value)) return
+    // What somebody is writing is not taken away from them: saving it tells of the conflict.
+    if (!isChanged()) void load({ evenIfChanged: false })
+    else {
+      state.value = now
+      isSaved.value = false
+    }
+  }, [now])
+
+  // Where a path stands for several keys the service says so when it is saved.
+  const locked = new Set(file.value?.fileOnly.flatMap((path) => (path.includes('*') ? [] : linesOfPath(text.value, path))))
+  return (
+    <div class="column wide">
+      <div class="view-head">
+        <h1 tabIndex={-1}>Configuration</h1>
+        <p class="muted">The file contains no keys. It names the environment variables that hold them.</p>
+      </div>
+      <div class="config-state">
+        {isSaved.value && <p class="saved">Saved. The changes apply from the next request.</p>}
+        {state.value !== undefined && <ConfigFacts state={state.value} />}
+      </div>
+      <form
+        class="config-form"
+        hidden={file.value?.state.file === null}
+        onSubmit={(event) => {
+          event.preventDefault()
+          void save()
+        }}
+        onKeyDown={(event) => {
+          if (event.key !== 's' || !(event.ctrlKey || event.metaKey)) return
+          event.preventDefault()
+          void save()
+        }}
+      >
+        <label for="config-text">Configuration file, as YAML</label>
+        <div id="config-problems" role="alert">
+          {failure.value !== undefined && (
+            <Failure
+              thrown={failure.value}
+              text={text.value}
+              showLine={(line) => selectLine(editor.current, line)}
+              reload={() => load({ evenIfChanged: true })}
+            />
+          )}
+        </div>
+        <LineEditor
+          editorRef={editor}
+          id="config-text"
+          describedBy="config-problems"
+          text={text.value}
+          isDisabled={file.value === undefined}
+          isInvalid={file.value !== undefined && failure.value !== undefined}
+          bad={badLines(failure.value, text.value)}
+          locked={locked}
+          onInput={(written) => {
+            text.value = written
+          }}
+        />
+        <p class="hint" hidden={locked.size === 0}>
+          Lines with a struck number are read-only here: what they open, whom they let in and who is asked is decided in the file itself.
+          Here it can only be taken away.
+        </p>
+        <div class="buttons">
+          <button type="submit" class="primary" disabled={!isChanged() || isSaving.value}>
+            Save
+          </button>
+          <button
+            type="button"
+            class="quiet"
+            disabled={!isChanged()}
+            onClick={() => {
+              text.value = file.value?.text ?? ''
+              failure.value = undefined
+              editor.current?.focus()
+            }}
+          >
+            Discard changes
+          </button>
+          <span class="hint">Changes apply from the next request; running runs keep the old configuration. Ctrl+S saves.</span>
+        </div>
+      </form>
+    </div>
+  )
+}
+
+/** Whether the service has read the file again since. */
+function isNewer(now: ConfigState, before: ConfigState): boolean {
+  return now.reloads > before.reloads || (now.reloads === before.reloads && now.lastError?.at !== before.lastError?.at)
+}
