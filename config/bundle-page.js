@@ -47,12 +47,16 @@ export async function bundlePage(from, to) {
   for (const name of before) if (!written.has(name) && !name.startsWith('.')) rmSync(join(to, name), { force: true })
 }
 
-/** A script, and what it loads when it needs it. */
+/** A script, with all that it needs at once, and others that it loads when it needs them. */
 async function scriptsOf(input) {
-  const bundle = await rolldown({ input, platform: 'browser' })
+  const imports = new Map()
+  const list = { name: 'list', moduleParsed: ({ id, importedIds }) => void imports.set(id, importedIds) }
+  const bundle = await rolldown({ input, platform: 'browser', plugins: [list] })
+  let reached
   const { output } = await bundle.generate({
     format: 'esm',
     minify: true,
+    codeSplitting: { groups: [{ name: 'app', test: (id) => (reached ??= reachedFrom(input, imports)).has(id) }] },
     entryFileNames: '[name]-[hash].js',
     chunkFileNames: '[name]-[hash].js',
     postBanner: ({ modules }) =>
@@ -63,6 +67,14 @@ async function scriptsOf(input) {
   })
   await bundle.close()
   return output
+}
+
+/** What a module imports, and what that imports; not what is loaded when it is needed. */
+function reachedFrom(entry, imports, reached = new Set()) {
+  if (reached.has(entry)) return reached
+  reached.add(entry)
+  for (const imported of imports.get(entry) ?? []) reachedFrom(imported, imports, reached)
+  return reached
 }
 
 /** The licence of a package, which has to go with its code. */

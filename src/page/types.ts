@@ -78,6 +78,9 @@ export interface RunEvent {
 export interface Message {
   role: string
   content?: unknown
+  reasoning?: unknown
+  /** As the runtime has them, or as the OpenAI wire has them. */
+  toolCalls?: { name?: string; arguments?: unknown; rawArguments?: string; function?: { name: string; arguments: string } }[]
 }
 
 /** How a run has ended, with what it did. */

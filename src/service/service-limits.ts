@@ -18,6 +18,10 @@ export interface ServiceLimits extends RateLimits, OriginRules {
   hasTokens: boolean
 }
 
+/** Where bodies may be as large as they are by default. */
+const bodyBytes = 1_048_576
+const stateCharacters = 8_000_000
+
 /** The limits of a configuration, with defaults for those it leaves out. */
 export function readLimits({ service = {} }: Config): ServiceLimits {
   const { keepRuns = {} } = service
@@ -31,7 +35,7 @@ export function readLimits({ service = {} }: Config): ServiceLimits {
     requestsPerMinute: service.requestsPerMinute ?? 1_200,
     concurrentRuns: service.concurrentRuns ?? 100,
     openStreams: service.openStreams ?? 1_000,
-    maxBodyBytes: service.maxBodyBytes ?? 1_048_576,
+    maxBodyBytes: service.maxBodyBytes ?? bodyBytes,
     keepRuns: {
       count: keepRuns.count ?? 500,
       ageMs: (keepRuns.minutes ?? 60) * 60_000,
@@ -40,6 +44,8 @@ export function readLimits({ service = {} }: Config): ServiceLimits {
       pausedOfCaller: service.pausedRuns ?? 1_000,
       pausedCharacters: (keepRuns.pausedMegabytes ?? (inMemory ? 64 : 256)) * 1_000_000,
       pausedCharactersOfCaller: (service.pausedMegabytes ?? (inMemory ? 32 : 64)) * 1_000_000,
+      // What is taken in by large bodies, and what is decided on, has to fit as well.
+      stateCharacters: stateCharacters * Math.max(1, (service.maxBodyBytes ?? 0) / bodyBytes),
       eventsOfRun: 5_000,
       charactersOfRun: 2_000_000,
       recordingCharacters: (keepRuns.recordingMegabytes ?? 0) * 1_000_000,

@@ -62,6 +62,22 @@ describe.skipIf(!hasBrowser)('calls that wait on the admin page, in a browser', 
     expect(ran[1]).toEqual({ path: 'c.txt', content: lines })
   })
 
+  it('a call with 5 MB of arguments is shown whole and approved', async () => {
+    const content = lines.repeat(Math.ceil(5_000_000 / lines.length))
+    const { url, ask, ran } = await startAsking([{ path: 'a.txt', content }])
+    const page = await open(url, { path: '#/approvals' })
+    page.setDefaultTimeout(90_000)
+    const card = cardOf(page)
+    await ask()
+    const approve = card.getByRole('button', { name: 'Approve', exact: true })
+    await expect.poll(() => approve.isEnabled(), { timeout: 90_000 }).toBe(true)
+    const shown = card.getByRole('group', { name: 'content' })
+    expect(await shown.evaluate((element) => (element.textContent ?? '').length)).toBe(content.length)
+    await approve.click()
+    await page.getByText('Nothing is waiting for you.').waitFor()
+    expect(ran).toEqual([{ path: 'a.txt', content }])
+  })
+
   it('JSON of 1 MB that waits is written out whole, and folds for those who want that', async () => {
     const items = Array.from({ length: 400 }, (_, at) => ({ id: at, name: `name ${at} ${'x'.repeat(3_400)}`, tags: ['a', at % 7] }))
     expect(JSON.stringify(items).length).toBeGreaterThan(1_000_000)

@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { AgentRunner, asTool } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
+import { barriersInAllLooks } from './page-axe.ts'
 import { hasBrowser, useBrowser } from './page-browser.ts'
 import { longTasks, paceOf, watchTasks } from './page-tasks.ts'
 import { seedRuns, storedRuns } from './seed-runs.ts'
@@ -63,8 +64,11 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     const { url, post } = await startService({ ...options, model, tools: [tool] })
     for (let euros = 1; euros <= 53; euros++) await post('/v1/runs', { input: String(euros) })
     const page = await open(url, { path: '#/approvals' })
-    await page.evaluate(watchTasks)
     const cards = page.locator('.decision')
+    await expect.poll(() => cards.count(), { timeout: 30_000 }).toBe(53)
+    expect(await barriersInAllLooks(page)).toEqual([])
+    await page.reload()
+    await page.evaluate(watchTasks)
     await expect.poll(() => cards.count(), { timeout: 30_000 }).toBe(53)
     // What has waited longest is first.
     expect(await cards.first().textContent()).toContain('Input: 1{')
@@ -390,6 +394,8 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
       )
       .toBe(551)
     expect(await longTasks(page)).toEqual([])
+    await line.locator('.bar-button').first().click()
+    expect(await barriersInAllLooks(page)).toEqual([])
     await page.emulateMedia({ colorScheme: 'dark' })
     await page.setViewportSize({ width: 390, height: 844 })
     for (const view of [`runs/${id}`, 'runs', 'approvals']) {

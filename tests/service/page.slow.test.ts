@@ -112,7 +112,12 @@ it('has no styles nobody needs', () => {
   const scripts = readdirSync(folder, { recursive: true })
     .map(String)
     .filter((name) => /\.(?:js|tsx?)$/.test(name))
-  const used = new Set(['index.html', ...scripts].map(read).join('\n').match(/[\w-]+/g))
+  const used = new Set(
+    ['index.html', ...scripts]
+      .map(read)
+      .join('\n')
+      .match(/[\w-]+/g),
+  )
   const styles = ['style.css', 'views.css', 'runs.css', 'reading.css']
     .map(read)
     .join('')
@@ -632,12 +637,18 @@ models:
       approvals: '.decision + .decision',
       chat: '.composer',
       models: '.cards + *, .card',
-      tools: '.tool-list .long-text',
+      tools: '.tool:has-text("greeting")',
       config: '.editor b, .editor textarea:enabled',
     })) {
       await page.evaluate(`location.hash = '#/${path}'`)
       await page.locator(ready).first().waitFor({ state: 'attached' })
-      await page.evaluate(`for (const details of document.querySelectorAll('details')) details.open = true`)
+      const openAll = () => page.evaluate(`for (const details of document.querySelectorAll('details')) details.open = true`)
+      await openAll()
+      // What is inside of a tool or a skill is made when it is opened.
+      if (path === 'tools') {
+        for (const inside of ['.parameters, .try-form', '.long-text']) await page.locator(`.tool-list :is(${inside})`).first().waitFor()
+        await openAll()
+      }
       await check(path)
     }
     await page.evaluate(`location.hash = '#/models'`)

@@ -1,7 +1,7 @@
 import type { Call } from '../data/calls.ts'
+import { CallCard } from '../run/call-card.tsx'
 import { useLive } from '../ui/live-context.ts'
 import { runHref } from './addresses.ts'
-import { CallCard } from './bridges.tsx'
 
 /** The latest calls of all runs, as they happen. */
 export function Activity() {

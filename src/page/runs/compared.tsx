@@ -1,4 +1,4 @@
-import { FoldedDiff } from './bridges.tsx'
+import { FoldedDiff } from '../run/diff.tsx'
 
 /** Whether two values are the same, and what is different. */
 export function Compared({ before, after, label }: { before: unknown; after: unknown; label: string }) {

@@ -1,9 +1,9 @@
 import type { ComponentChild } from 'preact'
 import { clock, count, duration, moment, money, short } from '../data/format.ts'
+import { RunBadge } from '../run/run-badge.tsx'
 import type { Run } from '../types.ts'
 import { memo } from '../ui/memo.ts'
 import { Since } from '../ui/since.tsx'
-import { RunBadge } from './bridges.tsx'
 import { modelWords } from './filter-form.tsx'
 
 /** A run in the list. */

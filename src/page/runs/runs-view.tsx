@@ -1,8 +1,8 @@
 import { useEffect, useRef } from 'preact/hooks'
+import { RunView } from '../run/run-view.tsx'
 import { useTitle } from '../shell/address.ts'
 import { Activity } from './activity.tsx'
 import { comparedIn, compareHref, runHref } from './addresses.ts'
-import { RunView } from './bridges.tsx'
 import { Compare } from './compare.tsx'
 import { RunListPane } from './run-list.tsx'
 

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
-import { ApiError, ask, messageOf, send, whenSignedOut } from '../data/api.js'
-import { Live } from '../data/live.js'
-import { forgetChat, forgetToken, keepToken, token } from '../data/session.js'
+import { ApiError, ask, messageOf, send, whenSignedOut } from '../data/api.ts'
+import { Live } from '../data/live.ts'
+import { forgetChat, forgetToken, keepToken, token } from '../data/session.ts'
 import { Chat } from '../views/chat.js'
 
 /** What there is while somebody is signed in. */
@@ -10,8 +10,17 @@ export interface Session {
   chat: Chat
 }
 
-/** How one may come in: by a token, or by a link that was followed. `failure` is why the last try failed, `''` for none. */
-export type SignIn = { by: 'token'; token: string; failure: string } | { by: 'link'; code: string; failure: string }
+/** How one may come in. `failure` is why the last try failed, `''` for none. */
+export type SignIn = { by: 'token'; token: string; failure: string } | Link
+
+/** A link that was followed. */
+export interface Link {
+  by: 'link'
+  code: string
+  /** The token that the tab had, `''` for none: the service ends its session. */
+  before: string
+  failure: string
+}
 
 /** Undefined while it is being found out. */
 export const session = signal<Session | undefined>(undefined)
@@ -59,13 +68,13 @@ export async function signInByToken(given: string): Promise<void> {
   }
 }
 
-export async function signInByLink(code: string): Promise<void> {
+export async function signInByLink(link: Link): Promise<void> {
   try {
-    const { token: given } = await ask('admin/api/sign-in', { method: 'POST', body: { code }, as: '' })
+    const { token: given } = await ask('admin/api/sign-in', { method: 'POST', body: { code: link.code }, as: link.before })
     keepToken(given)
     await enter()
   } catch (error) {
-    signIn.value = { by: 'link', code, failure: messageOf(error) }
+    signIn.value = { ...link, failure: messageOf(error) }
   }
 }
 
@@ -84,7 +93,7 @@ export function takeLink(): boolean {
   const [, code] = /^#\/sign-in\/(.+)$/.exec(location.hash) ?? []
   if (code === undefined) return false
   history.replaceState(null, '', '#/runs')
-  leave({ by: 'link', code: decoded(code), failure: '' })
+  leave({ by: 'link', code: decoded(code), before: token() ?? '', failure: '' })
   return true
 }
 

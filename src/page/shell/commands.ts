@@ -1,7 +1,7 @@
 import { ask } from '../data/api.js'
 import { ago } from '../data/format.js'
 import { exportDialog } from '../runs/export-dialog.tsx'
-import type { Run } from '../types.js'
+import type { Run } from '../types.ts'
 import { type Session, signOut } from './access.ts'
 import { address } from './address.ts'
 import type { Command, Commands } from './palette.tsx'

@@ -36,7 +36,7 @@ export function Shell({ session }: { session: Session }) {
       document.removeEventListener('keydown', openIt)
       removeEventListener('focus', lookAgain)
     }
-  }, [session])
+  }, [session, live])
   return (
     <div id="shell" class="shell">
       {/* The address belongs to the router: a link to a part of the page is followed here. */}

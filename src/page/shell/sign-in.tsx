@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { askForToken, type SignIn, signInByLink, signInByToken } from './access.ts'
+import { askForToken, type Link, type SignIn, signInByLink, signInByToken } from './access.ts'
 
 /** Asks who it is: by a token, or by the button for a link that was followed. */
 export function SignInView({ how }: { how: SignIn }) {
@@ -8,7 +8,7 @@ export function SignInView({ how }: { how: SignIn }) {
   }, [])
   return (
     <main id="sign-in" class="sign-in">
-      {how.by === 'link' ? <LinkForm code={how.code} failure={how.failure} /> : <TokenForm how={how} />}
+      {how.by === 'link' ? <LinkForm link={how} /> : <TokenForm how={how} />}
     </main>
   )
 }
@@ -22,7 +22,7 @@ function Head() {
   )
 }
 
-function LinkForm({ code, failure }: { code: string; failure: string }) {
+function LinkForm({ link }: { link: Link }) {
   const button = useRef<HTMLButtonElement>(null)
   const [busy, setBusy] = useState(false)
   useEffect(() => button.current?.focus(), [])
@@ -30,7 +30,7 @@ function LinkForm({ code, failure }: { code: string; failure: string }) {
     event.preventDefault()
     if (busy) return
     setBusy(true)
-    await signInByLink(code)
+    await signInByLink(link)
     setBusy(false)
   }
   return (
@@ -38,7 +38,7 @@ function LinkForm({ code, failure }: { code: string; failure: string }) {
       <Head />
       <p class="muted">Your link signs in this browser, once. You stay signed in for 12 hours, or until you close this tab.</p>
       <p class="error-text" role="alert">
-        {busy ? '' : failure}
+        {busy ? '' : link.failure}
       </p>
       <button ref={button} type="submit" class="primary">
         Sign in

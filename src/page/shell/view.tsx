@@ -1,13 +1,13 @@
 import type { ComponentChildren, FunctionComponent } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { messageOf } from '../data/api.js'
-import type { Live } from '../data/live.js'
+import { ApprovalsView } from '../approvals/approvals-view.tsx'
+import { messageOf } from '../data/api.ts'
+import type { Live } from '../data/live.ts'
 import { OverviewView } from '../overview/overview-view.tsx'
 import { RunsView } from '../runs/runs-view.tsx'
-import type { View as MadeByHand } from '../types.js'
+import type { View as MadeByHand } from '../types.ts'
 import { Dom } from '../ui/dom-bridge.tsx'
 import { useLive } from '../ui/live-context.ts'
-import { approvalsView } from '../views/approvals.js'
 import { session } from './access.ts'
 import { address, useTitle } from './address.ts'
 import type { Place } from './places.ts'
@@ -18,14 +18,14 @@ type ViewComponent = FunctionComponent<{ param: string | undefined }>
 const views: Partial<Record<Place['name'], ViewComponent>> = {
   overview: OverviewView,
   runs: RunsView,
-  approvals: byHand(approvalsView),
+  approvals: ApprovalsView,
   chat: byHand(() => session.value?.chat.show()),
 }
 
 /** What hardly anybody comes for first is loaded when it is gone to. */
 const later: Partial<Record<Place['name'], () => Promise<ViewComponent>>> = {
   models: () => import('../settings/models-view.tsx').then(({ ModelsView }) => ModelsView),
-  tools: () => import('../views/tools.js').then(({ toolsView }) => byHand(toolsView)),
+  tools: () => import('../tools/tools-view.tsx').then(({ ToolsView }) => ToolsView),
   config: () => import('../settings/config-view.tsx').then(({ ConfigView }) => ConfigView),
 }
 

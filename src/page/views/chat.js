@@ -3,8 +3,7 @@ import { RunFollower } from '../data/follow-run.js'
 import { ending } from '../data/format.js'
 import { itemsOf } from '../data/pending-items.js'
 import { keepChat, keptChat } from '../data/session.js'
-import { DecisionList } from '../run/decision-list.js'
-import { Timeline } from '../run/timeline.js'
+import { DecisionList, Timeline } from '../run/by-hand.tsx'
 import { h, newId, replace } from '../ui/dom.js'
 import { stickToEnd } from '../ui/scroll.js'
 
@@ -27,7 +26,7 @@ export class Chat {
   #live
   #heading = h('h1', { tabindex: '-1' }, 'Chat')
   #log = h('div', { className: 'chat-log', role: 'log', 'aria-label': 'Conversation', 'aria-live': 'off', tabindex: '0' })
-  #timeline = new Timeline({ turns: false })
+  #timeline = new Timeline({ hasTurns: false })
   #pending = new DecisionList({ onDecided: () => this.#input.focus() })
   #empty
   #input
@@ -220,12 +219,7 @@ export class Chat {
    */
   #show(input, id) {
     this.#empty.hidden = true
-    const link = h(
-      'a',
-      { className: 'chat-run', href: `#/runs/${encodeURIComponent(id)}`, 'aria-label': `Run of: ${input.slice(0, 60)}` },
-      'Run',
-    )
-    this.#timeline.user(input).append(link)
+    this.#timeline.user(input, id)
   }
 
   /**
@@ -251,7 +245,7 @@ export class Chat {
         if (run.status === 'paused') return
         if (!isWhole) this.#timeline.answer(run.output ?? '')
         // Whoever stopped it knows why.
-        if (run.error !== undefined && run.stopReason !== 'aborted') this.#timeline.note(`${run.error.code}: ${run.error.message}`, 'error')
+        if (run.error !== undefined && run.stopReason !== 'aborted') this.#timeline.note(`${run.error.code}: ${run.error.message}`, true)
         else if (run.stopReason !== 'answered') this.#timeline.note(`The run ended: ${ending(run.stopReason)}`)
         this.#settle()
       },
@@ -260,7 +254,7 @@ export class Chat {
         this.#timeline.gap(events)
       },
       onGone: () => {
-        this.#timeline.note('This run is no longer stored', 'error')
+        this.#timeline.note('This run is no longer stored', true)
         this.#settle()
       },
     })
@@ -299,8 +293,9 @@ export class Chat {
     this.#settle()
     this.#messages = []
     this.#pending.clear()
-    this.#timeline = new Timeline({ turns: false })
-    this.#log.querySelector('.timeline')?.replaceWith(this.#timeline.element)
+    const before = this.#timeline.element
+    this.#timeline = new Timeline({ hasTurns: false })
+    before.replaceWith(this.#timeline.element)
     this.#empty.hidden = false
     this.#error.textContent = ''
     this.#input.focus()

@@ -10,7 +10,7 @@ import type { Caller } from '../http/auth.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { mostValues, valuesIn } from '../http/read-body.ts'
 import { jsonInTurn } from '../runs/json-in-turn.ts'
-import { longestState, type RunBounds } from '../runs/memory/kept-runs.ts'
+import type { RunBounds } from '../runs/memory/kept-runs.ts'
 import { filePatience, type JournalPlace } from '../runs/recorded/open-journal.ts'
 
 /** A response as it is kept, for the caller it was made for. */
@@ -183,6 +183,9 @@ export class KeptResponses {
   }
 }
 
+/** Characters of JSON in one conversation. */
+const mostCharacters = 8_000_000
+
 /**
  * The messages of a conversation that goes on with others. It is bounded as that of one request is, and in its length. Rejects with an
  * `HttpProblem` 400.
@@ -196,11 +199,11 @@ export async function continued({ messages }: KeptResponse, others: readonly Cha
     values += await valuesIn(text, pauses)
     characters += text.length
     await pauses.take()
-    if (values > mostValues.run || characters > longestState)
+    if (values > mostValues.run || characters > mostCharacters)
       throw new HttpProblem(
         400,
         'context_length_exceeded',
-        `The conversation is too long to be continued: it may have ${mostValues.run} values and ${longestState} characters of JSON`,
+        `The conversation is too long to be continued: it may have ${mostValues.run} values and ${mostCharacters} characters of JSON`,
         { param: 'previous_response_id' },
       )
   }

@@ -20,6 +20,8 @@ export interface RunBounds {
   /** Most characters of all paused runs, and of those of one caller: a run for which there is no room can't wait, and ends. */
   pausedCharacters: number
   pausedCharactersOfCaller: number
+  /** Most characters of the state of one paused run: a larger one can't go on without keeping everybody waiting, and ends. */
+  stateCharacters: number
   /** Most events kept of one run, and of the feed of all. */
   eventsOfRun: number
   charactersOfRun: number
@@ -29,9 +31,6 @@ export interface RunBounds {
 
 export const tooLate = 'nobody has decided'
 export const noRoom = 'there is no room to keep this run until somebody decides'
-
-/** A paused run that is larger can't go on without keeping everybody waiting, and ends. */
-export const longestState = 8_000_000
 
 /** Throws an `HttpProblem` 429 for a caller whose paused runs are too many, or too large. */
 export function checkRoom({ pausedOfCaller, pausedCharactersOfCaller }: RunBounds, own: { runs: number; characters: number }): void {
@@ -97,8 +96,8 @@ export class KeptRuns {
   /** Takes room for a run that comes to `outcome`; false: there is none. */
   reserve(run: ServiceRun, { status, result, state = '' }: Outcome): boolean {
     if (status !== 'paused') return true
-    if (state.length > longestState) return false
-    const { pausedCharacters, pausedCharactersOfCaller } = this.bounds
+    const { pausedCharacters, pausedCharactersOfCaller, stateCharacters } = this.bounds
+    if (state.length > stateCharacters) return false
     const { name } = run.head.caller
     const size = run.log.characters + result.length + state.length
     let [all, own] = [this.#paused.characters + size, this.#paused.charactersOf(name) + size]

@@ -10,7 +10,7 @@ import type { Caller } from '../../http/auth.ts'
 import type { EventLog, EventLogBounds } from '../event-log.ts'
 import type { EventSink } from '../follow-run.ts'
 import { jsonInTurn } from '../json-in-turn.ts'
-import { checkRoom, longestState, noRoom, type RunBounds, tooLate } from '../memory/kept-runs.ts'
+import { checkRoom, noRoom, type RunBounds, tooLate } from '../memory/kept-runs.ts'
 import { ServiceRun } from '../service-run.ts'
 import { abortedWith, type Outcome, type RunHead } from '../stored-run.ts'
 import { allEvents } from './all-events.ts'
@@ -108,13 +108,13 @@ export class RecordedRuns {
   /** Writes down what a run has come to, and gives what that is: one there is no room for ends. Undefined: another process has it by now. */
   async settle(run: ServiceRun, intended: Outcome): Promise<Outcome | undefined> {
     const { bounds } = this.#parts
-    const { pausedCharactersOfCaller: ofCaller, pausedCharacters: ofAll } = bounds()
+    const { pausedCharactersOfCaller: ofCaller, pausedCharacters: ofAll, stateCharacters: ofState } = bounds()
     const write = async (outcome: Outcome) => {
       const { status, finishedAt, summary, result } = outcome
       const found = { title: run.title, words: run.wordsOf(summary), costUsd: summary.usage?.costUsd }
       const told = { status, ...found, stopReason: summary.stopReason ?? '', finishedAt: Date.parse(finishedAt), result }
       const expected = { status: 'running' as const, ...(run.attempt === undefined ? {} : { attempt: run.attempt }) }
-      const room = status === 'paused' ? { ofState: longestState, ofCaller, ofAll } : undefined
+      const room = status === 'paused' ? { ofState, ofCaller, ofAll } : undefined
       return this.shown.settle(run.id, expected, { ...told, summary: await jsonInTurn(summary) }, room)
     }
     const written = await write(intended)

@@ -1,0 +1,114 @@
+import { useRef, useState } from 'preact/hooks'
+import { count } from '../data/format.ts'
+import type { Verdict } from '../data/pending-items.ts'
+import { useTitle } from '../shell/address.ts'
+import { announce } from '../ui/announce.ts'
+import { confirmDialog } from '../ui/confirm-dialog.tsx'
+import { useLive } from '../ui/live-context.ts'
+import { useNewId } from '../ui/new-id.ts'
+import { Since } from '../ui/since.tsx'
+import { DecisionCards, useOpenDecisions } from './decision-list.tsx'
+import { decideOnMany, type OpenDecision } from './open-decision.ts'
+
+/** Everything that waits for somebody, of all runs; what has waited longest comes first. */
+export function ApprovalsView() {
+  useTitle('Approvals')
+  const live = useLive()
+  const { pending, waiting } = live
+  const decisions = useOpenDecisions(pending)
+  const heading = useRef<HTMLHeadingElement>(null)
+  const onDecided = () => {
+    const next = document.querySelector('#main .decision:not([data-decided]) .buttons button:enabled')
+    if (next instanceof HTMLElement) next.focus()
+    else heading.current?.focus()
+    live.refresh()
+  }
+  const selectable = decisions.filter(({ canApprove }) => canApprove)
+  const [oldest] = pending
+  return (
+    <div class="column">
+      <div class="view-head">
+        <h1 ref={heading} tabIndex={-1}>
+          Approvals
+        </h1>
+        <p class="muted">
+          {oldest !== undefined && (
+            <>
+              {`${count(waiting, 'call')} waiting, the first for `}
+              <Since iso={oldest.since} />
+              {waiting > pending.length && `; the ${count(pending.length, 'one')} that came last are shown`}
+            </>
+          )}
+        </p>
+      </div>
+      {pending.length === 0 && <Empty />}
+      <SelectionBar decisions={selectable} onDone={() => heading.current?.focus()} />
+      <DecisionCards decisions={decisions} link canSelect onDecided={onDecided} />
+    </div>
+  )
+}
+
+function Empty() {
+  return (
+    <div class="empty">
+      <p>Nothing is waiting for you. Calls that need an approval, a result or an answer appear here.</p>
+      <p class="muted">
+        Which tools need one is said under <code>tools.approval</code> in the <a href="#/config">configuration</a>. Press <kbd>a</kbd> to
+        approve, <kbd>e</kbd> to edit, <kbd>r</kbd> to reject.
+      </p>
+    </div>
+  )
+}
+
+/** Decides on many at once, where there are several. */
+function SelectionBar({ decisions, onDone }: { decisions: readonly OpenDecision[]; onDone: () => void }) {
+  const live = useLive()
+  const [isBusy, setIsBusy] = useState(false)
+  const [failure, setFailure] = useState('')
+  const boxId = useNewId()
+  const selected = decisions.filter(({ isSelected }) => isSelected.value)
+  const decideAll = async (verdict: Verdict, verb: string) => {
+    const items = selected.map(({ item }) => item)
+    const lines = [...Map.groupBy(items, ({ tool }) => tool)].map(([tool, { length }]) => `${tool}: ${count(length, 'call')}`)
+    if (items.length === 0 || !(await confirmDialog({ title: `${verb} ${count(items.length, 'call')}?`, lines, verb }))) return
+    setFailure('')
+    setIsBusy(true)
+    const failed = await decideOnMany(items, verdict)
+    setIsBusy(false)
+    announce(`${verb}: ${count(items.length - failed.length, 'call')}`)
+    if (failed.length > 0) setFailure(`${count(failed.length, 'call')} could not be decided: ${failed[0]}`)
+    live.refresh()
+    onDone()
+  }
+  return (
+    <>
+      <div class="selection-bar" hidden={decisions.length < 2} aria-busy={isBusy ? 'true' : undefined}>
+        <span class="check-row">
+          <input
+            type="checkbox"
+            id={boxId}
+            checked={selected.length > 0 && selected.length === decisions.length}
+            onChange={({ currentTarget }) => {
+              for (const { isSelected } of decisions) isSelected.value = currentTarget.checked
+            }}
+          />
+          <label for={boxId}>Select all</label>
+        </span>
+        <span class="muted" role="status">
+          {selected.length === 0 ? '' : `${selected.length} selected`}
+        </span>
+        <div class="buttons">
+          <button type="button" class="primary" disabled={selected.length === 0} onClick={() => decideAll({ approved: true }, 'Approve')}>
+            Approve selected
+          </button>
+          <button type="button" class="danger" disabled={selected.length === 0} onClick={() => decideAll({ approved: false }, 'Reject')}>
+            Reject selected
+          </button>
+        </div>
+      </div>
+      <p class="error-text" role="alert">
+        {failure}
+      </p>
+    </>
+  )
+}

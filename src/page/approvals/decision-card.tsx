@@ -1,0 +1,89 @@
+import { moment } from '../data/format.ts'
+import type { Item } from '../data/pending-items.ts'
+import { useNewId } from '../ui/new-id.ts'
+import { Since } from '../ui/since.tsx'
+import { nextTask } from '../ui/slices.ts'
+import { visible } from '../ui/visible.ts'
+import { Approval, ClientTool, Question } from './decision-forms.tsx'
+import type { FormProps } from './form.tsx'
+import type { OpenDecision } from './open-decision.ts'
+
+const titles: Record<Item['kind'], string> = {
+  approval: 'Approve this call?',
+  client_tool: 'Waiting for a result',
+  question: 'Question',
+  budget: 'Go on over budget?',
+}
+const forms = { approval: Approval, client_tool: ClientTool, question: Question, budget: Approval }
+
+export interface DecisionCardProps {
+  decision: OpenDecision
+  /** Whether the card stands by itself, and leads to the run. Default false. */
+  link?: boolean
+  /** Whether it can be selected, to decide on many. Default false. */
+  hasBox?: boolean
+  /** The card has done its work, and is drawn as decided: the focus needs another place. */
+  onDecided: () => void
+}
+
+/** A pending item, to be decided on. Drawn anew on account of itself alone, if `onDecided` stays the same. */
+export function DecisionCard({ decision, link = false, hasBox = false, onDecided }: DecisionCardProps) {
+  const { item, isSelected } = decision
+  const [headingId, errorId] = [useNewId(), useNewId()]
+  const Heading = link ? 'h2' : 'h3'
+  const Form = forms[item.kind]
+  const submit: FormProps['submit'] = async (verdict, said) => {
+    if (!(await decision.submit(verdict, said))) return
+    await nextTask()
+    onDecided()
+  }
+  return (
+    <article
+      class="decision"
+      aria-labelledby={headingId}
+      aria-busy={decision.isBusy.value ? 'true' : undefined}
+      data-decided={decision.decided.value || undefined}
+    >
+      <header class="decision-head">
+        {hasBox && decision.canApprove && (
+          <input
+            type="checkbox"
+            class="decision-select"
+            aria-label={`Select ${item.tool}`}
+            checked={isSelected.value}
+            onChange={({ currentTarget }) => {
+              isSelected.value = currentTarget.checked
+            }}
+          />
+        )}
+        <Heading id={headingId}>
+          {titles[item.kind]} <code>{item.tool}</code>
+        </Heading>
+        {link && <a href={`#/runs/${encodeURIComponent(item.runId)}`}>Open run</a>}
+      </header>
+      <p class="muted decision-since">
+        Waiting for <Since iso={item.since} title={moment(item.since)} />
+        {link && item.owner !== undefined && (
+          <>
+            {' · started by '}
+            <bdi>{visible(item.owner)}</bdi>
+          </>
+        )}
+      </p>
+      {link && item.input !== '' && (
+        <p class="muted decision-input">
+          Input: <q>{visible(item.input)}</q>
+        </p>
+      )}
+      {item.agents.length > 0 && (
+        <p class="muted">
+          From agent <code>{visible(item.agents.join(' › '))}</code>
+        </p>
+      )}
+      <Form decision={decision} errorId={errorId} submit={submit} />
+      <p class="error-text" role="alert" id={errorId}>
+        {decision.error.value}
+      </p>
+    </article>
+  )
+}

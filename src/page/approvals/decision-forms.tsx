@@ -1,0 +1,172 @@
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { JsonSchema } from '../types.ts'
+import { visible } from '../ui/visible.ts'
+import { ArgumentsForm, editable } from './arguments-form.tsx'
+import { DeclineButton, Form, type FormProps, TextField } from './form.tsx'
+import { Subject } from './subject.tsx'
+
+/** A call, or going on over budget: to be approved, with other arguments or none, or rejected. */
+export function Approval(props: FormProps) {
+  const form = props.decision.form.value
+  const place = useRef<HTMLDivElement>(null)
+  const before = useRef(form)
+  // Not where it is on the page again with a form that was open: the focus stays where it is then.
+  useLayoutEffect(() => {
+    if (before.current === form) return
+    const wanted = form === 'choice' ? `[data-key="${before.current === 'edit' ? 'e' : 'r'}"]` : 'textarea'
+    before.current = form
+    const element = place.current?.querySelector(wanted)
+    if (element instanceof HTMLElement) element.focus()
+  }, [form])
+  const Shown = { choice: Choice, edit: ArgumentsForm, reject: RejectForm }[form]
+  return (
+    <div ref={place} class="decision-form">
+      <Shown {...props} />
+    </div>
+  )
+}
+
+function Choice({ decision, submit }: FormProps) {
+  const { item } = decision
+  const [shown, setShown] = useState<{ hidden: string | undefined }>()
+  const isHidden = shown?.hidden !== undefined
+  return (
+    <>
+      <Subject item={item} onShown={(hidden) => setShown({ hidden })} />
+      {/* What isn't shown can't be approved. Other arguments can: whoever writes them knows them. */}
+      <p class="muted" role="status">
+        {isHidden ? 'Part of this call is redacted, so you can’t approve it here unchanged.' : ''}
+      </p>
+      <div class="buttons">
+        <button
+          type="button"
+          class="primary"
+          data-key="a"
+          aria-keyshortcuts="a"
+          disabled={shown === undefined || isHidden}
+          hidden={isHidden}
+          onClick={() => submit({ approved: true }, 'Approved')}
+        >
+          Approve
+        </button>
+        <button
+          type="button"
+          data-key="e"
+          aria-keyshortcuts="e"
+          hidden={item.kind === 'budget'}
+          onClick={() => decision.open('edit', editable(item.args))}
+        >
+          Edit arguments
+        </button>
+        <button type="button" class="danger" data-key="r" aria-keyshortcuts="r" onClick={() => decision.open('reject')}>
+          Reject
+        </button>
+      </div>
+    </>
+  )
+}
+
+function RejectForm({ decision, errorId, submit }: FormProps) {
+  const reject = () => {
+    const reason = decision.text.value.trim()
+    return submit({ approved: false, ...(reason === '' ? {} : { reason }) }, 'Rejected')
+  }
+  return (
+    <Form verb="Reject the call" kind="danger" send={reject} back={() => decision.open('choice')}>
+      <TextField decision={decision} label="Reason, sent to the model" errorId={errorId} />
+    </Form>
+  )
+}
+
+/** A call whose result the client has. */
+export function ClientTool({ decision, errorId, submit }: FormProps) {
+  return (
+    <div class="decision-form">
+      <Subject item={decision.item} />
+      <Form
+        verb="Send result"
+        kind="primary"
+        send={() => submit({ result: jsonOrText(decision.text.value) }, 'Result sent')}
+        submit={submit}
+      >
+        <TextField decision={decision} label="Result, as JSON or text" errorId={errorId} />
+      </Form>
+    </div>
+  )
+}
+
+/** A question to be answered: by a button for each of a few answers, else in words. */
+export function Question(props: FormProps) {
+  const [shown, setShown] = useState<{ hidden: string | undefined }>()
+  const isAnswerable = shown !== undefined && shown.hidden === undefined
+  return (
+    <div class="decision-form">
+      <Subject item={props.decision.item} onShown={(hidden) => setShown({ hidden })} />
+      {isAnswerable ? (
+        <AnswerForm {...props} />
+      ) : (
+        <>
+          <p class="muted" role="status">
+            {shown === undefined ? '' : 'Part of this question is redacted, so you can’t answer it here.'}
+          </p>
+          <div class="buttons">
+            <DeclineButton submit={props.submit} />
+          </div>
+        </>
+      )}
+    </div>
+  )
+}
+
+function AnswerForm({ decision, errorId, submit }: FormProps) {
+  const { text, error, item } = decision
+  const place = useRef<HTMLDivElement>(null)
+  const choices = choicesOf(item.schema)
+  if (choices.length > 0)
+    return (
+      <div class="buttons">
+        {choices.map((answer) => (
+          <button key={wordsOf(answer)} type="button" onClick={() => submit({ answer }, 'Answered')}>
+            {visible(wordsOf(answer))}
+          </button>
+        ))}
+        <DeclineButton submit={submit} />
+      </div>
+    )
+  const answer = async () => {
+    const written = text.value.trim()
+    error.value = written === '' ? 'Enter an answer' : ''
+    if (written === '') place.current?.querySelector('textarea')?.focus()
+    else await submit({ answer: item.schema?.type === 'string' ? written : jsonOrText(written) }, 'Answered')
+  }
+  return (
+    <div ref={place}>
+      <Form verb="Answer" kind="primary" send={answer} submit={submit}>
+        <TextField decision={decision} label="Answer" errorId={errorId} />
+      </Form>
+    </div>
+  )
+}
+
+/** Of more than these the answer is written. */
+const mostChoices = 8
+
+/** The answers a schema leaves, where those are few. */
+function choicesOf(schema: JsonSchema | undefined): unknown[] {
+  if (schema?.type === 'boolean') return [true, false]
+  return schema?.enum !== undefined && schema.enum.length <= mostChoices ? schema.enum : []
+}
+
+function wordsOf(answer: unknown): string {
+  if (answer === true) return 'Yes'
+  if (answer === false) return 'No'
+  return typeof answer === 'string' ? answer : JSON.stringify(answer)
+}
+
+function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

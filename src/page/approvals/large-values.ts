@@ -1,0 +1,66 @@
+import { json } from '../data/format.ts'
+import { isWithin, walk } from '../reading/json-nodes.ts'
+import { inSlices } from '../ui/slices.ts'
+import { hiddenPart } from '../ui/visible.ts'
+
+/** What is laid out, or edited, at once. */
+const mostAtOnce = { values: 1_500, characters: 60_000 }
+/** What is written as JSON in one step. */
+const mostInStep = { values: 100, characters: 4_000 }
+/** Of more arguments none is looked at by itself. */
+const mostFields = 50
+
+/** Whether it is too large to be seen, or edited, at once. */
+export function isLarge(value: unknown): boolean {
+  return !isWithin(value, mostAtOnce)
+}
+
+type Fields = Record<string, unknown>
+
+/** The fields of an object that are shown and edited together, and those that are too large for it. */
+export function splitLarge(value: Fields): { small: Fields; large: Fields } {
+  if (!isLarge(value)) return { small: value, large: {} }
+  if (Object.keys(value).length > mostFields) return { small: {}, large: value }
+  const small: [string, unknown][] = []
+  const large: [string, unknown][] = []
+  for (const field of Object.entries(value)) (isLarge([...small, field]) ? large : small).push(field)
+  return { small: Object.fromEntries(small), large: Object.fromEntries(large) }
+}
+
+/** What stands in for a part of a value, of any size, that the service hides; undefined: nothing is hidden. */
+export async function hiddenIn(value: unknown): Promise<string | undefined> {
+  let hidden: string | undefined
+  const look = function* () {
+    for (const { path, value: part } of walk(value)) {
+      hidden ??= hiddenPart(String(path.at(-1) ?? '')) ?? (typeof part === 'string' ? hiddenPart(part) : undefined)
+      yield
+    }
+  }
+  await inSlices(look(), () => hidden !== undefined)
+  return hidden
+}
+
+/** A value of any size as text: JSON is laid out, text is as it is. */
+export async function writtenOut(value: unknown): Promise<string> {
+  if (typeof value === 'string') return value
+  const pieces: string[] = []
+  await inSlices(writing(value, '', pieces))
+  return pieces.join('')
+}
+
+/** Writes JSON a step at a time. */
+function* writing(value: unknown, indent: string, pieces: string[]): Generator<void> {
+  if (typeof value !== 'object' || value === null || isWithin(value, mostInStep)) {
+    pieces.push(json(value).replaceAll('\n', `\n${indent}`))
+    return yield
+  }
+  const isList = Array.isArray(value)
+  const inner = `${indent}  `
+  let before = isList ? '[' : '{'
+  for (const [key, part] of Object.entries(value)) {
+    pieces.push(`${before}\n${inner}${isList ? '' : `${JSON.stringify(key)}: `}`)
+    yield* writing(part, inner, pieces)
+    before = ','
+  }
+  pieces.push(`\n${indent}${isList ? ']' : '}'}`)
+}

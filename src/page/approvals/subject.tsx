@@ -1,0 +1,153 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { count, json } from '../data/format.ts'
+import type { Item } from '../data/pending-items.ts'
+import { JsonTree } from '../reading/json-tree.tsx'
+import { TextFinder } from '../reading/long-text.tsx'
+import { TextBlocks } from '../reading/text-blocks.ts'
+import { CopyButton } from '../ui/copy.tsx'
+import { inSlices } from '../ui/slices.ts'
+import { hiddenPart, visible } from '../ui/visible.ts'
+import { hiddenIn, isLarge, splitLarge, writtenOut } from './large-values.ts'
+
+interface SubjectProps {
+  item: Item
+  /** Told, once all of it is on the page, what in it the service hides: at once unless it is large. */
+  onShown?: (hidden: string | undefined) => void
+}
+
+/** What is decided on: all of it, nothing folded and nothing left out. What is large scrolls, and comes on the page a part at a time. */
+export function Subject({ item, onShown }: SubjectProps) {
+  const parts = useMemo(() => partsOf(item), [item])
+  const large = parts.filter((part) => 'large' in part).length
+  const loaded = useRef(0)
+  useEffect(() => {
+    if (large === 0) onShown?.(hiddenPart(JSON.stringify([item.args, item.about])))
+  }, [item])
+  const onLoaded = async () => {
+    if (++loaded.current === large && onShown !== undefined) onShown(await hiddenIn([item.args, item.about]))
+  }
+  return (
+    <>
+      {parts.map((part) => (
+        <PartView key={part.label} part={part} onLoaded={onLoaded} />
+      ))}
+    </>
+  )
+}
+
+/** `label` says what it is; `name` stands above it. */
+type Part = { label: string; name?: string } & ({ words: string } | { json: unknown } | { text: string } | { large: unknown })
+
+function partsOf({ kind, args, about }: Item): Part[] {
+  const parts = about === undefined || about === null ? [] : [aboutOf(about)]
+  if (kind === 'question' && Object.keys(args).length === 0) return parts
+  return [...parts, ...fieldsOf(args, kind === 'question' ? 'Arguments of the call' : 'Arguments')]
+}
+
+/** What a tool says of the matter: words, or data it has put together. */
+function aboutOf(about: unknown): Part {
+  const label = 'Details'
+  if (isLarge(about)) return { label, large: about }
+  return typeof about === 'string' ? { label, words: about } : { label, json: about }
+}
+
+function fieldsOf(args: Item['args'], label: string): Part[] {
+  const { small, large } = splitLarge(args)
+  if (large === args) return [{ label, large }]
+  // A text of several lines, such as code, is read as such.
+  const isText = (value: unknown): value is string => typeof value === 'string' && value.includes('\n')
+  const rest = Object.entries(small).filter(([, value]) => !isText(value))
+  return [
+    ...(rest.length > 0 || Object.keys(args).length === 0 ? [{ label, json: Object.fromEntries(rest) }] : []),
+    ...Object.entries(small).flatMap(([name, text]) => (isText(text) ? [{ label: visible(name), name, text }] : [])),
+    ...Object.entries(large).map(([name, value]) => ({ label: visible(name), name, large: value })),
+  ]
+}
+
+function PartView({ part, onLoaded }: { part: Part; onLoaded: () => void }) {
+  const { label, name } = part
+  return (
+    <>
+      {name !== undefined && <PartName name={name} text={'text' in part ? part.text : 'large' in part ? part.large : undefined} />}
+      {'words' in part && <p class="decision-about">{visible(part.words)}</p>}
+      {'json' in part && <JsonBlock label={label} value={part.json} />}
+      {'text' in part && (
+        <pre class="code" tabIndex={0} role="group" aria-label={label}>
+          {visible(part.text)}
+        </pre>
+      )}
+      {'large' in part && <LargeValue value={part.large} label={label} onLoaded={onLoaded} />}
+    </>
+  )
+}
+
+function PartName({ name, text }: { name: string; text: unknown }) {
+  return (
+    <p class="muted">
+      <code>
+        <bdi>{visible(name)}</bdi>
+      </code>
+      {typeof text === 'string' && `, text of ${count(text.length, 'character')}`}
+    </p>
+  )
+}
+
+function JsonBlock({ label, value }: { label: string; value: unknown }) {
+  // Each text on its own: letters written from right to left would change the order of what is beside them.
+  const parts = visible(json(value)).split(/("[^"\\]*(?:\\.[^"\\]*)*")/)
+  return (
+    <pre class="code" tabIndex={0} role="group" aria-label={label}>
+      {parts.map((part, at) => (at % 2 === 1 ? <bdi>{part}</bdi> : part))}
+    </pre>
+  )
+}
+
+function LargeValue({ value, label, onLoaded }: { value: unknown; label: string; onLoaded: () => void }) {
+  const place = useRef<HTMLPreElement>(null)
+  const [loaded, setLoaded] = useState<{ text: string; blocks: TextBlocks }>()
+  useEffect(() => {
+    let isOver = false
+    const load = async (element: HTMLElement) => {
+      const text = await writtenOut(value)
+      if (isOver) return
+      const blocks = new TextBlocks(text, element)
+      if (!(await inSlices(blocks.all(), () => isOver))) return
+      setLoaded({ text, blocks })
+      onLoaded()
+    }
+    if (place.current !== null) void load(place.current)
+    return () => {
+      isOver = true
+    }
+  }, [])
+  return (
+    <div class="value long-text">
+      <pre ref={place} class="code" tabIndex={0} role="group" aria-label={label} />
+      <div class="value-tools">
+        {loaded === undefined ? (
+          <span class="muted" role="status">
+            Loading…
+          </span>
+        ) : (
+          <>
+            <TextFinder text={loaded.text} label={label} rangeOf={(start, end) => loaded.blocks.rangeOf(start, end)} />
+            <span class="muted">{count(loaded.text.length, 'character')}</span>
+            <CopyButton label={`Copy ${label.toLowerCase()}`} textOf={() => loaded.text} />
+          </>
+        )}
+      </div>
+      {loaded !== undefined && typeof value !== 'string' && <AsTree value={value} label={label} />}
+    </div>
+  )
+}
+
+/** The same to be folded, for those who want that. */
+function AsTree({ value, label }: { value: unknown; label: string }) {
+  const [isWanted, setIsWanted] = useState(false)
+  return (
+    <details onToggle={() => setIsWanted(true)}>
+      <summary>As a tree</summary>
+      {isWanted && <JsonTree value={value} label={label} />}
+    </details>
+  )
+}

@@ -1,0 +1,179 @@
+import type { VNode } from 'preact'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { CopyButton } from '../ui/copy.tsx'
+import { Icon } from '../ui/icon.tsx'
+import type { blocksOf, MarkdownBlock } from './markdown.tsx'
+import { type Part, partAt } from './markdown-parts.ts'
+import { TextBlocks } from './text-blocks.ts'
+
+/** Characters that are shown of a text that is complete; of one that is being written, until it is. */
+const firstPage = 100_000
+const mostWhileWriting = 2_000_000
+/** Parts that are drawn without a break, which takes some milliseconds for each. */
+const partsAtOnce = 3
+/** How long nothing is drawn then, in milliseconds: of a text that is whole, and of one that is being written. */
+const shortRestMs = 10
+const restMs = 50
+
+/** Without one of these a text is shown as it is. */
+const hasMarkup = /[*_`#[\]<>|~&\\]|^[ \t]*(?:[-+] |\d+[.)] |={3,}|-{3,})|https?:\/\/|www\./m
+
+/** What reads Markdown is loaded when the first answer needs it. */
+let loading: Promise<typeof blocksOf> | undefined
+let reader: typeof blocksOf | undefined
+
+function loadReader(): Promise<typeof blocksOf> {
+  loading ??= import('./markdown.tsx').then((loaded) => {
+    reader = loaded.blocksOf
+    return reader
+  })
+  loading.catch(() => {
+    loading = undefined
+  })
+  return loading
+}
+
+/** What a model says: Markdown, drawn a part at a time while it is written, or as it is written. */
+export function Answer({ text, isWriting = false }: { text: string; isWriting?: boolean }) {
+  const [asWritten, setAsWritten] = useState(false)
+  const [wanted, setWanted] = useState(firstPage)
+  const parts = useParts(text, isWriting ? mostWhileWriting : wanted, isWriting)
+  const shown = parts.at(-1)?.part.end ?? 0
+  const left = isWriting || asWritten ? 0 : text.length - shown
+  return (
+    <div class="answer">
+      <div class="answer-tools">
+        <button
+          type="button"
+          class="quiet tool-button"
+          aria-label="As written"
+          title="As written"
+          aria-pressed={asWritten}
+          onClick={() => setAsWritten(!asWritten)}
+        >
+          <Icon name="code" />
+        </button>
+        <CopyButton label="Copy answer" textOf={() => text} />
+      </div>
+      {asWritten ? <AsWritten text={text} /> : <div class="answer-body">{parts.map(({ node }) => node)}</div>}
+      {left > 0 && (
+        <button type="button" class="link-button" onClick={() => setWanted(shown + firstPage)}>
+          {`Show ${Math.min(firstPage, left).toLocaleString()} of ${left.toLocaleString()} more characters`}
+        </button>
+      )}
+    </div>
+  )
+}
+
+function AsWritten({ text }: { text: string }) {
+  const place = useRef<HTMLDivElement>(null)
+  useLayoutEffect(() => {
+    if (place.current === null) return
+    place.current.replaceChildren()
+    new TextBlocks(text, place.current)
+  }, [text])
+  return <div class="answer-body" ref={place} />
+}
+
+interface Drawn {
+  part: Part
+  /** The same as before where the part is: it is not looked at again. */
+  node: VNode
+}
+
+/** The parts of a text as far as they are wanted, a few at a time: those of one that is being written soon, those of a whole one at once. */
+function useParts(text: string, most: number, isWriting: boolean): readonly Drawn[] {
+  const [parts, setParts] = useState<readonly Drawn[]>([])
+  const [drawing] = useState(() => new Drawing(setParts))
+  useLayoutEffect(() => drawing.show(text, most, isWriting), [drawing, text, most, isWriting])
+  useEffect(() => () => drawing.stop(), [drawing])
+  return parts
+}
+
+/** Draws a text that may grow. */
+class Drawing {
+  readonly #onDrawn: (parts: readonly Drawn[]) => void
+  #text = ''
+  #most = 0
+  #isWriting = false
+  /** How far it has been drawn, of which text. */
+  #parts: Drawn[] = []
+  #known = ''
+  /** What the part behind the last one begins with. */
+  #next = ''
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(onDrawn: (parts: readonly Drawn[]) => void) {
+    this.#onDrawn = onDrawn
+  }
+
+  show(text: string, most: number, isWriting: boolean): void {
+    this.#text = text
+    this.#most = most
+    this.#isWriting = isWriting
+    if (isWriting) this.#timer ??= setTimeout(() => this.#draw(), this.#parts.length === 0 ? 0 : restMs)
+    else this.#draw()
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+  }
+
+  #draw(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    if (!this.#text.startsWith(this.#known)) {
+      this.#parts = []
+      this.#next = ''
+    }
+    this.#known = this.#text
+    let drawn = 0
+    while (drawn < partsAtOnce && this.#drawPart()) drawn++
+    if (drawn === partsAtOnce) this.#timer = setTimeout(() => this.#draw(), this.#isWriting ? restMs : shortRestMs)
+    this.#onDrawn([...this.#parts])
+  }
+
+  /** Returns whether another part may follow. */
+  #drawPart(): boolean {
+    const text = this.#text
+    const last = this.#parts.at(-1)?.part
+    const start = last === undefined ? 0 : last.isOpen ? last.start : last.end
+    if (start >= text.length || (start >= this.#most && !last?.isOpen)) return false
+    const { part, next } = partAt(text, start, last?.isOpen ? last.prefix : this.#next)
+    if (last?.isOpen && last.end === part.end) return false
+    if (last?.isOpen) this.#parts.pop()
+    this.#parts.push({ part, node: <AnswerPart key={part.start} prefix={part.prefix} text={text.slice(part.start, part.end)} /> })
+    this.#next = next
+    return !part.isOpen
+  }
+}
+
+function AnswerPart({ prefix, text }: { prefix: string; text: string }) {
+  const [read, setRead] = useState(() => reader)
+  const shown = useRef<{ block: MarkdownBlock; node: VNode }[]>([])
+  const needsReader = prefix !== '' || hasMarkup.test(text)
+  useEffect(() => {
+    if (!needsReader || read !== undefined) return
+    let isGone = false
+    // Where it can't be loaded, the text stays as it is.
+    loadReader().then(
+      (loaded) => !isGone && setRead(() => loaded),
+      () => {},
+    )
+    return () => {
+      isGone = true
+    }
+  }, [needsReader, read])
+  const blocks = needsReader ? read?.(prefix + text) : undefined
+  if (blocks === undefined) return <div class="answer-part plain">{text}</div>
+  // What is as it was stays, with what is selected in it.
+  shown.current = blocks.map((block, at) => {
+    const before = shown.current[at]
+    return before?.block.raw === block.raw ? before : { block, node: <Block block={block} /> }
+  })
+  return <div class="answer-part">{shown.current.map(({ node }) => node)}</div>
+}
+
+function Block({ block }: { block: MarkdownBlock }) {
+  return <>{block.draw()}</>
+}

@@ -1,0 +1,34 @@
+/** The most places that are counted. */
+export const mostMatches = 1_000
+
+/** What a search has found. */
+export interface Found<Match> {
+  matches: Match[]
+  /** There are more. */
+  isCut: boolean
+}
+
+/** What a query stands for, in any letters' case. */
+export function patternOf(query: string): RegExp {
+  return new RegExp(query.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'), 'giu')
+}
+
+/** Marks a place, without a change of what is there; undefined: none. Nothing is marked where the browser can't. */
+export function markFound(range: Range | undefined): void {
+  CSS.highlights?.delete('found')
+  if (range === undefined) return
+  CSS.highlights?.set('found', new Highlight(range))
+  range.startContainer.parentElement?.scrollIntoView({ block: 'nearest' })
+  lookAt(range, framesToSettle)
+}
+
+/** What comes into view is laid out only then, and may move what is below it. */
+const framesToSettle = 4
+
+function lookAt(range: Range, frames: number): void {
+  const box = range.startContainer.parentElement?.closest('pre, .json-tree')
+  if (!(box instanceof HTMLElement)) return
+  const [{ top, bottom }, outer] = [range.getBoundingClientRect(), box.getBoundingClientRect()]
+  if (top < outer.top || bottom > outer.bottom) box.scrollTop += top - outer.top - box.clientHeight / 2
+  if (frames > 0) requestAnimationFrame(() => lookAt(range, frames - 1))
+}

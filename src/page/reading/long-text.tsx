@@ -1,0 +1,74 @@
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { CopyButton } from '../ui/copy.tsx'
+import { visible } from '../ui/visible.ts'
+import { FindBar } from './find-bar.tsx'
+import { type Found, markFound, mostMatches, patternOf } from './found.ts'
+import { TextBlocks } from './text-blocks.ts'
+
+/** More of a text is shown when it is asked for. */
+const shortLength = 1_200
+const shortLines = 10
+/** A button for less than that would take the place of what it hides. */
+const slackLines = 4
+
+/** Whether a text is shown whole at once. */
+export function isShort(text: string): boolean {
+  return text.length <= shortLength && text.split('\n', shortLines + slackLines + 1).length <= shortLines + slackLines
+}
+
+/**
+ * Text as it is, with what screens hide made visible. Of a long one the beginning, with a button that shows the rest, in which can be searched.
+ * `label`: what it is, for those who can't see where it stands.
+ */
+export function LongText({ text, label }: { text: string; label: string }) {
+  if (!isShort(text)) return <FoldedText key={text} text={text} label={label} />
+  return (
+    <div class="value">
+      <pre class="code">{visible(text)}</pre>
+      <CopyButton label={`Copy ${label.toLowerCase()}`} textOf={() => text} />
+    </div>
+  )
+}
+
+function FoldedText({ text, label }: { text: string; label: string }) {
+  const place = useRef<HTMLPreElement>(null)
+  const blocks = useRef<TextBlocks | undefined>(undefined)
+  const [isOpen, setIsOpen] = useState(false)
+  useLayoutEffect(() => {
+    blocks.current = isOpen && place.current !== null ? new TextBlocks(text, place.current) : undefined
+  }, [text, isOpen])
+  return (
+    <div class="value long-text">
+      <pre key={isOpen} ref={place} class="code" tabIndex={0} role="group" aria-label={label}>
+        {isOpen ? null : visible(text.slice(0, shortLength).split('\n', shortLines).join('\n'))}
+      </pre>
+      <div class="value-tools">
+        <button type="button" class="link-button" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
+          {isOpen ? 'Show less' : `Show all ${text.length.toLocaleString()} characters`}
+        </button>
+        {isOpen && <TextFinder text={text} label={label} rangeOf={(start, end) => blocks.current?.rangeOf(start, end)} />}
+      </div>
+      <CopyButton label={`Copy ${label.toLowerCase()}`} textOf={() => text} />
+    </div>
+  )
+}
+
+interface FinderProps {
+  text: string
+  label: string
+  /** Where a part of the text is on the page. */
+  rangeOf(start: number, end: number): Range | undefined
+}
+
+/** A field that finds in a text. */
+export function TextFinder({ text, label, rangeOf }: FinderProps) {
+  const find = (query: string): Found<[start: number, end: number]> => {
+    const matches: [number, number][] = []
+    for (const { index, 0: found } of text.matchAll(patternOf(query))) {
+      if (matches.length === mostMatches) return { matches, isCut: true }
+      matches.push([index, index + found.length])
+    }
+    return { matches, isCut: false }
+  }
+  return <FindBar label={label} find={find} show={(match) => markFound(match && rangeOf(...match))} />
+}

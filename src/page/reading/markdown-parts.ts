@@ -1,0 +1,72 @@
+import { endOfBlock } from './text-blocks.ts'
+
+/** Characters of a part: from so many on it ends where a block does, and of so many wherever it has to. */
+const leastPart = 4_000
+const mostPart = 8_000
+
+/** A piece of a Markdown text that is read on its own. A text that grows changes its last part alone. */
+export interface Part {
+  start: number
+  end: number
+  /** What has to stand before it: the fence it is within, or the head of its table. */
+  prefix: string
+  /** More may follow. */
+  isOpen: boolean
+}
+
+/**
+ * The part that begins at `start`.
+ * Returns: `next`: the prefix of the part behind it.
+ */
+export function partAt(text: string, start: number, prefix: string): { part: Part; next: string } {
+  const block = new Block(prefix)
+  let at = start
+  while (at < text.length) {
+    const lineEnd = text.indexOf('\n', at) + 1 || text.length
+    const isLong = lineEnd - start > mostPart
+    if (isLong) {
+      // A line that is longer than a part has no other border than its words.
+      const end = at > start + leastPart ? at : endOfBlock(text, start, mostPart)
+      return { part: { start, end, prefix, isOpen: false }, next: at === end ? block.prefix : '' }
+    }
+    const line = text.slice(at, lineEnd)
+    if (at - start > leastPart && block.isBetween && /^[^\s]/.test(line))
+      return { part: { start, end: at, prefix, isOpen: false }, next: '' }
+    block.take(line)
+    at = lineEnd
+  }
+  return { part: { start, end: text.length, prefix, isOpen: true }, next: '' }
+}
+
+/** What the lines read so far leave open. */
+class Block {
+  isBetween = false
+  #fence = ''
+  #opening = ''
+  #before = ''
+  #table = ''
+
+  constructor(prefix: string) {
+    for (const line of prefix.split(/(?<=\n)/)) this.take(line)
+  }
+
+  /** What a part that begins here needs before it. */
+  get prefix() {
+    return this.#fence === '' ? this.#table : this.#opening
+  }
+
+  take(line: string) {
+    const [, marks = '', info = ''] = /^ {0,3}(`{3,}|~{3,})(.*)/.exec(line) ?? []
+    if (this.#fence !== '') {
+      if (marks.startsWith(this.#fence) && info.trim() === '') this.#fence = ''
+    } else if (marks !== '' && !(marks[0] === '`' && info.includes('`'))) {
+      this.#fence = marks
+      this.#opening = line
+    }
+    const isBlank = line.trim() === ''
+    this.isBetween = isBlank && this.#fence === ''
+    if (!line.includes('|')) this.#table = ''
+    else if (/^[ |:-]*-[ |:-]*\n$/.test(line) && this.#before.includes('|')) this.#table = this.#before + line
+    this.#before = line
+  }
+}

@@ -1,0 +1,187 @@
+import { Lexer, type Token, type Tokens } from 'marked'
+import type { ComponentChildren } from 'preact'
+import { CopyButton } from '../ui/copy.tsx'
+
+/** What is nested deeper is shown as it is written. */
+const deepest = 24
+
+/** What nobody writes to be read, and what would take the reader much longer than all else. */
+const isHard = /\S{2000}|(?:> ?){50}|(?:[-*+] ){50}/
+
+/** Names of characters that models write. */
+const entities: Readonly<Record<string, string>> = {
+  ...{ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0', copy: '©', reg: '®', trade: '™', deg: '°', middot: '·' },
+  ...{ ndash: '–', mdash: '—', hellip: '…', laquo: '«', raquo: '»', times: '×', euro: '€', bull: '•', larr: '←', rarr: '→' },
+}
+
+/** A block of a Markdown text: what it is written as, and what that looks like. */
+export interface MarkdownBlock {
+  raw: string
+  draw(): ComponentChildren
+}
+
+/**
+ * The blocks of a Markdown text. What they look like is made here, from a list of what may be there: markup in the text stays text, images are
+ * links, and links lead to addresses on the web alone. Undefined: it is to be shown as it is.
+ */
+export function blocksOf(text: string): MarkdownBlock[] | undefined {
+  if (isHard.test(text)) return undefined
+  try {
+    return new Lexer({ gfm: true }).lex(text).map((token) => ({ raw: token.raw, draw: () => block(token, 0) }))
+  } catch (error) {
+    // Nested deeper than the reader can follow.
+    if (error instanceof RangeError) return undefined
+    throw error
+  }
+}
+
+/** The kinds that the reader makes; `Token` allows any other besides. */
+type Known =
+  | Tokens.Space
+  | Tokens.Def
+  | Tokens.Heading
+  | Tokens.Paragraph
+  | Tokens.Text
+  | Tokens.Code
+  | Tokens.Blockquote
+  | Tokens.List
+  | Tokens.Table
+  | Tokens.Hr
+  | Tokens.Escape
+  | Tokens.Strong
+  | Tokens.Em
+  | Tokens.Del
+  | Tokens.Codespan
+  | Tokens.Br
+  | Tokens.Link
+  | Tokens.Image
+
+function blocks(tokens: Token[], depth: number): ComponentChildren[] {
+  return tokens.map((token) => block(token, depth))
+}
+
+function block(any: Token, depth: number): ComponentChildren {
+  const token = any as Known
+  if (depth > deepest) return <p>{token.raw}</p>
+  switch (token.type) {
+    case 'space':
+    case 'def':
+      return null
+    case 'heading': {
+      const Heading = token.depth === 1 ? 'h4' : token.depth === 2 ? 'h5' : 'h6'
+      return <Heading>{inlines(token.tokens, depth)}</Heading>
+    }
+    case 'paragraph':
+    case 'text':
+      return <p>{token.tokens === undefined ? decoded(token.text) : inlines(token.tokens, depth)}</p>
+    case 'code':
+      return <Code {...token} />
+    case 'blockquote':
+      return <blockquote>{blocks(token.tokens, depth + 1)}</blockquote>
+    case 'list': {
+      const List = token.ordered ? 'ol' : 'ul'
+      return (
+        <List start={token.ordered && token.start !== 1 && token.start !== '' ? token.start : undefined}>
+          {token.items.map((item) => listItem(item, depth))}
+        </List>
+      )
+    }
+    case 'table':
+      return <Table {...token} depth={depth} />
+    case 'hr':
+      return <hr />
+    default:
+      return <p>{token.raw}</p>
+  }
+}
+
+function listItem({ task, checked, tokens }: Tokens.ListItem, depth: number) {
+  return (
+    <li>
+      {task && (checked ? '☑ ' : '☐ ')}
+      {blocks(tokens, depth + 1)}
+    </li>
+  )
+}
+
+function Code({ text, lang = '' }: { text: string; lang?: string }) {
+  const [language = ''] = lang.split(/\s/)
+  return (
+    <div class="value code-block">
+      {language !== '' && <span class="muted">{language}</span>}
+      <pre class="code" tabIndex={0} role="group" aria-label={`Code ${language}`.trim()}>
+        {text}
+      </pre>
+      <CopyButton label="Copy code" textOf={() => text} />
+    </div>
+  )
+}
+
+function Table({ header, rows, depth }: Pick<Tokens.Table, 'header' | 'rows'> & { depth: number }) {
+  const cell = ({ tokens, align, header: isHeader }: Tokens.TableCell) => {
+    const Cell = isHeader ? 'th' : 'td'
+    return <Cell data-align={align ?? undefined}>{inlines(tokens, depth)}</Cell>
+  }
+  const line = (cells: Tokens.TableCell[]) => <tr>{cells.map(cell)}</tr>
+  return (
+    <div class="table-box" tabIndex={0} role="group" aria-label="Table">
+      <table>
+        <thead>{line(header)}</thead>
+        <tbody>{rows.map(line)}</tbody>
+      </table>
+    </div>
+  )
+}
+
+function inlines(tokens: Token[], depth: number): ComponentChildren[] {
+  return tokens.map((token) => inline(token, depth + 1))
+}
+
+function inline(any: Token, depth: number): ComponentChildren {
+  const token = any as Known
+  if (depth > deepest) return token.raw
+  switch (token.type) {
+    case 'text':
+      return token.tokens === undefined ? decoded(token.text) : <span>{inlines(token.tokens, depth)}</span>
+    case 'escape':
+      return token.text
+    case 'strong':
+    case 'em':
+    case 'del': {
+      const Mark = token.type
+      return <Mark>{inlines(token.tokens, depth)}</Mark>
+    }
+    case 'codespan':
+      return <code>{token.text}</code>
+    case 'br':
+      return <br />
+    case 'link':
+      return link(token.href, inlines(token.tokens, depth)) ?? token.raw
+    case 'image':
+      return link(token.href, `Image: ${token.text || token.href}`) ?? token.raw
+    default:
+      return token.raw
+  }
+}
+
+const schemes = ['http:', 'https:', 'mailto:']
+
+/** Undefined: the address is none on the web. */
+function link(href: string, content: ComponentChildren) {
+  // Without a base: what leads to a place of this page or this service is none of the model's.
+  const url = URL.parse(href)
+  if (url === null || !schemes.includes(url.protocol)) return undefined
+  return (
+    <a href={url.href} rel="noreferrer noopener" target="_blank" title={url.href}>
+      {content}
+    </a>
+  )
+}
+
+function decoded(text: string): string {
+  return text.replace(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|(\w{2,8}));/gi, (whole, decimal, hex, name) => {
+    const number = Number(decimal ?? `0x${hex ?? ''}`)
+    if (name !== undefined) return (Object.hasOwn(entities, name) ? entities[name] : undefined) ?? whole
+    return number > 0 && number <= 0x10ffff ? String.fromCodePoint(number) : whole
+  })
+}

@@ -1,0 +1,82 @@
+import type { ComponentChildren } from 'preact'
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { json } from '../data/format.ts'
+import { CopyButton } from '../ui/copy.tsx'
+import { visible } from '../ui/visible.ts'
+import { isWithin, previewOf } from './json-nodes.ts'
+import { JsonTree } from './json-tree.tsx'
+import { isShort, LongText } from './long-text.tsx'
+
+/** Values and characters of JSON that is shown without folding. */
+const few = { values: 60, characters: 1_200 }
+
+/**
+ * What a tool was given or gave, or what a model was sent: JSON laid out, or folded where it is long; text as it is. `label`: what it is, for
+ * those who can't see where it stands.
+ */
+export function ValueView({ value, label }: { value: unknown; label: string }) {
+  if (typeof value !== 'string') return <JsonView value={value} label={label} />
+  if (!/^\s*[[{]/.test(value)) return <LongText text={value} label={label} />
+  if (value.length <= 2 * few.characters) return <JsonText text={value} label={label} />
+  return (
+    <WhenNear first={<LongText text={value} label={label} />}>
+      <JsonText text={value} label={label} isLong />
+    </WhenNear>
+  )
+}
+
+/** A text that looks like JSON, and may be none. */
+function JsonText({ text, label, isLong = false }: { text: string; label: string; isLong?: boolean }) {
+  const parsed = useMemo(() => {
+    try {
+      return { value: JSON.parse(text) as unknown }
+    } catch {
+      return undefined
+    }
+  }, [text])
+  if (parsed === undefined) return <LongText text={text} label={label} />
+  return isLong ? <JsonTree value={parsed.value} label={label} /> : <JsonView value={parsed.value} label={label} />
+}
+
+function JsonView({ value, label }: { value: unknown; label: string }) {
+  const text = useMemo(() => (isWithin(value, few) ? json(value) : undefined), [value])
+  if (text === undefined || !isShort(text))
+    return (
+      <WhenNear first={<pre class="code">{visible(previewOf(value))}</pre>}>
+        <JsonTree value={value} label={label} />
+      </WhenNear>
+    )
+  return (
+    <div class="value">
+      <pre class="code">{visible(text)}</pre>
+      <CopyButton label={`Copy ${label.toLowerCase()}`} textOf={() => JSON.stringify(value, null, 2)} />
+    </div>
+  )
+}
+
+/** Told when their element comes near the view. */
+const waiting = new WeakMap<Element, () => void>()
+const nearView = new IntersectionObserver(
+  (seen) => {
+    for (const { isIntersecting, target } of seen) {
+      if (!isIntersecting) continue
+      nearView.unobserve(target)
+      waiting.get(target)?.()
+    }
+  },
+  { rootMargin: '400px' },
+)
+
+/** What is made when its place comes near the view, with `first` there until then: of the calls of a long run, hardly any is ever looked at. */
+function WhenNear({ first, children }: { first: ComponentChildren; children: ComponentChildren }) {
+  const box = useRef<HTMLDivElement>(null)
+  const [isNear, setIsNear] = useState(false)
+  useLayoutEffect(() => {
+    const element = box.current
+    if (element === null || isNear) return
+    waiting.set(element, () => setIsNear(true))
+    nearView.observe(element)
+    return () => nearView.unobserve(element)
+  }, [isNear])
+  return <div ref={box}>{isNear ? children : first}</div>
+}

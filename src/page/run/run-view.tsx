@@ -1,0 +1,194 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { DecisionHistory } from '../approvals/decision-history.tsx'
+import { DecisionList } from '../approvals/decision-list.tsx'
+import { messageOf, post } from '../data/api.ts'
+import type { RunWithResult } from '../data/follow-run.ts'
+import { clock, count, duration, ending, money } from '../data/format.ts'
+import { compareHref } from '../runs/addresses.ts'
+import { exportDialog } from '../runs/export-dialog.tsx'
+import { runAgainDialog } from '../runs/run-again-dialog.tsx'
+import type { Run } from '../types.ts'
+import { Icon } from '../ui/icon.tsx'
+import { useLive } from '../ui/live-context.ts'
+import { useNewId } from '../ui/new-id.ts'
+import { FollowedRun } from './followed-run.ts'
+import { RunBadge } from './run-badge.tsx'
+import { Timeline } from './timeline.tsx'
+import { Waterfall } from './waterfall.tsx'
+
+/** One run: what was asked, everything that happened, what it waits for, and ways to steer it. For another `id` it takes another `key`. */
+export function RunView({ id }: { id: string }) {
+  const live = useLive()
+  const followed = useMemo(() => new FollowedRun(id, live), [])
+  const title = useRef<HTMLHeadingElement>(null)
+  const panel = useRef<HTMLElement>(null)
+  const [failure, setFailure] = useState('')
+  const errorId = useNewId()
+  useEffect(() => followed.follow(), [])
+  const run = live.run(id) ?? followed.summary.value
+  const status = run?.status
+  /** Resolves with whether it has worked; if not, it is said. */
+  const attempt = async (action: () => Promise<unknown>) => {
+    setFailure('')
+    try {
+      await action()
+      return true
+    } catch (thrown) {
+      setFailure(messageOf(thrown))
+      return false
+    }
+  }
+  const decideNow = () => {
+    const first = panel.current?.querySelector('.decision .buttons button:enabled')
+    if (!(first instanceof HTMLElement)) return
+    first.closest('.decision')?.scrollIntoView({ block: 'nearest' })
+    first.focus()
+  }
+  const path = `v1/runs/${encodeURIComponent(id)}`
+  const cancel = async () => {
+    await post(`${path}/cancel`, {})
+    live.refresh(id)
+    title.current?.focus()
+  }
+  const steer = async (text: string) => {
+    await post(`${path}/messages`, { input: text })
+    followed.steps.user(text)
+  }
+  return (
+    <section ref={panel} class="panel run-panel" aria-label="Run">
+      <a class="back" href="#/runs">
+        <Icon name="back" />
+        All runs
+      </a>
+      <div class="panel-head">
+        <h2 ref={title} tabIndex={-1} class="run-title">
+          {run?.input || 'Run'}
+        </h2>
+        <div class="panel-actions">
+          {run !== undefined && <RunBadge run={run} />}
+          {status === 'paused' && (
+            <button type="button" class="primary" onClick={decideNow}>
+              Decide
+            </button>
+          )}
+          <a class="button" href={compareHref(id)}>
+            Compare with…
+          </a>
+          <button type="button" onClick={() => attempt(() => runAgainDialog(live, id))}>
+            Run again
+          </button>
+          <button type="button" onClick={() => attempt(() => exportDialog(id))}>
+            Export
+          </button>
+          {run !== undefined && status !== 'done' && <CancelButton cancel={() => attempt(cancel)} />}
+        </div>
+      </div>
+      <dl class="facts">
+        {factsOf(run).map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <DecisionList items={followed.items.value} onDecided={() => title.current?.focus()} />
+      <DecisionHistory decisions={followed.decisions.value} />
+      <Waterfall spans={followed.spans} status={status} run={followed.run.value} />
+      <Timeline steps={followed.steps} />
+      <Outcome followed={followed} />
+      <p class="error-text" role="alert" id={errorId}>
+        {failure}
+      </p>
+      {run !== undefined && status !== 'done' && <SteerForm errorId={errorId} send={(text) => attempt(() => steer(text))} />}
+    </section>
+  )
+}
+
+function CancelButton({ cancel }: { cancel: () => Promise<unknown> }) {
+  const [isBusy, setIsBusy] = useState(false)
+  const click = async () => {
+    setIsBusy(true)
+    await cancel()
+    setIsBusy(false)
+  }
+  return (
+    <button type="button" class="danger" disabled={isBusy} onClick={click}>
+      Cancel run
+    </button>
+  )
+}
+
+function factsOf(run: Run | undefined): [name: string, value: string][] {
+  if (run === undefined) return []
+  const { usage, finishedAt, createdAt, toolCalls = 0 } = run
+  const took = finishedAt === undefined ? undefined : Date.parse(finishedAt) - Date.parse(createdAt)
+  const tokens = usage && `${usage.inputTokens.toLocaleString()} in, ${usage.outputTokens.toLocaleString()} out`
+  const facts: [string, string | undefined][] = [
+    ['Model', run.model === 'toolloop' ? undefined : run.model],
+    ['Token', run.owner],
+    ['Started', clock(createdAt)],
+    [run.status === 'paused' ? 'Before the pause' : 'Duration', took === undefined ? undefined : duration(took)],
+    ['Turns', run.iterations?.toString()],
+    ['Calls', toolCalls === 0 ? undefined : toolCalls.toLocaleString()],
+    ['Tokens', usage && usage.totalTokens > 0 ? tokens : undefined],
+    ['Cost', usage?.costUsd === undefined ? undefined : money(usage.costUsd)],
+    ['ID', run.id],
+  ]
+  return facts.filter((fact): fact is [string, string] => fact[1] !== undefined)
+}
+
+function Outcome({ followed: { run, isOver, isGone } }: { followed: FollowedRun }) {
+  return (
+    <div class="outcome">
+      {isGone.value && <p class="empty">This run is no longer stored. Finished runs are kept for a limited time.</p>}
+      {isOver.value && run.value !== undefined && <End run={run.value} />}
+    </div>
+  )
+}
+
+function End({ run: { stopReason, error, result } }: { run: RunWithResult }) {
+  const calls = result?.toolCalls?.length ?? 0
+  const words = ending(stopReason)
+  return (
+    <>
+      <p class={stopReason === 'answered' ? 'outcome-line good' : 'outcome-line'}>
+        {words.charAt(0).toUpperCase() + words.slice(1)}
+        {calls > 0 && ` after ${count(calls, 'tool call')}`}
+      </p>
+      {error !== undefined && (
+        <p class="error-box">
+          <code>{error.code}</code> {error.message}
+        </p>
+      )}
+    </>
+  )
+}
+
+function SteerForm({ errorId, send }: { errorId: string; send: (text: string) => Promise<boolean> }) {
+  const [text, setText] = useState('')
+  const id = useNewId()
+  const submit = async (event: Event) => {
+    event.preventDefault()
+    const written = text.trim()
+    if (written === '') return
+    if (await send(written)) setText('')
+  }
+  return (
+    <form class="steer" onSubmit={submit}>
+      <label for={id}>Send a message to this run</label>
+      <div class="input-row">
+        <input
+          id={id}
+          type="text"
+          autocomplete="off"
+          required
+          placeholder="Delivered before the next model request"
+          aria-describedby={errorId}
+          value={text}
+          onInput={({ currentTarget }) => setText(currentTarget.value)}
+        />
+        <button type="submit">Send</button>
+      </div>
+    </form>
+  )
+}

@@ -1,0 +1,138 @@
+import type { RunWithResult } from '../data/follow-run.ts'
+import { duration, money } from '../data/format.ts'
+import { ValueView } from '../reading/value-view.tsx'
+import type { Message } from '../types.ts'
+import { visible } from '../ui/visible.ts'
+import type { Span } from './spans.ts'
+
+/** Messages of a request that are shown at once: the last ones. */
+const mostMessages = 30
+
+interface SpanDetailsProps {
+  span: Span
+  /** The run with its result, once it is there. */
+  run: RunWithResult | undefined
+  runStart: number
+}
+
+/** A model turn with its request and response, or a call with its arguments and result. */
+export function SpanDetails({ span, run, runStart }: SpanDetailsProps) {
+  return (
+    <div class="span-details">
+      <dl class="facts">
+        {factsOf(span, runStart).map(([name, value]) => (
+          <div>
+            <dt>{name}</dt>
+            <dd>{visible(value)}</dd>
+          </div>
+        ))}
+      </dl>
+      {span.kind === 'call' ? <CallParts span={span} /> : <TurnParts span={span} run={run} />}
+    </div>
+  )
+}
+
+function factsOf({ kind, name, start, end, firstToken, usage, finish, id, retries }: Span, runStart: number): [string, string][] {
+  const facts: [string, string | undefined][] = [
+    ['Model', kind === 'turn' && name !== '' ? name : undefined],
+    ['Began', start === undefined ? undefined : `+${duration(start - runStart)}`],
+    ['Took', start === undefined || end === undefined ? undefined : duration(end - start)],
+    ['First token', firstToken === undefined || start === undefined ? undefined : duration(firstToken - start)],
+    ['Tokens', usage === undefined ? undefined : `${usage.inputTokens.toLocaleString()} in, ${usage.outputTokens.toLocaleString()} out`],
+    ['Cost', usage?.costUsd === undefined ? undefined : money(usage.costUsd)],
+    [kind === 'turn' ? 'Finish' : 'Outcome', finish === '' ? undefined : finish],
+    ['Call', id === '' ? undefined : id],
+    ...retries.map(({ words }): [string, string] => ['Retry', words]),
+  ]
+  return facts.filter((fact): fact is [string, string] => fact[1] !== undefined)
+}
+
+function CallParts({ span: { args, text, state } }: { span: Span }) {
+  return (
+    <>
+      {args !== undefined && <Part label="Arguments" value={args} />}
+      {text !== '' && <Part label={state === 'ok' ? 'Result' : 'Error'} value={text} />}
+    </>
+  )
+}
+
+function TurnParts({ span: { runId, iteration, text }, run }: Pick<SpanDetailsProps, 'span' | 'run'>) {
+  const found = run?.id === runId ? conversationOf(run, iteration) : undefined
+  if (found === undefined)
+    return (
+      <>
+        {text !== '' && <Part label="Response" value={text} />}
+        <p class="muted">
+          {run === undefined ? 'The request can be seen when the run has ended.' : 'The result does not have the request of this turn.'}
+        </p>
+      </>
+    )
+  const { request, response } = found
+  const left = request.length - mostMessages
+  return (
+    <>
+      <h4>{`Request: ${request.length} ${request.length === 1 ? 'message' : 'messages'}`}</h4>
+      <p class="muted">Besides the instructions and tools of the configuration.</p>
+      {left > 0 && <p class="muted">{left.toLocaleString()} earlier messages are in the export.</p>}
+      <ol class="messages">
+        {request.slice(-mostMessages).map((message) => (
+          <MessageView message={message} />
+        ))}
+      </ol>
+      <h4>Response</h4>
+      <ol class="messages">
+        <MessageView message={response} />
+      </ol>
+    </>
+  )
+}
+
+/**
+ * What the model was sent for a turn, and what it answered, by the conversation in the result; undefined where they can't be told.
+ */
+function conversationOf({ result }: RunWithResult, iteration: number): { request: Message[]; response: Message } | undefined {
+  const { messages = [], newMessages = [], steps = [] } = result ?? {}
+  const answers = newMessages.filter(({ role }) => role === 'assistant')
+  const answer = answers[steps.findIndex((step) => step.iteration === iteration)]
+  if (answer === undefined || answers.length !== steps.length) return undefined
+  const earlier = messages.length - newMessages.length
+  const at = earlier + newMessages.indexOf(answer)
+  const response = messages[at]
+  return response && { request: messages.slice(0, at), response }
+}
+
+function MessageView({ message: { role, content, toolCalls = [], reasoning } }: { message: Message }) {
+  const text = textOf(content)
+  return (
+    <li class={`message ${role === 'assistant' || role === 'user' ? role : ''}`}>
+      <span class="muted">{role}</span>
+      {typeof reasoning === 'string' && reasoning !== '' && <ValueView value={reasoning} label="Reasoning" />}
+      {text !== '' && <ValueView value={text} label={role} />}
+      {toolCalls.map(({ name, arguments: args, rawArguments, function: fn }) => {
+        const called = name ?? fn?.name ?? ''
+        return (
+          <>
+            <code class="call-tool">{called}</code>
+            <ValueView value={rawArguments ?? fn?.arguments ?? args ?? {}} label={`Arguments of ${called}`} />
+          </>
+        )
+      })}
+    </li>
+  )
+}
+
+/** The text of a message; what isn't text is named. */
+export function textOf(content: unknown): string {
+  if (typeof content === 'string') return content
+  if (!Array.isArray(content)) return ''
+  return content.map((part: { type?: string; text?: string } | null) => part?.text ?? `[${part?.type}]`).join('\n')
+}
+
+function Part({ label, value }: { label: string; value: unknown }) {
+  return (
+    <>
+      <h4>{label}</h4>
+      <ValueView value={value} label={label} />
+    </>
+  )
+}

@@ -1,0 +1,145 @@
+import { type Call, Calls } from '../data/calls.ts'
+import { count } from '../data/format.ts'
+import type { RunEvent } from '../types.ts'
+import { Changes } from './changes.ts'
+
+/** More than anybody reads of one run; the oldest give way. */
+const mostSteps = 300
+/** Characters of what a model reasons. */
+const mostReasoning = 100_000
+
+const notOfNested = new Set(['TEXT_DELTA', 'REASONING_DELTA', 'MODEL_START', 'HANDOFF'])
+
+/** What is shown of a run, one below the other. */
+export type Step = { key: number } & (
+  | { kind: 'turn'; iteration: number; model: string }
+  /** `runId`: the run that it was asked, where that is shown elsewhere. */
+  | { kind: 'user'; text: string; runId?: string }
+  | { kind: 'assistant'; text: string; isWriting: boolean }
+  | { kind: 'reasoning'; text: string }
+  | { kind: 'note'; text: string; isError: boolean }
+  | { kind: 'call'; call: Call }
+)
+type Said = Step & { kind: 'assistant' | 'reasoning' }
+type Kinds = Step extends infer Each ? (Each extends Step ? Omit<Each, 'key'> : never) : never
+
+/** What happens in one run, or in a conversation. Bounded, whatever comes. */
+export class Steps {
+  #changes = new Changes()
+  #steps: Step[] = []
+  #question: string | undefined
+  #dropped = 0
+  #last = 0
+  #calls = new Calls(mostSteps)
+  #ofCalls: Set<string> = new Set()
+  /** What is being said. */
+  #saying: Said | undefined
+  /** What was said last, if nothing has been done since. */
+  #answer: (Step & { kind: 'assistant' }) | undefined
+  #hasTurns
+
+  /** `hasTurns`: every request of the model is a step. */
+  constructor({ hasTurns = true }: { hasTurns?: boolean } = {}) {
+    this.#hasTurns = hasTurns
+  }
+
+  /** `question` is what the run was asked, above all else; of very many steps the oldest are `dropped`. */
+  get shown(): { question: string | undefined; dropped: number; steps: readonly Step[] } {
+    this.#changes.watch()
+    return { question: this.#question, dropped: this.#dropped, steps: this.#steps }
+  }
+
+  take(event: RunEvent) {
+    const { type, meta, text = '' } = event
+    // Of a run inside a call, its own calls are shown; what it says is that call's affair.
+    if (meta.parentRunId !== undefined && notOfNested.has(type)) return
+    switch (type) {
+      case 'TEXT_DELTA':
+        return this.#say('assistant', text)
+      case 'REASONING_DELTA':
+        return this.#say('reasoning', text)
+      case 'MODEL_START':
+        this.#saying = undefined
+        if (this.#hasTurns) this.#add({ kind: 'turn', iteration: meta.iteration ?? 0, model: `${event.provider} / ${event.model}` })
+        return
+      case 'GUARDRAIL': {
+        const why = event.reason === undefined ? '' : `, ${event.reason}`
+        return this.note(`Guardrail ${event.guardrail} (${event.place}): ${event.verdict}${why}`)
+      }
+      case 'HANDOFF':
+        return this.note(`Handed off to ${event.agent}`)
+      case 'RUN_END':
+        if (this.#calls.settle(meta.runId).length > 0) this.#changes.tell()
+        return
+      default:
+        return this.#takeCall(event)
+    }
+  }
+
+  user(text: string, runId?: string): void {
+    this.#add({ kind: 'user', text, runId })
+  }
+
+  question(text: string): void {
+    this.#question = text
+    this.#changes.tell()
+  }
+
+  /** The answer of a run that is over, from its result: whole, whatever of its events is there. */
+  answer(text: string): void {
+    this.#saying = undefined
+    if (text === '') return
+    if (this.#answer === undefined) this.#add({ kind: 'assistant', text, isWriting: false })
+    else Object.assign(this.#answer, { text, isWriting: false })
+    this.#changes.tell()
+  }
+
+  /** Events that can't be had any more. */
+  gap(events: number): void {
+    this.note(`${count(events, 'event')} ${events === 1 ? 'is' : 'are'} no longer stored`)
+  }
+
+  /** What is to be known besides. */
+  note(text: string, isError = false): void {
+    this.#saying = undefined
+    this.#add({ kind: 'note', text, isError })
+  }
+
+  #takeCall(event: RunEvent) {
+    const call = this.#calls.take(event)
+    if (call === undefined) return
+    this.#saying = undefined
+    if (this.#ofCalls.has(call.key)) return this.#changes.tell()
+    this.#ofCalls.add(call.key)
+    this.#add({ kind: 'call', call })
+  }
+
+  #say(kind: Said['kind'], piece: string): void {
+    if (piece === '') return
+    if (this.#saying?.kind !== kind) {
+      const said = this.#add(kind === 'assistant' ? { kind, text: '', isWriting: true } : { kind: 'reasoning', text: '' })
+      if (said.kind === 'assistant' || said.kind === 'reasoning') this.#saying = said
+    }
+    const said = this.#saying
+    if (said === undefined || (kind === 'reasoning' && said.text.length > mostReasoning)) return
+    said.text += piece
+    if (kind === 'reasoning' && said.text.length > mostReasoning) said.text = `${said.text.slice(0, mostReasoning)} … (truncated)`
+    this.#changes.tell()
+  }
+
+  #add(made: Kinds): Step {
+    const step: Step = { key: ++this.#last, ...made }
+    if (step.kind === 'assistant') this.#answer = step
+    else if (step.kind !== 'note' && step.kind !== 'reasoning') this.#answer = undefined
+    this.#steps.push(step)
+    while (this.#steps.length > mostSteps) this.#dropOldest()
+    this.#changes.tell()
+    return step
+  }
+
+  #dropOldest(): void {
+    const oldest = this.#steps.shift()
+    this.#dropped++
+    if (oldest?.kind === 'call') this.#ofCalls.delete(oldest.call.key)
+  }
+}

@@ -1,0 +1,63 @@
+import { Answer } from '../reading/answer.tsx'
+import { CallCard } from './call-card.tsx'
+import type { Step, Steps } from './steps.ts'
+
+/** The steps of a run, or of a conversation. */
+export function Timeline({ steps: store }: { steps: Steps }) {
+  const { question, dropped, steps } = store.shown
+  return (
+    <ol class="timeline">
+      {question !== undefined && <li class="item user">{question}</li>}
+      {dropped > 0 && <li class="item note">{`${dropped.toLocaleString()} earlier steps are not shown`}</li>}
+      {steps.map((step) => (
+        <li key={step.key} class={classOf(step)}>
+          <StepView step={step} />
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+function classOf(step: Step): string {
+  if (step.kind === 'call') return 'item tool-call'
+  return step.kind === 'note' && step.isError ? 'item note error' : `item ${step.kind}`
+}
+
+function StepView({ step }: { step: Step }) {
+  switch (step.kind) {
+    case 'turn':
+      return (
+        <>
+          Turn {step.iteration} <span class="muted">{step.model}</span>
+        </>
+      )
+    case 'user':
+      return (
+        <>
+          {step.text}
+          {step.runId !== undefined && <RunLink id={step.runId} text={step.text} />}
+        </>
+      )
+    case 'note':
+      return <>{step.text}</>
+    case 'reasoning':
+      return (
+        <details>
+          <summary class="reasoning-summary">Reasoning</summary>
+          <div class="reasoning-text">{step.text}</div>
+        </details>
+      )
+    case 'assistant':
+      return <Answer text={step.text} isWriting={step.isWriting} />
+    case 'call':
+      return <CallCard call={step.call} asks />
+  }
+}
+
+function RunLink({ id, text }: { id: string; text: string }) {
+  return (
+    <a class="chat-run" href={`#/runs/${encodeURIComponent(id)}`} aria-label={`Run of: ${text.slice(0, 60)}`}>
+      Run
+    </a>
+  )
+}

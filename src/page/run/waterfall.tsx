@@ -1,0 +1,221 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks'
+import type { RunWithResult } from '../data/follow-run.ts'
+import { count, duration } from '../data/format.ts'
+import type { Run } from '../types.ts'
+import { useNewId } from '../ui/new-id.ts'
+import { BarLane, latest } from './bar-lane.tsx'
+import { insideOf, nameOf, numbersOf, type Row, shownOf, stateOf, treeOf, withParts } from './bar-rows.ts'
+import { SpanDetails } from './span-details.tsx'
+import type { Span, Spans } from './spans.ts'
+import { type TimeScale, timeScale } from './time-scale.ts'
+
+/** Rows that are drawn at first, and each time the last of them comes into view. */
+const rowsAtOnce = 80
+/** With fewer spans than these, nobody needs to search. */
+const leastSearched = 12
+const liveMs = 500
+
+interface WaterfallProps {
+  spans: Spans
+  /** How the run stands: the events of one that is over tell of another time than now. */
+  status: Run['status'] | undefined
+  /** The run with its result, once it is there. */
+  run: RunWithResult | undefined
+}
+
+/** The time line of a run: a bar for each model turn and each call, those of agents inside calls below them. */
+export function Waterfall({ spans, status, run }: WaterfallProps) {
+  const { all, start, pauses } = spans
+  const [folded, setFolded] = useState<ReadonlyMap<string, boolean>>(new Map())
+  const [filter, setFilter] = useState({ text: '', isProblems: false })
+  const [most, setMost] = useState(rowsAtOnce)
+  const isLive = spans.isLive && status === 'running'
+  const isWaiting = status === 'paused'
+  useTicks(isLive || isWaiting)
+  if (start === undefined || all.length === 0) return null
+  const now = isLive || isWaiting ? Date.now() : (spans.end ?? latest(all, pauses))
+  const scale = timeScale({ start, end: Math.max(now, latest(all, [])), pauses })
+  const tree = treeOf(all, folded)
+  const rows = shownOf(tree, filter)
+  const isAnyOpen = rows.some(({ parts, isFolded }) => parts.length > 0 && !isFolded)
+  const foldAll = () => {
+    const keys = tree.flatMap(withParts).flatMap(({ key, parts }) => (parts.length > 0 ? [key] : []))
+    setFolded(new Map([...folded, ...keys.map((key) => [key, isAnyOpen] as const)]))
+  }
+  const left = rows.length - most
+  return (
+    <section class="waterfall" aria-label="Time line">
+      <div class="panel-head">
+        <h3>Time line</h3>
+        <p class="muted">
+          {[
+            isLive ? `running for ${duration(now - start)}` : `worked for ${duration(scale.workMs)}`,
+            ...wordsOf(all, scale, isWaiting),
+            spans.left > 0 && `${spans.left.toLocaleString()} more are not shown`,
+          ]
+            .filter(Boolean)
+            .join(' · ')}
+        </p>
+      </div>
+      <Tools isHidden={all.length < leastSearched} filter={filter} onFilter={setFilter}>
+        <button type="button" class="quiet" onClick={foldAll}>
+          {isAnyOpen ? 'Fold all' : 'Unfold all'}
+        </button>
+      </Tools>
+      <Axis scale={scale} />
+      <ol class="bars">
+        {rows.slice(0, most).map((row) => (
+          <BarRow
+            key={row.key}
+            row={row}
+            scale={scale}
+            now={now}
+            run={run}
+            runStart={start}
+            onFold={() => setFolded(new Map([...folded, [row.key, !row.isFolded]]))}
+          />
+        ))}
+      </ol>
+      {left > 0 && <ListEnd left={left} onNear={() => setMost(most + rowsAtOnce)} />}
+    </section>
+  )
+}
+
+/** Draws the component anew as time goes on. */
+function useTicks(isTicking: boolean): void {
+  const [, tick] = useReducer((ticks: number) => ticks + 1, 0)
+  useEffect(() => {
+    if (!isTicking) return
+    const timer = setInterval(tick, liveMs, undefined)
+    return () => clearInterval(timer)
+  }, [isTicking])
+}
+
+function wordsOf(all: readonly Span[], { gaps }: TimeScale, isWaiting: boolean): (string | false)[] {
+  const calls = all.filter(({ kind }) => kind === 'call').length
+  const waited = gaps.reduce((sum, { ms }) => sum + ms, 0)
+  return [
+    waited > 0 && `${isWaiting ? 'waiting' : 'waited'} for ${duration(waited)}`,
+    count(all.length - calls, 'turn'),
+    count(calls, 'call'),
+  ]
+}
+
+type Filter = Parameters<typeof shownOf>[1]
+
+interface ToolsProps {
+  isHidden: boolean
+  filter: Filter
+  onFilter(filter: Filter): void
+  children: ComponentChildren
+}
+
+function Tools({ isHidden, filter, onFilter, children }: ToolsProps) {
+  const [filterId, boxId] = [useNewId(), useNewId()]
+  return (
+    <div class="bars-tools" hidden={isHidden}>
+      <label class="visually-hidden" for={filterId}>
+        Filter steps
+      </label>
+      <input
+        id={filterId}
+        type="search"
+        placeholder="Filter by tool, text or error"
+        autocomplete="off"
+        value={filter.text}
+        onInput={({ currentTarget }) => onFilter({ ...filter, text: currentTarget.value })}
+      />
+      <span class="check-row">
+        <input
+          id={boxId}
+          type="checkbox"
+          checked={filter.isProblems}
+          onChange={({ currentTarget }) => onFilter({ ...filter, isProblems: currentTarget.checked })}
+        />
+        <label for={boxId}>Problems only</label>
+      </span>
+      {children}
+    </div>
+  )
+}
+
+/** Of a line with pauses in it, only the ends are what they seem: it has none. */
+function Axis({ scale: { gaps, workMs } }: { scale: TimeScale }) {
+  if (gaps.length > 0) return <div class="bars-axis" aria-hidden="true" />
+  return (
+    <div class="bars-axis" aria-hidden="true">
+      <span />
+      <div class="axis-line">
+        {[0, 0.25, 0.5, 0.75, 1].map((share) => (
+          <span key={share} style={{ left: `${share * 100}%` }}>
+            {share === 0 ? '0' : duration(workMs * share)}
+          </span>
+        ))}
+      </div>
+    </div>
+  )
+}
+
+interface BarRowProps {
+  row: Row
+  scale: TimeScale
+  now: number
+  run: RunWithResult | undefined
+  runStart: number
+  onFold(): void
+}
+
+function BarRow({ row, scale, now, run, runStart, onFold }: BarRowProps) {
+  const { span, parts, depth, isFolded } = row
+  const [isOpen, setIsOpen] = useState(false)
+  const detailsId = useNewId()
+  // A span stays the same object. What is in its details is read, and selected: they are drawn anew for a reason.
+  const version = span === undefined ? '' : `${span.state} ${span.end} ${span.text.length}`
+  const details = useMemo(
+    () => span !== undefined && isOpen && <SpanDetails span={span} run={run} runStart={runStart} />,
+    [isOpen, version, run, runStart],
+  )
+  return (
+    <li class="bar-row" data-depth={Math.min(depth, 6)} data-state={stateOf(row)}>
+      <button
+        type="button"
+        class="bar-toggle quiet"
+        hidden={parts.length === 0}
+        aria-expanded={!isFolded}
+        aria-label={`${isFolded ? 'Unfold' : 'Fold'} ${nameOf(row)}`}
+        onClick={onFold}
+      />
+      <button
+        type="button"
+        class="bar-button quiet"
+        aria-expanded={span === undefined ? undefined : isOpen}
+        aria-controls={span === undefined ? undefined : detailsId}
+        onClick={span === undefined ? onFold : () => setIsOpen(!isOpen)}
+      >
+        <span class="bar-name">{nameOf(row) + insideOf(row)}</span>
+        <BarLane row={row} scale={scale} now={now} />
+        <span class="bar-numbers">{numbersOf(row, now).join(' · ')}</span>
+      </button>
+      <div class="bar-details" hidden={!isOpen} id={detailsId}>
+        {details}
+      </div>
+    </li>
+  )
+}
+
+function ListEnd({ left, onNear }: { left: number; onNear: () => void }) {
+  const end = useRef<HTMLParagraphElement>(null)
+  useEffect(() => {
+    const observer = new IntersectionObserver((seen) => seen.some(({ isIntersecting }) => isIntersecting) && onNear(), {
+      rootMargin: '300px',
+    })
+    if (end.current !== null) observer.observe(end.current)
+    return () => observer.disconnect()
+  }, [left])
+  return (
+    <p ref={end} class="list-end muted">
+      {left.toLocaleString()} more below
+    </p>
+  )
+}

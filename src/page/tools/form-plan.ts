@@ -1,0 +1,160 @@
+import type { JsonSchema } from '../types.ts'
+
+/** How a value of a JSON Schema is asked for. */
+export type Plan = { schema: JsonSchema; isRequired: boolean } & (
+  | { kind: 'text'; isLong: boolean }
+  | { kind: 'number' }
+  | { kind: 'choice'; choices: readonly unknown[] }
+  | { kind: 'json' }
+  | { kind: 'object'; fields: ReadonlyMap<string, Plan> }
+  | { kind: 'list'; item: () => Plan }
+)
+
+/** A part of a schema may refer to the whole, and to what is around it; servers send what they like. */
+interface Schema extends JsonSchema {
+  $ref?: unknown
+  if?: unknown
+  patternProperties?: unknown
+}
+
+interface Place {
+  /** The whole schema, for what is referred to. */
+  root: Schema
+  isRequired: boolean
+  depth: number
+  /** How many fields there may still be; the rest is said as JSON. */
+  room: { left: number }
+}
+
+const deepest = 4
+/** Schemas that refer to themselves, or to each other, come to very many. */
+const mostFields = 200
+const mostChoices = 50
+/** Items that a list has fields for from the beginning. */
+const mostItems = 50
+
+/** Fields for texts, numbers, booleans, choices, lists and objects, JSON for the rest. */
+export function planOf(schema: JsonSchema): Plan {
+  return planAt(schema, { root: schema, isRequired: true, depth: 0, room: { left: mostFields } })
+}
+
+function planAt(given: JsonSchema, place: Place): Plan {
+  const schema = resolved(given, place.root)
+  const { isRequired, depth } = place
+  const common = { schema, isRequired }
+  const choices = Array.isArray(schema.enum) ? schema.enum : schema.const !== undefined ? [schema.const] : undefined
+  if (choices !== undefined && choices.length <= mostChoices) return { ...common, kind: 'choice', choices }
+  if (depth < deepest) {
+    if (schema.type === 'object' && isPlainObject(schema) && takeRoom(schema, place.room)) {
+      const required = new Set(schema.required)
+      const plans = Object.entries(schema.properties ?? {}).map(([name, inner]): [string, Plan] => [
+        name,
+        planAt(inner, { ...place, isRequired: required.has(name), depth: depth + 1 }),
+      ])
+      return { ...common, kind: 'object', fields: new Map(plans) }
+    }
+    const { items } = schema
+    if (schema.type === 'array' && items !== undefined && !Array.isArray(items)) {
+      let item: Plan | undefined
+      const planItem = () => planAt(items, { ...place, isRequired: true, depth: depth + 1, room: { left: mostFields } })
+      return { ...common, kind: 'list', item: () => (item ??= planItem()) }
+    }
+  }
+  if (schema.type === 'boolean') return { ...common, kind: 'choice', choices: [true, false] }
+  if (schema.type === 'string') return { ...common, kind: 'text', isLong: (schema.maxLength ?? 0) > 200 }
+  if (schema.type === 'number' || schema.type === 'integer') return { ...common, kind: 'number' }
+  return { ...common, kind: 'json' }
+}
+
+/** What a schema refers to within itself, and the one type beside null. */
+function resolved(schema: JsonSchema, root: Schema): Schema {
+  let found: unknown = schema
+  for (let step = 0; step < 10 && isRecord(found) && typeof found.$ref === 'string' && found.$ref.startsWith('#/'); step++) {
+    found = pointerParts(found.$ref).reduce<unknown>((inner, key) => (isRecord(inner) ? inner[key] : undefined), root)
+  }
+  if (!isRecord(found)) return {}
+  const types = Array.isArray(found.type) ? found.type.filter((type) => type !== 'null') : []
+  return types.length === 1 ? { ...found, type: types[0] } : found
+}
+
+/** Whether fields can say everything of it. */
+function isPlainObject(schema: Schema): boolean {
+  const hasNames = Object.keys(schema.properties ?? {}).length > 0
+  const isOpen = typeof schema.additionalProperties === 'object' || (!hasNames && schema.additionalProperties !== false)
+  return !isOpen && [schema.anyOf, schema.oneOf, schema.allOf, schema.if, schema.patternProperties].every((part) => part === undefined)
+}
+
+/** Whether there is room for a field for each property. */
+function takeRoom(schema: Schema, room: Place['room']): boolean {
+  const wanted = Object.keys(schema.properties ?? {}).length
+  if (wanted > room.left) return false
+  room.left -= wanted
+  return true
+}
+
+/** What a form begins with: defaults, and what has to be there. */
+export function firstValue(plan: Plan, given: unknown = plan.schema.default): unknown {
+  if (plan.kind === 'object' && (given === undefined || isRecord(given))) {
+    const values = [...plan.fields].map(([name, field]): [string, unknown] => [name, firstValue(field, given?.[name])])
+    const all = { ...given, ...Object.fromEntries(values.filter(([, value]) => value !== undefined)) }
+    return Object.keys(all).length > 0 || plan.isRequired ? all : undefined
+  }
+  if (given !== undefined || !plan.isRequired) return given
+  return plan.kind === 'list' ? [] : plan.kind === 'text' ? '' : undefined
+}
+
+/** Whether the field of the plan can show a value. */
+export function fits(plan: Plan, value: unknown): boolean {
+  if (value === undefined) return true
+  switch (plan.kind) {
+    case 'text':
+      return typeof value === 'string'
+    case 'number':
+      // What was written and is no number is a text.
+      return typeof value === 'number' || typeof value === 'string'
+    case 'choice':
+      return plan.choices.includes(value)
+    case 'object':
+      return isRecord(value)
+    case 'list':
+      return Array.isArray(value) && value.length <= mostItems
+    case 'json':
+      return true
+  }
+}
+
+/** The field that shows what is wrong at a place of the value, as a JSON Pointer; undefined: there is none. */
+export function fieldAt(plan: Plan, value: unknown, pointer: string): string | undefined {
+  let field = plan
+  let inner = value
+  let at = ''
+  for (const part of pointerParts(pointer)) {
+    if (!fits(field, inner)) return at
+    if (field.kind === 'object') {
+      const next = field.fields.get(part)
+      if (next === undefined) return undefined
+      field = next
+    } else if (field.kind === 'list') {
+      if (!Array.isArray(inner) || inner[Number(part)] === undefined) return undefined
+      field = field.item()
+    } else return at
+    inner = isRecord(inner) || Array.isArray(inner) ? Reflect.get(inner, part) : undefined
+    at = pointerTo(at, part)
+  }
+  return field.kind === 'object' ? undefined : at
+}
+
+export function pointerTo(pointer: string, key: string): string {
+  return `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
+}
+
+function pointerParts(pointer: string): string[] {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

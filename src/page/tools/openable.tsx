@@ -1,0 +1,38 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+
+interface OpenableProps {
+  name: string
+  about: string
+  marks: ComponentChildren
+  /** Somebody has come for it: it is opened and gets the focus. */
+  isWanted?: boolean
+  children: ComponentChildren
+}
+
+/** A line that opens. There may be very many: what is inside is made when it is opened for the first time. */
+export function Openable({ name, about, marks, isWanted = false, children }: OpenableProps) {
+  const line = useRef<HTMLDetailsElement>(null)
+  const [isOpen, setIsOpen] = useState(isWanted)
+  const [wasOpen, setWasOpen] = useState(isWanted)
+  const open = (opens: boolean) => {
+    setIsOpen(opens)
+    if (opens) setWasOpen(true)
+  }
+  useEffect(() => {
+    if (!isWanted) return
+    open(true)
+    line.current?.scrollIntoView({ block: 'start' })
+    line.current?.querySelector('summary')?.focus({ preventScroll: true })
+  }, [isWanted])
+  return (
+    <details ref={line} class="tool" open={isOpen} onToggle={({ currentTarget }) => open(currentTarget.open)}>
+      <summary class="tool-summary">
+        <code class="tool-name">{name}</code>
+        <span class="tool-marks">{marks}</span>
+        <span class="tool-about">{about}</span>
+      </summary>
+      {wasOpen && <div class="tool-body">{children}</div>}
+    </details>
+  )
+}

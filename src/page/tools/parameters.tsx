@@ -1,0 +1,46 @@
+import type { JsonSchema } from '../types.ts'
+
+/** What a tool takes, in a few words for each. */
+export function Parameters({ schema }: { schema: JsonSchema | undefined }) {
+  const properties = Object.entries(schema?.properties ?? {})
+  const required = new Set(schema?.required)
+  if (properties.length === 0) return <p class="muted">No arguments.</p>
+  return (
+    <dl class="parameters">
+      {properties.map(([name, inner]) => (
+        <Parameter key={name} name={name} schema={inner} isRequired={required.has(name)} />
+      ))}
+    </dl>
+  )
+}
+
+function Parameter({ name, schema, isRequired }: { name: string; schema: JsonSchema; isRequired: boolean }) {
+  return (
+    <>
+      <dt>
+        <code>{name}</code>
+        {isRequired && <span class="required">required</span>}
+      </dt>
+      <dd>
+        <span class="type">{typeOf(schema)}</span>
+        {schema?.description !== undefined && <span>{String(schema.description)}</span>}
+      </dd>
+    </>
+  )
+}
+
+/** A schema in a few words. It may be anything: servers send it. */
+function typeOf(schema: JsonSchema | undefined): string {
+  if (typeof schema !== 'object' || schema === null) return 'anything'
+  if (Array.isArray(schema.enum)) return schema.enum.map((value) => JSON.stringify(value)).join(' | ')
+  if (schema.const !== undefined) return JSON.stringify(schema.const)
+  const choices = schema.anyOf ?? schema.oneOf
+  if (Array.isArray(choices)) return choices.map(typeOf).join(' | ')
+  const bounds = [
+    schema.minimum !== undefined && `≥ ${schema.minimum}`,
+    schema.maximum !== undefined && `≤ ${schema.maximum}`,
+    schema.default !== undefined && `default ${JSON.stringify(schema.default)}`,
+  ].filter(Boolean)
+  const type = schema.type === 'array' ? `${typeOf(schema.items)}[]` : [schema.type ?? 'anything'].flat().join(' | ')
+  return [type, ...bounds].join(', ')
+}

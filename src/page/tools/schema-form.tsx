@@ -1,0 +1,318 @@
+import { createContext, type TargetedInputEvent, type VNode } from 'preact'
+import { useContext, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { messageOf } from '../data/api.ts'
+import { firstValue, fits, isRecord, type Plan, pointerTo } from './form-plan.ts'
+
+/** Stands where a text that is to be JSON is not. */
+export class NotJson {
+  readonly text: string
+  readonly message: string
+
+  constructor(text: string, message: string) {
+    this.text = text
+    this.message = message
+  }
+}
+
+/** What is wrong, by JSON Pointers. */
+export type Problems = ReadonlyMap<string, string>
+const ProblemsContext = createContext<Problems>(new Map())
+
+interface FieldProps<Kind extends Plan['kind'] = Plan['kind']> {
+  plan: Plan & { kind: Kind }
+  value: unknown
+  onChange(value: unknown): void
+  label: string
+  /** JSON Pointer of the value. */
+  path: string
+}
+
+/**
+ * A form for a value, all of which `onChange` is given when any of it changes: also what the form has no fields for, which stays as it is.
+ * Undefined: nothing is given. A text that is no JSON is a `NotJson`.
+ */
+export function SchemaForm({ problems, ...form }: { plan: Plan; value: unknown; onChange(value: unknown): void; problems: Problems }) {
+  return (
+    <ProblemsContext.Provider value={problems}>
+      <Field {...form} label="" path="" />
+    </ProblemsContext.Provider>
+  )
+}
+
+function Field({ plan, ...field }: FieldProps) {
+  // What is there already and can't be shown by its field is shown as JSON, and goes on to be while that is edited.
+  const [isFitting] = useState(() => fits(plan, field.value))
+  if (!isFitting) return <JsonField {...field} plan={{ ...plan, kind: 'json' }} />
+  switch (plan.kind) {
+    case 'text':
+      return <TextField {...field} plan={plan} />
+    case 'number':
+      return <NumberField {...field} plan={plan} />
+    case 'choice':
+      return <ChoiceField {...field} plan={plan} />
+    case 'object':
+      return <ObjectFields {...field} plan={plan} />
+    case 'list':
+      return <ListFields {...field} plan={plan} />
+    case 'json':
+      return <JsonField {...field} plan={plan} />
+  }
+}
+
+interface SingleProps extends Pick<FieldProps, 'plan' | 'label' | 'path'> {
+  hint?: string | undefined
+  input(attributes: {
+    id: string
+    'aria-describedby': string
+    'aria-required': boolean | undefined
+    'aria-invalid': boolean | undefined
+  }): VNode
+}
+
+/** A label, an input, and below it what it is for and what is wrong with it. */
+function Single({ plan: { schema, isRequired }, label, path, hint = schema.description, input }: SingleProps) {
+  const id = useId()
+  const problem = useContext(ProblemsContext).get(path)
+  return (
+    <div class="field">
+      <label for={id}>
+        {label}
+        {isRequired && <RequiredMark />}
+      </label>
+      {input({
+        id,
+        'aria-describedby': `${id}-hint ${id}-error`,
+        'aria-required': isRequired || undefined,
+        'aria-invalid': problem !== undefined || undefined,
+      })}
+      <p class="hint" id={`${id}-hint`}>
+        {hint}
+      </p>
+      <p class="error-text" role="alert" id={`${id}-error`}>
+        {problem}
+      </p>
+    </div>
+  )
+}
+
+function RequiredMark() {
+  return <span class="required-mark"> required</span>
+}
+
+function TextField({ value, onChange, ...field }: FieldProps<'text'>) {
+  const text = typeof value === 'string' ? value : ''
+  const { isLong, isRequired } = field.plan
+  // An empty text is a value only where there has to be one.
+  const write = ({ currentTarget }: TargetedInputEvent<HTMLInputElement | HTMLTextAreaElement>) =>
+    onChange(currentTarget.value === '' && !isRequired ? undefined : currentTarget.value)
+  return (
+    <Single
+      {...field}
+      input={(attributes) =>
+        isLong ? (
+          <textarea {...attributes} rows={3} value={text} onInput={write} />
+        ) : (
+          <input {...attributes} type="text" autocomplete="off" spellcheck={false} value={text} onInput={write} />
+        )
+      }
+    />
+  )
+}
+
+/**
+ * What is written in a field, for as long as that says its value: `1.` and `1.0` stay as they are. Returns the text, and what changes it.
+ */
+function useWritten(
+  value: unknown,
+  onChange: (value: unknown) => void,
+  read: (text: string) => unknown,
+  format: (value: unknown) => string,
+) {
+  const [written, setWritten] = useState<{ text: string; value: unknown }>()
+  const text = written !== undefined && written.value === value ? written.text : format(value)
+  const write = (text: string) => {
+    const value = read(text)
+    setWritten({ text, value })
+    onChange(value)
+  }
+  return [text, write] as const
+}
+
+function NumberField({ value, onChange, ...field }: FieldProps<'number'>) {
+  const read = (text: string) => {
+    const given = text.trim()
+    // What is no number goes as it is: what is wrong with it is said by who knows the schema.
+    return given === '' ? undefined : Number.isFinite(Number(given)) ? Number(given) : given
+  }
+  const [text, write] = useWritten(value, onChange, read, (value) => (value === undefined ? '' : String(value)))
+  return (
+    <Single
+      {...field}
+      input={(attributes) => (
+        <input
+          {...attributes}
+          type="text"
+          inputmode="decimal"
+          autocomplete="off"
+          value={text}
+          onInput={({ currentTarget }) => write(currentTarget.value)}
+        />
+      )}
+    />
+  )
+}
+
+function ChoiceField({ value, onChange, ...field }: FieldProps<'choice'>) {
+  const { choices } = field.plan
+  const chosen = choices.indexOf(value)
+  return (
+    <Single
+      {...field}
+      input={(attributes) => (
+        <select
+          {...attributes}
+          value={chosen < 0 ? '' : String(chosen)}
+          onChange={({ currentTarget }) => onChange(currentTarget.value === '' ? undefined : choices[Number(currentTarget.value)])}
+        >
+          <option value="">–</option>
+          {choices.map((choice, at) => (
+            <option key={at} value={String(at)}>
+              {typeof choice === 'string' ? choice : JSON.stringify(choice)}
+            </option>
+          ))}
+        </select>
+      )}
+    />
+  )
+}
+
+function JsonField({ value, onChange, ...field }: FieldProps<'json'>) {
+  const { description } = field.plan.schema
+  const read = (text: string) => {
+    if (text.trim() === '') return field.path === '' ? {} : undefined
+    try {
+      return JSON.parse(text)
+    } catch (thrown) {
+      return new NotJson(text, messageOf(thrown))
+    }
+  }
+  const format = (value: unknown) => (value instanceof NotJson ? value.text : (JSON.stringify(value, null, 2) ?? ''))
+  const [text, write] = useWritten(value, onChange, read, format)
+  return (
+    <Single
+      {...field}
+      label={field.label || 'Arguments'}
+      hint={[description, 'As JSON.'].filter(Boolean).join(' ')}
+      input={(attributes) => (
+        <textarea
+          {...attributes}
+          rows={3}
+          class="code"
+          spellcheck={false}
+          value={text}
+          onInput={({ currentTarget }) => write(currentTarget.value)}
+        />
+      )}
+    />
+  )
+}
+
+function ObjectFields({ plan, value, onChange, label, path }: FieldProps<'object'>) {
+  const given = isRecord(value) ? value : {}
+  const change = (name: string, inner: unknown) => {
+    const { [name]: _, ...others } = given
+    const changed = inner === undefined ? others : { ...given, [name]: inner }
+    onChange(Object.keys(changed).length === 0 && !plan.isRequired ? undefined : changed)
+  }
+  const unknown = Object.keys(given).filter((name) => !plan.fields.has(name))
+  const fields = [...plan.fields].map(([name, field]) => (
+    <Field
+      key={name}
+      plan={field}
+      value={given[name]}
+      onChange={(inner) => change(name, inner)}
+      label={name}
+      path={pointerTo(path, name)}
+    />
+  ))
+  const others = unknown.length > 0 && <p class="hint">{`Also given, without a field here: ${unknown.join(', ')}`}</p>
+  return path === '' ? (
+    <div class="form-fields">
+      {fields}
+      {others}
+    </div>
+  ) : (
+    <fieldset class="form-group">
+      <legend>{label}</legend>
+      {fields}
+      {others}
+    </fieldset>
+  )
+}
+
+function ListFields({ plan, value, onChange, label, path }: FieldProps<'list'>) {
+  const items = Array.isArray(value) ? value : []
+  const rows = useRef<HTMLDivElement>(null)
+  const more = useRef<HTMLButtonElement>(null)
+  const wasAdded = useRef(false)
+  // An item goes on being the same one when others are taken away.
+  const ids = useRef<number[]>([])
+  const nextId = useRef(0)
+  while (ids.current.length < items.length) ids.current.push(nextId.current++)
+  const problem = useContext(ProblemsContext).get(path)
+  const change = (changed: unknown[]) => onChange(changed.length === 0 && !plan.isRequired ? undefined : changed)
+  const add = () => {
+    wasAdded.current = true
+    change([...items, firstValue(plan.item())])
+  }
+  const remove = (at: number) => {
+    ids.current.splice(at, 1)
+    change(items.toSpliced(at, 1))
+    more.current?.focus()
+  }
+  useLayoutEffect(() => {
+    if (!wasAdded.current) return
+    wasAdded.current = false
+    rows.current?.lastElementChild?.querySelector<HTMLElement>('input, select, textarea')?.focus()
+  })
+  return (
+    <fieldset class="form-group">
+      <legend>
+        {label}
+        {plan.isRequired && <RequiredMark />}
+      </legend>
+      {plan.schema.description !== undefined && <p class="hint">{plan.schema.description}</p>}
+      <div ref={rows} class="form-rows">
+        {items.map((item, at) => (
+          <div key={ids.current[at]} class="form-row">
+            <Field
+              plan={plan.item()}
+              value={item}
+              onChange={(inner) => change(items.with(at, inner))}
+              label={`${label} ${at + 1}`}
+              path={pointerTo(path, String(at))}
+            />
+            <button type="button" class="quiet icon-button" aria-label={`Remove from ${label}`} onClick={() => remove(at)}>
+              ×
+            </button>
+          </div>
+        ))}
+      </div>
+      <p class="error-text" role="alert">
+        {problem}
+      </p>
+      <div>
+        <button ref={more} type="button" onClick={add}>
+          {`Add to ${label}`}
+        </button>
+      </div>
+    </fieldset>
+  )
+}
+
+/** Every text in a value that is no JSON, by its place. */
+export function unreadable(value: unknown, path = ''): Problems {
+  if (value instanceof NotJson) return new Map([[path, value.message]])
+  const inner = Array.isArray(value) || isRecord(value) ? Object.entries(value) : []
+  return new Map(inner.flatMap(([key, one]) => [...unreadable(one, pointerTo(path, key))]))
+}

@@ -1,0 +1,57 @@
+import type { ToolWithCalls } from '../types.ts'
+import { scrollable } from '../ui/scrollable.ts'
+import { Openable } from './openable.tsx'
+import { Parameters } from './parameters.tsx'
+import { PastCalls } from './past-calls.tsx'
+import { TryForm } from './try-form.tsx'
+
+const effects: Record<ToolWithCalls['effect'], string> = {
+  read: 'read-only',
+  idempotent: 'safe to repeat',
+  unsafe: 'may have side effects',
+}
+const approvals: Record<ToolWithCalls['approval'], string> = { never: '', always: 'needs approval', depends: 'may need approval' }
+const kinds: Record<ToolWithCalls['source']['kind'], string> = {
+  registered: 'own',
+  builtin: 'built-in',
+  skill: 'Skill',
+  mcp: 'MCP',
+  openapi: 'OpenAPI',
+}
+
+/** A tool: where it is from, what it takes, how its calls have ended; and it can be tried. */
+export function ToolCard({ tool, isWanted, onTried }: { tool: ToolWithCalls; isWanted: boolean; onTried: () => void }) {
+  const { name, description, parameters } = tool.function
+  return (
+    <Openable name={name} about={description} marks={<Marks {...tool} />} isWanted={isWanted}>
+      <Parameters schema={parameters} />
+      <details class="raw">
+        <summary class="raw-summary">JSON Schema</summary>
+        <pre class="code" {...scrollable(`JSON Schema of ${name}`)}>
+          {JSON.stringify(parameters, null, 2)}
+        </pre>
+      </details>
+      {tool.runsHere ? (
+        <TryForm key={JSON.stringify(parameters)} tool={tool} onEnd={onTried} />
+      ) : (
+        <p class="muted">The client runs this tool: it can’t be tried here.</p>
+      )}
+      <section>
+        <h3>Recent calls</h3>
+        <div class="past-calls">
+          <PastCalls calls={tool.calls} />
+        </div>
+      </section>
+    </Openable>
+  )
+}
+
+function Marks({ source, effect, approval }: ToolWithCalls) {
+  return (
+    <>
+      <span class="badge off">{[kinds[source.kind], source.name].filter(Boolean).join(': ')}</span>
+      <span class={`badge ${effect === 'unsafe' ? 'wait' : 'off'}`}>{effects[effect] ?? effect}</span>
+      {approvals[approval] !== '' && <span class="badge accent">{approvals[approval]}</span>}
+    </>
+  )
+}

@@ -1,0 +1,103 @@
+import type { ComponentChildren } from 'preact'
+import { useId, useState } from 'preact/hooks'
+import { count } from '../data/format.ts'
+import { useTitle } from '../shell/address.ts'
+import type { McpServer, Skill, ToolWithCalls } from '../types.ts'
+import { ServerList } from './server-list.tsx'
+import { SkillCard, type SkillProblem, SkillProblems } from './skills.tsx'
+import { ToolCard } from './tool-card.tsx'
+import { useAnswer, useWhenCallsEnd } from './use-answer.ts'
+
+/**
+ * The tools and skills of the agent: where they are from, what they take and say, how their calls have ended; and any of them can be tried.
+ * `param` is the name of a tool to be shown.
+ */
+export function ToolsView({ param }: { param: string | undefined }) {
+  useTitle('Tools and skills')
+  const filterId = useId()
+  const [filter, setFilter] = useState('')
+  const tools = useAnswer<{ data: ToolWithCalls[]; servers: McpServer[] }>('admin/api/tools')
+  const skills = useAnswer<{ data: Skill[]; problems: SkillProblem[] }>('admin/api/skills')
+  useWhenCallsEnd(tools.load)
+  const allTools = tools.answer?.data ?? []
+  const allSkills = skills.answer?.data ?? []
+  const fits = ({ name, description }: { name: string; description: string }) =>
+    `${name} ${description}`.toLowerCase().includes(filter.trim().toLowerCase())
+  const shownTools = allTools.filter((tool) => fits(tool.function))
+  const shownSkills = allSkills.filter(fits)
+  const problems = skills.answer?.problems ?? []
+  return (
+    <div class="column">
+      <div class="view-head">
+        <h1 tabIndex={-1}>Tools and skills</h1>
+        <p class="muted">{`${count(allTools.length, 'tool')} · ${count(allSkills.length, 'skill')}`}</p>
+      </div>
+      <div class="field">
+        <label for={filterId}>Filter</label>
+        <input
+          id={filterId}
+          type="search"
+          placeholder="Name or description"
+          autocomplete="off"
+          onInput={({ currentTarget }) => setFilter(currentTarget.value)}
+        />
+      </div>
+      <Failure message={tools.failure} />
+      {tools.answer?.data.length === 0 && <NoTools />}
+      <div class="stack">
+        <ServerList servers={tools.answer?.servers ?? []} />
+        <Section title="Tools" summary={shownOf(shownTools.length, allTools.length, 'tool')}>
+          {shownTools.map((tool) => (
+            <ToolCard key={tool.function.name} tool={tool} isWanted={tool.function.name === param} onTried={tools.load} />
+          ))}
+        </Section>
+        {(allSkills.length > 0 || problems.length > 0 || skills.failure !== '') && (
+          <Section title="Skills" summary={shownOf(shownSkills.length, allSkills.length, 'skill')}>
+            {shownSkills.map((skill) => (
+              <SkillCard key={skill.name} skill={skill} />
+            ))}
+          </Section>
+        )}
+        <SkillProblems problems={problems} />
+        <Failure message={skills.failure} />
+      </div>
+    </div>
+  )
+}
+
+function shownOf(shown: number, all: number, one: string): string {
+  return shown === all ? '' : `${shown} of ${count(all, one)}`
+}
+
+function Section({ title, summary, children }: { title: string; summary: string; children: ComponentChildren }) {
+  return (
+    <section>
+      <div class="section-head">
+        <h2>{title}</h2>
+        <p class="muted" role="status">
+          {summary}
+        </p>
+      </div>
+      <div class="tool-list">{children}</div>
+    </section>
+  )
+}
+
+function Failure({ message }: { message: string }) {
+  if (message === '') return null
+  return (
+    <p class="error-text" role="alert">
+      {message}
+    </p>
+  )
+}
+
+function NoTools() {
+  return (
+    <div class="empty">
+      <p>The agent has no tools yet. Name built-in ones in toolloop.yaml, or give your own:</p>
+      <pre class="code">{'tools:\n  builtin: [calculate, current_time]'}</pre>
+      <pre class="code">toolloop serve --tools ./tools.ts</pre>
+    </div>
+  )
+}

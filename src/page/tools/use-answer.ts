@@ -1,0 +1,46 @@
+import { useComputed } from '@preact/signals'
+import { useEffect, useState } from 'preact/hooks'
+import { ask, messageOf } from '../data/api.ts'
+import { useLive } from '../ui/live-context.ts'
+
+/** How long calls may go on to end before their tools are asked for again. */
+const pauseMs = 2_000
+
+/** What the service answers at a path, asked for again when its configuration has been loaded anew, and by `load`. */
+export function useAnswer<Answer>(path: string): { answer: Answer | undefined; failure: string; load: () => Promise<void> } {
+  const live = useLive()
+  const reloads = useComputed(() => live.state?.config.reloads)
+  const [answer, setAnswer] = useState<Answer>()
+  const [failure, setFailure] = useState('')
+  const load = async () => {
+    try {
+      setAnswer(await ask(path))
+      setFailure('')
+    } catch (thrown) {
+      setFailure(messageOf(thrown))
+    }
+  }
+  useEffect(() => {
+    void load()
+  }, [path, reloads.value])
+  return { answer, failure, load }
+}
+
+/** Calls `listener` a while after a tool call has ended, once for all that end meanwhile. */
+export function useWhenCallsEnd(listener: () => unknown): void {
+  const live = useLive()
+  useEffect(() => {
+    let timer: number | undefined
+    const stop = live.onEvent(({ type }) => {
+      if (type !== 'TOOL_CALL_END' && type !== 'TOOL_CALL_REJECTED') return
+      timer ??= setTimeout(() => {
+        timer = undefined
+        listener()
+      }, pauseMs)
+    })
+    return () => {
+      clearTimeout(timer)
+      stop()
+    }
+  }, [live])
+}
