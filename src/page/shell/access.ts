@@ -1,13 +1,13 @@
 import { signal } from '@preact/signals'
+import { Conversation } from '../chat/conversation.ts'
 import { ApiError, ask, messageOf, send, whenSignedOut } from '../data/api.ts'
 import { Live } from '../data/live.ts'
 import { forgetChat, forgetToken, keepToken, token } from '../data/session.ts'
-import { Chat } from '../views/chat.js'
 
 /** What there is while somebody is signed in. */
 export interface Session {
   live: Live
-  chat: Chat
+  conversation: Conversation
 }
 
 /** How one may come in. `failure` is why the last try failed, `''` for none. */
@@ -37,13 +37,13 @@ async function enter(): Promise<void> {
     if (kept !== null) leave({ by: 'token', token: kept, failure: messageOf(error) })
     return
   }
-  session.value = { live, chat: new Chat(live) }
+  session.value = { live, conversation: new Conversation(live) }
   signIn.value = undefined
 }
 
 /** Ends what there was, and asks who it is. */
 function leave(how: SignIn = { by: 'token', token: '', failure: '' }): void {
-  session.value?.chat.close()
+  session.value?.conversation.close()
   session.value?.live.stop()
   session.value = undefined
   forgetToken()

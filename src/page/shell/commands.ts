@@ -12,7 +12,7 @@ const mostRuns = 20
 const mostListed = 5
 
 /** What the command palette finds. */
-export function commandsOf({ live, chat }: Session): Commands {
+export function commandsOf({ live, conversation }: Session): Commands {
   const { place, param } = address.value
   const runId = place === 'runs' ? param : undefined
   const theme = document.getElementById('theme-button')
@@ -25,7 +25,7 @@ export function commandsOf({ live, chat }: Session): Commands {
       name: 'New conversation',
       run: () => {
         location.hash = '#/chat'
-        chat.restart()
+        conversation.restart()
       },
     },
     { group: 'Actions', name: 'Keyboard shortcuts', keys: '?', run: showShortcuts },

@@ -1,5 +1,6 @@
-import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { showDialog } from '../ui/dialog.tsx'
+import { useNewId } from '../ui/new-id.ts'
 
 export interface Command {
   /** What is above those that belong together. */
@@ -39,7 +40,7 @@ export async function openPalette(commands: Commands): Promise<void> {
 
 /** A combobox with a list, as in https://www.w3.org/WAI/ARIA/apg/patterns/combobox/. */
 function Palette({ find, search, onChoose }: Commands & { onChoose(command: Command): void }) {
-  const id = useId()
+  const id = useNewId()
   const [text, setText] = useState('')
   const [chosen, setChosen] = useState(0)
   const known = useMemo(() => find(text), [find, text])

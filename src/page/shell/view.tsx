@@ -1,6 +1,7 @@
 import type { ComponentChildren, FunctionComponent } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { ApprovalsView } from '../approvals/approvals-view.tsx'
+import { ChatView } from '../chat/chat-view.tsx'
 import { messageOf } from '../data/api.ts'
 import type { Live } from '../data/live.ts'
 import { OverviewView } from '../overview/overview-view.tsx'
@@ -19,7 +20,7 @@ const views: Partial<Record<Place['name'], ViewComponent>> = {
   overview: OverviewView,
   runs: RunsView,
   approvals: ApprovalsView,
-  chat: byHand(() => session.value?.chat.show()),
+  chat: () => (session.value === undefined ? null : <ChatView conversation={session.value.conversation} />),
 }
 
 /** What hardly anybody comes for first is loaded when it is gone to. */

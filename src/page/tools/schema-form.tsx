@@ -1,6 +1,7 @@
 import { createContext, type TargetedInputEvent, type VNode } from 'preact'
-import { useContext, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useContext, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { messageOf } from '../data/api.ts'
+import { useNewId } from '../ui/new-id.ts'
 import { firstValue, fits, isRecord, type Plan, pointerTo } from './form-plan.ts'
 
 /** Stands where a text that is to be JSON is not. */
@@ -71,7 +72,7 @@ interface SingleProps extends Pick<FieldProps, 'plan' | 'label' | 'path'> {
 
 /** A label, an input, and below it what it is for and what is wrong with it. */
 function Single({ plan: { schema, isRequired }, label, path, hint = schema.description, input }: SingleProps) {
-  const id = useId()
+  const id = useNewId()
   const problem = useContext(ProblemsContext).get(path)
   return (
     <div class="field">

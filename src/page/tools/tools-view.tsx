@@ -1,8 +1,9 @@
 import type { ComponentChildren } from 'preact'
-import { useId, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { count } from '../data/format.ts'
 import { useTitle } from '../shell/address.ts'
 import type { McpServer, Skill, ToolWithCalls } from '../types.ts'
+import { useNewId } from '../ui/new-id.ts'
 import { ServerList } from './server-list.tsx'
 import { SkillCard, type SkillProblem, SkillProblems } from './skills.tsx'
 import { ToolCard } from './tool-card.tsx'
@@ -14,7 +15,7 @@ import { useAnswer, useWhenCallsEnd } from './use-answer.ts'
  */
 export function ToolsView({ param }: { param: string | undefined }) {
   useTitle('Tools and skills')
-  const filterId = useId()
+  const filterId = useNewId()
   const [filter, setFilter] = useState('')
   const tools = useAnswer<{ data: ToolWithCalls[]; servers: McpServer[] }>('admin/api/tools')
   const skills = useAnswer<{ data: Skill[]; problems: SkillProblem[] }>('admin/api/skills')

@@ -1,9 +1,10 @@
-import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { ApiError, messageOf, type Problem, post } from '../data/api.ts'
 import { duration, json } from '../data/format.ts'
 import { ValueView } from '../reading/value-view.tsx'
 import type { ToolWithCalls } from '../types.ts'
 import { confirmDialog } from '../ui/confirm-dialog.tsx'
+import { useNewId } from '../ui/new-id.ts'
 import { useRefocus } from '../ui/refocus.ts'
 import { fieldAt, firstValue, planOf } from './form-plan.ts'
 import { type Problems, SchemaForm, unreadable } from './schema-form.tsx'
@@ -29,7 +30,7 @@ const none: Problems = new Map()
 /** A form that runs one call of a tool. */
 export function TryForm({ tool, onEnd }: { tool: ToolWithCalls; onEnd: () => void }) {
   const { name, parameters } = tool.function
-  const heading = useId()
+  const heading = useNewId()
   const form = useRef<HTMLFormElement>(null)
   const runButton = useRef<HTMLButtonElement>(null)
   const [isJson, setIsJson] = useState(false)

@@ -1,23 +1,32 @@
+import type { RefObject } from 'preact'
+import { useLayoutEffect } from 'preact/hooks'
+
 /** Pixels above the end that still count as the end. */
 const near = 80
 
-/**
- * Keeps the end of what grows in view, unless the reader has scrolled away from it. Returns the function that stops that.
- * `content` is what grows, `box` what scrolls.
- */
-export function stickToEnd(content: HTMLElement, box: HTMLElement): () => void {
-  let atEnd = true
-  const look = () => {
-    atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < near
-  }
-  const follow = () => {
-    if (atEnd) box.scrollTop = box.scrollHeight
-  }
-  const observer = new ResizeObserver(follow)
-  observer.observe(content)
-  box.addEventListener('scroll', look, { passive: true })
-  return () => {
-    observer.disconnect()
-    box.removeEventListener('scroll', look)
-  }
+/** Keeps the end of what grows in a box in view, unless the reader has scrolled away from it. */
+export function useStickToEnd(box: RefObject<HTMLElement | null>): void {
+  useLayoutEffect(() => {
+    const element = box.current
+    if (element === null) return
+    let isAtEnd = true
+    const look = () => {
+      isAtEnd = element.scrollHeight - element.scrollTop - element.clientHeight < near
+    }
+    const sizes = new ResizeObserver(() => {
+      if (isAtEnd) element.scrollTop = element.scrollHeight
+    })
+    const watchChildren = () => {
+      for (const child of element.children) sizes.observe(child)
+    }
+    const children = new MutationObserver(watchChildren)
+    watchChildren()
+    children.observe(element, { childList: true })
+    element.addEventListener('scroll', look, { passive: true })
+    return () => {
+      sizes.disconnect()
+      children.disconnect()
+      element.removeEventListener('scroll', look)
+    }
+  }, [])
 }

@@ -1,0 +1,87 @@
+import { useEffect, useRef } from 'preact/hooks'
+import { DecisionList } from '../approvals/decision-list.tsx'
+import { Timeline } from '../run/timeline.tsx'
+import { useTitle } from '../shell/address.ts'
+import { useLive } from '../ui/live-context.ts'
+import { useRefocus } from '../ui/refocus.ts'
+import { useStickToEnd } from '../ui/scroll.ts'
+import { Composer } from './composer.tsx'
+import type { Conversation } from './conversation.ts'
+
+/** What can be asked where there is a tool of that name. */
+const examples: [tool: string, text: string][] = [
+  ['calculate', 'What is 15% of 240?'],
+  ['current_time', 'What time is it in Tokyo?'],
+  ['list_files', 'How many TypeScript files are under src, and which is the longest?'],
+]
+
+/** A conversation with the agent: each call is shown as it happens. */
+export function ChatView({ conversation }: { conversation: Conversation }) {
+  useTitle('Chat')
+  const { steps, items, isRunning, isEmpty } = conversation
+  const view = useRef<HTMLDivElement>(null)
+  const log = useRef<HTMLDivElement>(null)
+  const input = useRef<HTMLTextAreaElement>(null)
+  const shown = useRef(steps.value)
+  const write = () => input.current?.focus()
+  useEffect(() => {
+    void conversation.restore()
+  }, [conversation])
+  useStickToEnd(log)
+  useRefocus(view, input)
+  // A new conversation begins with writing.
+  useEffect(() => {
+    if (shown.current !== steps.value) write()
+    shown.current = steps.value
+  }, [steps.value])
+  return (
+    <div ref={view} class="chat">
+      <div class="view-head">
+        <h1 tabIndex={-1}>Chat</h1>
+        <button type="button" class="quiet" onClick={() => conversation.restart()}>
+          New conversation
+        </button>
+      </div>
+      <div
+        ref={log}
+        class="chat-log"
+        role="log"
+        aria-label="Conversation"
+        aria-live="off"
+        aria-busy={isRunning.value || undefined}
+        tabIndex={0}
+      >
+        {isEmpty.value && (
+          <Examples
+            onChoose={(text) => {
+              conversation.write(text)
+              write()
+            }}
+          />
+        )}
+        <Timeline steps={steps.value} />
+        <DecisionList items={items.value} onDecided={write} />
+      </div>
+      <Composer conversation={conversation} input={input} />
+    </div>
+  )
+}
+
+/** Requests that the tools there are can answer. */
+function Examples({ onChoose }: { onChoose(text: string): void }) {
+  const tools = new Set(useLive().state?.tools.map(({ function: { name } }) => name))
+  return (
+    <div class="chat-empty">
+      <p class="muted">Try the agent and its tools. Each tool call is shown as it happens.</p>
+      <div class="buttons">
+        {examples
+          .filter(([tool]) => tools.has(tool))
+          .map(([tool, text]) => (
+            <button key={tool} type="button" onClick={() => onChoose(text)}>
+              {text}
+            </button>
+          ))}
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,205 @@
+import { batch, computed, type ReadonlySignal, type Signal, signal } from '@preact/signals'
+import { messageOf, post } from '../data/api.ts'
+import { RunFollower, type RunWithResult } from '../data/follow-run.ts'
+import { ending } from '../data/format.ts'
+import type { Live } from '../data/live.ts'
+import { type Item, itemsOf } from '../data/pending-items.ts'
+import { type KeptChat, keepChat, keptChat } from '../data/session.ts'
+import { Steps } from '../run/steps.ts'
+import type { Run } from '../types.ts'
+
+/** Of a conversation that is found again; earlier turns are among the runs. */
+const mostTurns = 30
+const mostAsked = 50
+/** Characters of one. */
+const mostOfAsked = 10_000
+
+interface FollowedRun {
+  id: string
+  follower: RunFollower
+  /** Resolves what waits for its end. */
+  over(): void
+}
+
+/** A conversation with the agent. It outlives the view, and a reload of the page: whoever comes back finds it as it was. */
+export class Conversation {
+  /** What was said and done; another one for another conversation. */
+  readonly steps: Signal<Steps> = signal(new Steps({ hasTurns: false }))
+  /** What the run waits for. */
+  readonly items: Signal<readonly Item[]> = signal([])
+  /** Why the last thing that was wanted could not be done. */
+  readonly failure: Signal<string> = signal('')
+  readonly isStopping: Signal<boolean> = signal(false)
+  readonly isRunning: ReadonlySignal<boolean> = computed(() => this.#run.value !== undefined)
+  readonly canAsk: ReadonlySignal<boolean> = computed(() => !this.isRunning.value && !this.#isBusy.value)
+  readonly isEmpty: ReadonlySignal<boolean> = computed(() => this.#kept.value.turns.length === 0)
+  /** What is being written, or what was asked before in its place. */
+  readonly text: ReadonlySignal<string> = computed(() => this.#kept.value.asked[this.#recalled.value ?? -1] ?? this.#kept.value.draft)
+  #live
+  #kept = signal(keptChat())
+  /** Which of what was asked before is shown in place of the draft; undefined: none. */
+  #recalled = signal<number | undefined>(undefined)
+  #run = signal<FollowedRun | undefined>(undefined)
+  /** A run is being started, or those of before are being looked for. */
+  #isBusy = signal(false)
+  /** The conversation so far, as the next run takes it. */
+  #messages: unknown[] = []
+  #isClosed = false
+  #wasRestored = false
+
+  constructor(live: Live) {
+    this.#live = live
+  }
+
+  /** The name of the model that is asked: the one that was chosen, for as long as there is one of that name. */
+  get model(): string {
+    const names = this.#live.state?.models.map(({ name }) => name) ?? []
+    const chosen = this.#kept.value.model
+    return names.includes(chosen) ? chosen : (names[0] ?? 'toolloop')
+  }
+
+  choose(model: string): void {
+    this.#keep({ model })
+  }
+
+  write(draft: string): void {
+    this.#recalled.value = undefined
+    this.#keep({ draft })
+  }
+
+  /** Shows what was asked before (-1) or after (1) what is shown now; the draft stands behind the last. False: nothing is recalled. */
+  recall(by: -1 | 1): boolean {
+    const { asked } = this.#kept.value
+    const at = (this.#recalled.value ?? asked.length) + by
+    if (at < 0 || asked.length === 0) return this.#recalled.value !== undefined
+    this.#recalled.value = at < asked.length ? at : undefined
+    return true
+  }
+
+  get isRecalling(): boolean {
+    return this.#recalled.value !== undefined
+  }
+
+  /** Shows what was said before the page was loaded anew, as far as its runs are stored. */
+  async restore(): Promise<void> {
+    if (this.#wasRestored) return
+    this.#wasRestored = true
+    const { turns } = this.#kept.value
+    this.#isBusy.value = true
+    for (const { id, input } of turns) {
+      if (this.#isClosed || !this.#kept.value.turns.some((turn) => turn.id === id)) break
+      this.steps.value.user(input, id)
+      await this.#follow(id)
+    }
+    this.#isBusy.value = false
+  }
+
+  /** Asks what is written. */
+  async ask(): Promise<void> {
+    const input = this.text.value.trim()
+    if (input === '' || !this.canAsk.value) return
+    this.#isBusy.value = true
+    this.failure.value = ''
+    try {
+      const run: Run = await post('v1/runs', { input, model: this.model, messages: this.#messages, background: true })
+      const { turns, asked } = this.#kept.value
+      const isLong = input.length > mostOfAsked
+      const shown = isLong ? `${input.slice(0, mostOfAsked)}…` : input
+      this.write('')
+      this.#keep({
+        turns: [...turns, { id: run.id, input: shown }].slice(-mostTurns),
+        asked: isLong ? asked : [...asked.filter((one) => one !== input), input].slice(-mostAsked),
+      })
+      this.steps.value.user(input, run.id)
+      void this.#follow(run.id)
+    } catch (thrown) {
+      this.failure.value = messageOf(thrown)
+    } finally {
+      this.#isBusy.value = false
+    }
+  }
+
+  async stop(): Promise<void> {
+    const run = this.#run.value
+    if (run === undefined) return
+    this.isStopping.value = true
+    try {
+      await post(`v1/runs/${encodeURIComponent(run.id)}/cancel`, {})
+      this.#live.refresh()
+    } catch (thrown) {
+      this.failure.value = messageOf(thrown)
+    } finally {
+      this.isStopping.value = false
+    }
+  }
+
+  /** Begins another conversation. */
+  restart(): void {
+    void this.stop()
+    this.#keep({ turns: [] })
+    this.#settle()
+    this.#messages = []
+    batch(() => {
+      this.items.value = []
+      this.steps.value = new Steps({ hasTurns: false })
+      this.failure.value = ''
+    })
+  }
+
+  /** Ends what goes on with the page; the run itself goes on. */
+  close(): void {
+    this.#isClosed = true
+    this.#run.value?.follower.close()
+  }
+
+  /** Resolves when the run is over. */
+  #follow(id: string): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const steps = this.steps.value
+    let isWhole = true
+    const follower = new RunFollower(id, this.#live, {
+      onEvent: (event) => {
+        if (event.type !== 'DECISION_NEEDED') this.items.value = []
+        steps.take(event)
+      },
+      onResult: (run) => {
+        this.#messages = run.result?.messages ?? this.#messages
+        this.items.value = itemsOf(run)
+        this.#live.refresh()
+        if (run.status === 'paused') return
+        if (!isWhole) steps.answer(run.output ?? '')
+        noteEnd(run, steps)
+        this.#settle()
+      },
+      onGap: (events) => {
+        isWhole = false
+        steps.gap(events)
+      },
+      onGone: () => {
+        steps.note('This run is no longer stored', true)
+        this.#settle()
+      },
+    })
+    this.#run.value = { id, follower, over: resolve }
+    return promise
+  }
+
+  #settle(): void {
+    const run = this.#run.value
+    this.#run.value = undefined
+    run?.follower.close()
+    run?.over()
+  }
+
+  #keep(change: Partial<KeptChat>): void {
+    this.#kept.value = { ...this.#kept.value, ...change }
+    if (!this.#isClosed) keepChat(this.#kept.value)
+  }
+}
+
+/** Says why a run has ended, where that is not by its answer. */
+function noteEnd({ error, stopReason }: RunWithResult, steps: Steps): void {
+  // Whoever stopped it knows why.
+  if (error !== undefined && stopReason !== 'aborted') steps.note(`${error.code}: ${error.message}`, true)
+  else if (stopReason !== 'answered') steps.note(`The run ended: ${ending(stopReason)}`)
+}
