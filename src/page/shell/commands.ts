@@ -1,5 +1,5 @@
-import { ask } from '../data/api.js'
-import { ago } from '../data/format.js'
+import { ask } from '../data/api.ts'
+import { ago } from '../data/format.ts'
 import { exportDialog } from '../runs/export-dialog.tsx'
 import type { Run } from '../types.ts'
 import { type Session, signOut } from './access.ts'

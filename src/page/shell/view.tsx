@@ -1,16 +1,12 @@
 import type { ComponentChildren, FunctionComponent } from 'preact'
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { ApprovalsView } from '../approvals/approvals-view.tsx'
 import { ChatView } from '../chat/chat-view.tsx'
 import { messageOf } from '../data/api.ts'
-import type { Live } from '../data/live.ts'
 import { OverviewView } from '../overview/overview-view.tsx'
 import { RunsView } from '../runs/runs-view.tsx'
-import type { View as MadeByHand } from '../types.ts'
-import { Dom } from '../ui/dom-bridge.tsx'
-import { useLive } from '../ui/live-context.ts'
 import { session } from './access.ts'
-import { address, useTitle } from './address.ts'
+import { address } from './address.ts'
 import type { Place } from './places.ts'
 
 /** `param` is what the address names in the view: `#/runs/ID`. */
@@ -68,32 +64,4 @@ function Focused({ param, children }: { param: string | undefined; children: Com
     if (heading instanceof HTMLElement) heading.focus({ preventScroll: true })
   }, [param])
   return <>{children}</>
-}
-
-type Make = (context: { live: Live }, param?: string) => (MadeByHand & { navigate?(param: string | undefined): void }) | undefined
-
-function byHand(make: Make): ViewComponent {
-  return function HandMade({ param }) {
-    const live = useLive()
-    const [view, setView] = useState<ReturnType<Make>>()
-    const shown = useRef(param)
-    useTitle(view?.title ?? '')
-    // Not while this is being drawn: parts of it are components, with a drawing of their own.
-    useLayoutEffect(() => {
-      const made = make({ live }, param)
-      setView(made)
-      return () => made?.close?.()
-    }, [])
-    useEffect(() => {
-      if (view === undefined) return
-      if (shown.current !== param) view.navigate?.(param)
-      shown.current = param
-    }, [view, param])
-    if (view === undefined) return null
-    return (
-      <Focused param={param}>
-        <Dom element={view.element} />
-      </Focused>
-    )
-  }
 }

@@ -1,8 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { announce } from './announce.ts'
-import { h } from './dom.js'
 import { Icon, type IconName } from './icon.tsx'
-import { icon } from './icons.tsx'
 
 /** How long it is shown that something was copied. */
 const shownMs = 1_500
@@ -31,15 +29,4 @@ export function CopyButton({ label, textOf }: { label: string; textOf: () => str
       <Icon name={icon} />
     </button>
   )
-}
-
-/** A `CopyButton` for what is made by hand. */
-export function copyButton(label: string, textOf: () => string): HTMLElement {
-  const button = h('button', { type: 'button', className: 'quiet tool-button', 'aria-label': label, title: label }, icon('copy'))
-  button.addEventListener('click', async () => {
-    const copied = await copyText(textOf())
-    button.replaceChildren(icon(copied ? 'check' : 'cross'))
-    setTimeout(() => button.replaceChildren(icon('copy')), shownMs)
-  })
-  return button
 }
