@@ -15,6 +15,19 @@ export async function copyText(text: string): Promise<boolean> {
   return copied === true
 }
 
+/** Copies what an element says; where the browser refuses that, selects it. Resolves with what was done, in words. */
+export async function copyOrSelect(element: HTMLElement | null): Promise<string> {
+  if (element === null) return ''
+  try {
+    await navigator.clipboard.writeText(element.textContent)
+    return 'Copied'
+  } catch {
+    // A page without TLS has no clipboard.
+    getSelection()?.selectAllChildren(element)
+    return 'Selected: copy it with the keyboard'
+  }
+}
+
 /** A small button that copies; for a moment it shows that it has. `label` is what is copied, such as `Copy result`. */
 export function CopyButton({ label, textOf }: { label: string; textOf: () => string }) {
   const [icon, setIcon] = useState<IconName>('copy')
