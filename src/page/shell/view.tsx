@@ -1,31 +1,37 @@
 import type { ComponentChildren, FunctionComponent } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
-import { ApprovalsView } from '../approvals/approvals-view.tsx'
-import { ChatView } from '../chat/chat-view.tsx'
-import { messageOf } from '../data/api.ts'
-import { OverviewView } from '../overview/overview-view.tsx'
+import { useEffect } from 'preact/hooks'
 import { RunsView } from '../runs/runs-view.tsx'
 import { session } from './access.ts'
 import { address } from './address.ts'
+import { focusHeading, loaded, loadTheRest } from './loaded.tsx'
 import type { Place } from './places.ts'
+
+/** How long the first view has the connection to itself, in milliseconds. */
+const loadRestMs = 2_000
 
 /** `param` is what the address names in the view: `#/runs/ID`. */
 type ViewComponent = FunctionComponent<{ param: string | undefined }>
 
+const ChatView = loaded(() => import('../chat/chat-view.tsx').then((module) => module.ChatView))
+
 const views: Record<Place['name'], ViewComponent> = {
-  overview: OverviewView,
+  overview: loaded(() => import('../overview/overview-view.tsx').then(({ OverviewView }) => OverviewView)),
   runs: RunsView,
-  approvals: ApprovalsView,
+  approvals: loaded(() => import('../approvals/approvals-view.tsx').then(({ ApprovalsView }) => ApprovalsView)),
   chat: () => session.value && <ChatView conversation={session.value.conversation} />,
   models: loaded(() => import('../settings/models-view.tsx').then(({ ModelsView }) => ModelsView)),
   tools: loaded(() => import('../tools/tools-view.tsx').then(({ ToolsView }) => ToolsView)),
   config: loaded(() => import('../settings/config-view.tsx').then(({ ConfigView }) => ConfigView)),
 }
 
-/** The view that the address names. Its heading gets the focus, so that keyboard and screen reader go on from there. */
+/** The view that the address names. */
 export function View() {
   const { place, param } = address.value
   const Now = views[place]
+  useEffect(() => {
+    const timer = setTimeout(loadTheRest, loadRestMs)
+    return () => clearTimeout(timer)
+  }, [])
   return (
     <Focused key={place} param={param}>
       <Now param={param} />
@@ -34,30 +40,6 @@ export function View() {
 }
 
 function Focused({ param, children }: { param: string | undefined; children: ComponentChildren }) {
-  useEffect(() => {
-    const heading = document.querySelector(param === undefined ? '#main h1' : '#main h2')
-    if (heading instanceof HTMLElement) heading.focus({ preventScroll: true })
-  }, [param])
+  useEffect(focusHeading, [param])
   return <>{children}</>
-}
-
-/** What hardly anybody comes for first is loaded when it is gone to. */
-function loaded(load: () => Promise<ViewComponent>): ViewComponent {
-  return function Loaded({ param }) {
-    const [view, setView] = useState<{ View: ViewComponent } | { failure: string }>()
-    useEffect(() => {
-      load().then(
-        (View) => setView({ View }),
-        (thrown: unknown) => setView({ failure: messageOf(thrown) }),
-      )
-    }, [])
-    if (view === undefined) return null
-    if ('failure' in view)
-      return <p class="error-text" role="alert">{`This view could not be loaded: ${view.failure}. Reload the page.`}</p>
-    return (
-      <Focused param={param}>
-        <view.View param={param} />
-      </Focused>
-    )
-  }
 }
