@@ -97,7 +97,7 @@ function JsonBlock({ label, value }: { label: string; value: unknown }) {
   const parts = visible(json(value)).split(/("[^"\\]*(?:\\.[^"\\]*)*")/)
   return (
     <pre class="code" tabIndex={0} role="group" aria-label={label}>
-      {parts.map((part, at) => (at % 2 === 1 ? <bdi>{part}</bdi> : part))}
+      {parts.map((part, at) => (at % 2 === 1 ? <bdi key={at}>{part}</bdi> : part))}
     </pre>
   )
 }

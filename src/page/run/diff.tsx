@@ -71,8 +71,12 @@ function textOf(value: unknown): string {
 function Block({ label, rows }: { label: string; rows: Row[] }) {
   return (
     <pre class="code diff" tabIndex={0} role="group" aria-label={label}>
-      {rows.map((row) =>
-        'folded' in row ? <span class="diff-line muted">{`  … ${count(row.folded, 'line')} the same\n`}</span> : <Line {...row} />,
+      {rows.map((row, at) =>
+        'folded' in row ? (
+          <span key={at} class="diff-line muted">{`  … ${count(row.folded, 'line')} the same\n`}</span>
+        ) : (
+          <Line key={at} {...row} />
+        ),
       )}
     </pre>
   )

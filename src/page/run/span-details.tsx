@@ -1,3 +1,4 @@
+import { Fragment } from 'preact'
 import type { RunWithResult } from '../data/follow-run.ts'
 import { duration, money } from '../data/format.ts'
 import { ValueView } from '../reading/value-view.tsx'
@@ -20,8 +21,8 @@ export function SpanDetails({ span, run, runStart }: SpanDetailsProps) {
   return (
     <div class="span-details">
       <dl class="facts">
-        {factsOf(span, runStart).map(([name, value]) => (
-          <div>
+        {factsOf(span, runStart).map(([name, value], at) => (
+          <div key={at}>
             <dt>{name}</dt>
             <dd>{visible(value)}</dd>
           </div>
@@ -75,8 +76,8 @@ function TurnParts({ span: { runId, iteration, text }, run }: Pick<SpanDetailsPr
       <p class="muted">Besides the instructions and tools of the configuration.</p>
       {left > 0 && <p class="muted">{left.toLocaleString()} earlier messages are in the export.</p>}
       <ol class="messages">
-        {request.slice(-mostMessages).map((message) => (
-          <MessageView message={message} />
+        {request.slice(-mostMessages).map((message, at) => (
+          <MessageView key={at} message={message} />
         ))}
       </ol>
       <h4>Response</h4>
@@ -108,13 +109,13 @@ function MessageView({ message: { role, content, toolCalls = [], reasoning } }: 
       <span class="muted">{role}</span>
       {typeof reasoning === 'string' && reasoning !== '' && <ValueView value={reasoning} label="Reasoning" />}
       {text !== '' && <ValueView value={text} label={role} />}
-      {toolCalls.map(({ name, arguments: args, rawArguments, function: fn }) => {
+      {toolCalls.map(({ name, arguments: args, rawArguments, function: fn }, at) => {
         const called = name ?? fn?.name ?? ''
         return (
-          <>
+          <Fragment key={at}>
             <code class="call-tool">{called}</code>
             <ValueView value={rawArguments ?? fn?.arguments ?? args ?? {}} label={`Arguments of ${called}`} />
-          </>
+          </Fragment>
         )
       })}
     </li>

@@ -67,16 +67,25 @@ function ListEnd({ list }: { list: RunList }) {
   const end = useRef<HTMLParagraphElement>(null)
   const { hasMore, isLoading, error } = list
   useEffect(() => {
-    if (end.current === null || !hasMore || isLoading) return
+    if (end.current === null || !hasMore || isLoading || error !== '') return
     const nearEnd = new IntersectionObserver((seen) => seen.some(({ isIntersecting }) => isIntersecting) && void list.more(), {
       rootMargin: aheadOfEnd,
     })
     nearEnd.observe(end.current)
     return () => nearEnd.disconnect()
   })
+  if (error !== '')
+    return (
+      <p class="list-end error-text" role="status">
+        {`${error} `}
+        <button type="button" class="link-button" onClick={() => list.retry()}>
+          Try again
+        </button>
+      </p>
+    )
   return (
-    <p ref={end} class={`list-end ${error === '' ? 'muted' : 'error-text'}`} role="status">
-      {error !== '' ? error : hasMore && 'Loading more…'}
+    <p ref={end} class="list-end muted" role="status">
+      {hasMore && 'Loading more…'}
     </p>
   )
 }
