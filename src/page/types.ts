@@ -174,7 +174,9 @@ export interface PastCall {
   runId?: string
 }
 
-export interface ToolWithCalls extends Tool {
+export type ToolWithCalls = Tool & ToolState
+
+interface ToolState {
   source: { kind: 'registered' | 'builtin' | 'skill' | 'mcp' | 'openapi'; name?: string }
   runsHere: boolean
   calls: { total: number; failed: number; recent: PastCall[] }
@@ -182,7 +184,7 @@ export interface ToolWithCalls extends Tool {
 
 export type McpServer = { name: string; state: string; problem?: string }
 
-export interface Sums {
+export type Sums = {
   runs: number
   failed: number
   inputTokens: number
@@ -192,7 +194,9 @@ export interface Sums {
   p95Ms: number | null
 }
 
-export interface Overview extends Sums {
+export type Overview = Sums & OverviewFields
+
+interface OverviewFields {
   from: string
   /** Later than `from`: there was too much to count. */
   since: string

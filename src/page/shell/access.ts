@@ -3,6 +3,7 @@ import { Conversation } from '../chat/conversation.ts'
 import { ApiError, ask, messageOf, send, whenSignedOut } from '../data/api.ts'
 import { Live } from '../data/live.ts'
 import { forgetChat, forgetToken, keepToken, token } from '../data/session.ts'
+import { takeLinkCode } from './address.ts'
 
 /** What there is while somebody is signed in. */
 export interface Session {
@@ -86,24 +87,14 @@ export function signOut(): void {
 }
 
 /**
- * Takes the code of a link out of the address, so that nobody reads it there or goes back to it; true: there is one. A link is used up by the
- * button, not by looking: programs that open links in messages press none.
+ * Asks whoever has followed a link to sign in by it; true: somebody has. A link is used up by the button, not by looking: programs that open
+ * links in messages press none.
  */
 export function takeLink(): boolean {
-  const [, code] = /^#\/sign-in\/(.+)$/.exec(location.hash) ?? []
+  const code = takeLinkCode()
   if (code === undefined) return false
-  history.replaceState(null, '', '#/runs')
-  leave({ by: 'link', code: decoded(code), before: token() ?? '', failure: '' })
+  leave({ by: 'link', code, before: token() ?? '', failure: '' })
   return true
-}
-
-/** A part of an address, which anybody may have written. */
-export function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    return part
-  }
 }
 
 /** Looks whether somebody is signed in, or has followed a link. */
