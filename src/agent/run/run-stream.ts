@@ -294,8 +294,8 @@ class Ready<T> {
     const value = this.#values[this.#next]
     if (value === undefined) return undefined
     this.#next++
-    // Dropping what was taken in batches keeps the list small at a constant cost a value.
-    if (this.#next === this.#values.length || this.#next === 1024) {
+    // Dropping what was taken once it is half of the list keeps it small at a constant cost a value.
+    if (this.#next === this.#values.length || (this.#next >= 1024 && this.#next * 2 >= this.#values.length)) {
       this.#values = this.#values.slice(this.#next)
       this.#next = 0
     }

@@ -77,7 +77,7 @@ export function Waterfall({ spans, status, run }: WaterfallProps) {
           />
         ))}
       </ol>
-      {left > 0 && <ListEnd left={left} onNear={() => setMost(most + rowsAtOnce)} />}
+      <ListEnd left={left} onNear={() => setMost(most + rowsAtOnce)} />
     </section>
   )
 }
@@ -210,12 +210,12 @@ function ListEnd({ left, onNear }: { left: number; onNear: () => void }) {
     const observer = new IntersectionObserver((seen) => seen.some(({ isIntersecting }) => isIntersecting) && onNear(), {
       rootMargin: '300px',
     })
-    if (end.current !== null) observer.observe(end.current)
+    if (end.current !== null && left > 0) observer.observe(end.current)
     return () => observer.disconnect()
   }, [left])
   return (
     <p ref={end} class="list-end muted">
-      {left.toLocaleString()} more below
+      {left > 0 && `${left.toLocaleString()} more below`}
     </p>
   )
 }
