@@ -174,9 +174,7 @@ export interface PastCall {
   runId?: string
 }
 
-export type ToolWithCalls = Tool & ToolState
-
-interface ToolState {
+export interface ToolWithCalls extends Tool {
   source: { kind: 'registered' | 'builtin' | 'skill' | 'mcp' | 'openapi'; name?: string }
   runsHere: boolean
   calls: { total: number; failed: number; recent: PastCall[] }
@@ -184,7 +182,7 @@ interface ToolState {
 
 export type McpServer = { name: string; state: string; problem?: string }
 
-export type Sums = {
+export interface Sums {
   runs: number
   failed: number
   inputTokens: number
@@ -194,9 +192,7 @@ export type Sums = {
   p95Ms: number | null
 }
 
-export type Overview = Sums & OverviewFields
-
-interface OverviewFields {
+export interface Overview extends Sums {
   from: string
   /** Later than `from`: there was too much to count. */
   since: string
