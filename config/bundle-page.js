@@ -62,10 +62,14 @@ async function scriptsOf(input) {
   const list = { name: 'list', moduleParsed: ({ id, importedIds }) => void imports.set(id, importedIds) }
   const bundle = await rolldown({ input, platform: 'browser', plugins: [list], transform: { jsx: { pure: false } } })
   let reached
+  const isNeededAtOnce = (id) => {
+    reached ??= reachedFrom(input, imports)
+    return reached.has(id)
+  }
   const { output } = await bundle.generate({
     format: 'esm',
     minify: true,
-    codeSplitting: { groups: [{ name: 'app', test: (id) => (reached ??= reachedFrom(input, imports)).has(id) }] },
+    codeSplitting: { groups: [{ name: 'app', test: isNeededAtOnce }] },
     entryFileNames: '[name]-[hash].js',
     chunkFileNames: '[name]-[hash].js',
     postBanner: ({ modules }) =>
