@@ -1,10 +1,7 @@
-import type { ComponentChildren, FunctionComponent } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
-import { ApprovalsView } from '../approvals/approvals-view.tsx'
-import { ChatView } from '../chat/chat-view.tsx'
-import { messageOf } from '../data/api.ts'
-import { OverviewView } from '../overview/overview-view.tsx'
+import type { FunctionComponent } from 'preact'
+import { useEffect } from 'preact/hooks'
 import { RunsView } from '../runs/runs-view.tsx'
+import { loaded } from '../ui/loaded.tsx'
 import { session } from './access.ts'
 import { address } from './address.ts'
 import type { Place } from './places.ts'
@@ -13,51 +10,37 @@ import type { Place } from './places.ts'
 type ViewComponent = FunctionComponent<{ param: string | undefined }>
 
 const views: Record<Place['name'], ViewComponent> = {
-  overview: OverviewView,
-  runs: RunsView,
-  approvals: ApprovalsView,
-  chat: () => session.value && <ChatView conversation={session.value.conversation} />,
-  models: loaded(() => import('../settings/models-view.tsx').then(({ ModelsView }) => ModelsView)),
-  tools: loaded(() => import('../tools/tools-view.tsx').then(({ ToolsView }) => ToolsView)),
-  config: loaded(() => import('../settings/config-view.tsx').then(({ ConfigView }) => ConfigView)),
+  overview: later(() => import('../overview/overview-view.tsx').then(({ OverviewView }) => OverviewView)),
+  runs: focused(RunsView),
+  approvals: later(() => import('../approvals/approvals-view.tsx').then(({ ApprovalsView }) => ApprovalsView)),
+  chat: later(async () => {
+    const { ChatView } = await import('../chat/chat-view.tsx')
+    return () => session.value && <ChatView conversation={session.value.conversation} />
+  }),
+  models: later(() => import('../settings/models-view.tsx').then(({ ModelsView }) => ModelsView)),
+  tools: later(() => import('../tools/tools-view.tsx').then(({ ToolsView }) => ToolsView)),
+  config: later(() => import('../settings/config-view.tsx').then(({ ConfigView }) => ConfigView)),
 }
 
-/** The view that the address names. Its heading gets the focus, so that keyboard and screen reader go on from there. */
+/** The view that the address names. */
 export function View() {
   const { place, param } = address.value
   const Now = views[place]
-  return (
-    <Focused key={place} param={param}>
-      <Now param={param} />
-    </Focused>
-  )
+  return <Now key={place} param={param} />
 }
 
-function Focused({ param, children }: { param: string | undefined; children: ComponentChildren }) {
-  useEffect(() => {
-    const heading = document.querySelector(param === undefined ? '#main h1' : '#main h2')
-    if (heading instanceof HTMLElement) heading.focus({ preventScroll: true })
-  }, [param])
-  return <>{children}</>
+/** A view that is loaded when it is gone to. */
+function later(load: () => Promise<ViewComponent>): ViewComponent {
+  return loaded(async () => focused(await load()))
 }
 
-/** What hardly anybody comes for first is loaded when it is gone to. */
-function loaded(load: () => Promise<ViewComponent>): ViewComponent {
-  return function Loaded({ param }) {
-    const [view, setView] = useState<{ View: ViewComponent } | { failure: string }>()
+/** The same view; its heading gets the focus, so that keyboard and screen reader go on from there. */
+function focused(Shown: ViewComponent): ViewComponent {
+  return function Focused({ param }) {
     useEffect(() => {
-      load().then(
-        (View) => setView({ View }),
-        (thrown: unknown) => setView({ failure: messageOf(thrown) }),
-      )
-    }, [])
-    if (view === undefined) return null
-    if ('failure' in view)
-      return <p class="error-text" role="alert">{`This view could not be loaded: ${view.failure}. Reload the page.`}</p>
-    return (
-      <Focused param={param}>
-        <view.View param={param} />
-      </Focused>
-    )
+      const heading = document.querySelector(param === undefined ? '#main h1' : '#main h2')
+      if (heading instanceof HTMLElement) heading.focus({ preventScroll: true })
+    }, [param])
+    return <Shown param={param} />
   }
 }
