@@ -1,12 +1,14 @@
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
 import { RunList } from '../data/run-list.ts'
-import { FirstRun } from '../overview/first-run.tsx'
 import type { Run } from '../types.ts'
 import { useLive } from '../ui/live-context.ts'
+import { loaded } from '../ui/loaded.tsx'
 import { compareHref } from './addresses.ts'
 import { FilterForm } from './filter-form.tsx'
 import { clearFilters, type Filters, listed, queryOf } from './filters.ts'
 import { RunRow } from './run-row.tsx'
+
+const FirstRun = loaded(() => import('../overview/first-run.tsx').then(({ FirstRun }) => FirstRun))
 
 /** Before its end is in view, more of the list is loaded. */
 const aheadOfEnd = '600px'

@@ -1,12 +1,10 @@
 import { useEffect, useRef } from 'preact/hooks'
+import { RunView } from '../run/run-view.tsx'
 import { useTitle } from '../shell/address.ts'
-import { loaded } from '../shell/loaded.tsx'
 import { Activity } from './activity.tsx'
 import { comparedIn, compareHref, runHref } from './addresses.ts'
+import { Compare } from './compare.tsx'
 import { RunListPane } from './run-list.tsx'
-
-const RunView = loaded(() => import('../run/run-view.tsx').then((module) => module.RunView))
-const Compare = loaded(() => import('./compare.tsx').then((module) => module.Compare))
 
 /** All runs beside what they do now, or beside one of them, or two that are compared. */
 export function RunsView({ param }: { param: string | undefined }) {

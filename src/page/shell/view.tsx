@@ -1,45 +1,46 @@
-import type { ComponentChildren, FunctionComponent } from 'preact'
+import type { FunctionComponent } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { RunsView } from '../runs/runs-view.tsx'
+import { loaded } from '../ui/loaded.tsx'
 import { session } from './access.ts'
 import { address } from './address.ts'
-import { focusHeading, loaded, loadTheRest } from './loaded.tsx'
 import type { Place } from './places.ts'
-
-/** How long the first view has the connection to itself, in milliseconds. */
-const loadRestMs = 2_000
 
 /** `param` is what the address names in the view: `#/runs/ID`. */
 type ViewComponent = FunctionComponent<{ param: string | undefined }>
 
-const ChatView = loaded(() => import('../chat/chat-view.tsx').then((module) => module.ChatView))
-
 const views: Record<Place['name'], ViewComponent> = {
-  overview: loaded(() => import('../overview/overview-view.tsx').then(({ OverviewView }) => OverviewView)),
-  runs: RunsView,
-  approvals: loaded(() => import('../approvals/approvals-view.tsx').then(({ ApprovalsView }) => ApprovalsView)),
-  chat: () => session.value && <ChatView conversation={session.value.conversation} />,
-  models: loaded(() => import('../settings/models-view.tsx').then(({ ModelsView }) => ModelsView)),
-  tools: loaded(() => import('../tools/tools-view.tsx').then(({ ToolsView }) => ToolsView)),
-  config: loaded(() => import('../settings/config-view.tsx').then(({ ConfigView }) => ConfigView)),
+  overview: later(() => import('../overview/overview-view.tsx').then(({ OverviewView }) => OverviewView)),
+  runs: focused(RunsView),
+  approvals: later(() => import('../approvals/approvals-view.tsx').then(({ ApprovalsView }) => ApprovalsView)),
+  chat: later(async () => {
+    const { ChatView } = await import('../chat/chat-view.tsx')
+    return () => session.value && <ChatView conversation={session.value.conversation} />
+  }),
+  models: later(() => import('../settings/models-view.tsx').then(({ ModelsView }) => ModelsView)),
+  tools: later(() => import('../tools/tools-view.tsx').then(({ ToolsView }) => ToolsView)),
+  config: later(() => import('../settings/config-view.tsx').then(({ ConfigView }) => ConfigView)),
 }
 
 /** The view that the address names. */
 export function View() {
   const { place, param } = address.value
   const Now = views[place]
-  useEffect(() => {
-    const timer = setTimeout(loadTheRest, loadRestMs)
-    return () => clearTimeout(timer)
-  }, [])
-  return (
-    <Focused key={place} param={param}>
-      <Now param={param} />
-    </Focused>
-  )
+  return <Now key={place} param={param} />
 }
 
-function Focused({ param, children }: { param: string | undefined; children: ComponentChildren }) {
-  useEffect(focusHeading, [param])
-  return <>{children}</>
+/** A view that is loaded when it is gone to. */
+function later(load: () => Promise<ViewComponent>): ViewComponent {
+  return loaded(async () => focused(await load()))
+}
+
+/** The same view; its heading gets the focus, so that keyboard and screen reader go on from there. */
+function focused(Shown: ViewComponent): ViewComponent {
+  return function Focused({ param }) {
+    useEffect(() => {
+      const heading = document.querySelector(param === undefined ? '#main h1' : '#main h2')
+      if (heading instanceof HTMLElement) heading.focus({ preventScroll: true })
+    }, [param])
+    return <Shown param={param} />
+  }
 }
