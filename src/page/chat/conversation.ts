@@ -159,7 +159,7 @@ export class Conversation {
     let isWhole = true
     const follower = new RunFollower(id, this.#live, {
       onEvent: (event) => {
-        if (event.type !== 'DECISION_NEEDED') this.items.value = []
+        if (event.type !== 'DECISION_NEEDED' && this.items.value.length > 0) this.items.value = []
         steps.take(event)
       },
       onResult: (run) => {

@@ -37,7 +37,8 @@ export class FollowedRun {
     const follower = new RunFollower(this.#id, this.#live, {
       onEvent: (event) => {
         if (event.type === 'RUN_START' || event.type === 'MODEL_START') this.isOver.value = false
-        if (event.type !== 'DECISION_NEEDED') this.items.value = []
+        // Only then: what shows them is drawn anew for another list, be it as empty.
+        if (event.type !== 'DECISION_NEEDED' && this.items.value.length > 0) this.items.value = []
         this.steps.take(event)
         this.spans.take(event)
       },
