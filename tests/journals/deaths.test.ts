@@ -80,7 +80,13 @@ async function livesOf(
       dead.resolve('dead')
     }
     const { logger } = recordingLogger()
-    const runner = new AgentRunner({ model: scriptedModel(['done']), instructions: 'Be brief.', journal, logger, ...open(die, lives, journal) })
+    const runner = new AgentRunner({
+      model: scriptedModel(['done']),
+      instructions: 'Be brief.',
+      journal,
+      logger,
+      ...open(die, lives, journal),
+    })
     const run = lives === 1 ? runner.run('go', { runId: 'run' }) : runner.recover()
     run.catch(() => undefined)
     if ((await Promise.race([run, dead.promise])) !== 'dead') return { lives, runner }
@@ -121,7 +127,12 @@ it('one that was taken over and waits is not suspected any more', async () => {
   const kept = new MemoryRuns()
   const pay = defineTool({ name: 'pay', description: 'x', approval: true, execute: () => 'paid' })
   const open = (journal: Journal) =>
-    new AgentRunner({ model: scriptedModel([{ toolCalls: [{ name: 'pay' }] }, 'done']), tools: [pay], journal, logger: recordingLogger().logger })
+    new AgentRunner({
+      model: scriptedModel([{ toolCalls: [{ name: 'pay' }] }, 'done']),
+      tools: [pay],
+      journal,
+      logger: recordingLogger().logger,
+    })
   const first = memoryJournal(kept)
   const suspending = Promise.withResolvers<void>()
   const dying = open({
