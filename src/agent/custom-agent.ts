@@ -134,9 +134,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     const own = this.#hooks()
     return {
       ...(own === undefined ? {} : { hooks: [...hooks, own] }),
-      ...(this.shouldStop === undefined
-        ? {}
-        : { stopWhen: (state: StepState) => stopWhen?.(state) || this.shouldStop?.(state) || false }),
+      ...(this.shouldStop === undefined ? {} : { stopWhen: (state: StepState) => stopWhen?.(state) || this.shouldStop?.(state) || false }),
     }
   }
 

@@ -80,7 +80,13 @@ async function livesOf(
       dead.resolve('dead')
     }
     const { logger } = recordingLogger()
-    const runner = new AgentRunner({ model: scriptedModel(['done']), instructions: 'Be brief.', journal, logger, ...open(die, lives, journal) })
+    const runner = new AgentRunner({
+      model: scriptedModel(['done']),
+      instructions: 'Be brief.',
+      journal,
+      logger,
+      ...open(die, lives, journal),
+    })
     const run = lives === 1 ? runner.run('go', { runId: 'run' }) : runner.recover()
     run.catch(() => undefined)
     if ((await Promise.race([run, dead.promise])) !== 'dead') return { lives, runner }
@@ -117,11 +123,38 @@ it('a run that kills whoever takes it up, before it does anything, is ended', as
   expect((await runner.resume('run')).stopReason).toBe('aborted')
 })
 
+it('one whose attempts break off, while their process lives, is not ended for that', async () => {
+  const kept = new MemoryRuns()
+  const open = (connect: Journal['connect']) =>
+    new AgentRunner({ model: scriptedModel(['done']), journal: { connect }, logger: recordingLogger().logger })
+  const first = memoryJournal(kept)
+  const begun = Promise.withResolvers<void>()
+  const stuck = open(() => first.connect(() => new Promise(() => begun.resolve())))
+  stuck.run('go', { runId: 'run' }).catch(() => undefined)
+  await begun.promise
+  await first.close()
+  let failures = 0
+  const second = memoryJournal(kept)
+  const runner = open((body) =>
+    second.connect(async (durable, input) => {
+      if (failures++ < 12) throw new Error('not set up')
+      return body(durable, input)
+    }),
+  )
+  for (let tries = 0; tries < 12; tries++) expect(await runner.recover()).toMatchObject([{ error: { message: 'not set up' } }])
+  expect(await runner.recover()).toEqual([{ runId: 'run', stopReason: 'answered' }])
+})
+
 it('one that was taken over and waits is not suspected any more', async () => {
   const kept = new MemoryRuns()
   const pay = defineTool({ name: 'pay', description: 'x', approval: true, execute: () => 'paid' })
   const open = (journal: Journal) =>
-    new AgentRunner({ model: scriptedModel([{ toolCalls: [{ name: 'pay' }] }, 'done']), tools: [pay], journal, logger: recordingLogger().logger })
+    new AgentRunner({
+      model: scriptedModel([{ toolCalls: [{ name: 'pay' }] }, 'done']),
+      tools: [pay],
+      journal,
+      logger: recordingLogger().logger,
+    })
   const first = memoryJournal(kept)
   const suspending = Promise.withResolvers<void>()
   const dying = open({

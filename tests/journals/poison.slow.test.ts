@@ -10,7 +10,12 @@ import { inFolder } from './temp-folder.ts'
 const program = fileURLToPath(new URL('poison-process.ts', import.meta.url))
 
 /** Starts processes, one after the other, until one ends by itself; then tells how many, and what is in the world. */
-async function processesUntilEnd(killer: string, kind: string, place: string, folder: string): Promise<{ processes: number; world: string[] }> {
+async function processesUntilEnd(
+  killer: string,
+  kind: string,
+  place: string,
+  folder: string,
+): Promise<{ processes: number; world: string[] }> {
   const world = join(folder, 'world.txt')
   for (let processes = 1; ; processes++) {
     const [code, signal] = await once(spawn(process.execPath, [program, kind, place, world, killer], { stdio: 'inherit' }), 'exit')

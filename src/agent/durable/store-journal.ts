@@ -180,6 +180,7 @@ class StoreJournal implements Journal {
       }
     } catch (error) {
       controller.abort(error)
+      if (!this.#closed) await trial?.breakOff()
       await this.#release([runId, taken.epoch, messageOf(error)])
       throw error
     } finally {

@@ -17,7 +17,7 @@ export class Trials {
   async open(runId: string, { epoch, tries, hasDied }: Taken): Promise<Trial | undefined> {
     if (tries === 0 && !hasDied) return undefined
     if (tries > 0) await this.#lane.enter(false)
-    const trial = new Trial(() => this.#store.noteTries(runId, epoch, 0), tries > 0 ? () => this.#lane.leave() : () => {})
+    const trial = new Trial((count) => this.#store.noteTries(runId, epoch, count), tries, tries > 0 ? () => this.#lane.leave() : () => {})
     try {
       // Before anything else: to read what is recorded may be what kills.
       await this.#store.noteTries(runId, epoch, tries + 1)
@@ -42,12 +42,14 @@ export class Trials {
 
 /** One execution of such a run. It counts until a step was recorded, or it has come to wait. */
 export class Trial {
-  readonly #clear: () => Promise<void>
+  readonly #note: (tries: number) => Promise<void>
+  readonly #tries: number
   readonly #leave: () => void
   #hasLeft = false
 
-  constructor(clear: () => Promise<void>, leave: () => void) {
-    this.#clear = clear
+  constructor(note: (tries: number) => Promise<void>, tries: number, leave: () => void) {
+    this.#note = note
+    this.#tries = tries
     this.#leave = leave
   }
 
@@ -55,7 +57,12 @@ export class Trial {
   async pass(): Promise<void> {
     if (this.#hasLeft) return
     this.leave()
-    await this.#clear()
+    await this.#note(0)
+  }
+
+  /** It came to nothing, but its process lives: it does not count, unless the store can't say so. */
+  async breakOff(): Promise<void> {
+    if (!this.#hasLeft) await this.#note(this.#tries).catch(() => {})
   }
 
   /** Lets the next have its turn. */

@@ -60,7 +60,10 @@ const mostHints = 100
 function inWords({ instancePath, keyword, params, message, schema, parentSchema }: ErrorObject, withHint: boolean): Problem {
   switch (keyword) {
     case 'required':
-      return { path: pointerTo(instancePath, params.missingProperty), message: `is missing${whatItIs(params.missingProperty, parentSchema)}` }
+      return {
+        path: pointerTo(instancePath, params.missingProperty),
+        message: `is missing${whatItIs(params.missingProperty, parentSchema)}`,
+      }
     case 'additionalProperties':
       return {
         path: pointerTo(instancePath, clip(params.additionalProperty)),
