@@ -1,3 +1,4 @@
+import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { Json } from '../../core/messages.ts'
 import type { RecordedSteps } from './journal.ts'
 
@@ -27,3 +28,5 @@ export class Waits {
     return { decisions: this.#decisions, waitingSince: this.#waitingSince }
   }
 }
+
+keepShape(Waits)
