@@ -72,29 +72,33 @@ function carryOutTogether(execution: Execution, iteration: number, calls: readon
     return (await durable.step(`${iteration}.${name}`, async () => attempt)) !== attempt
   }
   const isRecorded = durable.survivesCrashes
-  const carryOne = (work: CallWork, terms: CallTerms): Promise<FinishedCall> =>
-    durable.step(work.key, (step) => carryOutCall(execution, iteration, work, step, terms))
   const carryOneWithText = (work: CallWork, terms: CallTerms, deferred: DeferredText): Promise<FinishedCall> => {
     const ended = () => {
       const meta = { iteration, ...tagsOf(durable, work.key) }
       for (const text of deferred.release(work.index)) run.deltas(Event.TEXT_DELTA, meta)?.({ text })
     }
-    return deferred.after(work.index, carryOne(work, { ...terms, ended }))
+    return deferred.after(work.index, carryOne(execution, iteration, work, { ...terms, ended }))
   }
 
   return async (batch) => {
     const name = batches++ === 0 ? 'round' : `round.${batches}`
     const terms: CallTerms = { lanes, mayHaveRun: isRecorded ? await mayHaveRun(name) : run.mayHaveRunIn === iteration }
     const started: Promise<FinishedCall>[] = []
-    for (const work of batch) started.push(deferred === undefined ? carryOne(work, terms) : carryOneWithText(work, terms, deferred))
+    for (const work of batch) {
+      started.push(deferred === undefined ? carryOne(execution, iteration, work, terms) : carryOneWithText(work, terms, deferred))
+    }
     const finished = await durable.all(started)
     if (!finished.some(isUncertain)) return finished
     const runAgain = async (again: readonly CallWork[]) => {
       const terms: CallTerms = { lanes, mayHaveRun: isRecorded && (await mayHaveRun('round.again')) }
-      return durable.all(again.map((work) => carryOne(work, terms)))
+      return durable.all(again.map((work) => carryOne(execution, iteration, work, terms)))
     }
     return settleUncertain(execution, iteration, batch, finished, runAgain)
   }
+}
+
+function carryOne(execution: Execution, iteration: number, work: CallWork, terms: CallTerms): Promise<FinishedCall> {
+  return execution.durable.step(work.key, (step) => carryOutCall(execution, iteration, work, step, terms))
 }
 
 /** Undefined where all of them may run at once. */
