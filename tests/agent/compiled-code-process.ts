@@ -35,8 +35,10 @@ const runner = new AgentRunner({ model, tools: [lookUp], toolConcurrency: 30 })
 
 for (const runs of [600, 150, 150, 150]) {
   for (let i = 0; i < runs; i++) await runner.run('Find them.')
-  Array.from({ length: 20_000 }, (_, at) => new Forgotten(at)).map(readForgotten)
-  await setImmediate()
+  for (let i = 0; i < 20; i++) {
+    Array.from({ length: 10_000 }, (_, at) => new Forgotten(at)).map(readForgotten)
+    await setImmediate()
+  }
   console.log('idle')
   gc()
   gc()

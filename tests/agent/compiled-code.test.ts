@@ -19,6 +19,8 @@ it('what is compiled for a call is still there when all runs are over and collec
   const [, , ...collections] = thrownAway(stdout)
   expect(collections).toHaveLength(3)
   const always = [...(collections[0] ?? [])].filter((name) => collections.every((names) => names.has(name)))
-  // The one whose shape nothing keeps shows that others would be found; `insert` is Node's own, of the lists of its timers.
-  expect(always.filter((name) => name !== 'insert')).toEqual(['readForgotten'])
+  // `insert` is Node's own, of the lists of its timers.
+  expect(always.filter((name) => name !== 'insert' && name !== 'readForgotten')).toEqual([])
+  // Nothing keeps the shape of what it reads: it shows that others would be found.
+  expect(collections.some((names) => names.has('readForgotten'))).toBe(true)
 }, 60_000)
