@@ -1,4 +1,3 @@
-import { keepShape, keepShapeOf } from '../../core/v8/keep-shape.ts'
 import { asChecked, type MessageInput, toChatMessages } from '../../core/message-input.ts'
 import {
   type ChatMessage,
@@ -11,6 +10,7 @@ import {
   type ToolResultMessage,
   toolMessage,
 } from '../../core/messages.ts'
+import { keepShape, keepShapeOf } from '../../core/v8/keep-shape.ts'
 import { noResultText } from '../told.ts'
 import { type Compaction, compacted, noCompaction } from './compaction.ts'
 

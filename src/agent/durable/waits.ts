@@ -1,5 +1,5 @@
-import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { Json } from '../../core/messages.ts'
+import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { RecordedSteps } from './journal.ts'
 
 /** What a run without a journal waits for: since when, and what was decided. */

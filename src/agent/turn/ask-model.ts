@@ -1,9 +1,9 @@
 import { digestOf } from '../../core/digest.ts'
 import { ModelError } from '../../core/errors.ts'
 import { Event, type EventPlace, type FinishReason } from '../../core/events.ts'
-import { keepShape } from '../../core/v8/keep-shape.ts'
 import { isJsonObject, type Usage } from '../../core/messages.ts'
 import { TextBuffer } from '../../core/text-buffer.ts'
+import { keepShape } from '../../core/v8/keep-shape.ts'
 import {
   abortedError,
   type ChatModel,

@@ -1,7 +1,7 @@
 import type { FinishReason } from '../../core/events.ts'
-import { keepShape } from '../../core/v8/keep-shape.ts'
 import { isJsonObject, type Json, type JsonObject, type ToolCall, type Usage } from '../../core/messages.ts'
 import { TextBuffer } from '../../core/text-buffer.ts'
+import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import type { TextPlace } from '../streaming/json-template.ts'
