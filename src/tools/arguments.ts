@@ -112,13 +112,16 @@ function prepareNow(tool: AnyTool, raw: string, terms: ArgumentTerms): Preparati
   if (!parsed.ok) return unprepared(parsed.code, unreadableArgumentsText(tool.name, parsed.problem, show(raw)))
   const args = asText ? coerceArguments(parsed.args, parametersOf(tool)) : parsed.args
   const repairs = asText ? coercions(parsed.args, args) : []
-  const prepared = (fitted: FittedArguments): Preparation => {
-    if ('problems' in fitted) return unprepared('invalid_arguments', invalidArgumentsText(tool.name, fitted.problems), args)
-    const call = { tool, args, input: fitted.input }
-    return repairs.length === 0 ? { ok: true, call } : { ok: true, call, repairs }
-  }
   const fitted = fitArguments(tool, args)
-  return fitted instanceof Promise ? inTime(tool, fitted.then(prepared), terms) : prepared(fitted)
+  if (!(fitted instanceof Promise)) return prepared(tool, args, repairs, fitted)
+  const checking = fitted.then((checked) => prepared(tool, args, repairs, checked))
+  return inTime(tool, checking, terms)
+}
+
+function prepared(tool: AnyTool, args: JsonObject, repairs: string[], fitted: FittedArguments): Preparation {
+  if ('problems' in fitted) return unprepared('invalid_arguments', invalidArgumentsText(tool.name, fitted.problems), args)
+  const call = { tool, args, input: fitted.input }
+  return repairs.length === 0 ? { ok: true, call } : { ok: true, call, repairs }
 }
 
 function unprepared(code: ErrorCode, message: string, args?: JsonObject): Preparation {

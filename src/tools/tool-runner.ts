@@ -3,6 +3,7 @@ import { childLogger, type RecordLevel, redacting } from '../core/logger.ts'
 import { toToolCall } from '../core/message-input.ts'
 import { copyJson, type Json, type ParsedToolCall, type ToolCall, type ToolResultMessage, textOf, toolMessage } from '../core/messages.ts'
 import { wait } from '../core/time/wait.ts'
+import { keepShape, keepShapeOf } from '../core/v8/keep-shape.ts'
 import { type PreparedCall, prepareArguments } from './arguments.ts'
 import type { ExecutedEnd, ToolCallEnd, ToolCallEnvironment } from './call/environment.ts'
 import { capContent, resultText } from './result-text.ts'
@@ -140,12 +141,13 @@ class Attempt {
   }
 
   #context(): ToolContext {
-    const { context, toolCallId, runId, iteration, idempotencyKey, onProgress, logger, toolLogger = logger } = this.#environment
-    const { answer, asked, run, trace, mcpClient, saved, save, askModel } = this.#environment
+    const environment = this.#environment
+    const { context, toolCallId, runId, iteration, idempotencyKey, logger, toolLogger = logger } = environment
+    const { answer, asked, run, trace, mcpClient, saved, save, askModel } = environment
     const { signal } = this.#controller
     // A report that comes after the attempt's end, by a tool that was abandoned or left work behind, says nothing about the run any more.
     const progress = (update: Json) => {
-      if (!this.#isOver && !signal.aborted) onProgress?.(update)
+      if (!this.#isOver && !signal.aborted) environment.onProgress?.(update)
     }
     const attempt = this.#number
     const { name: tool } = this.#call.tool
@@ -153,6 +155,7 @@ class Attempt {
     const log = (level: RecordLevel) => (fields: object, message: string) => {
       childLogger(toolLogger, { runId, tool, toolCallId })[level](fields, message)
     }
+    const ask = askModel && ((question: ModelQuestion) => askModel(question, ctx))
     const ctx: WritableContext = {
       context,
       signal,
@@ -164,18 +167,18 @@ class Attempt {
       progress,
       extendTimeout: (milliseconds) => this.#limit(milliseconds),
       logger: { ...toolLogger, debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
+      run,
+      askModel: ask,
     }
-    if (run !== undefined) ctx.run = run
     if (trace !== undefined) ctx.trace = trace
     if (mcpClient !== undefined) ctx.mcpClient = mcpClient
     if (answer !== undefined) ctx.answer = answer
     if (asked !== undefined) ctx.asked = asked
     if (saved !== undefined) ctx.saved = saved
-    if (save !== undefined) ctx.save = (value) => (this.#isOver ? this.#refuseToSave() : save(value))
-    if (askModel !== undefined) {
+    if (save !== undefined) {
       // Named first: see "Allocation" in CONTRIBUTING.md.
-      const ask = (question: ModelQuestion) => askModel(question, ctx)
-      ctx.askModel = ask
+      const saveNow = (value: Json) => (this.#isOver ? this.#refuseToSave() : save(value))
+      ctx.save = saveNow
     }
     return ctx
   }
@@ -309,3 +312,10 @@ function failed(thrown: unknown, maxResultBytes: number, attempts: number): Trie
 function cancelled(tool: AnyTool, attempts: number): ToolCallEnd {
   return { outcome: 'cancelled', content: cancelledText(tool.name), code: 'tool_cancelled', attempts }
 }
+
+keepShape(Attempt)
+keepShape(AbortController)
+keepShapeOf(new AbortController().signal)
+const noTimer: NodeJS.Timeout = setTimeout(() => {})
+clearTimeout(noTimer)
+keepShapeOf(noTimer)

@@ -1,7 +1,8 @@
 import type { ErrorCode } from '../../core/errors.ts'
 import { Event, type EventPayloads, type EventPlace } from '../../core/events.ts'
 import { toJson } from '../../core/json.ts'
-import { textOf } from '../../core/messages.ts'
+import { type Json, type JsonObject, textOf } from '../../core/messages.ts'
+import { keepShape } from '../../core/v8/keep-shape.ts'
 import { type PreparedCall, prepareArguments } from '../../tools/arguments.ts'
 import type { Lanes } from '../../tools/concurrency.ts'
 import { resultText } from '../../tools/result-text.ts'
@@ -49,13 +50,18 @@ export async function carryOutCall(
   const { idempotencyKey } = step
   const saved = durable.survivesCrashes ? savedValueOf(durable, key) : undefined
   const running = (prepared: PreparedCall): RunningCall => ({
-    ...place,
-    ...terms,
+    iteration,
+    call,
+    tags: place.tags,
+    lanes: terms.lanes,
+    mayHaveRun: terms.mayHaveRun,
+    ended: terms.ended,
     idempotencyKey,
     prepared,
     answered,
     decided,
-    ...(saved === undefined ? {} : { saved }),
+    saved,
+    trace: undefined,
   })
   if (result !== undefined) {
     const tool = run.agent.registry.get(call.name)
@@ -94,75 +100,102 @@ function notFound({ agent }: RunContext, name: string): Refusal {
 }
 
 /** Lets calls start in their order, so many at once as may run. */
-export const inLane: AroundTool = (next) => {
-  const runIn = async (lanes: Lanes, call: RunningCall): Promise<CallOutcome> => {
-    await lanes.enter(call.prepared.tool.parallel === false)
-    try {
-      return await next(call)
-    } finally {
-      lanes.leave()
-    }
+export const inLane: AroundTool = (next) => (call) => (call.lanes === undefined ? next(call) : runIn(call.lanes, call, next))
+
+async function runIn(lanes: Lanes, call: RunningCall, next: RunCall): Promise<CallOutcome> {
+  await lanes.enter(call.prepared.tool.parallel === false)
+  try {
+    return await next(call)
+  } finally {
+    lanes.leave()
   }
-  return (call) => (call.lanes === undefined ? next(call) : runIn(call.lanes, call))
 }
 
 /** Runs the tool's function, with its time limit and its retries. */
 export function runFunction(run: RunContext): RunCall {
-  return async (call) => {
-    const { iteration, prepared, idempotencyKey, answered, trace } = call
-    const { tool } = prepared
-    const { runId, signal, logger, limits, settings } = run
-    const { id: toolCallId } = call.call
-    let startedAt: number | undefined
-    const environment: ToolCallEnvironment = {
-      context: settings.context,
-      run,
-      signal,
-      whenOver: run.whenInterrupted,
-      toolCallId,
-      runId,
-      iteration,
-      idempotencyKey,
-      timeoutMs: limits.toolTimeoutMs,
-      maxResultBytes: limits.takenResultBytes,
-      logger,
-      onStart: (args) => {
-        startedAt = performance.now()
-        if (run.hears(Event.TOOL_CALL_START)) run.emit(Event.TOOL_CALL_START, { tool: tool.name, args }, metaOf(call))
-      },
-      onProgress: (update) => run.emit(Event.TOOL_PROGRESS, { tool: tool.name, update }, { iteration, toolCallId, ...call.tags }),
-    }
-    if (answered !== undefined) environment.answer = answered.answer
-    if (answered?.asked !== undefined) environment.asked = answered.asked
-    if (trace !== undefined) environment.trace = trace
-    if (run.askModel !== undefined) environment.askModel = run.askModel
-    if (call.saved !== undefined) {
-      environment.save = call.saved.write
-      const saved = call.mayHaveRun ? await call.saved.read() : undefined
-      if (saved !== undefined) environment.saved = saved
-    }
-    const raw: RawEnd | undefined = settings.hooks === undefined && trace === undefined ? undefined : {}
-    if (raw !== undefined) environment.raw = raw
-    const end = await executeCall(prepared, environment)
-    // The run was over before the function could be started.
-    if (end.outcome === 'cancelled' && startedAt === undefined) return rejected(call, { code: end.code, text: end.content })
-    const outcome: CallOutcome = { call, end }
-    if (startedAt !== undefined) outcome.startedAt = startedAt
-    if (raw !== undefined) outcome.raw = raw
-    return outcome
+  return (call) => callFunction(run, call)
+}
+
+async function callFunction(run: RunContext, call: RunningCall): Promise<CallOutcome> {
+  const environment = new CallEnvironment(run, call)
+  if (call.saved !== undefined && call.mayHaveRun) environment.saved = await call.saved.read()
+  const end = await executeCall(call.prepared, environment)
+  const { startedAt, raw } = environment
+  // The run was over before the function could be started.
+  if (end.outcome === 'cancelled' && startedAt === undefined) return rejected(call, { code: end.code, text: end.content })
+  return { call, end, startedAt, durationMs: 0, raw }
+}
+
+/** What a call needs to know of its run. */
+class CallEnvironment implements ToolCallEnvironment {
+  readonly run: RunContext
+  readonly context: unknown
+  readonly signal: AbortSignal
+  readonly whenOver: ToolCallEnvironment['whenOver']
+  readonly toolCallId: string
+  readonly runId: string
+  readonly iteration: number
+  readonly idempotencyKey: string
+  readonly timeoutMs: number
+  readonly maxResultBytes: number
+  readonly logger: ToolCallEnvironment['logger']
+  readonly trace: RunningCall['trace']
+  readonly askModel: ToolCallEnvironment['askModel']
+  readonly answer: ToolCallEnvironment['answer']
+  readonly asked: ToolCallEnvironment['asked']
+  readonly save: ToolCallEnvironment['save']
+  saved: ToolCallEnvironment['saved']
+  readonly raw: RawEnd | undefined
+  /** When the function was first started. */
+  startedAt: number | undefined
+  readonly #call: RunningCall
+
+  constructor(run: RunContext, call: RunningCall) {
+    const { limits, settings } = run
+    this.run = run
+    this.context = settings.context
+    this.signal = run.signal
+    this.whenOver = run.whenInterrupted
+    this.toolCallId = call.call.id
+    this.runId = run.runId
+    this.iteration = call.iteration
+    this.idempotencyKey = call.idempotencyKey
+    this.timeoutMs = limits.toolTimeoutMs
+    this.maxResultBytes = limits.takenResultBytes
+    this.logger = run.logger
+    this.trace = call.trace
+    this.askModel = run.askModel
+    this.answer = call.answered?.answer
+    this.asked = call.answered?.asked
+    this.save = call.saved?.write
+    this.raw = settings.hooks === undefined && call.trace === undefined ? undefined : {}
+    this.#call = call
+  }
+
+  onStart(args: JsonObject): void {
+    this.startedAt = performance.now()
+    const { tool } = this.#call.prepared
+    if (this.run.hears(Event.TOOL_CALL_START)) this.run.emit(Event.TOOL_CALL_START, { tool: tool.name, args }, metaOf(this.#call))
+  }
+
+  onProgress(update: Json): void {
+    const { iteration, prepared, tags } = this.#call
+    this.run.emit(Event.TOOL_PROGRESS, { tool: prepared.tool.name, update }, { iteration, toolCallId: this.toolCallId, ...tags })
   }
 }
 
 /** Publishes how a call ended: inside its step, so that a replay doesn't repeat it, and before the next call may start. */
 export function tellEnd(run: RunContext): AroundTool {
-  return (next) => async (call) => {
-    try {
-      const isOver = run.interruption !== undefined
-      const outcome = isOver ? rejected(call, { code: 'tool_cancelled', text: cancelledText(call.prepared.tool.name) }) : await next(call)
-      return publishEnd(run, outcome)
-    } finally {
-      call.ended?.()
-    }
+  return (next) => (call) => runAndTell(run, call, next)
+}
+
+async function runAndTell(run: RunContext, call: RunningCall, next: RunCall): Promise<CallOutcome> {
+  try {
+    const isOver = run.interruption !== undefined
+    const outcome = isOver ? rejected(call, { code: 'tool_cancelled', text: cancelledText(call.prepared.tool.name) }) : await next(call)
+    return publishEnd(run, outcome)
+  } finally {
+    call.ended?.()
   }
 }
 
@@ -278,12 +311,16 @@ export function recordCall(
   { run, state }: Execution,
   { call, iteration }: Pick<CallPlace, 'call' | 'iteration'>,
   outcome: ToolCallRecord['outcome'],
-  rest: Pick<ToolCallRecord, 'content'> & Partial<ToolCallRecord>,
+  rest: Pick<ToolCallRecord, 'content'> & Partial<Pick<ToolCallRecord, 'durationMs' | 'attempts' | 'errorCode'>>,
 ): FinishedCall {
   const { id, name, args, rawArguments, repairs } = call
   const nested = state.budget.spentIn(id)
-  const record: ToolCallRecord = { id, tool: name, rawArguments, iteration, outcome, durationMs: 0, attempts: 0, ...rest }
-  if (args !== undefined) record.args = args
+  const { content, durationMs = 0, attempts = 0 } = rest
+  const record: ToolCallRecord =
+    args === undefined
+      ? { id, tool: name, rawArguments, iteration, outcome, content, durationMs, attempts }
+      : { id, tool: name, args, rawArguments, iteration, outcome, content, durationMs, attempts }
+  if (rest.errorCode !== undefined) record.errorCode = rest.errorCode
   if (repairs !== undefined) record.repairs = repairs
   if (nested !== undefined) record.nested = nested
   return run.interruption === undefined || outcome !== 'cancelled' ? { record } : { record, interrupted: run.interruption }
@@ -302,3 +339,5 @@ const rejections: Partial<Record<ErrorCode, Rejection>> = {
   tool_call_truncated: 'truncated',
   tool_uncertain: 'uncertain',
 }
+
+keepShape(CallEnvironment, { settings: {}, limits: {} }, { call: {} })

@@ -26,26 +26,44 @@ export async function runToolRound(
   planned: readonly PlannedCall[],
   start: StartCalls = startAll,
 ): Promise<ToolRound> {
-  const needsApproval = planned.some(({ approval }) => approval !== undefined)
-  const calls = needsApproval ? await decideApprovals(execution, iteration, planned) : planned
+  const calls = planned.some(needsApproval) ? await decideApprovals(execution, iteration, planned) : planned
   const carryOut = carryOutTogether(execution, iteration, calls)
   const free: CallWork[] = []
-  calls.forEach((call, index) => {
-    const waits = call.approval !== undefined || call.action === 'client'
+  for (const [index, call] of calls.entries()) {
+    const waits = needsApproval(call) || call.action === 'client'
     if (!waits) free.push({ call, index, key: `${iteration}.tool.${index}` })
-  })
+  }
   const finished = await start(free, carryOut)
-  const isWhole = free.length === calls.length && finished.every(({ question }) => question === undefined)
-  if (isWhole) return summarise(calls, finished)
+  if (free.length === calls.length && !finished.some(asks)) return summarise(calls, finished)
   const { finished: all, pending } = await finishWaiting({ execution, iteration, calls, finished, carryOut })
   return summarise(calls, all, pending)
+}
+
+function needsApproval({ approval }: PlannedCall): boolean {
+  return approval !== undefined
+}
+
+function asks({ question }: FinishedCall): boolean {
+  return question !== undefined
+}
+
+function isUncertain({ record }: FinishedCall): boolean {
+  return record.outcome === 'uncertain'
+}
+
+function isText({ asText }: PlannedCall): boolean {
+  return asText === true
+}
+
+function hasTextAfter({ textAfter }: PlannedCall): boolean {
+  return textAfter !== undefined
 }
 
 /** Carries out the calls of one turn, batch by batch. */
 function carryOutTogether(execution: Execution, iteration: number, calls: readonly PlannedCall[]): CarryOut {
   const { durable, run } = execution
   const lanes = lanesFor(execution, calls)
-  const deferred = calls.some(({ textAfter }) => textAfter !== undefined) ? new DeferredText(calls) : undefined
+  const deferred = calls.some(hasTextAfter) ? new DeferredText(calls) : undefined
   let batches = 0
 
   /** A later execution that finds another attempt's token knows that a call without a record may have run all the same. */
@@ -54,43 +72,49 @@ function carryOutTogether(execution: Execution, iteration: number, calls: readon
     return (await durable.step(`${iteration}.${name}`, async () => attempt)) !== attempt
   }
   const isRecorded = durable.survivesCrashes
-  const carryOne = (work: CallWork, terms: CallTerms): Promise<FinishedCall> =>
-    durable.step(work.key, (step) => carryOutCall(execution, iteration, work, step, terms))
+  const carryOneWithText = (work: CallWork, terms: CallTerms, deferred: DeferredText): Promise<FinishedCall> => {
+    const ended = () => {
+      const meta = { iteration, ...tagsOf(durable, work.key) }
+      for (const text of deferred.release(work.index)) run.deltas(Event.TEXT_DELTA, meta)?.({ text })
+    }
+    return deferred.after(work.index, carryOne(execution, iteration, work, { ...terms, ended }))
+  }
 
   return async (batch) => {
     const name = batches++ === 0 ? 'round' : `round.${batches}`
     const terms: CallTerms = { lanes, mayHaveRun: isRecorded ? await mayHaveRun(name) : run.mayHaveRunIn === iteration }
-    const finished = await durable.all(
-      batch.map((work) => {
-        if (deferred === undefined) return carryOne(work, terms)
-        const ended = () => {
-          const meta = { iteration, ...tagsOf(durable, work.key) }
-          for (const text of deferred.release(work.index)) run.deltas(Event.TEXT_DELTA, meta)?.({ text })
-        }
-        return deferred.after(work.index, carryOne(work, { ...terms, ended }))
-      }),
-    )
-    if (finished.every(({ record }) => record.outcome !== 'uncertain')) return finished
+    const started: Promise<FinishedCall>[] = []
+    for (const work of batch) {
+      started.push(deferred === undefined ? carryOne(execution, iteration, work, terms) : carryOneWithText(work, terms, deferred))
+    }
+    const finished = await durable.all(started)
+    if (!finished.some(isUncertain)) return finished
     const runAgain = async (again: readonly CallWork[]) => {
       const terms: CallTerms = { lanes, mayHaveRun: isRecorded && (await mayHaveRun('round.again')) }
-      return durable.all(again.map((work) => carryOne(work, terms)))
+      return durable.all(again.map((work) => carryOne(execution, iteration, work, terms)))
     }
     return settleUncertain(execution, iteration, batch, finished, runAgain)
   }
+}
+
+function carryOne(execution: Execution, iteration: number, work: CallWork, terms: CallTerms): Promise<FinishedCall> {
+  return execution.durable.step(work.key, (step) => carryOutCall(execution, iteration, work, step, terms))
 }
 
 /** Undefined where all of them may run at once. */
 function lanesFor({ run }: Execution, calls: readonly PlannedCall[]): Lanes | undefined {
   const { agent, settings, limits } = run
   // Calls written as text run one after the other unless told otherwise, as they were written to be read.
-  const count = settings.toolConcurrency === undefined && calls.some(({ asText }) => asText) ? 1 : limits.toolConcurrency
-  const waits = calls.length > count || calls.some(({ name }) => agent.registry.get(name)?.parallel === false)
+  const count = settings.toolConcurrency === undefined && calls.some(isText) ? 1 : limits.toolConcurrency
+  let waits = calls.length > count
+  for (const { name } of calls) if (agent.registry.get(name)?.parallel === false) waits = true
   return calls.length > 1 && waits ? new Lanes(count) : undefined
 }
 
 function summarise(calls: readonly PlannedCall[], finished: readonly FinishedCall[], pending: PendingItem[] = []): ToolRound {
   const round: ToolRound = { records: [], pending }
-  const byId = new Map(finished.map((one) => [one.record.id, one]))
+  const byId = new Map<string, FinishedCall>()
+  for (const one of finished) byId.set(one.record.id, one)
   for (const { id } of calls) {
     const one = byId.get(id)
     if (one === undefined) continue

@@ -10,6 +10,7 @@ import {
   type ToolResultMessage,
   toolMessage,
 } from '../../core/messages.ts'
+import { keepShape, keepShapeOf } from '../../core/v8/keep-shape.ts'
 import { noResultText } from '../told.ts'
 import { type Compaction, compacted, noCompaction } from './compaction.ts'
 
@@ -142,29 +143,32 @@ export class History {
 
   /** The calls with ids that are there, legal and not yet used in this conversation. The same calls always get the same ids. */
   withUniqueIds<Call extends ToolCall>(calls: readonly Call[]): Call[] {
-    const uniqueId = this.uniqueIds()
-    return calls.map((call, index) => {
-      const id = uniqueId(call.id, index)
-      return id === call.id ? call : { ...call, id }
-    })
+    const ids = new UniqueIds()
+    const unique: Call[] = []
+    for (const [index, call] of calls.entries()) {
+      const id = this.#uniqueId(ids, call.id, index)
+      unique.push(id === call.id ? call : { ...call, id })
+    }
+    return unique
   }
 
   /** Gives the calls of one response their ids, one after the other. */
   uniqueIds(): (given: string, index: number) => string {
-    const taken = new Set<string>()
-    const numbers = new Map<string, number>()
-    return (given, index) => {
-      const wanted = given === '' ? `call_${this.#messages.length}_${index}` : given
-      let id = wanted
-      if (this.#ids.has(id) || taken.has(id)) {
-        let n = numbers.get(wanted) ?? this.#freeNumber(wanted)
-        do id = `${wanted}_${n++}`
-        while (this.#ids.has(id) || taken.has(id))
-        numbers.set(wanted, n)
-      }
-      taken.add(id)
-      return id
+    const ids = new UniqueIds()
+    return (given, index) => this.#uniqueId(ids, given, index)
+  }
+
+  #uniqueId({ taken, numbers }: UniqueIds, given: string, index: number): string {
+    const wanted = given === '' ? `call_${this.#messages.length}_${index}` : given
+    let id = wanted
+    if (this.#ids.has(id) || taken.has(id)) {
+      let n = numbers.get(wanted) ?? this.#freeNumber(wanted)
+      do id = `${wanted}_${n++}`
+      while (this.#ids.has(id) || taken.has(id))
+      numbers.set(wanted, n)
     }
+    taken.add(id)
+    return id
   }
 
   /** The first number of an id in this conversation that is free. */
@@ -212,6 +216,12 @@ export class History {
     })
     this.healing.droppedResults = results.left
   }
+}
+
+/** The ids of the calls of one response, as far as they have been given; by an id that is wanted again, the next number to try. */
+class UniqueIds {
+  readonly taken = new Set<string>()
+  readonly numbers = new Map<string, number>()
 }
 
 /** Where an id is used, and its results, in order. What is before the places has been looked at, and is not asked for again. */
@@ -268,3 +278,13 @@ class ResultIndex {
     return uses
   }
 }
+
+keepShape(History)
+keepShape(UniqueIds)
+keepShapeOf(
+  deepFreeze<ChatMessage[]>([
+    { role: 'user', content: '' },
+    { role: 'assistant', content: '', toolCalls: [{ id: '', type: 'function', function: { name: '', arguments: '' } }] },
+    toolMessage({ id: '', name: '' }, '', true),
+  ]),
+)

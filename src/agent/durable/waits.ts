@@ -1,4 +1,5 @@
 import type { Json } from '../../core/messages.ts'
+import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { RecordedSteps } from './journal.ts'
 
 /** What a run without a journal waits for: since when, and what was decided. */
@@ -27,3 +28,5 @@ export class Waits {
     return { decisions: this.#decisions, waitingSince: this.#waitingSince }
   }
 }
+
+keepShape(Waits)

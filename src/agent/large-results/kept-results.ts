@@ -1,3 +1,4 @@
+import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { Durable } from '../durable/journal.ts'
 
 /** The same for the same text: a call that is repeated has the same result again, and it is kept once. */
@@ -64,3 +65,5 @@ export class KeptResults {
     this.#texts = new Map(Object.entries(texts))
   }
 }
+
+keepShape(KeptResults)

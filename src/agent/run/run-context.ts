@@ -1,9 +1,9 @@
 import { messageOf, type ToolloopError } from '../../core/errors.ts'
-import type { EventBus, EventName, EventPayloads, EventPlace, StopReason } from '../../core/events.ts'
-import { channels, Event } from '../../core/events.ts'
+import { channels, Event, type EventBus, type EventName, type EventPayloads, type EventPlace, type StopReason } from '../../core/events.ts'
 import { copyAsJson } from '../../core/json.ts'
 import type { Logger } from '../../core/logger.ts'
 import { type ChatMessage, deepFreeze, type Json, type JsonObject } from '../../core/messages.ts'
+import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import type { PreparedCall } from '../../tools/arguments.ts'
 import type { ToolSet } from '../../tools/registry.ts'
@@ -346,3 +346,5 @@ export class RunContext implements RunScope, Durable {
 export function tagsOf({ survivesCrashes, attempt }: Durable, key: string): StepTags {
   return survivesCrashes ? { step: key, attempt } : {}
 }
+
+keepShape(RunContext, { runId: '', settings: {}, limits: {} })

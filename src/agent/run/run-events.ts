@@ -11,6 +11,7 @@ import {
   type RunEvent,
 } from '../../core/events.ts'
 import type { Logger } from '../../core/logger.ts'
+import { keepShape } from '../../core/v8/keep-shape.ts'
 
 export type DeltaName = 'TEXT_DELTA' | 'REASONING_DELTA' | 'TOOL_INPUT_START' | 'TOOL_INPUT_DELTA'
 
@@ -110,3 +111,5 @@ const nestedPayloads: ReadonlySet<EventName> = new Set<EventName>([
   'TOOL_PROGRESS',
   'DECISION_NEEDED',
 ])
+
+keepShape(RunEvents)

@@ -10,6 +10,7 @@ import {
   toolMessage,
   type Usage,
 } from '../../core/messages.ts'
+import { keepShape } from '../../core/v8/keep-shape.ts'
 import { History } from '../conversation/history.ts'
 import { sorted } from '../decisions/decisions.ts'
 import type { Handoff, Objection, PlannedCall, ToolRound, Turn } from '../recorded.ts'
@@ -165,7 +166,8 @@ export class RunBudget {
   }
 
   spend(usage: Usage | undefined): void {
-    this.#spent = { ...this.#spent, usage: addUsage(this.#spent.usage, usage) }
+    const { usage: before, toolCalls } = this.#spent
+    this.#spent = { usage: addUsage(before, usage), toolCalls }
   }
 
   /** What runs inside a call have used up by now; undefined where there was none. */
@@ -184,17 +186,21 @@ export class RunBudget {
 
   /** The plan with the calls that are more than may run refused, in the order of the calls. */
   admit(planned: readonly PlannedCall[]): PlannedCall[] {
-    return planned.map((call): PlannedCall => {
-      if (call.action === 'reject') return call
-      const { left, limit } = this.#callsLeft()
-      if (left > 0) {
-        this.#spent = { ...this.#spent, toolCalls: this.#spent.toolCalls + 1 }
-        return call
-      }
-      this.#callsLeftOut = true
-      const { approval: _, ...refused } = call
-      return { ...refused, action: 'reject', refusal: { code: 'tool_denied', text: callLimitText(limit) } }
-    })
+    const admitted: PlannedCall[] = []
+    for (const call of planned) admitted.push(call.action === 'reject' ? call : this.#admitted(call))
+    return admitted
+  }
+
+  #admitted(call: PlannedCall): PlannedCall {
+    const { left, limit } = this.#callsLeft()
+    if (left > 0) {
+      const { usage, toolCalls } = this.#spent
+      this.#spent = { usage, toolCalls: toolCalls + 1 }
+      return call
+    }
+    this.#callsLeftOut = true
+    const { approval: _, ...refused } = call
+    return { ...refused, action: 'reject', refusal: { code: 'tool_denied', text: callLimitText(limit) } }
   }
 
   /** What must end the run after `iteration`, by priority; undefined when it may go on. */
@@ -321,3 +327,6 @@ function argumentsKey({ args, rawArguments }: PlannedCall): string {
 function resultKey(content: Content | undefined): string {
   return typeof content === 'string' ? content : JSON.stringify(content ?? null)
 }
+
+keepShape(RunBudget)
+keepShape(RepeatBreaker)

@@ -1,5 +1,6 @@
 import { Event, type EventName, type RunEvent } from '../../core/events.ts'
 import { TextBuffer } from '../../core/text-buffer.ts'
+import { keepShape } from '../../core/v8/keep-shape.ts'
 import { isWrapped, type OutputSchema } from '../output/output.ts'
 import { answerEvents, PartialAnswer } from '../output/partial-answer.ts'
 import { type ResponseOptions, RunResponses } from '../web/respond.ts'
@@ -307,3 +308,7 @@ class Ready<T> {
     this.#next = 0
   }
 }
+
+keepShape(EventQueue)
+keepShape(Backlog)
+keepShape(Ready)

@@ -14,7 +14,7 @@ import type { Ending } from '../recorded.ts'
 import { compactAsBefore, type RunnerSessions } from '../sessions/run-session.ts'
 import type { OutputOptions, RunOptions, RunSettings } from '../types.ts'
 import type { Loop } from './execution.ts'
-import type { RunResult } from './result.ts'
+import type { RunResult, ToolCallRecord } from './result.ts'
 import { RunContext, type RunContextParts, type RunParent } from './run-context.ts'
 import { RunControl } from './run-control.ts'
 import { errorOf, returned } from './run-error.ts'
@@ -204,13 +204,20 @@ function resultOf(state: LoopState, { stopReason, error, pending = [], output }:
     usage,
     iterations,
     steps,
-    toolCalls: state.toolCalls.map((call) => (run.values.has(call.id) ? { ...call, value: run.values.get(call.id) } : call)),
+    toolCalls: withValues(state.toolCalls, run),
     pending,
     ...(remembered.length === 0 ? {} : { remembered }),
     ...(state.unread === undefined || state.unread.length === 0 ? {} : { unread: [...state.unread] }),
     ...(agent === undefined ? {} : { agent }),
     ...(stopReason === 'aborted' ? { error: aborted() } : error === undefined ? {} : { error: errorOf(run, error) }),
   }
+}
+
+/** The records, with what the tools returned. */
+function withValues(records: readonly ToolCallRecord[], { values }: RunContext): ToolCallRecord[] {
+  const calls: ToolCallRecord[] = []
+  for (const record of records) calls.push(values.has(record.id) ? { ...record, value: values.get(record.id) } : record)
+  return calls
 }
 
 const answeredAtLimit: ReadonlySet<StopReason> = new Set<StopReason>(['max_iterations', 'repeated_calls'])

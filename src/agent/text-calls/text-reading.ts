@@ -1,4 +1,5 @@
 import { TextBuffer } from '../../core/text-buffer.ts'
+import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { Dialect, TextToolSink } from '../../dialects/dialect.ts'
 import { DialectParser, type ParserOptions } from '../../dialects/reader/parser.ts'
 import type { ModelResponse, ModelSink } from '../../models/chat-model.ts'
@@ -197,3 +198,5 @@ function hintsOf(dialect: Dialect): Hints | undefined {
 function writtenCall(name: string, json: string): ReadCall {
   return { id: '', type: 'function', function: { name, arguments: json }, asText: true }
 }
+
+keepShape(TextReading, { dialect: { bare: {} } })

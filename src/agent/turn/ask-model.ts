@@ -3,6 +3,7 @@ import { ModelError } from '../../core/errors.ts'
 import { Event, type EventPlace, type FinishReason } from '../../core/events.ts'
 import { isJsonObject, type Usage } from '../../core/messages.ts'
 import { TextBuffer } from '../../core/text-buffer.ts'
+import { keepShape } from '../../core/v8/keep-shape.ts'
 import {
   abortedError,
   type ChatModel,
@@ -332,3 +333,5 @@ export class TurnSink implements TurnPieces {
     return sink
   }
 }
+
+keepShape(TurnSink)

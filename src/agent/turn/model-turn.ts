@@ -2,6 +2,7 @@ import { type ErrorCode, ModelError, ToolloopError } from '../../core/errors.ts'
 import { Event, type EventPayloads, type FinishReason } from '../../core/events.ts'
 import { copyAsJson } from '../../core/json.ts'
 import { addUsage, type ChatMessage, copyJson, type JsonObject, legalName, type ToolCall, type Usage } from '../../core/messages.ts'
+import { keepShape } from '../../core/v8/keep-shape.ts'
 import { toModelError } from '../../models/chat-model.ts'
 import { usageOfFailure, withCost } from '../../models/usage.ts'
 import { type ArgumentTerms, type Preparation, type PreparedCall, prepareArguments } from '../../tools/arguments.ts'
@@ -146,13 +147,13 @@ class ModelTurn {
       iteration: this.#meta.iteration,
       provider: response.provider ?? provider,
       model: response.model ?? model,
+      usage: response.usage && withCost(response.usage, capabilities),
       finishReason: calls.length > 0 && response.finishReason !== 'length' ? 'tool_calls' : response.finishReason,
       durationMs: performance.now() - this.#startedAt,
       retries: response.retries ?? 0,
       warnings: response.warnings ?? [],
-      toolCalls: calls.map(({ id }) => id),
+      toolCalls: calls.map(idOf),
     }
-    if (response.usage !== undefined) step.usage = withCost(response.usage, capabilities)
     if (waitedMs !== undefined) step.waitedMs = waitedMs
     if (firstPieceMs !== undefined) step.timeToFirstTokenMs = firstPieceMs
     return step
@@ -214,16 +215,28 @@ export interface PlanInput {
  */
 export async function planCalls(input: PlanInput): Promise<Plan> {
   const found = findTools(input.calls, input.registry)
-  const unique = input.withUniqueIds(found.map(({ call }) => call))
+  const unique = input.withUniqueIds(found.map(callOf))
   const calls: ToolCall[] = []
-  const plans = found.map((one, at) => {
+  const plans: (PlannedCall | Promise<PlannedCall>)[] = []
+  for (const [at, one] of found.entries()) {
     const { name, arguments: json } = one.call.function
     const id = unique[at]?.id ?? ''
     calls.push({ id, type: 'function', function: { name: one.tool?.name ?? legalName(name), arguments: json } })
-    return planCall(input, id, one)
-  })
-  const areMade = plans.every((plan): plan is PlannedCall => !(plan instanceof Promise))
-  return { calls, planned: areMade ? plans : await Promise.all(plans) }
+    plans.push(planCall(input, id, one))
+  }
+  return { calls, planned: plans.every(isMade) ? plans : await Promise.all(plans) }
+}
+
+function idOf({ id }: ToolCall): string {
+  return id
+}
+
+function callOf({ call }: OpenedCall): ReadCall {
+  return call
+}
+
+function isMade(plan: PlannedCall | Promise<PlannedCall>): plan is PlannedCall {
+  return !(plan instanceof Promise)
 }
 
 /** A promise only where the tool checks its arguments asynchronously, or it is asked whether the call needs an approval. */
@@ -231,29 +244,32 @@ function planCall(input: PlanInput, id: string, { call, tool, repairs }: OpenedC
   const { asText, textAfter, unreadable } = call
   const { name: written, arguments: rawArguments } = call.function
   const name = tool?.name ?? written
-  const planned: PlannedCall = { id, name, rawArguments, effect: tool?.effect ?? 'unsafe', action: 'reject' }
+  const planned: PlannedCall = { id, name, rawArguments, args: undefined, effect: tool?.effect ?? 'unsafe', action: 'reject' }
   if (repairs.length > 0) planned.repairs = repairs
   if (asText) planned.asText = true
   if (textAfter !== undefined) planned.textAfter = textAfter
-  const refuse = (code: ErrorCode, text: string, args?: JsonObject): PlannedCall => {
-    planned.refusal = { code, text }
-    if (args !== undefined) planned.args = args
-    return planned
-  }
-  if (input.finishReason === 'length') return refuse('tool_call_truncated', truncatedText(name))
-  if (unreadable !== undefined) return refuse('unreadable_call', unreadableText(unreadable))
-  if (tool === undefined) return refuse('tool_not_found', notFoundText(name, input.registry.names()))
-  const plan = (preparation: Preparation): PlannedCall | Promise<PlannedCall> => {
-    if (!preparation.ok) return refuse(preparation.problem.code, preparation.problem.message, preparation.problem.args)
-    input.prepared.set(id, preparation.call)
-    planned.args = preparation.call.args
-    planned.action = tool.execute === undefined ? 'client' : 'run'
-    if (preparation.repairs !== undefined) planned.repairs = [...repairs, ...preparation.repairs]
-    if (tool.approval === undefined || tool.approval === false) return planned
-    return input.needsApproval(preparation.call).then((isNeeded) => (isNeeded ? { ...planned, approval: true } : planned))
-  }
+  if (input.finishReason === 'length') return refuse(planned, 'tool_call_truncated', truncatedText(name))
+  if (unreadable !== undefined) return refuse(planned, 'unreadable_call', unreadableText(unreadable))
+  if (tool === undefined) return refuse(planned, 'tool_not_found', notFoundText(name, input.registry.names()))
   const preparation = prepareArguments(tool, rawArguments, asText ? { ...input.terms, asText } : input.terms)
-  return preparation instanceof Promise ? preparation.then(plan) : plan(preparation)
+  if (!(preparation instanceof Promise)) return planPrepared(input, planned, preparation)
+  return preparation.then((prepared) => planPrepared(input, planned, prepared))
+}
+
+function refuse({ args: _, ...call }: PlannedCall, code: ErrorCode, text: string, args?: JsonObject): PlannedCall {
+  return { ...call, ...(args === undefined ? {} : { args }), refusal: { code, text } }
+}
+
+function planPrepared(input: PlanInput, planned: PlannedCall, preparation: Preparation): PlannedCall | Promise<PlannedCall> {
+  if (!preparation.ok) return refuse(planned, preparation.problem.code, preparation.problem.message, preparation.problem.args)
+  const { call, repairs } = preparation
+  const { tool, args } = call
+  input.prepared.set(planned.id, call)
+  planned.args = args
+  planned.action = tool.execute === undefined ? 'client' : 'run'
+  if (repairs !== undefined) planned.repairs = [...(planned.repairs ?? []), ...repairs]
+  if (tool.approval === undefined || tool.approval === false) return planned
+  return input.needsApproval(call).then((isNeeded) => (isNeeded ? { ...planned, approval: true } : planned))
 }
 
 /** The calls with their tools. Most name one as it is called; the others are looked at more closely. */
@@ -266,3 +282,5 @@ function findTools(calls: readonly ReadCall[], registry: ToolSet): OpenedCall[] 
   }
   return found
 }
+
+keepShape(ModelTurn, { durable: {}, state: {} }, 1, '', {})

@@ -1,6 +1,7 @@
 import type { FinishReason } from '../../core/events.ts'
-import { isJsonObject, type Json, type JsonObject, type Usage } from '../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject, type ToolCall, type Usage } from '../../core/messages.ts'
 import { TextBuffer } from '../../core/text-buffer.ts'
+import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import type { TextPlace } from '../streaming/json-template.ts'
@@ -92,7 +93,7 @@ export class OpenAIResponse implements ResponseReader {
     const toolCalls = this.#calls.finish(this.#sink)
     const finishReason = this.#finishReason(toolCalls.length > 0, cut)
     if (this.#finish === undefined) this.#warnings.push('The response ended without a finish reason')
-    const providerData = this.#providerData(toolCalls.map(({ id }) => id))
+    const providerData = this.#providerData(toolCalls)
     const warnings = [...this.#warnings, ...this.#calls.warnings]
     return {
       text: this.#text?.toString() ?? '',
@@ -233,10 +234,11 @@ export class OpenAIResponse implements ResponseReader {
     return this.#refused ? 'refusal' : reason === 'tool_calls' ? 'stop' : reason
   }
 
-  #providerData(ids: readonly string[]): JsonObject | undefined {
-    const calls = this.#calls.extras.flatMap((fields, position) =>
-      fields === undefined ? [] : [{ id: ids[position] ?? '', position, fields }],
-    )
+  #providerData(toolCalls: readonly ToolCall[]): JsonObject | undefined {
+    const calls: { id: string; position: number; fields: JsonObject }[] = []
+    for (const [position, fields] of this.#calls.extras.entries()) {
+      if (fields !== undefined) calls.push({ id: toolCalls[position]?.id ?? '', position, fields })
+    }
     const data: OpenAIProviderData = {}
     if (this.#reasoningField !== undefined) data.reasoning = { field: this.#reasoningField, text: this.#reasoning }
     if (this.#reasoningDetails.length > 0) data.reasoningDetails = this.#reasoningDetails
@@ -296,3 +298,5 @@ function usageOf(usage: JsonObject, reportsCost: boolean): Usage | undefined {
   const costUsd = reportsCost ? count(usage.cost) : undefined
   return wholeUsage({ inputTokens, outputTokens, reasoningTokens, cacheReadTokens, cacheWriteTokens, costUsd })
 }
+
+keepShape(OpenAIResponse)

@@ -58,14 +58,14 @@ export function wireOf(message: ChatMessage): OpenAIMessage {
       return {
         role: 'assistant',
         content: message.content === '' ? null : message.content,
-        tool_calls: message.toolCalls.map(({ id, type, function: { name, arguments: json } }) => ({
-          id,
-          type,
-          function: { name, arguments: json },
-        })),
+        tool_calls: message.toolCalls.map(copyOf),
         ...name,
       }
   }
+}
+
+function copyOf({ id, type, function: { name, arguments: json } }: ToolCall): ToolCall {
+  return { id, type, function: { name, arguments: json } }
 }
 
 function toOpenAIPart(part: ContentPart): OpenAIContentPart {
@@ -183,18 +183,26 @@ export class OpenAIWire {
 
   #fitCalls(calls: readonly ToolCall[], fields: JsonObject): ToolCall[] {
     const extras = Array.isArray(fields.calls) ? fields.calls.filter(isJsonObject) : []
-    return calls.map((call, position) => {
+    const fitted: ToolCall[] = []
+    for (const [
+      position,
+      {
+        id,
+        type,
+        function: { name, arguments: json },
+      },
+    ] of calls.entries()) {
+      const call: ToolCall = {
+        id: this.#fitId(id),
+        type,
+        function: { name, arguments: argumentsText(json, this.#quirks.malformedArguments) },
+      }
       // Where a call had no id of its own, the one it was given later is not known here.
       const extra =
-        extras.find(({ id }) => id !== '' && id === call.id) ?? extras.find((entry) => entry.id === '' && entry.position === position)
-      const { name, arguments: json } = call.function
-      return {
-        ...call,
-        id: this.#fitId(call.id),
-        function: { name, arguments: argumentsText(json, this.#quirks.malformedArguments) },
-        ...(isJsonObject(extra?.fields) ? extra.fields : {}),
-      }
-    })
+        extras.find((entry) => entry.id !== '' && entry.id === id) ?? extras.find((entry) => entry.id === '' && entry.position === position)
+      fitted.push(isJsonObject(extra?.fields) ? { ...call, ...extra.fields } : call)
+    }
+    return fitted
   }
 
   #fitId(id: string): string {

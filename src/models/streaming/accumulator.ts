@@ -1,4 +1,5 @@
 import type { JsonObject, ToolCall } from '../../core/messages.ts'
+import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { ModelSink } from '../chat-model.ts'
 import { isSameJson, JsonEnd, type JsonState } from './json-end.ts'
 
@@ -129,9 +130,12 @@ export class ToolCallAccumulator {
       call.flowing = true
       flow(call, sink)
     }
-    const inOrder = this.#ordered()
-    this.extras = inOrder.map((call) => call.extra)
-    return inOrder.map((call) => ({ id: call.id, type: 'function', function: { name: call.name, arguments: joined(call) } }))
+    const whole: ToolCall[] = []
+    for (const call of this.#ordered()) {
+      this.extras.push(call.extra)
+      whole.push({ id: call.id, type: 'function', function: { name: call.name, arguments: joined(call) } })
+    }
+    return whole
   }
 
   /** Whether the last call's arguments stop in the middle: the sign of a response that was cut, whatever its finish reason says. */
@@ -247,7 +251,8 @@ export class ToolCallAccumulator {
 
   /** By index where the provider numbers its calls, else as they came. */
   #ordered(): OpenCall[] {
-    const indexes = new Set(this.#calls.map((call) => call.index))
+    const indexes = new Set<number | undefined>()
+    for (const call of this.#calls) indexes.add(call.index)
     if (indexes.has(undefined) || indexes.size < this.#calls.length) return this.#calls
     return this.#calls.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0))
   }
@@ -335,3 +340,5 @@ function textOf(given: unknown): string {
   if (typeof given === 'string') return given
   return given === undefined || given === null ? '' : JSON.stringify(given)
 }
+
+keepShape(ToolCallAccumulator)

@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { keepShape } from '../../core/v8/keep-shape.ts'
 
 /** A text in a parsed value, by where it stands. */
 export interface TextPlace {
@@ -153,3 +154,5 @@ function unquoted(inside: string): string | undefined {
     return undefined
   }
 }
+
+keepShape(JsonTemplate)

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
+import { keepShape } from '../../core/v8/keep-shape.ts'
 import { type ErrorContext, responseError } from '../transport/provider-error.ts'
 import { JsonTemplate, type TextPlace } from './json-template.ts'
 
@@ -266,3 +267,6 @@ function valueAt(text: string, from: number, end: number): string {
   if (from >= end) return ''
   return text.slice(text.charCodeAt(from) === SPACE ? from + 1 : from, end)
 }
+
+keepShape(ResponseBody)
+keepShape(SseDecoder)

@@ -1,5 +1,6 @@
 import { InvalidOptionError, type ModelError } from '../../core/errors.ts'
 import { jsonOrText } from '../../core/json.ts'
+import { keepShape } from '../../core/v8/keep-shape.ts'
 import { abortedError } from '../chat-model.ts'
 import { ResponseBody, type ResponseReader } from '../streaming/response-body.ts'
 import { connectionError, providerError, requestError, responseError } from './provider-error.ts'
@@ -174,3 +175,5 @@ export class HttpExchange implements Receiver {
     return responseError('stream_cut', expected, `its end without a finish reason, ${before}`, context, { retryable: true })
   }
 }
+
+keepShape(HttpExchange, {})

@@ -5,6 +5,7 @@ import type { buildConnector, Dispatcher } from 'undici'
 import buildConnect from 'undici/lib/core/connect.js'
 import Client from 'undici/lib/dispatcher/client.js'
 import { InvalidOptionError } from '../../core/errors.ts'
+import { keepShape } from '../../core/v8/keep-shape.ts'
 import { decoderFor } from './decoder.ts'
 import { findDispatcher, keepAliveTimeout, type SetDispatcher } from './dispatcher.ts'
 
@@ -307,3 +308,5 @@ function headerOf(raw: readonly (Buffer | string)[], name: string): string | nul
   }
   return null
 }
+
+keepShape(Hop)
