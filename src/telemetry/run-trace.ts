@@ -25,6 +25,7 @@ import {
   serverAttributes,
   usageAttributes,
 } from './attributes.ts'
+import { ChunkTimes } from './chunk-times.ts'
 import { SpanContent } from './content.ts'
 import { type FailSafe, within } from './fail-safe.ts'
 import type { Instruments } from './instruments.ts'
@@ -116,18 +117,22 @@ export class RunTrace implements RunTelemetry {
     const open = this.#try(() => this.#beginRequest(request))
     this.#request = open
     this.#did.requests++
+    const chunks = this.#try(() => this.#timeChunks(request))
     const measure = (usage: Usage | undefined, response?: ModelResponse, failure?: string) => {
       if (usage !== undefined) this.#usage = this.#usage === undefined ? usage : addUsage(this.#usage, usage)
-      const { timeToFirstTokenMs, model } = response ?? {}
+      const { timeToFirstTokenMs, model, baseURL = request.baseURL } = response ?? {}
       const firstChunk = timeToFirstTokenMs === undefined ? undefined : timeToFirstTokenMs / 1_000
-      this.#setup.instruments().request((performance.now() - startedAt) / 1_000, firstChunk, usage, {
+      const attributes = {
         'gen_ai.operation.name': 'chat',
         'gen_ai.provider.name': providerName(request.provider),
         'gen_ai.request.model': request.model,
-        ...serverAttributes(request.baseURL),
+        ...serverAttributes(baseURL),
         ...(model === undefined ? {} : { 'gen_ai.response.model': model }),
         ...(failure === undefined ? {} : { 'error.type': failure }),
-      })
+      }
+      const instruments = this.#setup.instruments()
+      instruments.request((performance.now() - startedAt) / 1_000, firstChunk, usage, attributes)
+      if (chunks !== undefined) instruments.chunks(chunks.seconds(), attributes)
     }
     try {
       const response = await within(this.#try, open?.context, next)
@@ -217,6 +222,14 @@ export class RunTrace implements RunTelemetry {
       ...this.#content?.request(measured.request, measured.secretsOf),
     }
     return this.#begin(`chat ${measured.model}`, SpanKind.CLIENT, attributes)
+  }
+
+  /** Of a response that comes whole, nothing. */
+  #timeChunks(measured: MeasuredRequest): ChunkTimes | undefined {
+    if (measured.request.stream === false || !this.#setup.instruments().measuresChunks) return undefined
+    const times = new ChunkTimes()
+    measured.timePieces(times)
+    return times
   }
 
   #beginCall({ toolCallId, tool, args, iteration, repairs, decided }: MeasuredCall): Open {
