@@ -200,6 +200,25 @@ describe('the recording of a run in a journal', () => {
     for (const { name, parentPath } of files) expect((await readFile(join(parentPath, name))).includes('sesame'), name).toBe(false)
   })
 
+  it('has nothing that has turned out to be secret, from then on: a process may die, and the run be given up', async () => {
+    const { options, sql } = await folderOfRuns()
+    const begun = Promise.withResolvers<void>()
+    const hang = () => {
+      begun.resolve()
+      return new Promise(() => {})
+    }
+    const slow = defineTool({ name: 'slow', description: 'Sleeps.', execute: hang })
+    const calls = [call('login'), call('login', { pin: 'sesame-77' }), call('slow')]
+    const model = scriptedModel(calls.map((one) => ({ toolCalls: [one], usage })))
+    const { post, listening } = await startService({ ...options, model, tools: [login, slow] })
+    await json(post('/v1/runs', { input: 'It is sesame-77.', background: true }))
+    await begun.promise
+    await listening.close(0)
+    const parts = sql('SELECT value FROM shown_recordings').map(({ value }) => String(value))
+    expect(parts.join('\n')).toContain('It is [redacted].')
+    expect(parts.join('\n')).not.toContain('sesame')
+  })
+
   it('says so where it is not of the whole run', async () => {
     const { options, write } = await folderOfRuns(yaml('count: 10'))
     const turns = [

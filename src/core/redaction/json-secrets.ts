@@ -8,6 +8,7 @@ const keys = /(?<!\\)(\\*)"((?:[^"\\]|\\{1,8}u[0-9a-fA-F]{4}){1,100})\1"\s{0,100
  * else is left as it is.
  */
 export function hideSecretValues(text: string, secretKeys: ReadonlySet<string> = new Set()): string {
+  if (!text.includes('"')) return text
   let shown = ''
   let at = 0
   for (const { 0: found, 1: slashes = '', 2: written = '', index } of text.matchAll(keys)) {

@@ -11,7 +11,7 @@ import { recordingOfParts } from './recording-parts.ts'
 import { recordingText } from './recording-text.ts'
 import { StoredRecording } from './stored-recording.ts'
 
-type Shown = Pick<ShownRuns, 'keepRecording' | 'recording'>
+type Shown = Pick<ShownRuns, 'keepRecording' | 'recording' | 'writesInOrder'>
 
 /** The option that has an execution of a run recorded; none where nothing does. */
 export interface RecordOption {
