@@ -3,23 +3,30 @@ import type { PieceTimes } from '../agent/observe/telemetry.ts'
 /** Of one response. What is recorded costs an SDK microseconds each, and a response may have thousands of pieces. */
 const mostRecorded = 8
 
-/** What passes between the pieces of a response. */
+/** When the pieces of a response come. */
 export class ChunkTimes implements PieceTimes {
   #gaps: number[] = []
-  #last: number | undefined
+  #first: number | undefined
+  #last = 0
+
+  /** When the first came, by `performance.now()`; undefined where none has. */
+  get first(): number | undefined {
+    return this.#first
+  }
 
   note(at: number): void {
-    if (this.#last !== undefined) this.#gaps.push(at - this.#last)
+    if (this.#first === undefined) this.#first = at
+    else this.#gaps.push(at - this.#last)
     this.#last = at
   }
 
   restart(): void {
     this.#gaps = []
-    this.#last = undefined
+    this.#first = undefined
   }
 
-  /** In seconds: all of them, or of more than eight, eight that lie evenly between the first and the last. */
-  seconds(): number[] {
+  /** What passed between them, in seconds: all of it, or of more than eight, eight that lie evenly between the first and the last. */
+  between(): number[] {
     const gaps = this.#gaps
     const count = Math.min(gaps.length, mostRecorded)
     const step = count < 2 ? 0 : (gaps.length - 1) / (count - 1)

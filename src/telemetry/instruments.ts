@@ -48,14 +48,9 @@ export class Instruments {
     if (usage !== undefined) for (const [kind, count] of tokensOf(usage)) this.#recordTokens(kind, count, attributes)
   }
 
-  /** Whether what comes between pieces of a response is measured. */
-  get measuresChunks(): boolean {
-    return this.#timePerOutputChunk !== undefined
-  }
-
   /** What has passed between pieces of one response. */
   chunks(seconds: Iterable<number>, attributes: Attributes): void {
-    for (const one of seconds) this.#timePerOutputChunk?.record(one, attributes)
+    if (this.#timePerOutputChunk !== undefined) for (const one of seconds) this.#timePerOutputChunk.record(one, attributes)
   }
 
   run(seconds: number, did: { requests: number; calls: number }, attributes: Attributes): void {

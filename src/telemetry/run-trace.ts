@@ -120,8 +120,7 @@ export class RunTrace implements RunTelemetry {
     const chunks = this.#try(() => this.#timeChunks(request))
     const measure = (usage: Usage | undefined, response?: ModelResponse, failure?: string) => {
       if (usage !== undefined) this.#usage = this.#usage === undefined ? usage : addUsage(this.#usage, usage)
-      const { timeToFirstTokenMs, model, baseURL = request.baseURL } = response ?? {}
-      const firstChunk = timeToFirstTokenMs === undefined ? undefined : timeToFirstTokenMs / 1_000
+      const { model, baseURL = request.baseURL } = response ?? {}
       const attributes = {
         'gen_ai.operation.name': 'chat',
         'gen_ai.provider.name': providerName(request.provider),
@@ -131,14 +130,16 @@ export class RunTrace implements RunTelemetry {
         ...(failure === undefined ? {} : { 'error.type': failure }),
       }
       const instruments = this.#setup.instruments()
+      const firstChunk = response && secondsToFirst(response, chunks, startedAt)
       instruments.request((performance.now() - startedAt) / 1_000, firstChunk, usage, attributes)
-      if (chunks !== undefined) instruments.chunks(chunks.seconds(), attributes)
+      if (chunks !== undefined) instruments.chunks(chunks.between(), attributes)
     }
     try {
       const response = await within(this.#try, open?.context, next)
       this.#try(() => {
         if (open?.span.isRecording()) {
-          open.span.setAttributes(responseAttributes(this.#setup.names, response, request))
+          const firstChunk = secondsToFirst(response, chunks, startedAt)
+          open.span.setAttributes(responseAttributes(this.#setup.names, response, request, firstChunk))
           if (this.#content !== undefined) open.span.setAttributes(this.#content.response(response, request.secretsOf))
         }
         measure(response.usage, response)
@@ -226,7 +227,7 @@ export class RunTrace implements RunTelemetry {
 
   /** Of a response that comes whole, nothing. */
   #timeChunks(measured: MeasuredRequest): ChunkTimes | undefined {
-    if (measured.request.stream === false || !this.#setup.instruments().measuresChunks) return undefined
+    if (measured.request.stream === false) return undefined
     const times = new ChunkTimes()
     measured.timePieces(times)
     return times
@@ -317,6 +318,13 @@ export class RunTrace implements RunTelemetry {
       setAttributes: (attributes) => void this.#try(() => open?.span.setAttributes(attributes)),
     }
   }
+}
+
+/** How long the first piece took; what a request has waited for its turn does not count. */
+function secondsToFirst(response: ModelResponse, chunks: ChunkTimes | undefined, startedAt: number): number | undefined {
+  const { timeToFirstTokenMs, waitedMs = 0 } = response
+  const milliseconds = timeToFirstTokenMs ?? (chunks?.first === undefined ? undefined : chunks.first - startedAt - waitedMs)
+  return milliseconds === undefined ? undefined : Math.max(0, milliseconds) / 1_000
 }
 
 /** Errors whose message has what a model said. */

@@ -79,6 +79,7 @@ describe('metrics', () => {
     expect([...byName.keys()].toSorted()).toEqual([
       'gen_ai.client.inference.duration',
       'gen_ai.client.inference.time_per_output_chunk',
+      'gen_ai.client.inference.time_to_first_chunk',
       'gen_ai.client.inference.usage.input_tokens',
       'gen_ai.client.inference.usage.output_tokens',
       'gen_ai.execute_tool.duration',
@@ -99,6 +100,7 @@ describe('metrics', () => {
     expect(Object.fromEntries(found.map(({ descriptor }) => [descriptor.name, descriptor.unit]))).toEqual({
       'gen_ai.client.inference.duration': 's',
       'gen_ai.client.inference.time_per_output_chunk': 's',
+      'gen_ai.client.inference.time_to_first_chunk': 's',
       'gen_ai.client.inference.usage.input_tokens': '{token}',
       'gen_ai.client.inference.usage.output_tokens': '{token}',
       'gen_ai.execute_tool.duration': 's',
@@ -125,6 +127,9 @@ describe('metrics', () => {
     const found = (await tracing.metrics()).find(({ descriptor }) => descriptor.name.endsWith('.time_per_output_chunk'))
     const [point] = found?.dataPoints ?? []
     expect(point?.value ?? { count: 0 }).toMatchObject({ count })
+    const first = tracing.span('chat scripted-model').attributes['gen_ai.response.time_to_first_chunk']
+    if (stream) expect(first).toBeGreaterThan(0)
+    else expect(first).toBeUndefined()
     if (count > 0) expect(point?.attributes).toMatchObject({ 'gen_ai.operation.name': 'chat', 'gen_ai.response.model': 'scripted-model' })
   })
 
@@ -153,9 +158,10 @@ describe('metrics', () => {
     expect(found.map(({ descriptor }) => descriptor.name).toSorted()).toEqual([
       'gen_ai.client.operation.duration',
       'gen_ai.client.token.usage',
+      'gen_ai.server.time_to_first_token',
     ])
     const kinds = found.flatMap(({ dataPoints }) => dataPoints.map(({ attributes }) => attributes['gen_ai.token.type']))
-    expect(kinds.toSorted()).toEqual(['input', 'output', undefined])
+    expect(kinds.toSorted()).toEqual(['input', 'output', undefined, undefined])
   })
 })
 
