@@ -58,7 +58,7 @@ const wall: number[][] = [[], []]
 const cpu: number[][] = [[], []]
 const numberOf = (flag: string, otherwise: number) =>
   Number(process.argv.find((argument) => argument.startsWith(`--${flag}=`))?.split('=')[1] ?? otherwise)
-const rounds = numberOf('rounds', 150)
+const rounds = numberOf('rounds', 60)
 for (let round = -30; round < rounds; round++) {
   for (const [at, { run }] of services.entries()) {
     const startedAt = performance.now()
@@ -71,16 +71,8 @@ for (let round = -30; round < rounds; round++) {
   }
 }
 for (const { close } of services) await close()
-const at = (all: number[] = [], share = 0.5) => all.toSorted((a, b) => a - b)[Math.floor(all.length * share)] ?? Number.NaN
-for (const [name, all] of Object.entries({ wall, cpu })) {
-  for (const [share, called] of [
-    [0, 'least'],
-    [0.1, 'p10'],
-    [0.5, 'median'],
-  ] as const) {
-    const [without = 0, recorded = 0] = all.map((times) => at(times, share))
-    console.log(
-      `${name}, ${called}: ${without.toFixed(3)} ms without, ${recorded.toFixed(3)} ms recorded: ${(recorded - without).toFixed(3)} ms more`,
-    )
-  }
+const median = (all: number[] = []) => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)] ?? Number.NaN
+for (const [name, all] of Object.entries({ 'from beginning to end': wall, 'of processor time, all threads': cpu })) {
+  const [without = 0, recorded = 0] = all.map(median)
+  console.log(`${name}: ${without.toFixed(2)} ms without, ${recorded.toFixed(2)} ms recorded: ${(recorded - without).toFixed(2)} ms more`)
 }
