@@ -58,8 +58,8 @@ const wall: number[][] = [[], []]
 const cpu: number[][] = [[], []]
 const numberOf = (flag: string, otherwise: number) =>
   Number(process.argv.find((argument) => argument.startsWith(`--${flag}=`))?.split('=')[1] ?? otherwise)
-const rounds = numberOf('rounds', 60)
-for (let round = -30; round < rounds; round++) {
+const rounds = numberOf('rounds', 40)
+for (let round = -10; round < rounds; round++) {
   for (const [at, { run }] of services.entries()) {
     const startedAt = performance.now()
     const used = process.cpuUsage()

@@ -220,7 +220,7 @@ describe('the recording of a run in a journal', () => {
   })
 
   it('says so where it is not of the whole run', async () => {
-    const { options, write } = await folderOfRuns(yaml('count: 10'))
+    const { options, write } = await folderOfRuns(yaml('count: 10, recordingMegabytes: 0'))
     const turns = [
       { toolCalls: [call('pay')], usage },
       { toolCalls: [call('pay')], usage },
@@ -241,7 +241,7 @@ describe('the recording of a run in a journal', () => {
     await second.listening.close()
 
     // Nothing is kept of those that are not wanted any more.
-    await write(yaml('count: 10'))
+    await write(yaml('count: 10, recordingMegabytes: 0'))
     const third = await open(2)
     await json(third.ask('/v1/runs'))
     await third.listening.close()
