@@ -320,6 +320,7 @@ describe('parts', () => {
     const { logger, records } = recordingLogger()
     const run = { id: 'run_1', attempt: 'a', redactor: { secrets } }
     const shown = {
+      writesInOrder: false,
       keepRecording: async (_runId: string, _attempt: string, parts: readonly { name: string; value: string }[]) => {
         if (place.refuses) throw new Error('The disk is full')
         for (const { name, value } of parts) written.set(name, value)

@@ -100,7 +100,7 @@ export class StoredRecording extends BoundedRecorder {
   async hide(): Promise<void> {
     const { live } = this
     if (live === undefined) return
-    this.#writing = this.#writing.then(() => this.#write(live))
+    this.#writing = this.#writing.then(() => this.#write(live)).catch((error: unknown) => this.#failed([], error))
     await this.#writing
   }
 
@@ -208,6 +208,13 @@ export class StoredRecording extends BoundedRecorder {
     if (names.length === 0) return
     this.#changed.clear()
     this.#secretsWritten = size
+    const written = await this.#handOver(live, names).catch((error: unknown) => this.#failed(names, error))
+    if (!shown.writesInOrder) await written?.stored
+  }
+
+  /** Resolves as soon as they are handed over, with when they are stored. */
+  async #handOver(live: RecordedRun, names: readonly string[]): Promise<{ stored: Promise<unknown> }> {
+    const { run, shown } = this.#parts
     const parts: RecordingPart[] = []
     for (const name of names) {
       const value = this.#textOf(live, name)
@@ -217,8 +224,7 @@ export class StoredRecording extends BoundedRecorder {
       await this.#pauses.take()
     }
     if (this.#characters > longestRecording) this.stop(tooLong)
-    const written = shown.keepRecording(run.id, run.attempt ?? '', parts).catch((error: unknown) => this.#failed(names, error))
-    if (!shown.writesInOrder) await written
+    return { stored: shown.keepRecording(run.id, run.attempt ?? '', parts).catch((error: unknown) => this.#failed(names, error)) }
   }
 
   #failed(names: readonly string[], error: unknown): void {
