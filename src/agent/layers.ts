@@ -14,7 +14,7 @@ import { checkCalls, checkResults } from './hooks/tool-guardrails.ts'
 import { aroundToolWithHooks } from './hooks/tool-hooks.ts'
 import { keepAside } from './large-results/keep-aside.ts'
 import { recordAnswers, recordCalls, recordRequests } from './observe/recorder.ts'
-import type { RunTelemetry } from './observe/telemetry.ts'
+import type { PieceTimes, RunTelemetry } from './observe/telemetry.ts'
 import { formatAnswer } from './output/format-answer.ts'
 import { budgetsOf, waitsForBudget } from './run/budget.ts'
 import type { Layers } from './run/execution.ts'
@@ -92,7 +92,8 @@ function measureRequest(telemetry: RunTelemetry, { settings }: RunContext): Arou
     const secretsOf = (name: string) => new Set(tools.get(name)?.secrets)
     const isCompacted = settings.compaction !== undefined && leavesOut(request.messages)
     const { provider, model: name, baseURL } = model
-    const measured = { provider, model: name, baseURL, request, iteration, isCompacted, secretsOf }
+    const timePieces = (times: PieceTimes) => call.turn.timePieces(times)
+    const measured = { provider, model: name, baseURL, request, iteration, isCompacted, timePieces, secretsOf }
     return telemetry.aroundRequest(measured, () => next(call))
   }
 }

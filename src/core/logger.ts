@@ -160,6 +160,11 @@ export function isSecretKey(key: string): boolean {
   return lookAtKey(key).isSecret
 }
 
+/** Whether a text has something of a secret's key in it, whatever it is: most texts don't, and need not be looked through for such keys. */
+export function mayHaveSecretKey(text: string): boolean {
+  return mayBeSecret.test(text)
+}
+
 /** `Basic` and `bearer` are also words; what follows them is a credential only if it does not look like one. */
 function areWords(found: string): boolean {
   return /^(?:[Bb]asic|bearer)\s/.test(found) && !/[\d=+/]|[a-z][A-Z]/.test(found)

@@ -78,6 +78,8 @@ export interface ModelResponse {
   provider?: string
   /** The model that answered, as the provider names it. */
   model?: string
+  /** Its address, where it may be another than the model's own, and is known. */
+  baseURL?: string
   /** The provider's id of this response. */
   responseId?: string
   /** Settings that were not passed on, parts that were replaced, oddities that were put right. */

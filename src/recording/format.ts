@@ -144,7 +144,7 @@ export interface RecordedDecision {
   call: string
   tool: string
   args: JsonObject
-  /** `approved`, with a `reason` or other `args`; the `result` of a client's tool; the `answer` to a question. */
+  /** `approved`, with a `reason` or, if they are others, `args`; the `result` of a client's tool; the `answer` to a question. */
   verdict: JsonObject
 }
 

@@ -16,11 +16,11 @@ export class NotedPieces {
     return {
       ...sink,
       text: (delta) => {
-        note(() => this.add(['text', delta]))
+        note(() => this.#addText('text', delta))
         sink.text?.(delta)
       },
       reasoning: (delta) => {
-        note(() => this.add(['reasoning', delta]))
+        note(() => this.#addText('reasoning', delta))
         sink.reasoning?.(delta)
       },
       toolCallStart: (index, id, name) => {
@@ -28,7 +28,7 @@ export class NotedPieces {
         sink.toolCallStart?.(index, id, name)
       },
       toolCallDelta: (index, json) => {
-        note(() => this.add(['arguments', index, json]))
+        note(() => this.#addArguments(index, json))
         sink.toolCallDelta?.(index, json)
       },
       restart: () => {
@@ -47,11 +47,26 @@ export class NotedPieces {
 
   /** Pieces of one kind that follow each other are kept together. */
   add(pieces: RecordedPieces): void {
+    if (pieces[0] === 'call') this.#pieces.push([...pieces])
+    else if (pieces[0] === 'arguments') {
+      const [, index, ...texts] = pieces
+      for (const json of texts) this.#addArguments(index, json)
+    } else {
+      const [kind, ...texts] = pieces
+      for (const text of texts) this.#addText(kind, text)
+    }
+  }
+
+  #addText(kind: 'text' | 'reasoning', text: string): void {
     const last = this.#pieces.at(-1)
-    if (pieces[0] === 'call' || last?.[0] !== pieces[0]) this.#pieces.push([...pieces])
-    else if (pieces[0] !== 'arguments') last.push(...(pieces.slice(1) as string[]))
-    else if (last[1] === pieces[1]) last.push(...(pieces.slice(2) as string[]))
-    else this.#pieces.push([...pieces])
+    if (last?.[0] === kind) last.push(text)
+    else this.#pieces.push([kind, text])
+  }
+
+  #addArguments(index: number, json: string): void {
+    const last = this.#pieces.at(-1)
+    if (last?.[0] === 'arguments' && last[1] === index) last.push(json)
+    else this.#pieces.push(['arguments', index, json])
   }
 }
 

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { type Hooks, hasHook } from '../agent/hooks/hooks.ts'
 import type { RecordedScope, RecordedVerdict, RunRecorder } from '../agent/observe/recorder.ts'
 import type { RunResult } from '../agent/run/result.ts'
@@ -149,8 +150,11 @@ export class RecordingRecorder implements RunRecorder {
     const isIn = ({ decisions = [] }: RecordedTurn) => decisions.some((one) => one.place === place)
     const turn = this.#runs.get(run.runId)?.recorded.turns.find(isIn) ?? this.#lastTurn(run)
     if (turn === undefined) return
+    const { args: changed, ...rest } = copyAsJson(verdict) as JsonObject
+    // That they differ need not be seen any more where secrets are taken out.
+    const isChanged = changed !== undefined && !isDeepStrictEqual(changed, args)
     turn.decisions = turn.decisions?.filter((one) => one.place !== place) ?? []
-    turn.decisions.push({ place, call: toolCallId, tool, args: copyAsJson(args), verdict: copyAsJson(verdict) as JsonObject })
+    turn.decisions.push({ place, call: toolCallId, tool, args: copyAsJson(args), verdict: isChanged ? { ...rest, args: changed } : rest })
   }
 
   steered(run: RecordedScope, { messages, stops }: Steered): void {
@@ -217,12 +221,11 @@ export function headOf(runId: string): Pick<RunRecording, 'format' | 'version' |
 
 /** What of a request is another than the run began with. */
 function otherThan(open: OpenRun, { agent }: RecordedScope, model: ChatModel): Pick<RecordedTurn['request'], 'model' | 'agent'> {
-  const info = describeModel(model)
   const { provider, model: name } = open.recorded.given.model
-  const isOther = info.provider !== provider || info.model !== name
+  const isOther = model.provider !== provider || model.model !== name
   const handed = open.offered !== undefined && open.offered !== agent.offered
   open.offered = agent.offered
-  return { ...(isOther ? { model: info } : {}), ...(handed ? { agent: describeTools(agent.offered) } : {}) }
+  return { ...(isOther ? { model: describeModel(model) } : {}), ...(handed ? { agent: describeTools(agent.offered) } : {}) }
 }
 
 function describeEnd(end: ToolCallEnd, { isHandoff, isHooked }: { isHandoff: boolean; isHooked: boolean }): Partial<RecordedCall> {

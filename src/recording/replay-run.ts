@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { AgentRunner } from '../agent/agent-runner.ts'
 import type { Decision } from '../agent/decisions/decisions.ts'
 import { inputFromJson } from '../agent/durable/durable-run.ts'
@@ -6,7 +7,7 @@ import type { OutputSchema } from '../agent/output/output.ts'
 import { RunControl } from '../agent/run/run-control.ts'
 import type { PendingItem, RunOptions, RunResult, RunSettings } from '../agent/types.ts'
 import { InvalidOptionError } from '../core/errors.ts'
-import type { Logger } from '../core/logger.ts'
+import { type Logger, REDACTED } from '../core/logger.ts'
 import { isJsonObject, type JsonObject } from '../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import type { ChatModel } from '../models/chat-model.ts'
@@ -63,7 +64,9 @@ export async function replayRun(recorded: RunRecording | string | URL, options: 
   if (partial !== undefined) throw new InvalidOptionError('recording', `one of a whole run (${partial})`)
   const { model: live, signal } = options
   const scopes = new Map<string, RecordedScope>()
-  const recorder = new RecordingRecorder({ secrets: known, begun: (run) => scopes.set(run.runId, run) })
+  const hidden = hasHiddenChange(recording) ? [changedSecret] : []
+  secrets.add(hidden)
+  const recorder = new RecordingRecorder({ secrets: [...known, ...hidden], begun: (run) => scopes.set(run.runId, run) })
   const model = live === undefined ? undefined : openModel(live)
   const { tools, instructions } = options
   const given = { ...(tools === undefined ? {} : { tools }), ...(instructions === undefined ? {} : { instructions }) }
@@ -160,13 +163,29 @@ function decisionsOf({ turns }: RecordedRun): RecordedDecision[] {
 }
 
 function decisionOn(recorded: RecordedRun, item: PendingItem): Decision {
-  const { verdict = {} } = decisionsOf(recorded).find(({ place }) => place === item.place) ?? {}
-  return { ...item, ...verdict } as never
+  const decision = decisionsOf(recorded).find(({ place }) => place === item.place)
+  return { ...item, ...(decision === undefined ? {} : verdictOf(decision)) } as never
+}
+
+/** Takes the place of a secret that somebody has changed into another: a recording has the same for both. */
+const changedSecret = REDACTED.toUpperCase()
+
+/** What was decided. Arguments are in it only where they are others than the call's. */
+function verdictOf({ args, verdict }: RecordedDecision): JsonObject {
+  if (!isDeepStrictEqual(verdict.args, args)) return verdict
+  const changed = JSON.stringify(verdict.args).replaceAll(REDACTED, changedSecret)
+  return { ...verdict, args: JSON.parse(changed) as JsonObject }
+}
+
+function hasHiddenChange(run: RecordedRun): boolean {
+  const isHidden = ({ args, verdict }: RecordedDecision) => isDeepStrictEqual(verdict.args, args)
+  return decisionsOf(run).some(isHidden) || run.turns.some(({ calls = [] }) => calls.some(({ runs = [] }) => runs.some(hasHiddenChange)))
 }
 
 /** What `approve` said of a call; it is refused where nothing is recorded. */
 function approvalOf(recorded: RecordedRun, toolCallId: string): { approved: boolean; reason?: string; args?: JsonObject } {
-  const { verdict } = decisionsOf(recorded).find(({ place, call }) => call === toolCallId && place.includes('.approve.')) ?? {}
+  const decision = decisionsOf(recorded).find(({ place, call }) => call === toolCallId && place.includes('.approve.'))
+  const verdict = decision && verdictOf(decision)
   const reason = typeof verdict?.reason === 'string' ? { reason: verdict.reason } : {}
   const { args: changed } = verdict ?? {}
   const args = isJsonObject(changed) ? { args: changed } : {}

@@ -1,10 +1,12 @@
 import { isSecretKey, REDACTED, redactText, secretTexts } from '../core/logger.ts'
-import { isJsonObject } from '../core/messages.ts'
+import { isJsonObject, setField } from '../core/messages.ts'
 import { hideSecretValues } from '../core/redaction/json-secrets.ts'
 import { SecretTexts } from '../core/redaction/secret-texts.ts'
 import { callsIn } from './describe.ts'
-import type { RecordedCall, RecordedPieces, RecordedRun, RecordedTurn } from './format.ts'
+import type { RecordedCall, RecordedInput, RecordedPieces, RecordedRun, RecordedTurn } from './format.ts'
 import { NotedPieces } from './noted-pieces.ts'
+
+const mostShown = 32
 
 /**
  * Takes secrets out of recordings: values under secret-looking names and under those that tools list in `secrets`, what looks like a key, and
@@ -15,6 +17,8 @@ export class RecordingSecrets {
   readonly #texts: SecretTexts
   /** Frozen values, and what they are without what is known to be secret by now. */
   #seen = new WeakMap<object, object>()
+  /** The last texts, likewise: what a model says is in its response, in the pieces of that, and in the next request. */
+  readonly #shown = new Map<string, string>()
 
   /** `secrets`: texts that are known to be secret. */
   constructor(secrets: Iterable<string> = []) {
@@ -30,13 +34,13 @@ export class RecordingSecrets {
   add(secrets: Iterable<string>): void {
     const before = this.size
     for (const secret of secrets) this.#texts.add(secret)
-    if (this.size > before) this.#seen = new WeakMap()
+    if (this.size > before) this.#forget()
   }
 
   /** Learns what is secret in a run. */
   learn({ given, turns }: RecordedRun): void {
     for (const { secrets = [] } of [...given.tools, ...turns.flatMap(({ request }) => request.agent ?? [])])
-      for (const key of secrets) this.#keys.add(key)
+      for (const key of secrets) this.#addKey(key)
     for (const { request, response, calls = [] } of turns) {
       this.learnRequest(request)
       for (const call of callsIn(response)) this.#learnJson(call?.function?.arguments)
@@ -47,6 +51,12 @@ export class RecordingSecrets {
     }
   }
 
+  #addKey(key: string): void {
+    if (this.#keys.has(key)) return
+    this.#keys.add(key)
+    this.#forget()
+  }
+
   learnRequest({ messages }: RecordedTurn['request']): void {
     for (const message of messages)
       if ('toolCalls' in message) for (const call of message.toolCalls ?? []) this.#learnJson(call.function.arguments)
@@ -55,15 +65,14 @@ export class RecordingSecrets {
   /** The run without secrets; what was learned must have been learned before. */
   cleanRun<Run extends RecordedRun>(run: Run): Run {
     const { given, turns, ...rest } = run
+    return { ...run, ...this.clean(rest), given: this.cleanInput(given), turns: turns.map((turn) => this.cleanTurn(turn)) }
+  }
+
+  cleanInput(given: RecordedInput): RecordedInput {
     const { tools, output, ...input } = given
     // Names in a schema are not those of values.
     const schemas = { tools: this.#texted(tools), ...(output === undefined ? {} : { output: this.#texted(output) }) }
-    return {
-      ...run,
-      ...this.clean(rest),
-      given: { ...given, ...this.clean(input), ...schemas },
-      turns: turns.map((turn) => this.#cleanTurn(turn)),
-    }
+    return { ...given, ...this.clean(input), ...schemas }
   }
 
   cleanRequest(request: RecordedTurn['request']): RecordedTurn['request'] {
@@ -76,13 +85,13 @@ export class RecordingSecrets {
     return this.#visit(value, true) as T
   }
 
-  #cleanTurn(turn: RecordedTurn): RecordedTurn {
+  cleanTurn(turn: RecordedTurn): RecordedTurn {
     const { request, stream, calls, ...rest } = turn
     const parts = { request: this.cleanRequest(request), ...(stream === undefined ? {} : { stream: this.#cleanStream(stream) }) }
-    return { ...turn, ...this.clean(rest), ...parts, ...(calls === undefined ? {} : { calls: calls.map((call) => this.#cleanCall(call)) }) }
+    return { ...turn, ...this.clean(rest), ...parts, ...(calls === undefined ? {} : { calls: calls.map((call) => this.cleanCall(call)) }) }
   }
 
-  #cleanCall({ runs, ...call }: RecordedCall): RecordedCall {
+  cleanCall({ runs, ...call }: RecordedCall): RecordedCall {
     const clean = this.clean(call)
     return runs === undefined ? clean : { ...clean, runs: runs.map((run) => this.cleanRun(run)) }
   }
@@ -118,8 +127,9 @@ export class RecordingSecrets {
   #learnValue(value: unknown): void {
     for (const secret of secretTexts(value, this.#keys)) {
       if (secret === REDACTED) continue
+      const before = this.size
       this.#texts.add(secret)
-      this.#seen = new WeakMap()
+      if (this.size > before) this.#forget()
     }
   }
 
@@ -128,7 +138,17 @@ export class RecordingSecrets {
   }
 
   #text(text: string): string {
-    return redactText(hideSecretValues(text, this.#keys), this.#texts)
+    const known = this.#shown.get(text)
+    if (known !== undefined) return known
+    const clean = redactText(hideSecretValues(text, this.#keys), this.#texts)
+    if (this.#shown.size >= mostShown) this.#shown.clear()
+    this.#shown.set(text, clean)
+    return clean
+  }
+
+  #forget(): void {
+    this.#seen = new WeakMap()
+    this.#shown.clear()
   }
 
   #visit(value: unknown, byName: boolean): unknown {
@@ -137,12 +157,12 @@ export class RecordingSecrets {
     if (!isJsonObject(value)) return value
     const known = this.#seen.get(value)
     if (known !== undefined && byName) return known
-    const fields = Object.entries(value).flatMap(([key, item]): [string, unknown][] => {
-      if (item === undefined) return []
+    const clean: Record<string, unknown> = {}
+    for (const [key, item] of Object.entries(value)) {
+      if (item === undefined) continue
       const isHidden = byName && item !== null && (this.#keys.has(key) || isSecretKey(key))
-      return [[key, isHidden ? REDACTED : this.#visit(item, byName)]]
-    })
-    const clean = Object.fromEntries(fields)
+      setField(clean, key, isHidden ? REDACTED : this.#visit(item, byName))
+    }
     // A message is in every request from its own on.
     if (byName && Object.isFrozen(value)) this.#seen.set(value, clean)
     return clean

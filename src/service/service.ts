@@ -119,7 +119,7 @@ class AgentService implements Service {
     this.registry = tools instanceof ToolRegistry ? tools : new ToolRegistry(tools)
     this.#telemetry = new TelemetrySource(options.telemetry, this.#env, this.logger)
     const metrics = new Metrics()
-    const recordings = new RunRecordings(this.#env, () => this.#limits.keepRuns.recordingCharacters, this.logger)
+    const recordings = new RunRecordings(this.#env, () => this.#limits.keepRuns, this.logger)
     const { heartbeatMs, stallMs, ...watchTimes } = { ...defaultTimes, ...times }
     this.initialToken = token === undefined && options.authenticate === undefined ? newToken() : undefined
     const always = [token, this.initialToken].flatMap((one) => (one === undefined ? [] : [{ caller: operator, token: one }]))

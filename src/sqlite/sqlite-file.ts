@@ -29,6 +29,7 @@ export class SqliteFile<Tables extends Methods> {
   readonly #waiting = new Map<number, Waiting>()
   readonly #left = Promise.withResolvers<void>()
   #batch: Asked[] = []
+  #isSending = false
   #ids = 0
   /** Those that have not been handed out. */
   readonly #answers: Answer[] = []
@@ -45,6 +46,16 @@ export class SqliteFile<Tables extends Methods> {
 
   /** Calls one of the tables' methods, in a transaction of its own or with others. Rejects with the kind's error, and with what the method throws. */
   call<K extends MethodName<Tables>>(name: K, ...args: ArgsOf<Tables[K]>): Promise<ValueOf<Tables[K]>> {
+    const answer = this.#ask({ name, args })
+    // Calls of one tick travel together.
+    if (!this.#isSending) queueMicrotask(() => this.#sendBatch())
+    this.#isSending = true
+    return answer
+  }
+
+  /** As `call`, and in one transaction with what is called next, if that is soon. */
+  callWithNext<K extends MethodName<Tables>>(name: K, ...args: ArgsOf<Tables[K]>): Promise<ValueOf<Tables[K]>> {
+    setImmediate(() => this.#sendBatch())
     return this.#ask({ name, args })
   }
 
@@ -60,8 +71,6 @@ export class SqliteFile<Tables extends Methods> {
   #ask(call: Call): Promise<never> {
     if (this.#closed) return Promise.reject(this.#problem('it was closed'))
     const id = ++this.#ids
-    // Calls of one tick travel together.
-    if (this.#batch.length === 0) queueMicrotask(() => this.#sendBatch())
     this.#batch.push({ id, call })
     return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }))
   }
@@ -69,7 +78,8 @@ export class SqliteFile<Tables extends Methods> {
   #sendBatch(): void {
     const batch = this.#batch
     this.#batch = []
-    if (this.#closed) return
+    this.#isSending = false
+    if (this.#closed || batch.length === 0) return
     try {
       this.#thread.send(this.#store, batch, this.#options, {
         answered: (message) => this.#answered(message),

@@ -86,12 +86,18 @@ function samplingAttributes(sampling: Sampling): Attributes {
 }
 
 /** Of a request's span, when its response is there. */
-export function responseAttributes(names: Names, response: ModelResponse, { provider }: MeasuredRequest): Attributes {
-  const { responseId, model, timeToFirstTokenMs, usage, retries = 0, warnings = [] } = response
-  const attributes: Attributes = { 'gen_ai.response.finish_reasons': [finishOf(response)] }
+export function responseAttributes(
+  names: Names,
+  response: ModelResponse,
+  { provider }: MeasuredRequest,
+  firstChunkSeconds: number | undefined,
+): Attributes {
+  const { responseId, model, baseURL, usage, retries = 0, warnings = [] } = response
+  // The one that answered may be another than the one that was known before.
+  const attributes: Attributes = { 'gen_ai.response.finish_reasons': [finishOf(response)], ...serverAttributes(baseURL) }
   if (responseId !== undefined) attributes['gen_ai.response.id'] = responseId
   if (model !== undefined) attributes['gen_ai.response.model'] = model
-  if (timeToFirstTokenMs !== undefined) attributes['gen_ai.response.time_to_first_chunk'] = timeToFirstTokenMs / 1_000
+  if (firstChunkSeconds !== undefined) attributes['gen_ai.response.time_to_first_chunk'] = firstChunkSeconds
   if (usage !== undefined) Object.assign(attributes, usageAttributes(names, usage))
   if (retries > 0) attributes['toolloop.retries'] = retries
   if (response.provider !== undefined && response.provider !== provider)

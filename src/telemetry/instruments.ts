@@ -19,6 +19,7 @@ export type InstrumentMaker = Pick<Meter, 'createCounter' | 'createHistogram'>
 export class Instruments {
   readonly #requestDuration: Histogram
   readonly #timeToFirstChunk: Histogram
+  readonly #timePerOutputChunk: Histogram | undefined
   readonly #runDuration: Histogram | undefined
   readonly #requestsOfRun: Histogram | undefined
   readonly #callsOfRun: Histogram | undefined
@@ -32,6 +33,7 @@ export class Instruments {
       name === undefined ? undefined : histogram(name, unit, buckets)
     this.#requestDuration = histogram(names.requestDuration, 's', requestSeconds)
     this.#timeToFirstChunk = histogram(names.timeToFirstChunk, 's', requestSeconds)
+    this.#timePerOutputChunk = optional(names.timePerOutputChunk, 's', requestSeconds)
     this.#runDuration = optional(names.runDuration, 's', runSeconds)
     this.#requestsOfRun = optional(names.requestsOfRun, '{call}', counts)
     this.#callsOfRun = optional(names.callsOfRun, '{call}', counts)
@@ -44,6 +46,11 @@ export class Instruments {
     this.#requestDuration.record(seconds, attributes)
     if (firstChunkSeconds !== undefined) this.#timeToFirstChunk.record(firstChunkSeconds, attributes)
     if (usage !== undefined) for (const [kind, count] of tokensOf(usage)) this.#recordTokens(kind, count, attributes)
+  }
+
+  /** What has passed between pieces of one response. */
+  chunks(seconds: Iterable<number>, attributes: Attributes): void {
+    if (this.#timePerOutputChunk !== undefined) for (const one of seconds) this.#timePerOutputChunk.record(one, attributes)
   }
 
   run(seconds: number, did: { requests: number; calls: number }, attributes: Attributes): void {

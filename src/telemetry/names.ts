@@ -15,6 +15,7 @@ export interface Names {
 export interface MetricNames {
   requestDuration: string
   timeToFirstChunk: string
+  timePerOutputChunk?: string
   usage: { [kind in UsageKind]?: string } | { histogram: string }
   runDuration?: string
   requestsOfRun?: string
@@ -32,6 +33,7 @@ export const latestNames: Names = {
   metrics: {
     requestDuration: 'gen_ai.client.inference.duration',
     timeToFirstChunk: 'gen_ai.client.inference.time_to_first_chunk',
+    timePerOutputChunk: 'gen_ai.client.inference.time_per_output_chunk',
     usage: {
       input: 'gen_ai.client.inference.usage.input_tokens',
       output: 'gen_ai.client.inference.usage.output_tokens',

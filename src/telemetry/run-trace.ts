@@ -25,6 +25,7 @@ import {
   serverAttributes,
   usageAttributes,
 } from './attributes.ts'
+import { ChunkTimes } from './chunk-times.ts'
 import { SpanContent } from './content.ts'
 import { type FailSafe, within } from './fail-safe.ts'
 import type { Instruments } from './instruments.ts'
@@ -116,24 +117,29 @@ export class RunTrace implements RunTelemetry {
     const open = this.#try(() => this.#beginRequest(request))
     this.#request = open
     this.#did.requests++
+    const chunks = this.#try(() => this.#timeChunks(request))
     const measure = (usage: Usage | undefined, response?: ModelResponse, failure?: string) => {
       if (usage !== undefined) this.#usage = this.#usage === undefined ? usage : addUsage(this.#usage, usage)
-      const { timeToFirstTokenMs, model } = response ?? {}
-      const firstChunk = timeToFirstTokenMs === undefined ? undefined : timeToFirstTokenMs / 1_000
-      this.#setup.instruments().request((performance.now() - startedAt) / 1_000, firstChunk, usage, {
+      const { model, baseURL = request.baseURL } = response ?? {}
+      const attributes = {
         'gen_ai.operation.name': 'chat',
         'gen_ai.provider.name': providerName(request.provider),
         'gen_ai.request.model': request.model,
-        ...serverAttributes(request.baseURL),
+        ...serverAttributes(baseURL),
         ...(model === undefined ? {} : { 'gen_ai.response.model': model }),
         ...(failure === undefined ? {} : { 'error.type': failure }),
-      })
+      }
+      const instruments = this.#setup.instruments()
+      const firstChunk = response && secondsToFirst(response, chunks, startedAt)
+      instruments.request((performance.now() - startedAt) / 1_000, firstChunk, usage, attributes)
+      if (chunks !== undefined) instruments.chunks(chunks.between(), attributes)
     }
     try {
       const response = await within(this.#try, open?.context, next)
       this.#try(() => {
         if (open?.span.isRecording()) {
-          open.span.setAttributes(responseAttributes(this.#setup.names, response, request))
+          const firstChunk = secondsToFirst(response, chunks, startedAt)
+          open.span.setAttributes(responseAttributes(this.#setup.names, response, request, firstChunk))
           if (this.#content !== undefined) open.span.setAttributes(this.#content.response(response, request.secretsOf))
         }
         measure(response.usage, response)
@@ -217,6 +223,14 @@ export class RunTrace implements RunTelemetry {
       ...this.#content?.request(measured.request, measured.secretsOf),
     }
     return this.#begin(`chat ${measured.model}`, SpanKind.CLIENT, attributes)
+  }
+
+  /** Of a response that comes whole, nothing. */
+  #timeChunks(measured: MeasuredRequest): ChunkTimes | undefined {
+    if (measured.request.stream === false) return undefined
+    const times = new ChunkTimes()
+    measured.timePieces(times)
+    return times
   }
 
   #beginCall({ toolCallId, tool, args, iteration, repairs, decided }: MeasuredCall): Open {
@@ -304,6 +318,13 @@ export class RunTrace implements RunTelemetry {
       setAttributes: (attributes) => void this.#try(() => open?.span.setAttributes(attributes)),
     }
   }
+}
+
+/** How long the first piece took; what a request has waited for its turn does not count. */
+function secondsToFirst(response: ModelResponse, chunks: ChunkTimes | undefined, startedAt: number): number | undefined {
+  const { timeToFirstTokenMs, waitedMs = 0 } = response
+  const milliseconds = timeToFirstTokenMs ?? (chunks?.first === undefined ? undefined : chunks.first - startedAt - waitedMs)
+  return milliseconds === undefined ? undefined : Math.max(0, milliseconds) / 1_000
 }
 
 /** Errors whose message has what a model said. */

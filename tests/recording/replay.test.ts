@@ -248,6 +248,30 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
 describe('decisions are played as they were made', () => {
   const risky = defineTool({ ...add, name: 'risky', approval: ({ a }) => Number(a) > 1 })
 
+  it.each([
+    ['changed what is secret alone', 'approve', 'sesame-78'],
+    ['changed what is secret alone', 'resume', 'sesame-78'],
+    ['gave the same arguments', 'resume', 'sesame-77'],
+  ])('one that %s: %s', async (_, way, pin) => {
+    const login = defineTool({
+      name: 'login',
+      description: 'Logs in.',
+      parameters: { type: 'object', properties: { pin: { type: 'string' } }, required: ['pin'] },
+      secrets: ['pin'],
+      approval: true,
+      execute: ({ pin }) => `in with ${pin}`,
+    })
+    const model = scriptedModel([{ toolCalls: [{ name: 'login', arguments: { pin: 'sesame-77' } }] }, 'You are in.'])
+    const decision = { approved: true as const, args: { pin } }
+    const runner = new AgentRunner({ model, tools: [login], ...(way === 'approve' ? { approve: () => decision } : {}) })
+    const { text } = await playsByteEqual(async (record) => {
+      const result = await runner.run('Let me in.', record)
+      if (way === 'approve') return result
+      return runner.resume(result.state, { ...record, decisions: result.pending.map((item) => ({ ...item, ...decision })) })
+    })
+    expect(text).not.toContain('sesame')
+  })
+
   it('those of `approve`, with reasons', async () => {
     const toolCalls = [call({ a: 1, b: 1 }, 'risky'), call({ a: 2, b: 1 }, 'risky'), call({ a: 3, b: 1 }, 'risky')]
     const approve = ({ args }: { args: { a?: unknown } }) => (args.a === 3 ? { approved: false, reason: 'too much' } : true)

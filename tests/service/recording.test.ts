@@ -109,10 +109,18 @@ describe('the recording of a run of the service', () => {
     expect((await json(recordingOf('run_0'))).error).toMatchObject({ code: 'run_not_found' })
   })
 
-  it('is not made unless that is asked for', async () => {
-    const { post, recordingOf } = await start({ config: {} })
+  it.each([
+    ['in memory: not unless that is asked for', false, undefined, 404],
+    ['in a journal: unless it is switched off', true, undefined, 200],
+    ['in a journal: not where it is switched off', true, 0, 404],
+  ])('%s', async (_, isInJournal, recordingMegabytes, expected) => {
+    const folder = mkdtempSync(join(tmpdir(), 'recordings-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const keepRuns = { ...(isInJournal ? { folder } : {}), ...(recordingMegabytes === undefined ? {} : { recordingMegabytes }) }
+    const { post, recordingOf } = await start({ config: { service: { keepRuns } } })
     const { id } = await json(post('/v1/runs', { input: 'x' }))
-    expect((await json(recordingOf(id))).error).toMatchObject({ code: 'not_recorded' })
+    const { status } = await recordingOf(id)
+    expect(status).toBe(expected)
   })
 
   it('is let go of when it becomes too long, and the oldest make room for others', async () => {
@@ -134,7 +142,7 @@ describe('the recording of a run of the service', () => {
 
 it('a recording in memory goes with its run', async () => {
   const { logger } = recordingLogger()
-  const recordings = new RunRecordings({}, () => 1_000_000, logger)
+  const recordings = new RunRecordings({}, () => ({ recordingCharacters: 1_000_000, recordsInMemory: true }), logger)
   const limits = readLimits({ service: { keepRuns: { count: 1 } } }).keepRuns
   const kept = new KeptRuns(limits, logger, (run) => recordings.forget(run))
   const done = async (id: string) => {

@@ -200,8 +200,27 @@ describe('the recording of a run in a journal', () => {
     for (const { name, parentPath } of files) expect((await readFile(join(parentPath, name))).includes('sesame'), name).toBe(false)
   })
 
+  it('has nothing that has turned out to be secret, from then on: a process may die, and the run be given up', async () => {
+    const { options, sql } = await folderOfRuns()
+    const begun = Promise.withResolvers<void>()
+    const hang = () => {
+      begun.resolve()
+      return new Promise(() => {})
+    }
+    const slow = defineTool({ name: 'slow', description: 'Sleeps.', execute: hang })
+    const calls = [call('login'), call('login', { pin: 'sesame-77' }), call('slow')]
+    const model = scriptedModel(calls.map((one) => ({ toolCalls: [one], usage })))
+    const { post, listening } = await startService({ ...options, model, tools: [login, slow] })
+    await json(post('/v1/runs', { input: 'It is sesame-77.', background: true }))
+    await begun.promise
+    await listening.close(0)
+    const parts = sql('SELECT value FROM shown_recordings').map(({ value }) => String(value))
+    expect(parts.join('\n')).toContain('It is [redacted].')
+    expect(parts.join('\n')).not.toContain('sesame')
+  })
+
   it('says so where it is not of the whole run', async () => {
-    const { options, write } = await folderOfRuns(yaml('count: 10'))
+    const { options, write } = await folderOfRuns(yaml('count: 10, recordingMegabytes: 0'))
     const turns = [
       { toolCalls: [call('pay')], usage },
       { toolCalls: [call('pay')], usage },
@@ -222,7 +241,7 @@ describe('the recording of a run in a journal', () => {
     await second.listening.close()
 
     // Nothing is kept of those that are not wanted any more.
-    await write(yaml('count: 10'))
+    await write(yaml('count: 10, recordingMegabytes: 0'))
     const third = await open(2)
     await json(third.ask('/v1/runs'))
     await third.listening.close()
@@ -301,6 +320,7 @@ describe('parts', () => {
     const { logger, records } = recordingLogger()
     const run = { id: 'run_1', attempt: 'a', redactor: { secrets } }
     const shown = {
+      writesInOrder: false,
       keepRecording: async (_runId: string, _attempt: string, parts: readonly { name: string; value: string }[]) => {
         if (place.refuses) throw new Error('The disk is full')
         for (const { name, value } of parts) written.set(name, value)

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished, vi } from 'vitest'
@@ -61,6 +61,21 @@ it('the server that is asked, as it is known before: of the preset, the settings
   expect((await tracing.metrics())[0]?.dataPoints[0]?.attributes).toMatchObject(server)
 })
 
+it('the server is that of the model that answered, where another was asked first', async () => {
+  await using tracing = startTracing()
+  await using down = await startStrictProvider({ script: () => 'never', faults: () => ({ status: 503 }) })
+  await using up = await startStrictProvider({ script: ['Hello.'] })
+  const at = (baseURL: string) => createModel({ provider: 'custom', model: 'any', baseURL, apiKey: 'k', maxRetries: 0 })
+  const { logger } = recordingLogger()
+  const { tracer, meter } = tracing
+  const model = fallbackModel([at(down.baseURL), at(up.baseURL)])
+  const { text } = await new AgentRunner({ model, logger, telemetry: telemetry({ tracer, meter }) }).run('go')
+  expect(text).toBe('Hello.')
+  const server = { 'server.address': '127.0.0.1', 'server.port': Number(new URL(up.baseURL).port) }
+  expect(tracing.span('chat any').attributes).toMatchObject(server)
+  expect((await tracing.metrics())[0]?.dataPoints[0]?.attributes).toMatchObject(server)
+})
+
 it('a request says when earlier messages were left out of it', async () => {
   await using tracing = startTracing()
   const { logger } = recordingLogger()
@@ -95,6 +110,25 @@ it('a call names the Skill that it uses', async () => {
     'gen_ai.skill.name': name,
     'gen_ai.skill.description': 'Greets.',
   })
+})
+
+it.each([
+  [0, 'ok'],
+  [3, 'failed'],
+] as const)('a script that has a process of its own tells its exit code: %i', async (code, outcome) => {
+  await using tracing = startTracing()
+  const { logger } = recordingLogger()
+  const folder = mkdtempSync(join(tmpdir(), 'skills-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  mkdirSync(join(folder, 'greets', 'scripts'), { recursive: true })
+  writeFileSync(join(folder, 'greets', 'SKILL.md'), '---\nname: greets\ndescription: Greets.\n---\nRun scripts/hello.sh.')
+  writeFileSync(join(folder, 'greets', 'scripts', 'hello.sh'), `echo hello; exit ${code}`)
+  await using skills = await loadSkills({ paths: [folder], sandbox: { allowUnsandboxed: true } })
+  const call = { name: 'run_skill_script', arguments: { skill: 'greets', script: 'scripts/hello.sh' } }
+  const model = scriptedModel([{ toolCalls: [call] }, 'Done.'])
+  await new AgentRunner({ model, tools: skills.list(), logger, telemetry: telemetry({ tracer: tracing.tracer }) }).run('go')
+  const { attributes } = tracing.span('execute_tool run_skill_script')
+  expect(attributes).toMatchObject({ 'gen_ai.skill.name': 'greets', 'process.exit.code': code, 'toolloop.tool.outcome': outcome })
 })
 
 it('without @opentelemetry/api it says what to install', () => {

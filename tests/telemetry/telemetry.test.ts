@@ -2,6 +2,7 @@ import { type ContextManager, context, type Tracer } from '@opentelemetry/api'
 import { BasicTracerProvider, type Sampler, SamplingDecision } from '@opentelemetry/sdk-trace-base'
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import type { ChatModel } from '../../src/models/chat-model.ts'
 import { type TelemetryOptions, telemetry } from '../../src/telemetry/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
@@ -77,6 +78,8 @@ describe('metrics', () => {
     const byName = new Map(found.map((metric) => [metric.descriptor.name, metric]))
     expect([...byName.keys()].toSorted()).toEqual([
       'gen_ai.client.inference.duration',
+      'gen_ai.client.inference.time_per_output_chunk',
+      'gen_ai.client.inference.time_to_first_chunk',
       'gen_ai.client.inference.usage.input_tokens',
       'gen_ai.client.inference.usage.output_tokens',
       'gen_ai.execute_tool.duration',
@@ -90,11 +93,14 @@ describe('metrics', () => {
     }
     const seconds = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
     expect(boundaries('gen_ai.client.inference.duration')).toEqual(seconds)
+    expect(boundaries('gen_ai.client.inference.time_per_output_chunk')).toEqual(seconds)
     expect(boundaries('gen_ai.execute_tool.duration')).toEqual(seconds)
     expect(boundaries('gen_ai.invoke_agent.duration')?.at(-1)).toBe(409.6)
     expect(boundaries('gen_ai.invoke_agent.tool_calls')).toEqual([1, 2, 4, 8, 16, 32, 64, 128])
     expect(Object.fromEntries(found.map(({ descriptor }) => [descriptor.name, descriptor.unit]))).toEqual({
       'gen_ai.client.inference.duration': 's',
+      'gen_ai.client.inference.time_per_output_chunk': 's',
+      'gen_ai.client.inference.time_to_first_chunk': 's',
       'gen_ai.client.inference.usage.input_tokens': '{token}',
       'gen_ai.client.inference.usage.output_tokens': '{token}',
       'gen_ai.execute_tool.duration': 's',
@@ -107,14 +113,55 @@ describe('metrics', () => {
     ])
   })
 
+  it.each([
+    ['what passes between its pieces', 'abc', true, 2],
+    ['of very many pieces, evenly', 'x'.repeat(500), true, 8],
+    ['of a single piece, nothing', 'a', true, 0],
+    ['of one that comes whole, nothing', 'abc', false, 0],
+  ])('a response: %s', async (_, text, stream, count) => {
+    await using tracing = startTracing()
+    const { logger } = recordingLogger()
+    const model = scriptedModel([{ chunks: [...text] }])
+    const { tracer, meter } = tracing
+    await new AgentRunner({ model, logger, stream, telemetry: telemetry({ tracer, meter }) }).run('go')
+    const found = (await tracing.metrics()).find(({ descriptor }) => descriptor.name.endsWith('.time_per_output_chunk'))
+    const [point] = found?.dataPoints ?? []
+    expect(point?.value ?? { count: 0 }).toMatchObject({ count })
+    const first = tracing.span('chat scripted-model').attributes['gen_ai.response.time_to_first_chunk']
+    if (stream) expect(first).toBeGreaterThan(0)
+    else expect(first).toBeUndefined()
+    if (count > 0) expect(point?.attributes).toMatchObject({ 'gen_ai.operation.name': 'chat', 'gen_ai.response.model': 'scripted-model' })
+  })
+
+  it('a response that broke off and is asked for anew counts from its beginning', async () => {
+    await using tracing = startTracing()
+    const { logger } = recordingLogger()
+    const said = scriptedModel(['abcdefgh'])
+    const model: ChatModel = {
+      provider: said.provider,
+      model: said.model,
+      capabilities: said.capabilities,
+      generate: (request, sink) => {
+        for (const piece of 'lost') sink?.text?.(piece)
+        expect(sink?.restart?.()).toBe(true)
+        return said.generate(request, sink)
+      },
+    }
+    const { tracer, meter } = tracing
+    await new AgentRunner({ model, logger, telemetry: telemetry({ tracer, meter }) }).run('go')
+    const found = (await tracing.metrics()).find(({ descriptor }) => descriptor.name.endsWith('.time_per_output_chunk'))
+    expect(found?.dataPoints[0]?.value).toMatchObject({ count: 1 })
+  })
+
   it('by the names of version 1.37', async () => {
     const found = await namesOf('1.37')
     expect(found.map(({ descriptor }) => descriptor.name).toSorted()).toEqual([
       'gen_ai.client.operation.duration',
       'gen_ai.client.token.usage',
+      'gen_ai.server.time_to_first_token',
     ])
     const kinds = found.flatMap(({ dataPoints }) => dataPoints.map(({ attributes }) => attributes['gen_ai.token.type']))
-    expect(kinds.toSorted()).toEqual(['input', 'output', undefined])
+    expect(kinds.toSorted()).toEqual(['input', 'output', undefined, undefined])
   })
 })
 

@@ -27,6 +27,10 @@ export interface ShownRuns {
   result(runId: string): Promise<string>
   /** Events behind the one of that number, as many as there is room for in one answer; none only where there are none. */
   events(runId: string, after: number): Promise<ShownEvent[]>
+  /**
+   * Whether a recording's parts are there before a step that is recorded after they were handed over, so that nobody has to wait for them.
+   */
+  readonly writesInOrder: boolean
   /** Keeps parts of the run's recording, each in place of the one of its name; false where another execution has begun since. */
   keepRecording(runId: string, attempt: string, parts: readonly RecordingPart[]): Promise<boolean>
   /** Parts of the run's recording whose names come behind `after`, in that order, as `events` has them. */

@@ -68,8 +68,18 @@ export interface MeasuredRequest {
   readonly iteration: number
   /** Earlier messages are left out of it, because the conversation had become too long. */
   readonly isCompacted: boolean
+  /** Tells `times` whenever a piece of the response comes; of one that is asked for anew, from its beginning. */
+  timePieces(times: PieceTimes): void
   /** The names of a tool's arguments that are not to be shown. */
   secretsOf(tool: string): ReadonlySet<string>
+}
+
+/** Must not throw. */
+export interface PieceTimes {
+  /** A piece has come; `at`: when, by `performance.now()`. */
+  note(at: number): void
+  /** Those that have come count no more. */
+  restart(): void
 }
 
 export interface MeasuredCall {

@@ -18,6 +18,7 @@ import {
 import { estimateUsage, havingWaited, sumOfUsage, usageOfFailure, withUsage, withWholeUsage } from '../../models/usage.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { History } from '../conversation/history.ts'
+import type { PieceTimes } from '../observe/telemetry.ts'
 import type { Execution, Place } from '../run/execution.ts'
 import type { RunContext } from '../run/run-context.ts'
 import type { ReadResponse } from '../text-calls/read-call.ts'
@@ -209,6 +210,7 @@ export class TurnSink implements TurnPieces {
   #reader: TextReader | undefined
   #isHeld = false
   #hasReceived = false
+  #times: PieceTimes | undefined
   /** When the first piece came, by `performance.now()`. */
   firstPieceAt: number | undefined
   usedBefore: Usage | undefined
@@ -234,6 +236,10 @@ export class TurnSink implements TurnPieces {
     this.#isHeld = true
   }
 
+  timePieces(times: PieceTimes): void {
+    this.#times = times
+  }
+
   readBy(reader: TextReader): void {
     this.#reader = reader
   }
@@ -251,6 +257,7 @@ export class TurnSink implements TurnPieces {
 
   open(): ModelSink | undefined {
     this.close()
+    this.#times?.restart()
     this.#request = { isOpen: true }
     this.#said = undefined
     this.#hasReceived = false
@@ -292,7 +299,11 @@ export class TurnSink implements TurnPieces {
     let isShown = false
     const isTaken = (listens: unknown): boolean => {
       if (!request.isOpen || this.#run.interruption !== undefined) return false
-      this.firstPieceAt ??= performance.now()
+      if (this.#times !== undefined) {
+        const now = performance.now()
+        this.firstPieceAt ??= now
+        this.#times.note(now)
+      } else this.firstPieceAt ??= performance.now()
       this.#hasReceived = true
       isShown ||= listens !== undefined
       return true
@@ -320,6 +331,7 @@ export class TurnSink implements TurnPieces {
         this.#said = undefined
         this.#hasReceived = false
         this.firstPieceAt = undefined
+        this.#times?.restart()
         return true
       },
       retry: (retry) => {

@@ -1,6 +1,7 @@
 import type { ChatMessage, Usage } from '../../core/messages.ts'
 import type { ChatModel, ModelRequest, ModelRetry, ModelSink, ToolChoice } from '../../models/chat-model.ts'
 import type { ToolSet } from '../../tools/registry.ts'
+import type { PieceTimes } from '../observe/telemetry.ts'
 import type { ReadResponse } from '../text-calls/read-call.ts'
 
 /** What one turn asks, of whom, and with which tools. */
@@ -36,6 +37,8 @@ export interface TurnPieces {
   sink(heard: ModelSink | undefined): ModelSink
   /** A request has failed, and is followed by another. */
   retry(retry: ModelRetry): void
+  /** Has it told when the pieces come. */
+  timePieces(times: PieceTimes): void
   /** Text is given out only when it has been checked. */
   hold(): void
   /** What was said before a response broke off; not what may have become a call. `told`: what its error tells of it. */

@@ -1,4 +1,4 @@
-import { isSecretKey, REDACTED } from '../logger.ts'
+import { isSecretKey, mayHaveSecretKey, REDACTED } from '../logger.ts'
 
 /** A key and what stands between it and its value, also in JSON that is a text inside of JSON: there, backslashes precede its quotes. */
 const keys = /(?<!\\)(\\*)"((?:[^"\\]|\\{1,8}u[0-9a-fA-F]{4}){1,100})\1"\s{0,100}:\s{0,100}/g
@@ -8,6 +8,7 @@ const keys = /(?<!\\)(\\*)"((?:[^"\\]|\\{1,8}u[0-9a-fA-F]{4}){1,100})\1"\s{0,100
  * else is left as it is.
  */
 export function hideSecretValues(text: string, secretKeys: ReadonlySet<string> = new Set()): string {
+  if (!mayHaveKeys(text, secretKeys)) return text
   let shown = ''
   let at = 0
   for (const { 0: found, 1: slashes = '', 2: written = '', index } of text.matchAll(keys)) {
@@ -21,6 +22,14 @@ export function hideSecretValues(text: string, secretKeys: ReadonlySet<string> =
     at = to
   }
   return at === 0 ? text : shown + text.slice(at)
+}
+
+/** A key may be written with escapes. */
+function mayHaveKeys(text: string, secretKeys: ReadonlySet<string>): boolean {
+  if (!text.includes('"')) return false
+  if (text.includes('\\u') || mayHaveSecretKey(text)) return true
+  for (const key of secretKeys) if (text.includes(key)) return true
+  return false
 }
 
 /** Where the value ends that begins at `from`: the text's end where that comes first. `slashes`: how many precede a quote of this JSON. */

@@ -92,6 +92,7 @@ export class DbosStore implements EngineStore {
     get: async (...args) => (await this.#shown()).get(...args),
     result: async (...args) => (await this.#shown()).result(...args),
     events: async (...args) => (await this.#shown()).events(...args),
+    writesInOrder: false,
     keepRecording: async (...args) => (await this.#shown()).keepRecording(...args),
     recording: async (...args) => (await this.#shown()).recording(...args),
     progress: async (...args) => (await this.#shown()).progress(...args),

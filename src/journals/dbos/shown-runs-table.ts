@@ -27,7 +27,7 @@ const givenUpAtOnce = 100
 const listColumns = 'n, id, caller, agent, status, stop_reason, created_at, finished_at, size, first_event, last_event, title, summary'
 
 /** What `ShownRuns` promises, in PostgreSQL, but for `clear`. Each call may be made twice, as those of `RecordedRuns`. */
-export class ShownRunsTable implements Omit<ShownRuns, 'clear'> {
+export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'> {
   readonly #database: Database
   readonly #agent: string
   /** The schema, quoted. */

@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { loopVersion, type PruneOptions, type RunPage, type RunQuery, type RunStatus } from '../../agent/durable/journal.ts'
+import type { RecordingPart } from '../../agent/durable/shown-runs.ts'
 import {
   cursorOf,
   decisionRefused,
@@ -65,6 +66,15 @@ export class RecordedRuns {
     const others = this.#sql.one('SELECT total(bytes) AS bytes FROM kept_texts WHERE run = ? AND name <> ?', n, name)
     if (Number(others?.bytes) + bytes > maxBytes) return false
     this.#sql.run('INSERT OR REPLACE INTO kept_texts (run, name, bytes, value) VALUES (?, ?, ?, ?)', n, name, bytes, value)
+    return true
+  }
+
+  /** `keepRecording` of what is shown of runs: here, for it to be in one transaction with a step. */
+  keepRecording(runId: string, attempt: string, parts: readonly RecordingPart[]): boolean {
+    const run = this.#sql.one('SELECT n FROM shown_runs WHERE id = ? AND attempt = ?', runId, attempt)
+    if (run === undefined) return false
+    const kept = 'INSERT OR REPLACE INTO shown_recordings (run, name, size, value) VALUES (?, ?, ?, ?)'
+    for (const { name, value } of parts) this.#sql.run(kept, run.n, name, value.length, value)
     return true
   }
 

@@ -130,14 +130,6 @@ export class ShownRunsTable {
     return events
   }
 
-  keepRecording(runId: string, attempt: string, parts: readonly RecordingPart[]): boolean {
-    const run = this.#sql.one('SELECT n FROM shown_runs WHERE id = ? AND attempt = ?', runId, attempt)
-    if (run === undefined) return false
-    const kept = 'INSERT OR REPLACE INTO shown_recordings (run, name, size, value) VALUES (?, ?, ?, ?)'
-    for (const { name, value } of parts) this.#sql.run(kept, run.n, name, value.length, value)
-    return true
-  }
-
   recording(runId: string, after: string): RecordingPart[] {
     const parts: RecordingPart[] = []
     let characters = 0

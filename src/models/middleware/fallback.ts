@@ -158,7 +158,7 @@ class FallbackModel implements ChatModel {
 
 function answered(
   response: ModelResponse,
-  { provider, model, capabilities }: ChatModel,
+  { provider, model, baseURL = '', capabilities }: ChatModel,
   failures: readonly ToolloopError[],
   spent: Usage | undefined,
 ): ModelResponse {
@@ -172,6 +172,7 @@ function answered(
     ...response,
     provider: response.provider ?? provider,
     model: response.model ?? model,
+    baseURL: response.baseURL ?? baseURL,
     ...(usage === undefined ? {} : { usage }),
     ...(warnings.length === 0 ? {} : { warnings }),
   }

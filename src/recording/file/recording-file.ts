@@ -161,9 +161,16 @@ function samePrefix(before: readonly ChatMessage[], messages: readonly ChatMessa
   return differs < 0 ? messages.length : differs
 }
 
+/** Definitions that are those of a recorded run's tools: each is in every one of its requests. */
+const knownDefinitions = new WeakMap<RecordedInput['tools'], WeakSet<ToolDefinition>>()
+
 function isKnown({ tools }: RecordedInput, definition: ToolDefinition): boolean {
+  const known = knownDefinitions.get(tools) ?? new WeakSet()
+  if (known.has(definition)) return true
   const tool = tools.find(({ name }) => name === definition.function.name)
-  return tool !== undefined && isDeepStrictEqual({ ...convertToOpenAITool(tool) }, definition)
+  if (tool === undefined || !isDeepStrictEqual({ ...convertToOpenAITool(tool) }, definition)) return false
+  knownDefinitions.set(tools, known.add(definition))
+  return true
 }
 
 function definitionOf({ tools }: RecordedInput, name: string): ToolDefinition {

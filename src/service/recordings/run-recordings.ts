@@ -5,18 +5,21 @@ import type { RecordedRun } from '../../recording/format.ts'
 import { RecordingSecrets } from '../../recording/secrets.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { HttpProblem } from '../http/problem.ts'
+import type { RunBounds } from '../runs/memory/kept-runs.ts'
 import type { ServiceRun } from '../runs/service-run.ts'
 import { BoundedRecorder } from './bounded-recorder.ts'
 import { recordingOfParts } from './recording-parts.ts'
 import { recordingText } from './recording-text.ts'
 import { StoredRecording } from './stored-recording.ts'
 
-type Shown = Pick<ShownRuns, 'keepRecording' | 'recording'>
+type Shown = Pick<ShownRuns, 'keepRecording' | 'recording' | 'writesInOrder'>
 
 /** The option that has an execution of a run recorded; none where nothing does. */
 export interface RecordOption {
   recorder?: RunRecorder
 }
+
+type RecordingBounds = Pick<RunBounds, 'recordingCharacters' | 'recordsInMemory'>
 
 /**
  * Recordings of runs: beside the journal, where a run has one, for as long as it is kept there; else in memory. The oldest make room for
@@ -24,22 +27,23 @@ export interface RecordOption {
  */
 export class RunRecordings {
   readonly #secrets: readonly string[]
-  readonly #maxCharacters: () => number
+  readonly #bounds: () => RecordingBounds
   readonly #logger: Logger
   /** The one that went on last is the last. */
   readonly #recorders = new Map<string, BoundedRecorder>()
   #characters = 0
 
-  /** Keys in the environment are never in a recording. `maxCharacters`: of all of them together; 0: runs are not recorded. */
-  constructor(env: Readonly<Record<string, string | undefined>>, maxCharacters: () => number, logger: Logger) {
-    this.#maxCharacters = maxCharacters
+  /** Keys in the environment are never in a recording. */
+  constructor(env: Readonly<Record<string, string | undefined>>, bounds: () => RecordingBounds, logger: Logger) {
+    this.#bounds = bounds
     this.#logger = logger
     this.#secrets = Object.entries(env).flatMap(([name, value = '']) => (value.length >= 8 && isSecretKey(name) ? [value] : []))
   }
 
   /** For an execution that is about to begin. `shown`: beside the run's journal, if it has one. */
   async optionFor(run: ServiceRun, shown: Shown | undefined): Promise<RecordOption> {
-    if (this.#maxCharacters() === 0) return {}
+    const { recordingCharacters, recordsInMemory } = this.#bounds()
+    if (recordingCharacters === 0 || (shown === undefined && !recordsInMemory)) return {}
     const known = this.#recorders.get(run.id)
     const recorder = shown === undefined ? (known ?? this.#inMemory(run)) : await this.#stored(run, shown)
     if (known !== recorder) this.forget(run)
@@ -107,7 +111,7 @@ export class RunRecordings {
 
   #grow(by: number): void {
     this.#characters += by
-    const max = this.#maxCharacters()
+    const { recordingCharacters: max } = this.#bounds()
     for (const [runId, recorder] of this.#recorders) {
       if (this.#characters <= max) return
       this.#recorders.delete(runId)

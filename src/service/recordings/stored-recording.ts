@@ -7,7 +7,7 @@ import type { Logger } from '../../core/logger.ts'
 import { isJsonObject, type Json } from '../../core/messages.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import { firstMessages, shortCall, shortTurn } from '../../recording/file/recording-file.ts'
-import type { RecordedInput, RecordedRun, RecordedTurn } from '../../recording/format.ts'
+import type { RecordedRun, RecordedTurn } from '../../recording/format.ts'
 import { headOf } from '../../recording/recorder.ts'
 import type { RecordingSecrets } from '../../recording/secrets.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
@@ -24,7 +24,7 @@ interface RunRecorded {
 
 export interface StoredRecordingParts {
   run: RunRecorded
-  shown: Pick<ShownRuns, 'keepRecording'>
+  shown: Pick<ShownRuns, 'keepRecording' | 'writesInOrder'>
   /** What is not to be in it, as far as that is known before the run begins. */
   secrets: RecordingSecrets
   grown(by: number): void
@@ -42,13 +42,13 @@ export class StoredRecording extends BoundedRecorder {
   readonly #secrets: RecordingSecrets
   /** The steps that turns were made in. */
   readonly #steps: string[]
-  /** The characters of each part that is written. */
+  /** The characters of each part that is written, and of all. */
   readonly #sizes: Map<string, number>
+  #characters = 0
   /** Names of parts that are to be written. */
   readonly #changed = new Set<string>()
   readonly #pauses = new Pauses()
-  #given: { input: RecordedInput; secrets: number } | undefined
-  /** How many secrets were known when something was written first, or all of it anew. */
+  /** How many secrets were known when something was last written. */
   #secretsWritten: number | undefined
   #writing: Promise<void> = Promise.resolve()
 
@@ -56,13 +56,15 @@ export class StoredRecording extends BoundedRecorder {
   constructor(parts: StoredRecordingParts, earlier?: RecordingInParts, left: readonly string[] = []) {
     const { id } = parts.run
     const sizes = new Map(earlier?.sizes)
-    super(parts.grown, earlier && { recording: { ...headOf(id), ...earlier.run }, characters: sumOf(sizes) })
+    const characters = [...sizes.values()].reduce((sum, size) => sum + size, 0)
+    super(parts.grown, earlier && { recording: { ...headOf(id), ...earlier.run }, characters })
     this.#sizes = sizes
+    this.#characters = characters
     this.#parts = parts
     this.#secrets = parts.secrets
     this.#steps = [...(earlier?.steps ?? [])]
     for (const name of left) this.#changed.add(name)
-    // What is written already was written without knowing more.
+    // What is written already may have been written without knowing more.
     if (earlier !== undefined) this.#secretsWritten = this.#secrets.size
   }
 
@@ -83,15 +85,22 @@ export class StoredRecording extends BoundedRecorder {
     if (last?.calls?.some(({ place }) => place === step)) last.calls = last.calls.filter(({ place }) => place !== step)
   }
 
-  /** A step is done, and about to be recorded: what is new is written down. Never rejects: what could not be written is tried again with the next. */
+  /**
+   * A step is done, and about to be recorded: what is new is written down. Resolves when the step may be recorded. Never rejects: what could not
+   * be written is tried again with the next.
+   */
   async keep(step: string): Promise<void> {
     const { live } = this
     if (live === undefined) return
     while (this.#steps.length < live.turns.length) this.#steps.push(step)
-    this.#secrets.add(this.#parts.run.redactor.secrets)
-    if (step === 'end' && (this.#secretsWritten ?? this.#secrets.size) < this.#secrets.size) this.#changeAll(live)
-    if (this.#changed.size === 0) return
-    this.#writing = this.#writing.then(() => this.#write(live))
+    await this.hide()
+  }
+
+  /** What has turned out to be secret is taken out of what is written, and what is new is written. */
+  async hide(): Promise<void> {
+    const { live } = this
+    if (live === undefined) return
+    this.#writing = this.#writing.then(() => this.#write(live)).catch((error: unknown) => this.#failed([], error))
     await this.#writing
   }
 
@@ -165,7 +174,7 @@ export class StoredRecording extends BoundedRecorder {
 
   override steered(run: RecordedScope, steering: Steered): void {
     super.steered(run, steering)
-    if (this.#isOwn(run) && this.#last >= 0) this.#changed.add(partName.decided(this.#last))
+    if (this.#isOwn(run) && this.live?.turns.at(-1)?.steering !== undefined) this.#changed.add(partName.decided(this.#last))
   }
 
   override ended(run: RecordedScope, result: RunResult): void {
@@ -185,40 +194,51 @@ export class StoredRecording extends BoundedRecorder {
     return (this.live?.turns.length ?? 0) - 1
   }
 
-  /** What has turned out to be secret may be in any part. */
+  async #write(live: RecordedRun): Promise<void> {
+    const { run, shown } = this.#parts
+    this.#secrets.add(run.redactor.secrets)
+    for (const name of this.#changed) {
+      this.#learn(live, name)
+      await this.#pauses.take()
+    }
+    const { size } = this.#secrets
+    // A run may never end: what is secret is in no part from when that is known.
+    if ((this.#secretsWritten ?? size) < size) this.#changeAll(live)
+    const names = [...this.#changed]
+    if (names.length === 0) return
+    this.#changed.clear()
+    this.#secretsWritten = size
+    const written = await this.#handOver(live, names).catch((error: unknown) => this.#failed(names, error))
+    if (!shown.writesInOrder) await written?.stored
+  }
+
+  /** Resolves as soon as they are handed over, with when they are stored. */
+  async #handOver(live: RecordedRun, names: readonly string[]): Promise<{ stored: Promise<unknown> }> {
+    const { run, shown } = this.#parts
+    const parts: RecordingPart[] = []
+    for (const name of names) {
+      const value = this.#textOf(live, name)
+      parts.push({ name, value })
+      this.#characters += value.length - (this.#sizes.get(name) ?? 0)
+      this.#sizes.set(name, value.length)
+      await this.#pauses.take()
+    }
+    if (this.#characters > longestRecording) this.stop(tooLong)
+    return { stored: shown.keepRecording(run.id, run.attempt ?? '', parts).catch((error: unknown) => this.#failed(names, error)) }
+  }
+
+  #failed(names: readonly string[], error: unknown): void {
+    const { run, logger } = this.#parts
+    for (const name of names) this.#changed.add(name)
+    logger.warn({ runId: run.id, error: messageOf(error) }, 'the recording of a run could not be written yet')
+  }
+
   #changeAll({ turns }: RecordedRun): void {
-    this.#secretsWritten = this.#secrets.size
     this.#changed.add(partName.given)
     for (const [at, { calls = [], decisions, steering }] of turns.entries()) {
       this.#changed.add(partName.turn(at))
       if (decisions !== undefined || steering !== undefined) this.#changed.add(partName.decided(at))
       for (const { place } of calls) this.#changed.add(partName.call(at, place))
-    }
-  }
-
-  async #write(live: RecordedRun): Promise<void> {
-    const { run, shown, logger } = this.#parts
-    const names = [...this.#changed]
-    if (names.length === 0) return
-    this.#changed.clear()
-    try {
-      for (const name of names) {
-        this.#learn(live, name)
-        await this.#pauses.take()
-      }
-      const parts: RecordingPart[] = []
-      for (const name of names) {
-        const value = this.#textOf(live, name)
-        parts.push({ name, value })
-        this.#sizes.set(name, value.length)
-        await this.#pauses.take()
-      }
-      this.#secretsWritten ??= this.#secrets.size
-      await shown.keepRecording(run.id, run.attempt ?? '', parts)
-      if (sumOf(this.#sizes) > longestRecording) this.stop(tooLong)
-    } catch (error) {
-      for (const name of names) this.#changed.add(name)
-      logger.warn({ runId: run.id, error: messageOf(error) }, 'the recording of a run could not be written yet')
     }
   }
 
@@ -237,49 +257,20 @@ export class StoredRecording extends BoundedRecorder {
   }
 
   /** A part without secrets, as JSON; `''` where it is no more. */
-  #textOf(live: RecordedRun, name: string): string {
-    if (name === partName.given) return JSON.stringify(this.#cleanGiven(live))
-    if (name === partName.result) return live.result === undefined ? '' : JSON.stringify(this.#secrets.clean(live.result))
-    const { turn, at, kind, call } = partOf(live.turns, name)
+  #textOf({ given, turns, result }: RecordedRun, name: string): string {
+    const secrets = this.#secrets
+    if (name === partName.given) return JSON.stringify(secrets.cleanInput(given))
+    if (name === partName.result) return result === undefined ? '' : JSON.stringify(secrets.clean(result))
+    const { turn, at, kind, call } = partOf(turns, name)
     if (turn === undefined) return ''
-    if (kind === 'call') {
-      const clean = call && this.#clean({ request: { messages: [] }, calls: [call] }).calls?.[0]
-      return clean === undefined ? '' : JSON.stringify(shortCall(clean))
-    }
+    if (kind === 'call') return call === undefined ? '' : JSON.stringify(shortCall(secrets.cleanCall(call)))
     const { calls: _, decisions, steering, ...asked } = turn
-    if (kind === 'decided') return JSON.stringify(this.#secrets.clean({ decisions, steering }))
-    const given = this.#cleanGiven(live)
-    const before = live.turns[at - 1]
-    const messages = before === undefined ? firstMessages(given) : this.#secrets.clean(before.request.messages)
-    const part: TurnPart = { step: this.#steps[at] ?? '', turn: shortTurn(given, messages, this.#clean(asked)) as RecordedTurn }
+    if (kind === 'decided') return JSON.stringify(secrets.clean({ decisions, steering }))
+    // What is not written is not looked through either.
+    const short = shortTurn(given, turns[at - 1]?.request.messages ?? firstMessages(given), asked) as RecordedTurn
+    const part: TurnPart = { step: this.#steps[at] ?? '', turn: secrets.cleanTurn(short) }
     return JSON.stringify(part)
   }
-
-  #clean(turn: RecordedTurn): RecordedTurn {
-    const { turns } = this.#secrets.cleanRun({ given: nothing, turns: [turn] })
-    return turns[0] ?? turn
-  }
-
-  #cleanGiven({ given }: RecordedRun): RecordedInput {
-    const { size } = this.#secrets
-    if (this.#given?.secrets !== size || this.#given.input.partial !== given.partial)
-      this.#given = { input: this.#secrets.cleanRun({ given, turns: [] }).given, secrets: size }
-    return this.#given.input
-  }
-}
-
-const nothing: RecordedInput = {
-  model: { provider: '', model: '', capabilities: { nativeTools: true } },
-  messages: [],
-  earlier: 0,
-  tools: [],
-  settings: {},
-}
-
-function sumOf(sizes: ReadonlyMap<string, number>): number {
-  let sum = 0
-  for (const size of sizes.values()) sum += size
-  return sum
 }
 
 /** What a part's name says. */

@@ -34,6 +34,8 @@ export interface ScriptRun {
   signal: AbortSignal
   /** Absent: it can call nothing. The VM alone can. */
   call?: HostCall
+  /** Told with what the script's process has ended, be it well or not; not where it was ended. Must not throw. */
+  exited?(code: number): void
 }
 
 /** How a run ended that went well. */

@@ -96,6 +96,7 @@ export function scriptTool(skill: Skill, declared: ScriptTool, { executor, hostT
         script,
         args: pass === 'json' ? args : toCommandLine(args, positional),
         signal: ctx.signal,
+        exited: tracedExit(ctx),
         ...(runtime === undefined ? {} : { runtime }),
         ...(granted.length === 0 ? {} : { call: callOnly(granted, hostTools, ctx) }),
       })
@@ -123,6 +124,10 @@ export function skillAsTool(skill: Skill, options: SkillToolsOptions): AnyTool {
 function traced(skill: Skill, { trace }: ToolContext): Skill {
   trace?.setAttributes({ 'gen_ai.skill.name': skill.name, 'gen_ai.skill.description': skill.description })
   return skill
+}
+
+function tracedExit({ trace }: ToolContext): (code: number) => void {
+  return (code) => trace?.setAttributes({ 'process.exit.code': code })
 }
 
 function mainScript({ name, scripts }: Skill): string | undefined {
@@ -165,11 +170,12 @@ async function runUndeclared(
   script: string,
   args: readonly string[],
   stdin: string | undefined,
-  { signal }: ToolContext,
+  ctx: ToolContext,
   { executor }: SkillToolsOptions,
 ): Promise<unknown> {
   try {
-    return resultOf(await executor.run({ folder, script, args, signal, ...(stdin === undefined ? {} : { stdin }) }))
+    const run = { folder, script, args, signal: ctx.signal, exited: tracedExit(ctx), ...(stdin === undefined ? {} : { stdin }) }
+    return resultOf(await executor.run(run))
   } catch (error) {
     throw isFileProblemCode(error, 'ENOENT') ? await notThere(name, folder, script) : error
   }

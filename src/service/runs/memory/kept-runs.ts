@@ -27,6 +27,8 @@ export interface RunBounds {
   charactersOfRun: number
   /** Most characters of all recordings; 0: there are none. */
   recordingCharacters: number
+  /** Whether runs that are in no journal are recorded too, in memory. */
+  recordsInMemory: boolean
 }
 
 export const tooLate = 'nobody has decided'

@@ -65,6 +65,7 @@ export class WatchedSteps implements Durable {
     // A call may run with other arguments than it was made with.
     if (isJsonObject(decided) && isJsonObject(decided.args) && isJsonObject(about)) {
       this.#run.redactor.learn(String(about.tool), decided.args as JsonObject)
+      await this.#run.recording?.hide()
     }
     return decided
   }

@@ -136,7 +136,7 @@ export class ProcessSandbox implements ScriptSandbox {
     )
   }
 
-  async #finish(start: () => Started, { signal, stdin, args: given }: ScriptRun, limits: SandboxLimits): Promise<ScriptEnd> {
+  async #finish(start: () => Started, { signal, stdin, args: given, exited }: ScriptRun, limits: SandboxLimits): Promise<ScriptEnd> {
     const { timeoutMs, outputBytes, memoryBytes } = limits
     const { child, first, cgroup } = startProcess(start)
     const ended = Promise.withResolvers<number>()
@@ -174,6 +174,7 @@ export class ProcessSandbox implements ScriptSandbox {
     try {
       const code = await ended.promise
       if (failure !== undefined) throw failure
+      if (code >= 0) exited?.(code)
       if (code !== 0) throw new ToolloopError('tool_failed', failureText(code, stdout(), stderr()))
       return { stdout: stdout(), stderr: stderr() }
     } finally {
