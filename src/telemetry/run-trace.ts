@@ -25,10 +25,10 @@ import {
   serverAttributes,
   usageAttributes,
 } from './attributes.ts'
-import { ChunkTimes } from './chunk-times.ts'
 import { SpanContent } from './content.ts'
 import { type FailSafe, within } from './fail-safe.ts'
-import type { Instruments } from './instruments.ts'
+import { ChunkTimes } from './metrics/chunk-times.ts'
+import type { Instruments } from './metrics/instruments.ts'
 import { type Names, providerName } from './names.ts'
 import { errorType, markFailed, tellEvent, tellException, tellFailure, toldEvents } from './span-events.ts'
 import { outgoingHeaders, readTraceHeaders, traceHeaders } from './trace-context.ts'

@@ -6,7 +6,7 @@ import { version } from '../core/version.ts'
 import { metrics, type Tracer, trace } from './api.ts'
 import { failSafe } from './fail-safe.ts'
 import { aroundHttpRequest } from './http-span.ts'
-import { type InstrumentMaker, Instruments } from './instruments.ts'
+import { type InstrumentMaker, Instruments } from './metrics/instruments.ts'
 import { latestNames, names137 } from './names.ts'
 import { RunTrace } from './run-trace.ts'
 

@@ -1,4 +1,4 @@
-import type { PieceTimes } from '../agent/observe/telemetry.ts'
+import type { PieceTimes } from '../../agent/observe/telemetry.ts'
 
 /** Of one response. What is recorded costs an SDK microseconds each, and a response may have thousands of pieces. */
 const mostRecorded = 8

@@ -1,6 +1,6 @@
-import type { Usage } from '../core/messages.ts'
-import type { Attributes, Counter, Histogram, Meter } from './api.ts'
-import { type MetricNames, tokensOf, type UsageKind } from './names.ts'
+import type { Usage } from '../../core/messages.ts'
+import type { Attributes, Counter, Histogram, Meter } from '../api.ts'
+import { type MetricNames, tokensOf, type UsageKind } from '../names.ts'
 
 const doubling = (first: number, last: number): number[] => {
   const buckets: number[] = []
