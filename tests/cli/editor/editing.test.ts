@@ -29,6 +29,31 @@ it('the cursor and deletions go by characters and words as a person sees them, o
   expect([edited.text, edited.moveDown()]).toEqual(['one\n two', false])
 })
 
+it('changes are taken back one by one, and what was typed in a row at once', () => {
+  const edited = new EditedText()
+  for (const character of 'one two') edited.insert(character)
+  edited.delete('wordLeft')
+  edited.insert('a paste of\nlines')
+  const seen = []
+  for (let times = 0; times < 6; times++) {
+    seen.push(edited.text)
+    edited.undo()
+  }
+  expect(seen).toEqual(['one a paste of\nlines', 'one ', 'one two', 'one', '', ''])
+})
+
+it('a text of ten thousand lines is typed in as quickly as a short one', () => {
+  const text = Array.from({ length: 10_000 }, (_, at) => `line ${at}, with ${'some more words '.repeat(4)}`).join('\n')
+  const known = new Map()
+  const rows = layOut(text, text.length, '> ', 40, known).rows.length
+  const begun = process.cpuUsage()
+  for (let more = 1; more <= 20; more++)
+    expect(layOut(`${text}${'x'.repeat(more)}`, text.length + more, '> ', 40, known).rows.length).toBe(rows)
+  const { user } = process.cpuUsage(begun)
+  expect(user / 20).toBeLessThan(60_000)
+  expect(layOut(text, 10, '> ', 40, known)).toEqual(layOut(text, 10, '> ', 40))
+})
+
 it('moving up and down never ends within a character', () => {
   const edited = new EditedText()
   edited.set('😀😀\nabc')
@@ -105,7 +130,7 @@ it('a search finds the newest text first, then older ones, and says when there i
 it('a short prompt stands once, also on a narrow screen', () => {
   const io = fakeIO({ tty: true })
   io.stderr.columns = 20
-  new KeyedInput(io, { prompt: '> ' }).begin('')
+  new KeyedInput(io, { prompt: '> ' }).begin()
   expect(io.err()).toBe('> ')
 })
 
