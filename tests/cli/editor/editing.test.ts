@@ -34,12 +34,13 @@ it('changes are taken back one by one, and what was typed in a row at once', () 
   for (const character of 'one two') edited.insert(character)
   edited.delete('wordLeft')
   edited.insert('a paste of\nlines')
+  edited.insert('!')
   const seen = []
-  for (let times = 0; times < 6; times++) {
+  for (let times = 0; times < 7; times++) {
     seen.push(edited.text)
     edited.undo()
   }
-  expect(seen).toEqual(['one a paste of\nlines', 'one ', 'one two', 'one', '', ''])
+  expect(seen).toEqual(['one a paste of\nlines!', 'one a paste of\nlines', 'one ', 'one two', 'one', '', ''])
 })
 
 it('a text of ten thousand lines is typed in as quickly as a short one', () => {

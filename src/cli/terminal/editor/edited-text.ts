@@ -44,10 +44,10 @@ export class EditedText {
   }
 
   insert(text: string): void {
-    const isTyping = text.length <= 2 && text.trim() !== '' && this.#typedTo === this.#at
-    if (!isTyping) this.#keep()
+    const isCharacter = text.length <= 2 && text !== '\n'
+    if (!isCharacter || text === ' ' || this.#typedTo !== this.#at) this.#keep()
     this.set(this.#text.slice(0, this.#at) + text + this.#text.slice(this.#at), this.#at + text.length)
-    this.#typedTo = text === '\n' ? -1 : this.#at
+    this.#typedTo = isCharacter ? this.#at : -1
   }
 
   /** Takes the last change back. */
