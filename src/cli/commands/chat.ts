@@ -185,8 +185,8 @@ class Chat implements ChatState {
     const { waiting } = (id !== undefined && (await sessions?.get(id))) || {}
     if (id === undefined || waiting === undefined) return true
     const tools = waiting.pending.map(({ tool }) => tool).join(', ')
-    const how = `toolloop runs decide ${waiting.runId} --journal FILE`
-    this.say(this.#terminal.paint('yellow', withoutControls(`${id} waits for a decision on ${tools}, in another run. To decide: ${how}`)))
+    this.say(this.#terminal.paint('yellow', withoutControls(`${id}: a run waits for a decision on ${tools}`)))
+    this.#terminal.row(this.#terminal.paint('dim', `to decide: toolloop runs decide ${waiting.runId} --journal FILE`))
     if (this.#lines.interactive) {
       const answer = await this.#lines.ask('give that run up, and go on without it? [y/N] ', signal).catch(() => '')
       if (/^\s*y(es)?\s*$/i.test(answer)) {

@@ -43,7 +43,7 @@ export async function listRuns(flags: Flags, io: CliIO): Promise<number> {
       if (cursor === undefined || listed.length === limit) break
     }
     if (flags.json) terminal.print(JSON.stringify(listed))
-    else for (const summary of listed) terminal.print(await lineOf(summary, runner))
+    else for (const summary of listed) terminal.say(await lineOf(summary, runner))
     if (!flags.json && !flags.quiet && listed.length === 0) terminal.note('no such runs')
     return EXIT_OK
   })
@@ -62,7 +62,7 @@ export async function showRecorded(runId: string, flags: Flags, io: CliIO): Prom
   return withRuns(flags, io, async (runner) => {
     const run = await knownRun(runner, runId)
     if (flags.json) terminal.print(JSON.stringify(run))
-    else for (const line of linesOf(run)) terminal.print(line)
+    else for (const line of linesOf(run)) terminal.say(line)
     return EXIT_OK
   })
 }

@@ -91,8 +91,8 @@ export function explainEnding(result: RunResult, { choice }: PreparedAgent, term
       ? `; ${choice.name} is only a default: --model or TOOLLOOP_MODEL names another`
       : ''
   terminal.note(terminal.paint(result.stopReason === 'stopped' ? 'dim' : 'yellow', `${ending}${helps}`))
-  if (result.stopReason === 'paused')
-    terminal.note(
-      terminal.paint('dim', decide === undefined ? `${nobodyDecided}; --journal FILE keeps a run for later` : `to decide: ${decide}`),
-    )
+  if (result.stopReason !== 'paused') return
+  // Left whole, to be copied.
+  if (decide !== undefined) terminal.row(terminal.paint('dim', `to decide: ${decide}`))
+  else terminal.note(terminal.paint('dim', `${nobodyDecided}; --journal FILE keeps a run for later`))
 }

@@ -133,6 +133,13 @@ export class Terminal {
     this.#io.stdout.write(`${line}\n`)
   }
 
+  /** Writes one line to stdout for a person to read: on a terminal, broken between words. */
+  say(line: string): void {
+    const { isTTY, columns = 80 } = this.#io.stdout
+    const rows = isTTY ? line.split('\n').flatMap((one) => wrapWords(one, Math.max(narrowest, columns - 1))) : [line]
+    for (const row of rows) this.print(row)
+  }
+
   /** Says what is being waited for from now on; undefined: nothing is. Shown on a terminal only. */
   waitFor(text: string | undefined): void {
     if (!this.#io.stderr.isTTY || !this.#canMove || this.#status?.text === text) return

@@ -3,6 +3,10 @@ import { cellsOf } from './editor/layout.ts'
 
 /** What turns a style off again, by the code that turns it on: those of `Style`. */
 const offCodes: Readonly<Record<string, string>> = { 1: '22', 2: '22', 3: '23', 4: '24', 9: '29' }
+/** A name and what is said of it, below others. */
+const twoColumns = /^( {2,}\S+(?: \S+)*) {2,}(?=\S)/
+/** How far in the further rows of a line stand, where there is little room. */
+const narrowHang = 4
 /** Where a word that is longer than a row is broken rather than elsewhere. */
 const breaks = /[,;:/\\&?)}\]|]$/
 
@@ -12,7 +16,8 @@ const breaks = /[,;:/\\&?)}\]|]$/
  */
 export function wrapWords(line: string, columns: number, hang: number = hangOf(line)): string[] {
   if (cellsOf(line) <= columns) return [line]
-  const indent = ' '.repeat(hang * 2 <= columns ? hang : Math.min(4, Math.floor(columns / 4)))
+  if (hang * 2 > columns && twoColumns.test(line)) return wrapWords(line.replace(twoColumns, '$1  '), columns, narrowHang)
+  const indent = ' '.repeat(hang * 2 <= columns ? hang : Math.min(narrowHang, Math.floor(columns / 4)))
   const rows: string[] = []
   const styles: string[] = []
   let row = ''
@@ -61,7 +66,7 @@ export function wrapWords(line: string, columns: number, hang: number = hangOf(l
 function hangOf(line: string): number {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: colours begin with it
   const plain = line.replace(/\x1b\[\d+m/g, '')
-  const [column] = /^ {2}\S+(?: \S+)* {2,}(?=\S)/.exec(plain) ?? []
+  const [column] = twoColumns.exec(plain) ?? []
   return cellsOf(column ?? /^\s*(?:[•☐☑→✓✗] |\d{1,3}[.)] |(?:│ )+)?/.exec(plain)?.[0] ?? '')
 }
 
