@@ -56,7 +56,8 @@ export class TerminalLines implements Lines {
 
   async next(signal: AbortSignal): Promise<TypedText | undefined> {
     if (this.#closed || signal.aborted) return undefined
-    const typed = this.#nextInQueue() ?? (this.#isLeaving ? undefined : await this.#readPrompt(signal))
+    const isOver = this.#isLeaving && this.#prompt.text === ''
+    const typed = this.#nextInQueue() ?? (isOver ? undefined : await this.#readPrompt(signal))
     if (typed !== undefined) await this.#options.history?.add(typed.text)
     return typed
   }
@@ -103,7 +104,8 @@ export class TerminalLines implements Lines {
   }
 
   async lend<T>(work: () => Promise<T>): Promise<T> {
-    this.#input.hide()
+    const hidden = this.#input
+    hidden.hide()
     this.#leaveTerminal()
     this.#io.stdin.pause()
     try {
@@ -111,7 +113,7 @@ export class TerminalLines implements Lines {
     } finally {
       this.#takeTerminal()
       this.#io.stdin.resume()
-      this.#input.show()
+      hidden.show()
     }
   }
 
@@ -143,6 +145,7 @@ export class TerminalLines implements Lines {
 
   async #readPrompt(signal: AbortSignal): Promise<TypedText | undefined> {
     this.#isPrompting = true
+    this.#isLeaving = false
     this.#prompt.open()
     const typed = await untilAborted(this.#prompt, signal)
     this.#isPrompting = false
@@ -228,6 +231,7 @@ export class TerminalLines implements Lines {
   }
 
   #enterEarly(input: KeyedInput): void {
+    if (!input.finishes()) return
     if (input.text.trim() === '') input.clear()
     else if (this.#isPressed && this.#isShownEarly) {
       this.#queue.push(input.take())

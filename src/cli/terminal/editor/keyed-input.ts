@@ -51,7 +51,8 @@ export class KeyedInput {
   /** How far back in the history the shown text is from; 0: it is the one that is typed. */
   #back = 0
   #draft = ''
-  #isHidden = false
+  /** How many have hidden it, and not shown it again. */
+  #hidden = 0
   #isOver = false
 
   constructor(io: CliIO, options: KeyedInputOptions, shown: Shown = 'always') {
@@ -87,7 +88,7 @@ export class KeyedInput {
     this.#words = []
     this.#search = undefined
     if (this.#shown !== 'always') this.#rows.erase()
-    else if (!this.#isHidden) this.#leave()
+    else if (this.#hidden === 0) this.#leave()
     this.#isOver = true
     this.#resolve(text === undefined ? undefined : { text, pasted: this.#pasted })
   }
@@ -110,12 +111,12 @@ export class KeyedInput {
   /** Makes room for other output. */
   hide(): void {
     if (this.#isOver) return
-    this.#isHidden = true
+    this.#hidden++
     this.#rows.erase()
   }
 
   show(): void {
-    this.#isHidden = false
+    this.#hidden--
     this.#draw()
   }
 
@@ -148,17 +149,27 @@ export class KeyedInput {
     return true
   }
 
+  /** Returns whether Enter ends the text, which is what a search has found then. Behind a backslash it begins a line. */
+  finishes(): boolean {
+    const found = this.#search?.found
+    this.#search = undefined
+    if (found !== undefined) this.#edited.set(found)
+    const isEnd = !this.#continuesLine()
+    this.#draw()
+    return isEnd
+  }
+
   /** Returns whether this key has ended the text. */
   press(text: string | undefined, key: PressedKey): boolean {
     this.#words = []
     const name = nameOf(key)
+    if (name === 'return') {
+      if (this.finishes()) this.end(this.text)
+      return this.#isOver
+    }
     if (this.#search !== undefined && this.#pressInSearch(this.#search, name, text)) {
       this.#draw()
       return false
-    }
-    if (name === 'return' && !this.#continuesLine()) {
-      this.end(this.text)
-      return true
     }
     const own = this.#options.keys?.[name]
     const action = actions[name]
@@ -240,7 +251,7 @@ export class KeyedInput {
   }
 
   #draw(): void {
-    if (this.#isHidden || this.#isOver || this.#shown === 'never') return
+    if (this.#hidden > 0 || this.#isOver || this.#shown === 'never') return
     const above = this.#options.above?.() ?? []
     const isShown = this.#shown === 'always' || this.text !== '' || this.#search !== undefined
     const own = isShown ? this.#ownRows(Math.max(1, this.#height - above.length)) : undefined
