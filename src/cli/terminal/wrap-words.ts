@@ -43,17 +43,13 @@ export function wrapWords(line: string, columns: number, hang: number = hangOf(l
       restyle(styles, code)
     } else if (cells + width <= columns) put(token, width)
     else if (/^\s/.test(token)) {
-      if (rows.length > 0 || isBegun) next()
-    } else if (width <= columns - indent.length || token.includes('://')) {
       if (isBegun) next()
-      put(token, width)
     } else {
-      for (const part of partsOf(token, columns - cells, columns - indent.length)) {
-        if (part === '') {
-          if (isBegun) next()
-          continue
-        }
-        if (cells + cellsOf(part) > columns) next()
+      const most = columns - indent.length
+      const isWhole = width <= most || token.includes('://')
+      if (isBegun && (isWhole || (columns - cells) * 2 < most)) next()
+      for (const [at, part] of (isWhole ? [token] : partsOf(token, columns - cells, most)).entries()) {
+        if (at > 0) next()
         put(part, cellsOf(part))
       }
     }
@@ -78,24 +74,23 @@ function restyle(styles: string[], code: string): void {
   } else styles.push(code)
 }
 
-/** A long word in pieces that fill the rest of a row, and then rows; the first may be empty, where its row has too little room. */
-function* partsOf(word: string, rest: number, columns: number): Iterable<string> {
-  let room = rest
+/** A long word in pieces: one of at most `first` cells, the others of at most `columns`. */
+function partsOf(word: string, first: number, columns: number): string[] {
+  const parts: string[] = []
   let part = ''
   let cells = 0
   for (const character of charactersOf(word)) {
     const width = cellsOf(character)
-    if (cells + width > room && (part !== '' || room === rest)) {
-      const cut = room === rest && rest * 2 < columns ? 0 : lastBreak(part)
-      yield part.slice(0, cut)
+    if (cells + width > (parts.length === 0 ? first : columns) && part !== '') {
+      const cut = lastBreak(part)
+      parts.push(part.slice(0, cut))
       part = part.slice(cut)
       cells = cellsOf(part)
-      room = columns
     }
     part += character
     cells += width
   }
-  yield part
+  return [...parts, part]
 }
 
 /** Behind the last character in the second half of a text at which it may well be broken; else its end. */
