@@ -7,6 +7,8 @@ export const EXIT_OK = 0
 export const EXIT_FAILED = 1
 /** Invalid options, tool module or configuration: nothing was sent. */
 export const EXIT_USAGE = 2
+/** Something waits for an approval, an answer or a result. */
+export const EXIT_PAUSED = 8
 /** A run that was played again differs from its recording. */
 export const EXIT_DIFFERS = 9
 /** Ended by SIGINT or SIGTERM: 128 plus the signal's number, the shells' convention. */
@@ -22,7 +24,7 @@ const byStopReason: Record<StopReason, { code: number; help: string }> = {
   model_error: { code: 5, help: 'the model failed' },
   refused: { code: 6, help: 'the model declined to answer' },
   repeated_calls: { code: 7, help: 'the model kept repeating the same call' },
-  paused: { code: 8, help: 'a call waits for an approval, an answer or a result' },
+  paused: { code: EXIT_PAUSED, help: 'a call waits for an approval, an answer or a result' },
   aborted: { code: EXIT_SIGINT, help: 'aborted by Ctrl-C (143: by SIGTERM)' },
 }
 

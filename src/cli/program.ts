@@ -7,6 +7,7 @@ import { describeExitCodes, EXIT_FAILED, EXIT_OK, EXIT_USAGE } from './exit-code
 import { createOptions, type Flags } from './flags.ts'
 import { isClosedPipe } from './terminal/interrupts.ts'
 import type { CliIO } from './terminal/terminal.ts'
+import { wrapWords } from './terminal/wrap-words.ts'
 
 interface CommandSpec {
   description: string
@@ -16,6 +17,9 @@ interface CommandSpec {
   /** Resolves with the exit code. A command's module is loaded only when it runs. */
   run(flags: Flags, io: CliIO, args: readonly string[], program: Command): Promise<number>
 }
+
+/** Columns below which the terminal breaks lines itself. */
+const roomForHelp = 19
 
 const logging = ['verbose', 'quiet'] as const
 const sources = ['tools', 'builtinTools', 'workspace', 'skills', 'unsandboxed'] as const
@@ -208,7 +212,7 @@ export async function runCommand(args: readonly string[], io: CliIO): Promise<nu
 /** An option, file or module that can't be used is told in one line; anything else is a fault of the command's own. */
 function reportFailure(error: unknown, io: CliIO, verbose: boolean): number {
   const isUsage = ToolloopError.isInstance(error) && error.fault === 'programmer'
-  io.stderr.write(`error: ${redactText(messageOf(error))}\n`)
+  io.stderr.write(fitted(`error: ${redactText(messageOf(error))}\n`, io.stderr))
   if (verbose && error instanceof Error) io.stderr.write(`${error.stack}\n${error.cause instanceof Error ? `${error.cause.stack}\n` : ''}`)
   return isUsage ? EXIT_USAGE : EXIT_FAILED
 }
@@ -222,7 +226,13 @@ function createProgram(io: CliIO, done: (code: number) => void): Command {
       '[prompt...]',
       'what to ask; `-`, or no prompt with piped input, reads it from standard input; no prompt on a terminal starts a chat',
     )
-    .configureOutput({ writeOut: (text) => void io.stdout.write(text), writeErr: (text) => void io.stderr.write(text) })
+    .configureOutput({
+      writeOut: (text) => void io.stdout.write(fitted(text, io.stdout)),
+      writeErr: (text) => void io.stderr.write(fitted(text, io.stderr)),
+      // Its own wrapping stops where there is little room beside the options.
+      ...(io.stdout.isTTY === true && { getOutHelpWidth: () => Number.MAX_SAFE_INTEGER }),
+      ...(io.stderr.isTTY === true && { getErrHelpWidth: () => Number.MAX_SAFE_INTEGER }),
+    })
     .showHelpAfterError('(toolloop --help lists the options)')
     .helpCommand(true)
     .exitOverride()
@@ -245,6 +255,15 @@ function createProgram(io: CliIO, done: (code: number) => void): Command {
     command.configureHelp({ visibleOptions }).action(() => start(name, spec, command.args))
   }
   return program
+}
+
+/** Lines as a terminal has room for them; a file or pipe gets them as they are. */
+function fitted(text: string, { isTTY, columns = 80 }: CliIO['stdout']): string {
+  if (isTTY !== true) return text
+  return text
+    .split('\n')
+    .flatMap((line) => wrapWords(line, Math.max(roomForHelp, columns - 1)))
+    .join('\n')
 }
 
 function groupOf(program: Command, name: string): Command {
@@ -301,15 +320,15 @@ const examples = `Examples
 
 The answer goes to standard output, everything else to standard error.
 
-Without --model, the first of these that is set or found decides: TOOLLOOP_MODEL, \`model\` in ./toolloop.yaml or
-./config/toolloop.yaml, a provider's API key in the environment, a model server on this machine (Ollama, LM Studio,
+Without --model, the first of these that is set or found decides: TOOLLOOP_MODEL, \`model\` in ./toolloop.yaml or \
+./config/toolloop.yaml, a provider's API key in the environment, a model server on this machine (Ollama, LM Studio, \
 vLLM), the demo model. \`toolloop doctor\` shows which one.
 
 Environment
-  TOOLLOOP_MODEL   the model to use without --model
-  OPENAI_API_KEY…  a provider's key; config/providers.yaml lists all names
-  OLLAMA_HOST, LMSTUDIO_HOST, VLLM_HOST   the addresses of these servers, if not the default ports on this machine
-  TOOLLOOP_HISTORY the file of earlier prompts, instead of ~/.toolloop/history; empty: none
-  TOOLLOOP_JOURNAL the journal of toolloop run and toolloop runs without --journal
-  TOOLLOOP_TOKEN   the token of toolloop serve; without it a random one is printed
-  NO_COLOR, FORCE_COLOR   turn colours off or on`
+  TOOLLOOP_MODEL    the model to use without --model
+  OPENAI_API_KEY…   a provider's key; config/providers.yaml lists all names
+  OLLAMA_HOST, LMSTUDIO_HOST, VLLM_HOST  the addresses of these servers, if not the default ports on this machine
+  TOOLLOOP_HISTORY  the file of earlier prompts, instead of ~/.toolloop/history; empty: none
+  TOOLLOOP_JOURNAL  the journal of toolloop run and toolloop runs without --journal
+  TOOLLOOP_TOKEN    the token of toolloop serve; without it a random one is printed
+  NO_COLOR, FORCE_COLOR  turn colours off or on`

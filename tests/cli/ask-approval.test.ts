@@ -33,7 +33,7 @@ function read({ screen, asked }: { screen: string; asked: string[] }): unknown {
     short === ''
       ? joined(
           screen
-            .replace(/^send is called with:\n/, '')
+            .replace(/^send is called\s+with:\n/, '')
             .replace(/\n$/, '')
             .split('\n'),
         )

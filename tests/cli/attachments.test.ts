@@ -27,7 +27,18 @@ describe('files that a prompt names', () => {
   it('that are not there stay text', async () => {
     const { message, missing } = await attachFiles('Upgrade @types/node, mail bob@example.com', await tempFolder())
     expect(message).toEqual({ role: 'user', content: 'Upgrade @types/node, mail bob@example.com' })
-    expect(missing).toEqual(['@types/node,'])
+    expect(missing).toEqual(['@types/node'])
+  })
+
+  it('are not looked for in what was pasted, unless they are there and can be attached', async () => {
+    const folder = await tempFolder({ 'a.ts': 'const a = 1\n', '.env': 'KEY=1' })
+    const pasted = '@Component\nnpm i @types/node @.env ../@up @../outside\nmail @bob, see @a.ts'
+    const { message, attached, missing } = await attachFiles(`${pasted}\nWhy?`, folder, [pasted])
+    expect([attached, missing]).toEqual([['a.ts (12 B)'], []])
+    expect(message).toEqual({ role: 'user', content: `${pasted}\nWhy?\n\n<file path="a.ts">\nconst a = 1\n\n</file>` })
+    // What is typed beside it is a reference all the same.
+    expect((await attachFiles(`${pasted} @bob,`, folder, [pasted])).missing).toEqual(['@bob'])
+    await expect(attachFiles(`${pasted} @.env`, folder, [pasted])).rejects.toThrow(/secrets/)
   })
 
   it('are refused outside of the workspace, also behind a link; where they hold secrets, are folders, too large or no text', async () => {

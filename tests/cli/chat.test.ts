@@ -7,6 +7,7 @@ import { runCommand } from '../../src/cli/program.ts'
 import type { MockProvider, MockProviderOptions } from '../../src/testing/index.ts'
 import { startStrictProvider } from '../models/rules/strict-provider.ts'
 import { type FakeIO, fakeIO } from './fake-io.ts'
+import { shownOn } from './shown-on.ts'
 import { runCli } from './start-cli.ts'
 import { tempFolder } from './temp-folder.ts'
 
@@ -19,9 +20,22 @@ async function provider(options: MockProviderOptions) {
   return { mock, args: ['chat', '--no-builtin-tools', '-m', 'custom/mock-model', '--base-url', mock.baseURL] }
 }
 
+/** Runs a command in this process, with this input. */
+async function piped(args: string[], cwd: string, input = '') {
+  const io = fakeIO({ cwd })
+  io.stdin.end(input)
+  return { code: await runCommand(args, io), stdout: io.out(), stderr: io.err() }
+}
+
 /** Resolves when stdout and stderr together hold `text` `times` times. */
 async function shows(io: FakeIO, text: string, times = 1): Promise<void> {
   await expect.poll(() => `${io.out()}${io.err()}`.split(text).length - 1, { timeout: 10_000, interval: 5 }).toBeGreaterThanOrEqual(times)
+}
+
+/** Resolves when the screen shows `text`, on one line or several. */
+async function displays(io: FakeIO, text: string): Promise<void> {
+  const shown = () => shownOn(io.err(), { rows: 24, columns: 80 }).join('\n')
+  await expect.poll(shown, { timeout: 10_000, interval: 5 }).toContain(text)
 }
 
 describe('toolloop chat over a pipe', () => {
@@ -89,6 +103,47 @@ describe('a conversation with a name', () => {
     expect(resumed.err).toMatch(/ {2}b {2}\S+ \S+ {2}4 messages\n {2}a {2}\S+ \S+ {2}2 messages\n$/)
     expect(messagesOf(mock).at(-1)).toEqual(['second', 'Two.', 'third'])
     expect((await say(['--resume', '--session', 'a'], '')).code).toBe(2)
+  })
+
+  it('goes on over a pipe when a call needs an approval that nobody can give: it is not run, and every prompt is answered', async () => {
+    const tools = "export const t = { name: 'wipe', description: '', parameters: {}, approval: true, execute: () => 'wiped' }"
+    const wipe = { toolCalls: [{ name: 'wipe', arguments: {} }] }
+    const { mock, args } = await provider({ script: [wipe, 'Two.', wipe, 'Four.'] })
+    const cwd = await tempFolder({ 't.mjs': tools })
+    const chat = [...args, '-t', 't.mjs', '--session', 'plans']
+    const { code, stdout, stderr } = await piped(chat, cwd, 'wipe\nsecond\n')
+    expect({ code, stdout }).toEqual({ code: 8, stdout: 'Two.\n' })
+    expect(stderr).toContain('paused: 1 call to be decided: wipe (needs an approval)\nnobody was here to decide')
+    const run = await piped(['run', ...chat.slice(1), 'wipe it'], cwd)
+    expect(run).toMatchObject({ code: 8, stderr: expect.stringContaining('--journal FILE keeps a run for later\n') })
+    expect(await piped(chat, cwd, 'fourth\n')).toMatchObject({ code: 0, stdout: 'Four.\n' })
+    expect(JSON.stringify(mock.requests)).not.toContain('wiped')
+  })
+
+  it('sends nothing while a run of a journal waits in it, and says how to decide; `runs decide` goes on with both', async () => {
+    const tools = "export const t = { name: 'wipe', description: '', parameters: {}, approval: true, execute: () => 'wiped' }"
+    const wipe = { toolCalls: [{ name: 'wipe', arguments: {} }] }
+    const { mock, args } = await provider({ script: [wipe, 'Wiped.', 'Yes.', wipe] })
+    const cwd = await tempFolder({ 't.mjs': tools })
+    const [, ...model] = [...args, '-t', 't.mjs']
+    const begin = () => piped(['run', ...model, '--session', 'plans', '--journal', 'j', 'wipe'], cwd)
+    expect((await begin()).code).toBe(8)
+    const waits = await piped(['chat', ...model, '--session', 'plans'], cwd, 'one\ntwo\n')
+    expect(waits).toMatchObject({
+      code: 8,
+      stdout: '',
+      stderr: expect.stringMatching(/toolloop runs decide run_\S+ .*\nnothing was sent\n$/),
+    })
+    expect(mock.requests).toHaveLength(1)
+    const [, id = ''] = /runs decide (run_\S+)/.exec(waits.stderr) ?? []
+    const decided = await piped(['runs', 'decide', id, ...model, '--journal', 'j', '--yes'], cwd)
+    expect(decided).toMatchObject({ code: 0, stdout: 'Wiped.\n' })
+    await piped(['chat', ...model, '--session', 'plans'], cwd, 'Done?\n')
+    expect(messagesOf(mock).at(-1)).toEqual(['wipe', null, 'wiped', 'Wiped.', 'Done?'])
+    expect((await begin()).code).toBe(8)
+    const waiting = await piped(['runs', 'list', '--journal', 'j', '--status', 'waiting', '--json'], cwd)
+    const [{ runId }] = JSON.parse(waiting.stdout)
+    expect(await piped(['runs', 'cancel', runId, '--journal', 'j'], cwd)).toMatchObject({ code: 0, stderr: '' })
   })
 
   it('is one of many', async () => {
@@ -222,10 +277,11 @@ describe('toolloop chat on a terminal', () => {
     await shows(io, 'run wipe {"disk":1}? [y/N/edit/always/never, or why not]')
     io.stdin.write('no\ryes\r')
     await mock.waitForRequest(2)
-    io.stdin.write(`\x7f\x7f\x1b[D${ctrlD}\x1b[200~\ttab\r\n/last\x07\r\n\x1b[201~`)
-    await setImmediate()
+    io.stdin.write(`\x7f\x7f${ctrlD}\x1b[200~\ttab\r\n/last\x07\r\n\x1b[201~`)
+    await displays(io, '> y\n  ye    tab\n  /last')
     answered.resolve()
-    await shows(io, 'y\r\n  ye    tab\r\n  /last')
+    await shows(io, 'tokens in')
+    await displays(io, '> y\n  ye    tab\n  /last')
     io.stdin.write('\r')
     await shows(io, 'Done.')
     await shows(io, '> ', 3)

@@ -3,6 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import type { MockProviderOptions } from '../../src/testing/index.ts'
 import { startStrictProvider } from '../models/rules/strict-provider.ts'
 import { hasTerminal, startOnTerminal } from './pseudo-terminal.ts'
+import { shownOn } from './shown-on.ts'
 import { tempFolder } from './temp-folder.ts'
 
 const pasted = (text: string) => `\x1b[200~${text}\x1b[201~`
@@ -42,16 +43,102 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     const chat = startOnTerminal(['chat', ...model], { cwd: await tempFolder() })
     await chat.shows('> ')
     // In one piece, as a terminal that does not mark pastes would send the first lines.
-    chat.type(`one\rtwo\rthrr\x7fee\r\x1b[A${pasted('four\nfive\n')}`)
+    chat.type(`one\rtwo\rthrr\x7fee\r${pasted('four\nfive\n')}`)
     await mock.waitForRequest()
-    held.resolve()
-    await chat.shows('First answer.')
     await chat.displays('> two\n  three\n  four\n  five')
+    held.resolve()
+    await chat.displays('tokens in, 4 out\n> two\n  three\n  four\n  five')
     expect(prompts()).toEqual(['one'])
     chat.type('!\r')
     await chat.shows('Second answer.')
     expect(await chat.leaves()).toBe(0)
     expect(prompts()).toEqual(['one', 'two\nthree\nfour\nfive!'])
+  })
+
+  it('what is typed while an answer is written stands below it, and Enter alone makes it the next prompt', async () => {
+    const held = Promise.withResolvers<void>()
+    const { prompts, mock, model } = await provider({
+      script: [{ text: 'First words', hang: true }, { before: held.promise, text: 'Second answer.' }, 'Third answer.'],
+    })
+    const chat = startOnTerminal(['chat', ...model], { cwd: await tempFolder(), columns: 40 })
+    await chat.shows('> ')
+    chat.type('one\r')
+    await chat.displays('> one\nFirst words')
+    chat.type('no, this: ')
+    await chat.displays('> one\nFirst words\n> no, this:')
+    // Interrupted, to say something else.
+    chat.type('\x03')
+    await chat.displays('aborted\n> no, this:')
+    chat.type('two\r')
+    await mock.waitForRequest(2)
+    chat.type('three')
+    await chat.displays('> no, this: two\n> three')
+    chat.resize(40, 30)
+    chat.type('\r')
+    await chat.displays('> no, this: two\nnext: three')
+    chat.type('four')
+    await chat.displays('next: three\n> four')
+    held.resolve()
+    await chat.displays('Second answer.')
+    await chat.displays('> three\nThird answer.')
+    await chat.displays('out\n> four')
+    chat.type('\x15')
+    expect(await chat.leaves()).toBe(0)
+    expect(prompts()).toEqual(['one', 'no, this: two', 'three'])
+  })
+
+  it('what was entered for the time after an answer is given back when the answer is not given', async () => {
+    const { prompts, mock, model } = await provider({ script: [{ text: 'Thinking', hang: true }] })
+    const chat = startOnTerminal(['chat', ...model], { cwd: await tempFolder() })
+    await chat.shows('> ')
+    chat.type('one\r')
+    await mock.waitForRequest()
+    for (const [keys, shown] of [
+      ['two', '> two'],
+      ['\r', 'next: two'],
+      ['three', '> three'],
+      ['\x03', 'aborted\n> two\n  three'],
+    ] as const) {
+      chat.type(keys)
+      await chat.displays(shown)
+    }
+    chat.type('\x15\x7f\x15')
+    expect(await chat.leaves()).toBe(0)
+    expect(prompts()).toEqual(['one'])
+  })
+
+  it('Ctrl-D while an answer is written ends the chat after it', async () => {
+    const held = Promise.withResolvers<void>()
+    const { mock, model } = await provider({ script: [{ before: held.promise, text: 'The answer.' }] })
+    const chat = startOnTerminal(['chat', ...model], { cwd: await tempFolder() })
+    await chat.shows('> ')
+    chat.type('one\r')
+    await mock.waitForRequest()
+    chat.type('\x04')
+    await chat.shows('the chat ends after this answer')
+    held.resolve()
+    expect(await chat.ended).toBe(0)
+    expect(chat.screen()).toContain('The answer.')
+  })
+
+  it.each([20, 40, 80, 200])('notes, answers and questions are broken between words on %i columns', async (columns) => {
+    const text = 'Words of an answer that is longer than any of these screens, '.repeat(5).trim()
+    const { model } = await provider({ script: [{ text, toolCalls: [{ name: 'wipe', arguments: { disk: 1 } }] }, 'Refused.'] })
+    const tools = "export const t = { name: 'wipe', description: '', parameters: {}, approval: true, execute: () => 'wiped it' }"
+    const chat = startOnTerminal(['chat', ...model, '-t', 't.mjs'], { cwd: await tempFolder({ 't.mjs': tools }), columns })
+    await chat.shows('> ')
+    chat.type('/help\r')
+    await chat.shows('> ', 2)
+    chat.type('wipe\r')
+    await chat.displays('why not]')
+    chat.type('n\r')
+    await chat.displays('Refused.')
+    expect(await chat.leaves()).toBe(0)
+    const lines = shownOn(chat.screen(), { rows: 40, columns })
+    expect(lines.filter((line) => line.length >= columns)).toEqual([])
+    const words = new Set(lines.flatMap((line) => line.split(/[\s,.;:()]+/)))
+    for (const word of ['attaches', 'backslash', 'forget', 'conversation', 'searches', 'longer', 'screens', 'edit'])
+      expect([...words].join(' ')).toContain(word)
   })
 
   it('Ctrl-C ends an answer, also in the middle of a paste that never ends; Ctrl-D leaves; the terminal is left as it was', async () => {

@@ -7,18 +7,19 @@ import { createAgentRunner } from '../../backends/index.ts'
 import { isSetupFault, messageOf } from '../../core/errors.ts'
 import type { MessageInput } from '../../core/message-input.ts'
 import type { ChatMessage } from '../../core/messages.ts'
-import { EXIT_FAILED, EXIT_OK, EXIT_SIGINT, EXIT_USAGE, exitCodeOf } from '../exit-codes.ts'
+import { EXIT_FAILED, EXIT_OK, EXIT_PAUSED, EXIT_SIGINT, EXIT_USAGE, exitCodeOf } from '../exit-codes.ts'
 import type { Flags } from '../flags.ts'
 import { attachFiles } from '../setup/attachments.ts'
 import { chooseModel, type ModelChoice } from '../setup/choose-model.ts'
 import { describeChoice, openChoice, type PreparedAgent, prepareAgent } from '../setup/prepare-agent.ts'
-import { type OpenSession, openSession, releaseAborted } from '../setup/sessions.ts'
+import { type OpenSession, openSession, releaseUndecided } from '../setup/sessions.ts'
 import { completeIn } from '../terminal/editor/completions.ts'
+import type { TypedText } from '../terminal/editor/keyed-input.ts'
 import { openPromptHistory } from '../terminal/editor/prompt-history.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
 import { type Lines, PipedLines } from '../terminal/lines.ts'
 import { describeEnding, describeSpending, plural, RunRenderer } from '../terminal/render.ts'
-import { decisionsOn, type People, waitingFor } from '../terminal/show-run.ts'
+import { decisionsOn, nobodyDecided, type People, waitingFor } from '../terminal/show-run.ts'
 import { ShownCalls } from '../terminal/shown-calls.ts'
 import { type CliIO, isOnTerminal, Terminal, withoutControls } from '../terminal/terminal.ts'
 import { TerminalLines } from '../terminal/terminal-lines.ts'
@@ -116,6 +117,7 @@ class Chat implements ChatState {
     })
     this.#choice = agent.choice
     lines.onInterrupt = (typed) => this.#interrupt(typed)
+    lines.onLeave = () => this.say(terminal.paint('dim', '(the chat ends after this answer)'))
   }
 
   get tools(): PreparedAgent['tools'] {
@@ -157,15 +159,18 @@ class Chat implements ChatState {
         this.#terminal.paint('dim', `${this.#session?.id}: goes on after ${plural(this.messages.length, 'message')}; /history shows them`),
       )
     const ended = AbortSignal.any([this.#interrupts.signal, this.#quit.signal])
+    if (!(await this.#isFree(ended))) return this.#interrupts.exitCode ?? EXIT_PAUSED
     for (;;) {
-      const line = await this.#lines.next(ended)
+      const typed = await this.#lines.next(ended)
       this.#aboutToQuit = false
-      if (line === undefined) break
+      if (typed === undefined) break
+      const line = typed.text
       if (line.trim() === '') continue
       try {
-        if (!isCommand(line)) await this.#answer(line)
+        if (!isCommand(line)) await this.#answer(typed)
         else if ((await runSlashCommand(line, this)) === 'quit') break
       } catch (error) {
+        this.#lines.takeBack()
         this.say(this.#terminal.paint('red', `error: ${messageOf(error)}`))
         this.#exitCode = !isCommand(line) && isSetupFault(error) ? EXIT_USAGE : EXIT_FAILED
       }
@@ -174,7 +179,27 @@ class Chat implements ChatState {
     return this.#lines.interactive ? EXIT_OK : this.#exitCode
   }
 
-  async #answer(prompt: string): Promise<void> {
+  /** Whether the conversation can go on: a run that waits in it has to be decided, or given up, before. */
+  async #isFree(signal: AbortSignal): Promise<boolean> {
+    const { id, sessions } = this.#session ?? {}
+    const { waiting } = (id !== undefined && (await sessions?.get(id))) || {}
+    if (id === undefined || waiting === undefined) return true
+    const tools = waiting.pending.map(({ tool }) => tool).join(', ')
+    this.say(this.#terminal.paint('yellow', withoutControls(`${id}: a run waits for a decision on ${tools}`)))
+    this.#terminal.row(this.#terminal.paint('dim', `to decide: toolloop runs decide ${waiting.runId} --journal FILE`))
+    if (this.#lines.interactive) {
+      const answer = await this.#lines.ask('give that run up, and go on without it? [y/N] ', signal).catch(() => '')
+      if (/^\s*y(es)?\s*$/i.test(answer)) {
+        await sessions?.release(id)
+        this.messages = (await sessions?.read(id)) ?? []
+        return true
+      }
+    }
+    this.say('nothing was sent')
+    return false
+  }
+
+  async #answer(prompt: TypedText): Promise<void> {
     const message = await this.#messageOf(prompt)
     if (message === undefined) return
     this.#running = new AbortController()
@@ -184,13 +209,16 @@ class Chat implements ChatState {
       this.#runner ??= await this.#createRunner(this.#choice)
       const conversation = this.#session === undefined ? { messages: this.messages } : { session: this.#session.id }
       const result = await this.#show(this.#runner, this.#runner.stream(message, { ...conversation, signal }), signal)
-      await releaseAborted(result, this.#session)
+      await releaseUndecided(result, this.#session)
       this.messages = result.messages
       if (this.#lines.interactive && !this.#flags.quiet)
         this.say(this.#terminal.paint('dim', describeSpending(result, performance.now() - begun)))
       const ending = describeEnding(result)
       if (ending === undefined) return
+      // Whoever has typed on did not know how this would end.
+      this.#lines.takeBack()
       this.say(this.#terminal.paint('yellow', ending))
+      if (result.stopReason === 'paused') this.say(this.#terminal.paint('dim', nobodyDecided))
       this.#exitCode = exitCodeOf(result)
     } finally {
       this.#running = undefined
@@ -211,17 +239,17 @@ class Chat implements ChatState {
   }
 
   /** What is typed may name files; what comes over a pipe may be anybody's, and names none. */
-  async #messageOf(prompt: string): Promise<MessageInput | undefined> {
-    if (!this.#lines.interactive) return { role: 'user', content: prompt }
+  async #messageOf(prompt: TypedText): Promise<MessageInput | undefined> {
+    if (!this.#lines.interactive) return { role: 'user', content: prompt.text }
     const { cwd } = this.#terminal.io
     try {
-      const { message, attached, missing } = await attachFiles(prompt, resolve(cwd, this.#flags.workspace ?? '.'))
+      const { message, attached, missing } = await attachFiles(prompt.text, resolve(cwd, this.#flags.workspace ?? '.'), prompt.pasted)
       if (attached.length > 0) this.say(this.#terminal.paint('dim', withoutControls(`attached ${attached.join(', ')}`)))
-      if (missing.length > 0) this.say(this.#terminal.paint('yellow', withoutControls(`no such file: ${missing.join(', ')}`)))
+      if (missing.length > 0) this.say(this.#terminal.paint('yellow', withoutControls(`no such file, sent as text: ${missing.join(', ')}`)))
       return message
     } catch (error) {
       this.say(this.#terminal.paint('red', withoutControls(messageOf(error))))
-      this.#lines.prefill(prompt)
+      this.#lines.takeBack(prompt)
       return undefined
     }
   }

@@ -51,7 +51,7 @@ export async function doctor(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const diagnosis = await diagnose(flags, io)
   if (flags.json) terminal.print(JSON.stringify(diagnosis))
-  else for (const line of describe(diagnosis, terminal)) terminal.print(line)
+  else for (const line of describe(diagnosis, terminal)) terminal.say(line)
   return diagnosis.ok ? EXIT_OK : EXIT_FAILED
 }
 

@@ -77,10 +77,10 @@ function asJson({ difference, result, recording }: Replay): object {
 function explain({ difference, recording }: Replay, code: readonly string[], flags: Flags, terminal: Terminal): void {
   if (difference === undefined) {
     if (!flags.quiet)
-      terminal.print(`the run is the same: ${plural(recording.turns.length, 'turn')}, ${recording.result?.stopReason ?? 'no end'}`)
+      terminal.say(`the run is the same: ${plural(recording.turns.length, 'turn')}, ${recording.result?.stopReason ?? 'no end'}`)
     return
   }
-  terminal.print(`the run differs at ${describeDifference(difference)}`)
+  terminal.say(`the run differs at ${describeDifference(difference)}`)
   if (code.length > 0 && !flags.quiet)
     terminal.note(
       `The recorded run had code that is not in the file (${code.join(', ')}): replayModel and replayTools play it in a test that has it.`,

@@ -9,7 +9,7 @@ import { decideCommand } from '../setup/command-line.ts'
 import { type OpenJournal, openJournal } from '../setup/journal.ts'
 import { describeChoice, type PreparedAgent, prepareAgent } from '../setup/prepare-agent.ts'
 import { keysIn } from '../setup/provider-keys.ts'
-import { type OpenSession, openSession, releaseAborted } from '../setup/sessions.ts'
+import { type OpenSession, openSession, releaseUndecided } from '../setup/sessions.ts'
 import { askOnTerminal } from '../terminal/approvals/ask-on-terminal.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
 import { describeSpending } from '../terminal/render.ts'
@@ -40,7 +40,7 @@ export async function run(words: readonly string[], flags: Flags, io: CliIO): Pr
     const result = await recorded(flags, io, (record) =>
       showAll(runner, runner.stream(prompt, { ...options, ...record }), { ...showing, ...record }),
     )
-    await releaseAborted(result, session)
+    await releaseUndecided(result, session, journal !== undefined)
     if (io.stderr.isTTY && !flags.quiet && !flags.events)
       terminal.note(terminal.paint('dim', describeSpending(result, performance.now() - begun)))
     const code = interrupts.exitCode

@@ -2,6 +2,7 @@ import { AgentRunner } from '../../agent/agent-runner.ts'
 import type { Decision, Verdict } from '../../agent/decisions/decisions.ts'
 import type { RunSummary } from '../../agent/durable/journal.ts'
 import type { RecordedRun } from '../../agent/durable/runs.ts'
+import type { Sessions } from '../../agent/sessions/sessions.ts'
 import type { PendingItem } from '../../agent/types.ts'
 import { createAgentRunner } from '../../backends/index.ts'
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
@@ -13,6 +14,7 @@ import type { Flags } from '../flags.ts'
 import { decideCommand } from '../setup/command-line.ts'
 import { type OpenJournal, openExistingJournal } from '../setup/journal.ts'
 import { type PreparedAgent, prepareAgent } from '../setup/prepare-agent.ts'
+import { openKeptSessions } from '../setup/sessions.ts'
 import { type Deciding, decideItems } from '../terminal/approvals/answer-item.ts'
 import { createApprove } from '../terminal/approvals/ask-approval.ts'
 import { askOnTerminal } from '../terminal/approvals/ask-on-terminal.ts'
@@ -41,7 +43,7 @@ export async function listRuns(flags: Flags, io: CliIO): Promise<number> {
       if (cursor === undefined || listed.length === limit) break
     }
     if (flags.json) terminal.print(JSON.stringify(listed))
-    else for (const summary of listed) terminal.print(await lineOf(summary, runner))
+    else for (const summary of listed) terminal.say(await lineOf(summary, runner))
     if (!flags.json && !flags.quiet && listed.length === 0) terminal.note('no such runs')
     return EXIT_OK
   })
@@ -60,7 +62,7 @@ export async function showRecorded(runId: string, flags: Flags, io: CliIO): Prom
   return withRuns(flags, io, async (runner) => {
     const run = await knownRun(runner, runId)
     if (flags.json) terminal.print(JSON.stringify(run))
-    else for (const line of linesOf(run)) terminal.print(line)
+    else for (const line of linesOf(run)) terminal.say(line)
     return EXIT_OK
   })
 }
@@ -111,13 +113,16 @@ async function goOn(runId: string, flags: Flags, io: CliIO, decide: Decide): Pro
   const interrupts = new Interrupts(io)
   let agent: PreparedAgent | undefined
   let journal: OpenJournal | undefined
+  let sessions: Sessions | undefined
   try {
     journal = await openExistingJournal(flags, io)
     agent = await prepareAgent(flags, terminal, interrupts.signal)
+    sessions = await openKeptSessions(io)
     const { signal } = interrupts
     const { tools } = agent
     const people = waitingFor(terminal, flags, askOnTerminal(io, tools))
-    const runner = await createAgentRunner({ ...agent.options, journal: journal.journal, approve: people.approve })
+    const kept = { journal: journal.journal, ...(sessions && { sessions }) }
+    const runner = await createAgentRunner({ ...agent.options, ...kept, approve: people.approve })
     const decisions = await decide(await knownRun(runner, runId), { terminal, tools, signal })
     const result = await showAll(runner, runner.resumeStream(runId, { decisions, signal }), { agent, flags, terminal, people, signal })
     explainEnding(result, agent, terminal, decideCommand(runId, flags))
@@ -128,6 +133,7 @@ async function goOn(runId: string, flags: Flags, io: CliIO, decide: Decide): Pro
   } finally {
     terminal.waitFor(undefined)
     await journal?.close()
+    await sessions?.close()
     await agent?.close()
     interrupts.release()
   }
@@ -160,11 +166,13 @@ function deciding(terminal: Terminal, tools: PreparedAgent['tools'], signal: Abo
 /** Does something with the runs of a journal. */
 export async function withRuns(flags: Flags, io: CliIO, work: (runner: AgentRunner) => Promise<number>): Promise<number> {
   const journal = await openExistingJournal(flags, io)
+  const sessions = await openKeptSessions(io)
   try {
     // Its model is never asked: a runner is what knows the runs of a journal.
-    return await work(new AgentRunner({ model: createModel('demo'), journal: journal.journal }))
+    return await work(new AgentRunner({ model: createModel('demo'), journal: journal.journal, ...(sessions && { sessions }) }))
   } finally {
     await journal.close()
+    await sessions?.close()
   }
 }
 

@@ -38,8 +38,8 @@ export async function listSkills(flags: Flags, io: CliIO): Promise<number> {
   for (const { name, description, folder, scope, trusted } of shown) {
     // What somebody else has written must not steer the terminal.
     const where = withoutControls(`${scope}${trusted ? '' : ', not trusted'}: ${folder}`)
-    terminal.print(`${terminal.paint(trusted ? 'bold' : 'dim', withoutControls(name), 'stdout')} ${terminal.paint('dim', where, 'stdout')}`)
-    terminal.print(`  ${withoutControls(description)}`)
+    terminal.say(`${terminal.paint(trusted ? 'bold' : 'dim', withoutControls(name), 'stdout')} ${terminal.paint('dim', where, 'stdout')}`)
+    terminal.say(`  ${withoutControls(description)}`)
   }
   for (const problem of skills.problems) terminal.note(describe(problem, terminal))
   return EXIT_OK
@@ -53,9 +53,9 @@ export async function validateSkills(path: string, flags: Flags, io: CliIO): Pro
   const ok = problems.every(({ severity }) => severity !== 'error')
   if (flags.json) terminal.print(JSON.stringify({ ok, skills: skills.map(({ name }) => name), problems }))
   else {
-    for (const problem of problems) terminal.print(describe(problem, terminal))
+    for (const problem of problems) terminal.say(describe(problem, terminal))
     for (const { name, scripts, tools } of skills) {
-      terminal.print(
+      terminal.say(
         `${terminal.paint('green', '✓', 'stdout')} ${name}: ${plural(scripts.length, 'script')}, ${plural(tools.length, 'tool')}`,
       )
     }

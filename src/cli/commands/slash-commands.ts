@@ -102,5 +102,6 @@ function showHelp({ say }: ChatState): undefined {
   const width = Math.max(...[...commands.values()].map(({ usage }) => usage.length))
   for (const { usage, help } of commands.values()) say(`  ${usage.padEnd(width)}  ${help}`)
   say('  @path attaches a file. Alt-Enter, Ctrl-J, or a backslash before Enter begins a new line. Ctrl-R searches earlier prompts.')
+  say('  While an answer is given you can type on: Enter sends that after the answer. Ctrl-_ takes a change back.')
   say('  Ctrl-C ends the answer that is being given; at the prompt, twice, it ends the chat.')
 }

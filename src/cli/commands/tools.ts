@@ -28,8 +28,8 @@ export async function listTools(flags: Flags, io: CliIO): Promise<number> {
       return EXIT_OK
     }
     for (const { name, source, description, parameters } of tools) {
-      terminal.print(`${terminal.paint('bold', name, 'stdout')}(${signatureOf(parameters)}) ${terminal.paint('dim', source, 'stdout')}`)
-      terminal.print(`  ${withoutControls(description)}`)
+      terminal.say(`${terminal.paint('bold', name, 'stdout')}(${signatureOf(parameters)}) ${terminal.paint('dim', source, 'stdout')}`)
+      terminal.say(`  ${withoutControls(description)}`)
     }
     return EXIT_OK
   } finally {

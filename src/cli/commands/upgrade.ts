@@ -21,11 +21,11 @@ export async function upgrade(flags: Flags, io: CliIO): Promise<number> {
   const { upgradeRuns } = await import('../../service/runs/earlier/upgrade-runs.ts')
   const { upgraded, unreadable, movedTo } = await upgradeRuns(resolve(cwd, folder))
   if (upgraded === 0 && unreadable.length === 0) {
-    terminal.print(`There is nothing to move: no runs of an earlier version are in ${resolve(cwd, folder)}.`)
+    terminal.say(`There is nothing to move: no runs of an earlier version are in ${resolve(cwd, folder)}.`)
     return EXIT_OK
   }
   for (const { name, why } of unreadable) terminal.note(`${name} is not readable, and was left out: ${why}`)
-  terminal.print(
+  terminal.say(
     `${plural(upgraded, 'run')} moved into the journal. Their files are in ${movedTo}: delete them when you don't need them any more.`,
   )
   return EXIT_OK

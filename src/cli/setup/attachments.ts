@@ -21,38 +21,59 @@ export interface AttachedPrompt {
 
 /**
  * A prompt with the files that `@path` names in it: those of the workspace that its tools may read. Texts stand behind the prompt; pictures and
- * PDFs are parts of the message. Rejects with `invalid_option` for a file that can't be attached; a reference to none stays text.
+ * PDFs are parts of the message. Rejects with `invalid_option` for a file that can't be attached; a reference to none stays text. In `pasted`,
+ * pieces of the prompt that may hold anything, an `@` that names no file that can be attached was not meant as a reference.
  */
-export async function attachFiles(prompt: string, folder: string): Promise<AttachedPrompt> {
+export async function attachFiles(prompt: string, folder: string, pasted: readonly string[] = []): Promise<AttachedPrompt> {
   const [texts, media, attached, missing]: [string[], ContentPart[], string[], string[]] = [[], [], [], []]
-  const references = new Set(
-    Array.from(prompt.matchAll(/(?<=^|\s)@(?:"([^"\n]+)"|([^\s"]+))/g), ([, quoted, plain]) => quoted ?? plain ?? ''),
-  )
+  const references = countReferences([prompt])
   if (references.size === 0) return { message: { role: 'user', content: prompt }, attached, missing }
+  const inPasted = countReferences(pasted)
   const workspace = new Workspace(folder)
   let left = mostBytes
-  for (const reference of references) {
-    const found = await find(workspace, reference)
-    if (found === undefined) {
-      missing.push(`@${reference}`)
-      continue
+  for (const [reference, count] of references) {
+    const isTyped = count > (inPasted.get(reference) ?? 0)
+    try {
+      const found = await find(workspace, reference)
+      if (found === undefined) {
+        if (isTyped) missing.push(`@${withoutEnd(reference)}`)
+        continue
+      }
+      const bytes = await read(workspace, found, left)
+      const mediaType = mediaTypeOf(bytes)
+      if (mediaType === undefined) texts.push(asText(bytes, found.path))
+      else media.push(asPart(bytes, mediaType, found.path))
+      left -= bytes.length
+      attached.push(`${found.path} (${formatBytes(bytes.length)})`)
+    } catch (error) {
+      if (isTyped) throw error
     }
-    const bytes = await read(workspace, found, left)
-    left -= bytes.length
-    const mediaType = mediaTypeOf(bytes)
-    if (mediaType === undefined) texts.push(asText(bytes, found.path))
-    else media.push(asPart(bytes, mediaType, found.path))
-    attached.push(`${found.path} (${formatBytes(bytes.length)})`)
   }
   const text = [prompt, ...texts].join('\n\n')
   return { message: { role: 'user', content: media.length === 0 ? text : [{ type: 'text', text }, ...media] }, attached, missing }
 }
 
-type Found = Awaited<ReturnType<Workspace['locate']>>
+/** How often each path is named by an `@` at the beginning of a word. */
+function countReferences(texts: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const text of texts) {
+    for (const [, quoted, plain] of text.matchAll(/(?<=^|\s)@(?:"([^"\n]+)"|([^\s"]+))/g)) {
+      const path = quoted ?? plain ?? ''
+      counts.set(path, (counts.get(path) ?? 0) + 1)
+    }
+  }
+  return counts
+}
 
 /** What stands behind a path may be the end of a sentence. */
+function withoutEnd(reference: string): string {
+  return reference.replace(/[.,;:!?)\]]+$/, '')
+}
+
+type Found = Awaited<ReturnType<Workspace['locate']>>
+
 async function find(workspace: Workspace, reference: string): Promise<Found | undefined> {
-  for (const path of new Set([reference, reference.replace(/[.,;:!?)\]]+$/, '')])) {
+  for (const path of new Set([reference, withoutEnd(reference)])) {
     try {
       if (path !== '') return await workspace.locate(path)
     } catch (error) {

@@ -20,7 +20,7 @@ export interface OpenSession {
 export async function openSession({ session: id, resume }: Flags, { cwd }: CliIO): Promise<OpenSession | undefined> {
   if (id === undefined && !resume) return undefined
   if (id !== undefined && resume) throw new InvalidOptionError('--resume', 'without `--session`, which names the conversation')
-  const file = join(cwd, '.toolloop/sessions.sqlite')
+  const file = fileIn(cwd)
   const none = new InvalidOptionError('--resume', 'used where a conversation was kept: `--session NAME` keeps one')
   if (id === undefined && !existsSync(file)) throw none
   const { sqliteSessions } = await import('../../sessions/sqlite/index.ts')
@@ -31,9 +31,23 @@ export async function openSession({ session: id, resume }: Flags, { cwd }: CliIO
   throw none
 }
 
-/** Frees the conversation from a run that was aborted while it waited for a decision. What it had come to stays. */
-export async function releaseAborted({ stopReason }: RunResult, session: OpenSession | undefined): Promise<void> {
-  if (stopReason !== 'aborted' || session === undefined) return
+/** The conversations of the current folder; undefined where none are kept. For runs that may belong to one of them. */
+export async function openKeptSessions({ cwd }: CliIO): Promise<Sessions | undefined> {
+  if (!existsSync(fileIn(cwd))) return undefined
+  const { sqliteSessions } = await import('../../sessions/sqlite/index.ts')
+  return sqliteSessions({ file: fileIn(cwd) })
+}
+
+function fileIn(folder: string): string {
+  return join(folder, '.toolloop/sessions.sqlite')
+}
+
+/**
+ * Frees the conversation from a run that nobody will decide: one that was aborted while it waited, or that waits with no journal to be found in.
+ * What it had come to stays.
+ */
+export async function releaseUndecided({ stopReason }: RunResult, session: OpenSession | undefined, hasJournal = false): Promise<void> {
+  if (session === undefined || (stopReason !== 'aborted' && (stopReason !== 'paused' || hasJournal))) return
   const { id, sessions } = session
   if ((await sessions.get(id))?.status === 'waiting') await sessions.release(id)
 }

@@ -1,4 +1,5 @@
 import { createInterface, type Interface } from 'node:readline/promises'
+import type { TypedText } from './editor/keyed-input.ts'
 import type { CliIO } from './terminal.ts'
 
 /** Where a chat has its lines from. */
@@ -7,8 +8,10 @@ export interface Lines {
   readonly interactive: boolean
   /** Called for Ctrl-C on a terminal, which doesn't end the process then; `typed` tells whether there is text behind the prompt. */
   onInterrupt: (typed: boolean) => void
-  /** The next line without its end; undefined at the end of the input, and when `signal` is aborted. */
-  next(signal: AbortSignal): Promise<string | undefined>
+  /** Called for Ctrl-D while nobody reads: `next` resolves with undefined then, once there is nothing that was entered before. */
+  onLeave: () => void
+  /** The next text without its end; undefined at the end of the input, and when `signal` is aborted. */
+  next(signal: AbortSignal): Promise<TypedText | undefined>
   /**
    * Asks something else than for the next line; without an answer it is `''`. `draft` stands there to be edited. Rejects when `signal` is
    * aborted.
@@ -16,8 +19,8 @@ export interface Lines {
   ask(question: string, signal: AbortSignal, draft?: string): Promise<string>
   /** Drops what has been typed. */
   clearLine(): void
-  /** Puts a text behind the next prompt, to be edited. */
-  prefill(text: string): void
+  /** Puts what was entered before its turn behind the next prompt, to be edited; `first` before it. */
+  takeBack(first?: TypedText): void
   /** Lets another program have the terminal while `work` goes on. */
   lend<T>(work: () => Promise<T>): Promise<T>
   /** Takes the prompt off the screen while something else is written, and puts it back. */
@@ -30,6 +33,7 @@ export interface Lines {
 export class PipedLines implements Lines {
   readonly interactive = false
   onInterrupt: (typed: boolean) => void = () => {}
+  onLeave: () => void = () => {}
   readonly #lines: Interface
   readonly #queue: string[] = []
   #wake: (() => void) | undefined
@@ -47,7 +51,7 @@ export class PipedLines implements Lines {
     })
   }
 
-  async next(signal: AbortSignal): Promise<string | undefined> {
+  async next(signal: AbortSignal): Promise<TypedText | undefined> {
     if (this.#queue.length === 0 && !this.#closed && !signal.aborted) {
       const { promise, resolve } = Promise.withResolvers<void>()
       const wake = () => resolve()
@@ -56,7 +60,8 @@ export class PipedLines implements Lines {
       await promise
       signal.removeEventListener('abort', wake)
     }
-    return signal.aborted ? undefined : this.#queue.shift()
+    const text = signal.aborted ? undefined : this.#queue.shift()
+    return text === undefined ? undefined : { text, pasted: [] }
   }
 
   ask(question: string, signal: AbortSignal): Promise<string> {
@@ -65,7 +70,7 @@ export class PipedLines implements Lines {
 
   clearLine(): void {}
 
-  prefill(): void {}
+  takeBack(): void {}
 
   lend<T>(work: () => Promise<T>): Promise<T> {
     return work()

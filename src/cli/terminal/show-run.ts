@@ -79,6 +79,9 @@ export async function decisionsOn(
   }
 }
 
+/** Said of a run that can't be decided any more. */
+export const nobodyDecided = 'nobody was here to decide: you are asked on a terminal, and --yes approves calls'
+
 /** Says why there is no answer, and what may help; of a run that waits in a journal, with which command it goes on. */
 export function explainEnding(result: RunResult, { choice }: PreparedAgent, terminal: Terminal, decide?: string): void {
   const ending = describeEnding(result)
@@ -88,5 +91,8 @@ export function explainEnding(result: RunResult, { choice }: PreparedAgent, term
       ? `; ${choice.name} is only a default: --model or TOOLLOOP_MODEL names another`
       : ''
   terminal.note(terminal.paint(result.stopReason === 'stopped' ? 'dim' : 'yellow', `${ending}${helps}`))
-  if (result.stopReason === 'paused' && decide !== undefined) terminal.note(terminal.paint('dim', `to decide: ${decide}`))
+  if (result.stopReason !== 'paused') return
+  // Left whole, to be copied.
+  if (decide !== undefined) terminal.row(terminal.paint('dim', `to decide: ${decide}`))
+  else terminal.note(terminal.paint('dim', `${nobodyDecided}; --journal FILE keeps a run for later`))
 }

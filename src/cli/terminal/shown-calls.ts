@@ -38,16 +38,17 @@ export class ShownCalls {
   /** Shows all of a call. `number` undefined: the last one. */
   show(number: number | undefined, terminal: Terminal): void {
     const call = this.#calls.get(number ?? this.#last)
-    if (call !== undefined) for (const line of linesOf(call, number ?? this.#last, terminal)) terminal.note(line)
-    else terminal.note(this.#last === 0 ? 'no calls yet' : `expected the number of a call, up to ${this.#last}`)
+    const from = this.#last > mostCalls ? `from ${this.#last - mostCalls + 1} ` : ''
+    if (call !== undefined) for (const line of linesOf(call, number ?? this.#last, terminal)) terminal.row(line)
+    else
+      terminal.note(this.#last === 0 ? 'no calls yet' : `expected the number of a call, ${from}${from === '' ? 'up ' : ''}to ${this.#last}`)
   }
 }
 
 function* linesOf({ tool, args, ending = 'running', result }: ShownCall, number: number, terminal: Terminal): Iterable<string> {
-  const columns = Math.max(4, (terminal.io.stderr.columns ?? 80) - 1)
   yield terminal.paint('cyan', `${number} ${visible(tool)} · ${ending}`)
   const { edits, others } = editsIn(args)
-  if (edits.length === 0 || Object.keys(others).length > 0) yield* rowsOf(others, columns)
+  if (edits.length === 0 || Object.keys(others).length > 0) yield* rowsOf(others, terminal.columns)
   for (const { before, after } of edits) {
     for (const line of diffLines(shownLines(before), shownLines(after))) yield terminal.diffLine(line)
   }

@@ -1,8 +1,9 @@
 import { emitKeypressEvents } from 'node:readline'
 import { setImmediate } from 'node:timers/promises'
-import { KeyedInput, type KeyedInputOptions, type PressedKey } from './editor/keyed-input.ts'
+import { KeyedInput, type KeyedInputOptions, type TypedText } from './editor/keyed-input.ts'
+import { isEnter, type PressedKey } from './editor/keys.ts'
 import type { Lines } from './lines.ts'
-import type { CliIO } from './terminal.ts'
+import { type CliIO, shorten, withoutControls } from './terminal.ts'
 
 /** Makes a terminal say where a paste begins and ends. https://invisible-island.net/xterm/ctlseqs/ctlseqs.html#h2-Bracketed-Paste-Mode */
 const pasteMarksOn = '\x1b[?2004h'
@@ -10,26 +11,38 @@ const pasteMarksOff = '\x1b[?2004l'
 
 /**
  * What somebody types on a terminal, edited behind a prompt on stderr, over several lines. Node's own `readline` edits one line alone, and
- * no package that is kept well and small does more. What is pasted is one text, whatever is in it: it is never sent by itself. What is typed or
- * pasted while nobody reads is never sent either: it waits behind the next prompt, to be edited, and answers no question.
+ * no package that is kept well and small does more. What is pasted is one text, whatever is in it: it is never sent by itself.
+ *
+ * What is typed or pasted while nobody reads stands at the end of the screen, to be edited, and answers no question. A single press of Enter
+ * makes it the next prompt; other Enters, as they come in a paste that is not marked, only begin lines.
  */
 export class TerminalLines implements Lines {
   readonly interactive = true
   onInterrupt: (typed: boolean) => void = () => {}
+  onLeave: () => void = () => {}
+  above: () => readonly string[] = () => []
   readonly #io: CliIO
-  readonly #prompt: KeyedInputOptions
-  /** What is being typed; undefined while nobody reads. */
-  #input: KeyedInput | undefined
-  #typedEarly = ''
+  readonly #options: KeyedInputOptions
+  /** Whether prompts are read, and not only questions. */
+  readonly #hasPrompts: boolean
+  #prompt: KeyedInput
+  #isPrompting = false
+  /** What is asked, before the prompt. */
+  #question: KeyedInput | undefined
+  /** Prompts that wait for their turn. */
+  #queue: TypedText[] = []
   /** What has come of a paste; undefined: none is under way. */
   #paste: string | undefined
-  /** Whether the keys that come now are Ctrl-C alone, as somebody presses it: within a paste there are others beside it. */
+  /** Whether the keys that come now are one key alone, as somebody presses it: within a paste there are others beside it. */
   #isPressed = false
+  #isLeaving = false
   #closed = false
 
-  constructor(io: CliIO, prompt: KeyedInputOptions = { prompt: '' }) {
+  constructor(io: CliIO, options?: KeyedInputOptions) {
     this.#io = io
-    this.#prompt = prompt
+    this.#hasPrompts = options !== undefined
+    this.#options = { prompt: '', ...options, above: () => this.#rowsAbove() }
+    this.#prompt = this.#newPrompt()
     const { stdin, stderr } = io
     emitKeypressEvents(stdin)
     stdin.on('keypress', this.#onKey)
@@ -41,13 +54,12 @@ export class TerminalLines implements Lines {
     stdin.resume()
   }
 
-  async next(signal: AbortSignal): Promise<string | undefined> {
+  async next(signal: AbortSignal): Promise<TypedText | undefined> {
     if (this.#closed || signal.aborted) return undefined
-    const early = this.#typedEarly
-    this.#typedEarly = ''
-    const line = await this.#read(this.#prompt, signal, early)
-    if (line !== undefined) await this.#prompt.history?.add(line)
-    return line
+    const isOver = this.#isLeaving && this.#prompt.text === ''
+    const typed = this.#nextInQueue() ?? (isOver ? undefined : await this.#readPrompt(signal))
+    if (typed !== undefined) await this.#options.history?.add(typed.text)
+    return typed
   }
 
   async ask(question: string, signal: AbortSignal, draft = ''): Promise<string> {
@@ -56,30 +68,44 @@ export class TerminalLines implements Lines {
     await setImmediate()
     signal.throwIfAborted()
     if (this.#closed) return ''
-    const answer = await this.#read({ prompt: question }, signal, draft)
+    this.takeBack()
+    this.#prompt.hide()
+    const asked = new KeyedInput(this.#io, { prompt: question, above: () => this.#rowsAbove() })
+    this.#question = asked
+    asked.begin({ text: draft, pasted: [] })
+    const answer = await untilAborted(asked, signal)
+    this.#endQuestion()
     signal.throwIfAborted()
     // Ctrl-D is no answer.
-    return answer ?? ''
+    return answer?.text ?? ''
   }
 
   clearLine(): void {
-    this.#input?.clear()
+    this.#input.clear()
   }
 
   hide(): void {
-    this.#input?.hide()
+    this.#input.hide()
   }
 
   show(): void {
-    this.#input?.show()
+    this.#input.show()
   }
 
-  /** Puts a text behind the next prompt, to be edited. */
-  prefill(text: string): void {
-    this.#typedEarly = text
+  redraw(): void {
+    this.#input.redraw()
+  }
+
+  takeBack(first?: TypedText): void {
+    if (first === undefined && this.#queue.length === 0) return
+    const all = [...(first === undefined ? [] : [first]), ...this.#queue, this.#prompt.take()].filter(({ text }) => text !== '')
+    this.#queue = []
+    this.#prompt.begin({ text: all.map(({ text }) => text).join('\n'), pasted: all.flatMap(({ pasted }) => pasted) })
   }
 
   async lend<T>(work: () => Promise<T>): Promise<T> {
+    const hidden = this.#input
+    hidden.hide()
     this.#leaveTerminal()
     this.#io.stdin.pause()
     try {
@@ -87,6 +113,7 @@ export class TerminalLines implements Lines {
     } finally {
       this.#takeTerminal()
       this.#io.stdin.resume()
+      hidden.show()
     }
   }
 
@@ -103,32 +130,65 @@ export class TerminalLines implements Lines {
     this.#leaveTerminal()
   }
 
-  async #read(options: KeyedInputOptions, signal: AbortSignal, draft: string): Promise<string | undefined> {
-    const input = new KeyedInput(this.#io, options)
-    this.#input = input
-    input.begin(draft)
-    const abort = () => input.end(undefined)
-    signal.addEventListener('abort', abort, { once: true })
-    try {
-      return await input.ended
-    } finally {
-      signal.removeEventListener('abort', abort)
-      if (this.#input === input) this.#input = undefined
-    }
+  get #input(): KeyedInput {
+    return this.#question ?? this.#prompt
+  }
+
+  /** One that is read from later. What is typed in it is shown, where it can be shown below what is written. */
+  #newPrompt(): KeyedInput {
+    return new KeyedInput(this.#io, this.#options, this.#isShownEarly ? 'typed' : 'never')
+  }
+
+  get #isShownEarly(): boolean {
+    return this.#hasPrompts && this.#io.env.TERM !== 'dumb'
+  }
+
+  async #readPrompt(signal: AbortSignal): Promise<TypedText | undefined> {
+    this.#isPrompting = true
+    this.#isLeaving = false
+    this.#prompt.open()
+    const typed = await untilAborted(this.#prompt, signal)
+    this.#isPrompting = false
+    return typed
+  }
+
+  /** The next prompt that waits for its turn, left on the screen as if it had been typed now. */
+  #nextInQueue(): TypedText | undefined {
+    const typed = this.#queue.shift()
+    if (typed === undefined) return undefined
+    this.#prompt.hide()
+    const shown = new KeyedInput(this.#io, this.#options)
+    shown.begin(typed)
+    shown.end(typed.text)
+    this.#prompt.show()
+    return typed
+  }
+
+  #endQuestion(): void {
+    if (this.#question === undefined) return
+    this.#question = undefined
+    this.#prompt.show()
+  }
+
+  #rowsAbove(): string[] {
+    const columns = Math.max(4, (this.#io.stderr.columns || 80) - 1)
+    return [...this.above(), ...this.#queue.map(({ text }) => shorten(withoutControls(`next: ${text}`), columns))]
   }
 
   readonly #finish = (): void => {
     this.#closed = true
-    this.#input?.end(undefined)
-    this.#input = undefined
+    this.#question?.end(undefined)
+    this.#question = undefined
+    this.#prompt.end(undefined)
   }
 
   readonly #onEnd = (): void => this.#finish()
 
-  readonly #onResize = (): void => this.#input?.resized()
+  readonly #onResize = (): void => this.#input.resized()
 
   readonly #onPiece = (piece: Buffer | string): void => {
-    this.#isPressed = piece.toString().replaceAll('\x03', '') === ''
+    const keys = piece.toString()
+    this.#isPressed = keys === '\r' || keys.replaceAll('\x03', '') === ''
   }
 
   readonly #onKey = (text: string | undefined, key: PressedKey): void => {
@@ -140,19 +200,43 @@ export class TerminalLines implements Lines {
     else if (this.#paste !== undefined) this.#paste += key.sequence ?? text ?? ''
     else if (isInterrupt) this.#interrupt()
     else if (key.ctrl === true && key.name === 'z' && process.platform !== 'win32') this.#suspend()
-    else if (this.#input === undefined) this.#typedEarly = typedOn(this.#typedEarly, text, key)
     else this.#press(this.#input, text, key)
   }
 
   #interrupt(): void {
-    if (this.#input?.cancelSearch() === true) return
-    this.onInterrupt(this.#input !== undefined && this.#input.text !== '')
+    if (this.#input.cancelSearch()) return
+    this.onInterrupt(this.#input.text !== '')
   }
 
   #press(input: KeyedInput, text: string | undefined, key: PressedKey): void {
-    if (key.ctrl === true && key.name === 'd' && input.text === '') this.#finish()
-    // What comes behind the line's end in the same piece is typed ahead already.
-    else if (input.press(text, key)) this.#input = undefined
+    const isRead = this.#isPrompting || this.#question !== undefined
+    if (key.ctrl === true && key.name === 'd' && input.text === '') this.#leave(isRead)
+    else if (!isRead && isEnter(key)) this.#enterEarly(input)
+    else if (input.press(text, key)) this.#endRead()
+  }
+
+  #leave(isRead: boolean): void {
+    this.#isLeaving = true
+    if (isRead) this.#finish()
+    else this.onLeave()
+  }
+
+  /** What comes behind the line's end in the same piece is typed ahead already. */
+  #endRead(): void {
+    if (this.#question !== undefined) this.#endQuestion()
+    else {
+      this.#isPrompting = false
+      this.#prompt = this.#newPrompt()
+    }
+  }
+
+  #enterEarly(input: KeyedInput): void {
+    if (!input.finishes()) return
+    if (input.text.trim() === '') input.clear()
+    else if (this.#isPressed && this.#isShownEarly) {
+      this.#queue.push(input.take())
+      input.redraw()
+    } else input.insert('\n')
   }
 
   #endPaste(): void {
@@ -161,12 +245,11 @@ export class TerminalLines implements Lines {
       .replace(/[^\P{Cc}\n\t]/gu, '')
       .replace(/\n$/, '')
     this.#paste = undefined
-    if (this.#input === undefined) this.#typedEarly += pasted
-    else this.#input.insert(pasted)
+    this.#input.paste(pasted)
   }
 
   #suspend(): void {
-    this.#input?.hide()
+    this.#input.hide()
     this.#leaveTerminal()
     process.once('SIGCONT', this.#onContinue)
     process.kill(process.pid, 'SIGTSTP')
@@ -174,7 +257,7 @@ export class TerminalLines implements Lines {
 
   readonly #onContinue = (): void => {
     this.#takeTerminal()
-    this.#input?.show()
+    this.#input.show()
   }
 
   #takeTerminal(): void {
@@ -192,10 +275,12 @@ export class TerminalLines implements Lines {
   }
 }
 
-/** What has been typed unseen, after one more key. Keys that move or search do nothing to it. */
-function typedOn(typed: string, text: string | undefined, { name, ctrl, meta }: PressedKey): string {
-  if (name === 'return' || name === 'enter') return typed === '' ? '' : `${typed}\n`
-  if (name === 'backspace') return typed.replace(/.$/su, '')
-  if (ctrl && name === 'u') return ''
-  return ctrl || meta || text === undefined || (text !== '\t' && /\p{Cc}/u.test(text)) ? typed : typed + text
+async function untilAborted(input: KeyedInput, signal: AbortSignal): Promise<TypedText | undefined> {
+  const abort = () => input.end(undefined)
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    return await input.ended
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
 }

@@ -1,9 +1,12 @@
 import type { Readable, Writable } from 'node:stream'
 import { styleText } from 'node:util'
+import { charactersOf } from './editor/edited-text.ts'
+import { cellsOf } from './editor/layout.ts'
 import type { DiffLine } from './line-diff.ts'
 import { MarkdownWriter } from './markdown/markdown-writer.ts'
 import type { Style } from './style.ts'
 import { visible } from './visible.ts'
+import { wrapWords } from './wrap-words.ts'
 
 /** What a command sees of its process, so that it can also be run on streams of a caller's own. */
 export interface CliIO {
@@ -19,14 +22,19 @@ export function isOnTerminal({ stdin, stderr }: Pick<CliIO, 'stdin' | 'stderr'>)
   return stdin.isTTY === true && stderr.isTTY === true
 }
 
-/** A prompt that makes room for what is written. */
+/** A prompt at the end of the screen. It makes room for what is written. */
 interface ShownPrompt {
   hide(): void
   show(): void
+  /** Draws it anew, below the rows that `above` returns: what still changes of what is written. */
+  redraw(): void
+  above: () => readonly string[]
 }
 
 const spinnerFrames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 const statusDelayMs = 1_000
+/** On a screen that is narrower, notes are broken by the terminal. */
+const narrowest = 19
 const frameMs = 100
 const eraseLine = '\r\x1b[K'
 
@@ -45,11 +53,17 @@ export class Terminal {
   #timer: NodeJS.Timeout | undefined
   /** Shows the Markdown of answers; undefined: they are written as they are. */
   #markdown: MarkdownWriter | undefined
-  /** What somebody is typing, at the end of the screen. */
+  /** What somebody is typing, at the end of the screen, also while an answer is written. */
   #prompt: ShownPrompt | undefined
+  /** The row of the answer that is being written, above the prompt. */
+  #tail = ''
+
+  /** Whether what is on the screen can be changed. */
+  readonly #canMove: boolean
 
   constructor(io: CliIO) {
     this.#io = io
+    this.#canMove = io.env.TERM !== 'dumb'
     this.#colour = wantsColour(io.stderr, io.env)
     this.#colourOut = wantsColour(io.stdout, io.env)
   }
@@ -61,6 +75,7 @@ export class Terminal {
   /** What is written comes before this prompt from now on. */
   attach(prompt: ShownPrompt): void {
     this.#prompt = prompt
+    prompt.above = () => this.#rowsAbovePrompt()
   }
 
   /** Shows the Markdown of answers from now on, where stdout takes colours. */
@@ -81,23 +96,34 @@ export class Terminal {
   /** Ends the answer's line, if it has not ended by itself. */
   endAnswerLine(): void {
     this.#write(this.#markdown?.end() ?? '')
-    if (this.#midLine) this.#write('\n')
+    if (this.#midLine || this.#tail !== '') this.#write('\n')
   }
 
   /** Writes one line to stderr, below whatever is on the screen. */
   note(line: string): void {
-    this.#prompt?.hide()
+    const rows = this.#io.stderr.isTTY ? line.split('\n').flatMap((one) => wrapWords(one, Math.max(narrowest, this.columns))) : [line]
+    for (const row of rows) this.row(row)
+  }
+
+  /** Writes one line to stderr as it is, below whatever is on the screen. */
+  row(line: string): void {
     this.startLine()
-    this.#io.stderr.write(`${line}\n`)
-    this.#prompt?.show()
+    this.#abovePrompt(() => void this.#io.stderr.write(`${line}\n`))
+  }
+
+  /** Cells of a row on the screen. */
+  get columns(): number {
+    return Math.max(4, (this.#io.stderr.columns || 80) - 1)
   }
 
   /** Makes what is written to stderr next begin a line of the screen. */
   startLine(): void {
     this.#eraseStatus()
-    if (!this.#midLine || !this.#sharesScreen) return
-    this.#midLine = false
-    this.#io.stderr.write('\n')
+    if (this.#tail !== '') this.#grow('\n')
+    else if (this.#midLine && this.#sharesScreen) {
+      this.#midLine = false
+      this.#io.stderr.write('\n')
+    }
   }
 
   /** Writes one line of data to stdout. */
@@ -107,16 +133,23 @@ export class Terminal {
     this.#io.stdout.write(`${line}\n`)
   }
 
+  /** Writes one line to stdout for a person to read: on a terminal, broken between words. */
+  say(line: string): void {
+    const { isTTY, columns = 80 } = this.#io.stdout
+    const rows = isTTY ? line.split('\n').flatMap((one) => wrapWords(one, Math.max(narrowest, columns - 1))) : [line]
+    for (const row of rows) this.print(row)
+  }
+
   /** Says what is being waited for from now on; undefined: nothing is. Shown on a terminal only. */
   waitFor(text: string | undefined): void {
-    if (!this.#io.stderr.isTTY || this.#status?.text === text) return
+    if (!this.#io.stderr.isTTY || !this.#canMove || this.#status?.text === text) return
     this.#eraseStatus()
     this.#setStatus(text, Date.now())
   }
 
   /** Says more of what is being waited for; it has been waited for since `waitFor`. */
   progress(text: string): void {
-    if (this.#io.stderr.isTTY) this.#setStatus(text, this.#status?.since ?? Date.now())
+    if (this.#io.stderr.isTTY && this.#canMove) this.#setStatus(text, this.#status?.since ?? Date.now())
   }
 
   #setStatus(text: string | undefined, since: number): void {
@@ -124,6 +157,7 @@ export class Terminal {
     if (this.#status === undefined) {
       clearInterval(this.#timer)
       this.#timer = undefined
+      this.#prompt?.redraw()
     } else if (this.#timer === undefined) {
       this.#timer = setInterval(() => this.#drawStatus(), frameMs)
       this.#timer.unref()
@@ -145,8 +179,30 @@ export class Terminal {
   #write(text: string): void {
     if (text === '') return
     this.#eraseStatus()
-    this.#midLine = !text.endsWith('\n')
-    this.#io.stdout.write(text)
+    if (this.#prompt !== undefined && this.#canMove && this.#sharesScreen) this.#grow(text)
+    else {
+      this.#midLine = !text.endsWith('\n')
+      this.#io.stdout.write(text)
+    }
+  }
+
+  /** Writes more of the answer above the prompt: rows that are whole for good, the last one with the prompt. */
+  #grow(text: string): void {
+    const rows = `${this.#tail}${text}`.split('\n').flatMap((line) => wrapWords(line, this.columns))
+    this.#tail = rows.pop() ?? ''
+    if (rows.length > 0) this.#abovePrompt(() => void this.#io.stdout.write(`${rows.join('\n')}\n`))
+    else this.#prompt?.redraw()
+  }
+
+  #abovePrompt(write: () => void): void {
+    this.#prompt?.hide()
+    write()
+    this.#prompt?.show()
+  }
+
+  #rowsAbovePrompt(): string[] {
+    const status = this.#statusRow()
+    return [...(this.#tail === '' ? [] : wrapWords(this.#tail, this.columns)), ...(status === undefined ? [] : [status])]
   }
 
   get #sharesScreen(): boolean {
@@ -154,13 +210,21 @@ export class Terminal {
   }
 
   #drawStatus(): void {
-    if (this.#status === undefined || (this.#midLine && this.#sharesScreen)) return
-    const waitedMs = Date.now() - this.#status.since
-    if (waitedMs < statusDelayMs) return
-    const frame = spinnerFrames[Math.floor(waitedMs / frameMs) % spinnerFrames.length]
-    const line = `${frame} ${this.#status.text} ${Math.floor(waitedMs / 1000)} s`
+    this.#prompt?.redraw()
+    const isTaken = this.#prompt !== undefined || (this.#midLine && this.#sharesScreen)
+    const row = isTaken ? undefined : this.#statusRow()
+    if (row === undefined) return
     this.#statusShown = true
-    this.#io.stderr.write(`${eraseLine}${this.paint('dim', shorten(line, (this.#io.stderr.columns || 80) - 1))}`)
+    this.#io.stderr.write(`${eraseLine}${row}`)
+  }
+
+  /** Undefined before it has been waited for long enough. */
+  #statusRow(): string | undefined {
+    if (this.#status === undefined) return undefined
+    const waitedMs = Date.now() - this.#status.since
+    if (waitedMs < statusDelayMs) return undefined
+    const frame = spinnerFrames[Math.floor(waitedMs / frameMs) % spinnerFrames.length]
+    return this.paint('dim', shorten(`${frame} ${this.#status.text} ${Math.floor(waitedMs / 1000)} s`, this.columns))
   }
 
   #eraseStatus(): void {
@@ -187,8 +251,15 @@ export function withoutControls(text: string, keepLines = false): string {
   return text.replace(/\p{Cc}/gu, (found) => (found === '\n' || found === '\t' ? found : ''))
 }
 
-/** The first `length` characters of `text`, the last of them `…` when something was cut. */
-export function shorten(text: string, length: number): string {
-  if (text.length <= length) return text
-  return `${text.slice(0, Math.max(0, length - 1)).replace(/[\uD800-\uDBFF]$/, '')}…`
+/** As much of `text` as has room in so many cells, the last of them `…` when something was cut. */
+export function shorten(text: string, cells: number): string {
+  if (text.length <= cells / 2 || cellsOf(text) <= cells) return text
+  let shown = ''
+  let left = cells - 1
+  for (const character of charactersOf(text.slice(0, cells * 4))) {
+    left -= cellsOf(character)
+    if (left < 0) break
+    shown += character
+  }
+  return `${shown}…`
 }

@@ -7,7 +7,7 @@ import { DrawnRows } from '../../../src/cli/terminal/editor/drawn-rows.ts'
 import { EditedText } from '../../../src/cli/terminal/editor/edited-text.ts'
 import { HistorySearch } from '../../../src/cli/terminal/editor/history-search.ts'
 import { KeyedInput } from '../../../src/cli/terminal/editor/keyed-input.ts'
-import { layOut, withinRows } from '../../../src/cli/terminal/editor/layout.ts'
+import { type KnownRows, layOut, withinRows } from '../../../src/cli/terminal/editor/layout.ts'
 import { fakeIO } from '../fake-io.ts'
 import { shownOn } from '../shown-on.ts'
 import { tempFolder } from '../temp-folder.ts'
@@ -27,6 +27,31 @@ it('the cursor and deletions go by characters and words as a person sees them, o
   edited.move('right')
   edited.paste()
   expect([edited.text, edited.moveDown()]).toEqual(['one\n two', false])
+})
+
+it('changes are taken back one by one, and what was typed in a row at once', () => {
+  const edited = new EditedText()
+  for (const character of 'one two') edited.insert(character)
+  edited.delete('wordLeft')
+  edited.insert('a paste of\nlines')
+  edited.insert('!')
+  const seen = []
+  for (let times = 0; times < 7; times++) {
+    seen.push(edited.text)
+    edited.undo()
+  }
+  expect(seen).toEqual(['one a paste of\nlines!', 'one a paste of\nlines', 'one ', 'one two', 'one', '', ''])
+})
+
+it('of a long text that is typed in, only the line that changes is laid out again', () => {
+  const lines = Array.from({ length: 100 }, (_, at) => `line ${at}, with ${'some more words '.repeat(4)}`)
+  const text = lines.join('\n')
+  const known: KnownRows = new Map()
+  layOut(text, text.length, '> ', 40, known)
+  const before = new Map(known)
+  expect(layOut(`${text}x`, text.length + 1, '> ', 40, known)).toEqual(layOut(`${text}x`, text.length + 1, '> ', 40))
+  for (const line of lines.slice(1, -1)) expect(known.get(line)).toBe(before.get(line))
+  expect(layOut(text, 10, '> ', 40, known)).toEqual(layOut(text, 10, '> ', 40))
 })
 
 it('moving up and down never ends within a character', () => {
@@ -105,7 +130,7 @@ it('a search finds the newest text first, then older ones, and says when there i
 it('a short prompt stands once, also on a narrow screen', () => {
   const io = fakeIO({ tty: true })
   io.stderr.columns = 20
-  new KeyedInput(io, { prompt: '> ' }).begin('')
+  new KeyedInput(io, { prompt: '> ' }).begin()
   expect(io.err()).toBe('> ')
 })
 

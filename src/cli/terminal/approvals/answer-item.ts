@@ -37,7 +37,7 @@ async function verdictOn(item: PendingItem, deciding: Deciding): Promise<Verdict
   }
   if (kind === 'client_tool') {
     terminal.note(terminal.paint('yellow', `${visible(tool)} is yours to carry out, with:`))
-    for (const row of rowsOf(args, columnsOf(terminal))) terminal.note(row)
+    for (const row of rowsOf(args, terminal.columns)) terminal.row(row)
     return refusedOr(await asker.ask('its result (JSON or text, /no refuses): ', signal), (text) => ({ result: jsonOrText(text) }))
   }
   // An agent inside of the call waits for somebody itself.
@@ -134,8 +134,4 @@ function partsOf(about: Json | undefined): { message: string; url?: string | und
 
 function refusedOr(text: string, verdict: (text: string) => Verdict): Verdict {
   return text.trim() === '' || text.trim() === '/no' ? { approved: false } : verdict(text)
-}
-
-function columnsOf({ io }: Terminal): number {
-  return Math.max(4, (io.stderr.columns ?? 80) - 1)
 }

@@ -71,20 +71,16 @@ class Approvals {
   async #show(tool: string, args: JsonObject, signal: AbortSignal): Promise<string | undefined> {
     if (this.#fits(tool, args)) return undefined
     this.#terminal.note(this.#terminal.paint('yellow', `${tool} is called with:`))
-    return this.#page(rowsOf(args, this.#columns), signal)
+    return this.#page(rowsOf(args, this.#terminal.columns), signal)
   }
 
   async #showChange(before: JsonObject, after: JsonObject, signal: AbortSignal): Promise<string | undefined> {
-    const lines = diffLines(rowsOf(before, this.#columns - 2), rowsOf(after, this.#columns - 2))
+    const lines = diffLines(rowsOf(before, this.#terminal.columns - 2), rowsOf(after, this.#terminal.columns - 2))
     if (lines.length === 0) this.#terminal.note('nothing was changed')
     return this.#page(
       lines.map((line) => this.#terminal.diffLine(line)),
       signal,
     )
-  }
-
-  get #columns(): number {
-    return Math.max(4, (this.#terminal.io.stderr.columns ?? 80) - 1)
   }
 
   #page(lines: readonly string[], signal: AbortSignal): Promise<string | undefined> {
@@ -129,7 +125,7 @@ async function showInPages(
 ): Promise<string | undefined> {
   for (let shown = 0; ; ) {
     const page = lines.slice(shown, shown + size)
-    for (const line of page) terminal.note(line)
+    for (const line of page) terminal.row(line)
     shown += page.length
     if (shown >= lines.length) return undefined
     const answer = await ask(`${plural(lines.length - shown, 'more line')} of arguments: Enter shows them, or why not:`)

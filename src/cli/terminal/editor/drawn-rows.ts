@@ -18,7 +18,8 @@ export class DrawnRows {
   }
 
   draw({ rows, cursor }: Layout): void {
-    if (this.#canMove) this.#change(rows, cursor)
+    if (rows.length === 0) this.erase()
+    else if (this.#canMove) this.#change(rows, cursor)
     else this.#append(rows)
   }
 
@@ -79,8 +80,9 @@ export class DrawnRows {
   }
 }
 
-/** With colours in it a row is written anew. */
+/** With colours in it a row is written anew, unless there is only more of it. */
 function commonStart(old: string, row: string): string {
+  if (row.startsWith(old) && /[\x20-\x7em]$/.test(old)) return old
   if (old.includes('\x1b') || row.includes('\x1b')) return ''
   const before = charactersOf(old)
   const now = charactersOf(row)

@@ -12,10 +12,20 @@ export function charactersOf(text: string): string[] {
 
 type Move = 'left' | 'right' | 'wordLeft' | 'wordRight' | 'lineStart' | 'lineEnd'
 
+/** How many changes can be undone, and how much text is kept for it. */
+const mostChanges = 200
+const longestKept = 20_000_000
+/** How far back the beginning of a word is looked for. */
+const longestWord = 10_000
+
 /** A text that is being typed, and where the cursor is in it. */
 export class EditedText {
   #text = ''
   #at = 0
+  /** What it was before each change, the newest last. */
+  #earlier: { text: string; at: number }[] = []
+  /** Where the characters end that were typed one after another: they are undone together. */
+  #typedTo = -1
   /** What was deleted last by more than a character. */
   #cut = ''
 
@@ -34,7 +44,24 @@ export class EditedText {
   }
 
   insert(text: string): void {
+    const isCharacter = text.length <= 2 && text !== '\n'
+    if (!isCharacter || text === ' ' || this.#typedTo !== this.#at) this.#keep()
     this.set(this.#text.slice(0, this.#at) + text + this.#text.slice(this.#at), this.#at + text.length)
+    this.#typedTo = isCharacter ? this.#at : -1
+  }
+
+  /** Takes the last change back. */
+  undo(): void {
+    const before = this.#earlier.pop()
+    if (before !== undefined) this.set(before.text, before.at)
+    this.#typedTo = -1
+  }
+
+  #keep(): void {
+    this.#earlier.push({ text: this.#text, at: this.#at })
+    let kept = this.#earlier.reduce((sum, { text }) => sum + text.length, 0)
+    while (this.#earlier.length > mostChanges || (kept > longestKept && this.#earlier.length > 1))
+      kept -= this.#earlier.shift()?.text.length ?? 0
   }
 
   move(how: Move): void {
@@ -68,7 +95,10 @@ export class EditedText {
   delete(how: Move): void {
     const target = this.#target(how)
     const [from, to] = [Math.min(target, this.#at), Math.max(target, this.#at)]
-    if (how !== 'left' && how !== 'right' && from < to) this.#cut = this.#text.slice(from, to)
+    if (from === to) return
+    this.#keep()
+    this.#typedTo = -1
+    if (how !== 'left' && how !== 'right') this.#cut = this.#text.slice(from, to)
     this.set(this.#text.slice(0, from) + this.#text.slice(to), from)
   }
 
@@ -85,7 +115,7 @@ export class EditedText {
       case 'right':
         return this.#at + (charactersOf(behind.slice(0, longestCharacter))[0]?.length ?? 0)
       case 'wordLeft':
-        return before.replace(/[\p{L}\p{N}_]*[^\p{L}\p{N}_]*$/u, '').length
+        return this.#at - (/[\p{L}\p{N}_]*[^\p{L}\p{N}_]*$/u.exec(before.slice(-longestWord))?.[0].length ?? 0)
       case 'wordRight':
         return this.#at + (/^[^\p{L}\p{N}_]*[\p{L}\p{N}_]*/u.exec(behind)?.[0].length ?? 0)
       case 'lineStart':

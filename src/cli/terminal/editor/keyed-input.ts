@@ -1,20 +1,14 @@
-import type { Key } from 'node:readline'
 import type { CliIO } from '../terminal.ts'
 import { type Complete, commonBeginning } from './completions.ts'
 import { DrawnRows } from './drawn-rows.ts'
 import { EditedText } from './edited-text.ts'
 import { HistorySearch } from './history-search.ts'
-import { cellsOf, layOut, withinRows } from './layout.ts'
+import { isTyped, nameOf, type PressedKey } from './keys.ts'
+import { cellsOf, type Layout, layOut, withinRows } from './layout.ts'
 import type { PromptHistory } from './prompt-history.ts'
+import { PromptLayout } from './prompt-layout.ts'
 
-/** What a terminal needs beside the prompt, so that there is room to type. */
-const roomToType = 20
-/** Cells of a prompt that leaves room on any screen. */
-const shortPrompt = 4
 const mostShownWords = 12
-
-/** A key as Node.js tells of it, with names its types don't have: `paste-start`, `paste-end`. */
-export type PressedKey = Key & { sequence?: string }
 
 export interface KeyedInputOptions {
   prompt: string
@@ -23,37 +17,51 @@ export interface KeyedInputOptions {
   complete?: Complete
   /** What further keys do, by their names: `ctrl-o`. */
   keys?: Readonly<Record<string, () => void>>
+  /** Rows above it that change, such as what is being waited for. */
+  above?: () => readonly string[]
 }
 
 type Action = (input: KeyedInput) => void
 
+/** A text as it was typed. */
+export interface TypedText {
+  text: string
+  /** What of it was pasted, in pieces. */
+  pasted: readonly string[]
+}
+
+/** When an input is on the screen: always, once something is typed (until it is opened), or never until then. */
+type Shown = 'always' | 'typed' | 'never'
+
 /** One text that somebody types at a prompt, from its first key to Enter. */
 export class KeyedInput {
   /** The text; undefined where there is none: its signal was aborted, or the input is at its end. */
-  readonly ended: Promise<string | undefined>
+  readonly ended: Promise<TypedText | undefined>
   readonly #io: CliIO
   readonly #options: KeyedInputOptions
   readonly #rows: DrawnRows
+  readonly #layout: PromptLayout
   readonly #edited = new EditedText()
-  readonly #resolve: (text: string | undefined) => void
+  readonly #resolve: (text: TypedText | undefined) => void
+  #shown: Shown
+  #pasted: string[] = []
   /** What could be meant by the word at the cursor: shown below, until the next key. */
   #words: readonly string[] = []
   #search: HistorySearch | undefined
   /** How far back in the history the shown text is from; 0: it is the one that is typed. */
   #back = 0
   #draft = ''
-  #isHidden = false
+  /** How many have hidden it, and not shown it again. */
+  #hidden = 0
   #isOver = false
 
-  constructor(io: CliIO, options: KeyedInputOptions) {
+  constructor(io: CliIO, options: KeyedInputOptions, shown: Shown = 'always') {
     this.#io = io
-    const { columns = 80 } = io.stderr
-    // A prompt that leaves no room stands on lines of its own.
-    const isLong = options.prompt.endsWith('\n') || cellsOf(options.prompt) > Math.max(shortPrompt, columns - roomToType)
-    this.#options = isLong ? { ...options, prompt: '> ' } : options
+    this.#options = options
+    this.#shown = shown
+    this.#layout = new PromptLayout(options.prompt)
     this.#rows = new DrawnRows(io.stderr, io.env.TERM !== 'dumb')
-    if (isLong) io.stderr.write(`${options.prompt.trimEnd()}\n`)
-    const { promise, resolve } = Promise.withResolvers<string | undefined>()
+    const { promise, resolve } = Promise.withResolvers<TypedText | undefined>()
     this.ended = promise
     this.#resolve = resolve
   }
@@ -62,23 +70,39 @@ export class KeyedInput {
     return this.#edited.text
   }
 
-  begin(draft: string): void {
-    this.#edited.set(draft.replace(/\n+$/, ''))
+  begin({ text, pasted }: TypedText = { text: '', pasted: [] }): void {
+    this.#edited.set(text.replace(/\n+$/, ''))
+    this.#pasted = [...pasted]
     this.#draw()
+  }
+
+  /** Shows it always from now on. */
+  open(): void {
+    this.#shown = 'always'
+    this.begin({ text: this.text, pasted: this.#pasted })
   }
 
   /** Ends it, with what it is on the screen. */
   end(text: string | undefined): void {
     if (this.#isOver) return
-    this.#isOver = true
     this.#words = []
     this.#search = undefined
-    if (!this.#isHidden) this.#leave()
-    this.#resolve(text)
+    if (this.#shown !== 'always') this.#rows.erase()
+    else if (this.#hidden === 0) this.#leave()
+    this.#isOver = true
+    this.#resolve(text === undefined ? undefined : { text, pasted: this.#pasted })
+  }
+
+  /** Returns what has been typed, which is no more here. */
+  take(): TypedText {
+    const taken = { text: this.text, pasted: this.#pasted }
+    this.clear()
+    return taken
   }
 
   clear(): void {
     this.#edited.set('')
+    this.#pasted = []
     this.#back = 0
     this.#words = []
     this.#draw()
@@ -87,12 +111,12 @@ export class KeyedInput {
   /** Makes room for other output. */
   hide(): void {
     if (this.#isOver) return
-    this.#isHidden = true
+    this.#hidden++
     this.#rows.erase()
   }
 
   show(): void {
-    this.#isHidden = false
+    this.#hidden--
     this.#draw()
   }
 
@@ -102,10 +126,19 @@ export class KeyedInput {
     this.show()
   }
 
+  redraw(): void {
+    this.#draw()
+  }
+
   insert(text: string): void {
     if (this.#search !== undefined) this.#search.type(text)
     else this.#edited.insert(text)
     this.#draw()
+  }
+
+  paste(text: string): void {
+    this.#pasted.push(text)
+    this.insert(text)
   }
 
   /** Returns whether a search was under way, which has been given up. */
@@ -116,17 +149,27 @@ export class KeyedInput {
     return true
   }
 
+  /** Returns whether Enter ends the text, which is what a search has found then. Behind a backslash it begins a line. */
+  finishes(): boolean {
+    const found = this.#search?.found
+    this.#search = undefined
+    if (found !== undefined) this.#edited.set(found)
+    const isEnd = !this.#continuesLine()
+    this.#draw()
+    return isEnd
+  }
+
   /** Returns whether this key has ended the text. */
   press(text: string | undefined, key: PressedKey): boolean {
     this.#words = []
     const name = nameOf(key)
+    if (name === 'return') {
+      if (this.finishes()) this.end(this.text)
+      return this.#isOver
+    }
     if (this.#search !== undefined && this.#pressInSearch(this.#search, name, text)) {
       this.#draw()
       return false
-    }
-    if (name === 'return' && !this.#continuesLine()) {
-      this.end(this.text)
-      return true
     }
     const own = this.#options.keys?.[name]
     const action = actions[name]
@@ -208,18 +251,28 @@ export class KeyedInput {
   }
 
   #draw(): void {
-    if (this.#isHidden || this.#isOver) return
+    if (this.#hidden > 0 || this.#isOver || this.#shown === 'never') return
+    const above = this.#options.above?.() ?? []
+    const isShown = this.#shown === 'always' || this.text !== '' || this.#search !== undefined
+    const own = isShown ? this.#ownRows(Math.max(1, this.#height - above.length)) : undefined
+    const row = above.length + (own?.cursor.row ?? -1)
+    const column = own?.cursor.column ?? cellsOf(above.at(-1) ?? '')
+    this.#rows.draw(withinRows({ rows: [...above, ...(own?.rows ?? [])], cursor: { row, column } }, this.#height))
+  }
+
+  /** The prompt and what is typed behind it, in at most so many rows. */
+  #ownRows(most: number): Layout {
     const width = this.#columns - 1
     if (this.#search !== undefined) {
       const { query, found } = this.#search
       const prompt = `(${found === undefined && query !== '' ? 'not found' : 'search'}) ${query}: `
-      this.#rows.draw(withinRows(layOut(found ?? '', 0, prompt, width), this.#height))
-      return
+      return withinRows(layOut(found ?? '', 0, prompt, width), most)
     }
-    const { rows, cursor } = layOut(this.text, this.#edited.at, this.#options.prompt, width)
-    const below = layOut(this.#shownWords(), 0, '', width).rows.slice(0, Math.max(0, this.#height - 2))
-    const shown = withinRows({ rows, cursor }, this.#height - (this.#words.length === 0 ? 0 : below.length))
-    this.#rows.draw(this.#words.length === 0 ? shown : { rows: [...shown.rows, ...below], cursor: shown.cursor })
+    const typed = this.#layout.of(this.text, this.#edited.at, width)
+    if (this.#words.length === 0) return withinRows(typed, most)
+    const below = layOut(this.#shownWords(), 0, '', width).rows.slice(0, Math.max(0, most - 1))
+    const { rows, cursor } = withinRows(typed, most - below.length)
+    return { rows: [...rows, ...below], cursor }
   }
 
   #shownWords(): string {
@@ -233,7 +286,7 @@ export class KeyedInput {
 
   /** Leaves the text where it was typed; of one that is higher than the screen, its beginning. */
   #leave(): void {
-    const { rows } = layOut(this.text, this.text.length, this.#options.prompt, this.#columns - 1)
+    const { rows } = this.#layout.of(this.text, this.text.length, this.#columns - 1)
     const most = Math.max(1, this.#height - 1)
     const left = rows.length - most
     const shown = left > 1 ? [...rows.slice(0, most), `… ${left} more lines`] : rows
@@ -264,6 +317,7 @@ const actions: Readonly<Record<string, Action>> = {
   'ctrl-p': (input) => input.goUp(),
   'ctrl-n': (input) => input.goDown(),
   'ctrl-r': (input) => input.search(),
+  'ctrl-_': (input) => input.edit((edited) => edited.undo()),
   'ctrl-y': (input) => input.edit((edited) => edited.paste()),
   'ctrl-l': (input) => input.clearScreen(),
   tab: (input) => input.complete(),
@@ -287,16 +341,4 @@ function deletionsOf(moves: Moves): Record<string, Action> {
 function byKey(moves: Moves, actionOf: (how: Parameters<EditedText['move']>[0]) => Action): Record<string, Action> {
   const all = Object.entries(moves) as [Parameters<EditedText['move']>[0], readonly string[]][]
   return Object.fromEntries(all.flatMap(([how, keys]) => keys.map((key) => [key, actionOf(how)])))
-}
-
-/** Sequences of terminals that tell Shift-Enter apart. https://sw.kovidgoyal.net/kitty/keyboard-protocol/ */
-const shiftReturn = ['\x1b[13;2u', '\x1b[27;2;13~']
-
-function nameOf({ name = '', ctrl, meta, sequence = '' }: PressedKey): string {
-  if (shiftReturn.includes(sequence)) return 'shift-return'
-  return `${ctrl ? 'ctrl-' : ''}${meta ? 'meta-' : ''}${name}`
-}
-
-function isTyped(text: string | undefined, { ctrl, meta }: PressedKey): text is string {
-  return text !== undefined && !ctrl && !meta && !/\p{Cc}/u.test(text)
 }

@@ -35,40 +35,62 @@ export interface Layout {
   cursor: Place
 }
 
+/** Rows of lines that were laid out before, by the line, at one width. */
+export type KnownRows = Map<string, readonly string[]>
+
 /**
  * `text` in rows of at most `columns` cells: the first behind `prompt`, the others as far in where that is short. A character that a screen
- * would not show is made visible.
+ * would not show is made visible. `known` is left with the rows of this text: when more of a long one is typed, only one line is laid out.
  */
-export function layOut(text: string, at: number, prompt: string, columns: number): Layout {
+export function layOut(text: string, at: number, prompt: string, columns: number, known: KnownRows = new Map()): Layout {
   const promptCells = cellsOf(prompt)
   const indent = promptCells <= 4 ? ' '.repeat(promptCells) : ''
   const rows: string[] = []
   let cursor: Place | undefined
   let from = 0
+  const before = new Map(known)
+  known.clear()
   for (const line of text.split('\n')) {
-    let row = rows.length === 0 ? prompt : indent
-    let cells = rows.length === 0 ? promptCells : indent.length
     const cursorIn = at >= from && at <= from + line.length ? at - from : -1
-    let read = 0
-    for (const character of plain.test(line) ? line : charactersOf(line)) {
-      if (read === cursorIn) cursor = { row: rows.length, column: cells }
-      const shown = character === '\t' ? tab : visible(character)
-      const width = shown === character ? widthOf(character) : cellsOf(shown)
-      if (cells + width > columns && cells > indent.length) {
-        rows.push(row)
-        row = indent
-        cells = indent.length
-        if (read === cursorIn) cursor = { row: rows.length, column: cells }
-      }
-      row += shown
-      cells += width
-      read += character.length
-    }
-    if (read === cursorIn) cursor = { row: rows.length, column: cells }
-    rows.push(row)
+    const isKnown = from > 0 && cursorIn < 0
+    const found = isKnown ? before.get(line) : undefined
+    const laidOut = found === undefined ? layOutLine(line, cursorIn, from === 0 ? prompt : indent, indent, columns) : { rows: found }
+    if (isKnown) known.set(line, laidOut.rows)
+    if (laidOut.cursor !== undefined) cursor = { row: rows.length + laidOut.cursor.row, column: laidOut.cursor.column }
+    for (const row of laidOut.rows) rows.push(row)
     from += line.length + 1
   }
   return { rows, cursor: cursor ?? { row: rows.length - 1, column: cellsOf(rows.at(-1) ?? '') } }
+}
+
+function layOutLine(
+  line: string,
+  cursorIn: number,
+  begin: string,
+  indent: string,
+  columns: number,
+): { rows: readonly string[]; cursor?: Place | undefined } {
+  const rows: string[] = []
+  let cursor: Place | undefined
+  let row = begin
+  let cells = cellsOf(begin)
+  let read = 0
+  for (const character of plain.test(line) ? line : charactersOf(line)) {
+    if (read === cursorIn) cursor = { row: rows.length, column: cells }
+    const shown = character === '\t' ? tab : visible(character)
+    const width = shown === character ? widthOf(character) : cellsOf(shown)
+    if (cells + width > columns && cells > indent.length) {
+      rows.push(row)
+      row = indent
+      cells = indent.length
+      if (read === cursorIn) cursor = { row: rows.length, column: cells }
+    }
+    row += shown
+    cells += width
+    read += character.length
+  }
+  if (read === cursorIn) cursor = { row: rows.length, column: cells }
+  return { rows: [...rows, row], cursor }
 }
 
 /** As many rows as a screen has, with that of the cursor. */

@@ -1,0 +1,100 @@
+import { charactersOf } from './editor/edited-text.ts'
+import { cellsOf } from './editor/layout.ts'
+
+/** What turns a style off again, by the code that turns it on: those of `Style`. */
+const offCodes: Readonly<Record<string, string>> = { 1: '22', 2: '22', 3: '23', 4: '24', 9: '29' }
+/** A name and what is said of it, below others. */
+const twoColumns = /^( {2,}\S+(?: \S+)*) {2,}(?=\S)/
+/** How far in the further rows of a line stand, where there is little room. */
+const narrowHang = 4
+/** Where a word that is longer than a row is broken rather than elsewhere. */
+const breaks = /[,;:/\\&?)}\]|]$/
+
+/**
+ * One line in rows of at most `columns` cells, broken between words, the further ones as far in as its text begins. Its colours go on in the
+ * next row. A word that is longer than a row is broken too; an address is left whole, so that it can be opened and copied.
+ */
+export function wrapWords(line: string, columns: number, hang: number = hangOf(line)): string[] {
+  if (cellsOf(line) <= columns) return [line]
+  if (hang * 2 > columns && twoColumns.test(line)) return wrapWords(line.replace(twoColumns, '$1  '), columns, narrowHang)
+  const indent = ' '.repeat(hang * 2 <= columns ? hang : Math.min(narrowHang, Math.floor(columns / 4)))
+  const rows: string[] = []
+  const styles: string[] = []
+  let row = ''
+  let cells = 0
+  /** Whether there is more than its indent in this row. */
+  let isBegun = false
+  const next = (): void => {
+    rows.push(`${row.trimEnd()}${styles.length === 0 ? '' : '\x1b[0m'}`)
+    row = `${indent}${styles.map((code) => `\x1b[${code}m`).join('')}`
+    cells = indent.length
+    isBegun = false
+  }
+  const put = (text: string, width: number): void => {
+    row += text
+    cells += width
+    isBegun = true
+  }
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: colours begin with it
+  for (const [token, code] of line.matchAll(/\x1b\[(\d+)m|\s+|[^\s\x1b]+|\x1b/g)) {
+    const width = code === undefined ? cellsOf(token) : 0
+    if (code !== undefined) {
+      row += token
+      restyle(styles, code)
+    } else if (cells + width <= columns) put(token, width)
+    else if (/^\s/.test(token)) {
+      if (isBegun) next()
+    } else {
+      const most = columns - indent.length
+      const isWhole = width <= most || token.includes('://')
+      if (isBegun && (isWhole || (columns - cells) * 2 < most)) next()
+      for (const [at, part] of (isWhole ? [token] : partsOf(token, columns - cells, most)).entries()) {
+        if (at > 0) next()
+        put(part, cellsOf(part))
+      }
+    }
+  }
+  rows.push(row)
+  return rows
+}
+
+/** How far in the further rows of a line stand: behind its indent and its mark, or below the second of two columns. */
+function hangOf(line: string): number {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: colours begin with it
+  const plain = line.replace(/\x1b\[\d+m/g, '')
+  const [column] = twoColumns.exec(plain) ?? []
+  return cellsOf(column ?? /^\s*(?:[•☐☑→✓✗] |\d{1,3}[.)] |(?:│ )+)?/.exec(plain)?.[0] ?? '')
+}
+
+function restyle(styles: string[], code: string): void {
+  if (code === '0') styles.length = 0
+  else if (Object.values(offCodes).includes(code) || code === '39') {
+    const isOff = (style: string) => (offCodes[style] ?? '39') === code
+    for (let at = styles.length - 1; at >= 0; at--) if (isOff(styles[at] ?? '')) styles.splice(at, 1)
+  } else styles.push(code)
+}
+
+/** A long word in pieces: one of at most `first` cells, the others of at most `columns`. */
+function partsOf(word: string, first: number, columns: number): string[] {
+  const parts: string[] = []
+  let part = ''
+  let cells = 0
+  for (const character of charactersOf(word)) {
+    const width = cellsOf(character)
+    if (cells + width > (parts.length === 0 ? first : columns) && part !== '') {
+      const cut = lastBreak(part)
+      parts.push(part.slice(0, cut))
+      part = part.slice(cut)
+      cells = cellsOf(part)
+    }
+    part += character
+    cells += width
+  }
+  return [...parts, part]
+}
+
+/** Behind the last character in the second half of a text at which it may well be broken; else its end. */
+function lastBreak(part: string): number {
+  for (let at = part.length; at > part.length / 2; at--) if (breaks.test(part.slice(0, at))) return at
+  return part.length
+}

@@ -1,0 +1,93 @@
+import { setImmediate } from 'node:timers/promises'
+import { expect, it, onTestFinished } from 'vitest'
+import { PromptHistory } from '../../../src/cli/terminal/editor/prompt-history.ts'
+import { TerminalLines } from '../../../src/cli/terminal/terminal-lines.ts'
+import { fakeIO } from '../fake-io.ts'
+import { shownOn } from '../shown-on.ts'
+
+function typing(prompts: string[] = []) {
+  const io = fakeIO({ tty: true })
+  const lines = new TerminalLines(io, { prompt: '> ', history: new PromptHistory(prompts) })
+  onTestFinished(() => lines.close())
+  let interrupts = 0
+  lines.onInterrupt = () => void interrupts++
+  const { signal } = new AbortController()
+  const next = lines.next(signal)
+  return {
+    lines,
+    signal,
+    screen: () => shownOn(io.err(), { rows: 24, columns: 80 }).join('\n'),
+    next,
+    interrupts: () => interrupts,
+    type: (piece: string) => io.stdin.emit('data', Buffer.from(piece)),
+  }
+}
+
+it('a Ctrl-C within what is pasted ends neither the paste nor an answer: nothing behind it is sent', async () => {
+  const { next, type, interrupts } = typing()
+  type('\x1b[200~one\x03two\r\x04/quit\r')
+  type('\x03three\x1b[201~')
+  type('!\r')
+  expect([(await next)?.text, interrupts()]).toEqual(['onetwo\n/quit\nthree!', 0])
+})
+
+it('a Ctrl-C that comes by itself ends a paste whose end never comes', async () => {
+  const { next, type, interrupts } = typing()
+  type('\x1b[200~never ends')
+  type('\x03')
+  type('typed\r')
+  expect([(await next)?.text, interrupts()]).toEqual(['typed', 1])
+})
+
+it('while nobody reads, a text is typed as at the prompt: searched for, over several lines, entered for later', async () => {
+  const { lines, signal, screen, next, type } = typing(['from before'])
+  type('one\r')
+  expect((await next)?.text).toBe('one')
+  for (const key of ['\x12', 'f', 'r', 'o', '\r']) type(key)
+  expect(screen()).toContain('next: from before')
+  for (const key of ['t', 'w', 'o', '\\', '\r', 'three', '\r']) type(key)
+  expect(screen()).toContain('next: from before\nnext: two three')
+  expect([(await lines.next(signal))?.text, (await lines.next(signal))?.text]).toEqual(['from before', 'two\nthree'])
+})
+
+it('a question takes back what was entered, and is answered by what is typed behind it alone', async () => {
+  const { lines, signal, screen, next, type } = typing()
+  type('one\r')
+  await next
+  for (const key of ['y', '\r', 'y']) type(key)
+  const answer = lines.ask('Sure? ', signal)
+  for (let round = 0; round < 3; round++) await setImmediate()
+  expect(screen()).toMatch(/Sure\?$/)
+  type('no')
+  type('\r')
+  expect(await answer).toBe('no')
+  expect(screen()).toMatch(/Sure\? no\n> y\n {2}y$/)
+})
+
+it('Ctrl-D while nobody reads ends the prompts, unless something is typed behind it', async () => {
+  const { lines, signal, next, type } = typing()
+  let left = 0
+  lines.onLeave = () => void left++
+  type('one\r')
+  await next
+  type('\x04')
+  type('wait')
+  const second = lines.next(signal)
+  type('\r')
+  expect((await second)?.text).toBe('wait')
+  type('\x04')
+  expect([await lines.next(signal), left]).toEqual([undefined, 2])
+})
+
+it('a prompt that has been hidden for another program is not drawn with what is written meanwhile', async () => {
+  const { lines, screen, next, type } = typing()
+  type('one\r')
+  await next
+  type('two')
+  await lines.lend(async () => {
+    lines.hide()
+    lines.show()
+    expect(screen()).not.toContain('two')
+  })
+  expect(screen()).toContain('> two')
+})
