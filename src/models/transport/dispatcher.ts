@@ -22,7 +22,7 @@ export function findDispatcher(global: unknown): SetDispatcher | undefined {
   if (!usesProxy) return undefined
   return ({ hostname }) => {
     if (isThisMachine(hostname)) return undefined
-    proxied ??= import('./proxy-agent.ts').then(({ EnvHttpProxyAgent }) => new EnvHttpProxyAgent({ keepAliveTimeout }))
+    proxied ??= import('./proxy-agent.ts').then(({ proxyAgent }) => proxyAgent({ keepAliveTimeout }))
     return proxied
   }
 }
