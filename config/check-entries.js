@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { AgentRunner, createModel } from 'toolloop'
+import { AgentRunner, createLogger, createModel } from 'toolloop'
 
 /**
  * What is built, as users get it: every entry of the package can be imported, the types of each need no optional package but its own and no
- * newer `lib` than ES2022, a run answers, and the files beside the code are found.
+ * newer `lib` than ES2022, a run answers, the logger writes, and the files beside the code are found.
  */
 const root = new URL('../', import.meta.url)
 const { exports, peerDependenciesMeta } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'))
@@ -66,4 +66,7 @@ checkTypes()
 createModel({ provider: 'deepseek', model: 'deepseek-chat', apiKey: 'none' })
 const { stopReason, output } = await new AgentRunner({ model: 'demo' }).run('How much is 6 * 7?')
 if (stopReason !== 'answered') throw new Error(`Expected the built package to answer, got ${stopReason}: ${output}`)
+let logged = ''
+createLogger({ destination: { write: (line) => (logged += line) } }).warn({ apiKey: 'secret' }, 'written')
+if (JSON.parse(logged).msg !== 'written') throw new Error(`Expected a record of the logger, got ${logged}`)
 console.log(`${entries.length} entries of the package import, with their types, and a run answers`)

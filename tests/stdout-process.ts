@@ -16,7 +16,7 @@ const calls = { toolCalls: [{ name: 'broken', arguments: {} }] }
 
 console.log('row 1')
 for (const provider of ['openai', 'openai-responses', 'anthropic', 'google']) {
-  await using server = await startStrictProvider({ script: [calls, 'Done.'], faults: [{ status: 500 }] })
+  const server = await startStrictProvider({ script: [calls, 'Done.'], faults: [{ status: 500 }] })
   const baseURL = provider.startsWith('openai') ? server.baseURL : server.url
   const model = createModel({ provider, model: 'some-model', apiKey: 'test', baseURL, maxRetryDelayMs: 1 })
   const runner = new AgentRunner({ model, tools: [broken] })
@@ -24,11 +24,13 @@ for (const provider of ['openai', 'openai-responses', 'anthropic', 'google']) {
     throw new Error('a listener of somebody else')
   })
   await runner.run('Go.', { messages: [{ role: 'tool', content: 'to no call', toolCallId: 'x' }] })
+  await server.close()
 }
-await using server = await startStrictProvider({ script: [calls, 'Done.'] })
+const server = await startStrictProvider({ script: [calls, 'Done.'] })
 const model = createModel({ provider: 'custom', model: 'some-model', baseURL: server.baseURL })
 const other = await createAgentRunner({ model, tools: [broken], backend: 'langchain' })
 await other.run('Go.')
+await server.close()
 new ToolDispatcher([
   { kind: 'registered', tools: [broken] },
   { kind: 'builtin', tools: [broken] },

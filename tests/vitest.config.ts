@@ -42,6 +42,7 @@ export default defineConfig(({ mode }) => ({
     setupFiles: ['tests/real-connections.ts'],
     // Far more than any test takes: what hangs fails, and what a busy machine slows down does not.
     testTimeout: mode === 'slow' ? 180_000 : 20_000,
+    expect: { poll: { timeout: 15_000 } },
     // Browsers, terminals and killed processes on a machine that others share: what fails is tried once more, and Vitest names it.
     retry: mode === 'slow' ? 1 : 0,
     // Starting a process and loading the SDKs anew for each file costs more than the tests: no test may leave anything behind.

@@ -1,8 +1,8 @@
 /** The agent as a service over HTTP. */
 export { type AgentOptions, defaultAgent } from './agents/agent-host.ts'
 export type { Config, LimitsConfig, McpRouteConfig, ServiceConfig, ToolsConfig } from './config/config.ts'
+export { ConfigError } from './config/config-error.ts'
 export type { ConfigState } from './config/config-source.ts'
-export { ConfigError } from './config/parse-config.ts'
 export { type Caller, hashToken, type Role, type TokenEntry } from './http/auth.ts'
 export type { Problem } from './http/problem.ts'
 export { type ListeningService, type ListenOptions, listen } from './listen.ts'

@@ -3,7 +3,7 @@ import { messageOf, ToolloopError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
 import type { OtlpTelemetry } from '../telemetry/otlp/otlp-telemetry.ts'
 import type { Config } from './config/config.ts'
-import { ConfigError } from './config/parse-config.ts'
+import { ConfigError } from './config/config-error.ts'
 
 /** How long the last spans and metrics may take to be sent. */
 const closeMs = 3_000

@@ -1,4 +1,5 @@
 import { show, ToolloopError } from '../core/errors.ts'
+import { isDeeperThan } from '../core/json.ts'
 import { isJsonObject, type JsonObject } from '../core/messages.ts'
 
 // What a client sends may be anything. Each of these names the place where it is not what it has to be.
@@ -43,11 +44,15 @@ export function urlAt(value: unknown, path: string): string {
 /** A value as JSON text. */
 export function jsonOf(value: unknown, path: string): string {
   try {
-    return JSON.stringify(value ?? null)
+    if (!isDeeperThan(maxLevels, value)) return JSON.stringify(value ?? null)
   } catch {
-    return fail(path, 'plain JSON of no great depth', value)
+    // What can't be written is refused as what is too deep.
   }
+  return fail(path, 'plain JSON of no great depth', value)
 }
+
+/** Node.js 26 writes JSON of any depth, earlier versions up to a few thousand levels. */
+const maxLevels = 1_000
 
 const maxIdLength = 512
 

@@ -6,7 +6,8 @@ import { peerNames } from './peers.ts'
 
 /**
  * What a start costs, each time in a fresh process: importing the built package and making a model, a tool and a runner; and all until the first
- * request is at the provider, beside what importing the provider's SDK costs by itself. In milliseconds. `--peers`: other runtimes as well.
+ * request is at the provider, beside what importing the provider's SDK costs by itself, and by how much it is more: the median of the differences
+ * of all rounds. In milliseconds. `--peers`: other runtimes as well.
  */
 const rounds = 20
 const made = `
@@ -22,14 +23,20 @@ function peerMade(name: string): string {
   return `const { make } = await import(${JSON.stringify(module)}); make(${options})`
 }
 
+const sdks: Record<string, string> = { openai: 'openai', anthropic: '@anthropic-ai/sdk', google: '@google/genai' }
+const sdkAlone = (provider: string): string => `the SDK by itself, ${provider}`
+const firstRequest = (provider: string): string => `first request, ${provider}`
+
 const peers = process.argv.includes('--peers') ? peerNames : []
 const contenders: Record<string, string> = {
   'import, model, tool, runner': made,
   ...Object.fromEntries(peers.map((name) => [`the same, ${name}`, peerMade(name)])),
-  'openai SDK by itself': `await import('openai')`,
-  'first request, openai': `${made}\nawait runner.run('Hello')`,
-  '@anthropic-ai/sdk by itself': `await import('@anthropic-ai/sdk')`,
-  'first request, anthropic': `${made}\nawait runner.run('Hello')`,
+  ...Object.fromEntries(
+    Object.entries(sdks).flatMap(([provider, sdk]) => [
+      [sdkAlone(provider), `await import('${sdk}')`],
+      [firstRequest(provider), `${made}\nawait runner.run('Hello')`],
+    ]),
+  ),
 }
 
 const now = () => performance.timeOrigin + performance.now()
@@ -44,14 +51,14 @@ const port = typeof address === 'object' ? address?.port : undefined
 
 /** How long a script takes from its first line on: until it ends, or its request is here. */
 async function measure(title: string, script: string): Promise<number> {
-  const provider = title.includes('anthropic') ? 'anthropic' : 'openai'
+  const provider = Object.keys(sdks).find((name) => title === firstRequest(name)) ?? 'openai'
   const env = { PATH: process.env.PATH, PROVIDER: provider, BASE_URL: `http://127.0.0.1:${port}/v1` }
   const timed = `
     const startedAt = performance.timeOrigin + performance.now()
     ${script}
     console.log(JSON.stringify([startedAt, performance.timeOrigin + performance.now()]))
     process.exit()`
-  const child = spawn(process.execPath, ['--input-type=module', '-e', timed], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, ['--input-type=module', '-e', timed], { env, stdio: ['ignore', 'pipe', 'ignore'] })
   const [startedAt, endedAt]: [number, number] = JSON.parse(await text(child.stdout))
   return (title.startsWith('first request') ? arrivedAt : endedAt) - startedAt
 }
@@ -66,6 +73,11 @@ for (let round = 0; round <= rounds; round++) {
 }
 server.close()
 console.log('| a fresh process | ms (median) | p25..p75 |\n| --- | --- | --- |')
+for (const provider of Object.keys(sdks)) {
+  const alone = samples.get(sdkAlone(provider)) ?? []
+  const more = samples.get(firstRequest(provider))?.map((ms, round) => ms - (alone[round] ?? 0)) ?? []
+  samples.set(`first request, ${provider}, beyond the SDK by itself`, more)
+}
 for (const [title, all] of samples) {
   const at = (share: number) => all.toSorted((a, b) => a - b)[Math.floor(all.length * share)]?.toFixed(1)
   console.log(`| ${title} | ${at(0.5)} | ${at(0.25)}..${at(0.75)} |`)

@@ -2,7 +2,7 @@ import { AgentRunner } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { connectMcpServers } from '../../src/tools/mcp/index.ts'
 
-await using tools = await connectMcpServers({
+const tools = await connectMcpServers({
   everything: {
     command: 'node',
     args: ['node_modules/@modelcontextprotocol/server-everything/dist/index.js', 'stdio'],
@@ -21,3 +21,4 @@ console.log(toolCalls[0]?.content, output)
 
 // Save these. Passed as `allowed` the next time, they hold back every tool that is new or has changed.
 console.log(Object.keys(tools.fingerprints()).length)
+await tools.close()

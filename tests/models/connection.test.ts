@@ -6,29 +6,16 @@ import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createModel } from '../../src/models/create-model.ts'
 import type { ModelSettings } from '../../src/models/settings.ts'
+import { Agent, resetGlobalDispatcher, setGlobalDispatcher } from './global-dispatcher.ts'
 import { eventStream, startServer, textEvents } from './local-server.ts'
 import { hello, secret } from './one-request.ts'
 
 const modelAt = (baseURL: string, settings: Partial<ModelSettings> = {}) =>
   createModel({ provider: 'custom', model: 'm', apiKey: secret, baseURL, maxRetries: 0, ...settings })
 
-type Dispatch = (options: object, handler: object) => boolean
-interface Agent {
-  dispatch(options: object, handler: object): boolean
-  close(): Promise<void>
-  compose(around: (dispatch: Dispatch) => Dispatch): Agent
-}
-const globals = globalThis as { [key: symbol]: Agent | undefined }
-/** Where undici's `setGlobalDispatcher`, of any copy of it, puts a dispatcher. */
-const slot = Symbol.for('undici.globalDispatcher.1')
-// Sets Node's own, if nobody has asked for anything yet.
-const original = globalThis.Headers && globals[slot]
-if (original === undefined) throw new Error('Expected Node to have a global dispatcher')
-const Agent = original.constructor as new (options?: object) => Agent
-
 afterEach(() => {
   vi.useRealTimers()
-  globals[slot] = original
+  resetGlobalDispatcher()
 })
 
 describe('a request over a connection that was used before', () => {
@@ -129,7 +116,7 @@ describe('a redirect', () => {
     await using server = await startServer((response) => response.writeHead(307, { location: 'http://provider.test/v1' }).end())
     const plain = new Agent()
     const { origin } = new URL(server.baseURL)
-    globals[slot] = plain.compose((dispatch) => (options, handler) => dispatch({ ...options, origin }, handler))
+    setGlobalDispatcher(plain.compose((dispatch) => (options, handler) => dispatch({ ...options, origin }, handler)))
     await expect(modelAt('https://provider.test/v1').generate({ messages: hello })).rejects.toMatchObject({
       code: 'invalid_option',
       message: expect.stringContaining('http://provider.test'),
@@ -158,7 +145,7 @@ describe('an application’s dispatcher', () => {
     }.Agent
     for (const dispatcher of [new Agent({ factory }), new Named()]) {
       used = 0
-      globals[slot] = dispatcher
+      setGlobalDispatcher(dispatcher)
       await modelAt(server.baseURL).generate({ messages: hello })
       expect(used).toBe(1)
       await dispatcher.close()

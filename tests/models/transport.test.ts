@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { createServer } from 'node:http'
+import { createServer, request } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createModel } from '../../src/models/create-model.ts'
 import type { ModelSettings } from '../../src/models/settings.ts'
+import { Agent, type Dispatch, type Dispatcher, original, resetGlobalDispatcher, setGlobalDispatcher } from './global-dispatcher.ts'
 import { eventStream, startServer, textEvents } from './local-server.ts'
 import { hello, secret } from './one-request.ts'
 
@@ -143,11 +144,21 @@ describe('a body that is not ended after its end mark', () => {
   })
 })
 
-/** A proxy as Node's own client uses it: one tunnel for each connection. */
+/** A proxy: of connections, or of single requests, which is how Node 26 asks servers without TLS. `tunnels` are the hosts of both. */
 async function startProxy(to?: string) {
   const tunnels: string[] = []
   const sockets = new Set<Socket>()
-  const server = createServer()
+  const server = createServer((incoming, answer) => {
+    const url = new URL(incoming.url ?? '')
+    tunnels.push(url.host)
+    const { method, headers } = incoming
+    const onward = request(to ?? url, { path: url.pathname, method, headers, agent: false }, (response) => {
+      answer.writeHead(response.statusCode ?? 500, response.headers)
+      response.pipe(answer)
+    })
+    onward.on('socket', (socket) => sockets.add(socket)).on('error', () => answer.destroy())
+    incoming.pipe(onward)
+  })
   server.on('connect', (request, socket: Socket) => {
     tunnels.push(request.url ?? '')
     const { hostname, port } = new URL(to ?? `http://${request.url}`)
@@ -240,23 +251,8 @@ describe('HTTP_PROXY without more', () => {
   })
 })
 
-type Dispatch = (options: object, handler: object) => boolean
-interface Dispatcher {
-  dispatch: Dispatch
-  on(event: string, listener: () => void): unknown
-  compose(around: (dispatch: Dispatch) => Dispatch): Dispatcher
-}
-const globals = globalThis as { [key: symbol]: Dispatcher | undefined }
-/** Where undici's `setGlobalDispatcher`, of any copy of it, puts a dispatcher. */
-const slot = Symbol.for('undici.globalDispatcher.1')
-
 describe('undici’s global dispatcher', () => {
-  afterEach(() => {
-    globals[slot] = original
-  })
-  // Sets Node's own, if nobody has asked for anything yet.
-  const original = globalThis.Headers && globals[slot]
-  if (original === undefined) throw new Error('Expected Node to have a global dispatcher')
+  afterEach(resetGlobalDispatcher)
 
   it('takes the requests when the caller has set one', async () => {
     await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
@@ -268,7 +264,6 @@ describe('undici’s global dispatcher', () => {
         dispatched++
         return dispatch(options, handler)
       }
-    const Agent = original.constructor as new (options: object) => Dispatcher
     let connected = 0
     const configured = new Agent({ connect: { timeout: 1000 } })
     configured.on('connect', () => connected++)
@@ -279,7 +274,7 @@ describe('undici’s global dispatcher', () => {
       [own, 2],
       [configured, 2],
     ] as const) {
-      globals[slot] = dispatcher
+      setGlobalDispatcher(dispatcher)
       expect((await model.generate({ messages: hello })).text).toBe('ok')
       expect([dispatched, connected]).toEqual([count, dispatcher === configured ? 1 : 0])
     }

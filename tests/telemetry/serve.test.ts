@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { ConfigError } from '../../src/service/config/parse-config.ts'
+import { ConfigError } from '../../src/service/config/config-error.ts'
 import { createService } from '../../src/service/index.ts'
 import { startCli } from '../cli/start-cli.ts'
 import { tempFolder } from '../cli/temp-folder.ts'

@@ -9,7 +9,7 @@ import type { McpOptions } from '../../tools/mcp/index.ts'
 import type { Skill, SkillProblem } from '../../tools/skills/index.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import type { Config, McpConfig, SkillsConfig } from '../config/config.ts'
-import { ConfigError } from '../config/parse-config.ts'
+import { ConfigError } from '../config/config-error.ts'
 
 /** The tools a configuration asks for. */
 export interface OpenedTools {

@@ -8,7 +8,7 @@ const [what = '', url = '', file = ''] = process.argv.slice(2)
 const model = scriptedModel(({ messages }) =>
   messages.at(-1)?.role === 'tool' ? 'Done.' : { toolCalls: [{ name: 'jobs__work', args: {} }] },
 )
-await using tools = await connectMcpServers({ jobs: { url } })
+const tools = await connectMcpServers({ jobs: { url } })
 const journal = sqliteJournal({ file })
 const runner = new AgentRunner({ model, tools, journal })
 if (what === 'run') await runner.run('Go.', { runId: 'r1' })
@@ -16,3 +16,4 @@ else await runner.recover()
 const run = await runner.runs.get('r1')
 console.log(JSON.stringify(run?.result?.toolCalls.map(({ outcome, content }) => [outcome, content])))
 await journal.close()
+await tools.close()

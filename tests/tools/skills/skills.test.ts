@@ -393,7 +393,7 @@ it('a script that needs a process is refused where none can be shut in, with wha
     for (const allowUnsandboxed of [false, true]) {
       for (const [name, timeoutMs] of [['node-info.js', 20_000], ['endless.cjs', 1_000], ['leaves.cjs', 20_000]]) {
         const sandbox = { allowUnsandboxed, limits: { timeoutMs } }
-        await using skills = await loadSkills({ paths: [${JSON.stringify(folder)}], project: false, user: false, sandbox })
+        const skills = await loadSkills({ paths: [${JSON.stringify(folder)}], project: false, user: false, sandbox })
         const run = skills.get('run_skill_script')
         const signal = new AbortController().signal
         const path = process.env.PATH
@@ -401,6 +401,7 @@ it('a script that needs a process is refused where none can be shut in, with wha
         const args = { skill: 'csv-tools', script: 'scripts/' + name, args: ['x'] }
         console.log(await run.execute(args, { signal }).catch((error) => error.code + ' ' + error.message))
         process.env.PATH = path
+        await skills.close()
       }
     }`
   const { execFile } = await import('node:child_process')

@@ -13,6 +13,7 @@ export async function mcpLogin(name: string, flags: Flags, io: CliIO): Promise<n
   const terminal = new Terminal(io)
   const server = await serverNamed(name, flags, io)
   const interrupts = new Interrupts(io)
+  const opened: AsyncDisposable[] = []
   try {
     const { connectMcpServers, mcpTokenFiles, openLoopbackSignIn } = await import('../../../tools/mcp/index.ts')
     const { auth = {} } = server
@@ -20,18 +21,22 @@ export async function mcpLogin(name: string, flags: Flags, io: CliIO): Promise<n
       terminal.note(`Open this page to sign in:\n${visible(url.href)}`)
       if (isOnTerminal(io)) openBrowser(url, terminal)
     }
-    await using loopback = await openLoopbackSignIn({ show, ...(auth.redirectUrl === undefined ? {} : { redirectUrl: auth.redirectUrl }) })
+    const loopback = await openLoopbackSignIn({ show, ...(auth.redirectUrl === undefined ? {} : { redirectUrl: auth.redirectUrl }) })
+    opened.push(loopback)
     const { redirectUrl, authorize } = loopback
     const store = anew(auth.store ?? mcpTokenFiles(tokenFolder(io)))
     const { optional: _, ...rest } = server
-    await using tools = await connectMcpServers(
+    const tools = await connectMcpServers(
       { [name]: { ...rest, auth: { ...auth, redirectUrl, authorize, store } } },
       { signal: interrupts.signal, logger: createCliLogger(terminal, flags) },
     )
+    opened.push(tools)
     const count = `${tools.size} ${tools.size === 1 ? 'tool' : 'tools'}`
     terminal.print(store.isSaved() ? `Signed in to ${name}, which has ${count}.` : `${name} wants no sign-in; it has ${count}.`)
     return interrupts.exitCode ?? EXIT_OK
   } finally {
+    // Not `await using`, which Node.js 22 doesn't know.
+    for (const resource of opened.reverse()) await resource[Symbol.asyncDispose]()
     interrupts.release()
   }
 }
