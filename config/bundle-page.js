@@ -36,7 +36,7 @@ export async function bundlePage(from, to) {
       if (isEntry) scripts[name] = fileName
     }
   }
-  const css = styles.map((name) => readFileSync(join(from, name), 'utf8')).join('')
+  const css = styles.map((name) => withoutSpace(readFileSync(join(from, name), 'utf8'))).join('')
   const style = write(`style-${createHash('sha256').update(css).digest('base64url').slice(0, 8)}.css`, css)
   copyFileSync(join(from, 'icon.svg'), join(to, 'icon.svg'))
   const html = readFileSync(join(from, 'index.html'), 'utf8')
@@ -47,16 +47,29 @@ export async function bundlePage(from, to) {
   for (const name of before) if (!written.has(name) && !name.startsWith('.')) rmSync(join(to, name), { force: true })
 }
 
+/** A style sheet without comments, and without the space that only readers need. */
+function withoutSpace(css) {
+  return css
+    .replace(/\/\*[\s\S]*?\*\//g, '')
+    .replace(/\s+/g, ' ')
+    .replace(/ ?([{};]) ?/g, '$1')
+    .replace(/;\}/g, '}')
+}
+
 /** A script, with all that it needs at once, and others that it loads when it needs them. */
 async function scriptsOf(input) {
   const imports = new Map()
   const list = { name: 'list', moduleParsed: ({ id, importedIds }) => void imports.set(id, importedIds) }
-  const bundle = await rolldown({ input, platform: 'browser', plugins: [list] })
+  const bundle = await rolldown({ input, platform: 'browser', plugins: [list], transform: { jsx: { pure: false } } })
   let reached
+  const isNeededAtOnce = (id) => {
+    reached ??= reachedFrom(input, imports)
+    return reached.has(id)
+  }
   const { output } = await bundle.generate({
     format: 'esm',
     minify: true,
-    codeSplitting: { groups: [{ name: 'app', test: (id) => (reached ??= reachedFrom(input, imports)).has(id) }] },
+    codeSplitting: { groups: [{ name: 'app', test: isNeededAtOnce }] },
     entryFileNames: '[name]-[hash].js',
     chunkFileNames: '[name]-[hash].js',
     postBanner: ({ modules }) =>

@@ -7,9 +7,10 @@ import { describe, expect, it } from 'vitest'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const src = join(root, 'src')
+/** What is written by hand: `service/page` is made of `page`. */
 const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.ts'))
   .map((name) => name.replaceAll('\\', '/'))
+  .filter((name) => /\.(ts|tsx|js)$/.test(name) && !name.startsWith('service/page/'))
 
 /** Which parts of src a part may import; a part is a folder. */
 const allowed: Record<string, string[]> = {
@@ -38,6 +39,7 @@ const allowed: Record<string, string[]> = {
   ui: ['core', 'tools', 'agent'],
   recording: ['core', 'tools', 'dialects', 'models', 'agent'],
   service: ['core', 'tools', 'dialects', 'models', 'agent', 'journals', 'sessions', 'ui', 'telemetry', 'recording'],
+  page: [],
   telemetry: ['core', 'tools', 'dialects', 'models', 'agent'],
   testing: ['core', 'tools', 'dialects', 'models', 'agent', 'recording'],
   cli: [
@@ -74,12 +76,11 @@ function importsOf(file: string): { line: number; target: string }[] {
   return found
 }
 
-/** Files that reach themselves through what they import, scripts of the page among them: each circle once. */
+/** Files that reach themselves through what they import: each circle once. */
 function circles(): string[][] {
-  const all = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) => /\.(ts|js)$/.test(name))
-  const graph = new Map(all.map((file) => [file, importsOf(file).map(({ target }) => target)]))
+  const graph = new Map(files.map((file) => [file, importsOf(file).map(({ target }) => target)]))
   const reach = new Map<string, Set<string>>()
-  for (const file of all) {
+  for (const file of files) {
     const seen = new Set<string>()
     const open = [...(graph.get(file) ?? [])]
     for (let next = open.pop(); next !== undefined; next = open.pop()) {
@@ -89,7 +90,7 @@ function circles(): string[][] {
     }
     reach.set(file, seen)
   }
-  const inCircles = all.filter((file) => reach.get(file)?.has(file))
+  const inCircles = files.filter((file) => reach.get(file)?.has(file))
   const found = inCircles.map((file) => inCircles.filter((other) => reach.get(file)?.has(other) && reach.get(other)?.has(file)))
   return [...new Map(found.map((circle) => [circle.join(), circle])).values()]
 }
@@ -125,6 +126,16 @@ describe('layers', () => {
 
   it('the import scan sees the imports there are', () => {
     expect(importsOf('agent/loop.ts').map(({ target }) => target)).toContain('agent/calls/tool-round.ts')
+    expect(importsOf('page/app.tsx').map(({ target }) => target)).toContain('page/shell/app.tsx')
+  })
+
+  it('imports name files that are there, by their own endings', () => {
+    const missing = files.flatMap((file) =>
+      importsOf(file)
+        .filter(({ target }) => !existsSync(join(src, target)))
+        .map(({ line, target }) => `src/${file}:${line} imports ${target}`),
+    )
+    expect(missing).toEqual([])
   })
 
   it('no CommonJS package is imported dynamically: esbuild gives such an import no names', () => {

@@ -159,7 +159,7 @@ export interface Decision {
   result?: unknown
 }
 
-export interface Tool {
+interface Tool {
   function: { name: string; description: string; parameters: JsonSchema }
   effect: 'read' | 'idempotent' | 'unsafe'
   approval: 'never' | 'always' | 'depends'
@@ -174,9 +174,7 @@ export interface PastCall {
   runId?: string
 }
 
-export type ToolWithCalls = Tool & ToolState
-
-export interface ToolState {
+export interface ToolWithCalls extends Tool {
   source: { kind: 'registered' | 'builtin' | 'skill' | 'mcp' | 'openapi'; name?: string }
   runsHere: boolean
   calls: { total: number; failed: number; recent: PastCall[] }
@@ -184,7 +182,7 @@ export interface ToolState {
 
 export type McpServer = { name: string; state: string; problem?: string }
 
-export type Sums = {
+export interface Sums {
   runs: number
   failed: number
   inputTokens: number
@@ -194,9 +192,7 @@ export type Sums = {
   p95Ms: number | null
 }
 
-export type Overview = Sums & OverviewFields
-
-export interface OverviewFields {
+export interface Overview extends Sums {
   from: string
   /** Later than `from`: there was too much to count. */
   since: string
@@ -246,12 +242,4 @@ export interface ServiceState {
   tools: Tool[]
   /** How many runs wait for somebody. */
   waiting: number
-}
-
-export interface View {
-  /** Its first heading gets the focus. */
-  element: HTMLElement
-  title: string
-  /** Called when another view takes its place. */
-  close?: () => void
 }

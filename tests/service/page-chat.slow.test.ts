@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { hasBrowser, useBrowser } from './page-browser.ts'
+import { watchWork } from './page-tasks.ts'
 import { payTool, startService } from './start-service.ts'
 
 describe.skipIf(!hasBrowser)('the chat on the admin page, in a browser', () => {
@@ -104,5 +105,35 @@ describe.skipIf(!hasBrowser)('the chat on the admin page, in a browser', () => {
     await page.getByRole('button', { name: 'Stop' }).click()
     await page.getByText('The run ended: cancelled').waitFor()
     held.resolve()
+  })
+
+  it('stays quick while a long answer is written, and keeps what was said before as it is', async () => {
+    const paragraph = 'A paragraph with **bold** words, `code` and a [link](https://example.com).'
+    const long = `${Array.from({ length: 750 }, (_, at) => `Word ${at}: ${paragraph}`).join('\n\n')}\n\nThe end of it.`
+    const { url } = await startService({ model: scriptedModel(['**Short** answer', long], { pieceLength: 5 }) })
+    expect(long.length / 5).toBeGreaterThan(10_000)
+    const page = await open(url, { path: '#/chat' })
+    const log = page.getByRole('log', { name: 'Conversation' })
+    const send = async (text: string) => {
+      await page.getByLabel('Message').fill(text)
+      await page.keyboard.press('Enter')
+    }
+    await send('Say little')
+    await log.locator('strong', { hasText: 'Short' }).waitFor()
+    await expect.poll(() => page.getByRole('button', { name: 'Send' }).isEnabled()).toBe(true)
+    await page.evaluate(`(() => {
+      window.drawn = 0
+      const before = document.querySelector('.timeline .assistant')
+      new MutationObserver((changes) => { window.drawn += changes.length })
+        .observe(before, { subtree: true, childList: true, characterData: true, attributes: true })
+    })()`)
+    const work = await watchWork(page)
+    await send('Say much')
+    await log.getByText('The end of it.').waitFor({ timeout: 60_000 })
+    expect(await work.long()).toEqual([])
+    expect(await page.evaluate('window.drawn')).toBe(0)
+    // Whoever has not scrolled away sees the end.
+    const left = () => log.evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight)
+    await expect.poll(left).toBeLessThan(80)
   })
 })

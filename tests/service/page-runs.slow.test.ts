@@ -160,6 +160,28 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     expect([ids.length, new Set(ids).size]).toEqual([5_000, 5_000])
   })
 
+  it('where more runs of the list can’t be had it says so, and asks again when somebody wants it', async () => {
+    const { options } = await storedRuns(Array.from({ length: 120 }, (_, at) => ({ id: `run_${at}`, title: `Question ${at}` })))
+    const { url, listening } = await startService({ ...options, model: scriptedModel([]) })
+    const page = await open(url)
+    const rows = page.locator('.run-item')
+    await rows.nth(49).waitFor({ state: 'attached' })
+    const failed: string[] = []
+    page.on('requestfailed', (request) => failed.push(request.url()))
+    const ofMore = () => failed.filter((address) => address.includes('cursor=')).length
+    await listening.close(0)
+    const end = page.locator('.split-list .list-end')
+    await end.scrollIntoViewIfNeeded()
+    await end.getByText('The service can’t be reached').waitFor()
+    await page.evaluate(
+      `new Promise((resolve) => { let frames = 60; const next = () => (frames-- > 0 ? requestAnimationFrame(next) : resolve()); next() })`,
+    )
+    expect(ofMore()).toBe(1)
+    await end.getByRole('button', { name: 'Try again' }).click()
+    await expect.poll(ofMore, { timeout: 10_000 }).toBe(2)
+    await end.getByText('The service can’t be reached').waitFor()
+  })
+
   it('the page asks for what has changed alone, and gets nothing where nothing has', async () => {
     const { options } = await storedRuns(Array.from({ length: 300 }, (_, at) => ({ id: `run_${at}`, title: `Question ${at}` })))
     const { url, post } = await startService({ ...options, model: scriptedModel(['one', 'two', 'three']) })

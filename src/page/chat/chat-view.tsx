@@ -4,9 +4,9 @@ import { Timeline } from '../run/timeline.tsx'
 import { useTitle } from '../shell/address.ts'
 import { useLive } from '../ui/live-context.ts'
 import { useRefocus } from '../ui/refocus.ts'
-import { useStickToEnd } from '../ui/scroll.ts'
 import { Composer } from './composer.tsx'
 import type { Conversation } from './conversation.ts'
+import { useStickToEnd } from './stick-to-end.ts'
 
 /** What can be asked where there is a tool of that name. */
 const examples: [tool: string, text: string][] = [

@@ -64,6 +64,11 @@ export class RunList {
     await this.#load(this.runs, this.#next, this.#turn)
   }
 
+  /** Asks again for what could not be had. */
+  retry(): Promise<void> {
+    return this.#next === undefined ? this.show(this.#query) : this.more()
+  }
+
   async #load(before: Run[], cursor: string | undefined, turn: number) {
     this.isLoading = true
     this.error = ''
@@ -74,9 +79,10 @@ export class RunList {
       this.#next = page.next
       this.runs = this.#sorted([...before, ...page.data].map(({ id }) => id))
     } catch (thrown) {
-      if (turn === this.#turn) this.error = messageOf(thrown)
+      if (turn !== this.#turn) return
+      this.error = messageOf(thrown)
+      if (cursor === undefined) this.#next = undefined
     }
-    if (turn !== this.#turn) return
     this.isLoading = false
     this.#onChange()
   }

@@ -1,6 +1,6 @@
 import { useRef, useState } from 'preact/hooks'
 import { base, messageOf, post } from '../data/api.ts'
-import { copyOrSelect } from '../ui/copy-or-select.ts'
+import { copyOrSelect } from '../ui/copy.tsx'
 import { useLive } from '../ui/live-context.ts'
 import { scrollable } from '../ui/scrollable.ts'
 

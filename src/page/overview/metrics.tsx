@@ -1,6 +1,6 @@
 import { duration, ending, money, short } from '../data/format.ts'
 import type { Overview } from '../types.ts'
-import { BarList, Plot } from '../ui/plot.tsx'
+import { BarList, Plot } from './plot.tsx'
 import { timeOfStep } from './use-overview.ts'
 
 /** What an overview comes to: numbers, each with its plot, and lists. */

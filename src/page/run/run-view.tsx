@@ -5,8 +5,7 @@ import { messageOf, post } from '../data/api.ts'
 import type { RunWithResult } from '../data/follow-run.ts'
 import { clock, count, duration, ending, money } from '../data/format.ts'
 import { compareHref } from '../runs/addresses.ts'
-import { exportDialog } from '../runs/export-dialog.tsx'
-import { runAgainDialog } from '../runs/run-again-dialog.tsx'
+import { openExport, openRunAgain } from '../runs/dialogs.ts'
 import type { Run } from '../types.ts'
 import { Icon } from '../ui/icon.tsx'
 import { useLive } from '../ui/live-context.ts'
@@ -74,10 +73,10 @@ export function RunView({ id }: { id: string }) {
           <a class="button" href={compareHref(id)}>
             Compare with…
           </a>
-          <button type="button" onClick={() => attempt(() => runAgainDialog(live, id))}>
+          <button type="button" onClick={() => attempt(() => openRunAgain(live, id))}>
             Run again
           </button>
-          <button type="button" onClick={() => attempt(() => exportDialog(id))}>
+          <button type="button" onClick={() => attempt(() => openExport(id))}>
             Export
           </button>
           {run !== undefined && status !== 'done' && <CancelButton cancel={() => attempt(cancel)} />}

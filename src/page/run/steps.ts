@@ -93,6 +93,7 @@ export class Steps {
 
   question(text: string): void {
     this.#question = text
+    this.#dropOldest()
     this.#changes.tell()
   }
 
@@ -143,14 +144,16 @@ export class Steps {
     if (step.kind === 'assistant') this.#answer = step
     else if (step.kind !== 'note' && step.kind !== 'reasoning') this.#answer = undefined
     this.#steps.push(step)
-    while (this.#steps.length > mostSteps) this.#dropOldest()
+    this.#dropOldest()
     this.#changes.tell()
     return step
   }
 
   #dropOldest(): void {
-    const oldest = this.#steps.shift()
-    this.#dropped++
-    if (oldest?.kind === 'call') this.#ofCalls.delete(oldest.call.key)
+    const most = this.#question === undefined ? mostSteps : mostSteps - 1
+    for (const step of this.#steps.splice(0, Math.max(0, this.#steps.length - most))) {
+      this.#dropped++
+      if (step.kind === 'call') this.#ofCalls.delete(step.call.key)
+    }
   }
 }

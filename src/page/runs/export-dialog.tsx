@@ -1,7 +1,7 @@
 import { useRef, useState } from 'preact/hooks'
 import { ApiError, ask, messageOf, send } from '../data/api.ts'
 import type { RunWithResult } from '../data/follow-run.ts'
-import { copyOrSelect } from '../ui/copy-or-select.ts'
+import { copyOrSelect } from '../ui/copy.tsx'
 import { showDialog } from '../ui/dialog.tsx'
 import { scrollable } from '../ui/scrollable.ts'
 import { curlOf } from './run-start.ts'

@@ -1,12 +1,14 @@
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
 import { RunList } from '../data/run-list.ts'
-import { FirstRun } from '../overview/first-run.tsx'
 import type { Run } from '../types.ts'
 import { useLive } from '../ui/live-context.ts'
+import { loaded } from '../ui/loaded.tsx'
 import { compareHref } from './addresses.ts'
 import { FilterForm } from './filter-form.tsx'
 import { clearFilters, type Filters, listed, queryOf } from './filters.ts'
 import { RunRow } from './run-row.tsx'
+
+const FirstRun = loaded(() => import('../overview/first-run.tsx').then(({ FirstRun }) => FirstRun))
 
 /** Before its end is in view, more of the list is loaded. */
 const aheadOfEnd = '600px'
@@ -67,16 +69,25 @@ function ListEnd({ list }: { list: RunList }) {
   const end = useRef<HTMLParagraphElement>(null)
   const { hasMore, isLoading, error } = list
   useEffect(() => {
-    if (end.current === null || !hasMore || isLoading) return
+    if (end.current === null || !hasMore || isLoading || error !== '') return
     const nearEnd = new IntersectionObserver((seen) => seen.some(({ isIntersecting }) => isIntersecting) && void list.more(), {
       rootMargin: aheadOfEnd,
     })
     nearEnd.observe(end.current)
     return () => nearEnd.disconnect()
   })
+  if (error !== '')
+    return (
+      <p class="list-end error-text" role="status">
+        {`${error} `}
+        <button type="button" class="link-button" onClick={() => list.retry()}>
+          Try again
+        </button>
+      </p>
+    )
   return (
-    <p ref={end} class={`list-end ${error === '' ? 'muted' : 'error-text'}`} role="status">
-      {error !== '' ? error : hasMore && 'Loading more…'}
+    <p ref={end} class="list-end muted" role="status">
+      {hasMore && 'Loading more…'}
     </p>
   )
 }

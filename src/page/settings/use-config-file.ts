@@ -6,7 +6,7 @@ import { announce } from '../ui/announce.ts'
 import { useLive } from '../ui/live-context.ts'
 
 /** What came of the last change. `isConflict`: somebody else was quicker. */
-export interface Saved {
+interface Saved {
   kind: 'good' | 'error'
   words: string
   isConflict?: boolean

@@ -1,8 +1,10 @@
 import { useEffect } from 'preact/hooks'
 import { LiveContext } from '../ui/live-context.ts'
+import { loaded } from '../ui/loaded.tsx'
 import { session, signIn, start, takeLink } from './access.ts'
 import { Shell } from './shell.tsx'
-import { SignInView } from './sign-in.tsx'
+
+const SignInView = loaded(() => import('./sign-in.tsx').then(({ SignInView }) => SignInView))
 
 /** The page: who is not signed in is asked to. */
 export function App() {

@@ -1,6 +1,6 @@
-import { ask } from '../data/api.js'
-import { ago } from '../data/format.js'
-import { exportDialog } from '../runs/export-dialog.tsx'
+import { ask } from '../data/api.ts'
+import { ago } from '../data/format.ts'
+import { openExport } from '../runs/dialogs.ts'
 import type { Run } from '../types.ts'
 import { type Session, signOut } from './access.ts'
 import { address } from './address.ts'
@@ -18,7 +18,7 @@ export function commandsOf({ live, conversation }: Session): Commands {
   const theme = document.getElementById('theme-button')
   const all: Command[] = [
     ...places.map(({ name, words, key }) => ({ group: 'Views', name: words, keys: `g ${key}`, run: goTo(`#/${name}`) })),
-    ...(runId === undefined ? [] : [{ group: 'Actions', name: 'Export this run', about: runId, run: () => exportDialog(runId) }]),
+    ...(runId === undefined ? [] : [{ group: 'Actions', name: 'Export this run', about: runId, run: () => openExport(runId) }]),
     { group: 'Actions', name: theme?.getAttribute('aria-label') ?? 'Colours', run: () => theme?.click() },
     {
       group: 'Actions',

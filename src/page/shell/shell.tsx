@@ -4,9 +4,7 @@ import { Icon } from '../ui/icon.tsx'
 import { useLive } from '../ui/live-context.ts'
 import { type Session, signOut } from './access.ts'
 import { address, title } from './address.ts'
-import { commandsOf } from './commands.ts'
 import { Notices } from './notices.tsx'
-import { openPalette } from './palette.tsx'
 import { places } from './places.ts'
 import { showShortcuts, useShortcuts } from './shortcuts.tsx'
 import { ThemeButton } from './theme-button.tsx'
@@ -26,7 +24,7 @@ export function Shell({ session }: { session: Session }) {
     const openIt = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() !== 'k' || !(event.metaKey || event.ctrlKey) || event.shiftKey || event.altKey) return
       event.preventDefault()
-      void openPalette(commandsOf(session))
+      void showPalette(session)
     }
     // Changes of the configuration file are not among the events: whoever has just edited it sees them on coming back.
     const lookAgain = () => live.refresh()
@@ -61,7 +59,7 @@ export function Shell({ session }: { session: Session }) {
           class="quiet palette-button"
           aria-haspopup="dialog"
           aria-keyshortcuts="Control+K Meta+K"
-          onClick={() => openPalette(commandsOf(session))}
+          onClick={() => showPalette(session)}
         >
           <Icon name="search" />
           <span>Find</span>
@@ -157,4 +155,10 @@ function tellEvents({ live }: Session): () => void {
     })
   }, oldEventsMs)
   return () => clearTimeout(timer)
+}
+
+/** The palette is loaded when it is wanted. */
+async function showPalette(session: Session): Promise<void> {
+  const [{ openPalette }, { commandsOf }] = await Promise.all([import('./palette.tsx'), import('./commands.ts')])
+  await openPalette(commandsOf(session))
 }

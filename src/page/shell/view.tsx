@@ -1,99 +1,46 @@
-import type { ComponentChildren, FunctionComponent } from 'preact'
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { ApprovalsView } from '../approvals/approvals-view.tsx'
-import { ChatView } from '../chat/chat-view.tsx'
-import { messageOf } from '../data/api.ts'
-import type { Live } from '../data/live.ts'
-import { OverviewView } from '../overview/overview-view.tsx'
+import type { FunctionComponent } from 'preact'
+import { useEffect } from 'preact/hooks'
 import { RunsView } from '../runs/runs-view.tsx'
-import type { View as MadeByHand } from '../types.ts'
-import { Dom } from '../ui/dom-bridge.tsx'
-import { useLive } from '../ui/live-context.ts'
+import { loaded } from '../ui/loaded.tsx'
 import { session } from './access.ts'
-import { address, useTitle } from './address.ts'
+import { address } from './address.ts'
 import type { Place } from './places.ts'
 
 /** `param` is what the address names in the view: `#/runs/ID`. */
 type ViewComponent = FunctionComponent<{ param: string | undefined }>
 
-const views: Partial<Record<Place['name'], ViewComponent>> = {
-  overview: OverviewView,
-  runs: RunsView,
-  approvals: ApprovalsView,
-  chat: () => (session.value === undefined ? null : <ChatView conversation={session.value.conversation} />),
+const views: Record<Place['name'], ViewComponent> = {
+  overview: later(() => import('../overview/overview-view.tsx').then(({ OverviewView }) => OverviewView)),
+  runs: focused(RunsView),
+  approvals: later(() => import('../approvals/approvals-view.tsx').then(({ ApprovalsView }) => ApprovalsView)),
+  chat: later(async () => {
+    const { ChatView } = await import('../chat/chat-view.tsx')
+    return () => session.value && <ChatView conversation={session.value.conversation} />
+  }),
+  models: later(() => import('../settings/models-view.tsx').then(({ ModelsView }) => ModelsView)),
+  tools: later(() => import('../tools/tools-view.tsx').then(({ ToolsView }) => ToolsView)),
+  config: later(() => import('../settings/config-view.tsx').then(({ ConfigView }) => ConfigView)),
 }
 
-/** What hardly anybody comes for first is loaded when it is gone to. */
-const later: Partial<Record<Place['name'], () => Promise<ViewComponent>>> = {
-  models: () => import('../settings/models-view.tsx').then(({ ModelsView }) => ModelsView),
-  tools: () => import('../tools/tools-view.tsx').then(({ ToolsView }) => ToolsView),
-  config: () => import('../settings/config-view.tsx').then(({ ConfigView }) => ConfigView),
-}
-
-/** The view that the address names. Its heading gets the focus, so that keyboard and screen reader go on from there. */
+/** The view that the address names. */
 export function View() {
   const { place, param } = address.value
   const Now = views[place]
-  if (Now !== undefined)
-    return (
-      <Focused key={place} param={param}>
-        <Now param={param} />
-      </Focused>
-    )
-  const load = later[place]
-  return load === undefined ? null : <Loaded key={place} load={load} param={param} />
+  return <Now key={place} param={param} />
 }
 
-function Loaded({ load, param }: { load: () => Promise<ViewComponent>; param: string | undefined }) {
-  const [loaded, setLoaded] = useState<{ View: ViewComponent } | { failure: string }>()
-  useEffect(() => {
-    load().then(
-      (View) => setLoaded({ View }),
-      (thrown: unknown) => setLoaded({ failure: messageOf(thrown) }),
-    )
-  }, [load])
-  if (loaded === undefined) return null
-  if ('failure' in loaded)
-    return <p class="error-text" role="alert">{`This view could not be loaded: ${loaded.failure}. Reload the page.`}</p>
-  return (
-    <Focused param={param}>
-      <loaded.View param={param} />
-    </Focused>
-  )
+/** A view that is loaded when it is gone to. */
+function later(load: () => Promise<ViewComponent>): ViewComponent {
+  return loaded(async () => focused(await load()))
 }
 
-function Focused({ param, children }: { param: string | undefined; children: ComponentChildren }) {
-  useEffect(() => {
-    const heading = document.querySelector(param === undefined ? '#main h1' : '#main h2')
-    if (heading instanceof HTMLElement) heading.focus({ preventScroll: true })
-  }, [param])
-  return <>{children}</>
-}
-
-type Make = (context: { live: Live }, param?: string) => (MadeByHand & { navigate?(param: string | undefined): void }) | undefined
-
-function byHand(make: Make): ViewComponent {
-  return function HandMade({ param }) {
-    const live = useLive()
-    const [view, setView] = useState<ReturnType<Make>>()
-    const shown = useRef(param)
-    useTitle(view?.title ?? '')
-    // Not while this is being drawn: parts of it are components, with a drawing of their own.
-    useLayoutEffect(() => {
-      const made = make({ live }, param)
-      setView(made)
-      return () => made?.close?.()
-    }, [])
+/** The same view; its heading gets the focus, so that keyboard and screen reader go on from there. */
+function focused(Shown: ViewComponent): ViewComponent {
+  return function Focused({ param }) {
     useEffect(() => {
-      if (view === undefined) return
-      if (shown.current !== param) view.navigate?.(param)
-      shown.current = param
-    }, [view, param])
-    if (view === undefined) return null
-    return (
-      <Focused param={param}>
-        <Dom element={view.element} />
-      </Focused>
-    )
+      const heading = document.querySelector(param === undefined ? '#main h1' : '#main h2')
+      if (heading instanceof HTMLElement) heading.focus({ preventScroll: true })
+    }, [param])
+    return <Shown param={param} />
   }
 }

@@ -5,7 +5,7 @@ import { useNewId } from '../ui/new-id.ts'
 import { firstValue, fits, isRecord, type Plan, pointerTo } from './form-plan.ts'
 
 /** Stands where a text that is to be JSON is not. */
-export class NotJson {
+class NotJson {
   readonly text: string
   readonly message: string
 

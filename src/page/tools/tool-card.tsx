@@ -1,4 +1,5 @@
 import type { ToolWithCalls } from '../types.ts'
+import { memo } from '../ui/memo.ts'
 import { scrollable } from '../ui/scrollable.ts'
 import { Openable } from './openable.tsx'
 import { Parameters } from './parameters.tsx'
@@ -20,7 +21,7 @@ const kinds: Record<ToolWithCalls['source']['kind'], string> = {
 }
 
 /** A tool: where it is from, what it takes, how its calls have ended; and it can be tried. */
-export function ToolCard({ tool, isWanted, onTried }: { tool: ToolWithCalls; isWanted: boolean; onTried: () => void }) {
+export const ToolCard = memo(({ tool, isWanted, onTried }: { tool: ToolWithCalls; isWanted: boolean; onTried: () => void }) => {
   const { name, description, parameters } = tool.function
   return (
     <Openable name={name} about={description} marks={<Marks {...tool} />} isWanted={isWanted}>
@@ -44,7 +45,7 @@ export function ToolCard({ tool, isWanted, onTried }: { tool: ToolWithCalls; isW
       </section>
     </Openable>
   )
-}
+})
 
 function Marks({ source, effect, approval }: ToolWithCalls) {
   return (

@@ -8,6 +8,7 @@ import { ServerList } from './server-list.tsx'
 import { SkillCard, type SkillProblem, SkillProblems } from './skills.tsx'
 import { ToolCard } from './tool-card.tsx'
 import { useAnswer, useWhenCallsEnd } from './use-answer.ts'
+import { useInSlices } from './use-in-slices.ts'
 
 /**
  * The tools and skills of the agent: where they are from, what they take and say, how their calls have ended; and any of them can be tried.
@@ -25,6 +26,7 @@ export function ToolsView({ param }: { param: string | undefined }) {
   const fits = ({ name, description }: { name: string; description: string }) =>
     `${name} ${description}`.toLowerCase().includes(filter.trim().toLowerCase())
   const shownTools = allTools.filter((tool) => fits(tool.function))
+  const drawnTools = useInSlices(shownTools)
   const shownSkills = allSkills.filter(fits)
   const problems = skills.answer?.problems ?? []
   return (
@@ -48,7 +50,7 @@ export function ToolsView({ param }: { param: string | undefined }) {
       <div class="stack">
         <ServerList servers={tools.answer?.servers ?? []} />
         <Section title="Tools" summary={shownOf(shownTools.length, allTools.length, 'tool')}>
-          {shownTools.map((tool) => (
+          {drawnTools.map((tool) => (
             <ToolCard key={tool.function.name} tool={tool} isWanted={tool.function.name === param} onTried={tools.load} />
           ))}
         </Section>

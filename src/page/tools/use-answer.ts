@@ -1,5 +1,5 @@
 import { useComputed } from '@preact/signals'
-import { useEffect, useState } from 'preact/hooks'
+import { useCallback, useEffect, useState } from 'preact/hooks'
 import { ask, messageOf } from '../data/api.ts'
 import { useLive } from '../ui/live-context.ts'
 
@@ -12,14 +12,14 @@ export function useAnswer<Answer>(path: string): { answer: Answer | undefined; f
   const reloads = useComputed(() => live.state?.config.reloads)
   const [answer, setAnswer] = useState<Answer>()
   const [failure, setFailure] = useState('')
-  const load = async () => {
+  const load = useCallback(async () => {
     try {
       setAnswer(await ask(path))
       setFailure('')
     } catch (thrown) {
       setFailure(messageOf(thrown))
     }
-  }
+  }, [path])
   useEffect(() => {
     void load()
   }, [path, reloads.value])

@@ -1,8 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { announce } from './announce.ts'
-import { h } from './dom.js'
 import { Icon, type IconName } from './icon.tsx'
-import { icon } from './icons.tsx'
 
 /** How long it is shown that something was copied. */
 const shownMs = 1_500
@@ -15,6 +13,19 @@ export async function copyText(text: string): Promise<boolean> {
   )
   announce(copied ? 'Copied' : 'The browser refuses to copy')
   return copied === true
+}
+
+/** Copies what an element says; where the browser refuses that, selects it. Resolves with what was done, in words. */
+export async function copyOrSelect(element: HTMLElement | null): Promise<string> {
+  if (element === null) return ''
+  try {
+    await navigator.clipboard.writeText(element.textContent)
+    return 'Copied'
+  } catch {
+    // A page without TLS has no clipboard.
+    getSelection()?.selectAllChildren(element)
+    return 'Selected: copy it with the keyboard'
+  }
 }
 
 /** A small button that copies; for a moment it shows that it has. `label` is what is copied, such as `Copy result`. */
@@ -31,15 +42,4 @@ export function CopyButton({ label, textOf }: { label: string; textOf: () => str
       <Icon name={icon} />
     </button>
   )
-}
-
-/** A `CopyButton` for what is made by hand. */
-export function copyButton(label: string, textOf: () => string): HTMLElement {
-  const button = h('button', { type: 'button', className: 'quiet tool-button', 'aria-label': label, title: label }, icon('copy'))
-  button.addEventListener('click', async () => {
-    const copied = await copyText(textOf())
-    button.replaceChildren(icon(copied ? 'check' : 'cross'))
-    setTimeout(() => button.replaceChildren(icon('copy')), shownMs)
-  })
-  return button
 }

@@ -1,6 +1,6 @@
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import type { Live } from '../data/live.js'
+import type { Live } from '../data/live.ts'
 
 export const LiveContext = createContext<Live | undefined>(undefined)
 

@@ -1,6 +1,5 @@
 import { signal, useComputed } from '@preact/signals'
-import { ago } from '../data/format.js'
-import { h, setText } from './dom.js'
+import { ago } from '../data/format.ts'
 
 const tickMs = 1_000
 let timer: number | undefined
@@ -26,17 +25,4 @@ export function Since({ iso, title }: { iso: string; title?: string }) {
       {text}
     </time>
   )
-}
-
-let isTicking = false
-
-/** A `Since` for what is made by hand. */
-export function since(iso: string, title?: string): HTMLElement {
-  if (!isTicking) setInterval(tick, tickMs)
-  isTicking = true
-  return h('time', { datetime: iso, title, 'data-since': '' }, ago(iso))
-}
-
-function tick(): void {
-  for (const time of document.querySelectorAll('time[data-since]')) setText(time, ago(time.getAttribute('datetime') ?? ''))
 }

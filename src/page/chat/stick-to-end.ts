@@ -9,12 +9,17 @@ export function useStickToEnd(box: RefObject<HTMLElement | null>): void {
   useLayoutEffect(() => {
     const element = box.current
     if (element === null) return
-    let isAtEnd = true
+    let isFollowing = true
+    let top = 0
     const look = () => {
-      isAtEnd = element.scrollHeight - element.scrollTop - element.clientHeight < near
+      const isAtEnd = element.scrollHeight - element.scrollTop - element.clientHeight < near
+      // Only upwards the reader has left: away from the end is also what has grown since it was scrolled to.
+      if (isAtEnd) isFollowing = true
+      else if (element.scrollTop < top) isFollowing = false
+      top = element.scrollTop
     }
     const sizes = new ResizeObserver(() => {
-      if (isAtEnd) element.scrollTop = element.scrollHeight
+      if (isFollowing) element.scrollTop = element.scrollHeight
     })
     const watchChildren = () => {
       for (const child of element.children) sizes.observe(child)

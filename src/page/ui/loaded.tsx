@@ -1,0 +1,20 @@
+import type { FunctionComponent } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { messageOf } from '../data/api.ts'
+
+/** A component whose script is loaded when it is shown: what hardly anybody comes for first. */
+export function loaded<Props extends object>(load: () => Promise<FunctionComponent<Props>>): FunctionComponent<Props> {
+  return function Loaded(props) {
+    const [state, setState] = useState<{ Shown: FunctionComponent<Props> } | { failure: string }>()
+    useEffect(() => {
+      load().then(
+        (Shown) => setState({ Shown }),
+        (thrown: unknown) => setState({ failure: messageOf(thrown) }),
+      )
+    }, [])
+    if (state === undefined) return null
+    if ('failure' in state)
+      return <p class="error-text" role="alert">{`This part of the page could not be loaded: ${state.failure}. Reload the page.`}</p>
+    return <state.Shown {...props} />
+  }
+}
