@@ -5,6 +5,8 @@ import { Changes } from './changes.ts'
 
 /** More than anybody reads of one run; the oldest give way. */
 const mostSteps = 300
+/** Steps that come on the page at once: to lay out very many would keep it from answering. */
+const mostAtOnce = 40
 /** Characters of what a model reasons. */
 const mostReasoning = 100_000
 
@@ -29,7 +31,9 @@ export class Steps {
   #steps: Step[] = []
   #question: string | undefined
   #dropped = 0
+  /** The key of the last step, and of the last that is shown. */
   #last = 0
+  #lastShown = 0
   #calls = new Calls(mostSteps)
   #ofCalls: Set<string> = new Set()
   /** What is being said. */
@@ -43,10 +47,17 @@ export class Steps {
     this.#hasTurns = hasTurns
   }
 
-  /** `question` is what the run was asked, above all else; of very many steps the oldest are `dropped`. */
-  get shown(): { question: string | undefined; dropped: number; steps: readonly Step[] } {
+  /**
+   * What to show now; the component that is being drawn is drawn anew when that changes. `question` is what the run was asked, above all else; of
+   * very many steps the oldest are `dropped`.
+   */
+  toShow(): { question: string | undefined; dropped: number; steps: readonly Step[] } {
     this.#changes.watch()
-    return { question: this.#question, dropped: this.#dropped, steps: this.#steps }
+    const [first] = this.#steps
+    this.#lastShown = Math.min(this.#last, Math.max(this.#lastShown, (first?.key ?? 1) - 1) + mostAtOnce)
+    const left = this.#last - this.#lastShown
+    if (left > 0) this.#changes.tell()
+    return { question: this.#question, dropped: this.#dropped, steps: left > 0 ? this.#steps.slice(0, -left) : this.#steps }
   }
 
   take(event: RunEvent) {

@@ -4,7 +4,7 @@ import type { Step, Steps } from './steps.ts'
 
 /** The steps of a run, or of a conversation. */
 export function Timeline({ steps: store }: { steps: Steps }) {
-  const { question, dropped, steps } = store.shown
+  const { question, dropped, steps } = store.toShow()
   return (
     <ol class="timeline">
       {question !== undefined && <li class="item user">{question}</li>}
