@@ -855,7 +855,8 @@ models:
     await page.locator('.item.note', { hasText: /^10\d events are no longer stored$/ }).waitFor()
     await page.locator('.outcome-line', { hasText: /^Answered$/ }).waitFor()
     // Its answer is whole nevertheless.
-    expect(await page.locator('.item.assistant').textContent()).toBe(Array.from({ length: 5_100 }, (_, at) => `${at} `).join(''))
+    const whole = Array.from({ length: 5_100 }, (_, at) => `${at} `).join('')
+    await expect.poll(() => page.locator('.item.assistant').textContent()).toBe(whole)
     for (const view of ['runs', 'approvals', 'chat', 'models', 'tools', 'config']) {
       await page.goto(`${url}/admin/#/${view}`)
       await page.locator('#main h1').waitFor()

@@ -1,9 +1,9 @@
 import { useEffect, useRef } from 'preact/hooks'
+import { Compare } from '../compare/compare.tsx'
 import { RunView } from '../run/run-view.tsx'
 import { useTitle } from '../shell/address.ts'
 import { Activity } from './activity.tsx'
 import { comparedIn, compareHref, runHref } from './addresses.ts'
-import { Compare } from './compare.tsx'
 import { RunListPane } from './run-list.tsx'
 
 /** All runs beside what they do now, or beside one of them, or two that are compared. */

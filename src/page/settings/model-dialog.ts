@@ -1,7 +1,7 @@
 import { type Config, putEntry, type Save } from '../data/config-file.ts'
 import { fromValues, type ModelEntry, settingsOf, toValues } from '../data/model-settings.ts'
 import { testModel } from '../data/test-model.ts'
-import { type Field, openFormDialog } from '../ui/form-dialog.tsx'
+import { type Field, openFormDialog } from './form-dialog.tsx'
 
 /**
  * Asks for the settings of a model, and saves them.

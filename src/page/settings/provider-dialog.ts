@@ -1,7 +1,7 @@
 import { type Config, putEntry, type Save } from '../data/config-file.ts'
 import { settingsOf } from '../data/model-settings.ts'
 import { testModel } from '../data/test-model.ts'
-import { openFormDialog } from '../ui/form-dialog.tsx'
+import { openFormDialog } from './form-dialog.tsx'
 
 /** As the configuration has them. */
 export interface ProviderSettings {

@@ -2,10 +2,10 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { ask, messageOf } from '../data/api.ts'
 import type { RunWithResult } from '../data/follow-run.ts'
+import { whyNoRecording } from '../runs/export-dialog.tsx'
 import { ComparedCalls } from './compare-calls.tsx'
 import { FactsTable } from './compare-facts.tsx'
 import { Compared } from './compared.tsx'
-import { whyNoRecording } from './export-dialog.tsx'
 
 /** What a run was given; only its recording has that. */
 interface Given {

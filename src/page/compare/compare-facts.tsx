@@ -1,8 +1,8 @@
 import type { RunWithResult } from '../data/follow-run.ts'
 import { clock, duration, ending, money } from '../data/format.ts'
+import { runHref } from '../runs/addresses.ts'
 import { scrollable } from '../ui/scrollable.ts'
 import { visible } from '../ui/visible.ts'
-import { runHref } from './addresses.ts'
 
 const none = '–'
 

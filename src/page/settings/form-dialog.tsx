@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError, messageOf } from '../data/api.ts'
 import type { Told } from '../data/test-model.ts'
-import { showDialog } from './dialog.tsx'
+import { showDialog } from '../ui/dialog.tsx'
 
 export interface Field {
   name: string

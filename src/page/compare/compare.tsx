@@ -1,6 +1,6 @@
+import { compareHref, runHref } from '../runs/addresses.ts'
 import { Icon } from '../ui/icon.tsx'
 import { loaded } from '../ui/loaded.tsx'
-import { compareHref, runHref } from './addresses.ts'
 
 const ComparedRuns = loaded(() => import('./compared-runs.tsx').then(({ ComparedRuns }) => ComparedRuns))
 
