@@ -12,7 +12,15 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 for (const version of ['node22', 'node26']) {
   const node = join(installed, version, 'bin/node')
   console.log(`\n${version}`)
-  const args = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'tests/vitest.config.ts', '--testTimeout', '60000', ...process.argv.slice(2)]
+  const args = [
+    'node_modules/vitest/vitest.mjs',
+    'run',
+    '--config',
+    'tests/vitest.config.ts',
+    '--testTimeout',
+    '60000',
+    ...process.argv.slice(2),
+  ]
   // What tests start by the name `node` has the same version.
   const env = { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env.PATH}` }
   const { status } = spawnSync(node, args, { cwd: root, env, stdio: 'inherit' })
