@@ -39,7 +39,8 @@ for (const runs of [600, 150, 150, 150]) {
     Array.from({ length: 10_000 }, (_, at) => new Forgotten(at)).map(readForgotten)
     await setImmediate()
   }
-  console.log('idle')
+  // V8 prints there as well, and may be in the middle of a line.
+  console.log('<idle>')
   gc()
   gc()
 }

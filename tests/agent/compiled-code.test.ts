@@ -7,13 +7,16 @@ const run = promisify(execFile)
 
 /** Functions whose compiled code was thrown away, by their names, at each collection: because objects that it was compiled for were gone. */
 function thrownAway(stdout: string): Set<string>[] {
-  return stdout.split(/^idle$/m).map((part) => {
+  return stdout.split('<idle>').map((part) => {
     const found = part.matchAll(/^\[marking dependent code .*<SharedFunctionInfo ([^>]+)>.*weak objects cleared\]$/gm)
     return new Set([...found].map(([, name = '']) => name))
   })
 }
 
-it('what is compiled for a call is still there when all runs are over and collected', async () => {
+/** What V8 prints is its own affair: this is how the version in Node.js 24 does. */
+const readsTrace = process.version.startsWith('v24.')
+
+it.skipIf(!readsTrace)('what is compiled for a call is still there when all runs are over and collected', async () => {
   const file = fileURLToPath(new URL('./compiled-code-process.ts', import.meta.url))
   const { stdout } = await run(process.execPath, ['--expose-gc', '--trace-deopt', file], { maxBuffer: 64 * 2 ** 20 })
   const [, , ...collections] = thrownAway(stdout)
