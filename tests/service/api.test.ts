@@ -214,7 +214,7 @@ providers:
       (await post('/admin/api/providers/test', { model: { provider: 'custom', model: 'm', baseURL }, ...more })).json()
     expect(await test(good)).toMatchObject({ ok: true, provider: 'custom', text: 'ready' })
     expect(await test(bad)).toMatchObject({ ok: false, error: { code: 'unauthorized' } })
-    expect(await test(dead, { timeoutMs: 50 })).toMatchObject({ ok: false, error: { code: 'timeout' } })
+    expect(await test(dead, { timeoutMs: 1_000 })).toMatchObject({ ok: false, error: { code: 'timeout' } })
     expect(await test({ baseURL: 'http://127.0.0.1:1/v1' })).toMatchObject({ ok: false, error: { code: 'connection_failed' } })
     expect(await (await post('/admin/api/providers/test', { model: 'nowhere/x' })).json()).toMatchObject({
       ok: false,
