@@ -335,7 +335,7 @@ describe('parts', () => {
         [...written].map(([name, value]) => ({ name, value })),
         new Pauses(),
       )
-    return { recording, go, read, place, records }
+    return { recording, go, read, place, records, written }
   }
 
   it('that can’t be written are written with the next; the run does not notice', async () => {
@@ -355,6 +355,16 @@ describe('parts', () => {
       result: { text: 'Done.' },
     })
     expect(JSON.stringify(run)).not.toMatch(/sesame|kept-secret/)
+  })
+
+  it('are not made of what there is no room for, which says so at once; how the run ends is there', async () => {
+    const note = 'a long argument, '.repeat(200_000)
+    const { recording, go, written, read } = await record([{ toolCalls: [call('login', { note })], usage }, 'Done.'], [])
+    await go()
+    await recording.keep('1.model')
+    expect([...written.values()].reduce((sum, value) => sum + value.length, 0)).toBeLessThan(2_000_000)
+    const { run } = (await read()) ?? {}
+    expect(run).toMatchObject({ given: { partial: 'it is longer than 2000000 characters' }, turns: [], result: { text: 'Done.' } })
   })
 
   it('that never were written are missed where another execution comes to their step', async () => {
