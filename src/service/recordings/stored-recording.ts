@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { isTurn } from '../../agent/durable/journal.ts'
 import type { RecordingPart, ShownRuns } from '../../agent/durable/shown-runs.ts'
 import type { RecordedScope, RecordedVerdict, RunRecorder } from '../../agent/observe/recorder.ts'
@@ -48,6 +49,8 @@ export class StoredRecording extends BoundedRecorder {
   /** The characters of each part that is written, and of all. */
   readonly #sizes: Map<string, number>
   #characters = 0
+  /** What was written as each part: most have nothing of what turns out to be secret later, and stay as they are. */
+  readonly #digests = new Map<string, string>()
   /** Names of parts that are to be written. */
   readonly #changed = new Set<string>()
   readonly #pauses = new Pauses()
@@ -224,18 +227,24 @@ export class StoredRecording extends BoundedRecorder {
     const parts: RecordingPart[] = []
     for (const name of names) {
       const value = this.#textOf(live, name)
-      parts.push({ name, value })
+      const digest = createHash('sha256').update(value).digest('base64')
+      if (this.#digests.get(name) !== digest) parts.push({ name, value })
+      this.#digests.set(name, digest)
       this.#characters += value.length - (this.#sizes.get(name) ?? 0)
       this.#sizes.set(name, value.length)
       await this.#pauses.take()
     }
     if (this.#characters > longestRecording) this.stop(tooLong)
+    if (parts.length === 0) return { stored: Promise.resolve() }
     return { stored: shown.keepRecording(run.id, run.attempt ?? '', parts).catch((error: unknown) => this.#failed(names, error)) }
   }
 
   #failed(names: readonly string[], error: unknown): void {
     const { run, logger } = this.#parts
-    for (const name of names) this.#changed.add(name)
+    for (const name of names) {
+      this.#changed.add(name)
+      this.#digests.delete(name)
+    }
     logger.warn({ runId: run.id, error: messageOf(error) }, 'the recording of a run could not be written yet')
   }
 
