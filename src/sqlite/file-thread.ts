@@ -2,7 +2,7 @@ import { parentPort } from 'node:worker_threads'
 import { type ErrorCode, ToolloopError } from '../core/errors.ts'
 import { type DatabaseOptions, emptyLog, inTransaction } from './database.ts'
 import { type Contents, type OpenedFile, openFile } from './opened-file.ts'
-import { fileProblem, tried } from './problems.ts'
+import { fileProblem, isBusy, tried } from './problems.ts'
 
 /** What can be asked of a file: functions by their names. */
 export type Methods = object
@@ -87,6 +87,22 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
       }),
     )
 
+  /** Where they have no room together, each has a transaction of its own: one that is too large is not to take the others with it. */
+  const commitWhatFits = (opened: OpenedFile<Tables>, file: string, asked: readonly Asked[]): Answer[] => {
+    try {
+      return commit(opened, file, asked)
+    } catch (error) {
+      if (asked.length === 1 || isBusy(error)) throw error
+      return asked.flatMap((one) => {
+        try {
+          return commit(opened, file, [one])
+        } catch (problem) {
+          return { id: one.id, ...failure(problem, file) }
+        }
+      })
+    }
+  }
+
   const eraseSoon = (kept: OpenStore<Tables>, { database }: OpenedFile<Tables>): void => {
     kept.erasing ??= setTimeout(() => {
       delete kept.erasing
@@ -104,7 +120,7 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
       try {
         // Tried again by each call: what was wrong may have been put right.
         kept.opened ??= openFile(contents, options.database, options.own as Options)
-        send({ store, answers: commit(kept.opened, file, asked) })
+        send({ store, answers: commitWhatFits(kept.opened, file, asked) })
         if (asked.some(({ call }) => contents.erasing?.includes(call.name))) eraseSoon(kept, kept.opened)
       } catch (error) {
         send({ store, answers: asked.map(({ id }) => ({ id, ...failure(error, file) })) })

@@ -316,6 +316,7 @@ describe('parts', () => {
   /** A recording into a place that refuses what it is told to, and the run that is recorded. */
   async function record(turns: Parameters<typeof scriptedModel>[0], secrets: readonly string[] = ['kept-secret-1']) {
     const written = new Map<string, string>()
+    const writes: string[] = []
     const place = { refuses: false }
     const { logger, records } = recordingLogger()
     const run = { id: 'run_1', attempt: 'a', redactor: { secrets } }
@@ -324,6 +325,7 @@ describe('parts', () => {
       keepRecording: async (_runId: string, _attempt: string, parts: readonly { name: string; value: string }[]) => {
         if (place.refuses) throw new Error('The disk is full')
         for (const { name, value } of parts) written.set(name, value)
+        writes.push(...parts.map(({ name }) => name))
         return true
       },
     }
@@ -335,7 +337,7 @@ describe('parts', () => {
         [...written].map(([name, value]) => ({ name, value })),
         new Pauses(),
       )
-    return { recording, go, read, place, records }
+    return { recording, go, read, place, records, written, writes }
   }
 
   it('that can’t be written are written with the next; the run does not notice', async () => {
@@ -355,6 +357,28 @@ describe('parts', () => {
       result: { text: 'Done.' },
     })
     expect(JSON.stringify(run)).not.toMatch(/sesame|kept-secret/)
+  })
+
+  it('are not made of what there is no room for, which says so at once; how the run ends is there', async () => {
+    const note = 'a long argument, '.repeat(200_000)
+    const { recording, go, written, read } = await record([{ toolCalls: [call('login', { note })], usage }, 'Done.'], [])
+    await go()
+    await recording.keep('1.model')
+    expect([...written.values()].reduce((sum, value) => sum + value.length, 0)).toBeLessThan(2_000_000)
+    const { run } = (await read()) ?? {}
+    expect(run).toMatchObject({ given: { partial: 'it is longer than 2000000 characters' }, turns: [], result: { text: 'Done.' } })
+  })
+
+  it('are not written again when something turns out to be secret that is not in them', async () => {
+    const secrets: string[] = []
+    const { recording, go, read, writes } = await record([{ toolCalls: [call('login')], usage }, 'Done.'], secrets)
+    await go()
+    await recording.keep('1.model')
+    expect(writes).toHaveLength(5)
+    secrets.push('kept-secret-1')
+    await recording.keep('2.model')
+    expect(writes.slice(5)).toEqual(['given'])
+    expect(JSON.stringify(await read())).not.toContain('kept-secret-1')
   })
 
   it('that never were written are missed where another execution comes to their step', async () => {

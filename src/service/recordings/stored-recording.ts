@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { isTurn } from '../../agent/durable/journal.ts'
 import type { RecordingPart, ShownRuns } from '../../agent/durable/shown-runs.ts'
 import type { RecordedScope, RecordedVerdict, RunRecorder } from '../../agent/observe/recorder.ts'
@@ -13,6 +14,9 @@ import type { RecordingSecrets } from '../../recording/secrets.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { type Asked, BoundedRecorder, type Calls, longestRecording, type Steered, tooLong } from './bounded-recorder.ts'
 import { partName, type RecordingInParts, type TurnPart } from './recording-parts.ts'
+
+/** Characters there is room for in any case: for how the run ended, and that this is not the whole. */
+const keptForEnd = 10_000
 
 /** A run, as its recording sees it. */
 interface RunRecorded {
@@ -45,6 +49,8 @@ export class StoredRecording extends BoundedRecorder {
   /** The characters of each part that is written, and of all. */
   readonly #sizes: Map<string, number>
   #characters = 0
+  /** What was written as each part: most have nothing of what turns out to be secret later, and stay as they are. */
+  readonly #digests = new Map<string, string>()
   /** Names of parts that are to be written. */
   readonly #changed = new Set<string>()
   readonly #pauses = new Pauses()
@@ -208,8 +214,11 @@ export class StoredRecording extends BoundedRecorder {
     if (names.length === 0) return
     this.#changed.clear()
     this.#secretsWritten = size
+    const { isStopped } = this
     const written = await this.#handOver(live, names).catch((error: unknown) => this.#failed(names, error))
     if (!shown.writesInOrder) await written?.stored
+    // That there was no room for all may be the last there is to say.
+    if (!isStopped && this.isStopped) await this.#write(live)
   }
 
   /** Resolves as soon as they are handed over, with when they are stored. */
@@ -218,18 +227,24 @@ export class StoredRecording extends BoundedRecorder {
     const parts: RecordingPart[] = []
     for (const name of names) {
       const value = this.#textOf(live, name)
-      parts.push({ name, value })
+      const digest = createHash('sha256').update(value).digest('base64')
+      if (this.#digests.get(name) !== digest) parts.push({ name, value })
+      this.#digests.set(name, digest)
       this.#characters += value.length - (this.#sizes.get(name) ?? 0)
       this.#sizes.set(name, value.length)
       await this.#pauses.take()
     }
     if (this.#characters > longestRecording) this.stop(tooLong)
+    if (parts.length === 0) return { stored: Promise.resolve() }
     return { stored: shown.keepRecording(run.id, run.attempt ?? '', parts).catch((error: unknown) => this.#failed(names, error)) }
   }
 
   #failed(names: readonly string[], error: unknown): void {
     const { run, logger } = this.#parts
-    for (const name of names) this.#changed.add(name)
+    for (const name of names) {
+      this.#changed.add(name)
+      this.#digests.delete(name)
+    }
     logger.warn({ runId: run.id, error: messageOf(error) }, 'the recording of a run could not be written yet')
   }
 
@@ -256,21 +271,42 @@ export class StoredRecording extends BoundedRecorder {
     this.#secrets.learn({ given, turns: [news] })
   }
 
-  /** A part without secrets, as JSON; `''` where it is no more. */
+  /** A part without secrets, as JSON; `''` where it is no more, or there is no room for it. */
   #textOf({ given, turns, result }: RecordedRun, name: string): string {
     const secrets = this.#secrets
-    if (name === partName.given) return JSON.stringify(secrets.cleanInput(given))
-    if (name === partName.result) return result === undefined ? '' : JSON.stringify(secrets.clean(result))
+    if (name === partName.given) return this.#jsonOf(name, given, (input) => secrets.cleanInput(input))
+    if (name === partName.result) return this.#jsonOf(name, result, (end) => secrets.clean(end))
     const { turn, at, kind, call } = partOf(turns, name)
     if (turn === undefined) return ''
-    if (kind === 'call') return call === undefined ? '' : JSON.stringify(shortCall(secrets.cleanCall(call)))
+    if (kind === 'call') return this.#jsonOf(name, call, (one) => shortCall(secrets.cleanCall(one)))
     const { calls: _, decisions, steering, ...asked } = turn
-    if (kind === 'decided') return JSON.stringify(secrets.clean({ decisions, steering }))
+    if (kind === 'decided') return this.#jsonOf(name, { decisions, steering }, (said) => secrets.clean(said))
     // What is not written is not looked through either.
     const short = shortTurn(given, turns[at - 1]?.request.messages ?? firstMessages(given), asked) as RecordedTurn
-    const part: TurnPart = { step: this.#steps[at] ?? '', turn: secrets.cleanTurn(short) }
-    return JSON.stringify(part)
+    return this.#jsonOf(name, short, (one): TurnPart => ({ step: this.#steps[at] ?? '', turn: secrets.cleanTurn(one) }))
   }
+
+  /** To look through what is too long to be written would hold up everybody else. */
+  #jsonOf<T>(name: string, value: T | undefined, clean: (value: T) => object): string {
+    if (value === undefined) return ''
+    const isNeeded = name === partName.given || name === partName.result
+    const room = longestRecording - this.#characters + (this.#sizes.get(name) ?? 0) + (isNeeded ? keptForEnd : 0)
+    if (sizeUpTo(room, value) <= room) return JSON.stringify(clean(value))
+    this.stop(tooLong)
+    return ''
+  }
+}
+
+/** Roughly how long a value is as JSON, as far as that is needed to know that it is longer than `most`. */
+function sizeUpTo(most: number, value: unknown): number {
+  if (typeof value === 'string') return value.length + 3
+  let size = 3
+  if (typeof value !== 'object' || value === null) return size
+  for (const key in value) {
+    size += sizeUpTo(most - size, value[key as keyof typeof value])
+    if (size > most) break
+  }
+  return size
 }
 
 /** What a part's name says. */
