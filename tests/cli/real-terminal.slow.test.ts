@@ -159,14 +159,15 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     const { model } = await provider({ script: [{ toolCalls: [{ name: 'wipe', arguments: { disk: 1 } }] }, 'Refused.'] })
     const tools = "export const t = { name: 'wipe', description: '', parameters: {}, approval: true, execute: () => 'wiped it' }"
     const cwd = await tempFolder({ 't.mjs': tools })
-    const chat = startOnTerminal(['chat', ...model, '-t', 't.mjs'], { cwd, env: { EDITOR: 'echo editing; sleep 60; true' } })
+    // One program: some shells lose a signal that comes while they start the next.
+    const chat = startOnTerminal(['chat', ...model, '-t', 't.mjs'], { cwd, env: { EDITOR: 'tail -f' } })
     await chat.shows('> ')
     chat.type('wipe it\r')
     await chat.shows('or why not] ')
     chat.type('e\r')
-    await chat.shows('editing')
+    await chat.displays('{\n  "disk": 1\n}')
     chat.type('\x03')
-    await chat.displays('true ended with SIGINT\nrun wipe {"disk":1}? [y/N/edit/always/never, or why not]')
+    await chat.displays('tail -f ended with SIGINT\nrun wipe {"disk":1}? [y/N/edit/always/never, or why not]')
     chat.type('n\r')
     await chat.shows('Refused.')
     expect(await chat.leaves()).toBe(0)
