@@ -202,7 +202,7 @@ export class Terminal {
 
   #rowsAbovePrompt(): string[] {
     const status = this.#statusRow()
-    return [...(this.#tail === '' ? [] : wrapWords(this.#tail, this.columns)), ...(status === undefined ? [] : [status])]
+    return [...(this.#tail === '' ? [] : wrapWords(this.#tail, this.columns, { exact: true })), ...(status === undefined ? [] : [status])]
   }
 
   get #sharesScreen(): boolean {

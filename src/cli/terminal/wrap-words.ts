@@ -12,11 +12,16 @@ const breaks = /[,;:/\\&?)}\]|]$/
 
 /**
  * One line in rows of at most `columns` cells, broken between words, the further ones as far in as its text begins. Its colours go on in the
- * next row. A word that is longer than a row is broken too; an address is left whole, so that it can be opened and copied.
+ * next row. A word that is longer than a row is broken too; an address is left whole, so that it can be opened and copied, unless each row
+ * has to be one of the screen (`exact`).
  */
-export function wrapWords(line: string, columns: number, hang: number = hangOf(line)): string[] {
+export function wrapWords(
+  line: string,
+  columns: number,
+  { hang = hangOf(line), exact = false }: { hang?: number; exact?: boolean } = {},
+): string[] {
   if (cellsOf(line) <= columns) return [line]
-  if (hang * 2 > columns && twoColumns.test(line)) return wrapWords(line.replace(twoColumns, '$1  '), columns, narrowHang)
+  if (hang * 2 > columns && twoColumns.test(line)) return wrapWords(line.replace(twoColumns, '$1  '), columns, { hang: narrowHang, exact })
   const indent = ' '.repeat(hang * 2 <= columns ? hang : Math.min(narrowHang, Math.floor(columns / 4)))
   const rows: string[] = []
   const styles: string[] = []
@@ -46,7 +51,7 @@ export function wrapWords(line: string, columns: number, hang: number = hangOf(l
       if (isBegun) next()
     } else {
       const most = columns - indent.length
-      const isWhole = width <= most || token.includes('://')
+      const isWhole = width <= most || (!exact && token.includes('://'))
       if (isBegun && (isWhole || (columns - cells) * 2 < most)) next()
       for (const [at, part] of (isWhole ? [token] : partsOf(token, columns - cells, most)).entries()) {
         if (at > 0) next()

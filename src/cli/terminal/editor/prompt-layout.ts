@@ -25,7 +25,7 @@ export class PromptLayout {
     const before = prompt
       .trimEnd()
       .split('\n')
-      .flatMap((line) => wrapWords(line, columns))
+      .flatMap((line) => wrapWords(line, columns, { exact: true }))
     const isBeside = !hasLine && cellsOf(before.at(-1) ?? '') + roomToType < columns
     const { rows, cursor } = layOut(text, at, isBeside ? `${before.pop()} ` : '> ', columns, this.#known)
     return { rows: [...before, ...rows], cursor: { ...cursor, row: cursor.row + before.length } }
