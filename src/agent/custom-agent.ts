@@ -1,4 +1,4 @@
-import type { EventListener, EventName } from '../core/events.ts'
+import { type EventListener, type EventName, isThenable } from '../core/events.ts'
 import { knownOptions } from '../core/option-names.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import { AgentRunner } from './agent-runner.ts'
@@ -134,19 +134,27 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     const own = this.#hooks()
     return {
       ...(own === undefined ? {} : { hooks: [...hooks, own] }),
-      ...(this.shouldStop === undefined ? {} : { stopWhen: (state: StepState) => stopWhen?.(state) || this.shouldStop?.(state) || false }),
+      ...(this.shouldStop === undefined ? {} : { stopWhen: (state: StepState) => this.#stops(state, stopWhen) }),
     }
   }
 
-  /** Returns a promise where either has. */
+  /** Whether either says so. A promise, which is no answer, is passed on for it to be reported, whatever the types say. */
+  #stops(state: StepState, stopWhen: RunSettings['stopWhen']): boolean {
+    const given = stopWhen?.(state) ?? false
+    if (given === true) return true
+    // The agent's own is asked all the same, and a rejection that nobody hears would end the process.
+    if (isThenable(given)) given.then(undefined, () => {})
+    const own = this.shouldStop?.(state) ?? false
+    return own === true || isThenable(own) ? own : given
+  }
+
+  /** Each of the two hears it, whatever becomes of the other; what they throw or reject with is the caller's to report. */
   #hear(delta: string, onText: ((delta: string) => unknown) | undefined): unknown {
-    let [own, given]: unknown[] = []
-    try {
-      own = this.onText?.(delta)
-    } finally {
-      given = onText?.(delta)
-    }
-    return own === undefined && given === undefined ? undefined : Promise.all([own, given])
+    if (onText === undefined) return this.onText?.(delta)
+    if (this.onText === undefined) return onText(delta)
+    const own = async () => this.onText?.(delta)
+    const given = async () => onText(delta)
+    return Promise.all([own(), given()])
   }
 
   #hooks(): Hooks<Context> | undefined {

@@ -1,4 +1,5 @@
-import { ToolArgumentsError } from '../core/errors.ts'
+import { messageOf, ToolArgumentsError } from '../core/errors.ts'
+import { defaultLogger, type Logger } from '../core/logger.ts'
 import { type MessageInput, toChatMessages } from '../core/message-input.ts'
 import type { AIMessage, JsonObject } from '../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
@@ -12,6 +13,7 @@ import { History } from './conversation/history.ts'
 import { toMessages } from './conversation/run-input.ts'
 import { checkRunnerOptionNames } from './option-names.ts'
 import { activeTools, checkSettings, mergeOptions, toModel, toToolSet, warnOfDeprecated } from './options.ts'
+import { guardedOnText } from './run/run-events.ts'
 import { openTextCalls } from './text-calls/around-model.ts'
 import { chooseCallForm } from './text-calls/mode.ts'
 import type { ReadCall, ReadResponse } from './text-calls/read-call.ts'
@@ -35,7 +37,7 @@ export interface GenerateOptions extends Sampling {
   signal?: AbortSignal
   /** The conversation so far. */
   messages?: readonly MessageInput[]
-  /** Text as it arrives. */
+  /** Text as it arrives. Not awaited. One that throws or rejects is logged once, and the turn goes on. */
   onText?(delta: string): void
 }
 
@@ -96,7 +98,8 @@ export class ToolAgent<Context = unknown> {
    */
   async generate(input: RunInput, options: GenerateOptions = {}): Promise<AIMessage> {
     checkOptionNames(options, generateOptionNames, '`generate`')
-    const { tools: ownTools, messages = [], onText, signal, ...given } = options
+    const { tools: ownTools, messages = [], signal, ...given } = options
+    const onText = options.onText && loggedOnText(options.onText, this.options.logger)
     const settings = mergeOptions(this.options, given)
     const none = { context: undefined as Context }
     const prompt = await this.instructions(none)
@@ -129,6 +132,14 @@ export class ToolAgent<Context = unknown> {
     this.#textCalls ??= openTextCalls(form, { ...this.options, unreadable: 'text' })
     return this.#textCalls
   }
+}
+
+function loggedOnText(onText: (delta: string) => void, logger: Logger = defaultLogger): (delta: string) => void {
+  let hasFailed = false
+  return guardedOnText(onText, (error) => {
+    if (!hasFailed) logger.error({ error: messageOf(error) }, 'onText threw; the turn goes on')
+    hasFailed = true
+  })
 }
 
 function toParsedCall({ id, function: { name, arguments: raw }, asText }: ReadCall, registry: ToolSet): AIMessage['toolCalls'][number] {

@@ -48,7 +48,7 @@ export function readLimits({ service = {} }: Config): ServiceLimits {
       stateCharacters: stateCharacters * Math.max(1, (service.maxBodyBytes ?? 0) / bodyBytes),
       eventsOfRun: 5_000,
       charactersOfRun: 2_000_000,
-      recordingCharacters: (keepRuns.recordingMegabytes ?? (inMemory ? 0 : 64)) * 1_000_000,
+      recordingCharacters: (keepRuns.recordingMegabytes ?? 0) * 1_000_000,
       recordsInMemory: (keepRuns.recordingMegabytes ?? 0) > 0,
     },
     journal,

@@ -1,9 +1,10 @@
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { CustomAgent } from '../../src/agent/custom-agent.ts'
 import { handoff } from '../../src/agent/nested/handoff.ts'
 import { asTool } from '../../src/agent/nested/sub-agent.ts'
 import { RunControl } from '../../src/agent/run/run-control.ts'
+import { ToolAgent } from '../../src/agent/tool-agent.ts'
 import type { RunnerOptions } from '../../src/agent/types.ts'
 import { Event } from '../../src/core/events.ts'
 import { type Content, textOf } from '../../src/core/messages.ts'
@@ -13,6 +14,7 @@ import { StrictJournal } from '../agent/strict-journal.ts'
 import { type ModeScript, modes } from './modes.ts'
 import { recordingLogger, resultTexts, stage } from './stage.ts'
 import { call, countingTool } from './tools.ts'
+import { failOnUnhandledRejections } from './unhandled.ts'
 
 const words = (request: { messages: readonly { content: Parameters<typeof textOf>[0] }[] } | undefined) =>
   request?.messages.map(({ content }) => textOf(content)).join('|') ?? ''
@@ -63,6 +65,8 @@ describe.each(modes)('steering: $name', (mode) => {
 })
 
 describe('steering', () => {
+  failOnUnhandledRejections()
+
   const runner = (turns: Parameters<typeof scriptedModel>[0], options: Omit<RunnerOptions, 'model'> = {}) =>
     new AgentRunner({ model: scriptedModel(turns), logger: recordingLogger().logger, ...options })
 
@@ -150,10 +154,6 @@ describe('steering', () => {
   })
 
   it('H37 onText, of a run or of an agent’s own, and stopWhen that reject are logged, and end no process', async () => {
-    const unhandled: unknown[] = []
-    const hear = (error: unknown) => void unhandled.push(error)
-    process.on('unhandledRejection', hear)
-    onTestFinished(() => void process.off('unhandledRejection', hear))
     const rejecting = async () => {
       throw new Error('no')
     }
@@ -176,7 +176,56 @@ describe('steering', () => {
         ['onText threw; the run goes on', 'no'],
       ])
     }
-    expect(unhandled).toEqual([])
+  })
+
+  it('H37 what onText or stopWhen of a run does keeps the agent’s own from nothing, and the other way round', async () => {
+    const rejecting = async () => {
+      throw new Error('no')
+    }
+    const throwing = () => {
+      throw new Error('no')
+    }
+    class Own extends CustomAgent {
+      protected override async onText() {
+        return rejecting()
+      }
+
+      protected override shouldStop() {
+        return true
+      }
+    }
+    const { logger, records } = recordingLogger()
+    const { tool } = countingTool('look')
+    const model = scriptedModel([{ text: 'I look.', toolCalls: [call('look')] }, 'never'])
+    const agent = new Own({ model, logger, tools: [tool] })
+    const result = await agent.run('go', { onText: throwing, stopWhen: rejecting as () => never })
+    expect(result).toMatchObject({ stopReason: 'stopped', iterations: 1 })
+    expect(records.map(({ message }) => message)).toEqual(['onText threw; the run goes on'])
+  })
+
+  it('H37 onText of a single turn that throws or rejects is logged once, and fails no turn', async () => {
+    const throwing = () => {
+      throw new Error('no')
+    }
+    for (const onText of [throwing, async () => throwing()]) {
+      const { logger, records } = recordingLogger()
+      const agent = new ToolAgent({ model: scriptedModel([{ chunks: ['A long ', 'answer.'] }]), logger })
+      expect(await agent.generate('go', { onText })).toMatchObject({ content: 'A long answer.' })
+      await new Promise((resolve) => setImmediate(resolve))
+      expect(records.map(({ message, fields }) => [message, (fields as { error: string }).error])).toEqual([
+        ['onText threw; the turn goes on', 'no'],
+      ])
+    }
+  })
+
+  it('H37 a reason to abort that can’t be looked into ends the run as any other', async () => {
+    const { proxy, revoke } = Proxy.revocable({}, {})
+    revoke()
+    const runner = new AgentRunner({ model: scriptedModel(['never']) })
+    expect(await runner.run('go', { signal: AbortSignal.abort(proxy) })).toMatchObject({
+      stopReason: 'aborted',
+      error: { code: 'aborted' },
+    })
   })
 
   it('a crash at any moment: steering, an answer with a schema, a handoff, a nested agent and guardrails keep the rules of the port', async () => {

@@ -111,8 +111,8 @@ describe('the recording of a run of the service', () => {
 
   it.each([
     ['in memory: not unless that is asked for', false, undefined, 404],
-    ['in a journal: unless it is switched off', true, undefined, 200],
-    ['in a journal: not where it is switched off', true, 0, 404],
+    ['in a journal: not unless that is asked for', true, undefined, 404],
+    ['in a journal: where it is asked for', true, 8, 200],
   ])('%s', async (_, isInJournal, recordingMegabytes, expected) => {
     const folder = mkdtempSync(join(tmpdir(), 'recordings-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))

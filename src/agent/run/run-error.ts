@@ -25,13 +25,14 @@ export function returned<Output>(result: RunResult<Output>, { throwOnError = fal
   return result
 }
 
+/** What `controller.abort()` gives for a reason of its own: it says nothing. */
+const defaultReason = 'This operation was aborted'
+
 /** Why a run was aborted, of the reason its signal was given. */
 export function abortErrorOf(reason: unknown): ToolloopError {
   if (isSetupFault(reason)) return reason
-  // What `controller.abort()` gives for a reason of its own says nothing.
-  const isDefault = reason instanceof DOMException && reason.name === 'AbortError' && reason.message === 'This operation was aborted'
-  const why = reason === undefined || isDefault ? '' : `: ${messageOf(reason)}`
-  return new ToolloopError('aborted', `The run was aborted${why}`, { cause: reason })
+  const why = reason === undefined ? defaultReason : messageOf(reason)
+  return new ToolloopError('aborted', `The run was aborted${why === defaultReason ? '' : `: ${why}`}`, { cause: reason })
 }
 
 /** What a run has to tell its errors. */

@@ -34,6 +34,19 @@ export interface Audience {
   logger: Logger
 }
 
+/** An `onText` that fails nothing: what it throws or rejects with is reported. */
+export function guardedOnText(onText: (text: string) => unknown, report: (error: unknown) => void): (text: string) => void {
+  return (text) => {
+    try {
+      const returned = onText(text)
+      // A type that says `void` takes async functions too.
+      if (isThenable(returned)) returned.then(undefined, report)
+    } catch (error) {
+      report(error)
+    }
+  }
+}
+
 /** Where a run's events go, once it is known that somebody hears them. */
 export class RunEvents {
   readonly #audience: Audience
@@ -89,15 +102,7 @@ export class RunEvents {
       if (!this.#onTextFailed) logger.error({ runId: origin.runId, error: messageOf(error) }, 'onText threw; the run goes on')
       this.#onTextFailed = true
     }
-    return (text) => {
-      try {
-        const returned: unknown = onText(text)
-        // A type that says `void` takes async functions too.
-        if (isThenable(returned)) returned.then(undefined, report)
-      } catch (error) {
-        report(error)
-      }
-    }
+    return guardedOnText(onText, report)
   }
 }
 

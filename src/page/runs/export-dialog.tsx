@@ -77,5 +77,5 @@ export function whyNoRecording(thrown: unknown): string {
   const code = thrown instanceof ApiError ? thrown.code : ''
   if (code === 'still_running') return 'The run is still running: its recording can be had when it has ended or waits.'
   if (code !== 'not_recorded') return messageOf(thrown)
-  return 'This run has no recording. Runs are recorded if service.keepRuns.recordingMegabytes is set, and those in a journal unless it is 0. The oldest recordings make room for others.'
+  return 'This run has no recording. Runs are recorded if service.keepRuns.recordingMegabytes is set; the oldest recordings make room for others.'
 }
