@@ -11,8 +11,10 @@ import { SpanDetails } from './span-details.tsx'
 import type { Span, Spans } from './spans.ts'
 import { type TimeScale, timeScale } from './time-scale.ts'
 
-/** Rows that are drawn at first, and each time the last of them comes into view. */
-const rowsAtOnce = 80
+/** Rows that are drawn at first. */
+const rowsAtFirst = 80
+/** Further ones, each time the last of them comes into view: the page has to answer while somebody scrolls. */
+const rowsAtOnce = 40
 /** With fewer spans than these, nobody needs to search. */
 const leastSearched = 12
 const liveMs = 500
@@ -155,7 +157,7 @@ interface BarsProps {
 
 /** The first rows; further ones each time the last of them comes into view, without looking at those before them again. */
 function Bars({ rows, ...shared }: BarsProps) {
-  const [most, setMost] = useState(rowsAtOnce)
+  const [most, setMost] = useState(rowsAtFirst)
   return (
     <>
       <ol class="bars">
