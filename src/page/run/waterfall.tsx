@@ -3,6 +3,7 @@ import { useEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks'
 import type { RunWithResult } from '../data/follow-run.ts'
 import { count, duration } from '../data/format.ts'
 import type { Run } from '../types.ts'
+import { memo } from '../ui/memo.ts'
 import { useNewId } from '../ui/new-id.ts'
 import { BarLane, latest } from './bar-lane.tsx'
 import { insideOf, nameOf, numbersOf, type Row, shownOf, stateOf, treeOf, withParts } from './bar-rows.ts'
@@ -10,8 +11,10 @@ import { SpanDetails } from './span-details.tsx'
 import type { Span, Spans } from './spans.ts'
 import { type TimeScale, timeScale } from './time-scale.ts'
 
-/** Rows that are drawn at first, and each time the last of them comes into view. */
-const rowsAtOnce = 80
+/** Rows that are drawn at first. */
+const rowsAtFirst = 80
+/** Further ones, each time the last of them comes into view: the page has to answer while somebody scrolls. */
+const rowsAtOnce = 40
 /** With fewer spans than these, nobody needs to search. */
 const leastSearched = 12
 const liveMs = 500
@@ -29,7 +32,6 @@ export function Waterfall({ spans, status, run }: WaterfallProps) {
   const { all, start, pauses } = spans
   const [folded, setFolded] = useState<ReadonlyMap<string, boolean>>(new Map())
   const [filter, setFilter] = useState({ text: '', isProblems: false })
-  const [most, setMost] = useState(rowsAtOnce)
   const isLive = spans.isLive && status === 'running'
   const isWaiting = status === 'paused'
   useTicks(isLive || isWaiting)
@@ -43,7 +45,7 @@ export function Waterfall({ spans, status, run }: WaterfallProps) {
     const keys = tree.flatMap(withParts).flatMap(({ key, parts }) => (parts.length > 0 ? [key] : []))
     setFolded(new Map([...folded, ...keys.map((key) => [key, isAnyOpen] as const)]))
   }
-  const left = rows.length - most
+  const fold = ({ key, isFolded }: Row) => setFolded(new Map([...folded, [key, !isFolded]]))
   return (
     <section class="waterfall" aria-label="Time line">
       <div class="panel-head">
@@ -64,20 +66,7 @@ export function Waterfall({ spans, status, run }: WaterfallProps) {
         </button>
       </Tools>
       <Axis scale={scale} />
-      <ol class="bars">
-        {rows.slice(0, most).map((row) => (
-          <BarRow
-            key={row.key}
-            row={row}
-            scale={scale}
-            now={now}
-            run={run}
-            runStart={start}
-            onFold={() => setFolded(new Map([...folded, [row.key, !row.isFolded]]))}
-          />
-        ))}
-      </ol>
-      <ListEnd left={left} onNear={() => setMost(most + rowsAtOnce)} />
+      <Bars rows={rows} scale={scale} now={now} run={run} runStart={start} onFold={fold} />
     </section>
   )
 }
@@ -157,16 +146,31 @@ function Axis({ scale: { gaps, workMs } }: { scale: TimeScale }) {
   )
 }
 
-interface BarRowProps {
-  row: Row
+interface BarsProps {
+  rows: readonly Row[]
   scale: TimeScale
   now: number
   run: RunWithResult | undefined
   runStart: number
-  onFold(): void
+  onFold(row: Row): void
 }
 
-function BarRow({ row, scale, now, run, runStart, onFold }: BarRowProps) {
+/** The first rows; further ones each time the last of them comes into view, without looking at those before them again. */
+function Bars({ rows, ...shared }: BarsProps) {
+  const [most, setMost] = useState(rowsAtFirst)
+  return (
+    <>
+      <ol class="bars">
+        {rows.slice(0, most).map((row) => (
+          <BarRow key={row.key} row={row} {...shared} />
+        ))}
+      </ol>
+      <ListEnd left={rows.length - most} onNear={() => setMost(most + rowsAtOnce)} />
+    </>
+  )
+}
+
+const BarRow = memo(function BarRow({ row, scale, now, run, runStart, onFold }: Omit<BarsProps, 'rows'> & { row: Row }) {
   const { span, parts, depth, isFolded } = row
   const [isOpen, setIsOpen] = useState(false)
   const detailsId = useNewId()
@@ -184,14 +188,14 @@ function BarRow({ row, scale, now, run, runStart, onFold }: BarRowProps) {
         hidden={parts.length === 0}
         aria-expanded={!isFolded}
         aria-label={`${isFolded ? 'Unfold' : 'Fold'} ${nameOf(row)}`}
-        onClick={onFold}
+        onClick={() => onFold(row)}
       />
       <button
         type="button"
         class="bar-button quiet"
         aria-expanded={span === undefined ? undefined : isOpen}
         aria-controls={span === undefined ? undefined : detailsId}
-        onClick={span === undefined ? onFold : () => setIsOpen(!isOpen)}
+        onClick={span === undefined ? () => onFold(row) : () => setIsOpen(!isOpen)}
       >
         <span class="bar-name">{nameOf(row) + insideOf(row)}</span>
         <BarLane row={row} scale={scale} now={now} />
@@ -202,7 +206,7 @@ function BarRow({ row, scale, now, run, runStart, onFold }: BarRowProps) {
       </div>
     </li>
   )
-}
+})
 
 function ListEnd({ left, onNear }: { left: number; onNear: () => void }) {
   const end = useRef<HTMLParagraphElement>(null)
