@@ -35,15 +35,25 @@ describe.skipIf(!hasBrowser)('signing in to the admin page by a link, in a brows
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Runs' }).waitFor()
 
-    // Signing out ends the session at the service.
-    await page.evaluate(`location.hash = ${JSON.stringify(service.signInLink(url).slice(link.indexOf('#')))}`)
-    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-    await page.getByRole('heading', { name: 'Runs' }).waitFor()
-    const [session] = await page.evaluate<string[]>('Object.values(sessionStorage)')
-    const stateOf = async () => (await fetch(`${url}/agent/admin/api/state`, { headers: { authorization: `Bearer ${session}` } })).status
-    expect(await stateOf()).toBe(200)
+    // Signing in by another link ends the session of the one before at the service.
+    const signInByLink = async () => {
+      await page.evaluate(`location.hash = ${JSON.stringify(service.signInLink(url).slice(link.indexOf('#')))}`)
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+      await page.getByRole('heading', { name: 'Runs' }).waitFor()
+      const [session] = await page.evaluate<string[]>('Object.values(sessionStorage)')
+      return session
+    }
+    const stateOf = async (session: string | undefined) =>
+      (await fetch(`${url}/agent/admin/api/state`, { headers: { authorization: `Bearer ${session}` } })).status
+    const first = await signInByLink()
+    expect(await stateOf(first)).toBe(200)
+    const second = await signInByLink()
+    expect(await stateOf(first)).toBe(401)
+    expect(await stateOf(second)).toBe(200)
+
+    // Signing out ends it as well.
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('heading', { name: 'Sign in to toolloop' }).waitFor()
-    await expect.poll(stateOf).toBe(401)
+    await expect.poll(() => stateOf(second)).toBe(401)
   })
 })

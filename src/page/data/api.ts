@@ -76,7 +76,6 @@ export async function send(path: string, { method = 'GET', body, headers = {}, s
   throw new ApiError(response.status, error?.message ?? `The service answered ${response.status}`, error)
 }
 
-/** Returns: Its JSON. */
 /** Its JSON. */
 export async function ask(path: string, options?: RequestOptions): Promise<Answer> {
   return (await send(path, options)).json()

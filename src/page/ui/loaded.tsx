@@ -2,13 +2,18 @@ import type { FunctionComponent } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { messageOf } from '../data/api.ts'
 
-/** A component whose script is loaded when it is shown: what hardly anybody comes for first. */
+/** A component whose script is loaded when it is first shown: what hardly anybody comes for first. */
 export function loaded<Props extends object>(load: () => Promise<FunctionComponent<Props>>): FunctionComponent<Props> {
+  let known: { Shown: FunctionComponent<Props> } | undefined
   return function Loaded(props) {
-    const [state, setState] = useState<{ Shown: FunctionComponent<Props> } | { failure: string }>()
+    const [state, setState] = useState<{ Shown: FunctionComponent<Props> } | { failure: string } | undefined>(known)
     useEffect(() => {
+      if (known !== undefined) return setState(known)
       load().then(
-        (Shown) => setState({ Shown }),
+        (Shown) => {
+          known ??= { Shown }
+          setState(known)
+        },
         (thrown: unknown) => setState({ failure: messageOf(thrown) }),
       )
     }, [])
