@@ -87,6 +87,11 @@ type Answer = Awaited<ReturnType<Response['json']>>
 /** What was answered last, by path. */
 const answers: Map<string, { etag: string; value: Answer }> = new Map()
 
+/** What one user was told is nothing for the next. */
+export function forgetAnswers(): void {
+  answers.clear()
+}
+
 /** Its JSON, of one of few paths: the same value as before where nothing has changed, which takes hardly anything to ask. */
 export async function askIfChanged(path: string): Promise<Answer> {
   const known = answers.get(path)
