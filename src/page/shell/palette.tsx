@@ -28,7 +28,6 @@ const pageSize = 8
 /** Shows a field that finds views, runs, tools and actions by what is typed. Opened again, it is closed. */
 export async function openPalette(commands: Commands): Promise<void> {
   const open = document.querySelector<HTMLDialogElement>('dialog[open]')
-  // Another dialog has been asked something, and is answered first.
   if (open !== null) return open.classList.contains('palette') ? open.close() : undefined
   const command = await showDialog<Command>((close) => <Palette {...commands} onChoose={close} />, {
     label: 'Commands',

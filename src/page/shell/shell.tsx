@@ -159,6 +159,8 @@ function tellEvents({ live }: Session): () => void {
 
 /** The palette is loaded when it is wanted. */
 async function showPalette(session: Session): Promise<void> {
+  // Another dialog has been asked something, and is answered first.
+  if (document.querySelector('dialog[open]:not(.palette)') !== null) return
   const [{ openPalette }, { commandsOf }] = await Promise.all([import('./palette.tsx'), import('./commands.ts')])
   await openPalette(commandsOf(session))
 }
