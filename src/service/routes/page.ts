@@ -40,7 +40,8 @@ export async function servePage(name: string, request: Request, folder?: URL): P
   const content = type === undefined ? undefined : await readIn(folder, name)
   if (type === undefined || content === undefined) {
     const isThere = (await readIn(folder, 'index.html')) !== undefined
-    const isSource = import.meta.url.endsWith('.ts')
+    // A CommonJS bundle has no such address.
+    const isSource = /\.ts$/.test(import.meta.url)
     const why = isThere
       ? 'has no such file'
       : isSource
