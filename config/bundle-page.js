@@ -83,10 +83,10 @@ async function scriptsOf(input) {
 }
 
 /** What a module imports, and what that imports; not what is loaded when it is needed. */
-function reachedFrom(entry, imports, reached = new Set()) {
-  if (reached.has(entry)) return reached
+export function reachedFrom(entry, imports, reached = new Set()) {
+  if (reached.has(entry) || !imports.has(entry)) return reached
   reached.add(entry)
-  for (const imported of imports.get(entry) ?? []) reachedFrom(imported, imports, reached)
+  for (const imported of imports.get(entry)) reachedFrom(imported, imports, reached)
   return reached
 }
 

@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeF
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
-import { bundlePage } from './bundle-page.js'
+import { bundlePage, reachedFrom } from './bundle-page.js'
 
 /**
  * Makes of the modules in `dist` what the package ships, because many small files take long to load and much room: what `import 'toolloop'`
@@ -57,14 +57,7 @@ async function importedBy(entry) {
   const imports = new Map()
   const list = { name: 'list', moduleParsed: ({ id, importedIds }) => void imports.set(id, importedIds) }
   await bundled({ input: entry, plugins: [external, threads, list] }, { format: 'esm' })
-  const reached = new Set()
-  const reach = (id) => {
-    if (reached.has(id) || !imports.has(id)) return
-    reached.add(id)
-    for (const imported of imports.get(id)) reach(imported)
-  }
-  reach(entry)
-  return reached
+  return reachedFrom(entry, imports)
 }
 
 /** The declarations that `entry` leads to. */

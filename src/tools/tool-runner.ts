@@ -316,6 +316,7 @@ function cancelled(tool: AnyTool, attempts: number): ToolCallEnd {
 keepShape(Attempt)
 keepShape(AbortController)
 keepShapeOf(new AbortController().signal)
+// Attempts set timers: their shape is kept by one that never rings.
 const noTimer: NodeJS.Timeout = setTimeout(() => {})
 clearTimeout(noTimer)
 keepShapeOf(noTimer)

@@ -41,7 +41,7 @@ export class Calls {
     return [...this.#calls.values()].reverse()
   }
 
-  /** Returns: The call the event is about. */
+  /** Returns the call the event is about. */
   take({ type, meta, ...event }: RunEvent): Call | undefined {
     const id = meta?.toolCallId ?? event.toolCallId ?? event.id
     if (typeof id !== 'string' || typeof event.tool !== 'string') return undefined

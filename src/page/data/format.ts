@@ -54,7 +54,7 @@ export function json(value: unknown) {
 
 const lineWidth = 78
 
-/** `used`: Characters before it on its line. */
+/** `used` is how many characters are before it on its line. */
 function spread(value: unknown, indent: string, used: number): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'undefined'
   const isList = Array.isArray(value)

@@ -111,7 +111,7 @@ async function* connect(path: string, after: number, signal: AbortSignal, onOpen
   }
 }
 
-/** Returns: Undefined: a comment. */
+/** Undefined: it is a comment. */
 function parseFrame(frame: string): StreamEvent | undefined {
   let type = ''
   let data = ''

@@ -5,9 +5,7 @@ import type { ModelEntry } from './model-settings.ts'
 export type Told = { text: string; kind: 'good' | 'bad' | '' }
 
 /**
- * Asks a model one small question. Throws an `ApiError`.
- * `providers`: Sections that are not saved yet.
- * Returns: What came of it, in words.
+ * Asks a model one small question, and says in words what came of it. `providers` are sections that are not saved yet. Throws an `ApiError`.
  */
 export async function testModel(model: ModelEntry, providers?: Record<string, unknown>): Promise<Told> {
   const { ok, durationMs, text, error } = await post('admin/api/providers/test', { model, ...(providers && { providers }) })

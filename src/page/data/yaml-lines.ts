@@ -12,7 +12,7 @@ export function linesOfPath(text: string, path: string) {
   return end === undefined ? [] : Array.from({ length: end - line }, (_, at) => line + at)
 }
 
-/** Returns: `end`: the line behind the value; absent: not all of the path was found. */
+/** `end` is the line behind the value; absent: not all of the path was found. */
 function locate(lines: string[], path: string): { line?: number; end?: number } {
   let from = 0
   let to = lines.length

@@ -94,10 +94,7 @@ export function pathOf({ key, parent, range }: JsonNode): string {
   return /^[\p{L}_$][\p{L}\p{N}_$]*$/u.test(key) ? `${before}.${key}` : `${before}[${JSON.stringify(key)}]`
 }
 
-/**
- * Every value in its order, with its path: to be looked at one after the other.
- * Returns: The path is the same list each time, changed.
- */
+/** Every value in its order, with its path, which is the same list each time, changed: to be looked at one after the other. */
 export function* walk(root: unknown): Generator<{ path: JsonPath; value: unknown }> {
   const path: JsonPath = []
   const open: { value: unknown; keys: string[] | undefined; size: number; at: number }[] = []

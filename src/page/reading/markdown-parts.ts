@@ -14,10 +14,7 @@ export interface Part {
   isOpen: boolean
 }
 
-/**
- * The part that begins at `start`.
- * Returns: `next`: the prefix of the part behind it.
- */
+/** The part that begins at `start`; `next` is the prefix of the part behind it. */
 export function partAt(text: string, start: number, prefix: string): { part: Part; next: string } {
   const block = new Block(prefix)
   let at = start

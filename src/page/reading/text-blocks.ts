@@ -14,7 +14,7 @@ export class TextBlocks {
   /** Where each block begins. */
   #blocks: { start: number; element: HTMLElement }[] = []
 
-  /** `place`: What it is put into, behind what is there. */
+  /** It is put into `place`, behind what is there. */
   constructor(text: string, place: HTMLElement) {
     this.#text = text
     this.#more.type = 'button'
@@ -39,7 +39,7 @@ export class TextBlocks {
     while (this.#shown < this.#text.length) yield this.#show(this.#shown + 10 * blockOfText)
   }
 
-  /** `end`: At least as far as that. */
+  /** At least as far as `end`. */
   #show(end: number) {
     const wanted = Math.min(this.#text.length, end)
     while (this.#shown < wanted) {
