@@ -39,7 +39,7 @@ export default defineConfig(({ mode }) => ({
     ...(mode === 'slow' ? { projects: slowProjects() } : { include: ['tests/**/*.test.ts'], exclude: [slow] }),
     // The admin page is served as it is bundled.
     globalSetup: ['tests/built-page.ts'],
-    setupFiles: ['tests/real-connections.ts'],
+    setupFiles: ['tests/real-connections.ts', 'tests/same-values.ts'],
     // Far more than any test takes: what hangs fails, and what a busy machine slows down does not.
     testTimeout: mode === 'slow' ? 180_000 : 20_000,
     expect: { poll: { timeout: 15_000 } },

@@ -43,6 +43,10 @@ it('a colour goes on in the next row', () => {
   expect(wrapWords(`${red('one two')} three`, 5)).toEqual(['\x1b[31mone\x1b[0m', '\x1b[31mtwo\x1b[39m', 'three'])
 })
 
+it('two columns, or what looks like them, in a row of a few cells', () => {
+  expect(wrapWords('  a  a', 4)).toEqual(['  a', ' a'])
+})
+
 it('nothing but spaces is lost, and no row is too long', () => {
   const word = fc.string({ unit: fc.constantFrom('a', 'b', '/', '好', '👩‍💻', 'é', 'e\u0301', 'א'), maxLength: 30 })
   fc.assert(

@@ -19,6 +19,8 @@ for (const version of ['node22', 'node26']) {
     'tests/vitest.config.ts',
     '--testTimeout',
     '60000',
+    '--retry',
+    '1',
     ...process.argv.slice(2),
   ]
   // What tests start by the name `node` has the same version.

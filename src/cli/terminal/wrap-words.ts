@@ -21,7 +21,8 @@ export function wrapWords(
   { hang = hangOf(line), exact = false }: { hang?: number; exact?: boolean } = {},
 ): string[] {
   if (cellsOf(line) <= columns) return [line]
-  if (hang * 2 > columns && twoColumns.test(line)) return wrapWords(line.replace(twoColumns, '$1  '), columns, { hang: narrowHang, exact })
+  if (hang > narrowHang && hang * 2 > columns && twoColumns.test(line))
+    return wrapWords(line.replace(twoColumns, '$1  '), columns, { hang: narrowHang, exact })
   const indent = ' '.repeat(hang * 2 <= columns ? hang : Math.min(narrowHang, Math.floor(columns / 4)))
   const rows: string[] = []
   const styles: string[] = []
