@@ -105,7 +105,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   ): RunStream<AnswerOf<S>, ToolCallOf<T>, PartialAnswerOf<S>>
   stream(input: RunInput, options: RunOptions<Context> & Partial<OutputOptions> = {}): RunStream<never> {
     const { control = new RunControl(), output } = options
-    return new RunStream((watch) => this.#start(input, { ...options, control }, watch), control, output)
+    return new RunStream((watch) => this.#start(input, options, watch), control, output)
   }
 
   /**
@@ -138,7 +138,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   ): RunStream<AnswerOf<S>, ToolCallOf<T>, PartialAnswerOf<S>>
   resumeStream(state: RunState | string | undefined, options: ResumeOptions<Context> & Partial<OutputOptions> = {}): RunStream<never> {
     const { control = new RunControl(), output } = options
-    return new RunStream((watch) => this.#resume(state, { ...options, control }, watch), control, output)
+    return new RunStream((watch) => this.#resume(state, options, watch), control, output)
   }
 
   /**
@@ -182,12 +182,15 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   /** A run that was started before, with what is given to it anew. */
   #reopened({ runId, input }: { runId: string; input: DurableInput }, options: RunOptions<Context> = {}, watch?: Watch): RunContext {
     const stored = mergeOptions(this.#options, input.settings as RunOptions<Context>)
-    return this.#openRun(mergeOptions(stored, withParent({ ...options, runId }, stored)), input, watch)
+    const settings = mergeOptions(stored, withParent({ ...options, runId }, stored))
+    settings.control = watch?.control ?? settings.control
+    return this.#openRun(settings, input, watch)
   }
 
   async #start(input: RunInput, options: RunOptions<Context>, watch?: Watch): Promise<RunResult<never>> {
     checkRunOptionNames(options)
     const settings = mergeOptions(this.#options, withParent(options, this.#options))
+    settings.control = watch?.control ?? settings.control
     const session = settings.session === undefined ? undefined : sessionOptions(settings.session)
     if (session !== undefined && options.messages !== undefined)
       throw new InvalidOptionError('messages', 'absent with a `session`, which has the conversation', options.messages)
@@ -200,22 +203,23 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
       await prepareModel(run)
       if (session !== undefined) await sessions.enter(run, session)
       const instructions = await this.#prompt(settings.context as Context, run)
-      const { messages, ...checked } = await checkedInput(run, asked)
+      const { messages, refused } = await checkedInput(run, asked)
       const start: DurableInput = {
         instructions,
         messages: [...given, ...messages],
         given: given.length,
-        ...(session === undefined ? {} : { session: session.id }),
+        session: session?.id,
         steerable: run.steerable,
+        refused,
         settings: settings as RunOptions<never>,
-        ...checked,
       }
       const state = openState({ input: start, run })
       const { healed, healing } = state.history
       if (healed) this.#logger.warn({ runId: run.runId, ...healing }, 'the conversation handed in was not valid and has been healed')
       if (this.#journal.keeps(run)) return await this.#journal.start(run, start)
-      const begun = session === undefined ? { state } : {}
-      return await conclude(await executeHere({ loop: this.#loop, run, input: start, sessions, ...begun }), run)
+      // With a session, what it holds comes before that.
+      const begun = session === undefined ? state : undefined
+      return await conclude(await executeHere({ loop: this.#loop, run, input: start, sessions, state: begun }), run)
     } finally {
       await sessions.leave(run)
       run.dispose()
@@ -233,8 +237,18 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   #openRun(settings: RunOptions<Context>, { steerable = false }: Pick<DurableInput, 'steerable'>, watch?: Watch): RunContext {
     const limits = resolveLimits(settings)
     checkSettings(settings, this.#model)
-    const parts = { model: this.#model, limits, settings: settings as RunOptions<never>, steerable, ...watch }
-    return openRun({ ...parts, bus: this.bus, logger: this.#logger, tools: settings.tools ?? this.#tools, askModel })
+    return openRun({
+      model: this.#model,
+      tools: settings.tools ?? this.#tools,
+      limits,
+      settings: settings as RunOptions<never>,
+      bus: this.bus,
+      logger: this.#logger,
+      askModel,
+      steerable,
+      tap: watch?.tap,
+      left: watch?.left,
+    })
   }
 }
 

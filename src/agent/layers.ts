@@ -42,9 +42,9 @@ export function composeLayers(run: RunContext, survival: Survival, session?: str
     takeTurn: compaction === undefined ? takeOne : fitWindow(compaction, takeOne),
     askModel: compose(modelLayers(run), sendRequest(run)),
     runCall: compose(toolLayers(run, survival), runFunction(run)),
-    ...(hooks === undefined ? {} : { changeTurn: beforeModel(run) }),
-    ...(agent.output === undefined ? {} : { formatAnswer: formatAnswer(run) }),
-    ...(isReviewed ? { review: reviewReply(run) } : {}),
+    changeTurn: hooks === undefined ? undefined : beforeModel(run),
+    formatAnswer: agent.output === undefined ? undefined : formatAnswer(run),
+    review: isReviewed ? reviewReply(run) : undefined,
   }
 }
 

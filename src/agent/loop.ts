@@ -55,13 +55,14 @@ export async function closeIteration(execution: Execution, place: Place, turn: T
     exhausted: state.budget.exhausted(iteration),
     repeats: repeats.end,
     onLimit: run.settings.onLimit ?? 'stop',
+    steering: undefined,
   }
   let next = decideNext(facts)
   if (round?.handoff !== undefined && lastTurn === undefined) handOff(execution, round.handoff)
   if (next.kind === 'steer') {
     const steering = await takeSteering(execution, iteration, next)
     state.unread = steering.unread
-    next = decideNext({ ...facts, steering })
+    next = decideNext(Object.assign(facts, { steering }))
   }
   if (next.kind !== 'end') say(state, next.objection, next.messages)
   if (lastTurn === undefined) logLimit(execution, iteration, next)

@@ -9,6 +9,7 @@ import { ToolRegistry, type ToolSet, ToolView } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { checkGuardrails } from './hooks/guardrails.ts'
 import { checkHooks } from './hooks/hooks.ts'
+import { runOptionNames } from './option-names.ts'
 import { Budget } from './run/budget.ts'
 import { checkCostIsKnown, iterationsOf } from './run/limits.ts'
 import { chooseCallForm } from './text-calls/mode.ts'
@@ -58,21 +59,28 @@ export function mergeOptions<Context>(runner: RunnerOptions<Context>, run: RunOp
     sessions: _sessions,
     ...settings
   } = runner
-  const compaction = (runner.compaction ?? run.compaction) && { ...runner.compaction, ...given(run.compaction ?? {}) }
-  return {
-    ...settings,
-    ...given(run),
-    maxIterations: rounds,
-    maxToolRounds: undefined,
-    limits: { ...runner.limits, ...given(run.limits ?? {}) },
-    ...(compaction === undefined ? {} : { compaction }),
+  const merged: RunOptions<Context> = { ...noOptions, ...settings }
+  assignGiven(merged, run)
+  merged.maxIterations = rounds
+  merged.maxToolRounds = undefined
+  merged.limits = { ...runner.limits }
+  assignGiven(merged.limits, run.limits ?? {})
+  const compaction = runner.compaction ?? run.compaction
+  if (compaction !== undefined) {
+    merged.compaction = { ...compaction }
+    assignGiven(merged.compaction, run.compaction ?? {})
   }
+  return merged
 }
 
-/** Without the options that are there but undefined: they leave the runner's as it is. */
-function given<T extends object>(options: T): Partial<T> {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Partial<T>
+/** Options that are there but undefined leave the runner's as they are. */
+function assignGiven<T extends object>(options: T, given: T): void {
+  for (const [name, value] of Object.entries(given)) if (value !== undefined) Object.assign(options, { [name]: value })
 }
+
+/** Every option of a run, none of them given: what is merged is laid out alike for all runs, and V8's code for it is kept between them. */
+const noOptions: object = { ...runOptionNames }
+for (const name of Object.keys(noOptions)) Object.assign(noOptions, { [name]: undefined })
 
 /** Throws `invalid_option` for a setting that is not allowed, or not with this model. */
 export function checkSettings(settings: RunSettings<never>, model: ChatModel): void {

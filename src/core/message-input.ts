@@ -14,6 +14,7 @@ import {
   type ToolCall,
   type Usage,
 } from './messages.ts'
+import { keepShapeOf } from './v8/keep-shape.ts'
 
 /** A message as it may be handed in: one of a conversation, a reply of `ToolAgent.generate()`, or a role and a text. */
 export type MessageInput =
@@ -200,3 +201,5 @@ export function isDeepFrozen(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return true
   return Object.isFrozen(value) && Object.values(value).every(isDeepFrozen)
 }
+
+keepShapeOf(toChatMessage({ role: 'user', content: '' }, ''))

@@ -315,8 +315,11 @@ function cancelled(tool: AnyTool, attempts: number): ToolCallEnd {
 
 keepShape(Attempt)
 keepShape(AbortController)
-keepShapeOf(new AbortController().signal)
-// Attempts set timers: their shape is kept by one that never rings.
+const { signal } = new AbortController()
+signal.addEventListener('abort', () => {})
+keepShapeOf(signal)
+// Attempts set timers: their shape is kept by one that never rings, and that of Node's list of timers by the list it was in.
 const noTimer: NodeJS.Timeout = setTimeout(() => {})
+const list: unknown = Reflect.get(noTimer, '_idlePrev')
 clearTimeout(noTimer)
-keepShapeOf(noTimer)
+keepShapeOf([noTimer, list])

@@ -22,7 +22,7 @@ import type { RunOptions } from '../types.ts'
 import { type ActiveAgent, activeAgent } from './active-agent.ts'
 import { checkCostIsKnown, costLimitOf, type ResolvedLimits, startDeadline } from './limits.ts'
 import { abortErrorOf } from './run-error.ts'
-import { type DeltaName, type EventTap, RunEvents } from './run-events.ts'
+import { type DeltaName, type EventOrigin, type EventTap, RunEvents } from './run-events.ts'
 import { RunBudget } from './run-state.ts'
 
 type Interruption = Extract<StopReason, 'aborted' | 'deadline'>
@@ -126,8 +126,10 @@ export class RunContext implements RunScope, Durable {
     this.telemetry = settings.telemetry?.openRun({ runId, name: settings.name, parent: measuredParent(parent), logger })
     const taps = [parts.tap, this.telemetry?.tap, ...(parent?.forwards === true ? parent.run.#taps : [])]
     this.#taps = taps.filter((tap) => tap !== undefined)
-    const lineage = parent && { parentRunId: parent.run.runId, parentToolCallId: parent.toolCallId, depth: this.depth }
-    const origin = { ...lineage, runId, ...(this.metadata === undefined ? {} : { metadata: this.metadata }) }
+    const origin: EventOrigin = { runId }
+    if (parent !== undefined)
+      Object.assign(origin, { parentRunId: parent.run.runId, parentToolCallId: parent.toolCallId, depth: this.depth })
+    if (this.metadata !== undefined) origin.metadata = this.metadata
     this.#events = new RunEvents({ bus: parts.bus, taps: this.#taps, onText, origin, logger })
     if (settings.signal !== undefined) this.follow(settings.signal)
     if (parent !== undefined) this.#endWith(parent.run)

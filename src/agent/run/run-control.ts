@@ -1,4 +1,5 @@
 import type { ChatMessage } from '../../core/messages.ts'
+import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import { type AnyModel, openModel } from '../../models/create-model.ts'
 import { History } from '../conversation/history.ts'
@@ -53,7 +54,7 @@ export class RunControl {
     this.#stops = false
     const messages = stops || !goesOn ? [] : this.#messages.splice(0)
     this.listens = goesOn && (messages.length > 0 || !hasAnswer)
-    return { messages, stops, ...(this.listens || stops ? {} : { unread: [...this.#messages] }) }
+    return { messages, stops, unread: this.listens || stops ? undefined : [...this.#messages] }
   }
 
   /** The run has ended: what it has not taken up. */
@@ -68,3 +69,5 @@ export class RunControl {
     return model
   }
 }
+
+keepShape(RunControl)

@@ -11,7 +11,7 @@ import {
   type RunEvent,
 } from '../../core/events.ts'
 import type { Logger } from '../../core/logger.ts'
-import { keepShape } from '../../core/v8/keep-shape.ts'
+import { keepShape, keepShapeOf } from '../../core/v8/keep-shape.ts'
 
 export type DeltaName = 'TEXT_DELTA' | 'REASONING_DELTA' | 'TOOL_INPUT_START' | 'TOOL_INPUT_DELTA'
 
@@ -25,12 +25,14 @@ export interface EventTap {
   hide?(texts: readonly string[]): void
 }
 
+/** What is in the meta of every event of a run. */
+export type EventOrigin = Pick<EventMeta, 'runId' | 'parentRunId' | 'parentToolCallId' | 'depth' | 'metadata'>
+
 export interface Audience {
   bus: EventBus
   taps: readonly EventTap[]
   onText: ((text: string) => void) | undefined
-  /** In the meta of every event. */
-  origin: Pick<EventMeta, 'runId' | 'parentRunId' | 'parentToolCallId' | 'depth' | 'metadata'>
+  origin: EventOrigin
   logger: Logger
 }
 
@@ -58,7 +60,7 @@ export class RunEvents {
 
   publish<K extends EventName>(type: K, payload: EventPayloads[K], meta: EventPlace): void {
     const { bus, taps, origin } = this.#audience
-    const whole: EventMeta = { ...meta, ...origin, time: Date.now() }
+    const whole = metaOf(meta, origin, Date.now())
     // Each audience gets a copy of its own: a listener may do with it what it likes. Deltas are flat and made for the occasion, and there
     // are thousands of them: spreading them is copy enough.
     const isNested = nestedPayloads.has(type)
@@ -81,14 +83,13 @@ export class RunEvents {
   /** Publishes the deltas of one turn. Those of one millisecond share a frozen meta. */
   deltas<K extends DeltaName>(type: K, meta: EventPlace): (payload: EventPayloads[K]) => void {
     const { bus, taps, origin } = this.#audience
-    const place = { ...meta, ...origin }
-    let whole: EventMeta = Object.freeze({ ...place, time: Date.now() })
+    let whole = Object.freeze(metaOf(meta, origin, Date.now()))
     const onText = type === Event.TEXT_DELTA ? this.#guardedOnText() : undefined
     return (payload) => {
       if (onText !== undefined && 'text' in payload) onText(payload.text)
       if (taps.length === 0 && !bus.hasListeners(type)) return
       const time = Date.now()
-      if (time !== whole.time) whole = Object.freeze({ ...place, time })
+      if (time !== whole.time) whole = Object.freeze(metaOf(meta, origin, time))
       const event = taps.length === 0 ? undefined : ({ type, meta: whole, ...payload } as RunEvent)
       bus.emit(type, payload, whole)
       if (event !== undefined) this.#tell(event)
@@ -117,4 +118,11 @@ const nestedPayloads: ReadonlySet<EventName> = new Set<EventName>([
   'DECISION_NEEDED',
 ])
 
+function metaOf(place: EventPlace, origin: EventOrigin, time: number): EventMeta {
+  // The fields of a literal come first: events with these alone are then laid out alike.
+  return Object.assign({ iteration: place.iteration, runId: origin.runId, time }, place, origin)
+}
+
 keepShape(RunEvents)
+const exampleMeta = () => metaOf({ iteration: 0 }, { runId: '' }, Date.now())
+keepShapeOf([exampleMeta(), Object.freeze(exampleMeta())])

@@ -14,6 +14,7 @@ import type { EventTap } from './run-events.ts'
 /** Who watches a run as it goes. */
 export interface Watch {
   tap: EventTap
+  control: RunControl
   /** Aborted when the watcher goes away. */
   left: AbortSignal
 }
@@ -38,7 +39,7 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
   constructor(start: (watch: Watch) => Promise<RunResult<Output, Call>>, control: RunControl, output?: OutputSchema) {
     this.control = control
     this.#output = output
-    this.result = start({ tap: this.#queue, left: this.#consumer.signal })
+    this.result = start({ tap: this.#queue, control, left: this.#consumer.signal })
     this.result.then(
       () => this.#queue.end(),
       (error: unknown) => this.#queue.fail(error),
@@ -62,7 +63,7 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
       runId ??= event.meta.runId
       return event.type === Event.TEXT_DELTA && event.meta.runId === runId ? event.text : undefined
     }
-    return { [Symbol.asyncIterator]: () => this.#queue.iterate({ select, join: (text, more) => text + more, wanted: textEvents }) }
+    return { [Symbol.asyncIterator]: () => this.#queue.iterate({ select, join: joinTexts, wanted: textEvents }) }
   }
 
   /**
@@ -98,6 +99,7 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
   }
 }
 
+const joinTexts = (text: string, more: string): string => text + more
 /** The first event of a run says which it is. */
 const textEvents: ReadonlySet<EventName> = new Set<EventName>([Event.RUN_START, Event.TEXT_DELTA])
 
@@ -153,49 +155,23 @@ class EventQueue implements EventTap {
   follow(take: (event: RunEvent) => void): () => void {
     this.#checkIsFree()
     this.#begin({ take, answer() {} })
-    return () => this.#leave()
+    return () => this.leave()
   }
 
   iterate<T>({ select, join, wanted }: Iteration<T>): AsyncIterableIterator<T, undefined> {
     this.#checkIsFree()
     this.wanted = wanted
-    const waiting: PromiseWithResolvers<IteratorResult<T, undefined>>[] = []
-    const ready = new Ready<T>(join)
-    const answer = () => {
-      while (waiting.length > 0) {
-        const value = ready.shift()
-        if (value !== undefined) waiting.shift()?.resolve({ value, done: false })
-        else if (!this.#ended) return
-        else if (this.#failure === undefined) waiting.shift()?.resolve({ value: undefined, done: true })
-        else {
-          waiting.shift()?.reject(this.#failure.error)
-          this.#failure = undefined
-        }
-      }
-    }
-    const take = (event: RunEvent) => {
-      const value = select(event)
-      if (value === undefined) return
-      ready.push(value)
-      if (waiting.length > 0) answer()
-    }
-    this.#begin({ take, answer })
-    return {
-      next: () => {
-        const step = Promise.withResolvers<IteratorResult<T, undefined>>()
-        waiting.push(step)
-        answer()
-        return step.promise
-      },
-      return: async () => {
-        ready.clear()
-        this.#leave()
-        return { value: undefined, done: true }
-      },
-      [Symbol.asyncIterator]() {
-        return this
-      },
-    }
+    const iterator = new QueueIterator(this, select, join)
+    this.#begin(iterator)
+    return iterator
+  }
+
+  /** How a consumer with nothing left to take goes on; undefined while there may be more. A failure is told once. */
+  get ending(): { error: unknown } | 'done' | undefined {
+    if (!this.#ended) return undefined
+    const failure = this.#failure
+    this.#failure = undefined
+    return failure ?? 'done'
   }
 
   #checkIsFree(): void {
@@ -205,10 +181,11 @@ class EventQueue implements EventTap {
 
   #begin(consumer: Consumer): void {
     this.#consumer = consumer
-    this.#backlog.drain().forEach(consumer.take)
+    for (const event of this.#backlog.drain()) consumer.take(event)
   }
 
-  #leave(): void {
+  /** Its consumer goes away, which ends a run that still goes on. */
+  leave(): void {
     const wasRunning = !this.#ended
     this.#failure = undefined
     this.end()
@@ -269,6 +246,54 @@ class Backlog {
   }
 }
 
+class QueueIterator<T> implements AsyncIterableIterator<T, undefined>, Consumer {
+  readonly #queue: EventQueue
+  readonly #select: Iteration<T>['select']
+  readonly #ready: Ready<T>
+  readonly #waiting: PromiseWithResolvers<IteratorResult<T, undefined>>[] = []
+
+  constructor(queue: EventQueue, select: Iteration<T>['select'], join: Iteration<T>['join']) {
+    this.#queue = queue
+    this.#select = select
+    this.#ready = new Ready(join)
+  }
+
+  take(event: RunEvent): void {
+    const value = this.#select(event)
+    if (value === undefined) return
+    this.#ready.push(value)
+    if (this.#waiting.length > 0) this.answer()
+  }
+
+  answer(): void {
+    while (this.#waiting.length > 0) {
+      const value = this.#ready.shift()
+      const ending = value === undefined ? this.#queue.ending : undefined
+      if (value !== undefined) this.#waiting.shift()?.resolve({ value, done: false })
+      else if (ending === undefined) return
+      else if (ending === 'done') this.#waiting.shift()?.resolve({ value: undefined, done: true })
+      else this.#waiting.shift()?.reject(ending.error)
+    }
+  }
+
+  next(): Promise<IteratorResult<T, undefined>> {
+    const step = Promise.withResolvers<IteratorResult<T, undefined>>()
+    this.#waiting.push(step)
+    this.answer()
+    return step.promise
+  }
+
+  async return(): Promise<IteratorResult<T, undefined>> {
+    this.#ready.clear()
+    this.#queue.leave()
+    return { value: undefined, done: true }
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+}
+
 interface Consumer {
   take(event: RunEvent): void
   /** Answers those who wait, as far as there is something to answer. */
@@ -309,6 +334,8 @@ class Ready<T> {
   }
 }
 
+keepShape(RunStream, async () => {})
 keepShape(EventQueue)
+keepShape(QueueIterator)
 keepShape(Backlog)
 keepShape(Ready)

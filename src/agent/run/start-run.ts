@@ -31,13 +31,12 @@ export function openRun({ tools: given, left, ...parts }: NewRun): RunContext {
   const tools = activeTools(toToolSet(given), settings, parts.logger)
   // Only callers who say so in the types have one.
   const schema = (settings as Partial<OutputOptions>).output
-  const output = schema === undefined ? {} : { output: openOutput(schema, tools) }
+  const output = schema === undefined ? undefined : openOutput(schema, tools)
   const parent = settings.parent === undefined ? undefined : parentOf(settings.parent, settings.forwardEvents === true)
   const { control, onText } = settings
   if (control !== undefined && !(control instanceof RunControl)) throw new InvalidOptionError('control', 'a RunControl', control)
   if (onText !== undefined && typeof onText !== 'function') throw new InvalidOptionError('onText', 'a function', onText)
-  const runId = settings.runId === undefined ? {} : { runId: settings.runId }
-  const run = new RunContext({ ...parts, ...runId, ...output, tools, ...(parent === undefined ? {} : { parent }) })
+  const run = new RunContext({ ...parts, runId: settings.runId, output, tools, parent })
   try {
     if (parent !== undefined) run.usable(model)
   } catch (error) {

@@ -8,7 +8,7 @@ import type { TextCallOptions, TextCalls, TextExchange } from './text-calls.ts'
 /** How calls reach a model and come back. */
 interface Opened {
   form: CallForm
-  textCalls?: Promise<TextCalls>
+  textCalls: Promise<TextCalls> | undefined
 }
 
 /** Finds the calls that a model writes as text, as its settings and the run's agree on. */
@@ -16,7 +16,7 @@ export function findWrittenCalls({ settings }: Pick<RunContext, 'settings'>): Wr
   const known = new Map<ChatModel, Opened>()
 
   const openedFor = (model: ChatModel): Opened => {
-    const opened: Opened = known.get(model) ?? { form: chooseCallForm(settings, model) }
+    const opened: Opened = known.get(model) ?? { form: chooseCallForm(settings, model), textCalls: undefined }
     known.set(model, opened)
     return opened
   }

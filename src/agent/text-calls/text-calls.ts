@@ -1,3 +1,4 @@
+import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { Dialect } from '../../dialects/dialect.ts'
 import type { ModelRequest, ModelResponse, ModelSink, ToolChoice } from '../../models/chat-model.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
@@ -47,7 +48,8 @@ export class TextCalls {
     if (dialect === undefined || (this.#native && tools.length === 0)) return undefined
     const written = this.#native ? request : this.#write(request, tools, dialect)
     if (tools.length === 0 || !this.#reads) return { request: written, sink: live, finish: (response) => response, partOf: (text) => text }
-    const reading = new TextReading({ ...this.#options, dialect, tools, besideNative: this.#native }, live)
+    const { fencedTags, unreadable } = this.#options
+    const reading = new TextReading({ fencedTags, unreadable, dialect, tools, besideNative: this.#native }, live)
     return {
       request: written,
       sink: reading.sink,
@@ -73,3 +75,5 @@ export class TextCalls {
     return parts
   }
 }
+
+keepShape(TextCalls, { native: true }, undefined, {})

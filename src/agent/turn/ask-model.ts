@@ -3,7 +3,7 @@ import { ModelError } from '../../core/errors.ts'
 import { Event, type EventPlace, type FinishReason } from '../../core/events.ts'
 import { isJsonObject, type Usage } from '../../core/messages.ts'
 import { TextBuffer } from '../../core/text-buffer.ts'
-import { keepShape } from '../../core/v8/keep-shape.ts'
+import { keepShape, keepShapeOf } from '../../core/v8/keep-shape.ts'
 import {
   abortedError,
   type ChatModel,
@@ -68,14 +68,26 @@ type RequestSettings = Sampling & Pick<RunSettings, 'stream' | 'streamIdleTimeou
 export function requestOf(settings: RequestSettings, signal: AbortSignal | undefined, session?: string): Omit<ModelRequest, 'messages'> {
   const { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort } = settings
   const { streamIdleTimeoutMs, providerOptions } = settings
-  const sampling: Sampling = { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort }
   // Ids of sessions may say who somebody is: a provider is given their digest.
   const keyOfSession = () => (session === undefined ? undefined : digestOf(session))
   const cacheKey = settings.cacheKey === false ? undefined : (settings.cacheKey ?? keyOfSession())
-  const given = Object.entries({ signal, ...sampling, streamIdleTimeoutMs, cacheKey, providerOptions }).filter(
-    ([, value]) => value !== undefined,
-  )
-  return { ...Object.fromEntries(given), ...(settings.stream === false ? { stream: false } : {}) }
+  const request: Omit<ModelRequest, 'messages'> = { signal }
+  const others: Omit<ModelRequest, 'messages'> = {
+    temperature,
+    topP,
+    maxOutputTokens,
+    stop,
+    seed,
+    frequencyPenalty,
+    presencePenalty,
+    reasoningEffort,
+    streamIdleTimeoutMs,
+    cacheKey,
+    providerOptions,
+  }
+  for (const [name, value] of Object.entries(others)) if (value !== undefined) Object.assign(request, { [name]: value })
+  if (settings.stream === false) request.stream = false
+  return request
 }
 
 /** An empty response is nearly always a hiccup, and there is nothing in it to go on with: it is asked for once more. */
@@ -347,3 +359,6 @@ export class TurnSink implements TurnPieces {
 }
 
 keepShape(TurnSink)
+const request: ModelRequest = { ...requestOf({}, undefined), messages: [] }
+request.tools = []
+keepShapeOf(request)

@@ -143,7 +143,7 @@ class ModelTurn {
     const { waitedMs } = response
     const sinceAsked = firstPieceAt === undefined ? undefined : firstPieceAt - this.#startedAt - (waitedMs ?? 0)
     const firstPieceMs = response.timeToFirstTokenMs ?? sinceAsked
-    const step: RunStep = {
+    return {
       iteration: this.#meta.iteration,
       provider: response.provider ?? provider,
       model: response.model ?? model,
@@ -153,10 +153,9 @@ class ModelTurn {
       retries: response.retries ?? 0,
       warnings: response.warnings ?? [],
       toolCalls: calls.map(idOf),
+      waitedMs,
+      timeToFirstTokenMs: firstPieceMs,
     }
-    if (waitedMs !== undefined) step.waitedMs = waitedMs
-    if (firstPieceMs !== undefined) step.timeToFirstTokenMs = firstPieceMs
-    return step
   }
 
   #refused(error: ModelError | ToolloopError, text: string, step: RunStep): Turn {
