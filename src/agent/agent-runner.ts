@@ -17,6 +17,7 @@ import { checkResumeOptionNames, checkRunnerOptionNames, checkRunOptionNames } f
 import { checkSettings, mergeOptions, toModel, toToolSet, warnOfDeprecated } from './options.ts'
 import type { AnswerOf, OutputSchema, PartialAnswerOf } from './output/output.ts'
 import type { Loop } from './run/execution.ts'
+import { areMany, fairTurn } from './run/fair-turns.ts'
 import { resolveLimits } from './run/limits.ts'
 import { RunContext } from './run/run-context.ts'
 import { RunControl } from './run/run-control.ts'
@@ -197,6 +198,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     // Copied at once: the caller may change the lists while the run goes on.
     const given = [...toChatMessages(options.messages ?? [])]
     const asked = [...toMessages(input)]
+    if (areMany()) await fairTurn()
     const run = this.#openRun(settings, { steerable: settings.control !== undefined }, watch)
     const { sessions } = this.#journal
     try {

@@ -191,15 +191,15 @@ describe('a body', () => {
 })
 
 describe('idle connections', () => {
-  it('are at most 64', async () => {
+  it('are at most 1,024: all that so many runs at once need for their next requests', async () => {
     await using server = await startServer((response, _request, index) => {
       waiting.push(() => eventStream(response).end(textEvents('ok')))
-      if (index === 99) for (const answer of waiting) answer()
+      if (index === 1_099) for (const answer of waiting) answer()
     })
     const waiting: (() => void)[] = []
     const model = modelAt(server.baseURL)
-    await Promise.all(Array.from({ length: 100 }, () => model.generate({ messages: hello })))
-    await expect.poll(() => server.sockets.size).toBe(64)
+    await Promise.all(Array.from({ length: 1_100 }, () => model.generate({ messages: hello })))
+    await expect.poll(() => server.sockets.size).toBe(1_024)
   })
 })
 

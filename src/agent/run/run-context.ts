@@ -20,9 +20,10 @@ import type { SessionPlace, SessionTurn } from '../sessions/session-turn.ts'
 import { chooseCallForm } from '../text-calls/mode.ts'
 import type { RunOptions } from '../types.ts'
 import { type ActiveAgent, activeAgent } from './active-agent.ts'
+import { countRun } from './fair-turns.ts'
 import { checkCostIsKnown, costLimitOf, type ResolvedLimits, startDeadline } from './limits.ts'
 import { abortErrorOf } from './run-error.ts'
-import { type DeltaName, type EventOrigin, type EventTap, RunEvents } from './run-events.ts'
+import { type DeltaName, type EventTap, originOf, RunEvents } from './run-events.ts'
 import { RunBudget } from './run-state.ts'
 
 type Interruption = Extract<StopReason, 'aborted' | 'deadline'>
@@ -126,11 +127,8 @@ export class RunContext implements RunScope, Durable {
     this.telemetry = settings.telemetry?.openRun({ runId, name: settings.name, parent: measuredParent(parent), logger })
     const taps = [parts.tap, this.telemetry?.tap, ...(parent?.forwards === true ? parent.run.#taps : [])]
     this.#taps = taps.filter((tap) => tap !== undefined)
-    const origin: EventOrigin = { runId }
-    if (parent !== undefined)
-      Object.assign(origin, { parentRunId: parent.run.runId, parentToolCallId: parent.toolCallId, depth: this.depth })
-    if (this.metadata !== undefined) origin.metadata = this.metadata
-    this.#events = new RunEvents({ bus: parts.bus, taps: this.#taps, onText, origin, logger })
+    this.#events = new RunEvents({ bus: parts.bus, taps: this.#taps, onText, origin: originOf(this), logger })
+    this.#release.add(countRun())
     if (settings.signal !== undefined) this.follow(settings.signal)
     if (parent !== undefined) this.#endWith(parent.run)
     if (Number.isFinite(limits.deadlineMs)) this.#release.add(startDeadline(limits.deadlineMs, () => this.interrupt('deadline')))
@@ -349,4 +347,4 @@ export function tagsOf({ survivesCrashes, attempt }: Durable, key: string): Step
   return survivesCrashes ? { step: key, attempt } : {}
 }
 
-keepShape(RunContext, { runId: '', settings: {}, limits: {} })
+keepShape(RunContext, { runId: '', settings: {}, limits: {} }).dispose()

@@ -26,9 +26,9 @@ interface NewRun extends Omit<RunContextParts, 'tools' | 'runId' | 'output' | 'p
 }
 
 /** A run that is about to begin, with its tools, its output and its place in another run. Throws `invalid_option` or `too_deep`. */
-export function openRun({ tools: given, left, ...parts }: NewRun): RunContext {
-  const { settings, model } = parts
-  const tools = activeTools(toToolSet(given), settings, parts.logger)
+export function openRun(parts: NewRun): RunContext {
+  const { settings, model, limits, bus, logger, askModel, steerable, tap, left } = parts
+  const tools = activeTools(toToolSet(parts.tools), settings, logger)
   // Only callers who say so in the types have one.
   const schema = (settings as Partial<OutputOptions>).output
   const output = schema === undefined ? undefined : openOutput(schema, tools)
@@ -36,7 +36,20 @@ export function openRun({ tools: given, left, ...parts }: NewRun): RunContext {
   const { control, onText } = settings
   if (control !== undefined && !(control instanceof RunControl)) throw new InvalidOptionError('control', 'a RunControl', control)
   if (onText !== undefined && typeof onText !== 'function') throw new InvalidOptionError('onText', 'a function', onText)
-  const run = new RunContext({ ...parts, runId: settings.runId, output, tools, parent })
+  const run = new RunContext({
+    runId: settings.runId,
+    model,
+    tools,
+    limits,
+    settings,
+    bus,
+    logger,
+    tap,
+    output,
+    parent,
+    askModel,
+    steerable,
+  })
   try {
     if (parent !== undefined) run.usable(model)
   } catch (error) {

@@ -13,6 +13,7 @@ import {
   type ModelRetry,
   type ModelSink,
   type Sampling,
+  samplingNames,
   type ToolChoice,
 } from '../../models/chat-model.ts'
 import { estimateUsage, havingWaited, sumOfUsage, usageOfFailure, withUsage, withWholeUsage } from '../../models/usage.ts'
@@ -66,29 +67,16 @@ type RequestSettings = Sampling & Pick<RunSettings, 'stream' | 'streamIdleTimeou
 
 /** What every request says, as the settings want it. What nobody chose is left to the driver. `session`: the id of the run's session. */
 export function requestOf(settings: RequestSettings, signal: AbortSignal | undefined, session?: string): Omit<ModelRequest, 'messages'> {
-  const { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort } = settings
-  const { streamIdleTimeoutMs, providerOptions } = settings
-  // Ids of sessions may say who somebody is: a provider is given their digest.
-  const keyOfSession = () => (session === undefined ? undefined : digestOf(session))
-  const cacheKey = settings.cacheKey === false ? undefined : (settings.cacheKey ?? keyOfSession())
   const request: Omit<ModelRequest, 'messages'> = { signal }
-  const others: Omit<ModelRequest, 'messages'> = {
-    temperature,
-    topP,
-    maxOutputTokens,
-    stop,
-    seed,
-    frequencyPenalty,
-    presencePenalty,
-    reasoningEffort,
-    streamIdleTimeoutMs,
-    cacheKey,
-    providerOptions,
-  }
-  for (const [name, value] of Object.entries(others)) if (value !== undefined) Object.assign(request, { [name]: value })
+  for (const name of requestSettings) if (settings[name] !== undefined) Object.assign(request, { [name]: settings[name] })
+  // Ids of sessions may say who somebody is: a provider is given their digest.
+  const cacheKey = settings.cacheKey ?? (session === undefined ? undefined : digestOf(session))
+  if (cacheKey !== undefined && cacheKey !== false) request.cacheKey = cacheKey
   if (settings.stream === false) request.stream = false
   return request
 }
+
+const requestSettings = [...(Object.keys(samplingNames) as (keyof Sampling)[]), 'streamIdleTimeoutMs', 'providerOptions'] as const
 
 /** An empty response is nearly always a hiccup, and there is nothing in it to go on with: it is asked for once more. */
 export function askOnceMore(run: RunContext): AroundModel {
@@ -359,6 +347,4 @@ export class TurnSink implements TurnPieces {
 }
 
 keepShape(TurnSink)
-const request: ModelRequest = { ...requestOf({}, undefined), messages: [] }
-request.tools = []
-keepShapeOf(request)
+keepShapeOf({ ...requestOf({}, undefined), messages: [], tools: [] })

@@ -6,8 +6,10 @@ const examples: object[] = []
  * throws away what it has compiled for them: when no run is under way at a full collection, as in idle times, the next runs would be interpreted
  * and compiled anew. How the objects of a literal are laid out it remembers by the literal, as long as no field is added to them later.
  */
-export function keepShape(made: new (...parts: never) => object, ...parts: unknown[]): void {
-  keepShapeOf(Reflect.construct(made, parts))
+export function keepShape<Made extends object>(made: new (...parts: never) => Made, ...parts: unknown[]): Made {
+  const example: Made = Reflect.construct(made, parts)
+  keepShapeOf(example)
+  return example
 }
 
 /** The same for objects like this one. */

@@ -46,8 +46,8 @@ const globalSlot = Symbol.for('undici.globalDispatcher.1')
 /** How long a compressed body may take to end behind its own end mark, in milliseconds. */
 const graceMs = 250
 const mostRedirects = 20
-/** How many idle connections an origin may have. */
-const mostIdle = 64
+/** How many idle connections an origin may have: as many as runs that wait for it at once, or each of them opens a new one for each request. */
+const mostIdle = 1_024
 /** How long a connection may take to be made, its TLS included, in milliseconds. */
 const connectTimeout = 10_000
 /** All that another server is told: any other header may be a key. */

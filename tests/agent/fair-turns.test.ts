@@ -1,0 +1,51 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { afterEach, expect, it, vi } from 'vitest'
+import { AgentRunner, type ChatModel, defineTool } from '../../src/index.ts'
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+const now = performance.now.bind(performance)
+
+/** A model that calls a tool three times, and is at work itself for a millisecond each time. */
+const busyModel: ChatModel = {
+  provider: 'test',
+  model: 'test',
+  capabilities: { nativeTools: true },
+  async generate({ messages }) {
+    for (const begun = now(); now() - begun < 1; );
+    if (messages.length > 6) return { text: 'done', toolCalls: [], finishReason: 'stop' }
+    const call = { id: `call_${messages.length}`, type: 'function', function: { name: 'look_up', arguments: '{}' } } as const
+    return { text: '', toolCalls: [call], finishReason: 'tool_calls' }
+  },
+}
+const lookUp = defineTool({
+  name: 'look_up',
+  description: 'Looks something up.',
+  parameters: { type: 'object' },
+  effect: 'read',
+  execute: () => 'found',
+})
+const runner = new AgentRunner({ model: busyModel, tools: [lookUp] })
+
+const runAtOnce = (count: number) => Promise.all(Array.from({ length: count }, () => runner.run('Find it.')))
+
+it('very many runs at once leave room between their steps for everything else', async () => {
+  const runs = runAtOnce(100)
+  let isDone = false
+  const done = runs.then((results) => {
+    isDone = true
+    return results
+  })
+  let turns = 0
+  for (; !isDone; turns++) await nextTurn()
+  expect((await done).map(({ output }) => output)).toEqual(Array(100).fill('done'))
+  // 400 milliseconds of work at least, in parts of 8.
+  expect(turns).toBeGreaterThan(20)
+})
+
+it('they go on also where a test has stopped the clocks', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval', 'setImmediate', 'Date', 'performance', 'queueMicrotask'] })
+  expect((await runAtOnce(100)).every(({ output }) => output === 'done')).toBe(true)
+})
