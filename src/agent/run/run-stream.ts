@@ -167,7 +167,7 @@ class EventQueue implements EventTap {
   }
 
   /** How a consumer with nothing left to take goes on; undefined while there may be more. A failure is told once. */
-  get ending(): { error: unknown } | 'done' | undefined {
+  takeEnding(): { error: unknown } | 'done' | undefined {
     if (!this.#ended) return undefined
     const failure = this.#failure
     this.#failure = undefined
@@ -246,6 +246,7 @@ class Backlog {
   }
 }
 
+/** What a consumer iterates: values as they are made of a queue's events. */
 class QueueIterator<T> implements AsyncIterableIterator<T, undefined>, Consumer {
   readonly #queue: EventQueue
   readonly #select: Iteration<T>['select']
@@ -268,7 +269,7 @@ class QueueIterator<T> implements AsyncIterableIterator<T, undefined>, Consumer 
   answer(): void {
     while (this.#waiting.length > 0) {
       const value = this.#ready.shift()
-      const ending = value === undefined ? this.#queue.ending : undefined
+      const ending = value === undefined ? this.#queue.takeEnding() : undefined
       if (value !== undefined) this.#waiting.shift()?.resolve({ value, done: false })
       else if (ending === undefined) return
       else if (ending === 'done') this.#waiting.shift()?.resolve({ value: undefined, done: true })
