@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type ErrorCode, errorCodes, ModelError, ToolloopError } from '../core/errors.ts'
+import { atOnce } from '../core/redaction/in-parts.ts'
 import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from '../models/chat-model.ts'
 import { describeRequest } from './describe.ts'
 import { describeDifference, firstDifference } from './difference.ts'
@@ -71,8 +72,8 @@ export class RecordedModel implements ChatModel {
   #take(request: ModelRequest): RecordedTurn {
     const { secrets, ending, interrupt } = this.#options
     const described = describeRequest(request)
-    secrets.learnRequest(described)
-    const asked = secrets.cleanRequest(described)
+    atOnce(secrets.learnRequest(described))
+    const asked = atOnce(secrets.cleanRequest(described))
     const at = this.#left.findIndex((turn) => isDeepStrictEqual(requestOf(turn), asked))
     const [found] = at < 0 ? [] : this.#left.splice(at, 1)
     if (found !== undefined) return found

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { copyAsJson } from '../core/json.ts'
 import type { JsonObject } from '../core/messages.ts'
+import { atOnce } from '../core/redaction/in-parts.ts'
 import { type AnyTool, defineTool, type ToolContext, type ToolEffect } from '../tools/tool.ts'
 import { type ExecutedEnd, RecordedEnd } from '../tools/tool-runner.ts'
 import { describeDifference, firstDifference } from './difference.ts'
@@ -58,7 +59,7 @@ export class RecordedCalls {
 
   /** Arguments as a recording has them. */
   #recordedAs(args: JsonObject): JsonObject {
-    return this.#options.secrets.clean(copyAsJson(args))
+    return atOnce(this.#options.secrets.clean(copyAsJson(args)))
   }
 
   #take(tool: string, args: JsonObject, id: string): RecordedCall | undefined {

@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { InvalidOptionError, messageOf, show } from '../../core/errors.ts'
 import { checkReplaceable, replaceFile } from '../../core/files/replace-file.ts'
 import { type ChatMessage, isJsonObject } from '../../core/messages.ts'
+import { atOnce } from '../../core/redaction/in-parts.ts'
 import { convertToOpenAITool, type ToolDefinition } from '../../tools/tool.ts'
 import {
   formatName,
@@ -50,7 +51,7 @@ export function readRecording(file: string | URL): RunRecording {
   return recordingFromText(text, path)
 }
 
-function pathOf(file: string | URL): string {
+export function pathOf(file: string | URL): string {
   return file instanceof URL ? fileURLToPath(file) : file
 }
 
@@ -84,8 +85,8 @@ export function openRecording(recorded: RunRecording | string | URL, known: Iter
   const recording = isFile ? readRecording(recorded) : recorded
   const texts = [...known]
   const secrets = new RecordingSecrets(texts)
-  secrets.learn(recording)
-  return { recording: texts.length === 0 ? recording : secrets.cleanRun(recording), secrets }
+  atOnce(secrets.learn(recording))
+  return { recording: texts.length === 0 ? recording : atOnce(secrets.cleanRun(recording)), secrets }
 }
 
 function checkRecording(json: unknown, where: string): void {
