@@ -5,7 +5,7 @@ import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { recordingAt } from './file/recording-file.ts'
 import { writeRecorded } from './file/recording-text.ts'
 import { RecordingRecorder } from './recorder.ts'
-import { RecordingSecrets } from './secrets.ts'
+import { RecordingSecrets, secretsOf } from './secrets.ts'
 
 /** How a run is recorded. */
 export interface RecordOptions {
@@ -41,7 +41,7 @@ export async function recordRun<Result>(
   if (typeof start !== 'function')
     throw new InvalidOptionError('start', 'a function that starts the run with the options it is given', start)
   checkOptionNames(options, optionNames, '`recordRun`')
-  const secrets = new RecordingSecrets(options.secrets)
+  const secrets = new RecordingSecrets(secretsOf(options.secrets))
   const recorder = new RecordingRecorder({ earlier: await recordingAt(file) })
   const write = async () => {
     const recorded = recorder.recorded()

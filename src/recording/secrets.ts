@@ -1,3 +1,4 @@
+import { InvalidOptionError } from '../core/errors.ts'
 import { isSecretKey, REDACTED, redactTextInParts, secretTexts } from '../core/logger.ts'
 import { isJsonObject, setField } from '../core/messages.ts'
 import type { InParts } from '../core/redaction/in-parts.ts'
@@ -9,6 +10,15 @@ import { NotedPieces } from './noted-pieces.ts'
 
 const mostShown = 32
 const valuesInOnePart = 1_000
+
+/** The texts of an option `secrets`. Throws `invalid_option` for what are none: of one text, each character would be a secret. */
+export function secretsOf(given: Iterable<string> = []): string[] {
+  if (typeof given !== 'object' || given === null || !(Symbol.iterator in given)) throw new InvalidOptionError('secrets', 'texts', given)
+  const texts = [...given]
+  const wrong = texts.findIndex((text) => typeof text !== 'string')
+  if (wrong >= 0) throw new InvalidOptionError(`secrets[${wrong}]`, 'a string', texts[wrong])
+  return texts
+}
 
 /**
  * Takes secrets out of recordings: values under secret-looking names and under those that tools list in `secrets`, what looks like a key, and
