@@ -123,17 +123,21 @@ class PlayedRun {
     const play = { secrets: parts.secrets, interrupt, ending }
     const played = new RecordedModel(turns, given.model, play)
     const calls = new RecordedCalls([recorded], play, (call, ctx) => this.#playRunsIn(call, ctx))
-    const settings = checkedSettings(recorded)
     const model = parts.model ?? played
     const instructions = parts.instructions ?? given.instructions
-    this.#runner = new AgentRunner({
-      ...settings,
-      ...(given.approve === true ? { approve: ({ toolCallId }: { toolCallId: string }) => approvalOf(recorded, toolCallId) } : {}),
-      ...(instructions === undefined ? {} : { instructions }),
-      model,
-      tools: parts.tools ?? given.tools.map((tool) => handingOver(calls, tool, model, played)),
-      logger: parts.logger,
-    })
+    try {
+      this.#runner = new AgentRunner({
+        ...settingsOf(recorded),
+        ...(given.approve === true ? { approve: ({ toolCallId }: { toolCallId: string }) => approvalOf(recorded, toolCallId) } : {}),
+        ...(instructions === undefined ? {} : { instructions }),
+        model,
+        tools: parts.tools ?? given.tools.map((tool) => handingOver(calls, tool, model, played)),
+        logger: parts.logger,
+      })
+    } catch (error) {
+      checkSettings(recorded)
+      throw error
+    }
     this.#options = { control: new RecordedControl(played), ...(given.output === undefined ? {} : { output: given.output }) }
     this.#undecided = new Set(decisionsOf(recorded).map(({ place }) => place))
     if (turns.length === 0) parts.begun.set(runId, () => played.endIfOver())
@@ -242,16 +246,15 @@ class RecordedControl extends RunControl {
   }
 }
 
-/** Its settings, where a run takes them; throws `invalid_option` otherwise. */
-function checkedSettings(recorded: RecordedRun): RunSettings {
-  const settings = settingsOf(recorded)
+/** Throws `invalid_option` where it is the recorded settings that no run takes. */
+function checkSettings(recorded: RecordedRun): void {
   const { provider, model, capabilities } = recorded.given.model
+  const generate = () => Promise.reject(new Error('not asked'))
   try {
-    new AgentRunner({ ...settings, model: { provider, model, capabilities, generate: () => Promise.reject(new Error('not asked')) } })
+    new AgentRunner({ ...settingsOf(recorded), model: { provider, model, capabilities, generate } })
   } catch (error) {
     throw new InvalidOptionError('recording: given.settings', `settings of a run (${messageOf(error)})`)
   }
-  return settings
 }
 
 /** The settings of a run, without those that would end it by the clock, or reject instead of giving its result. */

@@ -175,7 +175,7 @@ export class RecordingSecrets {
   }
 
   *#text(text: string): InParts<string> {
-    // What turns out to be secret meanwhile replaces it.
+    // Where more turns out to be secret meanwhile, another one is in use by then.
     const shown = this.#shown
     const known = shown.get(text)
     if (known !== undefined) return known
