@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { redactTextInParts } from '../src/core/logger.ts'
 import { hideParts, REDACTED, SecretTexts } from '../src/core/redaction/secret-texts.ts'
 
 const hide = (text: string, secrets: SecretTexts) => hideParts(text, secrets.findIn(text))
@@ -27,6 +28,25 @@ describe('secret texts', () => {
       }),
       { numRuns: 1_000 },
     )
+  })
+
+  it('are found where they lie in two parts of a text that is searched in parts, whatever comes in between', () => {
+    const secret = 'not to be seen'
+    const secrets = new SecretTexts([secret])
+    const border = 65_536
+    for (let at = border - secret.length; at <= border; at++) {
+      const text = `${'n'.repeat(at)}${secret}${'n'.repeat(border)}`
+      const search = redactTextInParts(text, secrets)
+      let parts = 1
+      let step = search.next()
+      for (; step.done !== true; step = search.next()) {
+        parts++
+        secrets.add(`another ${at} ${parts}`)
+      }
+      expect(parts).toBeGreaterThan(2)
+      expect(step.value).toBe(text.replace(secret, REDACTED))
+      expect(step.value).toBe(hide(text, secrets))
+    }
   })
 
   it('of a text that goes on, the end is known that may belong to one', () => {

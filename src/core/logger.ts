@@ -1,6 +1,7 @@
 import { loadPino } from './load-pino.cjs'
 import { setField } from './messages.ts'
 import { checkOptionNames, type OptionNames } from './option-names.ts'
+import type { InParts } from './redaction/in-parts.ts'
 import { hideParts, REDACTED, SecretTexts, type Span } from './redaction/secret-texts.ts'
 
 export { REDACTED }
@@ -178,10 +179,25 @@ export function redactText(text: string, secrets: Iterable<string> = []): string
   return hideParts(text, secretsIn(text, known))
 }
 
+/** The same in parts, for texts of megabytes. */
+export function* redactTextInParts(text: string, secrets: SecretTexts): InParts<string> {
+  if (secrets.isFull && text !== '') return REDACTED
+  if (secrets.isEmpty && text.length < 8) return text
+  const known = yield* secrets.findInParts(text)
+  yield
+  const parts = [...known, ...looksLikeSecrets(text)]
+  yield
+  return hideParts(text, parts)
+}
+
 /** Where in a text something looks like a key or token, or is one of `secrets`. */
 export function secretsIn(text: string, secrets: SecretTexts): Span[] {
   // Both are looked for in the text as it is, lest what is taken out for the one leaves a part of the other.
-  const parts = [...secrets.findIn(text)]
+  return [...secrets.findIn(text), ...looksLikeSecrets(text)]
+}
+
+function looksLikeSecrets(text: string): Span[] {
+  const parts: Span[] = []
   for (const { 0: found, index } of text.matchAll(secretText)) if (!areWords(found)) parts.push({ from: index, to: index + found.length })
   if (!text.includes('://')) return parts
   for (const { 0: found, index } of text.matchAll(passwordInAddress)) parts.push({ from: index, to: index + found.length })

@@ -2,8 +2,10 @@ import type { RunRecorder } from '../agent/observe/recorder.ts'
 import { RunStream } from '../agent/run/run-stream.ts'
 import { InvalidOptionError, messageOf } from '../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
-import { recordingAt, writeRecording } from './file/recording-file.ts'
+import { recordingAt } from './file/recording-file.ts'
+import { writeRecorded } from './file/recording-text.ts'
 import { RecordingRecorder } from './recorder.ts'
+import { RecordingSecrets, secretsOf } from './secrets.ts'
 
 /** How a run is recorded. */
 export interface RecordOptions {
@@ -39,10 +41,11 @@ export async function recordRun<Result>(
   if (typeof start !== 'function')
     throw new InvalidOptionError('start', 'a function that starts the run with the options it is given', start)
   checkOptionNames(options, optionNames, '`recordRun`')
-  const recorder = new RecordingRecorder({ secrets: options.secrets ?? [], earlier: await recordingAt(file) })
+  const secrets = new RecordingSecrets(secretsOf(options.secrets))
+  const recorder = new RecordingRecorder({ earlier: await recordingAt(file) })
   const write = async () => {
-    const recording = recorder.recording()
-    if (recording !== undefined) await writeRecording(file, recording)
+    const recorded = recorder.recorded()
+    if (recorded !== undefined) await writeRecorded(file, recorded, secrets)
   }
   let result: Result
   try {
@@ -62,8 +65,7 @@ export async function recordRun<Result>(
 
 /** Nothing that is missing is noticed only when the recording is needed. */
 function checkWhole(recorder: RecordingRecorder): void {
-  const recording = recorder.recording()
-  if (recording === undefined)
+  if (recorder.live === undefined)
     throw new InvalidOptionError('start', 'a function that gives the run its options, and resolves when it has ended: no run was recorded')
   if (recorder.strangers > 0) throw new InvalidOptionError('start', `a function that starts one run, not ${recorder.strangers + 1}`)
   if (recorder.isUnderWay)

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type ErrorCode, errorCodes, ModelError, ToolloopError } from '../core/errors.ts'
+import { atOnce } from '../core/redaction/in-parts.ts'
 import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from '../models/chat-model.ts'
 import { describeRequest } from './describe.ts'
 import { describeDifference, firstDifference } from './difference.ts'
@@ -53,6 +54,12 @@ export class RecordedModel implements ChatModel {
     return this.#left[0]
   }
 
+  /** Ends the run where the recorded one was ended from outside before it asked again. */
+  endIfOver(): void {
+    const { ending, interrupt } = this.#options
+    if (ending !== undefined && this.#left.length === 0) interrupt?.(ending)
+  }
+
   /** Under the name of the model that was asked. */
   forTurn(): ChatModel {
     const { provider, model, capabilities } = this.next?.request.model ?? this.#info
@@ -71,8 +78,8 @@ export class RecordedModel implements ChatModel {
   #take(request: ModelRequest): RecordedTurn {
     const { secrets, ending, interrupt } = this.#options
     const described = describeRequest(request)
-    secrets.learnRequest(described)
-    const asked = secrets.cleanRequest(described)
+    atOnce(secrets.learnRequest(described))
+    const asked = atOnce(secrets.cleanRequest(described))
     const at = this.#left.findIndex((turn) => isDeepStrictEqual(requestOf(turn), asked))
     const [found] = at < 0 ? [] : this.#left.splice(at, 1)
     if (found !== undefined) return found
@@ -83,10 +90,13 @@ export class RecordedModel implements ChatModel {
 
   /** How a request differs from the one it is nearest to. */
   #describe(asked: object): string {
-    const [first = undefined] = this.#left.toSorted((a, b) => sameMessages(b, asked) - sameMessages(a, asked))
-    if (first === undefined) return `all ${this.#turns.length} recorded requests have been made, and the model is asked again`
-    const difference = firstDifference(requestOf(first), asked, 'request')
-    const where = `turn ${this.#turns.indexOf(first) + 1}: `
+    const made = this.#turns.findIndex((turn) => isDeepStrictEqual(requestOf(turn), asked))
+    const again = made < 0 ? '' : `turn ${made + 1}, which has been played already: `
+    if (this.#left.length === 0) return `${again}all ${this.#turns.length} recorded requests have been made, and the model is asked again`
+    if (made >= 0) return `${again}each request is there as often as it was made. Two runs need two models`
+    const [, nearest] = this.#left.map((turn) => [sameMessages(turn, asked), turn] as const).reduce((a, b) => (b[0] > a[0] ? b : a))
+    const difference = firstDifference(requestOf(nearest), asked, 'request')
+    const where = `turn ${this.#turns.indexOf(nearest) + 1}: `
     return difference === undefined ? where : where + describeDifference(difference)
   }
 

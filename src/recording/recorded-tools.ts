@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { copyAsJson } from '../core/json.ts'
 import type { JsonObject } from '../core/messages.ts'
+import { atOnce } from '../core/redaction/in-parts.ts'
 import { type AnyTool, defineTool, type ToolContext, type ToolEffect } from '../tools/tool.ts'
 import { type ExecutedEnd, RecordedEnd } from '../tools/tool-runner.ts'
+import { callsIn } from './describe.ts'
 import { describeDifference, firstDifference } from './difference.ts'
 import type { RecordedCall, RecordedRun, RecordedTool } from './format.ts'
 import { differs, knownCode, type PlayOptions } from './recorded-model.ts'
@@ -17,6 +19,8 @@ export class RecordedCalls {
   readonly #needing: readonly { tool: string; args: JsonObject }[]
   readonly #options: PlayOptions
   readonly #around: AroundCall | undefined
+  /** Calls that the run ended in before others of their response were begun. */
+  readonly #cutShort: ReadonlySet<RecordedCall | undefined>
 
   constructor(runs: readonly RecordedRun[], options: PlayOptions, around?: AroundCall) {
     const turns = runs.flatMap((run) => run.turns)
@@ -24,6 +28,10 @@ export class RecordedCalls {
     this.#left = [...this.#calls]
     const waiting = runs.flatMap(({ result }) => result?.pending ?? []) as { tool: string; args: JsonObject }[]
     this.#needing = [...turns.flatMap(({ decisions = [] }) => decisions), ...waiting]
+    const cutShort = turns.filter(({ response, calls = [] }) => {
+      return calls.length < callsIn(response).length && calls.every(({ outcome }) => outcome === undefined)
+    })
+    this.#cutShort = new Set(cutShort.map(({ calls }) => calls?.at(-1)))
     this.#options = options
     this.#around = around
   }
@@ -46,10 +54,11 @@ export class RecordedCalls {
       this.#options.interrupt?.('aborted')
       throw differs(this.#describe(tool, args, ctx.toolCallId), { provider: 'replay', model: 'replay' })
     }
-    await this.#around?.(call, ctx)
+    const isCutShort = this.#cutShort.has(call)
+    if (!isCutShort || call.runs !== undefined) await this.#around?.(call, ctx)
     if (call.outcome === undefined) {
-      // Calls beside it have ended by now if they had.
-      await new Promise((resolve) => setImmediate(resolve))
+      // Calls beside it have ended by then if they had.
+      if (!isCutShort) await new Promise((resolve) => setImmediate(resolve))
       this.#options.interrupt?.(call.interrupted ?? 'aborted')
       if (this.#options.interrupt !== undefined) await new Promise(() => {})
     }
@@ -58,7 +67,7 @@ export class RecordedCalls {
 
   /** Arguments as a recording has them. */
   #recordedAs(args: JsonObject): JsonObject {
-    return this.#options.secrets.clean(copyAsJson(args))
+    return atOnce(this.#options.secrets.clean(copyAsJson(args)))
   }
 
   #take(tool: string, args: JsonObject, id: string): RecordedCall | undefined {
@@ -69,12 +78,15 @@ export class RecordedCalls {
   }
 
   #describe(tool: string, args: JsonObject, id: string): string {
+    const calls = this.#calls.filter((call) => call.tool === tool)
+    const same = calls.filter((call) => isDeepStrictEqual(call.args, args)).length
+    const given = `with ${JSON.stringify(args)}`
+    if (same > 0) return `a call of \`${tool}\` that is recorded ${same === 1 ? 'once' : `${same} times`}, and is made again, ${given}`
     const others = this.#left.filter((call) => call.tool === tool)
     const nearest = others.find((call) => call.id === id) ?? others[0]
     const difference = nearest && firstDifference(nearest.args, args, `call \`${nearest.id}\` of \`${tool}\`: args`)
     if (difference !== undefined) return describeDifference(difference)
-    const recorded = this.#calls.filter((call) => call.tool === tool).length
-    return `a call of \`${tool}\` that is not recorded, with ${JSON.stringify(args)}; ${recorded} calls of it are recorded`
+    return `a call of \`${tool}\` that is not recorded, ${given}; ${calls.length} calls of it are recorded`
   }
 
   #needsApproval(tool: string, given: JsonObject): boolean {

@@ -4,6 +4,7 @@ import type { RecordedScope, RecordedVerdict, RunRecorder } from '../agent/obser
 import type { RunResult } from '../agent/run/result.ts'
 import { copyAsJson, toJson } from '../core/json.ts'
 import { copyJson, type Json, type JsonObject } from '../core/messages.ts'
+import { atOnce } from '../core/redaction/in-parts.ts'
 import { version } from '../core/version.ts'
 import type { ChatModel, ModelResponse } from '../models/chat-model.ts'
 import type { ToolSet } from '../tools/registry.ts'
@@ -71,8 +72,8 @@ export class RecordingRecorder implements RunRecorder {
     if (recorded === undefined) return undefined
     const { runId, run } = recorded
     const secrets = new RecordingSecrets(this.#secrets)
-    secrets.learn(run)
-    return { ...headOf(runId), ...secrets.cleanRun(run) }
+    atOnce(secrets.learn(run))
+    return { ...headOf(runId), ...atOnce(secrets.cleanRun(run)) }
   }
 
   /** The run as it was recorded, with its secrets; undefined where none has begun. */

@@ -6,7 +6,7 @@ import type { RecordedScope } from '../agent/observe/recorder.ts'
 import type { OutputSchema } from '../agent/output/output.ts'
 import { RunControl } from '../agent/run/run-control.ts'
 import type { PendingItem, RunOptions, RunResult, RunSettings } from '../agent/types.ts'
-import { InvalidOptionError } from '../core/errors.ts'
+import { InvalidOptionError, messageOf } from '../core/errors.ts'
 import { type Logger, REDACTED } from '../core/logger.ts'
 import { isJsonObject, type JsonObject } from '../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
@@ -20,7 +20,7 @@ import type { RecordedCall, RecordedDecision, RecordedRun, RunRecording } from '
 import { RecordedModel } from './recorded-model.ts'
 import { RecordedCalls } from './recorded-tools.ts'
 import { ordered, RecordingRecorder } from './recorder.ts'
-import type { RecordingSecrets } from './secrets.ts'
+import { type RecordingSecrets, secretsOf } from './secrets.ts'
 
 /** What takes the place of what is recorded. */
 export interface ReplayOptions {
@@ -58,19 +58,26 @@ const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error:
  */
 export async function replayRun(recorded: RunRecording | string | URL, options: ReplayOptions = {}): Promise<Replay> {
   checkOptionNames(options, optionNames, '`replayRun`')
-  const known = [...(options.secrets ?? [])]
+  const known = secretsOf(options.secrets)
   const { recording, secrets } = openRecording(recorded, known)
   const { partial } = recording.given
   if (partial !== undefined) throw new InvalidOptionError('recording', `one of a whole run (${partial})`)
   const { model: live, signal } = options
   const scopes = new Map<string, RecordedScope>()
+  const begun = new Map<string, () => void>()
   const hidden = hasHiddenChange(recording) ? [changedSecret] : []
   secrets.add(hidden)
-  const recorder = new RecordingRecorder({ secrets: [...known, ...hidden], begun: (run) => scopes.set(run.runId, run) })
+  const recorder = new RecordingRecorder({
+    secrets: [...known, ...hidden],
+    begun: (run) => {
+      scopes.set(run.runId, run)
+      begun.get(run.runId)?.()
+    },
+  })
   const model = live === undefined ? undefined : openModel(live)
   const { tools, instructions } = options
   const given = { ...(tools === undefined ? {} : { tools }), ...(instructions === undefined ? {} : { instructions }) }
-  const parts: Parts = { ...given, model, logger: options.logger ?? silent, scopes, secrets }
+  const parts: Parts = { ...given, model, logger: options.logger ?? silent, scopes, begun, secrets }
   const begin = { recorder, ...(signal === undefined ? {} : { signal }) }
   const run = new PlayedRun(recording, recording.runId, parts)
   let result = await run.start(begin)
@@ -86,6 +93,8 @@ interface Parts extends Pick<ReplayOptions, 'tools' | 'instructions'> {
   logger: Logger
   /** The runs that have begun, by id. */
   scopes: ReadonlyMap<string, RecordedScope>
+  /** Called when the run with this id has begun. */
+  begun: Map<string, () => void>
   secrets: RecordingSecrets
 }
 
@@ -116,16 +125,22 @@ class PlayedRun {
     const calls = new RecordedCalls([recorded], play, (call, ctx) => this.#playRunsIn(call, ctx))
     const model = parts.model ?? played
     const instructions = parts.instructions ?? given.instructions
-    this.#runner = new AgentRunner({
-      ...settingsOf(recorded),
-      ...(given.approve === true ? { approve: ({ toolCallId }: { toolCallId: string }) => approvalOf(recorded, toolCallId) } : {}),
-      ...(instructions === undefined ? {} : { instructions }),
-      model,
-      tools: parts.tools ?? given.tools.map((tool) => handingOver(calls, tool, model, played)),
-      logger: parts.logger,
-    })
+    try {
+      this.#runner = new AgentRunner({
+        ...settingsOf(recorded),
+        ...(given.approve === true ? { approve: ({ toolCallId }: { toolCallId: string }) => approvalOf(recorded, toolCallId) } : {}),
+        ...(instructions === undefined ? {} : { instructions }),
+        model,
+        tools: parts.tools ?? given.tools.map((tool) => handingOver(calls, tool, model, played)),
+        logger: parts.logger,
+      })
+    } catch (error) {
+      checkSettings(recorded)
+      throw error
+    }
     this.#options = { control: new RecordedControl(played), ...(given.output === undefined ? {} : { output: given.output }) }
     this.#undecided = new Set(decisionsOf(recorded).map(({ place }) => place))
+    if (turns.length === 0) parts.begun.set(runId, () => played.endIfOver())
   }
 
   get canGoOn(): boolean {
@@ -224,9 +239,21 @@ class RecordedControl extends RunControl {
 
   override take(options: { goesOn: boolean }): ReturnType<RunControl['take']> {
     const { last } = this.#model
+    if (options.goesOn) this.#model.endIfOver()
     if (last?.steering === undefined || last === this.#said) return super.take(options)
     this.#said = last
     return { messages: last.steering.messages, stops: last.steering.stops === true }
+  }
+}
+
+/** Throws `invalid_option` where it is the recorded settings that no run takes. */
+function checkSettings(recorded: RecordedRun): void {
+  const { provider, model, capabilities } = recorded.given.model
+  const generate = () => Promise.reject(new Error('not asked'))
+  try {
+    new AgentRunner({ ...settingsOf(recorded), model: { provider, model, capabilities, generate } })
+  } catch (error) {
+    throw new InvalidOptionError('recording: given.settings', `settings of a run (${messageOf(error)})`)
   }
 }
 
@@ -261,10 +288,15 @@ function withSettings<Run extends RecordedRun>(played: Run, recorded: RecordedRu
   return { ...played, ...ordered({ ...played, given, turns, ...resultOf(played, recorded) }) }
 }
 
-/** Usage that no model has reported is estimated by texts, of which the recording does not have the secret parts. */
+/**
+ * Usage that no model has reported is estimated by texts, of which the recording does not have the secret parts. Why a run was aborted is known to
+ * whoever did that.
+ */
 function resultOf({ result }: RecordedRun, recorded: RecordedRun): Pick<RecordedRun, 'result'> {
-  const usage = recorded.result?.usage
-  return result === undefined || usage === undefined || !isEstimated(recorded) ? {} : { result: { ...result, usage } }
+  if (result === undefined || recorded.result === undefined) return {}
+  const { usage, error } = recorded.result
+  const isAborted = error?.code === 'aborted' && result.error?.code === 'aborted'
+  return { result: { ...result, ...(isEstimated(recorded) ? { usage } : {}), ...(isAborted ? { error } : {}) } }
 }
 
 function isEstimated({ turns }: RecordedRun): boolean {

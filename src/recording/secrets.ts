@@ -1,5 +1,7 @@
-import { isSecretKey, REDACTED, redactText, secretTexts } from '../core/logger.ts'
+import { InvalidOptionError } from '../core/errors.ts'
+import { isSecretKey, REDACTED, redactTextInParts, secretTexts } from '../core/logger.ts'
 import { isJsonObject, setField } from '../core/messages.ts'
+import type { InParts } from '../core/redaction/in-parts.ts'
 import { hideSecretValues } from '../core/redaction/json-secrets.ts'
 import { SecretTexts } from '../core/redaction/secret-texts.ts'
 import { callsIn } from './describe.ts'
@@ -7,10 +9,20 @@ import type { RecordedCall, RecordedInput, RecordedPieces, RecordedRun, Recorded
 import { NotedPieces } from './noted-pieces.ts'
 
 const mostShown = 32
+const valuesInOnePart = 1_000
+
+/** The texts of an option `secrets`. Throws `invalid_option` for what are none: of one text, each character would be a secret. */
+export function secretsOf(given: Iterable<string> = []): string[] {
+  if (typeof given !== 'object' || given === null || !(Symbol.iterator in given)) throw new InvalidOptionError('secrets', 'texts', given)
+  const texts = [...given]
+  const wrong = texts.findIndex((text) => typeof text !== 'string')
+  if (wrong >= 0) throw new InvalidOptionError(`secrets[${wrong}]`, 'a string', texts[wrong])
+  return texts
+}
 
 /**
  * Takes secrets out of recordings: values under secret-looking names and under those that tools list in `secrets`, what looks like a key, and
- * texts that are known to be secret, such as the arguments that were hidden, wherever they are quoted.
+ * texts that are known to be secret, such as the arguments that were hidden, wherever they are quoted. All in parts: a recording may be long.
  */
 export class RecordingSecrets {
   readonly #keys = new Set<string>()
@@ -18,7 +30,8 @@ export class RecordingSecrets {
   /** Frozen values, and what they are without what is known to be secret by now. */
   #seen = new WeakMap<object, object>()
   /** The last texts, likewise: what a model says is in its response, in the pieces of that, and in the next request. */
-  readonly #shown = new Map<string, string>()
+  #shown = new Map<string, string>()
+  #visited = 0
 
   /** `secrets`: texts that are known to be secret. */
   constructor(secrets: Iterable<string> = []) {
@@ -38,15 +51,16 @@ export class RecordingSecrets {
   }
 
   /** Learns what is secret in a run. */
-  learn({ given, turns }: RecordedRun): void {
+  *learn({ given, turns }: RecordedRun): InParts<void> {
     for (const { secrets = [] } of [...given.tools, ...turns.flatMap(({ request }) => request.agent ?? [])])
       for (const key of secrets) this.#addKey(key)
     for (const { request, response, calls = [] } of turns) {
-      this.learnRequest(request)
-      for (const call of callsIn(response)) this.#learnJson(call?.function?.arguments)
+      yield* this.learnRequest(request)
+      for (const call of callsIn(response)) yield* this.#learnJson(call?.function?.arguments)
       for (const { args, runs = [] } of calls) {
+        yield
         this.#learnValue(args)
-        for (const run of runs) this.learn(run)
+        for (const run of runs) yield* this.learn(run)
       }
     }
   }
@@ -57,71 +71,94 @@ export class RecordingSecrets {
     this.#forget()
   }
 
-  learnRequest({ messages }: RecordedTurn['request']): void {
+  *learnRequest({ messages }: RecordedTurn['request']): InParts<void> {
     for (const message of messages)
-      if ('toolCalls' in message) for (const call of message.toolCalls ?? []) this.#learnJson(call.function.arguments)
+      if ('toolCalls' in message) for (const call of message.toolCalls ?? []) yield* this.#learnJson(call.function.arguments)
   }
 
   /** The run without secrets; what was learned must have been learned before. */
-  cleanRun<Run extends RecordedRun>(run: Run): Run {
+  *cleanRun<Run extends RecordedRun>(run: Run): InParts<Run> {
     const { given, turns, ...rest } = run
-    return { ...run, ...this.clean(rest), given: this.cleanInput(given), turns: turns.map((turn) => this.cleanTurn(turn)) }
+    const clean = { ...run, ...(yield* this.clean(rest)), given: yield* this.cleanInput(given), turns: [] as RecordedTurn[] }
+    for (const turn of turns) clean.turns.push(yield* this.cleanTurn(turn))
+    return clean
   }
 
-  cleanInput(given: RecordedInput): RecordedInput {
+  *cleanInput(given: RecordedInput): InParts<RecordedInput> {
     const { tools, output, ...input } = given
     // Names in a schema are not those of values.
-    const schemas = { tools: this.#texted(tools), ...(output === undefined ? {} : { output: this.#texted(output) }) }
-    return { ...given, ...this.clean(input), ...schemas }
+    const schemas = { tools: yield* this.#texted(tools), ...(output === undefined ? {} : { output: yield* this.#texted(output) }) }
+    return { ...given, ...(yield* this.clean(input)), ...schemas }
   }
 
-  cleanRequest(request: RecordedTurn['request']): RecordedTurn['request'] {
+  *cleanRequest(request: RecordedTurn['request']): InParts<RecordedTurn['request']> {
     const { tools, responseSchema, agent, ...rest } = request
-    return { ...request, ...this.clean(rest), ...this.#texted({ tools, responseSchema, agent }) }
+    return { ...request, ...(yield* this.clean(rest)), ...(yield* this.#texted({ tools, responseSchema, agent })) }
   }
 
   /** A copy without secrets. */
-  clean<T>(value: T): T {
-    return this.#visit(value, true) as T
+  *clean<T>(value: T): InParts<T> {
+    return (yield* this.#visit(value, true)) as T
   }
 
-  cleanTurn(turn: RecordedTurn): RecordedTurn {
+  *cleanTurn(turn: RecordedTurn): InParts<RecordedTurn> {
     const { request, stream, calls, ...rest } = turn
-    const parts = { request: this.cleanRequest(request), ...(stream === undefined ? {} : { stream: this.#cleanStream(stream) }) }
-    return { ...turn, ...this.clean(rest), ...parts, ...(calls === undefined ? {} : { calls: calls.map((call) => this.cleanCall(call)) }) }
+    const clean = { ...turn, ...(yield* this.clean(rest)), request: yield* this.cleanRequest(request) }
+    if (stream !== undefined) clean.stream = yield* this.#cleanStream(stream)
+    if (calls !== undefined) clean.calls = []
+    for (const call of calls ?? []) clean.calls?.push(yield* this.cleanCall(call))
+    return clean
   }
 
-  cleanCall({ runs, ...call }: RecordedCall): RecordedCall {
-    const clean = this.clean(call)
-    return runs === undefined ? clean : { ...clean, runs: runs.map((run) => this.cleanRun(run)) }
+  *cleanCall({ runs, ...call }: RecordedCall): InParts<RecordedCall> {
+    const clean: RecordedCall = yield* this.clean(call)
+    if (runs !== undefined) clean.runs = []
+    for (const run of runs ?? []) clean.runs?.push(yield* this.cleanRun(run))
+    return clean
   }
 
   /** A secret may be cut anywhere: where there is one in a text, that is recorded in one piece. */
-  #cleanStream(stream: readonly RecordedPieces[]): RecordedPieces[] {
-    const whole = new Map<string, { first: number; text: string }>()
+  *#cleanStream(stream: readonly RecordedPieces[]): InParts<RecordedPieces[]> {
+    const texts = new Map<string, { first: number; pieces: string[] }>()
     for (const [at, pieces] of stream.entries()) {
+      yield
       if (pieces[0] === 'call') continue
-      const { key, texts } = partsOf(pieces)
-      const found = whole.get(key) ?? { first: at, text: '' }
-      whole.set(key, { ...found, text: found.text + texts.join('') })
+      const { key, texts: more } = partsOf(pieces)
+      const found = texts.get(key)
+      if (found === undefined) texts.set(key, { first: at, pieces: more })
+      else for (const one of more) found.pieces.push(one)
     }
+    /** The texts in which there are secrets, without them. */
+    const hidden = new Map<string, { first: number; text: string }>()
+    for (const [key, { first, pieces }] of texts) {
+      const whole = pieces.join('')
+      const text = yield* this.#text(whole)
+      if (text !== whole) hidden.set(key, { first, text })
+    }
+    if (hidden.size === 0) return [...stream]
     const clean = new NotedPieces()
     for (const [at, pieces] of stream.entries()) {
-      const { first = 0, text = '' } = pieces[0] === 'call' ? {} : (whole.get(partsOf(pieces).key) ?? {})
-      const hidden = this.#text(text)
-      if (hidden === text) clean.add(pieces)
-      else if (at === first) clean.add(pieces[0] === 'arguments' ? ['arguments', pieces[1], hidden] : [pieces[0] as 'text', hidden])
+      yield
+      const found = pieces[0] === 'call' ? undefined : hidden.get(partsOf(pieces).key)
+      if (found === undefined) clean.add(pieces)
+      else if (at === found.first)
+        clean.add(pieces[0] === 'arguments' ? ['arguments', pieces[1], found.text] : [pieces[0] as 'text', found.text])
     }
     return clean.end()
   }
 
-  #learnJson(json: unknown): void {
+  *#learnJson(json: unknown): InParts<void> {
     if (typeof json !== 'string') return
+    yield
+    let value: unknown
     try {
-      this.#learnValue(JSON.parse(json))
+      value = JSON.parse(json)
     } catch {
       // What is no JSON has no names by which a secret could be told.
+      return
     }
+    yield
+    this.#learnValue(value)
   }
 
   #learnValue(value: unknown): void {
@@ -133,38 +170,46 @@ export class RecordingSecrets {
     }
   }
 
-  #texted<T>(value: T): T {
-    return this.#visit(value, false) as T
+  *#texted<T>(value: T): InParts<T> {
+    return (yield* this.#visit(value, false)) as T
   }
 
-  #text(text: string): string {
-    const known = this.#shown.get(text)
+  *#text(text: string): InParts<string> {
+    // Where more turns out to be secret meanwhile, another one is in use by then.
+    const shown = this.#shown
+    const known = shown.get(text)
     if (known !== undefined) return known
-    const clean = redactText(hideSecretValues(text, this.#keys), this.#texts)
-    if (this.#shown.size >= mostShown) this.#shown.clear()
-    this.#shown.set(text, clean)
+    const clean = yield* redactTextInParts(yield* hideSecretValues(text, this.#keys), this.#texts)
+    if (shown.size >= mostShown) shown.clear()
+    shown.set(text, clean)
     return clean
   }
 
   #forget(): void {
     this.#seen = new WeakMap()
-    this.#shown.clear()
+    this.#shown = new Map()
   }
 
-  #visit(value: unknown, byName: boolean): unknown {
-    if (typeof value === 'string') return byName ? this.#text(value) : redactText(value, this.#texts)
-    if (Array.isArray(value)) return value.map((item) => this.#visit(item, byName))
+  *#visit(value: unknown, byName: boolean): InParts<unknown> {
+    if (++this.#visited % valuesInOnePart === 0) yield
+    if (typeof value === 'string') return yield* byName ? this.#text(value) : redactTextInParts(value, this.#texts)
+    if (Array.isArray(value)) {
+      const items: unknown[] = []
+      for (const item of value) items.push(yield* this.#visit(item, byName))
+      return items
+    }
     if (!isJsonObject(value)) return value
-    const known = this.#seen.get(value)
+    const seen = this.#seen
+    const known = seen.get(value)
     if (known !== undefined && byName) return known
     const clean: Record<string, unknown> = {}
     for (const [key, item] of Object.entries(value)) {
       if (item === undefined) continue
       const isHidden = byName && item !== null && (this.#keys.has(key) || isSecretKey(key))
-      setField(clean, key, isHidden ? REDACTED : this.#visit(item, byName))
+      setField(clean, key, isHidden ? REDACTED : yield* this.#visit(item, byName))
     }
     // A message is in every request from its own on.
-    if (byName && Object.isFrozen(value)) this.#seen.set(value, clean)
+    if (byName && Object.isFrozen(value)) seen.set(value, clean)
     return clean
   }
 }

@@ -12,12 +12,14 @@ type Part = JsonObject
 /** What was said in a run as attributes, its secrets taken out: what looks like one, and what tools declare to be `sensitive`. */
 export class SpanContent {
   readonly #secrets = new SecretTexts()
+  /** Messages that can't change any more, as JSON without what is known to be secret by now: each is in every request from its own on. */
+  #written = new WeakMap<ChatMessage, string>()
 
   /** Of a run: what it was given. */
   given(instructions: string | undefined, input: readonly ChatMessage[]): Attributes {
     return {
       ...(instructions === undefined ? {} : { 'gen_ai.system_instructions': this.#json([textPart(instructions)]) }),
-      'gen_ai.input.messages': this.#json(input.map(messageShown)),
+      'gen_ai.input.messages': this.#messages(input),
     }
   }
 
@@ -32,7 +34,7 @@ export class SpanContent {
     const said = messages.filter(({ role }) => role !== 'system')
     return {
       ...(system.length === 0 ? {} : { 'gen_ai.system_instructions': this.#json(system.flatMap(partsOf)) }),
-      'gen_ai.input.messages': this.#json(said.map(messageShown)),
+      'gen_ai.input.messages': this.#messages(said),
       ...(tools.length === 0
         ? {}
         : { 'gen_ai.tool.definitions': JSON.stringify(tools.map(({ type, function: fn }) => ({ type, ...fn }))) }),
@@ -51,7 +53,7 @@ export class SpanContent {
   }
 
   arguments(args: JsonObject, sensitive: ReadonlySet<string>): Attributes {
-    for (const secret of secretTexts(args, sensitive)) this.#secrets.add(secret)
+    this.#hide(args, sensitive)
     return { 'gen_ai.tool.call.arguments': JSON.stringify(redact(args, sensitive, this.#secrets)) }
   }
 
@@ -61,7 +63,25 @@ export class SpanContent {
 
   #learn({ name, arguments: json }: { name: string; arguments: string }, secretsOf: (tool: string) => ReadonlySet<string>): void {
     const args = jsonOrText(json)
-    if (isJsonObject(args)) for (const secret of secretTexts(args, secretsOf(name))) this.#secrets.add(secret)
+    if (isJsonObject(args)) this.#hide(args, secretsOf(name))
+  }
+
+  #hide(args: JsonObject, sensitive: ReadonlySet<string>): void {
+    const { size, isFull } = this.#secrets
+    for (const secret of secretTexts(args, sensitive)) this.#secrets.add(secret)
+    if (this.#secrets.size > size || this.#secrets.isFull !== isFull) this.#written = new WeakMap()
+  }
+
+  #messages(messages: readonly ChatMessage[]): string {
+    return `[${messages.map((message) => this.#message(message)).join(',')}]`
+  }
+
+  #message(message: ChatMessage): string {
+    const known = this.#written.get(message)
+    if (known !== undefined) return known
+    const written = this.#json(messageShown(message))
+    if (Object.isFrozen(message)) this.#written.set(message, written)
+    return written
   }
 
   #json(value: unknown): string {

@@ -99,13 +99,12 @@ export class RunTrace implements RunTelemetry {
       open ??= this.#try(() => this.#beginExecution(execution, first))
       this.#execution = open
       const result = await within(this.#try, open?.context, next)
-      this.#try(() => this.#endExecution(open, result, startedAt))
+      this.#try(() => this.#endExecution(open, result))
+      this.#try(() => this.#measureExecution(startedAt, result.error?.code))
       return result
     } catch (error) {
-      this.#try(() => {
-        if (open !== undefined) tellFailure(open.span, error, errorType(error))
-        this.#measureExecution(startedAt, errorType(error))
-      })
+      this.#try(() => open && tellFailure(open.span, error, errorType(error)))
+      this.#try(() => this.#measureExecution(startedAt, errorType(error)))
       throw error
     } finally {
       this.#try(() => open?.span.end())
@@ -142,8 +141,8 @@ export class RunTrace implements RunTelemetry {
           open.span.setAttributes(responseAttributes(this.#setup.names, response, request, firstChunk))
           if (this.#content !== undefined) open.span.setAttributes(this.#content.response(response, request.secretsOf))
         }
-        measure(response.usage, response)
       })
+      this.#try(() => measure(response.usage, response))
       return response
     } catch (error) {
       this.#try(() => {
@@ -154,11 +153,10 @@ export class RunTrace implements RunTelemetry {
         }
         const usage = usageOfFailure(error)
         const { code } = toModelError(error, request.provider, request.model)
-        if (open !== undefined) {
-          tellFailure(open.span, error, code)
-          if (usage !== undefined) open.span.setAttributes(usageAttributes(this.#setup.names, usage))
-        }
-        measure(usage, undefined, code)
+        this.#try(() => measure(usage, undefined, code))
+        if (open === undefined) return
+        tellFailure(open.span, error, code)
+        if (usage !== undefined) open.span.setAttributes(usageAttributes(this.#setup.names, usage))
       })
       throw error
     } finally {
@@ -268,22 +266,20 @@ export class RunTrace implements RunTelemetry {
     return inside !== undefined && inside.traceId === trace.getSpanContext(call)?.traceId ? current : call
   }
 
-  #endExecution(open: Open | undefined, result: RunResult, startedAt: number): void {
+  #endExecution(open: Open | undefined, result: RunResult): void {
+    if (!open?.span.isRecording()) return
+    const { span } = open
     const { stopReason, iterations, steps, error, text } = result
-    if (open?.span.isRecording()) {
-      const { span } = open
-      const last = steps.at(-1)
-      const finish = last === undefined ? undefined : finishReasonName(last.finishReason)
-      span.setAttributes({
-        'toolloop.stop_reason': stopReason,
-        'toolloop.iterations': iterations,
-        ...(finish === undefined ? {} : { 'gen_ai.response.finish_reasons': [finish] }),
-        ...(this.#usage === undefined ? {} : usageOfRun(this.#usage)),
-        ...(text === '' || this.#content === undefined ? {} : this.#content.answer(text, finish ?? 'stop')),
-      })
-      if (error !== undefined) markFailed(span, error.code, quotesTheModel.has(error.code) ? undefined : error.message)
-    }
-    this.#measureExecution(startedAt, error?.code)
+    const last = steps.at(-1)
+    const finish = last === undefined ? undefined : finishReasonName(last.finishReason)
+    span.setAttributes({
+      'toolloop.stop_reason': stopReason,
+      'toolloop.iterations': iterations,
+      ...(finish === undefined ? {} : { 'gen_ai.response.finish_reasons': [finish] }),
+      ...(this.#usage === undefined ? {} : usageOfRun(this.#usage)),
+      ...(text === '' || this.#content === undefined ? {} : this.#content.answer(text, finish ?? 'stop')),
+    })
+    if (error !== undefined) markFailed(span, error.code, quotesTheModel.has(error.code) ? undefined : error.message)
   }
 
   #measureExecution(startedAt: number, failure: string | undefined): void {

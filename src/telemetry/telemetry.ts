@@ -38,7 +38,7 @@ export function telemetry(options: TelemetryOptions = {}): Telemetry {
   checkOptionNames(options, optionNames, '`telemetry`')
   const { tracer, meter, content = contentByEnvironment(), semconv = 'latest' } = options
   if (tracer !== undefined && typeof tracer?.startSpan !== 'function') throw new InvalidOptionError('tracer', 'a tracer', tracer)
-  if (meter !== undefined && typeof meter?.createHistogram !== 'function') throw new InvalidOptionError('meter', 'a meter', meter)
+  if (meter !== undefined && !isMeter(meter)) throw new InvalidOptionError('meter', 'a meter', meter)
   if (typeof content !== 'boolean') throw new InvalidOptionError('content', 'true or false', content)
   if (semconv !== 'latest' && semconv !== '1.37') throw new InvalidOptionError('semconv', "'latest' or '1.37'", semconv)
   const names = semconv === 'latest' ? latestNames : names137
@@ -55,6 +55,10 @@ export function telemetry(options: TelemetryOptions = {}): Telemetry {
     openRun: (run) => new RunTrace(run, { tracer: tracerOf, instruments, names, content, attempt: attemptFor(run.logger) }),
     aroundHttpRequest: (request, next) => aroundHttpRequest(request, next, { tracer: tracerOf, attempt: attemptFor(request.logger) }),
   }
+}
+
+function isMeter(given: Partial<InstrumentMaker> | null): boolean {
+  return typeof given?.createHistogram === 'function' && typeof given.createCounter === 'function'
 }
 
 function contentByEnvironment(): boolean {

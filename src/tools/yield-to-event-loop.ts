@@ -1,3 +1,5 @@
+import type { InParts } from '../core/redaction/in-parts.ts'
+
 /** In one turn of the event loop, for those who have waited and for those who have just come. */
 const longestWorkMs = 8
 
@@ -17,6 +19,15 @@ export class Pauses {
   /** Waits where the work of this turn has taken long. Rejects with the signal's reason. */
   async take(signal?: AbortSignal): Promise<void> {
     if (this.areDue()) await this.turn(signal)
+  }
+
+  /** Does work in parts, and waits between two of them as `take` does. Rejects with what the work throws. */
+  async during<T>(work: InParts<T>): Promise<T> {
+    for (;;) {
+      const step = work.next()
+      if (step.done === true) return step.value
+      if (this.areDue()) await this.turn()
+    }
   }
 
   /** Whether the work of this turn has taken long: for those who are not to wait otherwise, not even for a promise. */

@@ -116,6 +116,28 @@ describe('a regression test of a recorded run', () => {
     ])
   })
 
+  it('tells a second run over the same model, and one more call, that each is there as often as it is recorded', async () => {
+    const { file } = await recordedRun([ask('Oslo', 'Rome'), 'Clear.'])
+    const model = replayModel(file)
+    await again(file, { model })
+    const most = 'The run differs from its recording at '
+    const { error } = await again(file, { model })
+    expect(error?.message).toBe(
+      `${most}turn 1, which has been played already: all 2 recorded requests have been made, and the model is asked again`,
+    )
+    const half = replayModel(file)
+    const runs = await Promise.all([again(file, { model: half }), again(file, { model: half })])
+    expect(runs.map((run) => run.error?.message)).toEqual([
+      undefined,
+      `${most}turn 1, which has been played already: each request is there as often as it was made. Two runs need two models`,
+    ])
+    const { toolCalls } = await again(file, { model: scriptedModel([ask('Oslo', 'Oslo'), 'Clear.']) })
+    expect(toolCalls.map(({ content }) => content)).toEqual([
+      expect.stringContaining('Oslo'),
+      expect.stringContaining('a call of `weather` that is recorded once, and is made again, with {"city":"Oslo"}'),
+    ])
+  })
+
   it('plays the agents inside calls, of which `inside` names the tool', async () => {
     const inner = (model: ReturnType<typeof replayModel>, tools: ReturnType<typeof replayTools>) =>
       asTool(new AgentRunner({ model, tools }), { name: 'meteorologist', description: 'Knows.' })

@@ -2,6 +2,7 @@ import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises
 import { basename, dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { messageOf } from '../../src/core/errors.ts'
 import { AgentRunner, asTool, defineTool } from '../../src/index.ts'
 import { layOut } from '../../src/recording/file/layout.ts'
 import { recordingFromText, recordingToText } from '../../src/recording/file/recording-file.ts'
@@ -336,6 +337,76 @@ describe('a file that is no recording, or a damaged one, is refused in words', (
     expect(named(['turns', 0, 'calls'])).toThrow('Expected `run.json: turns[0].calls` to be an array, got `null`')
     expect(named(['given', 'tools', 0])).toThrow('Expected `run.json: given.tools[0]` to be an object, got `null`')
     expect(named(['turns', 1, 'request', 'messages', 0, 'toolCalls'])).toThrow('`run.json: turns[1].request.messages[0].toolCalls`')
+  })
+
+  it('wherever a value is not one of those there may be', async () => {
+    const text = await parts()
+    const refused = (place: (string | number)[], value: unknown) => {
+      const recording = withValueAt(JSON.parse(text), place, value)
+      try {
+        recordingFromText(JSON.stringify(recording), 'run.json')
+      } catch (error) {
+        return messageOf(error)
+      }
+      return `${place.join('.')} = ${JSON.stringify(value)} is taken`
+    }
+    const is = 'Expected `run.json: '
+    const call = ['turns', 0, 'calls', 0]
+    expect(refused(['given', 'earlier'], 2)).toBe(`${is}given.earlier\` to be at most 1, as many messages there are, got \`2\``)
+    expect(refused(['turns', 1, 'request', 'kept'], 9)).toBe(
+      `${is}turns[1].request.kept\` to be at most 1, as many messages the request before it has, got \`9\``,
+    )
+    expect(refused(['turns', 0, 'request', 'tools'], ['nope'])).toBe(
+      `${is}turns[0].request.tools[0]\` to be the name of a tool in \`given.tools\`, or a definition, got \`"nope"\``,
+    )
+    expect(refused([...call, 'content'], 5)).toBe(`${is}turns[0].calls[0].content\` to be a string or an array, got \`5\``)
+    expect(refused([...call, 'outcome'], 'wat')).toBe(
+      `${is}turns[0].calls[0].outcome\` to be one of ok, failed, timeout, cancelled, question, rejected, got \`"wat"\``,
+    )
+    expect(refused(['turns', 0, 'interrupted'], 'wat')).toBe(`${is}turns[0].interrupted\` to be one of aborted, deadline, got \`"wat"\``)
+    expect(refused(['turns', 0, 'stream'], [['__defineGetter__', 'x']])).toBe(
+      `${is}turns[0].stream[0][0]\` to be one of text, reasoning, call, arguments, got \`"__defineGetter__"\``,
+    )
+    expect(refused(['turns', 0, 'stream'], [['text', 'a', 5]])).toBe(`${is}turns[0].stream[0][2]\` to be a string, got \`5\``)
+    expect(refused(['turns', 0, 'error'], { code: 'aborted', message: 5 })).toBe(`${is}turns[0].error.message\` to be a string, got \`5\``)
+    expect(refused(['turns', 0, 'steering'], { messages: [], stops: 5 })).toBe(`${is}turns[0].steering.stops\` to be true, got \`5\``)
+    expect(refused(['given', 'tools', 0, 'approval'], 'wat')).toBe(`${is}given.tools[0].approval\` to be true or 'by call', got \`"wat"\``)
+    expect(refused(['given', 'settings', 'limits'], 'x')).toBe(`${is}given.settings.limits\` to be an object, got \`"x"\``)
+  })
+
+  it('that is nested too deeply to be read', async () => {
+    for (const depth of [3_000, 200_000]) {
+      const deep = (await parts()).replace('"settings": {', `"settings": { "x": ${'['.repeat(depth)}${']'.repeat(depth)},`)
+      expect(() => recordingFromText(deep, 'run.json')).toThrow('Expected `run.json` to be a recorded run that is nested no deeper than')
+    }
+  })
+
+  it('whose settings are none of a run, which says that they are the recording’s', async () => {
+    const text = await parts()
+    const wrong = recordingFromText(JSON.stringify(withValueAt(JSON.parse(text), ['given', 'settings', 'maxIterations'], 'five')))
+    await expect(replayRun(wrong)).rejects.toThrow(
+      'Expected `recording: given.settings` to be settings of a run (Expected `maxIterations` to be an integer ≥ 1, got `"five"`)',
+    )
+  })
+
+  it('but not because of a mark at its beginning that editors write', async () => {
+    const text = await parts()
+    expect(recordingToText(recordingFromText(`\uFEFF${text}`))).toBe(text)
+  })
+
+  it('and what is no file and no list of secrets is refused before anything begins', async () => {
+    for (const file of [undefined, 5, {}, new URL('https://example.com/run.json')]) {
+      const start = () => expect.fail('it began')
+      await expect(recordRun(start, file as never)).rejects.toThrow('Expected `file` to be a path or a file: URL')
+      expect(() => readRecording(file as never)).toThrow('Expected `file` to be a path or a file: URL')
+    }
+    const recording = recordingFromText(await parts())
+    for (const secrets of ['quux', 5, [5], [undefined]] as never[]) {
+      const words = /^Expected `secrets(\[0\])?` to be (texts|a string)/
+      await expect(recordRun(() => expect.fail('it began'), await newFile(), { secrets })).rejects.toThrow(words)
+      await expect(replayRun(recording, { secrets })).rejects.toThrow(words)
+      for (const open of [replayModel, replayTools]) expect(() => open(recording, { secrets })).toThrow(words)
+    }
   })
 
   it('also where it is no file but a recording in memory', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { keptId } from '../../src/agent/large-results/kept-results.ts'
 import { ModelError } from '../../src/core/errors.ts'
-import type { EventName } from '../../src/core/events.ts'
+import { Event, type EventName } from '../../src/core/events.ts'
 import { AgentRunner, ask, asTool, Budget, defineTool, handoff, type PendingItem, RunControl, type RunResult } from '../../src/index.ts'
 import type { ChatModel } from '../../src/models/chat-model.ts'
 import { replayRun } from '../../src/recording/index.ts'
@@ -203,6 +203,40 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
     const runner = new AgentRunner({ model, tools: [add, stopper] })
     const { recording } = await playsByteEqual((record) => runner.run('go', { ...record, signal: abort.signal }))
     expect(recording.turns[0]?.calls).toMatchObject([{ outcome: 'ok' }, { interrupted: 'aborted' }])
+  })
+
+  it('with a caller that aborts it before it asks, between two turns, and before all of its calls have begun', async () => {
+    const never = new AgentRunner({ model: scriptedModel(['Never said.']) })
+    const { recording } = await playsByteEqual((record) => never.run('go', { ...record, signal: AbortSignal.abort() }))
+    expect(recording).toMatchObject({ turns: [], result: { stopReason: 'aborted' } })
+
+    const left = await playsByteEqual(async (record) => {
+      const stream = never.stream('go', record)
+      for await (const _ of stream) break
+      return stream
+    })
+    expect(left.recording).toMatchObject({ turns: [], result: { stopReason: 'aborted' } })
+
+    const shutDown = AbortSignal.abort(new Error('the server is shut down'))
+    const shut = await playsByteEqual((record) => never.run('go', { ...record, signal: shutDown }))
+    expect(shut.recording.result?.error?.message).toContain('the server is shut down')
+
+    const between = new AbortController()
+    const adds = new AgentRunner({ model: scriptedModel([{ toolCalls: [call({ a: 1, b: 1 })] }, 'Never said.']), tools: [add] })
+    adds.on(Event.TOOL_CALL_END, () => between.abort())
+    const added = await playsByteEqual((record) => adds.run('go', { ...record, signal: between.signal }))
+    expect(added.recording).toMatchObject({ turns: [{ calls: [{ outcome: 'ok' }] }], result: { stopReason: 'aborted' } })
+
+    const abort = new AbortController()
+    const execute = () => {
+      abort.abort()
+      return new Promise(() => {})
+    }
+    const stopper = defineTool({ name: 'stopper', description: 'Stops.', execute })
+    const model = scriptedModel([{ toolCalls: [call({}, 'stopper'), call({ a: 1, b: 1 })] }])
+    const runner = new AgentRunner({ model, tools: [add, stopper] })
+    const begun = await playsByteEqual((record) => runner.run('go', { ...record, signal: abort.signal }))
+    expect(begun.recording.turns[0]?.calls).toMatchObject([{ tool: 'stopper', interrupted: 'aborted' }])
   })
 
   it('with a deadline', async () => {

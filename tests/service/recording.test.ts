@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { recordingFromText, recordingToText } from '../../src/recording/file/recording-file.ts'
+import { recordingText } from '../../src/recording/file/recording-text.ts'
 import { replayRun } from '../../src/recording/index.ts'
 import { RecordingRecorder } from '../../src/recording/recorder.ts'
+import { RecordingSecrets } from '../../src/recording/secrets.ts'
 import type { ServiceOptions } from '../../src/service/index.ts'
-import { recordingText } from '../../src/service/recordings/recording-text.ts'
 import { RunRecordings } from '../../src/service/recordings/run-recordings.ts'
 import { KeptRuns } from '../../src/service/runs/memory/kept-runs.ts'
 import { ServiceRun } from '../../src/service/runs/service-run.ts'
@@ -175,5 +176,5 @@ it('a recording that is written in turns is the same as one that is written at o
   await runner.run('Let me in.', { recorder })
   const [whole, recorded] = [recorder.recording(), recorder.recorded()]
   if (whole === undefined || recorded === undefined) throw new Error('Nothing was recorded')
-  expect((await recordingText(recorded, [], new Pauses())).join('')).toBe(recordingToText(whole))
+  expect((await new Pauses().during(recordingText(recorded, new RecordingSecrets()))).join('')).toBe(recordingToText(whole))
 })

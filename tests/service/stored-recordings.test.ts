@@ -369,6 +369,15 @@ describe('parts', () => {
     expect(run).toMatchObject({ given: { partial: 'it is longer than 2000000 characters' }, turns: [], result: { text: 'Done.' } })
   })
 
+  it('are not written where JSON makes them too long; what the run was given, and how it ended, is there', async () => {
+    const { recording, go, written, read } = await record([{ text: '"'.repeat(900_000), usage }, 'Done.'], [])
+    await go()
+    await recording.keep('1.model')
+    expect([...written.values()].reduce((sum, value) => sum + value.length, 0)).toBeLessThan(2_000_000)
+    const { run } = (await read()) ?? {}
+    expect(run).toMatchObject({ given: { partial: 'it is longer than 2000000 characters' }, turns: [], result: { stopReason: 'answered' } })
+  })
+
   it('are not written again when something turns out to be secret that is not in them', async () => {
     const secrets: string[] = []
     const { recording, go, read, writes } = await record([{ toolCalls: [call('login')], usage }, 'Done.'], secrets)

@@ -1,10 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { redactText } from '../../src/core/logger.ts'
+import { atOnce } from '../../src/core/redaction/in-parts.ts'
 import { hideSecretValues } from '../../src/core/redaction/json-secrets.ts'
 import { SecretTexts } from '../../src/core/redaction/secret-texts.ts'
 import { StreamedText } from '../../src/service/runs/streamed-text.ts'
 
+const hidden = (text: string, secretKeys?: ReadonlySet<string>) => atOnce(hideSecretValues(text, secretKeys))
 const streamed = (pieces: readonly string[], secrets: readonly string[] = []) => {
   const text = new StreamedText(new SecretTexts(secrets))
   return [...pieces.map((piece) => text.add(piece)), text.end()]
@@ -61,21 +63,21 @@ describe('a result in JSON', () => {
   const shown = { password: '[redacted]', nested: { api_key: '[redacted]', tokens: ['a'], token: '[redacted]' }, user: 'ann', secret: null }
 
   it('has no values of secret-looking keys, however it is written', () => {
-    for (const indent of [0, 2]) expect(hideSecretValues(JSON.stringify(secret, null, indent))).toBe(JSON.stringify(shown, null, indent))
+    for (const indent of [0, 2]) expect(hidden(JSON.stringify(secret, null, indent))).toBe(JSON.stringify(shown, null, indent))
     const wrapped = (value: object) => JSON.stringify({ body: JSON.stringify({ inner: JSON.stringify(value) }) })
-    expect(hideSecretValues(wrapped(secret))).toBe(wrapped(shown))
-    expect(hideSecretValues('{"pass\\u0077ord": "x"}')).toBe('{"pass\\u0077ord": "[redacted]"}')
+    expect(hidden(wrapped(secret))).toBe(wrapped(shown))
+    expect(hidden('{"pass\\u0077ord": "x"}')).toBe('{"pass\\u0077ord": "[redacted]"}')
   })
 
   it('has none where it is cut off, or stands inside of other text', () => {
     const text = `HTTP 200\n${JSON.stringify(secret)}`
-    for (let length = 0; length < text.length; length++) expect(hideSecretValues(text.slice(0, length))).not.toMatch(/hun|12345|"x"|\]\}"/)
+    for (let length = 0; length < text.length; length++) expect(hidden(text.slice(0, length))).not.toMatch(/hun|12345|"x"|\]\}"/)
   })
 
   it('keeps everything else, and the keys a tool names are secret ones', () => {
     const text = '{"maxTokens": 5, "a": "password: \\"b\\"", "pin": 1234}'
-    expect(hideSecretValues(text)).toBe(text)
-    expect(hideSecretValues(text, new Set(['pin']))).toBe('{"maxTokens": 5, "a": "password: \\"b\\"", "pin": "[redacted]"}')
+    expect(hidden(text)).toBe(text)
+    expect(hidden(text, new Set(['pin']))).toBe('{"maxTokens": 5, "a": "password: \\"b\\"", "pin": "[redacted]"}')
   })
 
   it('of megabytes takes no longer than reading them', () => {
@@ -86,7 +88,7 @@ describe('a result in JSON', () => {
       `"password":${'['.repeat(1_000_000)}`,
     ]) {
       const started = performance.now()
-      hideSecretValues(text)
+      hidden(text)
       expect(performance.now() - started).toBeLessThan(2_000)
     }
   })

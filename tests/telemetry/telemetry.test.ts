@@ -46,6 +46,19 @@ describe('what spans have', () => {
     expect(open.span('execute_tool login').attributes['gen_ai.tool.call.arguments']).toBe('{"pin":"[redacted]"}')
   })
 
+  it('no secret in a message that was told before it was known to be one', async () => {
+    await using tracing = startTracing()
+    const model = scriptedModel([{ toolCalls: [call('login', { pin: 'open-sesame' })] }, 'In.'])
+    const runner = new AgentRunner({ model, tools: [login], telemetry: telemetry({ tracer: tracing.tracer, content: true }) })
+    await runner.run('The pin is open-sesame.')
+    const told = tracing
+      .spans()
+      .filter(({ name }) => name.startsWith('chat'))
+      .map(({ attributes }) => attributes['gen_ai.input.messages'])
+    expect(told).toEqual([expect.stringContaining('The pin is open-sesame.'), expect.stringContaining('The pin is [redacted].')])
+    expect(told[1]).not.toContain('sesame')
+  })
+
   it('are known to a sampler: names of agent, model and tool', async () => {
     const seen: unknown[] = []
     const sampler: Sampler = {
@@ -189,6 +202,15 @@ describe('telemetry that fails', () => {
     expect(records.filter(({ message }) => message.startsWith('telemetry failed'))).toHaveLength(1)
   })
 
+  it('spans that throw cost no metrics', async () => {
+    await using tracing = startTracing()
+    await runWith({ tracer: brokenSpans, meter: tracing.meter })
+    await using whole = startTracing()
+    await runWith({ tracer: good, meter: whole.meter })
+    const measured = async ({ metrics }: typeof tracing) => (await metrics()).map(({ descriptor }) => descriptor.name).toSorted()
+    expect(await measured(tracing)).toEqual(await measured(whole))
+  })
+
   it.each(['before', 'after'])('a context manager that throws %s it has begun the work: that is begun once', async (when) => {
     const manager: ContextManager = {
       ...broken<ContextManager>(),
@@ -215,6 +237,7 @@ describe('telemetry that fails', () => {
   it('refuses options that are none', () => {
     expect(() => telemetry({ contents: true } as never)).toThrow(/contents/)
     expect(() => telemetry({ semconv: '1.0' as never })).toThrow(/'latest' or '1.37'/)
+    expect(() => telemetry({ meter: { createHistogram: () => {} } as never })).toThrow(/`meter`/)
     expect(() => new AgentRunner({ model: scriptedModel([]), telemetry: {} as never })).toThrow(/toolloop\/telemetry/)
     expect(() => new AgentRunner({ model: scriptedModel([]), name: '' })).toThrow(/`name`/)
   })

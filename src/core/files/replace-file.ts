@@ -9,7 +9,7 @@ const freshName: RegExp = /^\.toolloop-[0-9a-f-]{36}\.tmp$/
  * Replaces a file as a whole: whoever reads it sees the old content or the new one, also after a crash. A symbolic link stays one; the file is
  * for its owner alone from then on. `text` may be given in parts: others get their turn while one of them is written.
  */
-export async function replaceFile(path: string, text: string | AsyncIterable<string>): Promise<void> {
+export async function replaceFile(path: string, text: string | readonly string[] | AsyncIterable<string>): Promise<void> {
   const target = await realpath(path).catch(() => path)
   const fresh = join(dirname(target), `.toolloop-${randomUUID()}.tmp`)
   try {

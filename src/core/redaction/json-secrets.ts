@@ -1,19 +1,26 @@
 import { isSecretKey, mayHaveSecretKey, REDACTED } from '../logger.ts'
+import type { InParts } from './in-parts.ts'
 
 /** A key and what stands between it and its value, also in JSON that is a text inside of JSON: there, backslashes precede its quotes. */
 const keys = /(?<!\\)(\\*)"((?:[^"\\]|\\{1,8}u[0-9a-fA-F]{4}){1,100})\1"\s{0,100}:\s{0,100}/g
+
+const keysInOnePart = 500
 
 /**
  * A tool's result without the values of secret-looking keys and of `secretKeys`, where it is JSON or has JSON in it, whole or cut off. All
  * else is left as it is.
  */
-export function hideSecretValues(text: string, secretKeys: ReadonlySet<string> = new Set()): string {
+export function* hideSecretValues(text: string, secretKeys: ReadonlySet<string> = new Set()): InParts<string> {
   if (!mayHaveKeys(text, secretKeys)) return text
   let shown = ''
   let at = 0
+  let count = 0
   for (const { 0: found, 1: slashes = '', 2: written = '', index } of text.matchAll(keys)) {
+    if (++count % keysInOnePart === 0) yield
     if (index < at) continue
-    const key = written.replace(/\\+u(.{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+    const key = written.includes('\\')
+      ? written.replace(/\\+u(.{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+      : written
     if (!isSecretKey(key) && !secretKeys.has(key)) continue
     const from = index + found.length
     const to = endOfValue(text, from, slashes.length)

@@ -1,3 +1,5 @@
+import type { InParts } from './in-parts.ts'
+
 /** Of a longer secret only the beginning is looked for: a text may quote no more of it. As many characters as it has are hidden from there on. */
 const mostLookedFor = 100
 /** Of a longer secret no more is kept: from its beginning on, the rest of a text is hidden. */
@@ -5,6 +7,8 @@ const mostKept = 4_096
 const mostSecrets = 256
 /** Characters of all secrets together, as they are and as JSON quotes them. A state is kept in 15 bits. */
 const mostCharacters = 32_000
+/** Of a text that is searched in parts: a millisecond's work. */
+const charactersInOnePart = 65_536
 
 export const REDACTED = '[redacted]'
 
@@ -65,6 +69,18 @@ export class SecretTexts {
     return this.#isFull && text !== '' ? [{ from: 0, to: text.length }] : this.#find(text).found
   }
 
+  /** The same in parts, for texts of megabytes: a secret may lie in two of them. */
+  *findInParts(text: string): InParts<Span[]> {
+    if (this.#isFull || this.#secrets.size === 0) return this.findIn(text)
+    const finder = this.#newestFinder()
+    const search = newSearch()
+    for (let from = 0; from < text.length; from += charactersInOnePart) {
+      if (from > 0) yield
+      finder.search(text, from, Math.min(from + charactersInOnePart, text.length), search)
+    }
+    return search.found
+  }
+
   /** How many of its last characters, `atLeast` so many, may belong to a secret that goes on, or to one that would be cut there. */
   unfinishedIn(text: string, atLeast = 0): number {
     if (this.#isFull) return 0
@@ -79,10 +95,17 @@ export class SecretTexts {
     return this.#isFull ? Number.POSITIVE_INFINITY : Math.max(0, (this.#find(text).found.at(-1)?.to ?? 0) - text.length)
   }
 
-  #find(text: string): Search {
+  #find(text: string): { found: Span[]; unfinished: number } {
     if (this.#secrets.size === 0) return { found: [], unfinished: 0 }
+    const finder = this.#newestFinder()
+    const search = newSearch()
+    finder.search(text, 0, text.length, search)
+    return { found: search.found, unfinished: finder.unfinishedIn(search) }
+  }
+
+  #newestFinder(): Finder {
     this.#finder ??= new Finder([...this.#secrets].flatMap(formsOf))
-    return this.#finder.find(text)
+    return this.#finder
   }
 }
 
@@ -107,10 +130,16 @@ export interface Span {
   to: number
 }
 
+/** How far a text is searched. */
 interface Search {
   /** In order, none overlapping another. */
-  found: Span[]
-  unfinished: number
+  readonly found: Span[]
+  /** Of the automaton. */
+  state: number
+}
+
+function newSearch(): Search {
+  return { found: [], state: 0 }
 }
 
 /** The text from `start` on, without those parts of it. */
@@ -180,10 +209,11 @@ class Finder {
     this.#link(states, parents, characters)
   }
 
-  find(text: string): Search {
-    const found: Search['found'] = []
-    let state = 0
-    for (let at = 0; at < text.length; at++) {
+  /** Goes on with a search, from where it came to. */
+  search(text: string, start: number, end: number, search: Search): void {
+    const { found } = search
+    let { state } = search
+    for (let at = start; at < end; at++) {
       const character = text.charCodeAt(at)
       if (state === 0 && ((this.#first[character >> 3] ?? 0) & (1 << (character & 7))) === 0) continue
       state = this.#step(state, character)
@@ -199,7 +229,11 @@ class Finder {
       }
       found.push({ from, to })
     }
-    return { found, unfinished: this.#depth[state] ?? 0 }
+    search.state = state
+  }
+
+  unfinishedIn({ state }: Search): number {
+    return this.#depth[state] ?? 0
   }
 
   /** Sets each state's fallback, shallow states first: a deeper one's leads to one that is shallower. */

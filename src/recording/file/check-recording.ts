@@ -8,6 +8,29 @@ type Check = (value: unknown, place: string, wrong: Wrong) => void
 /** Checks all that reading and playing a recorded run relies on. `at`: where the run stands, with a dot behind it. */
 export function checkRun(run: JsonObject, at: string, wrong: Wrong): void {
   for (const [name, check] of Object.entries(runFields)) check(run[name], at + name, wrong)
+  checkReferences(run as never, at, wrong)
+}
+
+/** A run as its file has it, where every field has its type. */
+interface ShortRun {
+  given: { instructions?: string; messages: unknown[]; earlier: number; tools: { name: string }[] }
+  turns: { request: { kept?: number; messages: unknown[]; tools?: unknown[] } }[]
+}
+
+/** Checks that what one part of a run says of another is there. */
+function checkReferences({ given, turns }: ShortRun, at: string, wrong: Wrong): void {
+  const { instructions, messages, earlier, tools } = given
+  if (earlier > messages.length) wrong(`${at}given.earlier`, `at most ${messages.length}, as many messages there are`, earlier)
+  const names = new Set<unknown>(tools.map(({ name }) => name))
+  let before = messages.length + (instructions === undefined ? 0 : 1)
+  for (const [index, { request }] of turns.entries()) {
+    const { kept = 0, messages: added, tools: offered = [] } = request
+    const place = `${at}turns[${index}].request`
+    if (kept > before) wrong(`${place}.kept`, `at most ${before}, as many messages the request before it has`, kept)
+    before = kept + added.length
+    const unknown = offered.findIndex((tool) => typeof tool === 'string' && !names.has(tool))
+    if (unknown >= 0) wrong(`${place}.tools[${unknown}]`, 'the name of a tool in `given.tools`, or a definition', offered[unknown])
+  }
 }
 
 const isA =
@@ -34,23 +57,36 @@ const optional = (check: Check): Check => {
     if (value !== undefined) check(value, place, wrong)
   }
 }
-const either = (is: (value: unknown) => boolean, check: Check, other: Check): Check => {
-  return (value, place, wrong) => (is(value) ? check : other)(value, place, wrong)
+const oneOf = (...values: string[]) => isA(`one of ${values.join(', ')}`, (value) => values.includes(value as string))
+const yes = isA('true', (value) => value === true)
+/** A text, or else what `check` takes. */
+const textOr = (check: Check): Check => {
+  return (value, place, wrong) => {
+    if (typeof value !== 'string') check(value, place, wrong)
+  }
 }
-const isText = (value: unknown) => typeof value === 'string'
 
-const content = either(isText, text, list(object({ type: text })))
+const listOfParts = list(object({ type: text }))
+const content: Check = (value, place, wrong) => {
+  if (typeof value === 'string') return
+  if (!Array.isArray(value)) wrong(place, 'a string or an array', value)
+  listOfParts(value, place, wrong)
+}
 const toolCall = object({ id: text, function: object({ name: text, arguments: text }) })
 const message = object({ role: text, content, toolCalls: optional(list(toolCall)) })
 const model = object({ provider: text, model: text, capabilities: object() })
-const tool = object({ name: text, description: text, parameters: object(), secrets: optional(list(text)) })
+const approval = optional(isA("true or 'by call'", (value) => value === true || value === 'by call'))
+const tool = object({ name: text, description: text, parameters: object(), secrets: optional(list(text)), approval })
 const definition = object({ function: object({ name: text }) })
 const place = { place: text, tool: text, args: object() }
+
+const interrupted = optional(oneOf('aborted', 'deadline'))
 
 const call = object({
   ...place,
   id: text,
-  outcome: optional(text),
+  outcome: optional(oneOf('ok', 'failed', 'timeout', 'cancelled', 'question', 'rejected')),
+  interrupted,
   content: optional(content),
   question: optional(object()),
   runs: optional(list((run, at, wrong) => (isJsonObject(run) ? checkRun(run, `${at}.`, wrong) : wrong(at, 'an object', run)))),
@@ -59,18 +95,30 @@ const call = object({
 const request = object({
   kept: optional(count),
   messages: list(message),
-  tools: optional(list(either(isText, text, definition))),
+  tools: optional(list(textOr(definition))),
   model: optional(model),
   agent: optional(list(tool)),
 })
 
+const kindOfPieces = oneOf('text', 'reasoning', 'call', 'arguments')
+/** The kind, then the index of a call where it is of one, then texts. */
+const pieces: Check = (value, place, wrong) => {
+  list(() => {})(value, place, wrong)
+  const [kind, ...rest] = value as unknown[]
+  kindOfPieces(kind, `${place}[0]`, wrong)
+  const ofCall = kind === 'call' || kind === 'arguments'
+  if (ofCall) count(rest[0], `${place}[1]`, wrong)
+  for (let at = ofCall ? 1 : 0; at < Math.max(rest.length, kind === 'call' ? 3 : 0); at++) text(rest[at], `${place}[${at + 1}]`, wrong)
+}
+
 const turn = object({
   request,
-  stream: optional(list(list(() => {}))),
-  error: optional(object({ code: text })),
+  stream: optional(list(pieces)),
+  error: optional(object({ code: text, message: text, retryable: optional(isA('a boolean', (value) => typeof value === 'boolean')) })),
+  interrupted,
   calls: optional(list(call)),
   decisions: optional(list(object({ ...place, call: text, verdict: object() }))),
-  steering: optional(object({ messages: list(message) })),
+  steering: optional(object({ messages: list(message), stops: optional(yes) })),
 })
 
 const runFields: { [name: string]: Check } = {
@@ -80,7 +128,7 @@ const runFields: { [name: string]: Check } = {
     messages: list(message),
     earlier: count,
     tools: list(tool),
-    settings: object(),
+    settings: object({ limits: optional(object()) }),
     code: optional(list(text)),
     partial: optional(text),
   }),

@@ -4,7 +4,9 @@ import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
 import { InvalidOptionError, messageOf, show } from '../../core/errors.ts'
 import { checkReplaceable, replaceFile } from '../../core/files/replace-file.ts'
+import { isDeeperThan } from '../../core/json.ts'
 import { type ChatMessage, isJsonObject } from '../../core/messages.ts'
+import { atOnce } from '../../core/redaction/in-parts.ts'
 import { convertToOpenAITool, type ToolDefinition } from '../../tools/tool.ts'
 import {
   formatName,
@@ -15,7 +17,7 @@ import {
   type RecordedTurn,
   type RunRecording,
 } from '../format.ts'
-import { RecordingSecrets } from '../secrets.ts'
+import { RecordingSecrets, secretsOf } from '../secrets.ts'
 import { checkRun, type Wrong } from './check-recording.ts'
 import { layOut } from './layout.ts'
 
@@ -29,12 +31,13 @@ export async function writeRecording(file: string | URL, recording: RunRecording
  * and for one that can't be written.
  */
 export async function recordingAt(file: string | URL): Promise<RunRecording | undefined> {
-  const isThere = await access(file).then(
+  const path = pathOf(file)
+  const isThere = await access(path).then(
     () => true,
     () => false,
   )
-  const recording = isThere ? readRecording(file) : undefined
-  await checkReplaceable(pathOf(file))
+  const recording = isThere ? readRecording(path) : undefined
+  await checkReplaceable(path)
   return recording
 }
 
@@ -50,8 +53,11 @@ export function readRecording(file: string | URL): RunRecording {
   return recordingFromText(text, path)
 }
 
-function pathOf(file: string | URL): string {
-  return file instanceof URL ? fileURLToPath(file) : file
+/** Throws `invalid_option` for what is neither a path nor a file: URL. */
+export function pathOf(file: string | URL): string {
+  if (file instanceof URL && file.protocol === 'file:') return fileURLToPath(file)
+  if (typeof file === 'string' && file !== '') return file
+  throw new InvalidOptionError('file', 'a path or a file: URL', file instanceof URL ? file.href : file)
 }
 
 /** A recording as its file has it: of each request, the messages that the one before did not have, and tools by their names. */
@@ -63,7 +69,8 @@ export function recordingToText(recording: RunRecording): string {
 export function recordingFromText(text: string, where = 'recording'): RunRecording {
   let json: unknown
   try {
-    json = JSON.parse(text)
+    // Some editors write a mark at the beginning.
+    json = JSON.parse(text.replace(/^\uFEFF/, ''))
   } catch (error) {
     throw new InvalidOptionError(where, `a recorded run, which is JSON (${messageOf(error)})`)
   }
@@ -78,15 +85,18 @@ export interface OpenRecording {
 }
 
 /** Opens a recording, or its file, to be played. `known`: texts that are secret, which it does not have then. Throws as `readRecording` does. */
-export function openRecording(recorded: RunRecording | string | URL, known: Iterable<string> = []): OpenRecording {
+export function openRecording(recorded: RunRecording | string | URL, known?: Iterable<string>): OpenRecording {
   const isFile = typeof recorded === 'string' || recorded instanceof URL
   if (!isFile) checkRecording(recorded, 'recording')
   const recording = isFile ? readRecording(recorded) : recorded
-  const texts = [...known]
+  const texts = secretsOf(known)
   const secrets = new RecordingSecrets(texts)
-  secrets.learn(recording)
-  return { recording: texts.length === 0 ? recording : secrets.cleanRun(recording), secrets }
+  atOnce(secrets.learn(recording))
+  return { recording: texts.length === 0 ? recording : atOnce(secrets.cleanRun(recording)), secrets }
 }
+
+/** As deep as plain data may be: more is nobody's run. */
+const mostLevels = 1_000
 
 function checkRecording(json: unknown, where: string): void {
   if (!isJsonObject(json) || json.format !== formatName)
@@ -102,6 +112,8 @@ function checkRecording(json: unknown, where: string): void {
   const wrong: Wrong = (place, expected, got) => {
     throw new InvalidOptionError(`${where}: ${place}`, expected, got)
   }
+  if (isDeeperThan(mostLevels, json))
+    throw new InvalidOptionError(where, `a recorded run that is nested no deeper than ${mostLevels} levels`)
   if (typeof json.runId !== 'string') wrong('runId', 'a string', json.runId)
   checkRun(json, '', wrong)
 }

@@ -1,4 +1,5 @@
 import type { RecordingPart } from '../../agent/durable/shown-runs.ts'
+import type { ChatMessage } from '../../core/messages.ts'
 import { lengthen } from '../../recording/file/recording-file.ts'
 import type { RecordedCall, RecordedInput, RecordedResult, RecordedRun, RecordedTurn } from '../../recording/format.ts'
 import { ordered } from '../../recording/recorder.ts'
@@ -44,10 +45,12 @@ export async function recordingOfParts(parts: readonly RecordingPart[], pauses: 
   const given = values.get(partName.given) as RecordedInput | undefined
   if (given === undefined) return undefined
   const turns: RecordedTurn[] = []
+  freeze(given.messages)
   const steps: string[] = []
   for (let at = 0; ; at++) {
     const part = values.get(partName.turn(at)) as TurnPart | undefined
     if (part === undefined) break
+    freeze(part.turn.request.messages)
     turns.push({ ...part.turn, ...(values.get(partName.decided(at)) as Pick<RecordedTurn, 'decisions' | 'steering'> | undefined) })
     steps.push(part.step)
   }
@@ -62,4 +65,9 @@ export async function recordingOfParts(parts: readonly RecordingPart[], pauses: 
   await pauses.take()
   const run = ordered(lengthen({ given, turns, ...(result === undefined ? {} : { result }) }))
   return { run, steps, sizes }
+}
+
+/** As in a run: so each is looked through once, in whichever requests it is. */
+function freeze(messages: readonly ChatMessage[]): void {
+  for (const message of messages) Object.freeze(message)
 }

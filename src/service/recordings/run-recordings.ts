@@ -1,6 +1,7 @@
 import type { RecordingPart, ShownRuns } from '../../agent/durable/shown-runs.ts'
 import type { RunRecorder } from '../../agent/observe/recorder.ts'
 import { isSecretKey, type Logger } from '../../core/logger.ts'
+import { recordingText } from '../../recording/file/recording-text.ts'
 import type { RecordedRun } from '../../recording/format.ts'
 import { RecordingSecrets } from '../../recording/secrets.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
@@ -9,7 +10,6 @@ import type { RunBounds } from '../runs/memory/kept-runs.ts'
 import type { ServiceRun } from '../runs/service-run.ts'
 import { BoundedRecorder } from './bounded-recorder.ts'
 import { recordingOfParts } from './recording-parts.ts'
-import { recordingText } from './recording-text.ts'
 import { StoredRecording } from './stored-recording.ts'
 
 type Shown = Pick<ShownRuns, 'keepRecording' | 'recording' | 'writesInOrder'>
@@ -63,7 +63,7 @@ export class RunRecordings {
     const { given, result } = recorded
     const isWhole = result !== undefined || given.partial !== undefined
     const whole = isWhole ? recorded : { ...recorded, given: { ...given, partial: 'how it ended is not recorded' } }
-    return recordingText({ runId: run.id, run: whole }, [...this.#secrets, ...secrets], pauses)
+    return pauses.during(recordingText({ runId: run.id, run: whole }, new RecordingSecrets([...this.#secrets, ...secrets])))
   }
 
   /** Lets go of what is in memory of a run's recording. */

@@ -6,12 +6,14 @@ import type { RunResult } from '../../agent/run/result.ts'
 import { messageOf } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
 import { isJsonObject, type Json } from '../../core/messages.ts'
+import type { InParts } from '../../core/redaction/in-parts.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import { firstMessages, shortCall, shortTurn } from '../../recording/file/recording-file.ts'
-import type { RecordedRun, RecordedTurn } from '../../recording/format.ts'
-import { headOf } from '../../recording/recorder.ts'
+import type { RecordedCall, RecordedRun, RecordedTurn } from '../../recording/format.ts'
+import { headOf, ordered } from '../../recording/recorder.ts'
 import type { RecordingSecrets } from '../../recording/secrets.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
+import { jsonInTurn } from '../runs/json-in-turn.ts'
 import { type Asked, BoundedRecorder, type Calls, longestRecording, type Steered, tooLong } from './bounded-recorder.ts'
 import { partName, type RecordingInParts, type TurnPart } from './recording-parts.ts'
 
@@ -201,32 +203,36 @@ export class StoredRecording extends BoundedRecorder {
   }
 
   async #write(live: RecordedRun): Promise<void> {
-    const { run, shown } = this.#parts
-    this.#secrets.add(run.redactor.secrets)
-    for (const name of this.#changed) {
-      this.#learn(live, name)
-      await this.#pauses.take()
-    }
-    const { size } = this.#secrets
-    // A run may never end: what is secret is in no part from when that is known.
-    if ((this.#secretsWritten ?? size) < size) this.#changeAll(live)
-    const names = [...this.#changed]
-    if (names.length === 0) return
+    const names = new Set(this.#changed)
     this.#changed.clear()
-    this.#secretsWritten = size
     const { isStopped } = this
     const written = await this.#handOver(live, names).catch((error: unknown) => this.#failed(names, error))
-    if (!shown.writesInOrder) await written?.stored
+    if (!this.#parts.shown.writesInOrder) await written?.stored
     // That there was no room for all may be the last there is to say.
     if (!isStopped && this.isStopped) await this.#write(live)
   }
 
   /** Resolves as soon as they are handed over, with when they are stored. */
-  async #handOver(live: RecordedRun, names: readonly string[]): Promise<{ stored: Promise<unknown> }> {
+  async #handOver(live: RecordedRun, names: Set<string>): Promise<{ stored: Promise<unknown> }> {
     const { run, shown } = this.#parts
+    this.#secrets.add(run.redactor.secrets)
+    // The run goes on meanwhile, and of what comes now nobody has looked at what is secret.
+    const changed = [...names].map((name) => this.#partOf(live, name))
+    for (const part of changed) await this.#pauses.during(this.#learn(live, part))
+    const { size } = this.#secrets
+    // A run may never end: what is secret is in no part from when that is known.
+    if ((this.#secretsWritten ?? size) < size) {
+      for (const name of namesOf(live)) {
+        if (names.has(name)) continue
+        names.add(name)
+        changed.push(this.#partOf(live, name))
+      }
+    }
+    this.#secretsWritten = size
     const parts: RecordingPart[] = []
-    for (const name of names) {
-      const value = this.#textOf(live, name)
+    for (const part of changed) {
+      const { name } = part
+      const value = await this.#textOf(live, part)
       const digest = createHash('sha256').update(value).digest('base64')
       if (this.#digests.get(name) !== digest) parts.push({ name, value })
       this.#digests.set(name, digest)
@@ -234,12 +240,11 @@ export class StoredRecording extends BoundedRecorder {
       this.#sizes.set(name, value.length)
       await this.#pauses.take()
     }
-    if (this.#characters > longestRecording) this.stop(tooLong)
     if (parts.length === 0) return { stored: Promise.resolve() }
     return { stored: shown.keepRecording(run.id, run.attempt ?? '', parts).catch((error: unknown) => this.#failed(names, error)) }
   }
 
-  #failed(names: readonly string[], error: unknown): void {
+  #failed(names: Iterable<string>, error: unknown): void {
     const { run, logger } = this.#parts
     for (const name of names) {
       this.#changed.add(name)
@@ -248,17 +253,19 @@ export class StoredRecording extends BoundedRecorder {
     logger.warn({ runId: run.id, error: messageOf(error) }, 'the recording of a run could not be written yet')
   }
 
-  #changeAll({ turns }: RecordedRun): void {
-    this.#changed.add(partName.given)
-    for (const [at, { calls = [], decisions, steering }] of turns.entries()) {
-      this.#changed.add(partName.turn(at))
-      if (decisions !== undefined || steering !== undefined) this.#changed.add(partName.decided(at))
-      for (const { place } of calls) this.#changed.add(partName.call(at, place))
-    }
+  /** What there is of a part now. */
+  #partOf({ turns }: RecordedRun, name: string): Part {
+    const [number, kind, place] = name.split(' ')
+    const at = Number(number)
+    const { [at]: whole } = turns
+    if (whole === undefined) return { name, at, kind }
+    const { calls = [], ...turn } = whole
+    const call = kind === 'call' ? calls.find((one) => one.place === place) : undefined
+    const runs = call?.runs && { runs: call.runs.map(ordered) }
+    return { name, at, kind, step: this.#steps[at] ?? '', turn, ...(call === undefined ? {} : { call: { ...call, ...runs } }) }
   }
 
-  #learn({ given, turns }: RecordedRun, name: string): void {
-    const { turn, at, call } = partOf(turns, name)
+  *#learn({ given, turns }: RecordedRun, { at, turn, call }: Part): InParts<void> {
     if (turn === undefined) return
     const { request, response } = turn
     const before = turns[at - 1]?.request.messages ?? []
@@ -268,33 +275,62 @@ export class StoredRecording extends BoundedRecorder {
       call === undefined
         ? { request: { ...request, messages }, ...(response === undefined ? {} : { response }) }
         : { request: { messages: [] }, calls: [call] }
-    this.#secrets.learn({ given, turns: [news] })
+    yield* this.#secrets.learn({ given, turns: [news] })
   }
 
   /** A part without secrets, as JSON; `''` where it is no more, or there is no room for it. */
-  #textOf({ given, turns, result }: RecordedRun, name: string): string {
+  async #textOf({ given, turns, result }: RecordedRun, { name, at, kind, step = '', turn, call }: Part): Promise<string> {
     const secrets = this.#secrets
-    if (name === partName.given) return this.#jsonOf(name, given, (input) => secrets.cleanInput(input))
-    if (name === partName.result) return this.#jsonOf(name, result, (end) => secrets.clean(end))
-    const { turn, at, kind, call } = partOf(turns, name)
+    if (name === partName.given) return this.#jsonOf(name, given, () => secrets.cleanInput(given))
+    if (name === partName.result) return this.#jsonOf(name, result, () => secrets.clean(result))
     if (turn === undefined) return ''
-    if (kind === 'call') return this.#jsonOf(name, call, (one) => shortCall(secrets.cleanCall(one)))
-    const { calls: _, decisions, steering, ...asked } = turn
-    if (kind === 'decided') return this.#jsonOf(name, { decisions, steering }, (said) => secrets.clean(said))
+    if (kind === 'call')
+      return this.#jsonOf(name, call, function* () {
+        return call && shortCall(yield* secrets.cleanCall(call))
+      })
+    const { decisions, steering, ...asked } = turn
+    if (kind === 'decided') return this.#jsonOf(name, { decisions, steering }, () => secrets.clean({ decisions, steering }))
     // What is not written is not looked through either.
     const short = shortTurn(given, turns[at - 1]?.request.messages ?? firstMessages(given), asked) as RecordedTurn
-    return this.#jsonOf(name, short, (one): TurnPart => ({ step: this.#steps[at] ?? '', turn: secrets.cleanTurn(one) }))
+    return this.#jsonOf(name, short, function* (): InParts<TurnPart> {
+      return { step, turn: yield* secrets.cleanTurn(short) }
+    })
   }
 
   /** To look through what is too long to be written would hold up everybody else. */
-  #jsonOf<T>(name: string, value: T | undefined, clean: (value: T) => object): string {
+  async #jsonOf(name: string, value: object | undefined, clean: () => InParts<object | undefined>): Promise<string> {
     if (value === undefined) return ''
     const isNeeded = name === partName.given || name === partName.result
     const room = longestRecording - this.#characters + (this.#sizes.get(name) ?? 0) + (isNeeded ? keptForEnd : 0)
-    if (sizeUpTo(room, value) <= room) return JSON.stringify(clean(value))
+    if (sizeUpTo(room, value) <= room) {
+      const json = await jsonInTurn((await this.#pauses.during(clean())) ?? {}, this.#pauses, Number.POSITIVE_INFINITY)
+      // Quotes and the like are longer in JSON.
+      if (json.length <= room) return json
+    }
     this.stop(tooLong)
     return ''
   }
+}
+
+/** A part as the run has it at one time. */
+interface Part {
+  name: string
+  /** The number of its turn, and what of that it is. */
+  at: number
+  kind: string | undefined
+  /** The step that the turn was made in. */
+  step?: string
+  turn?: Omit<RecordedTurn, 'calls'>
+  call?: RecordedCall
+}
+
+function namesOf({ turns }: RecordedRun): string[] {
+  const names = turns.flatMap(({ calls = [], decisions, steering }, at) => [
+    partName.turn(at),
+    ...(decisions === undefined && steering === undefined ? [] : [partName.decided(at)]),
+    ...calls.map(({ place }) => partName.call(at, place)),
+  ])
+  return [partName.given, ...names]
 }
 
 /** Roughly how long a value is as JSON, as far as that is needed to know that it is longer than `most`. */
@@ -307,12 +343,4 @@ function sizeUpTo(most: number, value: unknown): number {
     if (size > most) break
   }
   return size
-}
-
-/** What a part's name says. */
-function partOf(turns: readonly RecordedTurn[], name: string) {
-  const [number, kind, place] = name.split(' ')
-  const at = Number(number)
-  const turn = turns[at]
-  return { at, turn, kind, call: kind === 'call' ? turn?.calls?.find((one) => one.place === place) : undefined }
 }

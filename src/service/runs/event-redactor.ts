@@ -1,6 +1,6 @@
 import type { RunResult } from '../../agent/types.ts'
 import { Event, type EventMeta, type RunEvent } from '../../core/events.ts'
-import { REDACTED, redact, redactText, secretTexts } from '../../core/logger.ts'
+import { REDACTED, redact, redactText, redactTextInParts, secretTexts } from '../../core/logger.ts'
 import {
   type ChatMessage,
   type Content,
@@ -269,10 +269,8 @@ export class EventRedactor {
 
   #hideResult(text: string, tool: string, pauses: Pauses): Promise<string> {
     return this.#once(`result of ${tool}`, text, async () => {
-      await pauses.take()
-      const hidden = hideSecretValues(text, this.#keysOf(tool))
-      await pauses.take()
-      return this.redactText(hidden)
+      const hidden = await pauses.during(hideSecretValues(text, this.#keysOf(tool)))
+      return pauses.during(redactTextInParts(hidden, this.#secrets))
     })
   }
 

@@ -1,0 +1,10 @@
+/** Long work in parts: where it yields, whoever does it may let others get their turn (`Pauses.during`). */
+export type InParts<T> = Generator<undefined, T, undefined>
+
+/** Does all of it at once. */
+export function atOnce<T>(work: InParts<T>): T {
+  for (;;) {
+    const step = work.next()
+    if (step.done === true) return step.value
+  }
+}
