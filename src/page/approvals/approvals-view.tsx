@@ -16,9 +16,11 @@ export function ApprovalsView() {
   const live = useLive()
   const { pending, waiting } = live
   const decisions = useOpenDecisions(pending)
+  const view = useRef<HTMLDivElement>(null)
   const heading = useRef<HTMLHeadingElement>(null)
+  // The view may have been left by then: nothing of another one gets the focus.
   const onDecided = () => {
-    const next = document.querySelector('#main .decision:not([data-decided]) .buttons button:enabled')
+    const next = view.current?.querySelector('.decision:not([data-decided]) .buttons button:enabled')
     if (next instanceof HTMLElement) next.focus()
     else heading.current?.focus()
     live.refresh()
@@ -26,7 +28,7 @@ export function ApprovalsView() {
   const selectable = decisions.filter(({ canApprove }) => canApprove)
   const [oldest] = pending
   return (
-    <div class="column">
+    <div ref={view} class="column">
       <div class="view-head">
         <h1 ref={heading} tabIndex={-1}>
           Approvals

@@ -50,8 +50,13 @@ export function ConfigView() {
       return
     }
     isSaving.value = true
+    const sent = text.value
     try {
-      take(await writeConfig({ text: text.value }, file.value.etag))
+      const saved = await writeConfig({ text: sent }, file.value.etag)
+      const written = text.value
+      take(saved)
+      // What has been written meanwhile is still to be saved.
+      if (written !== sent) text.value = written
       announce('Saved')
       isSaved.value = true
       live.refresh()
