@@ -25,7 +25,7 @@ export function ApprovalsView() {
     else heading.current?.focus()
     live.refresh()
   }
-  const selectable = decisions.filter(({ canApprove }) => canApprove)
+  const selectable = decisions.filter(({ canApprove, decided }) => canApprove && decided.value === '')
   const [oldest] = pending
   return (
     <div ref={view} class="column">
@@ -70,14 +70,13 @@ function SelectionBar({ decisions, onDone }: { decisions: readonly OpenDecision[
   const boxId = useNewId()
   const selected = decisions.filter(({ isSelected }) => isSelected.value)
   const decideAll = async (verdict: Verdict, verb: string) => {
-    const items = selected.map(({ item }) => item)
-    const lines = [...Map.groupBy(items, ({ tool }) => tool)].map(([tool, { length }]) => `${tool}: ${count(length, 'call')}`)
-    if (items.length === 0 || !(await confirmDialog({ title: `${verb} ${count(items.length, 'call')}?`, lines, verb }))) return
+    const lines = [...Map.groupBy(selected, ({ item }) => item.tool)].map(([tool, { length }]) => `${tool}: ${count(length, 'call')}`)
+    if (isBusy || !(await confirmDialog({ title: `${verb} ${count(selected.length, 'call')}?`, lines, verb }))) return
     setFailure('')
     setIsBusy(true)
-    const failed = await decideOnMany(items, verdict)
+    const failed = await decideOnMany(selected, verdict, verb)
     setIsBusy(false)
-    announce(`${verb}: ${count(items.length - failed.length, 'call')}`)
+    announce(`${verb}: ${count(selected.length - failed.length, 'call')}`)
     if (failed.length > 0) setFailure(`${count(failed.length, 'call')} could not be decided: ${failed[0]}`)
     live.refresh()
     onDone()
