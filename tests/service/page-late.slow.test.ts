@@ -202,4 +202,34 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     await page.getByRole('button', { name: 'Run again' }).click()
     await page.getByRole('dialog', { name: 'Run again' }).getByRole('button', { name: 'Cancel' }).click()
   })
+
+  it('whoever writes while a call is decided on goes on writing, and approves nothing by what is written', async () => {
+    const { tool, paid } = payTool()
+    const model = scriptedModel(({ messages }) => (messages.at(-1)?.role === 'user' ? pays : 'done'))
+    const { url, post, ask } = await startService({ model, tools: [tool] })
+    const proxy = await startProxy(url)
+    for (const input of ['first', 'second', 'third']) await post('/v1/runs', { input })
+    const page = await open(proxy.url, { path: '#/approvals' })
+    const cards = page.locator('.decision')
+    const deciding = proxy.hold(/^POST .*\/decisions/)
+    await cards.nth(0).getByRole('button', { name: 'Approve', exact: true }).click()
+    await deciding.asked
+    await cards.nth(1).getByRole('button', { name: 'Reject' }).click()
+    const reason = page.getByLabel('Reason')
+    await reason.pressSequentially('was')
+    deciding.release()
+    await expect.poll(() => cards.count()).toBe(2)
+    await page.keyboard.type(' paid')
+    expect(await reason.inputValue()).toBe('was paid')
+    // Somebody else is quicker: the field goes while it is written in.
+    const [second] = (await json(ask('/v1/runs?q=second'))).data
+    const [{ toolCallId, fingerprint }] = second.pending
+    await post(`/v1/runs/${second.id}/decisions`, { decisions: [{ toolCallId, fingerprint, approved: false }] })
+    await page.keyboard.type(' a')
+    await expect.poll(() => cards.count()).toBe(1)
+    await page.keyboard.type('lready, at 8 a clock')
+    expect(paid.length).toBe(1)
+    expect(await page.locator('.decision textarea').count()).toBe(0)
+    expect(await page.evaluate('location.hash')).toBe('#/approvals')
+  })
 })

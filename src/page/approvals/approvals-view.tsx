@@ -6,6 +6,7 @@ import { announce } from '../ui/announce.ts'
 import { confirmDialog } from '../ui/confirm-dialog.tsx'
 import { useLive } from '../ui/live-context.ts'
 import { useNewId } from '../ui/new-id.ts'
+import { isFocusFree } from '../ui/refocus.ts'
 import { Since } from '../ui/since.tsx'
 import { DecisionCards, useOpenDecisions } from './decision-list.tsx'
 import { decideOnMany, type OpenDecision } from './open-decision.ts'
@@ -23,7 +24,6 @@ export function ApprovalsView() {
     const next = view.current?.querySelector('.decision:not([data-decided]) .buttons button:enabled')
     if (next instanceof HTMLElement) next.focus()
     else heading.current?.focus()
-    live.refresh()
   }
   const selectable = decisions.filter(({ canApprove, decided }) => canApprove && decided.value === '')
   const [oldest] = pending
@@ -68,6 +68,7 @@ function SelectionBar({ decisions, onDone }: { decisions: readonly OpenDecision[
   const [isBusy, setIsBusy] = useState(false)
   const [failure, setFailure] = useState('')
   const boxId = useNewId()
+  const bar = useRef<HTMLDivElement>(null)
   const selected = decisions.filter(({ isSelected }) => isSelected.value)
   const decideAll = async (verdict: Verdict, verb: string) => {
     const lines = [...Map.groupBy(selected, ({ item }) => item.tool)].map(([tool, { length }]) => `${tool}: ${count(length, 'call')}`)
@@ -79,11 +80,11 @@ function SelectionBar({ decisions, onDone }: { decisions: readonly OpenDecision[
     announce(`${verb}: ${count(selected.length - failed.length, 'call')}`)
     if (failed.length > 0) setFailure(`${count(failed.length, 'call')} could not be decided: ${failed[0]}`)
     live.refresh()
-    onDone()
+    if (isFocusFree(bar.current)) onDone()
   }
   return (
     <>
-      <div class="selection-bar" hidden={decisions.length < 2} aria-busy={isBusy ? 'true' : undefined}>
+      <div ref={bar} class="selection-bar" hidden={decisions.length < 2} aria-busy={isBusy ? 'true' : undefined}>
         <span class="check-row">
           <input
             type="checkbox"
