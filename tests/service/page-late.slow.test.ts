@@ -232,4 +232,25 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     expect(await page.locator('.decision textarea').count()).toBe(0)
     expect(await page.evaluate('location.hash')).toBe('#/approvals')
   })
+
+  it('a service that takes the place of another shows its own tools, models and configuration', async () => {
+    const toolOf = (name: string) => defineTool({ name, description: name, parameters: { type: 'object' }, execute: () => name })
+    const { file, write } = await configFile('models:\n  old: demo\n')
+    let running = await startService({ configFile: file, tools: [toolOf('alpha')] })
+    const { port } = new URL(running.url)
+    const page = await open(running.url, { path: '#/tools' })
+    const places = { '#/tools': '.tool-name', '#/models': '.card h3', '#/config': '#config-text' }
+    for (const [at, [place, selector]] of Object.entries(places).entries()) {
+      const said = () =>
+        page.locator(selector).evaluateAll((all) => all.map((one) => ('value' in one ? one.value : one.textContent)).join())
+      await page.evaluate(`location.hash = '${place}'`)
+      await expect.poll(said).not.toBe('')
+      await running.listening.close(0)
+      await page.getByText('Connection lost').waitFor()
+      await write(`models:\n  new${at}: demo\n`)
+      running = await startService({ configFile: file, tools: [toolOf(`new${at}`)] }, { port: Number(port) })
+      await page.getByText('Live', { exact: true }).waitFor({ timeout: 30_000 })
+      await expect.poll(said).toContain(`new${at}`)
+    }
+  })
 })

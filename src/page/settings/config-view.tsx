@@ -153,7 +153,7 @@ export function ConfigView() {
   )
 }
 
-/** Whether the service has read the file again since. */
+/** Whether the service, or another process in its place, has read the file again since. */
 function isNewer(now: ConfigState, before: ConfigState): boolean {
-  return now.reloads > before.reloads || (now.reloads === before.reloads && now.lastError?.at !== before.lastError?.at)
+  return now.loadedAt > before.loadedAt || (now.loadedAt === before.loadedAt && now.lastError?.at !== before.lastError?.at)
 }

@@ -30,7 +30,7 @@ export function useConfigFile(): ConfigEditing {
   const live = useLive()
   const file = useSignal<ConfigFile | undefined>(undefined)
   const saved = useSignal<Saved | undefined>(undefined)
-  const reloads = live.state?.config.reloads ?? 0
+  const loadedAt = live.state?.config.loadedAt ?? ''
   const load = async () => {
     try {
       file.value = await readConfig()
@@ -39,8 +39,8 @@ export function useConfigFile(): ConfigEditing {
     }
   }
   useEffect(() => {
-    if (file.value === undefined || reloads > file.value.state.reloads) void load()
-  }, [reloads])
+    if (file.value === undefined || loadedAt > file.value.state.loadedAt) void load()
+  }, [loadedAt])
   const saving = useRef<Promise<void>>(Promise.resolve())
   /** One change after the other: each is made of what the one before it has left. */
   const save: Save = (change, words) => {
