@@ -5,6 +5,13 @@ import { defineTool } from '../../src/tools/tool.ts'
 import { hasBrowser, useBrowser } from './page-browser.ts'
 import { json, startService } from './start-service.ts'
 
+/** On how many lines the words before the rows of a table stand. */
+const linesOfRowHeads = `[...new Set([...document.querySelectorAll('th[scope=row]')].map((head) => {
+  const words = new Range()
+  words.selectNodeContents(head)
+  return words.getClientRects().length
+}))]`
+
 describe.skipIf(!hasBrowser)('what runs say on the admin page, in a browser', () => {
   const open = useBrowser()
 
@@ -50,7 +57,8 @@ describe.skipIf(!hasBrowser)('what runs say on the admin page, in a browser', ()
       await page.locator('.compare .diff').getByText('right 50').waitFor()
       expect(await page.evaluate(`document.documentElement.scrollHeight`)).toBe(viewport.height)
       const table = page.getByRole('group', { name: 'Both runs' })
-      expect(await table.evaluate((box) => box.scrollWidth - box.clientWidth)).toBe(0)
+      expect(await table.evaluate((box) => [box.scrollWidth - box.clientWidth, box.scrollHeight - box.clientHeight])).toEqual([0, 0])
+      expect(await page.evaluate(linesOfRowHeads)).toEqual([1])
     }
   })
 
