@@ -53,6 +53,7 @@ function withoutSpace(css) {
     .replace(/\/\*[\s\S]*?\*\//g, '')
     .replace(/\s+/g, ' ')
     .replace(/ ?([{};]) ?/g, '$1')
+    .replace(/([:,]) /g, '$1')
     .replace(/;\}/g, '}')
 }
 

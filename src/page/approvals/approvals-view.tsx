@@ -6,6 +6,7 @@ import { announce } from '../ui/announce.ts'
 import { confirmDialog } from '../ui/confirm-dialog.tsx'
 import { useLive } from '../ui/live-context.ts'
 import { useNewId } from '../ui/new-id.ts'
+import { isFocusFree } from '../ui/refocus.ts'
 import { Since } from '../ui/since.tsx'
 import { DecisionCards, useOpenDecisions } from './decision-list.tsx'
 import { decideOnMany, type OpenDecision } from './open-decision.ts'
@@ -16,17 +17,18 @@ export function ApprovalsView() {
   const live = useLive()
   const { pending, waiting } = live
   const decisions = useOpenDecisions(pending)
+  const view = useRef<HTMLDivElement>(null)
   const heading = useRef<HTMLHeadingElement>(null)
+  // The view may have been left by then: nothing of another one gets the focus.
   const onDecided = () => {
-    const next = document.querySelector('#main .decision:not([data-decided]) .buttons button:enabled')
+    const next = view.current?.querySelector('.decision:not([data-decided]) .buttons button:enabled')
     if (next instanceof HTMLElement) next.focus()
     else heading.current?.focus()
-    live.refresh()
   }
-  const selectable = decisions.filter(({ canApprove }) => canApprove)
+  const selectable = decisions.filter(({ canApprove, decided }) => canApprove && decided.value === '')
   const [oldest] = pending
   return (
-    <div class="column">
+    <div ref={view} class="column">
       <div class="view-head">
         <h1 ref={heading} tabIndex={-1}>
           Approvals
@@ -66,23 +68,23 @@ function SelectionBar({ decisions, onDone }: { decisions: readonly OpenDecision[
   const [isBusy, setIsBusy] = useState(false)
   const [failure, setFailure] = useState('')
   const boxId = useNewId()
+  const bar = useRef<HTMLDivElement>(null)
   const selected = decisions.filter(({ isSelected }) => isSelected.value)
   const decideAll = async (verdict: Verdict, verb: string) => {
-    const items = selected.map(({ item }) => item)
-    const lines = [...Map.groupBy(items, ({ tool }) => tool)].map(([tool, { length }]) => `${tool}: ${count(length, 'call')}`)
-    if (items.length === 0 || !(await confirmDialog({ title: `${verb} ${count(items.length, 'call')}?`, lines, verb }))) return
+    const lines = [...Map.groupBy(selected, ({ item }) => item.tool)].map(([tool, { length }]) => `${tool}: ${count(length, 'call')}`)
+    if (isBusy || !(await confirmDialog({ title: `${verb} ${count(selected.length, 'call')}?`, lines, verb }))) return
     setFailure('')
     setIsBusy(true)
-    const failed = await decideOnMany(items, verdict)
+    const failed = await decideOnMany(selected, verdict, verb)
     setIsBusy(false)
-    announce(`${verb}: ${count(items.length - failed.length, 'call')}`)
+    announce(`${verb}: ${count(selected.length - failed.length, 'call')}`)
     if (failed.length > 0) setFailure(`${count(failed.length, 'call')} could not be decided: ${failed[0]}`)
     live.refresh()
-    onDone()
+    if (isFocusFree(bar.current)) onDone()
   }
   return (
     <>
-      <div class="selection-bar" hidden={decisions.length < 2} aria-busy={isBusy ? 'true' : undefined}>
+      <div ref={bar} class="selection-bar" hidden={decisions.length < 2} aria-busy={isBusy ? 'true' : undefined}>
         <span class="check-row">
           <input
             type="checkbox"

@@ -1,6 +1,9 @@
+import { useRef } from 'preact/hooks'
 import { moment } from '../data/format.ts'
 import type { Item } from '../data/pending-items.ts'
+import { useLive } from '../ui/live-context.ts'
 import { useNewId } from '../ui/new-id.ts'
+import { isFocusFree } from '../ui/refocus.ts'
 import { Since } from '../ui/since.tsx'
 import { nextTask } from '../ui/slices.ts'
 import { visible } from '../ui/visible.ts'
@@ -29,16 +32,20 @@ export interface DecisionCardProps {
 /** A pending item, to be decided on. Drawn anew on account of itself alone, if `onDecided` stays the same. */
 export function DecisionCard({ decision, link = false, hasBox = false, onDecided }: DecisionCardProps) {
   const { item, isSelected } = decision
+  const live = useLive()
+  const card = useRef<HTMLElement>(null)
   const [headingId, errorId] = [useNewId(), useNewId()]
   const Heading = link ? 'h2' : 'h3'
   const Form = forms[item.kind]
   const submit: FormProps['submit'] = async (verdict, said) => {
     if (!(await decision.submit(verdict, said))) return
+    live.refresh()
     await nextTask()
-    onDecided()
+    if (isFocusFree(card.current)) onDecided()
   }
   return (
     <article
+      ref={card}
       class="decision"
       aria-labelledby={headingId}
       aria-busy={decision.isBusy.value ? 'true' : undefined}

@@ -35,11 +35,11 @@ export class OpenDecision {
 
   /** Tells the run. Resolves with whether it has taken the decision; `said` is what it was, in a word. */
   async submit(verdict: Verdict, said: string): Promise<boolean> {
-    if (this.isBusy.value) return false
+    if (this.isBusy.value || this.decided.value !== '') return false
     this.isBusy.value = true
     this.error.value = ''
     try {
-      await decide([this.item], verdict)
+      await decide(this.item.runId, [this], verdict)
       announce(`${said}: ${this.item.tool}`)
       this.decided.value = said
       return true
@@ -53,10 +53,10 @@ export class OpenDecision {
 }
 
 /** Decides on pending items of one run; resolves when the run goes on. Throws an `ApiError`. */
-async function decide(items: [Item, ...Item[]], verdict: Verdict): Promise<void> {
-  const response = await send(`v1/runs/${encodeURIComponent(items[0].runId)}/decisions`, {
+async function decide(runId: string, decisions: readonly OpenDecision[], verdict: Verdict): Promise<void> {
+  const response = await send(`v1/runs/${encodeURIComponent(runId)}/decisions`, {
     method: 'POST',
-    body: { decisions: merged(items.map((item) => item.decide(verdict))) },
+    body: { decisions: merged(decisions.map(({ item }) => item.decide(verdict))) },
     // Otherwise the answer would come when the run has ended.
     headers: { accept: 'text/event-stream' },
   })
@@ -68,21 +68,17 @@ const decidedAtOnce = 6
 
 /**
  * Decides on items of many runs: all of a run's go into one order, so that none of them is asked for anew. Resolves with what went wrong, for each
- * that failed.
+ * that failed; `said` is what the others are, in a word.
  */
-export async function decideOnMany(items: readonly Item[], verdict: Verdict): Promise<string[]> {
-  const runs = new Map<string, [Item, ...Item[]]>()
-  for (const item of items) {
-    const others = runs.get(item.runId)
-    if (others === undefined) runs.set(item.runId, [item])
-    else others.push(item)
-  }
+export async function decideOnMany(decisions: readonly OpenDecision[], verdict: Verdict, said: string): Promise<string[]> {
+  const runs = Map.groupBy(decisions, ({ item }) => item.runId)
   const failed: string[] = []
-  const left = runs.values()
+  const left = runs.entries()
   const work = async () => {
-    for (const ofRun of left) {
+    for (const [runId, ofRun] of left) {
       try {
-        await decide(ofRun, verdict)
+        await decide(runId, ofRun, verdict)
+        for (const { decided } of ofRun) decided.value = said
       } catch (thrown) {
         failed.push(...ofRun.map(() => messageOf(thrown)))
       }

@@ -98,22 +98,26 @@ export class Conversation {
   async ask(): Promise<void> {
     const input = this.text.value.trim()
     if (input === '' || !this.canAsk.value) return
+    const steps = this.steps.value
     this.#isBusy.value = true
     this.failure.value = ''
     try {
       const run: Run = await post('v1/runs', { input, model: this.model, messages: this.#messages, background: true })
+      // Another conversation has been begun meanwhile: nobody waits for this run.
+      if (steps !== this.steps.value) return await cancel(run.id)
       const { turns, asked } = this.#kept.value
       const isLong = input.length > mostOfAsked
       const shown = isLong ? `${input.slice(0, mostOfAsked)}…` : input
-      this.write('')
+      // What has been written meanwhile is the next message.
+      if (this.text.value.trim() === input) this.write('')
       this.#keep({
         turns: [...turns, { id: run.id, input: shown }].slice(-mostTurns),
         asked: isLong ? asked : [...asked.filter((one) => one !== input), input].slice(-mostAsked),
       })
-      this.steps.value.user(input, run.id)
+      steps.user(input, run.id)
       void this.#follow(run.id)
     } catch (thrown) {
-      this.failure.value = messageOf(thrown)
+      this.#fail(thrown, steps)
     } finally {
       this.#isBusy.value = false
     }
@@ -122,12 +126,13 @@ export class Conversation {
   async stop(): Promise<void> {
     const run = this.#run.value
     if (run === undefined) return
+    const steps = this.steps.value
     this.isStopping.value = true
     try {
-      await post(`v1/runs/${encodeURIComponent(run.id)}/cancel`, {})
+      await cancel(run.id)
       this.#live.refresh()
     } catch (thrown) {
-      this.failure.value = messageOf(thrown)
+      this.#fail(thrown, steps)
     } finally {
       this.isStopping.value = false
     }
@@ -150,6 +155,11 @@ export class Conversation {
   close(): void {
     this.#isClosed = true
     this.#run.value?.follower.close()
+  }
+
+  /** What went wrong in a conversation is nothing for the one after it. */
+  #fail(thrown: unknown, steps: Steps): void {
+    if (steps === this.steps.value) this.failure.value = messageOf(thrown)
   }
 
   /** Resolves when the run is over. */
@@ -195,6 +205,10 @@ export class Conversation {
     this.#kept.value = { ...this.#kept.value, ...change }
     if (!this.#isClosed) keepChat(this.#kept.value)
   }
+}
+
+async function cancel(id: string): Promise<void> {
+  await post(`v1/runs/${encodeURIComponent(id)}/cancel`, {})
 }
 
 /** Says why a run has ended, where that is not by its answer. */

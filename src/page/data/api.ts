@@ -30,6 +30,8 @@ export class ApiError extends Error {
   }
 }
 
+const unreachable = 'The service can’t be reached'
+
 /** Told when the service no longer knows the token. */
 let onSignedOut: () => void = () => {}
 
@@ -68,7 +70,7 @@ export async function send(path: string, { method = 'GET', body, headers = {}, s
     })
   } catch (error) {
     if (signal?.aborted) throw error
-    throw new ApiError(0, 'The service can’t be reached')
+    throw new ApiError(0, unreachable)
   }
   if (response.ok || response.status === 304) return response
   const { error } = await response.json().catch(() => ({}))
@@ -78,7 +80,17 @@ export async function send(path: string, { method = 'GET', body, headers = {}, s
 
 /** Its JSON. */
 export async function ask(path: string, options?: RequestOptions): Promise<Answer> {
-  return (await send(path, options)).json()
+  return jsonOf(await send(path, options))
+}
+
+/** Something else may answer in the service's place, and a connection may be lost in the middle of an answer. */
+async function jsonOf(response: Response): Promise<Answer> {
+  try {
+    return await response.json()
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError) throw new ApiError(0, 'Something other than the service has answered')
+    throw thrown instanceof TypeError ? new ApiError(0, unreachable) : thrown
+  }
 }
 
 /** JSON of the service: whoever asks knows its shape. */
@@ -97,7 +109,7 @@ export async function askIfChanged(path: string): Promise<Answer> {
   const known = answers.get(path)
   const response = await send(path, known === undefined ? {} : { headers: { 'if-none-match': known.etag } })
   if (response.status === 304 && known !== undefined) return known.value
-  const value = await response.json()
+  const value = await jsonOf(response)
   const etag = response.headers.get('etag')
   if (etag === null) answers.delete(path)
   else answers.set(path, { etag, value })

@@ -69,6 +69,13 @@ function spread(value: unknown, indent: string, used: number): string {
   return `${open}\n${inner}${parts.join(`,\n${inner}`)}\n${indent}${close}`
 }
 
+/** The text of a message; what isn't text is named. */
+export function messageText(content: unknown): string {
+  if (typeof content === 'string') return content
+  if (!Array.isArray(content)) return ''
+  return content.map((part: { type?: string; text?: string } | null) => part?.text ?? `[${part?.type}]`).join('\n')
+}
+
 /** How a run ended, in words. */
 const endings: Readonly<Record<string, string>> = {
   answered: 'answered',

@@ -58,7 +58,8 @@ async function follow(path: string, { onEvent, onState, after = 0, lastType }: R
       }
     } catch (error) {
       if (signal.aborted) return
-      if (error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 429) {
+      // Without a code it is not the service that refuses, but what stands before it and knows of none just now.
+      if (error instanceof ApiError && error.code !== '' && error.status >= 400 && error.status < 500 && error.status !== 429) {
         onState?.('refused')
         return
       }

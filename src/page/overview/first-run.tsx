@@ -10,13 +10,18 @@ const command = `curl -s ${new URL('v1/runs', base)} \\\n  -H "authorization: Be
 export function FirstRun({ why }: { why: string }) {
   const text = useRef<HTMLPreElement>(null)
   const [said, say] = useState('')
+  const [isStarting, setStarting] = useState(false)
   const demo = useLive().state?.models.find(({ provider }) => provider === 'demo')
   const start = async () => {
+    if (isStarting) return
+    setStarting(true)
     try {
       const { id } = await post('v1/runs', { input: 'What is 17 * 23?', model: demo?.name, background: true })
       location.hash = `#/runs/${encodeURIComponent(id)}`
     } catch (thrown) {
       say(messageOf(thrown))
+    } finally {
+      setStarting(false)
     }
   }
   return (

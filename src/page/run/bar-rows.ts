@@ -1,4 +1,5 @@
 import { count, duration, money, short } from '../data/format.ts'
+import { visible } from '../ui/visible.ts'
 import type { Span } from './spans.ts'
 
 /** A line of the time line: a span, or many calls of the same `tool` as one, with what is inside of it. */
@@ -78,8 +79,8 @@ export function withParts(row: Row): Row[] {
 }
 
 export function nameOf({ span, tool, total }: Row): string {
-  if (span === undefined) return `${tool} × ${total.toLocaleString()}`
-  return span.kind === 'call' ? span.name : `Turn ${span.iteration}`
+  if (span === undefined) return `${visible(tool ?? '')} × ${total.toLocaleString()}`
+  return span.kind === 'call' ? visible(span.name) : `Turn ${span.iteration}`
 }
 
 /** What of a row is folded away. */

@@ -4,6 +4,7 @@ import { duration } from '../data/format.ts'
 import { ValueView } from '../reading/value-view.tsx'
 import { Icon, type IconName } from '../ui/icon.tsx'
 import { Since } from '../ui/since.tsx'
+import { visible } from '../ui/visible.ts'
 
 const words: Record<Exclude<Call['state'], 'waiting'>, string> = {
   writing: 'receiving arguments',
@@ -47,7 +48,8 @@ export function CallCard({ call, linkTo, asks = false }: CallCardProps) {
 }
 
 function Card({ call, link, asks }: { call: Call; link: Link | undefined; asks: boolean }) {
-  const { tool, within, state, args, progress, result } = call
+  const { state, args, progress, result } = call
+  const [tool, within] = [visible(call.tool), visible(call.within)]
   const outcome = result === '' && state === 'ok' ? '(empty)' : result
   return (
     <article

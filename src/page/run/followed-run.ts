@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals'
 import { ask } from '../data/api.ts'
 import { RunFollower, type RunWithResult } from '../data/follow-run.ts'
+import { messageText } from '../data/format.ts'
 import type { Live } from '../data/live.ts'
 import { type Item, itemsOf } from '../data/pending-items.ts'
 import type { Decision, Run } from '../types.ts'
-import { textOf } from './span-details.tsx'
 import { Spans } from './spans.ts'
 import { Steps } from './steps.ts'
 
@@ -78,7 +78,7 @@ export class FollowedRun {
     this.decisions.value = decisions
     this.isOver.value = run.status === 'done'
     const [asked] = result?.newMessages ?? []
-    if (asked?.role === 'user' && textOf(asked.content) !== run.input) this.steps.question(textOf(asked.content))
+    if (asked?.role === 'user' && messageText(asked.content) !== run.input) this.steps.question(messageText(asked.content))
     if (run.status === 'done') this.steps.answer(typeof result?.text === 'string' ? result.text : (run.output ?? ''))
     this.spans.fill(run)
     this.#live.refresh(this.#id)

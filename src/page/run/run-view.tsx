@@ -165,12 +165,16 @@ function End({ run: { stopReason, error, result } }: { run: RunWithResult }) {
 
 function SteerForm({ errorId, send }: { errorId: string; send: (text: string) => Promise<boolean> }) {
   const [text, setText] = useState('')
+  const [isSending, setIsSending] = useState(false)
   const id = useNewId()
   const submit = async (event: Event) => {
     event.preventDefault()
     const written = text.trim()
-    if (written === '') return
-    if (await send(written)) setText('')
+    if (written === '' || isSending) return
+    setIsSending(true)
+    // What has been written meanwhile is the next message.
+    if (await send(written)) setText((now) => (now.trim() === written ? '' : now))
+    setIsSending(false)
   }
   return (
     <form class="steer" onSubmit={submit}>

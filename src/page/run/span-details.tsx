@@ -1,6 +1,6 @@
 import { Fragment } from 'preact'
 import type { RunWithResult } from '../data/follow-run.ts'
-import { duration, money } from '../data/format.ts'
+import { duration, messageText, money } from '../data/format.ts'
 import { ValueView } from '../reading/value-view.tsx'
 import type { Message } from '../types.ts'
 import { visible } from '../ui/visible.ts'
@@ -103,7 +103,7 @@ function conversationOf({ result }: RunWithResult, iteration: number): { request
 }
 
 function MessageView({ message: { role, content, toolCalls = [], reasoning } }: { message: Message }) {
-  const text = textOf(content)
+  const text = messageText(content)
   return (
     <li class={`message ${role === 'assistant' || role === 'user' ? role : ''}`}>
       <span class="muted">{role}</span>
@@ -120,13 +120,6 @@ function MessageView({ message: { role, content, toolCalls = [], reasoning } }: 
       })}
     </li>
   )
-}
-
-/** The text of a message; what isn't text is named. */
-export function textOf(content: unknown): string {
-  if (typeof content === 'string') return content
-  if (!Array.isArray(content)) return ''
-  return content.map((part: { type?: string; text?: string } | null) => part?.text ?? `[${part?.type}]`).join('\n')
 }
 
 function Part({ label, value }: { label: string; value: unknown }) {

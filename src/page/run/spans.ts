@@ -210,6 +210,8 @@ export class Spans {
         span.start ??= time
         span.end = undefined
         span.state = 'waiting'
+        // A tool that asks has ended its call with what it asks, which is not its result.
+        span.text = ''
         span.waits.push({ from: time, to: undefined })
     }
   }

@@ -3,13 +3,15 @@ import { useEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks'
 import type { RunWithResult } from '../data/follow-run.ts'
 import { count, duration } from '../data/format.ts'
 import type { Run } from '../types.ts'
+import { loaded } from '../ui/loaded.tsx'
 import { memo } from '../ui/memo.ts'
 import { useNewId } from '../ui/new-id.ts'
 import { BarLane, latest } from './bar-lane.tsx'
 import { insideOf, nameOf, numbersOf, type Row, shownOf, stateOf, treeOf, withParts } from './bar-rows.ts'
-import { SpanDetails } from './span-details.tsx'
 import type { Span, Spans } from './spans.ts'
 import { type TimeScale, timeScale } from './time-scale.ts'
+
+const SpanDetails = loaded(() => import('./span-details.tsx').then(({ SpanDetails }) => SpanDetails))
 
 /** Rows that are drawn at first. */
 const rowsAtFirst = 80

@@ -1,15 +1,25 @@
 import type { Live } from '../data/live.ts'
 
-/* The dialogs about a run are loaded when one is opened. */
+/* The dialogs about a run are loaded when one is opened, and there is one at a time, however often it is asked for. */
 
 /** Resolves when the dialog is closed. Throws an `ApiError`. */
-export async function openExport(id: string): Promise<void> {
-  const { exportDialog } = await import('./export-dialog.tsx')
-  await exportDialog(id)
+export function openExport(id: string): Promise<void> {
+  return open(async () => (await import('./export-dialog.tsx')).exportDialog(id))
 }
 
 /** Resolves when the dialog is closed. Throws an `ApiError`. */
-export async function openRunAgain(live: Live, id: string): Promise<void> {
-  const { runAgainDialog } = await import('./run-again-dialog.tsx')
-  await runAgainDialog(live, id)
+export function openRunAgain(live: Live, id: string): Promise<void> {
+  return open(async () => (await import('./run-again-dialog.tsx')).runAgainDialog(live, id))
+}
+
+let isOpen = false
+
+async function open(show: () => Promise<void>): Promise<void> {
+  if (isOpen) return
+  isOpen = true
+  try {
+    await show()
+  } finally {
+    isOpen = false
+  }
 }

@@ -50,8 +50,13 @@ export function ConfigView() {
       return
     }
     isSaving.value = true
+    const sent = text.value
     try {
-      take(await writeConfig({ text: text.value }, file.value.etag))
+      const saved = await writeConfig({ text: sent }, file.value.etag)
+      const written = text.value
+      take(saved)
+      // What has been written meanwhile is still to be saved.
+      if (written !== sent) text.value = written
       announce('Saved')
       isSaved.value = true
       live.refresh()
@@ -148,7 +153,7 @@ export function ConfigView() {
   )
 }
 
-/** Whether the service has read the file again since. */
+/** Whether the service, or another process in its place, has read the file again since. */
 function isNewer(now: ConfigState, before: ConfigState): boolean {
-  return now.reloads > before.reloads || (now.reloads === before.reloads && now.lastError?.at !== before.lastError?.at)
+  return now.loadedAt > before.loadedAt || (now.loadedAt === before.loadedAt && now.lastError?.at !== before.lastError?.at)
 }

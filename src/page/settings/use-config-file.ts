@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { ApiError, messageOf } from '../data/api.ts'
 import { type ConfigFile, readConfig, type Save, writeConfig } from '../data/config-file.ts'
 import { announce } from '../ui/announce.ts'
@@ -30,7 +30,7 @@ export function useConfigFile(): ConfigEditing {
   const live = useLive()
   const file = useSignal<ConfigFile | undefined>(undefined)
   const saved = useSignal<Saved | undefined>(undefined)
-  const reloads = live.state?.config.reloads ?? 0
+  const loadedAt = live.state?.config.loadedAt ?? ''
   const load = async () => {
     try {
       file.value = await readConfig()
@@ -39,9 +39,16 @@ export function useConfigFile(): ConfigEditing {
     }
   }
   useEffect(() => {
-    if (file.value === undefined || reloads > file.value.state.reloads) void load()
-  }, [reloads])
-  const save: Save = async (change, words) => {
+    if (file.value === undefined || loadedAt > file.value.state.loadedAt) void load()
+  }, [loadedAt])
+  const saving = useRef<Promise<void>>(Promise.resolve())
+  /** One change after the other: each is made of what the one before it has left. */
+  const save: Save = (change, words) => {
+    const own = saving.current.then(() => saveOne(change, words))
+    saving.current = own.catch(() => {})
+    return own
+  }
+  const saveOne: Save = async (change, words) => {
     if (file.value === undefined) return
     const config = structuredClone(file.value.config ?? {})
     change(config)

@@ -5,6 +5,8 @@ import { places } from './places.ts'
 const storageKey = 'toolloop.shortcuts'
 /** How long the second key of two may take. */
 const pairMs = 1_200
+/** How long somebody may rest who writes on although the field has gone. */
+const writingMs = 3_000
 
 const list: [keys: string[], words: string][] = [
   ...places.map(({ key, words }): [string[], string] => [['g', key], words]),
@@ -67,11 +69,19 @@ export function useShortcuts(): void {
   useEffect(() => {
     let first = ''
     let timer: number | undefined
+    /** What was written in last, and when. */
+    let field: Element | undefined
+    let writtenAt = 0
     const onKey = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return
       if (document.querySelector('dialog[open]') !== null) return
       if (event.key === 'Escape') return leave()
-      if (isWriting(event.target) || !areOn()) return
+      const isInField = isWriting(event.target)
+      if (isInField) field = event.target
+      // Whoever writes in a field that goes away, as somebody else has decided on its call, means nothing by the letters that follow.
+      const isWritingOn = field?.checkVisibility() === false && event.timeStamp - writtenAt < writingMs
+      if (isInField || isWritingOn) writtenAt = event.timeStamp
+      if (isInField || isWritingOn || !areOn()) return
       const before = first
       first = ''
       clearTimeout(timer)
@@ -130,14 +140,14 @@ function focusOn(element: Element | null | undefined): boolean {
   return true
 }
 
-function isWriting(target: EventTarget | null): boolean {
+function isWriting(target: EventTarget | null): target is HTMLElement {
   return target instanceof HTMLElement && (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName))
 }
 
 /** Out of a field, or back from a run to the list. */
 function leave(): void {
   const { activeElement } = document
-  if (isWriting(activeElement) && activeElement instanceof HTMLElement) activeElement.blur()
+  if (isWriting(activeElement)) activeElement.blur()
   else if (location.hash.startsWith('#/runs/')) location.hash = '#/runs'
 }
 

@@ -41,6 +41,11 @@ function typeOf(schema: JsonSchema | undefined): string {
     schema.maximum !== undefined && `≤ ${schema.maximum}`,
     schema.default !== undefined && `default ${JSON.stringify(schema.default)}`,
   ].filter(Boolean)
-  const type = schema.type === 'array' ? `${typeOf(schema.items)}[]` : [schema.type ?? 'anything'].flat().join(' | ')
+  const type = schema.type === 'array' ? `${itemsOf(schema)}[]` : [schema.type ?? 'anything'].flat().join(' | ')
   return [type, ...bounds].join(', ')
+}
+
+function itemsOf({ items }: JsonSchema): string {
+  const type = typeOf(items)
+  return /[ ,]/.test(type) ? `(${type})` : type
 }

@@ -1,3 +1,4 @@
+import { useEffect } from 'preact/hooks'
 import type { ToolWithCalls } from '../types.ts'
 import { memo } from '../ui/memo.ts'
 import { scrollable } from '../ui/scrollable.ts'
@@ -20,9 +21,20 @@ const kinds: Record<ToolWithCalls['source']['kind'], string> = {
   openapi: 'OpenAPI',
 }
 
+interface ToolCardProps {
+  tool: ToolWithCalls
+  /** Somebody has come for it: it is opened and gets the focus, and `onShown` is told. */
+  isWanted: boolean
+  onShown(): void
+  onTried(): void
+}
+
 /** A tool: where it is from, what it takes, how its calls have ended; and it can be tried. */
-export const ToolCard = memo(({ tool, isWanted, onTried }: { tool: ToolWithCalls; isWanted: boolean; onTried: () => void }) => {
+export const ToolCard = memo(({ tool, isWanted, onShown, onTried }: ToolCardProps) => {
   const { name, description, parameters } = tool.function
+  useEffect(() => {
+    if (isWanted) onShown()
+  }, [isWanted, onShown])
   return (
     <Openable name={name} about={description} marks={<Marks {...tool} />} isWanted={isWanted}>
       <Parameters schema={parameters} />

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
+import { useCallback, useEffect, useState } from 'preact/hooks'
 import { count } from '../data/format.ts'
 import { useTitle } from '../shell/address.ts'
 import type { McpServer, Skill, ToolWithCalls } from '../types.ts'
@@ -18,6 +18,10 @@ export function ToolsView({ param }: { param: string | undefined }) {
   useTitle('Tools and skills')
   const filterId = useNewId()
   const [filter, setFilter] = useState('')
+  const [wanted, setWanted] = useState<string>()
+  useEffect(() => setWanted(param), [param])
+  // Only once: a card that comes back, as by another filter, takes the focus from nobody.
+  const onShown = useCallback(() => setWanted(undefined), [])
   const tools = useAnswer<{ data: ToolWithCalls[]; servers: McpServer[] }>('admin/api/tools')
   const skills = useAnswer<{ data: Skill[]; problems: SkillProblem[] }>('admin/api/skills')
   useWhenCallsEnd(tools.load)
@@ -51,7 +55,13 @@ export function ToolsView({ param }: { param: string | undefined }) {
         <ServerList servers={tools.answer?.servers ?? []} />
         <Section title="Tools" summary={shownOf(shownTools.length, allTools.length, 'tool')}>
           {drawnTools.map((tool) => (
-            <ToolCard key={tool.function.name} tool={tool} isWanted={tool.function.name === param} onTried={tools.load} />
+            <ToolCard
+              key={tool.function.name}
+              tool={tool}
+              isWanted={tool.function.name === wanted}
+              onShown={onShown}
+              onTried={tools.load}
+            />
           ))}
         </Section>
         {(allSkills.length > 0 || problems.length > 0 || skills.failure !== '') && (

@@ -6,10 +6,10 @@ import { useLive } from '../ui/live-context.ts'
 /** How long calls may go on to end before their tools are asked for again. */
 const pauseMs = 2_000
 
-/** What the service answers at a path, asked for again when its configuration has been loaded anew, and by `load`. */
+/** What the service answers at a path, asked for again when its configuration has been loaded anew, as by another process, and by `load`. */
 export function useAnswer<Answer>(path: string): { answer: Answer | undefined; failure: string; load: () => Promise<void> } {
   const live = useLive()
-  const reloads = useComputed(() => live.state?.config.reloads)
+  const loadedAt = useComputed(() => live.state?.config.loadedAt)
   const [answer, setAnswer] = useState<Answer>()
   const [failure, setFailure] = useState('')
   const load = useCallback(async () => {
@@ -22,7 +22,7 @@ export function useAnswer<Answer>(path: string): { answer: Answer | undefined; f
   }, [path])
   useEffect(() => {
     void load()
-  }, [path, reloads.value])
+  }, [path, loadedAt.value])
   return { answer, failure, load }
 }
 

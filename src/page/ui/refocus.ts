@@ -1,6 +1,12 @@
 import type { RefObject } from 'preact'
 import { useEffect } from 'preact/hooks'
 
+/** Whether the focus is inside of `box`, or nowhere: whoever has gone on to something else stays there. */
+export function isFocusFree(box: Element | null): boolean {
+  const { activeElement, body } = document
+  return activeElement === body || box?.contains(activeElement) === true
+}
+
 /** Where what has the focus inside of `box` is taken away or disabled, as a button by what it does, `otherwise` gets the focus. */
 export function useRefocus(box: RefObject<HTMLElement | null>, otherwise: RefObject<HTMLElement | null>): void {
   useEffect(() => {

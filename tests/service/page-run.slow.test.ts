@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest'
+import { ask as askSomebody } from '../../src/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { defineTool } from '../../src/tools/tool.ts'
+import { hasBrowser, useBrowser } from './page-browser.ts'
+import { json, startService } from './start-service.ts'
+
+/** On how many lines the words before the rows of a table stand. */
+const linesOfRowHeads = `[...new Set([...document.querySelectorAll('th[scope=row]')].map((head) => {
+  const words = new Range()
+  words.selectNodeContents(head)
+  return words.getClientRects().length
+}))]`
+
+describe.skipIf(!hasBrowser)('what runs say on the admin page, in a browser', () => {
+  const open = useBrowser()
+
+  it('names that a model makes up change nothing that stands beside them', async () => {
+    const model = scriptedModel([{ toolCalls: [{ name: 'safe\u202eyap' }] }, 'done'])
+    const { url, post } = await startService({ model })
+    const { id } = await json(post('/v1/runs', { input: 'go' }))
+    const page = await open(url, { path: `#/runs/${id}` })
+    const shown = 'safe‹U+202E›yap'
+    expect(await page.locator('.call-tool').textContent()).toBe(shown)
+    await page.getByRole('article', { name: `Call to ${shown}` }).waitFor()
+    expect(await page.locator('.bars .bar-name').allTextContents()).toEqual(['Turn 1', shown, 'Turn 2'])
+    await page.goto(`${url}/admin/#/overview`)
+    await page.locator('.bar-list').getByText(shown).waitFor()
+  })
+
+  it('what a tool asks is neither its result nor an error', async () => {
+    const choose = defineTool({
+      name: 'choose',
+      description: 'Asks.',
+      parameters: { type: 'object' },
+      execute: () => askSomebody({ about: 'Which account?', schema: { enum: ['one', 'two'] } }),
+    })
+    const { url, post } = await startService({ model: scriptedModel([{ toolCalls: [{ name: 'choose' }] }, 'done']), tools: [choose] })
+    const { id } = await json(post('/v1/runs', { input: 'go' }))
+    const page = await open(url, { path: `#/runs/${id}` })
+    await page.locator('.decision').getByText('Which account?').waitFor()
+    await page.locator('.bar-button', { hasText: 'choose' }).click()
+    const details = page.locator('.bar-details:not([hidden])')
+    await details.getByText('Outcome').waitFor()
+    expect(await details.locator('h4').allTextContents()).toEqual(['Arguments'])
+  })
+
+  it('two runs are compared side by side, also on a phone, and nothing but the view scrolls', async () => {
+    const long = (word: string) => Array.from({ length: 200 }, (_, at) => `${word} ${at}`).join('\n')
+    const { url, post } = await startService({ model: scriptedModel([long('left'), long('right')]) })
+    const ids = [await json(post('/v1/runs', { input: 'left' })), await json(post('/v1/runs', { input: 'right' }))].map(({ id }) => id)
+    for (const viewport of [
+      { width: 1024, height: 700 },
+      { width: 390, height: 844 },
+    ]) {
+      const page = await open(url, { path: `#/runs/${ids.join('~')}`, viewport })
+      await page.locator('.compare .diff').getByText('right 50').waitFor()
+      expect(await page.evaluate(`document.documentElement.scrollHeight`)).toBe(viewport.height)
+      const table = page.getByRole('group', { name: 'Both runs' })
+      expect(await table.evaluate((box) => [box.scrollWidth - box.clientWidth, box.scrollHeight - box.clientHeight])).toEqual([0, 0])
+      expect(await page.evaluate(linesOfRowHeads)).toEqual([1])
+    }
+  })
+
+  it('a choice among the items of a list is told from a list', async () => {
+    const pick = defineTool({
+      name: 'pick',
+      description: 'Picks.',
+      parameters: { type: 'object', properties: { kinds: { type: 'array', items: { enum: ['a', 'b'] } } } },
+      execute: () => '',
+    })
+    const { url } = await startService({ model: scriptedModel([]), tools: [pick] })
+    const page = await open(url, { path: '#/tools/pick' })
+    expect(await page.locator('.parameters .type').textContent()).toBe('("a" | "b")[]')
+  })
+})
