@@ -129,9 +129,9 @@ class MemoryStore implements Store {
     return undefined
   }
 
-  async release(runId: string, epoch: number, problem: string): Promise<void> {
+  async release(runId: string, epoch: number, problem: string, tries?: number): Promise<void> {
     const run = this.#kept.runs.get(runId)
-    if (run?.owner === this.#owner && run.epoch === epoch) change(run, { owner: undefined, problem })
+    if (run?.owner === this.#owner && run.epoch === epoch) change(run, { owner: undefined, problem, tries: tries ?? run.tries })
   }
 
   async deliver(runId: string, decisions: readonly NamedValue[]): Promise<void> {
@@ -196,6 +196,7 @@ class MemoryStore implements Store {
     return doomed.length
   }
 
+  /** As a process that dies: it notes nothing. */
   async close(): Promise<void> {
     this.#kept.alive.delete(this.#owner)
   }

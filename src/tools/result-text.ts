@@ -1,11 +1,26 @@
 import { messageOf } from '../core/errors.ts'
 import type { Content, ContentPart } from '../core/messages.ts'
 
+/** Of an object: to write more would hold the event loop. */
+const maxValues = 250_000
+const maxCharacters = 16 * 1024 * 1024
+
 /**
  * A stable, useful text of anything a tool may return. Never throws. Dates become ISO texts, Maps objects, Sets arrays, Errors their
- * message, binary data a note of its size; cycles are cut; lone surrogates are replaced. Never empty: some providers refuse empty results.
+ * message, binary data a note of its size; cycles are cut; lone surrogates are replaced. Of what an object holds at most 250,000 values and, in
+ * them, 16 Mi characters are written, with notes of how many are left out. Never empty: some providers refuse empty results.
  */
 export function resultText(value: unknown): string {
+  return textWithin(value, { values: maxValues, characters: maxCharacters })
+}
+
+/** How much more is written. */
+interface Room {
+  values: number
+  characters: number
+}
+
+function textWithin(value: unknown, room: Room): string {
   if (typeof value === 'string') return value === '' ? '(empty result)' : value.toWellFormed()
   if (value === undefined) return '(no result)'
   try {
@@ -13,7 +28,7 @@ export function resultText(value: unknown): string {
     if (value instanceof Error) return messageOf(value).toWellFormed()
     if (value instanceof Date) return dateText(value)
     if (isBinary(value)) return binaryNote(value)
-    return stringify(value) ?? '(no result)'
+    return stringify(value, room) ?? '(no result)'
   } catch (error) {
     return `(a result that can't be turned into text: ${messageOf(error)})`
   }
@@ -35,16 +50,17 @@ function binaryNote(value: { byteLength: number }): string {
   return `(binary data, ${value.byteLength} bytes)`
 }
 
-function stringify(value: object): string | undefined {
+function stringify(value: object, room: Room): string | undefined {
   // The chain from the root to what is being written, as given and as shown: only a repetition within it is a cycle.
   const ancestors: { given: object; shown: object }[] = []
   const above = new Set<object>()
   return JSON.stringify(value, function (this: unknown, key: string, given: unknown): unknown {
-    // `given` has been through toJSON, which of a Buffer spells out every byte, and of many an Error its stack.
+    // `given` has been through toJSON, which of many an Error gives its stack.
     const original = isRecord(this) ? this[key] : undefined
-    const item = isRecord(original) && (original instanceof Error || isBinary(original)) ? original : given
+    const item = original instanceof Error ? original : given
     if (typeof item === 'bigint') return item.toString()
     if (typeof item === 'number' && !Number.isFinite(item)) return String(item)
+    if (typeof item === 'string') return headWithin(item, room)
     if (typeof item !== 'object' || item === null) return item
     for (let last = ancestors.at(-1); last !== undefined && last.shown !== this; last = ancestors.at(-1)) {
       above.delete(last.given)
@@ -53,7 +69,8 @@ function stringify(value: object): string | undefined {
     if (above.has(item)) return '(circular)'
     if (item instanceof Error) return messageOf(item)
     if (isBinary(item)) return binaryNote(item)
-    const shown = item instanceof Map ? mapObject(item) : item instanceof Set ? [...item] : item
+    if (room.values === 0) return '(…)'
+    const shown = item instanceof Map ? mapWithin(item, room) : isList(item) ? listWithin(item, room) : objectWithin(item, room)
     ancestors.push({ given: item, shown })
     above.add(item)
     return shown
@@ -64,8 +81,70 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null
 }
 
-function mapObject(map: Map<unknown, unknown>): Record<string, unknown> {
-  return Object.fromEntries([...map].map(([key, item]) => [typeof key === 'string' ? key : resultText(key), item]))
+function isList(value: object): value is unknown[] | Set<unknown> {
+  return Array.isArray(value) || value instanceof Set
+}
+
+function headWithin(text: string, room: Room): string {
+  const taken = Math.min(text.length, room.characters)
+  room.characters -= taken
+  return taken === text.length ? text : `${text.slice(0, taken)}(… ${text.length - taken} more characters left out …)`
+}
+
+/** How many of so many values there is room for. */
+function takeOf(size: number, room: Room): number {
+  const taken = Math.min(size, room.values)
+  room.values -= taken
+  return taken
+}
+
+/** The list itself where it is an array that is written whole. */
+function listWithin(list: unknown[] | Set<unknown>, room: Room): unknown[] {
+  const size = Array.isArray(list) ? list.length : list.size
+  const taken = takeOf(size, room)
+  if (Array.isArray(list) && taken === size && !list.some(isBytes)) return list
+  const shown = firstOf(list, taken).map(inPlaceOfBytes)
+  return taken === size ? shown : [...shown, leftOutNote(size - taken)]
+}
+
+function mapWithin(map: Map<unknown, unknown>, room: Room): object {
+  const fields = firstOf(map, takeOf(map.size, room))
+  const named = fields.map(([key, value]): [string, unknown] => [typeof key === 'string' ? key : textWithin(key, room), value])
+  return objectOf(named, map.size - fields.length)
+}
+
+/** The object itself where it is written whole. */
+function objectWithin(object: object, room: Room): object {
+  const keys = Object.keys(object)
+  const taken = takeOf(keys.length, room)
+  const fieldOf = (key: string): unknown => Reflect.get(object, key)
+  if (taken === keys.length && !keys.some((key) => isBytes(fieldOf(key)))) return object
+  const fields = keys.slice(0, taken).map((key): [string, unknown] => [key, fieldOf(key)])
+  return objectOf(fields, keys.length - taken)
+}
+
+function objectOf(fields: [string, unknown][], leftOut: number): object {
+  const shown = fields.map(([key, value]) => [key, inPlaceOfBytes(value)])
+  return Object.fromEntries(leftOut === 0 ? shown : [...shown, ['…', leftOutNote(leftOut)]])
+}
+
+function leftOutNote(values: number): string {
+  return `(… ${values} more values left out …)`
+}
+
+function firstOf<T>(values: Iterable<T>, count: number): T[] {
+  const first: T[] = []
+  if (count > 0) for (const value of values) if (first.push(value) === count) break
+  return first
+}
+
+/** Put there before it is asked for its JSON: a Buffer spells out every byte. */
+function inPlaceOfBytes(value: unknown): unknown {
+  return isBytes(value) ? binaryNote(value) : value
+}
+
+function isBytes(value: unknown): value is ArrayBufferView | ArrayBufferLike {
+  return isRecord(value) && isBinary(value)
 }
 
 export interface CappedContent {

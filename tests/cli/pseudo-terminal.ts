@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
@@ -55,6 +56,8 @@ export interface TerminalSession {
   /** Resolves when the terminal has been sent \`text\` \`times\` times. */
   shows(text: string | RegExp, times?: number): Promise<void>
   ended: Promise<number | null>
+  /** The command's own process. */
+  pid(): number
   /** Ends a chat by Ctrl-D at its next prompt, before which nobody hears it; resolves with the exit code. */
   leaves(): Promise<number | null>
 }
@@ -102,6 +105,7 @@ export function startOnTerminal(
     shows: (text, times = 1) =>
       expect.poll(() => screen.split(text).length - 1, { timeout: 60_000, interval: 10 }).toBeGreaterThanOrEqual(times),
     ended,
+    pid: () => Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim()),
     async leaves() {
       const pressing = setInterval(() => type('\x04'), 100)
       try {

@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync, readlinkSync } from 'node:fs'
 import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { MockProviderOptions } from '../../src/testing/index.ts'
@@ -154,6 +156,31 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     expect(await chat.leaves()).toBe(0)
     expect(chat.screen().lastIndexOf('\x1b[?2004l')).toBeGreaterThan(chat.screen().lastIndexOf('\x1b[?2004h'))
   })
+
+  it.skipIf(process.platform !== 'linux').each(['SIGTSTP', 'SIGSTOP'] as const)(
+    'stopped by %s and gone on with, it reads keys as before',
+    async (signal) => {
+      const { prompts, model } = await provider({ script: ['Read it.'] })
+      const chat = startOnTerminal(['chat', ...model], { cwd: await tempFolder() })
+      await chat.shows('> ')
+      chat.type('on')
+      await chat.displays('> on')
+      const pid = chat.pid()
+      const terminal = readlinkSync(`/proc/${pid}/fd/0`)
+      const modes = () => execFileSync('stty', ['-a', '-F', terminal], { encoding: 'utf8' })
+      process.kill(pid, signal)
+      await expect.poll(() => readFileSync(`/proc/${pid}/stat`, 'utf8')).toMatch(/\) T /)
+      if (signal === 'SIGTSTP') expect(modes()).not.toContain('-icanon')
+      // As a shell does that has the terminal now.
+      execFileSync('stty', ['sane', '-F', terminal])
+      process.kill(pid, 'SIGCONT')
+      await expect.poll(modes).toContain('-icanon')
+      chat.type('e\r')
+      await chat.shows('Read it.')
+      expect(await chat.leaves()).toBe(0)
+      expect(prompts()).toEqual(['one'])
+    },
+  )
 
   it('Ctrl-C in the program that edits a call ends that program, not the chat', async () => {
     const { model } = await provider({ script: [{ toolCalls: [{ name: 'wipe', arguments: { disk: 1 } }] }, 'Refused.'] })

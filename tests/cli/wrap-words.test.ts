@@ -47,6 +47,23 @@ it('two columns, or what looks like them, in a row of a few cells', () => {
   expect(wrapWords('  a  a', 4)).toEqual(['  a', ' a'])
 })
 
+it('an indent that leaves little room is left out: no row is empty', () => {
+  expect(wrapWords('    --name  a name', 6)).toEqual(['--name', ' a', ' name'])
+  expect(wrapWords('          word', 8)).toEqual(['word'])
+  expect(wrapWords(red('        a long word'), 6)).toEqual(['\x1b[31ma long\x1b[0m', ' \x1b[31mword\x1b[39m'])
+  const word = fc.string({ unit: fc.constantFrom('a', '-', '好'), minLength: 1, maxLength: 12 })
+  const line = fc.tuple(fc.nat(20), word, fc.nat(6), word, fc.boolean())
+  fc.assert(
+    fc.property(line, fc.integer({ min: 4, max: 30 }), ([indent, first, between, second, isRed], columns) => {
+      const text = `${' '.repeat(indent)}${first}${' '.repeat(between)}${second}`
+      for (const row of wrapWords(isRed ? red(text) : text, columns)) {
+        expect(stripVTControlCharacters(row).trim()).not.toBe('')
+        expect(cellsOf(row)).toBeLessThanOrEqual(columns)
+      }
+    }),
+  )
+})
+
 it('nothing but spaces is lost, and no row is too long', () => {
   const word = fc.string({ unit: fc.constantFrom('a', 'b', '/', '好', '👩‍💻', 'é', 'e\u0301', 'א'), maxLength: 30 })
   fc.assert(

@@ -356,6 +356,7 @@ describe.each(loopModes)('hooks around a request: $name', (mode) => {
       ran: look.calls.length,
       sent: on.provider.requests.length,
       log: on.log.map(({ message }) => message),
+      records: on.log,
     }
   }
 
@@ -485,6 +486,26 @@ describe.each(loopModes)('hooks around a request: $name', (mode) => {
       expect(sent).toBe(1)
       expect(log).toEqual(['aroundModel hook failed and was passed over'])
     }
+  })
+
+  it.each([[{}], [{ content: 'hi' }], [{ text: '' }], [new Response('hi')], ['hi'], [null], [[]]])(
+    'H37 H48 one that returns %j in place of a response is logged by its name, with what was expected and what came',
+    async (given) => {
+      const hook = { name: 'odd', aroundModel: () => given as never }
+      for (const aroundModel of [hook.aroundModel, (_request: unknown, next: () => Promise<unknown>) => next().then(hook.aroundModel)]) {
+        const { result, records } = await runWith([{ ...hook, aroundModel } as Hooks], ['done'])
+        expect(result).toMatchObject({ stopReason: 'answered', output: 'done' })
+        expect(records).toMatchObject([
+          { fields: { hook: 'odd', error: expect.stringMatching(/^Expected a response with `text` or `toolCalls`, or nothing, got `/) } },
+        ])
+      }
+    },
+  )
+
+  it('H48 an empty response that the hook passes on is the model’s: it is asked for once more', async () => {
+    const passOn: Hooks = { aroundModel: async (_request, next) => ({ ...(await next()) }) }
+    const { result, log } = await runWith([passOn], ['', 'done'])
+    expect([result.output, log]).toEqual(['done', ['empty response, asking once more']])
   })
 
   it('H30 H48 an abort ends the run at once, whatever the hook does, and keeps what had come', async () => {

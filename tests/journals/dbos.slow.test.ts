@@ -269,6 +269,28 @@ describe.skipIf(!hasPostgres)('dbosJournal', () => {
     }
   })
 
+  it('does not take a process that closes its journal in the middle of a step for one that has died of the run', async () => {
+    const agent = newAgent()
+    const live = async (isLast = false) => {
+      const { tool, starts, begun, open } = gate()
+      if (isLast) open()
+      const { journal, runner } = openRunner(agent, tool, { maxTakeOvers: 3 })
+      const run = runner.run('go', { runId: 'run' })
+      run.catch(() => undefined)
+      await Promise.race([begun, run])
+      if (!isLast) await journal.close()
+      return { starts, run }
+    }
+    await live()
+    const tries = () => query(`SELECT tries FROM toolloop.runs WHERE agent = '${agent}'`)
+    // As two processes leave it that have died of it.
+    await query(`UPDATE toolloop.runs SET tries = 2 WHERE agent = '${agent}'`)
+    for (let closed = 0; closed < 3; closed++) expect((await live()).starts).toHaveLength(1)
+    expect(await tries()).toEqual([{ tries: 2 }])
+    expect(await (await live(true)).run).toMatchObject({ stopReason: 'answered' })
+    expect(await tries()).toEqual([{ tries: 0 }])
+  })
+
   it('refuses ids that PostgreSQL can’t keep, and tables of a newer version', async () => {
     const { runner } = openRunner(newAgent())
     for (const runId of ['a\0b', '\uD800']) await expect(runner.run('go', { runId })).rejects.toMatchObject({ code: 'invalid_option' })

@@ -1,3 +1,5 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { Journal } from '../../src/agent/durable/journal.ts'
@@ -8,6 +10,8 @@ import { MemoryRuns, memoryJournal } from '../../src/testing/memory-journal.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { recordingLogger } from '../hazards/stage.ts'
+import { turnEventLoop } from '../hazards/waiting.ts'
+import { inFolder } from './temp-folder.ts'
 
 /** A process with two runs: the tool of one kills it, that of the other ends when the first run has. */
 function openProcess(kept: MemoryRuns, started: string[]) {
@@ -137,6 +141,7 @@ it('one whose attempts break off, while their process lives, is not ended for th
   const second = memoryJournal(kept)
   const runner = open((body) =>
     second.connect(async (durable, input) => {
+      await turnEventLoop(1)
       if (failures++ < 12) throw new Error('not set up')
       return body(durable, input)
     }),
@@ -194,6 +199,54 @@ it('a run that gets on with each process is taken up as often as it takes', asyn
   }
   throw new Error('Expected the run to end')
 })
+
+it('a process that closes its journal in the middle of a step has not died of the run', () =>
+  inFolder(async (folder) => {
+    const file = join(folder, 'runs.sqlite')
+    /** Begins the call that never ends, or has ended, and closes the journal then. */
+    const live = async (isLast = false) => {
+      const journal = sqliteJournal({ file, maxTakeOvers: 3 })
+      const started = Promise.withResolvers<void>()
+      const execute = () => {
+        started.resolve()
+        return isLast ? 'looked' : new Promise(() => {})
+      }
+      const look = defineTool({ name: 'look', description: 'x', effect: 'read', timeoutMs: Number.POSITIVE_INFINITY, execute })
+      const model = scriptedModel(({ messages }) => (messages.at(-1)?.role === 'tool' ? 'done' : { toolCalls: [{ name: 'look' }] }))
+      const runner = new AgentRunner({ model, tools: [look], journal, logger: recordingLogger().logger })
+      const run = runner.run('go', { runId: 'run' })
+      run.catch(() => undefined)
+      await Promise.race([started.promise, run])
+      if (isLast) await run
+      await journal.close()
+      return run
+    }
+    await live().catch(() => undefined)
+    const database = new DatabaseSync(file)
+    // As two processes leave it that have died of it.
+    database.exec('UPDATE runs SET tries = 2')
+    for (let closed = 0; closed < 4; closed++) await live().catch(() => undefined)
+    expect(database.prepare('SELECT tries FROM runs').get()).toEqual({ tries: 2 })
+    database.close()
+    expect((await live(true)).output).toBe('done')
+  }))
+
+it('a run that got on, andwhose store failed to note it, is not suspected any more', () =>
+  inFolder(async (folder) => {
+    const file = join(folder, 'runs.sqlite')
+    const open = (journal: Journal) => new AgentRunner({ model: scriptedModel(['done']), journal, logger: recordingLogger().logger })
+    const journal = sqliteJournal({ file })
+    const runner = open(journal)
+    await runner.run('go', { runId: 'run' })
+    const database = new DatabaseSync(file)
+    database.exec("UPDATE runs SET status = 'running', tries = 1; DELETE FROM steps; DELETE FROM outputs")
+    const fails = "BEGIN SELECT RAISE(ABORT, 'not noted'); END"
+    database.exec(`CREATE TRIGGER noting BEFORE UPDATE ON runs WHEN NEW.tries = 0 AND NEW.owner IS NOT NULL ${fails}`)
+    expect(await runner.recover()).toMatchObject([{ error: { code: 'journal_failed' } }])
+    await journal.close()
+    expect(database.prepare('SELECT count(*) AS steps, tries FROM runs JOIN steps ON run = n').get()).toEqual({ steps: 1, tries: 0 })
+    database.close()
+  }))
 
 it.each([0, 1.5, '5'])('`maxTakeOvers` can’t be %j', (maxTakeOvers) => {
   expect(() => sqliteJournal({ file: 'x', maxTakeOvers: maxTakeOvers as number })).toThrow('Expected `maxTakeOvers` to be an integer ≥ 1')

@@ -119,6 +119,52 @@ describe('resultText', () => {
     expect(resultText(map)).toBe('{"self":"(circular)","set":["(circular)","(circular)"]}')
   })
 
+  it('H21 of very many values the first are written, however many an array says it has', () => {
+    const parsed = (value: unknown) => JSON.parse(resultText(value))
+    const sparse = ['a']
+    sparse[2 ** 32 - 2] = 'z'
+    const shown = parsed(sparse)
+    expect([shown.length, shown.at(0), shown.at(-1)]).toEqual([250_001, 'a', `(… ${2 ** 32 - 1 - 250_000} more values left out …)`])
+    // There is room for four more.
+    const many = new Array(249_994).fill(0)
+    const fields = ['a', 'b', 'c', 'd', 'e', 'f'].map((name): [string, string] => [name, name])
+    const note = '(… 2 more values left out …)'
+    const object = { ...Object.fromEntries(fields.slice(0, 4)), '…': note }
+    expect(parsed([many, Object.fromEntries(fields)])[1]).toEqual(object)
+    expect(parsed([many, new Map(fields)])[1]).toEqual(object)
+    expect(parsed([many, new Set('abcdef')])[1]).toEqual(['a', 'b', 'c', 'd', note])
+    // The same one again and again counts each time.
+    const inner = many.slice(0, 1_000)
+    const again = parsed(many.slice(0, 1_000).map(() => inner))
+    expect(again.filter((one: unknown[]) => one.length === 1_000)).toHaveLength(249)
+    expect(again.at(-1)).toBe('(…)')
+  })
+
+  it('H21 of very long texts in an object the beginning is written', () => {
+    const [first, second] = JSON.parse(resultText(['x'.repeat(2 ** 24 - 2), 'y'.repeat(5)]))
+    expect([first.length, second]).toEqual([2 ** 24 - 2, 'yy(… 3 more characters left out …)'])
+    expect(resultText('x'.repeat(2 ** 24 + 1))).toHaveLength(2 ** 24 + 1)
+  })
+
+  it('H21 a large Buffer is not spelled out to be left out', () => {
+    const bytes = Buffer.alloc(3)
+    let isAsked = false
+    bytes.toJSON = () => {
+      isAsked = true
+      return { type: 'Buffer', data: [] }
+    }
+    const note = '(binary data, 3 bytes)'
+    const holders = [{ bytes }, [bytes], new Map([['bytes', bytes]]), new Set([bytes]), { toJSON: () => ({ bytes }) }]
+    expect(holders.map((holder) => JSON.parse(resultText(holder)))).toEqual([
+      { bytes: note },
+      [note],
+      { bytes: note },
+      [note],
+      { bytes: note },
+    ])
+    expect(isAsked).toBe(false)
+  })
+
   it('H21 the text of JSON is JSON’s own, and the same every time', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {

@@ -112,7 +112,7 @@ class StoreJournal implements Journal {
     for (const takeOver of this.#takingOver) takeOver.end()
     clearInterval(this.#looking)
     try {
-      await this.#store.close()
+      await this.#store.close(this.#trials.counts())
     } finally {
       // Only now: what ends because of this must not be recorded.
       this.#abortAll(new ToolloopError('journal_failed', 'The journal was closed'))
@@ -180,11 +180,10 @@ class StoreJournal implements Journal {
       }
     } catch (error) {
       controller.abort(error)
-      if (!this.#closed) await trial?.breakOff()
-      await this.#release([runId, taken.epoch, messageOf(error)])
+      await this.#release([runId, taken.epoch, messageOf(error), trial?.untried.tries])
       throw error
     } finally {
-      trial?.leave()
+      if (trial !== undefined) this.#trials.end(trial)
       this.#executions.delete(runId)
       this.#keepLooking()
     }

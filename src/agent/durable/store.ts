@@ -24,8 +24,8 @@ export interface Store {
   finish(runId: string, epoch: number, output: string, stopReason: string): Promise<void>
   /** The run has to wait: lets go of it; or, where it can go on already, gives what it goes on from. */
   suspend(runId: string, epoch: number, suspension: Suspension): Promise<Taken | undefined>
-  /** Lets go of a run that broke off, and notes why. Does nothing when it is not this instance's any more. */
-  release(runId: string, epoch: number, problem: string): Promise<void>
+  /** Lets go of a run that broke off, and notes why, and `tries` if given. Does nothing when it is not this instance's any more. */
+  release(runId: string, epoch: number, problem: string, tries?: number): Promise<void>
   /** Stores decisions, all or none. Rejects with `unknown_run` or `decision_refused`. */
   deliver(runId: string, decisions: readonly NamedValue[]): Promise<void>
   /** Notes that the run is to be cancelled, unless it has ended. Rejects with `unknown_run`. */
@@ -40,8 +40,18 @@ export interface Store {
   prune(which: PruneOptions): Promise<number>
   /** Calls `lost` when this instance loses all the runs it owns without having been closed. It can be used on, as a new owner. */
   onLost?(lost: (problem: ToolloopError) => void): void
-  /** Lets go of all runs, as they are. Later calls, and those under way, reject with `journal_failed`. */
-  close(): Promise<void>
+  /**
+   * Lets go of all runs, as they are but for their `tries`, which are noted as far as the store can be written. Later calls, and those under way,
+   * reject with `journal_failed`.
+   */
+  close(tries?: readonly RunTries[]): Promise<void>
+}
+
+/** What `noteTries` notes of a run. */
+export interface RunTries {
+  runId: string
+  epoch: number
+  tries: number
 }
 
 export interface NewRun {

@@ -1,5 +1,5 @@
 import { Lanes } from '../../tools/concurrency.ts'
-import type { Store, Taken } from './store.ts'
+import type { RunTries, Store, Taken } from './store.ts'
 
 /** The runs of a process that were taken over from one that has died: perhaps of them. */
 export class Trials {
@@ -7,6 +7,7 @@ export class Trials {
   readonly #maxTakeOvers: number
   /** Those that have been tried before are executed one after the other: the others would die with the one that is to blame. */
   readonly #lane = new Lanes(1)
+  readonly #open = new Set<Trial>()
 
   constructor(store: Pick<Store, 'noteTries'>, maxTakeOvers: number) {
     this.#store = store
@@ -17,15 +18,26 @@ export class Trials {
   async open(runId: string, { epoch, tries, hasDied }: Taken): Promise<Trial | undefined> {
     if (tries === 0 && !hasDied) return undefined
     if (tries > 0) await this.#lane.enter(false)
-    const trial = new Trial((count) => this.#store.noteTries(runId, epoch, count), tries, tries > 0 ? () => this.#lane.leave() : () => {})
+    const trial = new Trial(this.#store, { runId, epoch, tries }, tries > 0 ? () => this.#lane.leave() : () => {})
+    this.#open.add(trial)
     try {
       // Before anything else: to read what is recorded may be what kills.
       await this.#store.noteTries(runId, epoch, tries + 1)
     } catch (error) {
-      trial.leave()
+      this.end(trial)
       throw error
     }
     return trial
+  }
+
+  end(trial: Trial): void {
+    trial.leave()
+    this.#open.delete(trial)
+  }
+
+  /** What is to be noted of the runs under trial by a process that lets go of them and lives. */
+  counts(): RunTries[] {
+    return [...this.#open].map(({ untried }) => untried)
   }
 
   /** Why a run is not tried once more. */
@@ -42,27 +54,29 @@ export class Trials {
 
 /** One execution of such a run. It counts until a step was recorded, or it has come to wait. */
 export class Trial {
-  readonly #note: (tries: number) => Promise<void>
-  readonly #tries: number
+  readonly #store: Pick<Store, 'noteTries'>
   readonly #leave: () => void
+  #untried: RunTries
   #hasLeft = false
 
-  constructor(note: (tries: number) => Promise<void>, tries: number, leave: () => void) {
-    this.#note = note
-    this.#tries = tries
+  constructor(store: Pick<Store, 'noteTries'>, before: RunTries, leave: () => void) {
+    this.#store = store
+    this.#untried = before
     this.#leave = leave
+  }
+
+  /** What is noted if it breaks off, or its journal is closed: its process lives, so it does not count. */
+  get untried(): RunTries {
+    return this.#untried
   }
 
   /** The run is no longer suspected. */
   async pass(): Promise<void> {
     if (this.#hasLeft) return
     this.leave()
-    await this.#note(0)
-  }
-
-  /** It came to nothing, but its process lives: it does not count, unless the store can't say so. */
-  async breakOff(): Promise<void> {
-    if (!this.#hasLeft) await this.#note(this.#tries).catch(() => {})
+    const { runId, epoch } = this.#untried
+    this.#untried = { runId, epoch, tries: 0 }
+    await this.#store.noteTries(runId, epoch, 0)
   }
 
   /** Lets the next have its turn. */

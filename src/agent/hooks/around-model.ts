@@ -1,8 +1,9 @@
+import { show } from '../../core/errors.ts'
 import { isJsonObject, noUsage, type Usage } from '../../core/messages.ts'
 import { abortedError, type ModelResponse, type ModelSink } from '../../models/chat-model.ts'
 import { usageOfFailure } from '../../models/usage.ts'
 import type { RunContext } from '../run/run-context.ts'
-import { takeResponse } from '../turn/ask-model.ts'
+import { isEmpty, takeResponse } from '../turn/ask-model.ts'
 import type { AroundModel, AskModel, ModelCall } from '../turn/model-call.ts'
 import { askAround } from './ask-around.ts'
 import { logHook } from './ask-hook.ts'
@@ -24,7 +25,7 @@ function surround(run: RunContext, hook: Hooks<never>, next: AskModel): AskModel
     const { inner, returned, failure, isLeft } = await askAround(run, {
       ask: async (proceed: () => Promise<ModelResponse>) => {
         const given = await hook.aroundModel?.(describeRequest(run, call), proceed)
-        return given === undefined ? given : takeResponse(withUsageOf(given, sent), call.model, call.request)
+        return given === undefined ? given : responseOf(given, call, sent)
       },
       proceed: async () => {
         sent = await outcomeOf(next({ ...call, sink: call.sink && inThisContext(call.sink, watched) }))
@@ -42,7 +43,7 @@ function surround(run: RunContext, hook: Hooks<never>, next: AskModel): AskModel
       if (inner.response === undefined) throw inner.error
       return inner.response
     }
-    if (inner?.response === undefined && !watched.isShown) show(call, returned)
+    if (inner?.response === undefined && !watched.isShown) tellPieces(call, returned)
     return returned
   }
 }
@@ -67,9 +68,18 @@ function outcomeOf(response: Promise<ModelResponse>): Promise<Outcome> {
   )
 }
 
+/** What a hook has returned, as a response. Throws for what is none, and for one in which there is nothing, unless that is what was sent. */
+function responseOf(given: ModelResponse, { model, request }: ModelCall, sent: Outcome | undefined): ModelResponse {
+  const response = isJsonObject(given) ? takeResponse(withUsageOf(given, sent), model, request) : undefined
+  const isPassedOn = sent?.response !== undefined && isEmpty(sent.response)
+  if (response === undefined || (isEmpty(response) && !isPassedOn))
+    throw new TypeError(`Expected a response with \`text\` or \`toolCalls\`, or nothing, got \`${show(given)}\``)
+  return response
+}
+
 /** With what was used for it, where it does not say that itself: what was sent in its place, or nothing. */
 function withUsageOf(given: ModelResponse, sent: Outcome | undefined): ModelResponse {
-  if (!isJsonObject(given) || given.usage !== undefined) return given
+  if (given.usage !== undefined) return given
   const usage: Usage = sent?.response?.usage ?? usageOfFailure(sent?.error) ?? noUsage
   return { ...given, usage }
 }
@@ -95,7 +105,7 @@ function inThisContext(sink: ModelSink, watched: { isShown: boolean }): ModelSin
 }
 
 /** A response that no model has streamed, as pieces. */
-function show({ turn, sink }: ModelCall, { text, reasoning = '', toolCalls }: ModelResponse): void {
+function tellPieces({ turn, sink }: ModelCall, { text, reasoning = '', toolCalls }: ModelResponse): void {
   const heard = turn.sink(sink)
   heard.reasoning?.(reasoning)
   heard.text?.(text)

@@ -101,7 +101,7 @@ export function askOnceMore(run: RunContext): AroundModel {
 }
 
 /** Whether there is nothing in it to go on with. */
-function isEmpty({ text, toolCalls, finishReason }: ModelResponse): boolean {
+export function isEmpty({ text, toolCalls, finishReason }: ModelResponse): boolean {
   return toolCalls.length === 0 && text.trim() === '' && finishReason !== 'refusal' && finishReason !== 'content_filter'
 }
 

@@ -35,7 +35,13 @@ export class TerminalLines implements Lines {
   #paste: string | undefined
   /** Whether the keys that come now are one key alone, as somebody presses it: within a paste there are others beside it. */
   #isPressed = false
+  /** Whether they are several lines, as only a paste has them. */
+  #isSeveralLines = false
   #isLeaving = false
+  /** What was on the screen when the process was stopped, until it goes on. */
+  #suspended: KeyedInput | undefined
+  /** Whether another program has the terminal. */
+  #isLent = false
   #closed = false
 
   constructor(io: CliIO, options?: KeyedInputOptions) {
@@ -50,6 +56,8 @@ export class TerminalLines implements Lines {
     stdin.once('end', this.#onEnd)
     stderr.on('resize', this.#onResize)
     process.once('exit', this.#unmarkPastes)
+    process.on('SIGTSTP', this.#suspend)
+    process.on('SIGCONT', this.#onContinue)
     this.#takeTerminal()
     stdin.resume()
   }
@@ -108,9 +116,11 @@ export class TerminalLines implements Lines {
     hidden.hide()
     this.#leaveTerminal()
     this.#io.stdin.pause()
+    this.#isLent = true
     try {
       return await work()
     } finally {
+      this.#isLent = false
       this.#takeTerminal()
       this.#io.stdin.resume()
       hidden.show()
@@ -125,6 +135,7 @@ export class TerminalLines implements Lines {
     stdin.off('end', this.#onEnd)
     stderr.off('resize', this.#onResize)
     process.off('exit', this.#unmarkPastes)
+    process.off('SIGTSTP', this.#suspend)
     process.off('SIGCONT', this.#onContinue)
     stdin.pause()
     this.#leaveTerminal()
@@ -140,7 +151,11 @@ export class TerminalLines implements Lines {
   }
 
   get #isShownEarly(): boolean {
-    return this.#hasPrompts && this.#io.env.TERM !== 'dumb'
+    return this.#hasPrompts && this.#marksPastes
+  }
+
+  get #marksPastes(): boolean {
+    return this.#io.env.TERM !== 'dumb'
   }
 
   async #readPrompt(signal: AbortSignal): Promise<TypedText | undefined> {
@@ -189,6 +204,7 @@ export class TerminalLines implements Lines {
   readonly #onPiece = (piece: Buffer | string): void => {
     const keys = piece.toString()
     this.#isPressed = keys === '\r' || keys.replaceAll('\x03', '') === ''
+    this.#isSeveralLines = /[\r\n]/.test(keys.trimEnd())
   }
 
   readonly #onKey = (text: string | undefined, key: PressedKey): void => {
@@ -212,6 +228,7 @@ export class TerminalLines implements Lines {
     const isRead = this.#isPrompting || this.#question !== undefined
     if (key.ctrl === true && key.name === 'd' && input.text === '') this.#leave(isRead)
     else if (!isRead && isEnter(key)) this.#enterEarly(input)
+    else if (this.#question !== undefined && this.#isSeveralLines && !this.#marksPastes && isEnter(key)) input.insert('\n')
     else if (input.press(text, key)) this.#endRead()
   }
 
@@ -248,21 +265,32 @@ export class TerminalLines implements Lines {
     this.#input.paste(pasted)
   }
 
-  #suspend(): void {
-    this.#input.hide()
-    this.#leaveTerminal()
-    process.once('SIGCONT', this.#onContinue)
-    process.kill(process.pid, 'SIGTSTP')
+  /** Also where another process stops this one: the signal that nobody can listen to follows when the terminal is as it was. */
+  readonly #suspend = (): void => {
+    if (!this.#isLent) this.#makeWay()
+    process.kill(process.pid, 'SIGSTOP')
   }
 
   readonly #onContinue = (): void => {
+    if (this.#isLent) return
+    // Stopped by what nobody hears of, it has left the terminal as it was. The shell has changed that since, of which Node.js knows nothing:
+    // it would not set what it has set before.
+    this.#makeWay()
     this.#takeTerminal()
-    this.#input.show()
+    this.#suspended?.show()
+    this.#suspended = undefined
+  }
+
+  #makeWay(): void {
+    if (this.#suspended !== undefined) return
+    this.#suspended = this.#input
+    this.#suspended.hide()
+    this.#leaveTerminal()
   }
 
   #takeTerminal(): void {
     this.#io.stdin.setRawMode?.(true)
-    if (this.#io.env.TERM !== 'dumb') this.#io.stderr.write(pasteMarksOn)
+    if (this.#marksPastes) this.#io.stderr.write(pasteMarksOn)
   }
 
   #leaveTerminal(): void {
@@ -271,7 +299,7 @@ export class TerminalLines implements Lines {
   }
 
   readonly #unmarkPastes = (): void => {
-    if (this.#io.env.TERM !== 'dumb') this.#io.stderr.write(pasteMarksOff)
+    if (this.#marksPastes) this.#io.stderr.write(pasteMarksOff)
   }
 }
 

@@ -28,18 +28,22 @@ export function wrapWords(
   const styles: string[] = []
   let row = ''
   let cells = 0
-  /** Whether there is more than its indent in this row. */
-  let isBegun = false
+  /** Whether there is more than its indent in this row, and whether that is more than spaces. */
+  let [isBegun, hasWord] = [false, false]
   const next = (): void => {
-    rows.push(`${row.trimEnd()}${styles.length === 0 ? '' : '\x1b[0m'}`)
-    row = `${indent}${styles.map((code) => `\x1b[${code}m`).join('')}`
-    cells = indent.length
+    // One of spaces alone, which leave no room for a word, is begun anew without them.
+    if (hasWord) rows.push(`${row.trimEnd()}${styles.length === 0 ? '' : '\x1b[0m'}`)
+    const spaces = rows.length === 0 ? '' : indent
+    row = `${spaces}${styles.map((code) => `\x1b[${code}m`).join('')}`
+    cells = spaces.length
     isBegun = false
+    hasWord = false
   }
   const put = (text: string, width: number): void => {
     row += text
     cells += width
     isBegun = true
+    hasWord ||= text.trim() !== ''
   }
   // biome-ignore lint/suspicious/noControlCharactersInRegex: colours begin with it
   for (const [token, code] of line.matchAll(/\x1b\[(\d+)m|\s+|[^\s\x1b]+|\x1b/g)) {

@@ -1,6 +1,6 @@
 import type { PruneOptions } from '../../agent/durable/journal.ts'
 import type { ShownRuns } from '../../agent/durable/shown-runs.ts'
-import type { EngineStore, NamedValue, Outcome, Suspension, Taken } from '../../agent/durable/store.ts'
+import type { EngineStore, NamedValue, Outcome, RunTries, Suspension, Taken } from '../../agent/durable/store.ts'
 import { ToolloopError } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
 import { Database } from './database.ts'
@@ -67,8 +67,8 @@ export class DbosStore implements EngineStore {
     await (await this.#runs()).finish(runId, epoch, output, stopReason)
     this.#executing.delete(this.#workflowId(runId, epoch))
   }
-  release: EngineStore['release'] = async (runId, epoch, problem) => {
-    await (await this.#runs()).release(runId, epoch, problem)
+  release: EngineStore['release'] = async (runId, epoch, ...left) => {
+    await (await this.#runs()).release(runId, epoch, ...left)
     this.#executing.delete(this.#workflowId(runId, epoch))
   }
   deliver: EngineStore['deliver'] = async (...args) => (await this.#runs()).deliver(...args)
@@ -153,7 +153,7 @@ export class DbosStore implements EngineStore {
     }
   }
 
-  async close(): Promise<void> {
+  async close(tries: readonly RunTries[] = []): Promise<void> {
     if (this.#closed) return
     this.#closed = true
     // One that still waits for the server need not be waited for.
@@ -162,7 +162,7 @@ export class DbosStore implements EngineStore {
     this.#dbos.abandon((id) => this.#executing.has(id), this.#problem())
     if (opened !== undefined) {
       // Where the server can't be reached, it lets go of everything by itself.
-      await opened.runs.letGo().catch(() => {})
+      await opened.runs.letGo(tries).catch(() => {})
       await opened.owner.close()
       if (this.#options.launch) await this.#dbos.leave()
     }

@@ -9,6 +9,7 @@ import {
   type NamedValue,
   type NewRun,
   type NotTaken,
+  type RunTries,
   type StoredRun,
   type Suspension,
   type Taken,
@@ -146,11 +147,10 @@ export class RecordedRuns {
     })
   }
 
-  async release(runId: string, epoch: number, problem: string): Promise<void> {
-    await this.#database.query(
-      `UPDATE ${this.#in}.runs SET owner = NULL, problem = $5, updated_at = ${now} WHERE agent = $1 AND id = $2 AND epoch = $3 AND owner = $4`,
-      [this.#agent, runId, epoch, this.#owner.n, plain(problem)],
-    )
+  async release(runId: string, epoch: number, problem: string, tries: number | null = null): Promise<void> {
+    const released = `owner = NULL, problem = $5, tries = coalesce($6, tries), updated_at = ${now}`
+    const update = `UPDATE ${this.#in}.runs SET ${released} WHERE agent = $1 AND id = $2 AND epoch = $3 AND owner = $4`
+    await this.#database.query(update, [this.#agent, runId, epoch, this.#owner.n, plain(problem), tries])
   }
 
   async deliver(runId: string, decisions: readonly NamedValue[]): Promise<void> {
@@ -275,8 +275,10 @@ export class RecordedRuns {
   }
 
   /** Lets go of all runs of this owner, in one attempt. */
-  async letGo(): Promise<void> {
-    await this.#database.attempt(`UPDATE ${this.#in}.runs SET owner = NULL WHERE owner = $1`, [this.#owner.n])
+  async letGo(tries: readonly RunTries[]): Promise<void> {
+    const noted = 'SELECT noted.tries FROM unnest($2::text[], $3::integer[]) AS noted (id, tries) WHERE noted.id = run.id'
+    const update = `UPDATE ${this.#in}.runs AS run SET owner = NULL, tries = coalesce((${noted}), run.tries) WHERE owner = $1`
+    await this.#database.attempt(update, [this.#owner.n, tries.map(({ runId }) => runId), tries.map((one) => one.tries)])
   }
 
   async #addExecution(query: Query, run: unknown, { epoch, steps, characters, forgotten }: PastExecution): Promise<void> {

@@ -110,9 +110,9 @@ export class RecordedRuns {
     return undefined
   }
 
-  release(runId: string, epoch: number, problem: string): void {
-    const owned = 'WHERE id = ? AND owner = ? AND epoch = ?'
-    this.#sql.run(`UPDATE runs SET owner = NULL, problem = ?, updated_at = ? ${owned}`, problem, Date.now(), runId, this.#owner.id, epoch)
+  release(runId: string, epoch: number, problem: string, tries: number | null = null): void {
+    const released = 'UPDATE runs SET owner = NULL, problem = ?, tries = coalesce(?, tries), updated_at = ?'
+    this.#sql.run(`${released} WHERE id = ? AND owner = ? AND epoch = ?`, problem, tries, Date.now(), runId, this.#owner.id, epoch)
   }
 
   deliver(runId: string, decisions: readonly NamedValue[]): void {

@@ -1,6 +1,6 @@
 import type { PruneOptions } from '../../agent/durable/journal.ts'
 import type { ShownRuns } from '../../agent/durable/shown-runs.ts'
-import type { Store } from '../../agent/durable/store.ts'
+import type { RunTries, Store } from '../../agent/durable/store.ts'
 import type { ToolloopError } from '../../core/errors.ts'
 import type { DatabaseOptions } from '../../sqlite/database.ts'
 import { SqliteFile } from '../../sqlite/sqlite-file.ts'
@@ -75,7 +75,9 @@ export class SqliteStore implements Store {
     this.#lost = lost
   }
 
-  async close(): Promise<void> {
+  async close(tries: readonly RunTries[] = []): Promise<void> {
+    // One of another owner by now, or a file that can't be written, keeps nothing from being closed.
+    await Promise.allSettled(tries.map(({ runId, epoch, tries }) => this.noteTries(runId, epoch, tries)))
     await Promise.all([this.#file.close(), this.#shown.close()])
   }
 }

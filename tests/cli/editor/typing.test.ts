@@ -5,8 +5,8 @@ import { TerminalLines } from '../../../src/cli/terminal/terminal-lines.ts'
 import { fakeIO } from '../fake-io.ts'
 import { shownOn } from '../shown-on.ts'
 
-function typing(prompts: string[] = []) {
-  const io = fakeIO({ tty: true })
+function typing(prompts: string[] = [], env: Record<string, string> = {}) {
+  const io = fakeIO({ tty: true, env })
   const lines = new TerminalLines(io, { prompt: '> ', history: new PromptHistory(prompts) })
   onTestFinished(() => lines.close())
   let interrupts = 0
@@ -62,6 +62,26 @@ it('a question takes back what was entered, and is answered by what is typed beh
   type('\r')
   expect(await answer).toBe('no')
   expect(screen()).toMatch(/Sure\? no\n> y\n {2}y$/)
+})
+
+it('a paste of several lines answers no question where pastes are not marked; a line that a program sends does', async () => {
+  const { lines, signal, screen, next, type } = typing([], { TERM: 'dumb' })
+  type('one\r')
+  await next
+  const ask = async (question: string) => {
+    const answer = lines.ask(question, signal)
+    for (let round = 0; round < 3; round++) await setImmediate()
+    return { answer }
+  }
+  const first = await ask('Sure? ')
+  type('y\rfrom a page\r')
+  expect(screen()).toContain('from a page')
+  type('no')
+  type('\r')
+  expect(await first.answer).toBe('y\nfrom a page\nno')
+  const second = await ask('And this? ')
+  type('y\r')
+  expect(await second.answer).toBe('y')
 })
 
 it('Ctrl-D while nobody reads ends the prompts, unless something is typed behind it', async () => {

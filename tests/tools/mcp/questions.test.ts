@@ -15,9 +15,11 @@ const openAsking = (options: McpServerOptions = {}) => {
   return connectMcpServers({ asking: server }, { logger: recordingLogger().logger })
 }
 
-/** A run that calls one tool. */
-const runnerOf = (tools: McpTools, name: string) =>
-  new AgentRunner({ model: scriptedModel([{ toolCalls: [{ name, args: {} }] }, 'Done.']), tools, logger: recordingLogger().logger })
+/** A run that calls these tools at once. */
+const runnerOf = (tools: McpTools, ...names: string[]) => {
+  const toolCalls = names.map((name) => ({ name, args: {} }))
+  return new AgentRunner({ model: scriptedModel([{ toolCalls }, 'Done.']), tools, logger: recordingLogger().logger })
+}
 
 const answered = (result: RunResult, answer: Json) => ({ decisions: result.pending.map((item) => ({ ...item, answer })) })
 const resultOf = ({ toolCalls }: RunResult): unknown => {
@@ -57,6 +59,28 @@ describe('a server that asks something while it holds a call open', () => {
     const paused = await mine.run('Go.')
     expect(resultOf(await theirs.run('Go.'))).toEqual([{ action: 'cancel' }])
     expect(resultOf(await mine.resume(paused.state, answered(paused, { colour: 'blue' })))).toMatchObject([{ action: 'accept' }])
+  })
+
+  it('is understood where several calls of one run are open: it asks for the one that does not end', async () => {
+    await using tools = await openAsking()
+    const runner = runnerOf(tools, 'dry', 'paint')
+    const paused = await runner.run('Go.')
+    expect(paused.pending).toMatchObject([{ kind: 'question', tool: 'paint', about: { message: 'Which colour?' } }])
+    const { toolCalls } = await runner.resume(paused.state, answered(paused, { colour: 'blue' }))
+    expect(toolCalls.map(({ tool, content }) => [tool, JSON.parse(String(content))])).toEqual([
+      ['dry', []],
+      ['paint', [{ action: 'accept', content: { colour: 'blue', amount: 3 } }]],
+    ])
+  })
+
+  it('may ask for each of several open calls of one run', async () => {
+    await using tools = await openAsking()
+    const runner = runnerOf(tools, 'paint', 'paint', 'dry')
+    const paused = await runner.run('Go.')
+    expect(paused.pending.map(({ tool }) => tool)).toEqual(['paint', 'paint'])
+    const { toolCalls } = await runner.resume(paused.state, answered(paused, { colour: 'red' }))
+    const accepted = [{ action: 'accept', content: { colour: 'red', amount: 3 } }]
+    expect(toolCalls.map(({ content }) => JSON.parse(String(content)))).toEqual([accepted, accepted, []])
   })
 
   it('may ask several times, be refused, and send people to a page', async () => {

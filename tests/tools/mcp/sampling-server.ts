@@ -4,18 +4,28 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio'
 
 const text = (value: unknown) => ({ content: [{ type: 'text' as const, text: JSON.stringify(value) }] })
 
+/** The model was asked something. */
+const hasAsked = Promise.withResolvers<string>()
+
 serveStdio(() => {
   const server = new Server({ name: 'poet', version: '1' }, { capabilities: { tools: {} } })
   server.setRequestHandler('tools/list', () => ({
-    tools: ['ask', 'ask-often', 'ask-slowly', 'ask-whatever-comes'].map((name) => ({ name, inputSchema: { type: 'object' as const } })),
+    tools: ['ask', 'ask-often', 'ask-slowly', 'ask-whatever-comes', 'listen'].map((name) => ({
+      name,
+      inputSchema: { type: 'object' as const },
+    })),
   }))
   server.setRequestHandler('tools/call', async ({ params: { name } }, { mcpReq }) => {
-    const ask = (question: string) =>
-      mcpReq.requestSampling({
+    const ask = (question: string) => {
+      const asked = mcpReq.requestSampling({
         systemPrompt: 'Be brief.',
         messages: [{ role: 'user', content: { type: 'text', text: question } }],
         maxTokens: 50,
       })
+      hasAsked.resolve('asked')
+      return asked
+    }
+    if (name === 'listen') return text(await hasAsked.promise)
     if (name === 'ask') return text(await ask('A rhyme?'))
     if (name === 'ask-slowly') {
       const answer = await ask('A rhyme?')

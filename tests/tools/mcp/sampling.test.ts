@@ -61,6 +61,27 @@ function runOf(tools: McpTools, name: string, options: object = {}) {
   return { runner, asked }
 }
 
+it('a server may ask the model where several calls of one run are open, and not where they are of several runs (2025-11-25)', async () => {
+  await using tools = await openProgram({ sampling: true })
+  const toolCalls = [{ name: 'listen' }, { name: 'ask' }]
+  const model = scriptedModel(({ messages: [first, ...rest] }) => {
+    if (first?.content !== 'Go.') return 'thyme'
+    return rest.length > 0 ? 'Done.' : { toolCalls }
+  })
+  const one = await new AgentRunner({ model, tools, logger: logger() }).run('Go.')
+  expect(one.toolCalls.map(({ content }) => content)).toEqual(['"asked"', expect.stringContaining('thyme')])
+
+  await using others = await openProgram({ sampling: true })
+  const [listening, asking] = [runOf(others, 'listen'), runOf(others, 'ask')]
+  const started = Promise.withResolvers<void>()
+  listening.runner.on(Event.TOOL_CALL_START, () => started.resolve())
+  const listened = listening.runner.run('Go.')
+  await started.promise
+  expect((await asking.runner.run('Go.')).toolCalls[0]).toMatchObject({ outcome: 'failed' })
+  expect((await listened).toolCalls[0]?.content).toBe('"asked"')
+  expect([...listening.asked, ...asking.asked]).toEqual([])
+})
+
 describe.each([
   ['2025-11-25', openProgram],
   ['2026-07-28', openAddress],

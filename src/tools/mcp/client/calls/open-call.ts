@@ -46,6 +46,8 @@ export class OpenCall {
   #waiting: WaitingFor | undefined
   readonly #sampler: Sampler | undefined
   readonly #known: AnsweredRequest | undefined
+  /** Of the server, which nobody has answered yet. */
+  #questions = 0
 
   /** `send` makes the call, which is over when the signal is aborted. */
   constructor(
@@ -78,6 +80,16 @@ export class OpenCall {
     }
   }
 
+  /** Whether a function waits for it just now. */
+  get isWaitedFor(): boolean {
+    return this.#waiting !== undefined
+  }
+
+  /** Whether a question of the server has not been answered yet. */
+  get asks(): boolean {
+    return this.#questions > 0
+  }
+
   /** Takes what the server asks the model. Rejects where nobody waits for the call just now. */
   async sample(params: unknown): Promise<JsonObject | undefined> {
     return this.#waiting === undefined ? undefined : this.#sampler?.answer(params, this.#waiting.askModel)
@@ -87,6 +99,7 @@ export class OpenCall {
   async ask(request: ServerRequest, signal: AbortSignal): Promise<ElicitResult> {
     if (this.#known !== undefined && isSame(this.#known.request, request)) return this.#known.result
     const replied = Promise.withResolvers<ElicitResult>()
+    this.#questions++
     const before = this.#turn
     this.#turn = replied.promise
     const cancel = () => replied.resolve({ action: 'cancel' })
@@ -100,7 +113,7 @@ export class OpenCall {
         replied.resolve(result)
       },
     })
-    return replied.promise
+    return replied.promise.finally(() => this.#questions--)
   }
 
   /** The server is told that nobody waits for it any more. */

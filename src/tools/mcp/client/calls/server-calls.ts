@@ -3,7 +3,7 @@ import type { CreateMessageResult, ElicitResult } from '@modelcontextprotocol/cl
 import { ToolloopError } from '../../../../core/errors.ts'
 import type { JsonObject } from '../../../../core/messages.ts'
 import type { Question, ToolContext } from '../../../tool.ts'
-import { callOfStream, withCallStream } from '../../transport/http-transport.ts'
+import { withCallStream } from '../../transport/http-transport.ts'
 import type { McpClientSdk } from '../../transport/load-sdk.ts'
 import type { Connection } from '../connection.ts'
 import { GivenLinks } from '../context/given-links.ts'
@@ -15,11 +15,12 @@ import { CallNotes, type NotedTask } from './call-notes.ts'
 import { linksIn, type McpToolResult, readCallResult } from './call-result.ts'
 import { HeldCalls } from './held-calls.ts'
 import { type AnsweredRequest, type CallAnswer, type HeldQuestion, OpenCall, type Progress } from './open-call.ts'
+import { OpenCalls } from './open-calls.ts'
 import { type AskedByServer, questionOf, readAnswers, readAsked, readRequest, type ServerRequest } from './questions.ts'
 import { Sampler, samplingLimits } from './sampling.ts'
 import { asideOf } from './set-aside.ts'
 import { streamEnded } from './stream-ended.ts'
-import { askOfTask, asksForTask, cancelTask, readTask, relatedTaskOf, type Task, taskTimeoutMs } from './tasks.ts'
+import { askOfTask, asksForTask, cancelTask, readTask, type Task, taskTimeoutMs } from './tasks.ts'
 import { endsTask, overBrokenConnections, type TaskWait, waitForTask } from './wait-for-task.ts'
 
 /** How often a server may have a call made again without asking anything. */
@@ -55,9 +56,7 @@ export class ServerCalls {
   readonly #sdk: McpClientSdk
   readonly #name: string
   readonly #server: McpServer
-  readonly #open = new Set<OpenCall>()
-  /** Those that wait for a task's result. */
-  readonly #ofTasks = new Map<string, OpenCall>()
+  readonly #open = new OpenCalls()
   readonly #held = new HeldCalls()
   /** Who is told of progress, by the token of the call: that of a task goes on over other connections. */
   readonly #told = new Map<unknown, Progress>()
@@ -91,14 +90,12 @@ export class ServerCalls {
 
   /** Takes a question that a server asks on its own account: that of a call which it holds open. */
   async elicit(params: unknown, signal: AbortSignal): Promise<ElicitResult> {
-    const request = readRequest(params)
-    const call = this.#callOf(params)
-    return call === undefined ? { action: 'cancel' } : call.ask(request, signal)
+    return this.#open.ask(readRequest(params), params, signal)
   }
 
   /** Takes what a server asks the model. Rejects where that is no call's, or the call may not. */
   async sample(params: unknown): Promise<CreateMessageResult> {
-    const result = await this.#callOf(params)?.sample(params)
+    const result = await this.#open.sample(params)
     if (result === undefined) throw new ToolloopError('tool_denied', 'The model can only be asked in the course of a call.')
     return result as never as CreateMessageResult
   }
@@ -111,17 +108,6 @@ export class ServerCalls {
   /** Ends what is held open. */
   close(): void {
     this.#held.close()
-  }
-
-  /** To whose call a request of the server belongs. */
-  #callOf(params: unknown): OpenCall | undefined {
-    const task = relatedTaskOf(params)
-    if (task !== undefined) return this.#ofTasks.get(task)
-    // Over HTTP it comes in the response of its call. Else nothing says to which call it belongs: where there are several, perhaps of several
-    // callers, to none.
-    const own = callOfStream()
-    const [only] = this.#open.size === 1 ? this.#open : []
-    return own instanceof OpenCall ? own : only
   }
 
   #start(running: Running, answers: Answers = {}, known?: AnsweredRequest): OpenCall {
@@ -138,15 +124,9 @@ export class ServerCalls {
     const toolDefinition = { name: tool.name, inputSchema: { ...tool.inputSchema, type: 'object' as const } }
     const send = async (call: OpenCall, signal: AbortSignal, onProgress: Progress) => {
       const options = { signal, timeout: noTimeoutMs, allowInputRequired: true, toolDefinition }
-      this.#open.add(call)
-      this.#told.set(progressToken, onProgress)
-      try {
-        // The SDK's types know neither tasks nor answers that are none yet.
-        return (await withCallStream(streamEnded, call, () => client.callTool(params as never, options))) as never as CallAnswer
-      } finally {
-        this.#told.delete(progressToken)
-        this.#open.delete(call)
-      }
+      const answer = () => withCallStream(streamEnded, call, () => client.callTool(params as never, options))
+      // The SDK's types know neither tasks nor answers that are none yet.
+      return (await this.#telling(progressToken, onProgress, () => this.#open.during(call, ctx.runId, answer))) as never as CallAnswer
     }
     return new OpenCall(send, { known, sampler })
   }
@@ -236,14 +216,22 @@ export class ServerCalls {
 
   async #followTask(running: Running, task: NotedTask, soFar: TaskSoFar = {}): Promise<McpToolResult | Question> {
     const { ctx, progressToken, connection } = running
-    this.#told.set(progressToken, (update) => ctx.progress({ ...update }))
+    const onProgress: Progress = (update) => ctx.progress({ ...update })
     try {
-      return await this.#untilTaskEnds(running, task, soFar)
+      return await this.#telling(progressToken, onProgress, () => this.#untilTaskEnds(running, task, soFar))
     } catch (error) {
       if (endsTask(ctx.signal)) cancelTask(connection().client, task.id).catch(() => {})
       throw error
+    }
+  }
+
+  async #telling<T>(token: string, onProgress: Progress, work: () => Promise<T>): Promise<T> {
+    this.#told.set(token, onProgress)
+    try {
+      return await work()
     } finally {
-      this.#told.delete(progressToken)
+      // A task is waited for anew under its token, perhaps before the wait before has come to its end.
+      if (this.#told.get(token) === onProgress) this.#told.delete(token)
     }
   }
 
@@ -276,14 +264,8 @@ export class ServerCalls {
   /** A server of 2025-11-25 asks in the course of the request for the task's result. */
   #openResult(running: Running, { id: taskId }: NotedTask, known: AnsweredRequest | undefined): OpenCall {
     const { client } = running.connection()
-    const send = async (call: OpenCall, signal: AbortSignal) => {
-      this.#ofTasks.set(taskId, call)
-      try {
-        return await askOfTask(client, 'result', { taskId }, { signal, owner: call })
-      } finally {
-        this.#ofTasks.delete(taskId)
-      }
-    }
+    const send = (call: OpenCall, signal: AbortSignal) =>
+      this.#open.duringTask(call, taskId, () => askOfTask(client, 'result', { taskId }, { signal, owner: call }))
     return new OpenCall(send, { known, sampler: running.sampler })
   }
 
