@@ -36,7 +36,7 @@ async function folderOfRuns(text = yaml) {
   const runs = join(folder, 'runs')
   /** What a test looks at, or changes, behind the service's back. */
   const sql = (query: string, ...values: SQLInputValue[]) => {
-    const database = new DatabaseSync(join(runs, 'runs.sqlite'))
+    const database = new DatabaseSync(join(runs, 'runs.sqlite'), { timeout: 10_000 })
     try {
       return database.prepare(query).all(...values)
     } finally {
