@@ -8,5 +8,9 @@ import { untilSocketsAreRead } from '../src/testing/wait.ts'
 export async function closeServer(server: Server): Promise<void> {
   server.closeAllConnections()
   await untilSocketsAreRead()
-  await new Promise<void>((resolve) => void server.close(() => resolve()))
+  const closed = new Promise<void>((resolve) => void server.close(() => resolve()))
+  // One that came meanwhile, of a request that was given up, would stay open for as long as its client keeps it.
+  server.closeAllConnections()
+  await untilSocketsAreRead()
+  await closed
 }

@@ -38,7 +38,7 @@ function asShown(source: string): string {
 const shown = readdirSync(join(root, 'tests/examples'), { recursive: true, withFileTypes: true })
   .filter((entry) => entry.isFile())
   .map(({ parentPath, name }) => relative(join(root, 'tests/examples'), join(parentPath, name)).replaceAll('\\', '/'))
-/** Recipes are programs of their own, run by tests/recipes.test.ts; what needs a PostgreSQL is run by tests/journals/dbos-example.slow.test.ts. */
+/** Recipes are programs of their own, run by tests/recipes.slow.test.ts; what needs a PostgreSQL is run by tests/journals/dbos-example.slow.test.ts. */
 const examples = shown.filter((name) => name.endsWith('.ts') && !name.includes('/') && name !== 'durable-dbos.ts')
 const snippets = pages.flatMap((page) =>
   [...read(page).matchAll(/<!-- file: (\S+) -->\n```(?:tsx?|js|json|yaml|sh)\n([\s\S]*?)\n```/g)].map(([, file = '', code = '']) => ({

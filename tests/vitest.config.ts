@@ -41,7 +41,7 @@ export default defineConfig(({ mode }) => ({
     globalSetup: ['tests/built-page.ts'],
     setupFiles: ['tests/real-connections.ts', 'tests/same-values.ts'],
     // Far more than any test takes: what hangs fails, and what a busy machine slows down does not.
-    testTimeout: mode === 'slow' ? 180_000 : 20_000,
+    testTimeout: mode === 'slow' ? 180_000 : 60_000,
     expect: { poll: { timeout: 15_000 } },
     // Browsers, terminals and killed processes on a machine that others share: what fails is tried once more, and Vitest names it.
     retry: mode === 'slow' ? 1 : 0,

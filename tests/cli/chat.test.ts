@@ -1,5 +1,3 @@
-import { stat } from 'node:fs/promises'
-import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { chat } from '../../src/cli/commands/chat.ts'
@@ -66,27 +64,6 @@ describe('a conversation with a name', () => {
   const messagesOf = (mock: MockProvider) =>
     mock.requests.map(({ body }) => (body.messages as { content: string }[]).map(({ content }) => content))
 
-  it('goes on after its process has ended, also with another command; /reset forgets it for good', async () => {
-    const { mock, args } = await provider({ script: ['Hello Ann.', 'You are Ann.', 'Ann.', 'Who?'] })
-    const cwd = await tempFolder()
-    const [, ...model] = args
-    const say = (input: string) => runCli([...args, '--session', 'plans'], { cwd, input })
-    await say('I am Ann.')
-    expect(await say('Who am I?\n/history')).toMatchObject({
-      stdout: 'You are Ann.\n',
-      stderr: expect.stringMatching(/plans: goes on after 2 messages(.*\n)+ {2}user: I am Ann\./),
-    })
-    await runCli(['run', ...model, '--session', 'plans', 'My name?'], { cwd })
-    expect((await say('/reset\nAnd now?')).stderr).toContain('forgot 6 messages')
-    expect(messagesOf(mock)).toEqual([
-      ['I am Ann.'],
-      ['I am Ann.', 'Hello Ann.', 'Who am I?'],
-      ['I am Ann.', 'Hello Ann.', 'Who am I?', 'You are Ann.', 'My name?'],
-      ['And now?'],
-    ])
-    expect((await stat(join(cwd, '.toolloop/sessions.sqlite'))).mode & 0o077).toBe(0)
-  })
-
   it('is gone on with by --resume: the one that changed last; /sessions lists all', async () => {
     const { mock, args } = await provider({ script: ['One.', 'Two.', 'Three.'] })
     const cwd = await tempFolder()
@@ -144,13 +121,6 @@ describe('a conversation with a name', () => {
     const waiting = await piped(['runs', 'list', '--journal', 'j', '--status', 'waiting', '--json'], cwd)
     const [{ runId }] = JSON.parse(waiting.stdout)
     expect(await piped(['runs', 'cancel', runId, '--journal', 'j'], cwd)).toMatchObject({ code: 0, stderr: '' })
-  })
-
-  it('is one of many', async () => {
-    const { mock, args } = await provider({ script: ['One.', 'Two.'] })
-    const cwd = await tempFolder()
-    for (const name of ['a', 'b']) await runCli([...args, '--session', name], { cwd, input: name })
-    expect(messagesOf(mock)).toEqual([['a'], ['b']])
   })
 })
 

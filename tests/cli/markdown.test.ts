@@ -98,13 +98,6 @@ describe('Markdown on a terminal', () => {
     expect(markdown.push(' Ti')).toBe('{bold underline:Ti}')
     expect(markdown.push('tle\n')).toBe('{bold underline:tle}\n')
   })
-
-  it('a long line with an open emphasis costs time in proportion', () => {
-    const markdown = writer()
-    let length = 0
-    for (let at = 0; at < 20_000; at++) length += markdown.push('*a [b ').length
-    expect(length + markdown.end().length).toBe(120_000)
-  })
 })
 
 describe('an answer', () => {

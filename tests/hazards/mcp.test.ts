@@ -142,7 +142,7 @@ describe('tools of an MCP server in a run', () => {
       })
     })
     const result = await on.run('go', { signal: controller.signal })
-    expect(performance.now() - (await aborted.promise)).toBeLessThan(500)
+    expect(performance.now() - (await aborted.promise)).toBeLessThan(2_000)
     expect(result).toMatchObject({ stopReason: 'aborted', toolCalls: [{ outcome: 'ok' }, { outcome: 'cancelled' }] })
     expect(getEventListeners(controller.signal, 'abort')).toEqual([])
     expect(await on.run('again', { messages: result.messages })).toMatchObject({ stopReason: 'answered', output: 'done' })

@@ -231,7 +231,7 @@ describe('tools of every source', () => {
     await ready.promise
     const from = performance.now()
     controller.abort()
-    const result = await running.finally(() => expect(performance.now() - from).toBeLessThan(1_000))
+    const result = await running.finally(() => expect(performance.now() - from).toBeLessThan(5_000))
     expect(result).toMatchObject({ stopReason: 'aborted', toolCalls: [{ outcome: 'cancelled' }, { outcome: 'ok' }] })
     // Both threads are free again.
     const both = await Promise.all([tools.dispatch('args'), tools.dispatch('args')])

@@ -1,3 +1,5 @@
+import { setTimeout as pause } from 'node:timers/promises'
+
 /** Lets the event loop turn a few times, so that everything that needs no timer has happened. Does not depend on the clock. */
 export async function turnEventLoop(turns = 5): Promise<void> {
   for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve))
@@ -6,4 +8,21 @@ export async function turnEventLoop(turns = 5): Promise<void> {
 /** Resolves once `holds()` is true. If it never is, the test times out. */
 export async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await turnEventLoop(1)
+}
+
+/**
+ * What the work resolves with. Rejects where that takes longer than 100 ms: of timers one after the other, so that a process which a busy machine
+ * leaves no time is not taken for one that waits.
+ */
+export async function within100Ms<T>(work: Promise<T>): Promise<T> {
+  const settled = new AbortController()
+  const tooLate = async (): Promise<never> => {
+    for (let step = 0; step < 20; step++) await pause(5, undefined, { signal: settled.signal })
+    throw new Error('Expected it to settle within 100 ms, and it has not')
+  }
+  try {
+    return await Promise.race([work, tooLate()])
+  } finally {
+    settled.abort()
+  }
 }

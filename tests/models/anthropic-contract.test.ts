@@ -15,10 +15,3 @@ testModel(
   runner,
   options,
 )
-
-testModel(
-  'the Anthropic driver over the built-in fetch',
-  (server, { maxRetries }) => createModel({ ...settings, baseURL: server.baseURL, maxRetries, fetch }),
-  runner,
-  options,
-)

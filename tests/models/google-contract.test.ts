@@ -15,10 +15,3 @@ testModel(
   runner,
   options,
 )
-
-testModel(
-  'S2-57 the Google driver, Vertex AI, over the built-in fetch',
-  (server, { maxRetries }) => createModel({ ...settings, provider: 'vertex', baseURL: server.url, maxRetries, fetch }),
-  runner,
-  options,
-)

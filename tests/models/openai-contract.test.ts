@@ -13,11 +13,3 @@ testModel(
   runner,
   { refuse: refuseIllegal },
 )
-
-testModel(
-  'the Chat Completions driver over the built-in fetch',
-  (server, { maxRetries }) =>
-    createModel({ provider: 'custom', model: 'mock-model', baseURL: server.baseURL, maxRetries, maxRetryDelayMs: 2000, fetch }),
-  runner,
-  { refuse: refuseIllegal },
-)

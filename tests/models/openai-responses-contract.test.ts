@@ -10,10 +10,3 @@ const settings = { provider: 'openai-responses', model: 'gpt-mock', apiKey: 'tes
 const runner = { describe, it: it.concurrent, expect }
 
 testModel('the Responses driver', ({ baseURL }, { maxRetries }) => createModel({ ...settings, baseURL, maxRetries }), runner, options)
-
-testModel(
-  'the Responses driver over the built-in fetch',
-  ({ baseURL }, { maxRetries }) => createModel({ ...settings, provider: 'responses-compatible', baseURL, maxRetries, fetch }),
-  runner,
-  options,
-)

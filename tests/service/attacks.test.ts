@@ -1,10 +1,7 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createLogger } from '../../src/core/logger.ts'
-import { createModel } from '../../src/models/create-model.ts'
 import { RateLimiter } from '../../src/service/http/rate-limit.ts'
 import { createService, hashToken, listen } from '../../src/service/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
@@ -524,26 +521,6 @@ describe('how much', () => {
     expect(() => limiter.admitRequest('user 4999')).toThrow('requests a minute')
   })
 
-  it('runs that are kept hold nothing of what was said to them but its beginning', async () => {
-    setFlagsFromString('--expose-gc')
-    const collect: () => void = runInNewContext('gc')
-    // Remembers no request, as a scripted model does.
-    const model = createModel('demo')
-    const { service } = await startService({ model })
-    const ask = async (content: string) => {
-      const body = JSON.stringify({ model: 'toolloop', messages: [{ role: 'user', content }] })
-      const headers = { ...bearer, 'content-type': 'application/json' }
-      await (await service.fetch(new Request('http://localhost/v1/chat/completions', { method: 'POST', body, headers }))).text()
-    }
-    await ask('warm')
-    collect()
-    const before = process.memoryUsage().heapUsed
-    for (let i = 0; i < 25; i++) await ask(`${i}${'x'.repeat(2_000_000)}`)
-    await new Promise((resolve) => setImmediate(resolve))
-    collect()
-    expect((process.memoryUsage().heapUsed - before) / 1e6).toBeLessThan(25)
-  })
-
   it('methods that there are not have no series of their own', async () => {
     const { ask } = await startService({})
     for (const method of ['PATCH', 'MKCOL', 'PURGE']) expect((await ask('/v1/runs', { method })).status).toBe(405)
@@ -630,28 +607,5 @@ describe('how much', () => {
     const metrics = await (await ask('/metrics')).text()
     expect(metrics).toContain('toolloop_streams_open 1\n')
     expect(metrics).toContain('toolloop_streams_dropped_total{reason="stalled"} 1\n')
-  })
-
-  it('a thousand idle streams cost next to nothing, and all end with a reason', { timeout: 30_000 }, async () => {
-    const { file } = await configFile('service: { openStreams: 1001, requestsPerMinute: 5000 }\n')
-    const { service } = await startService({ configFile: file, model: scriptedModel(['hi']) })
-    const request = () => new Request('http://localhost/admin/api/feed', { headers: bearer })
-    const readers = await Promise.all(Array.from({ length: 1_000 }, async () => (await service.fetch(request())).body?.getReader()))
-    const before = process.memoryUsage().heapUsed
-    const post = { method: 'POST', body: '{"input":"x"}', headers: { ...bearer, 'content-type': 'application/json' } }
-    expect((await service.fetch(new Request('http://localhost/v1/runs', post))).status).toBe(200)
-    const first = await Promise.all(readers.map(async (reader) => new TextDecoder().decode((await reader?.read())?.value)))
-    expect(first.every((text) => text.includes('RUN_START'))).toBe(true)
-    expect((process.memoryUsage().heapUsed - before) / 1_000).toBeLessThan(50_000)
-    await service.drain(0)
-    const last = await Promise.all(
-      readers.map(async (reader) => {
-        let text = ''
-        for (let read = await reader?.read(); read !== undefined && !read.done; read = await reader?.read())
-          text += new TextDecoder().decode(read.value)
-        return text
-      }),
-    )
-    expect(last.every((text) => text.includes('event: CLOSE\ndata: {"reason":"the service is shutting down"}'))).toBe(true)
   })
 })

@@ -266,7 +266,7 @@ describe('the recording of a run in a journal', () => {
     const first = await open(0)
     const run = await json(first.post('/v1/runs', { input: 'go' }))
     // As where the process that had begun it went on after that.
-    const database = new DatabaseSync(join(folder, 'runs', 'runs.sqlite'))
+    const database = new DatabaseSync(join(folder, 'runs', 'runs.sqlite'), { timeout: 10_000 })
     database.exec("DELETE FROM shown_recordings WHERE name <> '0'; UPDATE shown_recordings SET name = '1 call 2.tool.9'")
     database.exec(`UPDATE shown_recordings SET value = '{"place":"2.tool.9","id":"old","tool":"pay","args":{}}'`)
     database.close()

@@ -197,7 +197,7 @@ function variation(how: string, fault: MockFault): ModelCase {
     name: `a response that comes ${how} is the same`,
     async run({ ask, expect, wire }) {
       const plain = await ask({ script: [richTurn] }, { tools })
-      const varied = await ask({ script: [{ ...richTurn, fault }], pieceLength: 12 }, { tools })
+      const varied = await ask({ script: [{ ...richTurn, fault }], pieceLength: 24 }, { tools })
       expect(comparable(varied.response, wire)).toEqual(comparable(plain.response, wire))
       expect(varied.seen.text).toBe(plain.seen.text)
       expect(varied.seen.calls).toEqual(plain.seen.calls)

@@ -40,13 +40,6 @@ const answers: Record<string, Answer> = {
   },
   away: (response) => void response.writeHead(307, { location: 'http://169.254.169.254/latest' }).end(),
   'stays-open': (response, { message: { id } }) => void events(response).write(event({ id, result: result('done') })),
-  /** Keeps its client busy without end, and never answers. */
-  pings: (response) => {
-    events(response)
-    const flood = Array.from({ length: 1_000 }, (_, n) => event({ id: `p${n}`, method: 'ping' })).join('')
-    const write = (): void => void response.write(flood, (error) => error ?? setImmediate(write))
-    write()
-  },
   hang: (response, { message: { params } }) => {
     const progress = { progressToken: params?._meta?.progressToken, progress: 1 }
     events(response).write(event({ method: 'notifications/progress', params: progress }))
@@ -56,18 +49,6 @@ const tools = Object.keys(answers).map((name) => listed(name))
 const startServer = () => startOddHttpServer(tools, (response, request) => answers[request.message.params?.name ?? '']?.(response, request))
 
 describe.concurrent('an MCP server over HTTP', () => {
-  it('that floods its client with requests is left at once', async () => {
-    await using server = await startServer()
-    const { logger } = recordingLogger()
-    const watch = new Watch()
-    await using open = await connectMcpServers({ odd: { url: server.url } }, { logger, onChange: watch.changed })
-    expect(await callText(open, 'odd__pings')).toMatch(/it asked more than 100 things at once/)
-    // The answers to those before it, and what came in the same piece.
-    expect(server.requests.length).toBeLessThan(500)
-    await watch.until(() => open.servers()[0]?.state === 'ready')
-    expect(await callText(open, 'odd__echo')).toBe('{}')
-  })
-
   it('that says in a call that its list has changed is asked for it, though the call is over by then', async () => {
     const own = [listed('become')]
     await using server = await startOddHttpServer(own, (response, { message: { id } }) => {

@@ -94,15 +94,6 @@ describe('a secret a server writes back', () => {
     expect(new SecretFilter(['abcab']).cleanCut('x abcabc')).toBe('x ')
     expect(new SecretFilter(['a\\']).cleanCut('x a\\\\\\')).not.toContain('a')
   })
-
-  it('is looked for in time that grows with the answer alone', () => {
-    const filter = new SecretFilter(['/a'.repeat(60), 'a'.repeat(2_000)])
-    for (const piece of ['\\', '/a', 'a', '&#x0', '%', '\\u00']) {
-      const text = piece.repeat(2_000_000 / piece.length)
-      expect(filter.clean(text).length).toBeLessThanOrEqual(text.length)
-      expect(filter.cleanCut(text).length).toBeLessThanOrEqual(text.length)
-    }
-  })
 })
 
 it('a schema that would take long to compile holds nobody up: its operation is left out, and the log says why', async () => {
