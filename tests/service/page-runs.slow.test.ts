@@ -457,7 +457,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     await expect.poll(() => names.count(), { timeout: 30_000 }).toBe(47)
     await line.getByRole('button', { name: 'Fold all' }).click()
     await line.getByRole('button', { name: 'Unfold all' }).click()
-    await page.getByText('471 more below').waitFor()
+    await page.getByText('491 more below').waitFor()
     await expect
       .poll(
         async () => {
