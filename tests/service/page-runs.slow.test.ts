@@ -447,17 +447,18 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     const page = await open(url)
     await page.evaluate(watchTasks)
     await page.evaluate(`location.hash = '#/runs/${id}'`)
-    const line = page.getByRole('region', { name: 'Time line' })
+    // Not by roles: to look for them is long work of the page as well.
+    const line = page.locator('.waterfall')
     await line.getByText('26 turns · 500 calls').waitFor({ timeout: 60_000 })
     const names = line.locator('.bar-name')
     await expect.poll(() => names.count(), { timeout: 30_000 }).toBe(26)
     expect(await names.first().textContent()).toBe('Turn 1 · 20 inside')
-    await line.getByRole('button', { name: 'Unfold Turn 1', exact: true }).click()
+    await line.locator('[aria-label="Unfold Turn 1"]').click()
     await line.locator('.bar-button', { hasText: 'look × 20' }).click()
     await expect.poll(() => names.count(), { timeout: 30_000 }).toBe(47)
-    await line.getByRole('button', { name: 'Fold all' }).click()
-    await line.getByRole('button', { name: 'Unfold all' }).click()
-    await page.getByText('491 more below').waitFor()
+    await line.locator('.bars-tools button', { hasText: 'Fold all' }).click()
+    await line.locator('.bars-tools button', { hasText: 'Unfold all' }).click()
+    await line.locator('.list-end', { hasText: '491 more below' }).waitFor()
     await expect
       .poll(
         async () => {
