@@ -39,21 +39,29 @@ const showAll = (page: Page) =>
 describe.skipIf(!hasBrowser)('what is read on the admin page, in a browser', () => {
   const open = useBrowser()
 
-  it('a result of 5 MB does not keep the page from answering: it is shown in parts, searched, and copied whole', async () => {
-    const text = `${Array.from({ length: 100_000 }, (_, at) => `line ${at} of a long log, with some words\n`).join('')}THE END`
-    const look = defineTool({ name: 'look', description: 'Looks.', parameters: { type: 'object' }, execute: () => text })
-    const model = scriptedModel([{ toolCalls: [{ name: 'look' }] }, 'done'])
-    const { url, post } = await startService({ model, tools: [look], agent: large })
-    const { id } = await json(post('/v1/runs', { input: 'look' }))
+  /** Goes to a run, and watches the work of the page from then on. */
+  const watchRun = async (options: Parameters<typeof startService>[0]) => {
+    const { url, post } = await startService({ ...options, agent: large })
+    const { id } = await json(post('/v1/runs', { input: 'x' }))
     const page = await open(url)
     page.setDefaultTimeout(30_000)
     const work = await watchWork(page)
     await page.evaluate(keepCopies)
     await page.evaluate(`location.hash = '#/runs/${id}'`)
+    return { page, work }
+  }
+  /** The same for a call that gives `value`: what the time line has of it, and how it is searched. */
+  const watchResult = async (value: unknown) => {
+    const look = defineTool({ name: 'look', description: 'Looks.', parameters: { type: 'object' }, execute: () => value })
+    const { page, work } = await watchRun({ model: scriptedModel([{ toolCalls: [{ name: 'look' }] }, 'done']), tools: [look] })
     const call = await detailsOf(page, 'look')
+    return { page, work, call, field: call.locator('[aria-label="Find in Result"]'), said: call.locator('.find-bar [role=status]') }
+  }
+
+  it('a result of 5 MB does not keep the page from answering: it is shown in parts, searched, and copied whole', async () => {
+    const text = `${Array.from({ length: 100_000 }, (_, at) => `line ${at} of a long log, with some words\n`).join('')}THE END`
+    const { page, work, call, field, said } = await watchResult(text)
     await call.getByRole('button', { name: `Show all ${text.length.toLocaleString('en')} characters` }).click()
-    const field = call.locator('[aria-label="Find in Result"]')
-    const said = call.locator('.find-bar [role=status]')
     await field.fill('line 99999 of')
     await eventually(() => said.textContent()).toBe('1 of 1')
     const result = call.locator('[aria-label=Result]')
@@ -85,13 +93,7 @@ describe.skipIf(!hasBrowser)('what is read on the admin page, in a browser', () 
   it('an answer of 5 MB does not keep the page from answering', async () => {
     const text = `${Array.from({ length: 25_000 }, (_, at) => `## Part ${at}\n\nSome *words* about \`it\`, and [a link](https://example.com/${at}).\n\n- one\n- two\n\n${'word '.repeat(24)}\n\n`).join('')}THE END`
     expect(text.length).toBeGreaterThan(5_000_000)
-    const { url, post } = await startService({ model: scriptedModel([{ chunks: [text] }]) })
-    const { id } = await json(post('/v1/runs', { input: 'say much' }))
-    const page = await open(url)
-    page.setDefaultTimeout(30_000)
-    const work = await watchWork(page)
-    await page.evaluate(keepCopies)
-    await page.evaluate(`location.hash = '#/runs/${id}'`)
+    const { page, work } = await watchRun({ model: scriptedModel([{ chunks: [text] }]) })
     const answer = page.locator('.item.assistant')
     await answer.locator('h5', { hasText: /^Part 1$/ }).waitFor()
     await answer.locator('.link-button', { hasText: /^Show [\d,]+ of [\d,]+ more characters/ }).click()
@@ -111,16 +113,7 @@ describe.skipIf(!hasBrowser)('what is read on the admin page, in a browser', () 
       ok: at % 2 === 0,
     }))
     const value = { items, text: `first line\n${'a long text '.repeat(50)}`, 'not an identifier': { deep: [{ end: 'NEEDLE' }] } }
-    const look = defineTool({ name: 'look', description: 'Looks.', parameters: { type: 'object' }, execute: () => value })
-    const model = scriptedModel([{ toolCalls: [{ name: 'look' }] }, 'done'])
-    const { url, post } = await startService({ model, tools: [look], agent: large })
-    const { id } = await json(post('/v1/runs', { input: 'look' }))
-    const page = await open(url)
-    page.setDefaultTimeout(30_000)
-    const work = await watchWork(page)
-    await page.evaluate(keepCopies)
-    await page.evaluate(`location.hash = '#/runs/${id}'`)
-    const call = await detailsOf(page, 'look')
+    const { page, work, call, field, said } = await watchResult(value)
     const tree = call.getByRole('tree', { name: 'Result' })
     await tree.waitFor()
     const rows = tree.getByRole('treeitem')
@@ -132,8 +125,6 @@ describe.skipIf(!hasBrowser)('what is read on the admin page, in a browser', () 
     await eventually(() => selected.getAttribute('aria-level')).toBe('4')
     const path = call.locator('.json-path')
     expect(await path.textContent()).toBe('$.items')
-    const field = call.locator('[aria-label="Find in Result"]')
-    const said = call.locator('.find-bar [role=status]')
     await field.fill('needle')
     await eventually(() => said.textContent()).toBe('1 of 1')
     await eventually(() => path.textContent()).toBe('$["not an identifier"].deep[0].end')

@@ -182,6 +182,80 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     await end.getByText('The service can’t be reached').waitFor()
   })
 
+  it('a run that begins while more of the list is asked for stays in it', async () => {
+    const { options } = await storedRuns(Array.from({ length: 120 }, (_, at) => ({ id: `run_${at}`, title: `Question ${at}` })))
+    const { url, post } = await startService({ ...options, model: scriptedModel(['done']) })
+    const page = await open(url)
+    const rows = page.locator('.run-item')
+    const [asked, held, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let pages = 0
+    await page.route(/cursor=/, async (route) => {
+      asked.resolve()
+      await (++pages === 1 ? held : over).promise
+      await route.continue()
+    })
+    onTestFinished(async () => {
+      over.resolve()
+      await page.unroute(/cursor=/)
+    })
+    await rows.nth(49).waitFor({ state: 'attached' })
+    await page.locator('.split-list .list-end').scrollIntoViewIfNeeded()
+    await asked.promise
+    await post('/v1/runs', { input: 'something new' })
+    await rows.filter({ hasText: /something new.*answered/ }).waitFor({ state: 'attached' })
+    held.resolve()
+    await rows.nth(99).waitFor({ state: 'attached' })
+    expect(await rows.first().textContent()).toContain('something new')
+  })
+
+  it('a filtered list keeps what fits, however many runs it is told of at once', async () => {
+    const { options } = await storedRuns()
+    const { tool } = payTool()
+    const { url, post } = await startService({ ...options, model: scriptedModel(() => asks(1)), tools: [tool] })
+    // Each of these waits, and is told of whenever everything is asked for.
+    for (let at = 0; at < 60; at++) await post('/v1/runs', { input: 'needle' })
+    const page = await open(url)
+    const rows = page.locator('.run-item')
+    await page.getByLabel('Search runs').fill('needle')
+    const end = page.locator('.split-list .list-end')
+    await expect.poll(() => end.scrollIntoViewIfNeeded().then(() => rows.count()), { timeout: 30_000 }).toBe(60)
+    await page.evaluate(
+      `window.counts = []; new MutationObserver(() => window.counts.push(document.querySelectorAll('.run-item').length)).observe(document.querySelector('.run-list'), { childList: true })`,
+    )
+    const answered = page.waitForResponse((response) => /[?&]id=/.test(response.url()))
+    await page.evaluate(`dispatchEvent(new Event('focus'))`)
+    await (await answered).finished()
+    await post('/v1/runs', { input: 'the needle that came last' })
+    await rows.filter({ hasText: 'came last' }).waitFor({ state: 'attached' })
+    expect(Math.min(...(await page.evaluate<number[]>('window.counts')))).toBeGreaterThanOrEqual(60)
+  })
+
+  it('a filtered list that could not ask whether a run fits asks again with the next one', async () => {
+    const { options } = await storedRuns()
+    const { url, post } = await startService({ ...options, model: scriptedModel(() => 'done') })
+    const page = await open(url)
+    await page.getByLabel('Search runs').fill('needle')
+    await page.getByText('No stored run fits.').waitFor()
+    const lookups = /q=needle.*[?&]id=/
+    let refused = 0
+    await page.route(lookups, (route) => {
+      refused++
+      return route.abort()
+    })
+    const ended = page.waitForResponse(async (response) => {
+      const { search } = new URL(response.url())
+      return search.startsWith('?output=short&limit=50&id=') && (await response.json()).data[0]?.status === 'done'
+    })
+    await post('/v1/runs', { input: 'a needle' })
+    await (await ended).finished()
+    await expect.poll(() => refused).toBeGreaterThan(0)
+    await page.unroute(lookups)
+    await post('/v1/runs', { input: 'another needle' })
+    const titles = page.locator('.run-input')
+    await titles.getByText('another needle').waitFor()
+    expect(await titles.allTextContents()).toEqual(['another needle', 'a needle'])
+  })
+
   it('the page asks for what has changed alone, and gets nothing where nothing has', async () => {
     const { options } = await storedRuns(Array.from({ length: 300 }, (_, at) => ({ id: `run_${at}`, title: `Question ${at}` })))
     const { url, post } = await startService({ ...options, model: scriptedModel(['one', 'two', 'three']) })
@@ -373,17 +447,18 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     const page = await open(url)
     await page.evaluate(watchTasks)
     await page.evaluate(`location.hash = '#/runs/${id}'`)
-    const line = page.getByRole('region', { name: 'Time line' })
+    // Not by roles: to look for them is long work of the page as well.
+    const line = page.locator('.waterfall')
     await line.getByText('26 turns · 500 calls').waitFor({ timeout: 60_000 })
     const names = line.locator('.bar-name')
     await expect.poll(() => names.count(), { timeout: 30_000 }).toBe(26)
     expect(await names.first().textContent()).toBe('Turn 1 · 20 inside')
-    await line.getByRole('button', { name: 'Unfold Turn 1', exact: true }).click()
+    await line.locator('[aria-label="Unfold Turn 1"]').click()
     await line.locator('.bar-button', { hasText: 'look × 20' }).click()
     await expect.poll(() => names.count(), { timeout: 30_000 }).toBe(47)
-    await line.getByRole('button', { name: 'Fold all' }).click()
-    await line.getByRole('button', { name: 'Unfold all' }).click()
-    await page.getByText('471 more below').waitFor()
+    await line.locator('.bars-tools button', { hasText: 'Fold all' }).click()
+    await line.locator('.bars-tools button', { hasText: 'Unfold all' }).click()
+    await line.locator('.list-end', { hasText: '491 more below' }).waitFor()
     await expect
       .poll(
         async () => {

@@ -20,7 +20,7 @@ export function ArgumentsForm({ decision, errorId, submit }: FormProps) {
   const input = useRef<HTMLTextAreaElement>(null)
   const [isInvalid, setIsInvalid] = useState(false)
   const [fieldId, noteId] = [useNewId(), useNewId()]
-  const rows = useMemo(() => Math.min(14, text.value.split('\n').length + 1), [])
+  const [rows] = useState(() => Math.min(14, text.value.split('\n').length + 1))
   const send = async () => {
     const written = text.value
     error.value = ''
@@ -85,7 +85,7 @@ function Changes({ text, asked }: { text: string; asked: Arguments }) {
     } catch {
       return asked
     }
-  }, [text])
+  }, [text, asked])
   if (isSame(args, asked)) return null
   if (isLarge(args)) return <p class="muted">Too large to show what has changed</p>
   return (

@@ -1,4 +1,4 @@
-import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useReducer, useRef } from 'preact/hooks'
 import type { JsonSchema } from '../types.ts'
 import { visible } from '../ui/visible.ts'
 import { ArgumentsForm, editable } from './arguments-form.tsx'
@@ -26,13 +26,20 @@ export function Approval(props: FormProps) {
   )
 }
 
+/** What of a call the service hides; undefined: not all of the call is on the page yet. */
+type Shown = { hidden: string | undefined } | undefined
+
+function nowShown(_: Shown, hidden: string | undefined): Shown {
+  return { hidden }
+}
+
 function Choice({ decision, submit }: FormProps) {
   const { item } = decision
-  const [shown, setShown] = useState<{ hidden: string | undefined }>()
+  const [shown, onShown] = useReducer(nowShown, undefined)
   const isHidden = shown?.hidden !== undefined
   return (
     <>
-      <Subject item={item} onShown={(hidden) => setShown({ hidden })} />
+      <Subject item={item} onShown={onShown} />
       {/* What isn't shown can't be approved. Other arguments can: whoever writes them knows them. */}
       <p class="muted" role="status">
         {isHidden ? 'Part of this call is redacted, so you can’t approve it here unchanged.' : ''}
@@ -97,11 +104,11 @@ export function ClientTool({ decision, errorId, submit }: FormProps) {
 
 /** A question to be answered: by a button for each of a few answers, else in words. */
 export function Question(props: FormProps) {
-  const [shown, setShown] = useState<{ hidden: string | undefined }>()
+  const [shown, onShown] = useReducer(nowShown, undefined)
   const isAnswerable = shown !== undefined && shown.hidden === undefined
   return (
     <div class="decision-form">
-      <Subject item={props.decision.item} onShown={(hidden) => setShown({ hidden })} />
+      <Subject item={props.decision.item} onShown={onShown} />
       {isAnswerable ? (
         <AnswerForm {...props} />
       ) : (

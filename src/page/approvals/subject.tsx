@@ -1,17 +1,18 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { count, json } from '../data/format.ts'
 import type { Item } from '../data/pending-items.ts'
 import { JsonTree } from '../reading/json-tree.tsx'
 import { TextFinder } from '../reading/long-text.tsx'
 import { TextBlocks } from '../reading/text-blocks.ts'
 import { CopyButton } from '../ui/copy.tsx'
+import { scrollable } from '../ui/scrollable.ts'
 import { inSlices } from '../ui/slices.ts'
 import { hiddenPart, visible } from '../ui/visible.ts'
 import { hiddenIn, isLarge, splitLarge, writtenOut } from './large-values.ts'
 
 interface SubjectProps {
   item: Item
-  /** Told, once all of it is on the page, what in it the service hides: at once unless it is large. */
+  /** Told, once all of it is on the page, what in it the service hides: at once unless it is large. The same function each time. */
   onShown?: (hidden: string | undefined) => void
 }
 
@@ -22,10 +23,10 @@ export function Subject({ item, onShown }: SubjectProps) {
   const loaded = useRef(0)
   useEffect(() => {
     if (large === 0) onShown?.(hiddenPart(JSON.stringify([item.args, item.about])))
-  }, [item])
-  const onLoaded = async () => {
+  }, [item, large, onShown])
+  const onLoaded = useCallback(async () => {
     if (++loaded.current === large && onShown !== undefined) onShown(await hiddenIn([item.args, item.about]))
-  }
+  }, [item, large, onShown])
   return (
     <>
       {parts.map((part) => (
@@ -72,7 +73,7 @@ function PartView({ part, onLoaded }: { part: Part; onLoaded: () => void }) {
       {'words' in part && <p class="decision-about">{visible(part.words)}</p>}
       {'json' in part && <JsonBlock label={label} value={part.json} />}
       {'text' in part && (
-        <pre class="code" tabIndex={0} role="group" aria-label={label}>
+        <pre class="code" {...scrollable(label)}>
           {visible(part.text)}
         </pre>
       )}
@@ -95,9 +96,10 @@ function PartName({ name, text }: { name: string; text: unknown }) {
 function JsonBlock({ label, value }: { label: string; value: unknown }) {
   // Each text on its own: letters written from right to left would change the order of what is beside them.
   const parts = visible(json(value)).split(/("[^"\\]*(?:\\.[^"\\]*)*")/)
+  const isolated = (part: string, at: number) => (at % 2 === 1 ? <bdi>{part}</bdi> : part)
   return (
-    <pre class="code" tabIndex={0} role="group" aria-label={label}>
-      {parts.map((part, at) => (at % 2 === 1 ? <bdi key={at}>{part}</bdi> : part))}
+    <pre class="code" {...scrollable(label)}>
+      {parts.map(isolated)}
     </pre>
   )
 }
@@ -119,10 +121,10 @@ function LargeValue({ value, label, onLoaded }: { value: unknown; label: string;
     return () => {
       isOver = true
     }
-  }, [])
+  }, [value, onLoaded])
   return (
     <div class="value long-text">
-      <pre ref={place} class="code" tabIndex={0} role="group" aria-label={label} />
+      <pre ref={place} class="code" {...scrollable(label)} />
       <div class="value-tools">
         {loaded === undefined ? (
           <span class="muted" role="status">

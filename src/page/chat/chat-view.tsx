@@ -4,6 +4,7 @@ import { Timeline } from '../run/timeline.tsx'
 import { useTitle } from '../shell/address.ts'
 import { useLive } from '../ui/live-context.ts'
 import { useRefocus } from '../ui/refocus.ts'
+import { scrollable } from '../ui/scrollable.ts'
 import { Composer } from './composer.tsx'
 import type { Conversation } from './conversation.ts'
 import { useStickToEnd } from './stick-to-end.ts'
@@ -22,7 +23,8 @@ export function ChatView({ conversation }: { conversation: Conversation }) {
   const view = useRef<HTMLDivElement>(null)
   const log = useRef<HTMLDivElement>(null)
   const input = useRef<HTMLTextAreaElement>(null)
-  const shown = useRef(steps.value)
+  const now = steps.value
+  const shown = useRef(now)
   const write = () => input.current?.focus()
   useEffect(() => {
     void conversation.restore()
@@ -31,9 +33,9 @@ export function ChatView({ conversation }: { conversation: Conversation }) {
   useRefocus(view, input)
   // A new conversation begins with writing.
   useEffect(() => {
-    if (shown.current !== steps.value) write()
-    shown.current = steps.value
-  }, [steps.value])
+    if (shown.current !== now) input.current?.focus()
+    shown.current = now
+  }, [now])
   return (
     <div ref={view} class="chat">
       <div class="view-head">
@@ -42,15 +44,7 @@ export function ChatView({ conversation }: { conversation: Conversation }) {
           New conversation
         </button>
       </div>
-      <div
-        ref={log}
-        class="chat-log"
-        role="log"
-        aria-label="Conversation"
-        aria-live="off"
-        aria-busy={isRunning.value || undefined}
-        tabIndex={0}
-      >
+      <div ref={log} class="chat-log" {...scrollable('Conversation')} role="log" aria-live="off" aria-busy={isRunning.value || undefined}>
         {isEmpty.value && (
           <Examples
             onChoose={(text) => {
@@ -59,7 +53,7 @@ export function ChatView({ conversation }: { conversation: Conversation }) {
             }}
           />
         )}
-        <Timeline steps={steps.value} />
+        <Timeline steps={now} />
         <DecisionList items={items.value} onDecided={write} />
       </div>
       <Composer conversation={conversation} input={input} />

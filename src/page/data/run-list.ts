@@ -16,6 +16,11 @@ export class RunList {
   #query: Query = {}
   /** Where the next page begins. */
   #next: string | undefined
+  /** Runs of which it is still to be found out whether they fit, and those that have changed while a page was asked for, which may be older. */
+  #changed: Set<string> = new Set()
+  #meanwhile: string[] = []
+  /** The turn for which that is being found out. */
+  #looking: number | undefined
   /** Goes up when another list is wanted: what was asked for the one before is not shown. */
   #turn = 0
   #epoch
@@ -25,7 +30,7 @@ export class RunList {
     this.#live = live
     this.#onChange = onChange
     this.#epoch = live.epoch
-    this.#unsubscribe = live.onRuns((ids) => void this.#take(ids))
+    this.#unsubscribe = live.onRuns((ids) => this.#take(ids))
   }
 
   get hasMore() {
@@ -44,6 +49,8 @@ export class RunList {
   /** Shows what fits the query, from the beginning. */
   async show(query: Query) {
     this.#query = query
+    this.#changed.clear()
+    this.#meanwhile = []
     const turn = ++this.#turn
     const { newest, isNewestCurrent } = this.#live
     if (newest !== undefined && !this.isFiltered) {
@@ -55,13 +62,13 @@ export class RunList {
       this.#onChange()
       if (isNewestCurrent) return
     }
-    await this.#load([], undefined, turn)
+    await this.#load(undefined, turn)
   }
 
   /** The next page, behind those that are there. */
   async more() {
     if (this.isLoading || this.#next === undefined) return
-    await this.#load(this.runs, this.#next, this.#turn)
+    await this.#load(this.#next, this.#turn)
   }
 
   /** Asks again for what could not be had. */
@@ -69,7 +76,7 @@ export class RunList {
     return this.#next === undefined ? this.show(this.#query) : this.more()
   }
 
-  async #load(before: Run[], cursor: string | undefined, turn: number) {
+  async #load(cursor: string | undefined, turn: number) {
     this.isLoading = true
     this.error = ''
     try {
@@ -77,6 +84,7 @@ export class RunList {
       if (turn !== this.#turn) return
       for (const run of page.data) this.#live.learn(run)
       this.#next = page.next
+      const before = cursor === undefined ? [] : this.runs
       this.runs = this.#sorted([...before, ...page.data].map(({ id }) => id))
     } catch (thrown) {
       if (turn !== this.#turn) return
@@ -85,6 +93,7 @@ export class RunList {
     }
     this.isLoading = false
     this.#onChange()
+    void this.#look(this.#meanwhile.splice(0))
   }
 
   #ask(more: Query): Promise<{ data: Run[]; next?: string }> {
@@ -92,20 +101,41 @@ export class RunList {
   }
 
   /** Runs that have changed, or are new. */
-  async #take(ids: string[]) {
+  #take(ids: string[]) {
     if (this.#epoch !== this.#live.epoch) {
       this.#epoch = this.#live.epoch
-      return this.show(this.#query)
+      return void this.show(this.#query)
     }
-    if (ids.length === 0) return
+    if (this.isLoading) this.#meanwhile.push(...ids)
+    void this.#look(ids)
+  }
+
+  /** Which of the runs that have changed fit now? What could not be asked is asked with the next change. */
+  async #look(told: string[]) {
     const turn = this.#turn
-    let fitting = new Set(ids)
-    if (this.isFiltered) {
-      const asked = ids.slice(0, pageOfRuns)
-      const page = await this.#ask({ id: asked.join() }).catch(() => undefined)
-      if (page === undefined || turn !== this.#turn) return
-      fitting = new Set(page.data.map(({ id }) => id))
+    for (const id of told) this.#changed.add(id)
+    if (this.#looking === turn) return
+    this.#looking = turn
+    while (this.#changed.size > 0) {
+      const ids = [...this.#changed].slice(0, this.isFiltered ? pageOfRuns : undefined)
+      for (const id of ids) this.#changed.delete(id)
+      const fitting = this.isFiltered ? await this.#fitting(ids) : new Set(ids)
+      if (turn !== this.#turn) return
+      if (fitting === undefined) {
+        for (const id of ids) this.#changed.add(id)
+        break
+      }
+      this.#put(ids, fitting)
     }
+    this.#looking = undefined
+  }
+
+  async #fitting(ids: string[]): Promise<Set<string> | undefined> {
+    const page = await this.#ask({ id: ids.join() }).catch(() => undefined)
+    return page && new Set(page.data.map(({ id }) => id))
+  }
+
+  #put(ids: string[], fitting: ReadonlySet<string>) {
     const oldest = this.#next === undefined ? '' : (this.runs.at(-1)?.createdAt ?? '')
     const known = new Set(this.runs.map(({ id }) => id))
     const changed = new Set(ids)

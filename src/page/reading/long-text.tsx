@@ -1,5 +1,6 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { CopyButton } from '../ui/copy.tsx'
+import { scrollable } from '../ui/scrollable.ts'
 import { visible } from '../ui/visible.ts'
 import { FindBar } from './find-bar.tsx'
 import { type Found, markFound, mostMatches, patternOf } from './found.ts'
@@ -39,7 +40,7 @@ function FoldedText({ text, label }: { text: string; label: string }) {
   }, [text, isOpen])
   return (
     <div class="value long-text">
-      <pre key={isOpen} ref={place} class="code" tabIndex={0} role="group" aria-label={label}>
+      <pre key={isOpen} ref={place} class="code" {...scrollable(label)}>
         {isOpen ? null : visible(text.slice(0, shortLength).split('\n', shortLines).join('\n'))}
       </pre>
       <div class="value-tools">

@@ -1,6 +1,7 @@
 import { Lexer, type Token, type Tokens } from 'marked'
 import type { ComponentChildren } from 'preact'
 import { CopyButton } from '../ui/copy.tsx'
+import { scrollable } from '../ui/scrollable.ts'
 
 /** What is nested deeper is shown as it is written. */
 const deepest = 24
@@ -109,7 +110,7 @@ function Code({ text, lang = '' }: { text: string; lang?: string }) {
   return (
     <div class="value code-block">
       {language !== '' && <span class="muted">{language}</span>}
-      <pre class="code" tabIndex={0} role="group" aria-label={`Code ${language}`.trim()}>
+      <pre class="code" {...scrollable(`Code ${language}`.trim())}>
         {text}
       </pre>
       <CopyButton label="Copy code" textOf={() => text} />
@@ -124,7 +125,7 @@ function Table({ header, rows, depth }: Pick<Tokens.Table, 'header' | 'rows'> & 
   }
   const line = (cells: Tokens.TableCell[]) => <tr>{cells.map(cell)}</tr>
   return (
-    <div class="table-box" tabIndex={0} role="group" aria-label="Table">
+    <div class="table-box" {...scrollable('Table')}>
       <table>
         <thead>{line(header)}</thead>
         <tbody>{rows.map(line)}</tbody>

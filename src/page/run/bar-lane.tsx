@@ -8,11 +8,14 @@ type Bar = [kind: string, from: number, to: number]
 export function BarLane({ row, scale, now }: { row: Row; scale: TimeScale; now: number }) {
   return (
     <span class="bar-lane" aria-hidden="true">
-      {barsOf(row, scale, now).map(([kind, from, to], at) => (
-        <i key={at} class={kind} style={{ left: percent(from), width: percent(to - from) }} />
-      ))}
+      {barsOf(row, scale, now).map(drawn)}
     </span>
   )
+}
+
+/** A bar has nothing of its own: it is known by its place among the others. */
+function drawn([kind, from, to]: Bar) {
+  return <i class={kind} style={{ left: percent(from), width: percent(to - from) }} />
 }
 
 function percent(share: number): string {

@@ -1,8 +1,8 @@
-import { useMemo } from 'preact/hooks'
 import type { Call } from '../data/calls.ts'
 import { duration } from '../data/format.ts'
 import { ValueView } from '../reading/value-view.tsx'
 import { Icon, type IconName } from '../ui/icon.tsx'
+import { memo } from '../ui/memo.ts'
 import { Since } from '../ui/since.tsx'
 import { visible } from '../ui/visible.ts'
 
@@ -43,11 +43,17 @@ export interface CallCardProps {
 /** A tool call as a card: its name, how it stands, its arguments and its result. */
 export function CallCard({ call, linkTo, asks = false }: CallCardProps) {
   const link = linkTo?.(call)
-  // A call stays the same object: its version says that it has changed.
-  return useMemo(() => <Card call={call} link={link} asks={asks} />, [call.key, call.version, link?.href, link?.words, asks])
+  return <Card call={call} version={call.version} href={link?.href} words={link?.words} asks={asks} />
 }
 
-function Card({ call, link, asks }: { call: Call; link: Link | undefined; asks: boolean }) {
+interface CardProps extends Partial<Link> {
+  call: Call
+  /** A call stays the same object: this says that it has changed. */
+  version: number
+  asks: boolean
+}
+
+const Card = memo(({ call, href, words: linkWords, asks }: CardProps) => {
   const { state, args, progress, result } = call
   const [tool, within] = [visible(call.tool), visible(call.within)]
   const outcome = result === '' && state === 'ok' ? '(empty)' : result
@@ -56,7 +62,7 @@ function Card({ call, link, asks }: { call: Call; link: Link | undefined; asks: 
       class="call"
       aria-label={`Call to ${tool}${within === '' ? '' : ` inside ${within}`}`}
       data-state={state}
-      data-depth={link !== undefined || call.depth === 0 ? undefined : Math.min(call.depth, 3)}
+      data-depth={href !== undefined || call.depth === 0 ? undefined : Math.min(call.depth, 3)}
     >
       <header class="call-head">
         <span class="call-mark" aria-hidden="true">
@@ -70,11 +76,11 @@ function Card({ call, link, asks }: { call: Call; link: Link | undefined; asks: 
           <CallTime call={call} />
         </span>
       </header>
-      {(link !== undefined || within !== '') && (
+      {(href !== undefined || within !== '') && (
         <p class="call-run">
           {within !== '' && `in ${within}`}
-          {within !== '' && link !== undefined && ' · '}
-          {link !== undefined && <a href={link.href}>{link.words}</a>}
+          {within !== '' && href !== undefined && ' · '}
+          {href !== undefined && <a href={href}>{linkWords}</a>}
         </p>
       )}
       <dl class="call-body">
@@ -84,7 +90,7 @@ function Card({ call, link, asks }: { call: Call; link: Link | undefined; asks: 
       </dl>
     </article>
   )
-}
+})
 
 function CallTime({ call: { state, since, durationMs } }: { call: Call }) {
   const isOpen = state === 'running' || state === 'waiting'

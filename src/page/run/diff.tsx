@@ -1,6 +1,7 @@
 import { useMemo, useState } from 'preact/hooks'
 import { type DiffLine, diffLines } from '../data/diff.ts'
 import { count } from '../data/format.ts'
+import { scrollable } from '../ui/scrollable.ts'
 import { visible } from '../ui/visible.ts'
 
 const marks = { same: ' ', gone: '-', new: '+' }
@@ -70,19 +71,15 @@ function textOf(value: unknown): string {
 
 function Block({ label, rows }: { label: string; rows: Row[] }) {
   return (
-    <pre class="code diff" tabIndex={0} role="group" aria-label={label}>
-      {rows.map((row, at) =>
-        'folded' in row ? (
-          <span key={at} class="diff-line muted">{`  … ${count(row.folded, 'line')} the same\n`}</span>
-        ) : (
-          <Line key={at} {...row} />
-        ),
-      )}
+    <pre class="code diff" {...scrollable(label)}>
+      {rows.map(lineOf)}
     </pre>
   )
 }
 
-function Line({ kind, text }: DiffLine) {
+function lineOf(row: Row) {
+  if ('folded' in row) return <span class="diff-line muted">{`  … ${count(row.folded, 'line')} the same\n`}</span>
+  const { kind, text } = row
   return (
     <span class={`diff-line ${kind}`}>
       <span aria-hidden="true">{`${marks[kind]} `}</span>

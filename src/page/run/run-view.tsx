@@ -18,12 +18,12 @@ import { Waterfall } from './waterfall.tsx'
 /** One run: what was asked, everything that happened, what it waits for, and ways to steer it. For another `id` it takes another `key`. */
 export function RunView({ id }: { id: string }) {
   const live = useLive()
-  const followed = useMemo(() => new FollowedRun(id, live), [])
+  const followed = useMemo(() => new FollowedRun(id, live), [id, live])
   const title = useRef<HTMLHeadingElement>(null)
   const panel = useRef<HTMLElement>(null)
   const [failure, setFailure] = useState('')
   const errorId = useNewId()
-  useEffect(() => followed.follow(), [])
+  useEffect(() => followed.follow(), [followed])
   const run = live.run(id) ?? followed.summary.value
   const status = run?.status
   /** Resolves with whether it has worked; if not, it is said. */

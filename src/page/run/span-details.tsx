@@ -1,39 +1,48 @@
-import { Fragment } from 'preact'
 import type { RunWithResult } from '../data/follow-run.ts'
 import { duration, messageText, money } from '../data/format.ts'
 import { ValueView } from '../reading/value-view.tsx'
 import type { Message } from '../types.ts'
+import { memo } from '../ui/memo.ts'
 import { visible } from '../ui/visible.ts'
 import type { Span } from './spans.ts'
+
+type MessageCall = NonNullable<Message['toolCalls']>[number]
 
 /** Messages of a request that are shown at once: the last ones. */
 const mostMessages = 30
 
 interface SpanDetailsProps {
   span: Span
+  /** A span stays the same object: this says that it has changed. What is shown of it is read, and selected. */
+  version: string
   /** The run with its result, once it is there. */
   run: RunWithResult | undefined
   runStart: number
 }
 
 /** A model turn with its request and response, or a call with its arguments and result. */
-export function SpanDetails({ span, run, runStart }: SpanDetailsProps) {
+export const SpanDetails = memo(({ span, run, runStart }: SpanDetailsProps) => {
   return (
     <div class="span-details">
-      <dl class="facts">
-        {factsOf(span, runStart).map(([name, value], at) => (
-          <div key={at}>
-            <dt>{name}</dt>
-            <dd>{visible(value)}</dd>
-          </div>
-        ))}
-      </dl>
+      <dl class="facts">{factsOf(span, runStart).map(drawnFact)}</dl>
       {span.kind === 'call' ? <CallParts span={span} /> : <TurnParts span={span} run={run} />}
+    </div>
+  )
+})
+
+/** Several may have the same name. */
+function drawnFact([name, value]: Fact) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{visible(value)}</dd>
     </div>
   )
 }
 
-function factsOf({ kind, name, start, end, firstToken, usage, finish, id, retries }: Span, runStart: number): [string, string][] {
+type Fact = [name: string, value: string]
+
+function factsOf({ kind, name, start, end, firstToken, usage, finish, id, retries }: Span, runStart: number): Fact[] {
   const facts: [string, string | undefined][] = [
     ['Model', kind === 'turn' && name !== '' ? name : undefined],
     ['Began', start === undefined ? undefined : `+${duration(start - runStart)}`],
@@ -43,9 +52,9 @@ function factsOf({ kind, name, start, end, firstToken, usage, finish, id, retrie
     ['Cost', usage?.costUsd === undefined ? undefined : money(usage.costUsd)],
     [kind === 'turn' ? 'Finish' : 'Outcome', finish === '' ? undefined : finish],
     ['Call', id === '' ? undefined : id],
-    ...retries.map(({ words }): [string, string] => ['Retry', words]),
+    ...retries.map(({ words }): Fact => ['Retry', words]),
   ]
-  return facts.filter((fact): fact is [string, string] => fact[1] !== undefined)
+  return facts.filter((fact): fact is Fact => fact[1] !== undefined)
 }
 
 function CallParts({ span: { args, text, state } }: { span: Span }) {
@@ -75,15 +84,9 @@ function TurnParts({ span: { runId, iteration, text }, run }: Pick<SpanDetailsPr
       <h4>{`Request: ${request.length} ${request.length === 1 ? 'message' : 'messages'}`}</h4>
       <p class="muted">Besides the instructions and tools of the configuration.</p>
       {left > 0 && <p class="muted">{left.toLocaleString()} earlier messages are in the export.</p>}
-      <ol class="messages">
-        {request.slice(-mostMessages).map((message, at) => (
-          <MessageView key={at} message={message} />
-        ))}
-      </ol>
+      <ol class="messages">{request.slice(-mostMessages).map(drawnMessage)}</ol>
       <h4>Response</h4>
-      <ol class="messages">
-        <MessageView message={response} />
-      </ol>
+      <ol class="messages">{drawnMessage(response)}</ol>
     </>
   )
 }
@@ -102,23 +105,26 @@ function conversationOf({ result }: RunWithResult, iteration: number): { request
   return response && { request: messages.slice(0, at), response }
 }
 
-function MessageView({ message: { role, content, toolCalls = [], reasoning } }: { message: Message }) {
+/** Messages have no ids, and stay in their order. */
+function drawnMessage({ role, content, toolCalls = [], reasoning }: Message) {
   const text = messageText(content)
   return (
     <li class={`message ${role === 'assistant' || role === 'user' ? role : ''}`}>
       <span class="muted">{role}</span>
       {typeof reasoning === 'string' && reasoning !== '' && <ValueView value={reasoning} label="Reasoning" />}
       {text !== '' && <ValueView value={text} label={role} />}
-      {toolCalls.map(({ name, arguments: args, rawArguments, function: fn }, at) => {
-        const called = name ?? fn?.name ?? ''
-        return (
-          <Fragment key={at}>
-            <code class="call-tool">{called}</code>
-            <ValueView value={rawArguments ?? fn?.arguments ?? args ?? {}} label={`Arguments of ${called}`} />
-          </Fragment>
-        )
-      })}
+      {toolCalls.map(drawnCall)}
     </li>
+  )
+}
+
+function drawnCall({ name, arguments: args, rawArguments, function: fn }: MessageCall) {
+  const called = name ?? fn?.name ?? ''
+  return (
+    <>
+      <code class="call-tool">{called}</code>
+      <ValueView value={rawArguments ?? fn?.arguments ?? args ?? {}} label={`Arguments of ${called}`} />
+    </>
   )
 }
 

@@ -6,7 +6,7 @@ import { Changes } from './changes.ts'
 /** More than anybody reads of one run; the oldest give way. */
 const mostSteps = 300
 /** Steps that come on the page at once: to make very many would keep it from answering. */
-const mostAtOnce = 20
+const mostAtOnce = 10
 /** Characters of what a model reasons. */
 const mostReasoning = 100_000
 

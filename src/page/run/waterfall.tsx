@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks'
+import { useCallback, useEffect, useReducer, useRef, useState } from 'preact/hooks'
 import type { RunWithResult } from '../data/follow-run.ts'
 import { count, duration } from '../data/format.ts'
 import type { Run } from '../types.ts'
@@ -14,9 +14,9 @@ import { type TimeScale, timeScale } from './time-scale.ts'
 const SpanDetails = loaded(() => import('./span-details.tsx').then(({ SpanDetails }) => SpanDetails))
 
 /** Rows that are drawn at first. */
-const rowsAtFirst = 80
+const rowsAtFirst = 60
 /** Further ones, each time the last of them comes into view: the page has to answer while somebody scrolls. */
-const rowsAtOnce = 40
+const rowsAtOnce = 20
 /** With fewer spans than these, nobody needs to search. */
 const leastSearched = 12
 const liveMs = 500
@@ -160,6 +160,7 @@ interface BarsProps {
 /** The first rows; further ones each time the last of them comes into view, without looking at those before them again. */
 function Bars({ rows, ...shared }: BarsProps) {
   const [most, setMost] = useState(rowsAtFirst)
+  const showMore = useCallback(() => setMost((now) => now + rowsAtOnce), [])
   return (
     <>
       <ol class="bars">
@@ -167,7 +168,7 @@ function Bars({ rows, ...shared }: BarsProps) {
           <BarRow key={row.key} row={row} {...shared} />
         ))}
       </ol>
-      <ListEnd left={rows.length - most} onNear={() => setMost(most + rowsAtOnce)} />
+      <ListEnd left={rows.length - most} onNear={showMore} />
     </>
   )
 }
@@ -176,12 +177,6 @@ const BarRow = memo(function BarRow({ row, scale, now, run, runStart, onFold }: 
   const { span, parts, depth, isFolded } = row
   const [isOpen, setIsOpen] = useState(false)
   const detailsId = useNewId()
-  // A span stays the same object. What is in its details is read, and selected: they are drawn anew for a reason.
-  const version = span === undefined ? '' : `${span.state} ${span.end} ${span.text.length}`
-  const details = useMemo(
-    () => span !== undefined && isOpen && <SpanDetails span={span} run={run} runStart={runStart} />,
-    [isOpen, version, run, runStart],
-  )
   return (
     <li class="bar-row" data-depth={Math.min(depth, 6)} data-state={stateOf(row)}>
       <button
@@ -204,12 +199,17 @@ const BarRow = memo(function BarRow({ row, scale, now, run, runStart, onFold }: 
         <span class="bar-numbers">{numbersOf(row, now).join(' · ')}</span>
       </button>
       <div class="bar-details" hidden={!isOpen} id={detailsId}>
-        {details}
+        {span !== undefined && isOpen && <SpanDetails span={span} version={versionOf(span)} run={run} runStart={runStart} />}
       </div>
     </li>
   )
 })
 
+function versionOf({ state, end, text }: Span): string {
+  return `${state} ${end} ${text.length}`
+}
+
+/** `onNear`: the same function each time. */
 function ListEnd({ left, onNear }: { left: number; onNear: () => void }) {
   const end = useRef<HTMLParagraphElement>(null)
   useEffect(() => {
@@ -218,7 +218,7 @@ function ListEnd({ left, onNear }: { left: number; onNear: () => void }) {
     })
     if (end.current !== null && left > 0) observer.observe(end.current)
     return () => observer.disconnect()
-  }, [left])
+  }, [left, onNear])
   return (
     <p ref={end} class="list-end muted">
       {left > 0 && `${left.toLocaleString()} more below`}

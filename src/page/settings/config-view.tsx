@@ -1,6 +1,7 @@
-import { useComputed, useSignal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { signal, useComputed } from '@preact/signals'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { type ConfigFile, readConfig, writeConfig } from '../data/config-file.ts'
+import type { Live } from '../data/live.ts'
 import { linesOfPath } from '../data/yaml-lines.ts'
 import { useTitle } from '../shell/address.ts'
 import type { ConfigState } from '../types.ts'
@@ -12,38 +13,37 @@ import { LineEditor, selectLine } from './line-editor.tsx'
 
 const hidden = '[redacted]'
 
-/** The configuration file: how it stands, and its text to be changed. */
-export function ConfigView() {
-  useTitle('Configuration')
-  const live = useLive()
-  const now = useComputed(() => live.state?.config).value
-  const editor = useRef<HTMLTextAreaElement>(null)
-  const file = useSignal<ConfigFile | undefined>(undefined)
-  const state = useSignal<ConfigState | undefined>(undefined)
-  const text = useSignal('')
+/** The text of the configuration file while somebody changes it. */
+class ConfigText {
+  readonly file = signal<ConfigFile | undefined>(undefined)
+  readonly state = signal<ConfigState | undefined>(undefined)
+  readonly text = signal('')
   /** What was thrown where the file could not be read or written. */
-  const failure = useSignal<unknown>(undefined)
-  const isSaving = useSignal(false)
-  const isSaved = useSignal(false)
-  const isChanged = () => file.value !== undefined && text.value !== file.value.text
+  readonly failure = signal<unknown>(undefined)
+  readonly isSaving = signal(false)
+  readonly isSaved = signal(false)
+  #live
 
-  const take = (taken: ConfigFile) => {
-    file.value = taken
-    state.value = taken.state
-    text.value = taken.text
-    failure.value = undefined
-    isSaved.value = false
+  constructor(live: Live) {
+    this.#live = live
   }
-  const load = async ({ evenIfChanged }: { evenIfChanged: boolean }) => {
+
+  get isChanged(): boolean {
+    return this.file.value !== undefined && this.text.value !== this.file.value.text
+  }
+
+  async load({ evenIfChanged }: { evenIfChanged: boolean }): Promise<void> {
     try {
       const read = await readConfig()
-      if (evenIfChanged || !isChanged()) take(read)
+      if (evenIfChanged || !this.isChanged) this.#take(read)
     } catch (thrown) {
-      failure.value = thrown
+      this.failure.value = thrown
     }
   }
-  const save = async () => {
-    if (file.value === undefined || !isChanged() || isSaving.value) return
+
+  async save(): Promise<void> {
+    const { file, text, failure, isSaving, isSaved } = this
+    if (file.value === undefined || !this.isChanged || isSaving.value) return
     failure.value = undefined
     if (text.value.includes(hidden)) {
       failure.value = new Error(`The file contains ${hidden}. Replace it with an environment variable, such as \${NAME}, before you save.`)
@@ -54,28 +54,56 @@ export function ConfigView() {
     try {
       const saved = await writeConfig({ text: sent }, file.value.etag)
       const written = text.value
-      take(saved)
+      this.#take(saved)
       // What has been written meanwhile is still to be saved.
       if (written !== sent) text.value = written
       announce('Saved')
       isSaved.value = true
-      live.refresh()
+      this.#live.refresh()
     } catch (thrown) {
       failure.value = thrown
     } finally {
       isSaving.value = false
     }
   }
-  useEffect(() => void load({ evenIfChanged: true }), [])
-  useEffect(() => {
-    if (now === undefined || state.value === undefined || !isNewer(now, state.value)) return
+
+  discard(): void {
+    this.text.value = this.file.value?.text ?? ''
+    this.failure.value = undefined
+  }
+
+  /** How the configuration stands now. */
+  see(now: ConfigState): void {
+    if (this.state.value === undefined || !isNewer(now, this.state.value)) return
     // What somebody is writing is not taken away from them: saving it tells of the conflict.
-    if (!isChanged()) void load({ evenIfChanged: false })
+    if (!this.isChanged) void this.load({ evenIfChanged: false })
     else {
-      state.value = now
-      isSaved.value = false
+      this.state.value = now
+      this.isSaved.value = false
     }
-  }, [now])
+  }
+
+  #take(taken: ConfigFile) {
+    this.file.value = taken
+    this.state.value = taken.state
+    this.text.value = taken.text
+    this.failure.value = undefined
+    this.isSaved.value = false
+  }
+}
+
+/** The configuration file: how it stands, and its text to be changed. */
+export function ConfigView() {
+  useTitle('Configuration')
+  const live = useLive()
+  const now = useComputed(() => live.state?.config).value
+  const editor = useRef<HTMLTextAreaElement>(null)
+  const [config] = useState(() => new ConfigText(live))
+  const { file, state, text, failure, isSaving, isSaved, isChanged } = config
+  useEffect(() => void config.load({ evenIfChanged: true }), [config])
+  useEffect(() => {
+    if (now !== undefined) config.see(now)
+  }, [config, now])
 
   // Where a path stands for several keys the service says so when it is saved.
   const locked = new Set(file.value?.fileOnly.flatMap((path) => (path.includes('*') ? [] : linesOfPath(text.value, path))))
@@ -94,12 +122,12 @@ export function ConfigView() {
         hidden={file.value?.state.file === null}
         onSubmit={(event) => {
           event.preventDefault()
-          void save()
+          void config.save()
         }}
         onKeyDown={(event) => {
           if (event.key !== 's' || !(event.ctrlKey || event.metaKey)) return
           event.preventDefault()
-          void save()
+          void config.save()
         }}
       >
         <label for="config-text">Configuration file, as YAML</label>
@@ -109,7 +137,7 @@ export function ConfigView() {
               thrown={failure.value}
               text={text.value}
               showLine={(line) => selectLine(editor.current, line)}
-              reload={() => load({ evenIfChanged: true })}
+              reload={() => config.load({ evenIfChanged: true })}
             />
           )}
         </div>
@@ -131,16 +159,15 @@ export function ConfigView() {
           Here it can only be taken away.
         </p>
         <div class="buttons">
-          <button type="submit" class="primary" disabled={!isChanged() || isSaving.value}>
+          <button type="submit" class="primary" disabled={!isChanged || isSaving.value}>
             Save
           </button>
           <button
             type="button"
             class="quiet"
-            disabled={!isChanged()}
+            disabled={!isChanged}
             onClick={() => {
-              text.value = file.value?.text ?? ''
-              failure.value = undefined
+              config.discard()
               editor.current?.focus()
             }}
           >

@@ -6,7 +6,7 @@ import { type Session, signOut } from './access.ts'
 import { address } from './address.ts'
 import type { Command, Commands } from './palette.tsx'
 import { places } from './places.ts'
-import { showShortcuts } from './shortcuts.tsx'
+import { showShortcuts } from './shortcuts.ts'
 
 const mostRuns = 20
 const mostListed = 5

@@ -86,6 +86,7 @@ function Palette({ find, search, onChoose }: Commands & { onChoose(command: Comm
       />
       <div id={id} role="listbox" aria-label="Commands" class="palette-list">
         {groups.map(({ name, options }) => (
+          // biome-ignore lint/a11y/useSemanticElements: in a listbox, options belong to a group, not to a fieldset
           <div key={name} role="group" aria-label={name}>
             <div class="palette-group" role="presentation">
               {name}
@@ -116,6 +117,7 @@ function Option({ id, command, isChosen, onChoose }: OptionProps) {
     if (isChosen) option.current?.scrollIntoView({ block: 'nearest' })
   }, [isChosen])
   return (
+    // biome-ignore lint/a11y: the focus stays in the combobox, which has the keys
     <div ref={option} id={id} role="option" class="palette-option" aria-selected={isChosen} onClick={() => onChoose(command)}>
       <span class="palette-name">{command.name}</span>
       {command.about !== undefined && <span class="muted palette-about">{command.about}</span>}

@@ -6,7 +6,7 @@ import { type Session, signOut } from './access.ts'
 import { address, title } from './address.ts'
 import { Notices } from './notices.tsx'
 import { places } from './places.ts'
-import { showShortcuts, useShortcuts } from './shortcuts.tsx'
+import { showShortcuts, useShortcuts } from './shortcuts.ts'
 import { ThemeButton } from './theme-button.tsx'
 import { View } from './view.tsx'
 
@@ -37,7 +37,7 @@ export function Shell({ session }: { session: Session }) {
   }, [session, live])
   return (
     <div id="shell" class="shell">
-      {/* The address belongs to the router: a link to a part of the page is followed here. */}
+      {/* biome-ignore lint/a11y/useValidAnchor: it leads to a part of the page, without the address, which belongs to the router */}
       <a
         class="skip"
         href="#main"

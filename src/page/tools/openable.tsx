@@ -21,7 +21,8 @@ export function Openable({ name, about, marks, isWanted = false, children }: Ope
   }
   useEffect(() => {
     if (!isWanted) return
-    open(true)
+    setIsOpen(true)
+    setWasOpen(true)
     line.current?.scrollIntoView({ block: 'start' })
     line.current?.querySelector('summary')?.focus({ preventScroll: true })
   }, [isWanted])

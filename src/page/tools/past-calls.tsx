@@ -5,14 +5,11 @@ import type { PastCall, ToolWithCalls } from '../types.ts'
 export function PastCalls({ calls: { total, failed, recent } }: Pick<ToolWithCalls, 'calls'>) {
   if (total === 0) return <p class="muted">Not called since the service started.</p>
   const slowestMs = Math.max(...recent.map(({ durationMs }) => durationMs), 1)
+  const drawn = (call: PastCall) => <Row call={call} slowestMs={slowestMs} />
   return (
     <>
       <p class="muted">{`${count(total, 'call')}${failed === 0 ? '' : `, ${failed.toLocaleString()} failed`}, since the service started`}</p>
-      <ol class="past-list">
-        {recent.map((call, at) => (
-          <Row key={at} call={call} slowestMs={slowestMs} />
-        ))}
-      </ol>
+      <ol class="past-list">{recent.map(drawn)}</ol>
     </>
   )
 }

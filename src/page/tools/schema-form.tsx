@@ -166,6 +166,9 @@ function NumberField({ value, onChange, ...field }: FieldProps<'number'>) {
 function ChoiceField({ value, onChange, ...field }: FieldProps<'choice'>) {
   const { choices } = field.plan
   const chosen = choices.indexOf(value)
+  const option = (choice: unknown, at: number) => (
+    <option value={String(at)}>{typeof choice === 'string' ? choice : JSON.stringify(choice)}</option>
+  )
   return (
     <Single
       {...field}
@@ -176,11 +179,7 @@ function ChoiceField({ value, onChange, ...field }: FieldProps<'choice'>) {
           onChange={({ currentTarget }) => onChange(currentTarget.value === '' ? undefined : choices[Number(currentTarget.value)])}
         >
           <option value="">–</option>
-          {choices.map((choice, at) => (
-            <option key={at} value={String(at)}>
-              {typeof choice === 'string' ? choice : JSON.stringify(choice)}
-            </option>
-          ))}
+          {choices.map(option)}
         </select>
       )}
     />

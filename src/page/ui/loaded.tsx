@@ -1,12 +1,12 @@
-import type { FunctionComponent } from 'preact'
+import type { ComponentType, FunctionComponent } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { messageOf } from '../data/api.ts'
 
 /** A component whose script is loaded when it is first shown: what hardly anybody comes for first. */
-export function loaded<Props extends object>(load: () => Promise<FunctionComponent<Props>>): FunctionComponent<Props> {
-  let known: { Shown: FunctionComponent<Props> } | undefined
+export function loaded<Props extends object>(load: () => Promise<ComponentType<Props>>): FunctionComponent<Props> {
+  let known: { Shown: ComponentType<Props> } | undefined
   return function Loaded(props) {
-    const [state, setState] = useState<{ Shown: FunctionComponent<Props> } | { failure: string } | undefined>(known)
+    const [state, setState] = useState<{ Shown: ComponentType<Props> } | { failure: string } | undefined>(known)
     useEffect(() => {
       if (known !== undefined) return setState(known)
       load().then(

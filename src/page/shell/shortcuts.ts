@@ -1,5 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
-import { showDialog } from '../ui/dialog.tsx'
+import { useEffect } from 'preact/hooks'
 import { places } from './places.ts'
 
 const storageKey = 'toolloop.shortcuts'
@@ -8,60 +7,15 @@ const pairMs = 1_200
 /** How long somebody may rest who writes on although the field has gone. */
 const writingMs = 3_000
 
-const list: [keys: string[], words: string][] = [
-  ...places.map(({ key, words }): [string[], string] => [['g', key], words]),
-  [['j'], 'Next run, or next call that waits'],
-  [['k'], 'Previous run, or previous call that waits'],
-  [['a'], 'Approve the call that has the focus'],
-  [['e'], 'Edit its arguments'],
-  [['r'], 'Reject it'],
-  [['x'], 'Select it, to decide on many at once'],
-  [['/'], 'Filter, or write a message'],
-  [['Esc'], 'Close, or go back to the list'],
-  [['Ctrl', 'K'], 'Find views, runs, tools and actions; ⌘ K on a Mac'],
-  [['?'], 'Keyboard shortcuts'],
-]
-
 function areOn(): boolean {
   return localStorage.getItem(storageKey) !== 'off'
 }
 
+/** Their list is loaded when it is wanted. */
 export async function showShortcuts(): Promise<void> {
-  await showDialog((close) => <ShortcutList onClose={close} />, { labelledBy: 'shortcuts-title' })
-}
-
-function ShortcutList({ onClose }: { onClose: () => void }) {
-  const [on, setOn] = useState(areOn)
-  const toggle = () => {
-    localStorage.setItem(storageKey, on ? 'off' : 'on')
-    setOn(!on)
-  }
-  return (
-    <>
-      <h2 id="shortcuts-title">Keyboard shortcuts</h2>
-      <dl class="shortcuts">
-        {list.map(([keys, words]) => (
-          <div key={words}>
-            <dt>
-              {keys.map((key) => (
-                <kbd key={key}>{key}</kbd>
-              ))}
-            </dt>
-            <dd>{words}</dd>
-          </div>
-        ))}
-      </dl>
-      <p class="check-row">
-        <input id="shortcuts-on" type="checkbox" checked={on} onChange={toggle} />
-        <label for="shortcuts-on">Enable single-key shortcuts</label>
-      </p>
-      <div class="buttons">
-        <button type="button" class="primary" onClick={onClose}>
-          Close
-        </button>
-      </div>
-    </>
-  )
+  const { showShortcutList } = await import('./shortcut-list.tsx')
+  if (document.querySelector('dialog[open]') !== null) return
+  await showShortcutList(areOn(), (isOn) => localStorage.setItem(storageKey, isOn ? 'on' : 'off'))
 }
 
 /** Keys that work wherever nothing is being written. They can be switched off, for those whose tools send letters of their own. */
