@@ -128,10 +128,10 @@ export class RunContext implements RunScope, Durable {
     const taps = [parts.tap, this.telemetry?.tap, ...(parent?.forwards === true ? parent.run.#taps : [])]
     this.#taps = taps.filter((tap) => tap !== undefined)
     this.#events = new RunEvents({ bus: parts.bus, taps: this.#taps, onText, origin: originOf(this), logger })
-    this.#release.add(countRun())
     if (settings.signal !== undefined) this.follow(settings.signal)
     if (parent !== undefined) this.#endWith(parent.run)
     if (Number.isFinite(limits.deadlineMs)) this.#release.add(startDeadline(limits.deadlineMs, () => this.interrupt('deadline')))
+    this.#release.add(countRun())
   }
 
   /** The run that this one is made inside of. */

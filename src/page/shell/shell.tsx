@@ -37,17 +37,7 @@ export function Shell({ session }: { session: Session }) {
   }, [session, live])
   return (
     <div id="shell" class="shell">
-      {/* biome-ignore lint/a11y/useValidAnchor: it leads to a part of the page, without the address, which belongs to the router */}
-      <a
-        class="skip"
-        href="#main"
-        onClick={(event) => {
-          event.preventDefault()
-          main.current?.focus()
-        }}
-      >
-        Skip to content
-      </a>
+      <SkipLink onSkip={() => main.current?.focus()} />
       <header class="top">
         <a class="brand" href="#/runs">
           <img src="icon.svg" alt="" width="24" height="24" /> toolloop
@@ -163,4 +153,21 @@ async function showPalette(session: Session): Promise<void> {
   if (document.querySelector('dialog[open]:not(.palette)') !== null) return
   const [{ openPalette }, { commandsOf }] = await Promise.all([import('./palette.tsx'), import('./commands.ts')])
   await openPalette(commandsOf(session))
+}
+
+/** It leads to a part of the page, without the address, which belongs to the router. */
+function SkipLink({ onSkip }: { onSkip: () => void }) {
+  return (
+    // biome-ignore lint/a11y/useValidAnchor: it is a link to those who hear it
+    <a
+      class="skip"
+      href="#main"
+      onClick={(event) => {
+        event.preventDefault()
+        onSkip()
+      }}
+    >
+      Skip to content
+    </a>
+  )
 }
