@@ -68,7 +68,10 @@ it('a run that kills its process again and again is ended, and one that dies wit
   expect((await runner.resume('work')).output).toBe('done')
   expect(processes).toBe(12)
   const startsOf = (name: string) => started.filter((one) => one === name).length
-  expect([startsOf('poison'), startsOf('work')]).toEqual([11, 3])
+  expect(startsOf('poison')).toBe(11)
+  // Whether it gets as far as its tool before the other run kills the process is chance; it is not taken up again and again.
+  expect(startsOf('work')).toBeGreaterThan(0)
+  expect(startsOf('work')).toBeLessThanOrEqual(3)
 })
 
 /** Lets processes die of a run until one has ended it, and gives that one's runner and how many there were. */
