@@ -198,10 +198,10 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     // Copied at once: the caller may change the lists while the run goes on.
     const given = [...toChatMessages(options.messages ?? [])]
     const asked = [...toMessages(input)]
-    if (areMany()) await fairTurn()
     const run = this.#openRun(settings, { steerable: settings.control !== undefined }, watch)
     const { sessions } = this.#journal
     try {
+      if (areMany()) await fairTurn()
       await prepareModel(run)
       if (session !== undefined) await sessions.enter(run, session)
       const instructions = await this.#prompt(settings.context as Context, run)

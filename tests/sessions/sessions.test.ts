@@ -57,7 +57,7 @@ describe('runs in sessions', () => {
       runner.run('hi', { session: { id: 'chat', busy: 'wait' } as never }),
       runner.resume({ version: 1 } as never, { session: 'chat' } as never),
     ]
-    for (const run of refused) await expect(run).rejects.toMatchObject({ code: 'invalid_option' })
+    await Promise.all(refused.map((run) => expect(run).rejects.toMatchObject({ code: 'invalid_option' })))
     expect(() => new AgentRunner({ model, sessions: {} as never })).toThrow(/`sessions` to be what `memorySessions`/)
     expect(() => memorySessions({ expireAfterMs: -1 })).toThrow(/`expireAfterMs`/)
     expect([model.requests.length, (await sessions.list()).sessions]).toEqual([0, []])
