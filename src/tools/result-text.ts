@@ -2,12 +2,12 @@ import { messageOf } from '../core/errors.ts'
 import type { Content, ContentPart } from '../core/messages.ts'
 
 /** Of an object: to write more would hold the event loop. */
-const maxValues = 250_000
+const maxValues = 1_000_000
 const maxCharacters = 16 * 1024 * 1024
 
 /**
  * A stable, useful text of anything a tool may return. Never throws. Dates become ISO texts, Maps objects, Sets arrays, Errors their
- * message, binary data a note of its size; cycles are cut; lone surrogates are replaced. Of what an object holds at most 250,000 values and, in
+ * message, binary data a note of its size; cycles are cut; lone surrogates are replaced. Of what an object holds at most 1,000,000 values and, in
  * them, 16 Mi characters are written, with notes of how many are left out. Never empty: some providers refuse empty results.
  */
 export function resultText(value: unknown): string {
