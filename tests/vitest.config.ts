@@ -36,7 +36,7 @@ function slowProjects() {
 export default defineConfig(({ mode }) => ({
   test: {
     root,
-    ...(mode === 'slow' ? { projects: slowProjects() } : { include: ['tests/**/*.test.ts'], exclude: [slow] }),
+    ...(mode === 'slow' ? { projects: slowProjects() } : { include: ['tests/**/*.test.ts'], exclude: [slow, '**/node_modules/**'] }),
     // The admin page is served as it is bundled.
     globalSetup: ['tests/built-page.ts'],
     setupFiles: ['tests/real-connections.ts', 'tests/same-values.ts'],

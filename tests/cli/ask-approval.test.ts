@@ -96,7 +96,7 @@ describe('a call that is to be approved on a terminal', () => {
           /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u,
         )
       }),
-      { numRuns: 100 },
+      { numRuns: 50 },
     )
   })
 
