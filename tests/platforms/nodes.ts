@@ -16,7 +16,9 @@ for (const version of ['node22', 'node26']) {
   const node = join(installed, version, 'bin/node')
   // What tests start by the name `node` has the same version.
   const env = { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env.PATH}` }
-  const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'tests/vitest.config.ts', '--retry', '1', '--passWithNoTests']
+  const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'tests/vitest.config.ts', '--retry', '1']
+  // A few files are not in every part.
+  if (process.argv.length > 2) vitest.push('--passWithNoTests')
   for (let part = 1; part <= parts; part++) {
     console.log(`\n${version}, part ${part} of ${parts}`)
     const args = [...vitest, '--shard', `${part}/${parts}`, ...process.argv.slice(2)]

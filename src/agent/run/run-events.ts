@@ -28,20 +28,18 @@ export interface EventTap {
 /** What is in the meta of every event of a run. */
 export type EventOrigin = Pick<EventMeta, 'runId' | 'parentRunId' | 'parentToolCallId' | 'depth' | 'metadata'>
 
-/** `within`: the call of another run that it is made in. */
-export function originOf({
-  runId,
-  depth,
-  within,
-  metadata,
-}: Pick<EventOrigin, 'runId' | 'depth' | 'metadata'> & { within: RunPlace }): EventOrigin {
+/** A run, as its events tell of it. */
+interface Teller extends Pick<EventOrigin, 'runId' | 'depth' | 'metadata'> {
+  /** The call of another run that it is made in. */
+  within: { runId: string; toolCallId: string } | undefined
+}
+
+export function originOf({ runId, depth, within, metadata }: Teller): EventOrigin {
   const origin: EventOrigin = { runId }
   if (within !== undefined) Object.assign(origin, { parentRunId: within.runId, parentToolCallId: within.toolCallId, depth })
   if (metadata !== undefined) origin.metadata = metadata
   return origin
 }
-
-type RunPlace = { runId: string; toolCallId: string } | undefined
 
 export interface Audience {
   bus: EventBus
