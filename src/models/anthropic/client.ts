@@ -29,6 +29,7 @@ export function anthropicClient(
           baseURL: baseURL.replace(/\/(v1\/?)?$/, ''),
           webhookKey: null,
           logLevel: 'off',
+          maxRetries: 0,
           openTelemetry: false,
           defaultHeaders: {
             ...(sdkEnvironment ? {} : withoutEnvironmentHeaders('ANTHROPIC_CUSTOM_HEADERS', apiKey)),
