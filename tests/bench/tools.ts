@@ -16,6 +16,8 @@ const tools = (count: number) =>
 
 const calls = 20
 
+const usage = { inputTokens: 20, outputTokens: 10, totalTokens: 30 }
+
 /** Calls a tool so many times. A model in memory: it tells the turns by the results that it is sent. */
 const model: ChatModel = {
   provider: 'memory',
@@ -23,9 +25,9 @@ const model: ChatModel = {
   capabilities: { nativeTools: true },
   generate: async ({ messages }) => {
     const results = messages.filter(({ role }) => role === 'tool').length
-    if (results === calls) return { text: 'Done.', toolCalls: [], finishReason: 'stop' }
+    if (results === calls) return { text: 'Done.', toolCalls: [], finishReason: 'stop', usage }
     const call = { id: `call_${results}`, type: 'function', function: { name: 'tool_5', arguments: '{}' } } as const
-    return { text: '', toolCalls: [call], finishReason: 'tool_calls' }
+    return { text: '', toolCalls: [call], finishReason: 'tool_calls', usage }
   },
 }
 
