@@ -40,12 +40,13 @@ for (const [name, scenario] of Object.entries(scenarios)) {
   if (withPeers && peers === undefined) continue
   const rounds = quick ? Math.ceil(scenario.rounds / 5) : scenario.rounds
   const names = Object.keys(withPeers ? { ...contenders, ...peers } : contenders)
-  for (const [contender, { cpuMs, wallMs, ratio, figures }] of await measure(
-    name,
-    { ...scenario, rounds },
-    names,
-    `http://127.0.0.1:${String(port)}`,
-  )) {
+  const mayFail = Object.keys(peers ?? {})
+  for (const [contender, standing] of await measure(name, { ...scenario, rounds }, names, mayFail, `http://127.0.0.1:${String(port)}`)) {
+    if (standing instanceof Error) {
+      write(title, contender, 'fails', '', '', standing.message)
+      continue
+    }
+    const { cpuMs, wallMs, ratio, figures } = standing
     const more = Object.entries(figures).map(([figure, value]) => `${figure}: ${value.toFixed(value < 10 ? 2 : 0)}`)
     write(title, contender, microseconds(cpuMs, units), microseconds(wallMs, units), `${ratio.toFixed(2)}×`, more.join('; '))
   }

@@ -22,28 +22,39 @@ export function median(values: readonly number[]): number {
     : ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2
 }
 
-/** Runs every contender once a round, in an order that changes from round to round; the warm-up rounds don't count. Rejects when one fails. */
+/**
+ * Runs every contender once a round, in an order that changes from round to round; the warm-up rounds don't count. One of `mayFail` that fails
+ * is out, and its error stands for what it would have cost. Rejects when another one fails.
+ */
 export async function measure(
   name: string,
   { rounds, warmUp }: Pick<Scenario, 'rounds' | 'warmUp'>,
   names: readonly string[],
+  mayFail: readonly string[],
   url: string,
-): Promise<Map<string, Standing>> {
+): Promise<Map<string, Standing | Error>> {
   const contending = new Map(names.map((contender) => [contender, start(name, contender, url)]))
   const samples = new Map<string, Sample[]>(names.map((contender) => [contender, []]))
+  const failures = new Map<string, Error>()
   try {
     for (let round = -warmUp; round < rounds; round++) {
       const shift = Math.abs(round) % names.length
       for (const contender of [...names.slice(shift), ...names.slice(0, shift)]) {
-        const taken = await sampleOf(contending.get(contender), contender)
-        if (round >= 0) samples.get(contender)?.push(taken)
+        if (failures.has(contender)) continue
+        try {
+          const taken = await sampleOf(contending.get(contender), contender)
+          if (round >= 0) samples.get(contender)?.push(taken)
+        } catch (error) {
+          if (!mayFail.includes(contender) || !(error instanceof Error)) throw error
+          failures.set(contender, error)
+        }
       }
     }
   } finally {
-    for (const { process } of contending.values()) process.disconnect()
+    for (const { process } of contending.values()) if (process.connected) process.disconnect()
   }
   const first = samples.get(names[0] ?? '') ?? []
-  return new Map([...samples].map(([contender, taken]) => [contender, standing(taken, first)]))
+  return new Map([...samples].map(([contender, taken]) => [contender, failures.get(contender) ?? standing(taken, first)]))
 }
 
 interface Contender {
