@@ -208,6 +208,44 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     expect(await rows.first().textContent()).toContain('something new')
   })
 
+  it('a list that was asked for earlier takes back nothing of what has happened to a run meanwhile', async () => {
+    const { options } = await storedRuns()
+    const { tool } = payTool()
+    const { url, post, ask } = await startService({
+      ...options,
+      model: scriptedModel(({ messages }) => (messages.at(-1)?.role === 'user' ? asks(1) : 'done')),
+      tools: [tool],
+    })
+    await post('/v1/runs', { input: 'something else' })
+    const { id } = await json(post('/v1/runs', { input: 'needle' }))
+    const page = await open(url)
+    const rows = page.locator('.run-item')
+    await rows.nth(1).waitFor()
+    const [answered, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const searches = /q=needle(?!.*[?&]id=)/
+    await page.route(searches, async (route) => {
+      const response = await route.fetch()
+      answered.resolve()
+      await held.promise
+      await route.fulfill({ response })
+    })
+    onTestFinished(async () => {
+      held.resolve()
+      await page.unroute(searches)
+    })
+    await page.getByLabel('Search runs').fill('needle')
+    await answered.promise
+    const [{ toolCallId, fingerprint }] = (await json(ask(`/v1/runs/${id}`))).pending
+    await post(`/v1/runs/${id}/decisions`, { decisions: [{ toolCallId, fingerprint, approved: true }] })
+    const count = page.locator('#approvals-count')
+    await expect.poll(() => count.textContent()).toBe('1')
+    await rows.filter({ hasText: /needle.*answered/ }).waitFor()
+    held.resolve()
+    await expect.poll(() => rows.count()).toBe(1)
+    expect(await rows.textContent()).toContain('answered')
+    expect(await count.textContent()).toBe('1')
+  })
+
   it('a filtered list keeps what fits, however many runs it is told of at once', async () => {
     const { options } = await storedRuns()
     const { tool } = payTool()

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import type { Run, RunEvent, ServiceState } from '../types.ts'
-import { ask, askIfChanged } from './api.ts'
+import { ask, askIfChanged, type RequestOptions } from './api.ts'
 import { Calls } from './calls.ts'
 import type { Item } from './pending-items.ts'
 import { itemsOf } from './pending-items.ts'
@@ -135,6 +135,21 @@ export class Live {
   /** A run that somebody else has asked for, of whose output a list needs no more than the beginning. */
   learn({ output, ...run }: Run) {
     this.#keep([output === undefined ? run : { ...run, output: output.slice(0, mostOfOutput) }])
+  }
+
+  /** A page of the stored runs that fit a query. What has been learned of a run meanwhile is newer than the answer, and stays. */
+  async askRuns(query: Record<string, string>, options?: RequestOptions): Promise<{ data: Run[]; next?: string }> {
+    const newer = new Set<string>()
+    const unsubscribe = this.onRuns((ids) => {
+      for (const id of ids) newer.add(id)
+    })
+    try {
+      const page: { data: Run[]; next?: string } = await ask(`v1/runs?${new URLSearchParams({ output: 'short', ...query })}`, options)
+      this.#keep(page.data.filter(({ id }) => !newer.has(id)))
+      return page
+    } finally {
+      unsubscribe()
+    }
   }
 
   /** How many calls wait; at least so many, where not all of their runs are known. */

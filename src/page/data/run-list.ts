@@ -1,5 +1,5 @@
 import type { Run } from '../types.ts'
-import { ask, messageOf } from './api.ts'
+import { messageOf } from './api.ts'
 import type { Live } from './live.ts'
 import { pageOfRuns } from './live.ts'
 
@@ -82,7 +82,6 @@ export class RunList {
     try {
       const page = await this.#ask(cursor === undefined ? {} : { cursor })
       if (turn !== this.#turn) return
-      for (const run of page.data) this.#live.learn(run)
       this.#next = page.next
       const before = cursor === undefined ? [] : this.runs
       this.runs = this.#sorted([...before, ...page.data].map(({ id }) => id))
@@ -97,7 +96,7 @@ export class RunList {
   }
 
   #ask(more: Query): Promise<{ data: Run[]; next?: string }> {
-    return ask(`v1/runs?${new URLSearchParams({ output: 'short', limit: String(pageOfRuns), ...this.#query, ...more })}`)
+    return this.#live.askRuns({ limit: String(pageOfRuns), ...this.#query, ...more })
   }
 
   /** Runs that have changed, or are new. */

@@ -1,4 +1,3 @@
-import { ask } from '../data/api.ts'
 import { ago } from '../data/format.ts'
 import { openExport } from '../runs/dialogs.ts'
 import type { Run } from '../types.ts'
@@ -48,9 +47,7 @@ export function commandsOf({ live, conversation }: Session): Commands {
       return [...listed, ...runs.slice(0, words.length === 0 ? mostListed : mostRuns)]
     },
     async search(text, signal) {
-      const query = new URLSearchParams({ output: 'short', limit: String(mostRuns), q: text.slice(0, 500) })
-      const { data }: { data: Run[] } = await ask(`v1/runs?${query}`, { signal })
-      for (const run of data) live.learn(run)
+      const { data } = await live.askRuns({ limit: String(mostRuns), q: text.slice(0, 500) }, { signal })
       return data.map(commandOfRun)
     },
   }
