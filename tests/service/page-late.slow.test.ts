@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { hasBrowser, useBrowser } from './page-browser.ts'
@@ -132,6 +132,38 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     await page.getByText('first was removed.').waitFor()
     await expect.poll(() => page.getByRole('button', { name: 'Use first' }).count()).toBe(0)
     expect(await page.getByText('Someone else changed').count()).toBe(0)
+  })
+
+  it('of two answers on the tools the one to the later question is shown, whichever comes last', async () => {
+    const look = defineTool({ name: 'look', description: 'Looks.', parameters: { type: 'object' }, execute: () => 'seen' })
+    const model = scriptedModel(({ messages }) => (messages.at(-1)?.role === 'user' ? { toolCalls: [{ name: 'look' }] } : 'done'))
+    const { url, post } = await startService({ model, tools: [look] })
+    const page = await open(url)
+    await page.getByText('Live', { exact: true }).waitFor()
+    const [asked, held, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let questions = 0
+    await page.route(/admin\/api\/tools$/, async (route) => {
+      if (++questions > 1) return route.continue()
+      const response = await route.fetch()
+      asked.resolve()
+      await held.promise
+      // One that the page has given up takes no answer any more.
+      await route.fulfill({ response }).catch(() => {})
+      over.resolve()
+    })
+    onTestFinished(async () => {
+      held.resolve()
+      await page.unroute(/admin\/api\/tools$/)
+    })
+    await page.evaluate(`location.hash = '#/tools/look'`)
+    await asked.promise
+    await post('/v1/runs', { input: 'look' })
+    const calls = page.getByText('1 call, since the service started')
+    await calls.waitFor()
+    held.resolve()
+    await over.promise
+    await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
+    expect(await calls.count()).toBe(1)
   })
 
   it('a proxy that knows of no service for a while does not end what is followed', async () => {

@@ -1,23 +1,29 @@
 import { useComputed } from '@preact/signals'
-import { useCallback, useEffect, useState } from 'preact/hooks'
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { ask, messageOf } from '../data/api.ts'
 import { useLive } from '../ui/live-context.ts'
 
 /** How long calls may go on to end before their tools are asked for again. */
 const pauseMs = 2_000
 
-/** What the service answers at a path, asked for again when its configuration has been loaded anew, as by another process, and by `load`. */
+/** What the service answers at a path to the latest question, asked for again when its configuration has been loaded anew, as by another process, and by `load`. */
 export function useAnswer<Answer>(path: string): { answer: Answer | undefined; failure: string; load: () => Promise<void> } {
   const live = useLive()
   const loadedAt = useComputed(() => live.state?.config.loadedAt)
   const [answer, setAnswer] = useState<Answer>()
   const [failure, setFailure] = useState('')
+  const asking = useRef<AbortController | undefined>(undefined)
   const load = useCallback(async () => {
+    asking.current?.abort()
+    asking.current = new AbortController()
+    const { signal } = asking.current
     try {
-      setAnswer(await ask(path))
+      const said = await ask(path, { signal })
+      if (signal.aborted) return
+      setAnswer(said)
       setFailure('')
     } catch (thrown) {
-      setFailure(messageOf(thrown))
+      if (!signal.aborted) setFailure(messageOf(thrown))
     }
   }, [path])
   useEffect(() => {
