@@ -181,6 +181,37 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     await page.getByText('This run is no longer stored').waitFor()
   })
 
+  it.each([
+    ['#/models', 'Add model'],
+    ['#/config', 'model: demo'],
+    ['#/tools', 'calculate'],
+  ])('%s that could not be loaded while the connection was lost is loaded when it is back', async (path, said) => {
+    const { file } = await configFile('model: demo\n')
+    const { url } = await startService({ configFile: file, builtinTools: ['calculate'] })
+    const proxy = await startProxy(url)
+    const back = proxy.answer(/^GET \/admin\/api\/(feed|config|tools)/, 502, '<h1>502 bad gateway</h1>')
+    const page = await open(proxy.url, { path })
+    await page.getByText('Connection lost').waitFor()
+    await page.getByText('The service answered 502').waitFor()
+    back()
+    await expect
+      .poll(
+        () =>
+          page
+            .locator('main')
+            .innerText()
+            .then(
+              async (text) =>
+                text +
+                (await page.locator('textarea').allInnerTexts()) +
+                (await page.locator('#config-text').evaluateAll((all) => all.map((one) => ('value' in one ? one.value : '')))),
+            ),
+        { timeout: 20_000 },
+      )
+      .toContain(said)
+    expect(await page.getByText('The service answered 502').count()).toBe(0)
+  })
+
   it('what answers in place of the service is said in words', async () => {
     const { url } = await startService({ model: scriptedModel([]) })
     const proxy = await startProxy(url)

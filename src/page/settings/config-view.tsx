@@ -6,7 +6,7 @@ import { linesOfPath } from '../data/yaml-lines.ts'
 import { useTitle } from '../shell/address.ts'
 import type { ConfigState } from '../types.ts'
 import { announce } from '../ui/announce.ts'
-import { useLive } from '../ui/live-context.ts'
+import { useLive, useWhenConnected } from '../ui/live-context.ts'
 import { ConfigFacts } from './config-facts.tsx'
 import { badLines, Failure } from './config-failure.tsx'
 import { LineEditor, selectLine } from './line-editor.tsx'
@@ -100,7 +100,7 @@ export function ConfigView() {
   const editor = useRef<HTMLTextAreaElement>(null)
   const [config] = useState(() => new ConfigText(live))
   const { file, state, text, failure, isSaving, isSaved, isChanged } = config
-  useEffect(() => void config.load({ evenIfChanged: true }), [config])
+  useWhenConnected(() => file.value ?? config.load({ evenIfChanged: true }))
   useEffect(() => {
     if (now !== undefined) config.see(now)
   }, [config, now])

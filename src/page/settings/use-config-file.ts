@@ -1,9 +1,9 @@
 import { useSignal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useRef } from 'preact/hooks'
 import { ApiError, messageOf } from '../data/api.ts'
 import { type ConfigFile, readConfig, type Save, writeConfig } from '../data/config-file.ts'
 import { announce } from '../ui/announce.ts'
-import { useLive } from '../ui/live-context.ts'
+import { useLive, useWhenConnected } from '../ui/live-context.ts'
 
 /** What came of the last change. `isConflict`: somebody else was quicker. */
 interface Saved {
@@ -33,14 +33,17 @@ export function useConfigFile(): ConfigEditing {
   const loadedAt = live.state?.config.loadedAt ?? ''
   const load = async () => {
     try {
+      const isFirst = file.value === undefined
       file.value = await readConfig()
+      // Why it was not there before is over.
+      if (isFirst) saved.value = undefined
     } catch (thrown) {
       saved.value = { kind: 'error', words: messageOf(thrown) }
     }
   }
-  useEffect(() => {
+  useWhenConnected(() => {
     if (file.value === undefined || loadedAt > file.value.state.loadedAt) void load()
-  }, [loadedAt])
+  }, loadedAt)
   const saving = useRef<Promise<void>>(Promise.resolve())
   /** One change after the other: each is made of what the one before it has left. */
   const save: Save = (change, words) => {

@@ -1,7 +1,7 @@
 import { useComputed } from '@preact/signals'
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { ask, messageOf } from '../data/api.ts'
-import { useLive } from '../ui/live-context.ts'
+import { useLive, useWhenConnected } from '../ui/live-context.ts'
 
 /** How long calls may go on to end before their tools are asked for again. */
 const pauseMs = 2_000
@@ -26,9 +26,7 @@ export function useAnswer<Answer>(path: string): { answer: Answer | undefined; f
       if (!signal.aborted) setFailure(messageOf(thrown))
     }
   }, [path])
-  useEffect(() => {
-    void load()
-  }, [path, loadedAt.value])
+  useWhenConnected(load, loadedAt.value)
   return { answer, failure, load }
 }
 

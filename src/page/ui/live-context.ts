@@ -1,5 +1,6 @@
+import { useComputed } from '@preact/signals'
 import { createContext } from 'preact'
-import { useContext } from 'preact/hooks'
+import { useContext, useEffect, useRef } from 'preact/hooks'
 import type { Live } from '../data/live.ts'
 
 export const LiveContext = createContext<Live | undefined>(undefined)
@@ -9,4 +10,15 @@ export function useLive(): Live {
   const live = useContext(LiveContext)
   if (live === undefined) throw new Error('There is no Live above this component')
   return live
+}
+
+/** Calls `load` when the component is first shown, for each other `key`, and whenever the connection to the service is there again. */
+export function useWhenConnected(load: () => unknown, key?: string): void {
+  const live = useLive()
+  const isLost = useComputed(() => live.connection === 'lost').value
+  const isFirst = useRef(true)
+  useEffect(() => {
+    if (isFirst.current || !isLost) void load()
+    isFirst.current = false
+  }, [isLost, key])
 }
