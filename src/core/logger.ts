@@ -1,8 +1,8 @@
 import { loadPino } from './load-pino.cjs'
 import { setField } from './messages.ts'
 import { checkOptionNames, type OptionNames } from './option-names.ts'
-import type { InParts } from './redaction/in-parts.ts'
 import { hideParts, REDACTED, SecretTexts, type Span } from './redaction/secret-texts.ts'
+import type { InParts } from './time/in-parts.ts'
 
 export { REDACTED }
 

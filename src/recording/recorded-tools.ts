@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { copyAsJson } from '../core/json.ts'
 import type { JsonObject } from '../core/messages.ts'
-import { atOnce } from '../core/redaction/in-parts.ts'
+import { atOnce } from '../core/time/in-parts.ts'
 import { type AnyTool, defineTool, type ToolContext, type ToolEffect } from '../tools/tool.ts'
 import { type ExecutedEnd, RecordedEnd } from '../tools/tool-runner.ts'
 import { callsIn } from './describe.ts'

@@ -1,4 +1,4 @@
-import type { InParts } from '../core/redaction/in-parts.ts'
+import type { InParts } from '../core/time/in-parts.ts'
 
 /** In one turn of the event loop, for those who have waited and for those who have just come. */
 const longestWorkMs = 8

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { redactText } from '../../src/core/logger.ts'
-import { atOnce } from '../../src/core/redaction/in-parts.ts'
 import { hideSecretValues } from '../../src/core/redaction/json-secrets.ts'
 import { SecretTexts } from '../../src/core/redaction/secret-texts.ts'
+import { atOnce } from '../../src/core/time/in-parts.ts'
 import { StreamedText } from '../../src/service/runs/streamed-text.ts'
 
 const hidden = (text: string, secretKeys?: ReadonlySet<string>) => atOnce(hideSecretValues(text, secretKeys))

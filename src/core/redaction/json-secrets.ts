@@ -1,5 +1,5 @@
 import { isSecretKey, mayHaveSecretKey, REDACTED } from '../logger.ts'
-import type { InParts } from './in-parts.ts'
+import type { InParts } from '../time/in-parts.ts'
 
 /** A key and what stands between it and its value, also in JSON that is a text inside of JSON: there, backslashes precede its quotes. */
 const keys = /(?<!\\)(\\*)"((?:[^"\\]|\\{1,8}u[0-9a-fA-F]{4}){1,100})\1"\s{0,100}:\s{0,100}/g

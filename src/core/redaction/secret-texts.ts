@@ -1,4 +1,4 @@
-import type { InParts } from './in-parts.ts'
+import type { InParts } from '../time/in-parts.ts'
 
 /** Of a longer secret only the beginning is looked for: a text may quote no more of it. As many characters as it has are hidden from there on. */
 const mostLookedFor = 100

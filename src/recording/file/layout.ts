@@ -1,4 +1,4 @@
-import { atOnce, type InParts } from '../../core/redaction/in-parts.ts'
+import { atOnce, type InParts } from '../../core/time/in-parts.ts'
 
 /** Longest line that holds a whole value. */
 export const width = 120

@@ -1,5 +1,5 @@
 import { replaceFile } from '../../core/files/replace-file.ts'
-import type { InParts } from '../../core/redaction/in-parts.ts'
+import type { InParts } from '../../core/time/in-parts.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import type { RecordedRun } from '../format.ts'
 import { headOf } from '../recorder.ts'
