@@ -6,7 +6,7 @@ import { scriptedModel } from '../../src/testing/index.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
 import { barriersInAllLooks } from './page-axe.ts'
 import { hasBrowser, useBrowser } from './page-browser.ts'
-import { longTasks, paceOf, watchTasks } from './page-tasks.ts'
+import { longTasks, paceOf, watchTasks, watchWork } from './page-tasks.ts'
 import { seedRuns, storedRuns } from './seed-runs.ts'
 import { shippedPage } from './shipped-page.ts'
 import { json, payTool, startService } from './start-service.ts'
@@ -110,7 +110,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     const page = await open(url)
     const rows = page.locator('.run-item')
     await rows.first().waitFor()
-    await page.evaluate(watchTasks)
+    const work = await watchWork(page)
     expect(await rows.count()).toBe(50)
     expect(await rows.first().textContent()).toMatch(/Question 4999.*answered.*bob.*1\.50 s · 120 tokens · \$0\.4999/)
     const search = page.getByLabel('Search runs')
@@ -146,7 +146,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
       seen = await rows.count()
     }
     expect(new Set(await rows.evaluateAll((links) => links.map((link) => link.getAttribute('href')))).size).toBeGreaterThanOrEqual(1_000)
-    expect(await longTasks(page)).toEqual([])
+    expect(await work.long()).toEqual([])
     // Over the API, page by page, each of them once.
     const ids: string[] = []
     for (let next: string | undefined = ''; next !== undefined; ) {

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { count, json } from '../data/format.ts'
 import type { Item } from '../data/pending-items.ts'
 import { JsonTree } from '../reading/json-tree.tsx'
@@ -21,7 +21,8 @@ export function Subject({ item, onShown }: SubjectProps) {
   const parts = useMemo(() => partsOf(item), [item])
   const large = parts.filter((part) => 'large' in part).length
   const loaded = useRef(0)
-  useEffect(() => {
+  // Before the next key: Tab passes over a button that is still off.
+  useLayoutEffect(() => {
     if (large === 0) onShown?.(hiddenPart(JSON.stringify([item.args, item.about])))
   }, [item, large, onShown])
   const onLoaded = useCallback(async () => {
