@@ -29,7 +29,6 @@ export function anthropicClient(
           baseURL: baseURL.replace(/\/(v1\/?)?$/, ''),
           webhookKey: null,
           logLevel: 'off',
-          maxRetries: 0,
           openTelemetry: false,
           defaultHeaders: {
             ...(sdkEnvironment ? {} : withoutEnvironmentHeaders('ANTHROPIC_CUSTOM_HEADERS', apiKey)),

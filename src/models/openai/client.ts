@@ -23,7 +23,6 @@ export function openAIClient(settings: ModelSettings, preset: ProviderPreset, cr
           baseURL,
           adminAPIKey: null,
           logLevel: 'off',
-          maxRetries: 0,
           // What the environment says of OpenAI's own account is nobody else's business.
           ...(sdkEnvironment ? {} : { organization: null, project: null }),
           defaultHeaders: {

@@ -35,7 +35,7 @@ export interface SdkUse<Own extends Access, Sdk> {
   findAccess(): Own
   /** Imports the SDK, so that nothing is loaded before the first request, and makes its client. */
   open(access: Own): Promise<Sdk>
-  /** Has the SDK make a request over `fetch`, which sends nothing and rejects; the SDK must not try again. */
+  /** Has the SDK make a request over `fetch`, which sends nothing. */
   ask(sdk: Sdk, fetch: typeof globalThis.fetch, request: { body: string; stream: boolean }): Promise<unknown>
   /** Whether the SDK has credentials of its own for it, which expire. Default: it has none. */
   expires?(access: Own): boolean
@@ -165,16 +165,14 @@ export class SdkClient<Own extends Access, Sdk> {
     let found: Address | undefined
     const fetch = async (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
       found = { url: String(url), headers: Object.fromEntries(new Headers(init?.headers)) }
-      // Cheaper than a response that the SDK would read.
-      throw new Error('This request is not sent')
+      return Response.json({})
     }
-    let cause: unknown = new Error('Expected the SDK to make a request, got none')
     try {
       await this.#use.ask(sdk, fetch, { body, stream })
+      if (found === undefined) throw new Error('Expected the SDK to make a request, got none')
     } catch (error) {
-      cause = error
+      throw this.#use.toError?.(error, context) ?? requestError(error, context)
     }
-    if (found === undefined) throw this.#use.toError?.(cause, context) ?? requestError(cause, context)
     const known = addresses.get(stream)
     if (known !== undefined && JSON.stringify(known) === JSON.stringify(found)) return known
     addresses.set(stream, found)
