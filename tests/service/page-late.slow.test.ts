@@ -194,21 +194,8 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     await page.getByText('Connection lost').waitFor()
     await page.getByText('The service answered 502').waitFor()
     back()
-    await expect
-      .poll(
-        () =>
-          page
-            .locator('main')
-            .innerText()
-            .then(
-              async (text) =>
-                text +
-                (await page.locator('textarea').allInnerTexts()) +
-                (await page.locator('#config-text').evaluateAll((all) => all.map((one) => ('value' in one ? one.value : '')))),
-            ),
-        { timeout: 20_000 },
-      )
-      .toContain(said)
+    const shown = `document.querySelector('main').innerText + document.querySelector('#config-text')?.value`
+    await expect.poll(() => page.evaluate<string>(shown), { timeout: 20_000 }).toContain(said)
     expect(await page.getByText('The service answered 502').count()).toBe(0)
   })
 

@@ -6,7 +6,10 @@ import { useLive, useWhenConnected } from '../ui/live-context.ts'
 /** How long calls may go on to end before their tools are asked for again. */
 const pauseMs = 2_000
 
-/** What the service answers at a path to the latest question, asked for again when its configuration has been loaded anew, as by another process, and by `load`. */
+/**
+ * What the service answers at a path, to the latest question: asked for again when its configuration has been loaded anew, as by another process,
+ * and by `load`.
+ */
 export function useAnswer<Answer>(path: string): { answer: Answer | undefined; failure: string; load: () => Promise<void> } {
   const live = useLive()
   const loadedAt = useComputed(() => live.state?.config.loadedAt)
@@ -26,7 +29,7 @@ export function useAnswer<Answer>(path: string): { answer: Answer | undefined; f
       if (!signal.aborted) setFailure(messageOf(thrown))
     }
   }, [path])
-  useWhenConnected(load, loadedAt.value)
+  useWhenConnected(load, `${path} ${loadedAt.value}`)
   return { answer, failure, load }
 }
 
