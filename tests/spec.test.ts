@@ -18,7 +18,7 @@ function rowsOf(page: string): Row[] {
     .flatMap((line, index) => {
       const place = `spec/${page}:${index + 1}`
       if (!/^- \[/.test(line)) return []
-      const [, box, id] = /^- \[([ x])\] ((?:S\d-\d+[a-c]?|[HQ]\d+)) \S.*\S$/.exec(line) ?? []
+      const [, box, id] = /^- \[([ x])\] (S\d-\d+[a-c]?|[FHQX]\d+|[EP]\d\.\d+) \S.*\S$/.exec(line) ?? []
       if (box === undefined || id === undefined) throw new Error(`${place} is not a row: ${line}`)
       return [{ id, delivered: box === 'x', place }]
     })
@@ -27,7 +27,7 @@ function rowsOf(page: string): Row[] {
 /** The ids that names of tests begin with, and where. */
 function idsIn(source: string, file: string): { id: string; place: string }[] {
   return source.split('\n').flatMap((line, index) =>
-    [...line.matchAll(/(['"`])((?:(?:S\d-\d+[a-c]?|[HQ]\d+) )+)(?!\1)/g)].flatMap(([, , ids = '']) =>
+    [...line.matchAll(/(['"`])((?:(?:S\d-\d+[a-c]?|[FHQX]\d+|[EP]\d\.\d+) )+)(?!\1)/g)].flatMap(([, , ids = '']) =>
       ids
         .trim()
         .split(' ')
@@ -36,7 +36,7 @@ function idsIn(source: string, file: string): { id: string; place: string }[] {
   )
 }
 
-const rows = ['requirements.md', 'hazards.md', 'wire-quirks.md'].flatMap(rowsOf)
+const rows = ['requirements.md', 'hazards.md', 'wire-quirks.md', 'field.md', 'production.md'].flatMap(rowsOf)
 const named = readdirSync(tests, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.ts') && file !== 'spec.test.ts')
   .flatMap((file) => idsIn(readFileSync(join(tests, file), 'utf8'), file.replaceAll('\\', '/')))
@@ -50,7 +50,7 @@ describe('the specification', () => {
 
   it('has no gap in a list that is numbered', () => {
     const numbers = (list: string) => rows.flatMap(({ id }) => (id.startsWith(list) ? [Number.parseInt(id.slice(list.length), 10)] : []))
-    for (const list of ['S0-', 'S1-', 'S2-', 'S4-', 'H', 'Q']) {
+    for (const list of ['S0-', 'S1-', 'S2-', 'S4-', 'H', 'Q', 'F', 'P1.', 'P2.', 'P3.']) {
       const found = [...new Set(numbers(list))]
       expect(found, list).toEqual(Array.from({ length: found.length }, (_, i) => i + 1))
     }
