@@ -135,7 +135,7 @@ export function legalName(name: string): string {
   return name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'unknown'
 }
 
-/** Makes plain data unchangeable: a message that is frozen can be shared, and converted once. */
+/** Makes plain data unchangeable, so that it can be shared. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   Object.freeze(value)
@@ -143,33 +143,6 @@ export function deepFreeze<T>(value: T): T {
   // Not `Object.values`: every message of every run comes by here.
   else for (const key in value) deepFreeze(value[key])
   return value
-}
-
-/** Converts each frozen object once: a long history costs each round no more than joining what was made of it before. */
-export function convertOnce<From extends object, To, Context = undefined>(
-  convert: (from: From, context?: Context) => To,
-): (from: From, context?: Context) => To {
-  const known = new WeakMap<From, To>()
-  return (from, context) => {
-    const before = known.get(from)
-    if (before !== undefined) return before
-    const converted = convert(from, context)
-    known.set(from, converted)
-    return converted
-  }
-}
-
-const ownLists = new WeakSet<readonly ChatMessage[]>()
-
-/** Marks a list that holds only frozen messages, each in the form that is sent: whoever adds to it sees to that. */
-export function ownList<List extends readonly ChatMessage[]>(list: List): List {
-  ownLists.add(list)
-  return list
-}
-
-/** Whether its messages can be taken as they are. */
-export function isOwnList(list: readonly ChatMessage[]): boolean {
-  return ownLists.has(list)
 }
 
 /** The text of a message's content; parts that are not text are left out. */

@@ -33,7 +33,7 @@ export const samplingNames: OptionNames<Sampling> = {
 
 /** One request to a model. */
 export interface ModelRequest extends Sampling {
-  /** The conversation. Frozen messages are converted to the wire's format once and remembered. */
+  /** The conversation. */
   messages: readonly ChatMessage[]
   /** Absent or empty: the request has no tools and no tool choice. */
   tools?: readonly ToolDefinition[]

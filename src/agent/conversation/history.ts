@@ -5,7 +5,6 @@ import {
   deepFreeze,
   hasToolCalls,
   isToolResult,
-  ownList,
   type ToolCall,
   type ToolResultMessage,
   toolMessage,
@@ -31,7 +30,7 @@ export interface Healing {
  * made it, in the order of the calls; ids are unique. Messages are frozen copies, so what was handed in or out can't change it.
  */
 export class History {
-  readonly #messages: ChatMessage[] = ownList([])
+  readonly #messages: ChatMessage[] = []
   /** The same list as `#messages` while nothing is left out. */
   #visible = this.#messages
   #compaction = noCompaction
@@ -52,7 +51,7 @@ export class History {
     const conversation = toChatMessages(given)
     const [first] = conversation
     const isThere = first?.role === 'system' && first.content === instructions
-    if (instructions !== undefined && !isThere) this.#push(deepFreeze({ role: 'system', content: instructions }))
+    if (instructions !== undefined && !isThere) this.#push({ role: 'system', content: instructions })
     this.#prefix = this.#messages.length
     this.#load(conversation, earlier)
   }
@@ -79,7 +78,7 @@ export class History {
 
   compact(compaction: Compaction): void {
     this.#compaction = compaction
-    this.#visible = ownList([...compacted(this.#messages, compaction)])
+    this.#visible = compacted(this.#messages, compaction).map((message) => asChecked(message))
   }
 
   get length(): number {
@@ -97,7 +96,7 @@ export class History {
 
   /** Other instructions in place of those there are. */
   instruct(instructions: string | undefined): void {
-    const first = instructions === undefined ? [] : [deepFreeze<ChatMessage>({ role: 'system', content: instructions })]
+    const first = instructions === undefined ? [] : [asChecked<ChatMessage>({ role: 'system', content: instructions })]
     const shift = first.length - this.#prefix
     this.#messages.splice(0, this.#prefix, ...first)
     this.#prefix = first.length
@@ -116,7 +115,7 @@ export class History {
         this.#open.set(call.id, call)
       }
     }
-    this.#push(deepFreeze(message))
+    this.#push(message)
   }
 
   /** Takes over messages of any kind, put in order like those a conversation begins with. */
@@ -127,7 +126,7 @@ export class History {
   /** Takes over the result of an open call; false, and nothing appended, when there is no such call. */
   appendResult(result: ToolResultMessage): boolean {
     if (!this.#open.delete(result.toolCallId)) return false
-    this.#push(deepFreeze(result))
+    this.#push(result)
     return true
   }
 
@@ -179,7 +178,8 @@ export class History {
     return n
   }
 
-  #push(message: ChatMessage): void {
+  #push(given: ChatMessage): void {
+    const message = asChecked(given)
     this.#messages.push(message)
     if (this.#visible !== this.#messages) this.#visible.push(message)
   }

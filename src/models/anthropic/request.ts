@@ -2,9 +2,9 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 import type { ModelRequest, ModelSink, ToolChoice } from '../chat-model.ts'
 import { fitResponseSchema } from '../conversion/response-schema.ts'
 import { isToolSearch, type SearchedTools, searchedTools } from '../conversion/tool-search.ts'
-import type { Written } from '../conversion/wire.ts'
 import type { ErrorContext } from '../transport/provider-error.ts'
-import type { Access, Api } from '../transport/sdk-client.ts'
+import type { Access, Api, ApiRequest } from '../transport/sdk-client.ts'
+import { isThought } from './content.ts'
 import type { AnthropicQuirks } from './quirks.ts'
 import { AnthropicResponse } from './response.ts'
 import { anthropicSchema } from './schema.ts'
@@ -17,10 +17,10 @@ const leastBudget = 1024
 const mostDeferred = 10_000
 
 /** Comes after the tools it searches, because the last one is marked to be cached, which is refused of one that is deferred. */
-const toolSearch = JSON.stringify({ type: 'tool_search_tool_bm25_20251119', name: 'tool_search_tool_bm25' })
+const toolSearch = { type: 'tool_search_tool_bm25_20251119', name: 'tool_search_tool_bm25' }
 
 /** The Messages API, as one model takes it. */
-export class AnthropicApi implements Api<Access, Written, AnthropicResponse> {
+export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> {
   readonly #provider: string
   readonly #model: string
   readonly #quirks: AnthropicQuirks
@@ -35,7 +35,7 @@ export class AnthropicApi implements Api<Access, Written, AnthropicResponse> {
     this.#wire = new AnthropicWire(provider, quirks)
   }
 
-  build(given: ModelRequest, { baseURL }: Access, paused?: AnthropicResponse): Written {
+  build(given: ModelRequest, { baseURL }: Access, paused?: AnthropicResponse): ApiRequest {
     const request = paused === undefined ? given : { ...given, messages: [...given.messages, paused.pause()] }
     const warnings = new Set<string>()
     const {
@@ -62,7 +62,7 @@ export class AnthropicApi implements Api<Access, Written, AnthropicResponse> {
     }
     const own = this.#tools(request, searched, conversation.toolNames, warnings)
     if (searched !== undefined && !theirs.some(isToolSearch)) own.push(toolSearch)
-    const tools = [...own, ...theirs.map((tool) => JSON.stringify(tool))]
+    const tools = [...own, ...theirs]
     const asked = own.length > 0 && request.tools !== undefined && request.tools.length > 0
     this.#setThinking(fields, options, request, asked, warnings)
     this.#setSampling(fields, options, request, warnings)
@@ -72,11 +72,13 @@ export class AnthropicApi implements Api<Access, Written, AnthropicResponse> {
     this.#setOutput(fields, output_config, request, tools.length > 0, warnings)
     Object.assign(fields, options)
 
-    const parts = [JSON.stringify(fields).slice(1, -1)]
-    if (tools.length > 0) parts.push(`"tools":[${marked(tools.join(','), caches)}]`)
-    if (conversation.system !== '') parts.push(`"system":[${marked(conversation.system, caches)}]`)
-    parts.push(`"messages":[${this.#turns(conversation.turns, caches)}]`)
-    return { json: `{${parts.join(',')}}`, warnings: [...warnings] }
+    const params = {
+      ...fields,
+      ...(tools.length === 0 ? {} : { tools: caches ? marked(tools) : tools }),
+      ...(conversation.system.length === 0 ? {} : { system: caches ? marked(conversation.system) : conversation.system }),
+      messages: wireTurns(conversation.turns, caches),
+    }
+    return { params, warnings: [...warnings] }
   }
 
   open(context: ErrorContext, sink: ModelSink | undefined): AnthropicResponse {
@@ -85,48 +87,35 @@ export class AnthropicApi implements Api<Access, Written, AnthropicResponse> {
 
   /** System messages in one place, the others in turns of one role each: a turn's tool results belong in one message. */
   #converse({ messages }: ModelRequest, takesBack: (found: readonly string[]) => boolean, warnings: Set<string>): Conversation {
-    const system: string[] = []
+    const system: JsonObject[] = []
     const turns: Turn[] = []
     const toolNames = new Set<string>()
     let container: string | undefined
     for (const message of messages) {
-      const whole = this.#wire.message(message)
+      const whole = this.#wire.message(message, warnings)
       const wire = whole.search === undefined || takesBack(whole.search.found) ? whole : whole.search.without
-      for (const warning of wire.warnings) warnings.add(warning)
       for (const name of wire.toolNames) toolNames.add(name)
       container = wire.container ?? container
-      if (wire.blocks === '' && wire.results === '') continue
-      if (wire.role === 'system') system.push(wire.blocks)
+      if (wire.blocks.length === 0) continue
+      if (wire.role === 'system') system.push(...wire.blocks)
       else addTo(turns, wire.role, wire)
     }
     if (turns[0]?.role !== 'user') {
-      turns.unshift({ role: 'user', results: [], blocks: ['{"type":"text","text":"[the conversation begins here]"}'], cacheable: true })
+      turns.unshift({ role: 'user', results: [], blocks: [{ type: 'text', text: '[the conversation begins here]' }] })
     }
-    return { system: system.join(','), turns, toolNames, container }
-  }
-
-  /**
-   * Marks the end, and where the request before ended: what that one has cached is looked for in no more than 20 blocks before a mark, and a
-   * round of many calls has more. https://platform.claude.com/docs/en/build-with-claude/prompt-caching#how-automatic-prefix-checking-works
-   */
-  #turns(turns: readonly Turn[], caches: boolean): string {
-    const last = turns.length - 1
-    const before = turns[last]?.role === 'user' ? turns.findLastIndex(({ role }, at) => role === 'user' && at < last) : -1
-    return turns
-      .map(({ role, results, blocks, cacheable }, at) => {
-        const content = [...results, ...blocks].join(',')
-        return `{"role":"${role}","content":[${marked(content, caches && cacheable && (at === last || at === before))}]}`
-      })
-      .join(',')
+    return { system, turns, toolNames, container }
   }
 
   /** The tools offered. A history with calls is refused without any, so that those it has called stand in where none are offered. */
-  #tools({ tools = [] }: ModelRequest, searched: SearchedTools | undefined, called: ReadonlySet<string>, warnings: Set<string>): string[] {
-    if (tools.length === 0) return [...called].map((name) => JSON.stringify({ name, input_schema: { type: 'object' } }))
-    const deferred = searched?.deferred ?? []
-    const written = [...(searched?.tools ?? tools).map(this.#wire.tool), ...deferred.map(this.#wire.deferredTool)]
-    for (const { warnings: lost } of written) for (const warning of lost) warnings.add(warning)
-    return written.map(({ json }) => json)
+  #tools(
+    { tools = [] }: ModelRequest,
+    searched: SearchedTools | undefined,
+    called: ReadonlySet<string>,
+    warnings: Set<string>,
+  ): JsonObject[] {
+    if (tools.length === 0) return [...called].map((name) => ({ name, input_schema: { type: 'object' } }))
+    const shown = (searched?.tools ?? tools).map((tool) => this.#wire.tool(tool, warnings))
+    return [...shown, ...(searched?.deferred ?? []).map((tool) => this.#wire.tool(tool, warnings, { defer_loading: true }))]
   }
 
   #setThinking(fields: JsonObject, options: JsonObject, request: ModelRequest, hasTools: boolean, warnings: Set<string>): void {
@@ -249,28 +238,38 @@ function isAnthropic(baseURL: string): boolean {
 
 interface Turn {
   role: 'user' | 'assistant'
-  results: string[]
-  blocks: string[]
-  cacheable: boolean
+  results: JsonObject[]
+  blocks: JsonObject[]
 }
 
 interface Conversation {
-  /** The system blocks as JSON, joined. */
-  system: string
+  system: JsonObject[]
   turns: Turn[]
   toolNames: ReadonlySet<string>
   container: string | undefined
 }
 
-function addTo(turns: Turn[], role: Turn['role'], { results, blocks, cacheable }: WireMessage): void {
+function addTo(turns: Turn[], role: Turn['role'], { blocks, areResults }: WireMessage): void {
   let turn = turns.at(-1)
   if (turn?.role !== role) {
-    turn = { role, results: [], blocks: [], cacheable }
+    turn = { role, results: [], blocks: [] }
     turns.push(turn)
   }
-  if (results !== '') turn.results.push(results)
-  if (blocks !== '') turn.blocks.push(blocks)
-  turn.cacheable = cacheable
+  const place = areResults ? turn.results : turn.blocks
+  place.push(...blocks)
+}
+
+/**
+ * Marks the end, and where the request before ended: what that one has cached is looked for in no more than 20 blocks before a mark, and a
+ * round of many calls has more. https://platform.claude.com/docs/en/build-with-claude/prompt-caching#how-automatic-prefix-checking-works
+ */
+function wireTurns(turns: readonly Turn[], caches: boolean): JsonObject[] {
+  const last = turns.length - 1
+  const before = turns[last]?.role === 'user' ? turns.findLastIndex(({ role }, at) => role === 'user' && at < last) : -1
+  return turns.map(({ role, results, blocks }, at) => {
+    const content = [...results, ...blocks]
+    return { role, content: caches && (at === last || at === before) ? marked(content) : content }
+  })
 }
 
 /** https://platform.claude.com/docs/en/agents-and-tools/tool-use/define-tools#controlling-claudes-output */
@@ -287,7 +286,9 @@ function isOn(thinking: Json | undefined): boolean {
   return isJsonObject(thinking) && thinking.type !== 'disabled'
 }
 
-/** JSON objects joined by commas, the last one marked as the end of what is to be cached: https://platform.claude.com/docs/en/build-with-claude/prompt-caching */
-function marked(objects: string, marks: boolean): string {
-  return marks ? `${objects.slice(0, -1)},"cache_control":{"type":"ephemeral"}}` : objects
+/** Marks the last block as the end of what is to be cached. A thought takes no mark. https://platform.claude.com/docs/en/build-with-claude/prompt-caching */
+function marked(blocks: readonly JsonObject[]): JsonObject[] {
+  const last = blocks.at(-1)
+  if (last === undefined || isThought(last)) return [...blocks]
+  return [...blocks.slice(0, -1), { ...last, cache_control: { type: 'ephemeral' } }]
 }

@@ -1,11 +1,5 @@
-import { jsonIn } from '../../core/json.ts'
+import { isDeeperThan, jsonIn } from '../../core/json.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
-
-/** A part of a request as JSON, or all of it, and what was lost on the way. */
-export interface Written {
-  json: string
-  warnings: readonly string[]
-}
 
 /** Which call ids a provider takes; others are replaced by a hash of `length` letters and digits. */
 export interface CallIdRule {
@@ -31,9 +25,13 @@ export function hashedId(id: string, length: number): string {
 /** What is sent back of arguments that are not a JSON object: the model's own text, or `{}`. */
 export type MalformedArguments = 'keep' | 'empty'
 
+/** `JSON.stringify` throws beyond some thousand levels; `JSON.parse` does not. */
+const mostLevels = 1_000
+
 /** A call's arguments for an API that takes only an object. */
 export function argumentsObject(json: string): JsonObject {
-  return objectIn(json) ?? {}
+  const args = objectIn(json)
+  return args === undefined || isDeeperThan(mostLevels, args) ? {} : args
 }
 
 /** What the model wrote in place of an object stays in our records; in a request it would make all of it fail. */

@@ -1,15 +1,14 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { ModelRequest, ModelSink, ToolChoice } from '../chat-model.ts'
 import { fitResponseSchema } from '../conversion/response-schema.ts'
-import type { Written } from '../conversion/wire.ts'
 import type { ErrorContext } from '../transport/provider-error.ts'
-import type { Access, Api } from '../transport/sdk-client.ts'
+import type { Access, Api, ApiRequest } from '../transport/sdk-client.ts'
 import type { GoogleQuirks } from './quirks.ts'
 import { GoogleResponse } from './response.ts'
 import { openAPISchema } from './schema.ts'
 import { GoogleWire, wireName } from './wire.ts'
 
-export interface GoogleBody extends Written {
+export interface GoogleBody extends ApiRequest {
   /** Our name of a tool by the one it is sent under, where they differ. */
   names: ReadonlyMap<string, string>
 }
@@ -47,15 +46,17 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
       ...others,
       ...(paused === undefined ? {} : { continuationToken: paused.pause() }),
     }
-    const { declared, names } = this.#tools(request, warnings)
-    const tools = Array.isArray(theirTools) ? theirTools.map((tool) => JSON.stringify(tool)) : []
-    if (declared.length > 0) tools.unshift(`{"functionDeclarations":[${declared.join(',')}]}`)
-    const conversation = this.#converse(request, warnings)
-    const parts = Object.keys(fields).length === 0 ? [] : [JSON.stringify(fields).slice(1, -1)]
-    if (tools.length > 0) parts.push(`"tools":[${tools.join(',')}]`)
-    if (conversation.system !== '') parts.push(`"systemInstruction":{"parts":[${conversation.system}]}`)
-    parts.push(`"contents":[${conversation.contents}]`)
-    return { json: `{${parts.join(',')}}`, names, warnings: [...warnings] }
+    const declared = (request.tools ?? []).map((tool) => this.#wire.tool(tool, warnings))
+    const theirs = Array.isArray(theirTools) ? theirTools : []
+    const tools = declared.length === 0 ? theirs : [{ functionDeclarations: declared }, ...theirs]
+    const { system, contents: ours } = this.#converse(request, warnings)
+    const params = {
+      ...fields,
+      ...(tools.length === 0 ? {} : { tools }),
+      ...(system.length === 0 ? {} : { systemInstruction: { parts: system } }),
+      contents: ours,
+    }
+    return { params, names: renamedTools(request), warnings: [...warnings] }
   }
 
   open(context: ErrorContext, sink: ModelSink | undefined, { names }: GoogleBody): GoogleResponse {
@@ -66,40 +67,22 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
    * System messages in one place. All results of one turn are one content, and so is what the model said in a row: a content with calls
    * has to follow on one of the user's.
    */
-  #converse({ messages }: ModelRequest, warnings: Set<string>): { system: string; contents: string } {
-    const system: string[] = []
-    const contents: string[] = []
-    let open: { kind: 'user' | 'model' | 'results'; parts: string[] } | undefined
+  #converse({ messages }: ModelRequest, warnings: Set<string>): { system: JsonObject[]; contents: JsonObject[] } {
+    const system: JsonObject[] = []
+    const contents: { kind: 'user' | 'model' | 'results'; parts: JsonObject[] }[] = []
     let callNames: ReadonlyMap<string, string> | undefined
-    const close = () => {
-      if (open !== undefined) contents.push(`{"role":"${open.kind === 'model' ? 'model' : 'user'}","parts":[${open.parts.join(',')}]}`)
-    }
     for (const message of messages) {
-      const wire = this.#wire.message(message, callNames)
-      for (const warning of wire.warnings) warnings.add(warning)
-      if (wire.kind === 'model') callNames = wire.callNames
-      if (wire.parts === '') continue
-      if (wire.kind === 'system') system.push(wire.parts)
-      else if (open !== undefined && open.kind === wire.kind && wire.kind !== 'user') open.parts.push(wire.parts)
-      else {
-        close()
-        if (open === undefined && wire.kind !== 'user') contents.push('{"role":"user","parts":[{"text":"[the conversation begins here]"}]}')
-        open = { kind: wire.kind, parts: [wire.parts] }
-      }
+      const { kind, parts, callNames: names } = this.#wire.message(message, callNames, warnings)
+      if (kind === 'model') callNames = names
+      if (parts.length === 0) continue
+      const last = contents.at(-1)
+      if (kind === 'system') system.push(...parts)
+      else if (last?.kind === kind && kind !== 'user') last.parts.push(...parts)
+      else contents.push({ kind, parts: [...parts] })
     }
-    close()
-    return { system: system.join(','), contents: contents.join(',') }
-  }
-
-  #tools({ tools = [] }: ModelRequest, warnings: Set<string>): { declared: string[]; names: ReadonlyMap<string, string> } {
-    const names = new Map<string, string>()
-    const declared = tools.map((tool) => {
-      const { json, name, warnings: lost } = this.#wire.tool(tool)
-      for (const warning of lost) warnings.add(warning)
-      if (name !== tool.function.name) names.set(name, tool.function.name)
-      return json
-    })
-    return { declared, names }
+    if (contents.length > 0 && contents[0]?.kind !== 'user')
+      contents.unshift({ kind: 'user', parts: [{ text: '[the conversation begins here]' }] })
+    return { system, contents: contents.map(({ kind, parts }) => ({ role: kind === 'model' ? 'model' : 'user', parts })) }
   }
 
   /** https://ai.google.dev/gemini-api/docs/function-calling#function_calling_modes */
@@ -150,6 +133,12 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
   #leftOut(setting: string): string {
     return `\`${setting}\` was left out: ${this.#provider}/${this.#model} does not take it`
   }
+}
+
+/** Our name of a tool by the one it is sent under, where they differ. */
+function renamedTools({ tools = [] }: ModelRequest): ReadonlyMap<string, string> {
+  const names = tools.map(({ function: { name } }) => name)
+  return new Map(names.flatMap((name) => (wireName(name) === name ? [] : [[wireName(name), name]])))
 }
 
 function wireChoice(choice: ToolChoice): JsonObject {

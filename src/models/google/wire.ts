@@ -1,7 +1,6 @@
 import {
   type ChatMessage,
   type ContentPart,
-  convertOnce,
   hasToolCalls,
   isJsonObject,
   type JsonObject,
@@ -9,7 +8,7 @@ import {
   type ToolCall,
 } from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
-import { argumentsObject, fitCallId, type Written } from '../conversion/wire.ts'
+import { argumentsObject, fitCallId } from '../conversion/wire.ts'
 import { laidOut, readLayout } from '../streaming/response-layout.ts'
 import { googlePart, googleResultPart } from './parts.ts'
 import type { GoogleQuirks } from './quirks.ts'
@@ -17,35 +16,23 @@ import { openAPISchema } from './schema.ts'
 
 type CallNames = ReadonlyMap<string, string>
 
-/** A message's parts as JSON, joined by commas, and what was lost on the way. */
+/** A message's parts. */
 export interface WireMessage {
   /** `results` stand in a content of their own, with role `user`: all those of one turn together. */
   kind: 'system' | 'user' | 'model' | 'results'
-  parts: string
+  parts: JsonObject[]
   /** The names of its calls as they are sent, by the id of the call in our history. */
-  callNames: CallNames | undefined
-  warnings: readonly string[]
-}
-
-/** A tool as it is sent. */
-export interface WireTool extends Written {
-  /** The name it is sent under. */
-  name: string
+  callNames?: CallNames | undefined
 }
 
 /** The API names no limits for ids; its own have fewer characters than other providers' limits. */
 const callId = { pattern: /^[a-zA-Z0-9_.:-]{1,64}$/, length: 32 }
 
 /**
- * Turns messages and tools into the generateContent format. Frozen messages are converted and serialised once.
+ * Converts messages and tools to the generateContent format. What a request loses is added to `warnings`.
  * Format: https://ai.google.dev/api/generate-content
  */
 export class GoogleWire {
-  /** `callNames`: those of the calls that a tool's result may answer. */
-  readonly message: (message: ChatMessage, callNames: CallNames | undefined) => WireMessage = convertOnce((message, callNames) =>
-    this.#convert(message, callNames),
-  )
-  readonly tool: (tool: ToolDefinition) => WireTool = convertOnce((tool) => this.#convertTool(tool))
   readonly #provider: string
   readonly #quirks: GoogleQuirks
 
@@ -54,15 +41,13 @@ export class GoogleWire {
     this.#quirks = quirks
   }
 
-  #convertTool({ function: { name: own, description, parameters, strict } }: ToolDefinition): WireTool {
-    const name = wireName(own)
-    const warnings = strict === undefined ? [] : [`\`strict\` of tool \`${own}\` was left out: ${this.#provider} does not take it`]
-    const json = JSON.stringify({
-      name,
+  tool({ function: { name, description, parameters, strict } }: ToolDefinition, warnings: Set<string>): JsonObject {
+    if (strict !== undefined) warnings.add(`\`strict\` of tool \`${name}\` was left out: ${this.#provider} does not take it`)
+    return {
+      name: wireName(name),
       ...(description === undefined ? {} : { description }),
       ...(parameters === undefined ? {} : this.#parameters(parameters)),
-    })
-    return { json, name, warnings }
+    }
   }
 
   #parameters({ $schema: _, ...schema }: Readonly<Record<string, unknown>>): JsonObject {
@@ -72,19 +57,18 @@ export class GoogleWire {
     return parameters === undefined ? {} : { parameters }
   }
 
-  #convert(message: ChatMessage, callNames: CallNames | undefined): WireMessage {
-    const warnings: string[] = []
-    const plain = { callNames: undefined, warnings }
+  /** `callNames`: those of the calls that a tool's result may answer. */
+  message(message: ChatMessage, callNames: CallNames | undefined, warnings: Set<string>): WireMessage {
     switch (message.role) {
       case 'system':
-        return { ...plain, kind: 'system', parts: listed(textPart(message.content)) }
+        return { kind: 'system', parts: textPart(message.content) }
       case 'user': {
         const parts = this.#contentParts(message.content, warnings)
         // A turn has to say something; leaving it out would join its neighbours.
-        return { ...plain, kind: 'user', parts: listed(parts.length > 0 ? parts : [{ text: '[empty message]' }]) }
+        return { kind: 'user', parts: parts.length > 0 ? parts : [{ text: '[empty message]' }] }
       }
       case 'tool':
-        return { ...plain, kind: 'results', parts: JSON.stringify(this.#result(message, callNames, warnings)) }
+        return { kind: 'results', parts: [this.#result(message, callNames, warnings)] }
       case 'assistant': {
         const calls = hasToolCalls(message) ? message.toolCalls : []
         const data = message.providerData?.provider === this.#provider ? message.providerData.data : {}
@@ -95,7 +79,7 @@ export class GoogleWire {
           ...calls.map((call) => toPart(call)),
         ]
         const names = calls.length === 0 ? undefined : new Map(calls.map(({ id, function: { name } }) => [id, wireName(name)]))
-        return { kind: 'model', parts: listed(this.#signed(parts)), callNames: names, warnings }
+        return { kind: 'model', parts: this.#signed(parts), callNames: names }
       }
     }
   }
@@ -106,7 +90,7 @@ export class GoogleWire {
   }
 
   /** The first call of a message has to be signed: https://ai.google.dev/gemini-api/docs/thought-signatures */
-  #signed(parts: readonly JsonObject[]): readonly JsonObject[] {
+  #signed(parts: JsonObject[]): JsonObject[] {
     const { missingSignature } = this.#quirks
     const first = parts.findIndex(({ functionCall }) => functionCall !== undefined)
     if (missingSignature === null || first === -1 || parts[first]?.thoughtSignature !== undefined) return parts
@@ -117,7 +101,7 @@ export class GoogleWire {
   #result(
     { toolCallId, name, content, isError }: ChatMessage & { role: 'tool' },
     callNames: CallNames | undefined,
-    warnings: string[],
+    warnings: Set<string>,
   ): JsonObject {
     const texts: string[] = []
     const parts: JsonObject[] = []
@@ -139,7 +123,7 @@ export class GoogleWire {
     }
   }
 
-  #contentParts(content: string | readonly ContentPart[], warnings: string[]): JsonObject[] {
+  #contentParts(content: string | readonly ContentPart[], warnings: Set<string>): JsonObject[] {
     if (typeof content === 'string') return textPart(content)
     return content.flatMap((part) => {
       if (part.type === 'text') return textPart(part.text)
@@ -147,8 +131,8 @@ export class GoogleWire {
     })
   }
 
-  #standIn({ type }: ContentPart, warnings: string[]): string {
-    warnings.push(`A part of type '${type}' was replaced by a note: ${this.#provider} does not take it there`)
+  #standIn({ type }: ContentPart, warnings: Set<string>): string {
+    warnings.add(`A part of type '${type}' was replaced by a note: ${this.#provider} does not take it there`)
     return `[${type} not shown]`
   }
 
@@ -166,18 +150,4 @@ export function wireName(name: string): string {
 function textPart(text: string, fields?: JsonObject): JsonObject[] {
   // A signature may stand on a part without text, and has to stay there.
   return text === '' && fields === undefined ? [] : [{ text, ...fields }]
-}
-
-function listed(parts: readonly JsonObject[]): string {
-  return parts.map(written).join(',')
-}
-
-function written(part: JsonObject): string {
-  try {
-    return JSON.stringify(part)
-  } catch (error) {
-    // Arguments may be nested too deep to be written, though not to be read.
-    if (isJsonObject(part.functionCall)) return JSON.stringify({ ...part, functionCall: { ...part.functionCall, args: {} } })
-    throw error
-  }
 }

@@ -11,28 +11,32 @@ import type { ResponsesWire } from './wire.ts'
 const mostDeferred = 128
 
 interface Conversation {
-  /** The input items as JSON, joined by commas. */
-  input: string
+  input: JsonObject[]
   /** The request's tools, where the provider is to search them. */
   searched: SearchedTools | undefined
-  warnings: ReadonlySet<string>
 }
 
 /**
  * The conversation, and the tools that the provider is to search. Either depends on the other: a search can't go back without its tools, and a
  * tool that was called without a search, such as by another provider's model, can't be deferred any more.
  *
- * `searches`: whether the provider searches tools. `theirs`: the tools of `providerOptions`.
+ * `searches`: whether the provider searches tools. `theirs`: the tools of `providerOptions`. What is lost is added to `warnings`.
  */
-export function converse(request: ModelRequest, wire: ResponsesWire, searches: boolean, theirs: readonly JsonObject[]): Conversation {
+export function converse(
+  request: ModelRequest,
+  wire: ResponsesWire,
+  searches: boolean,
+  theirs: readonly JsonObject[],
+  warnings: Set<string>,
+): Conversation {
   const wanted = searches ? searchedTools(request, mostDeferred) : undefined
   const offered = new Set([...(wanted === undefined ? [] : [...wanted.tools, ...wanted.deferred]).map(nameOf), ...namesOf([...theirs])])
   const canSearch = wanted !== undefined || theirs.some(isToolSearch)
   const deferrable = new Set(request.searchable?.tools.map(nameOf))
-  const items = inputItems(request.messages, wire, canSearch ? offered : undefined, deferrable)
-  const searched = wanted && searchedTools(request, mostDeferred, items.called)
-  if (wanted !== undefined && searched === undefined) return converse(request, wire, false, theirs)
-  return { input: items.jsons.join(','), searched, warnings: items.warnings }
+  const { input, called } = inputItems(request.messages, wire, canSearch ? offered : undefined, deferrable, warnings)
+  const searched = wanted && searchedTools(request, mostDeferred, called)
+  if (wanted !== undefined && searched === undefined) return converse(request, wire, false, theirs, warnings)
+  return { input, searched }
 }
 
 function nameOf({ function: { name } }: { function: { name: string } }): string {
@@ -48,27 +52,26 @@ function inputItems(
   wire: ResponsesWire,
   offered: ReadonlySet<string> | undefined,
   deferrable: ReadonlySet<string>,
-): { jsons: string[]; called: Set<string>; warnings: Set<string> } {
-  const jsons: string[] = []
+  warnings: Set<string>,
+): { input: JsonObject[]; called: Set<string> } {
+  const input: JsonObject[] = []
   const called = new Set<string>()
-  const warnings = new Set<string>()
   const resultFields = new Map<string, JsonObject>()
   const loaded = new Set<string>()
   const unloaded = new Set(deferrable)
   for (const message of messages) {
-    const whole = wire.message(message, resultFields)
+    const whole = wire.message(message, resultFields, warnings)
     const { hasItems, calledLoaded, ...searches } = whole.searches ?? noSearches
     const isLoaded = (name: string): boolean => searches.loaded.includes(name) || loaded.has(name) || !unloaded.has(name)
     const hasTools = !hasItems || (offered !== undefined && searches.loaded.every((name) => offered.has(name)))
     const goesBack = hasTools && calledLoaded.every(isLoaded)
     for (const name of searches.loaded) (goesBack ? loaded : unloaded).add(name)
-    const items = goesBack ? whole : (whole.plain ?? whole)
-    for (const warning of items.warnings) warnings.add(warning)
-    for (const [id, fields] of items.resultFields) resultFields.set(id, fields)
-    for (const name of items.searches?.called ?? []) called.add(name)
-    if (items.json !== '') jsons.push(items.json)
+    const sent = goesBack ? whole : (whole.plain ?? whole)
+    for (const [id, fields] of sent.resultFields) resultFields.set(id, fields)
+    for (const name of sent.searches?.called ?? []) called.add(name)
+    input.push(...sent.items)
   }
-  return { jsons, called, warnings }
+  return { input, called }
 }
 
 const noSearches: Searches = { hasItems: false, loaded: [], calledLoaded: [], called: [] }

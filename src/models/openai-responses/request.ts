@@ -5,16 +5,15 @@ import { fitResponseSchema } from '../conversion/response-schema.ts'
 import { isStrictSchema } from '../conversion/strict-schema.ts'
 import { choiceWarning, fitToolChoice } from '../conversion/tool-choice.ts'
 import { isToolSearch, type SearchedTools } from '../conversion/tool-search.ts'
-import type { Written } from '../conversion/wire.ts'
 import type { ErrorContext } from '../transport/provider-error.ts'
-import type { Access, Api } from '../transport/sdk-client.ts'
+import type { Access, Api, ApiRequest } from '../transport/sdk-client.ts'
 import { converse } from './input.ts'
 import { namesOf } from './items.ts'
 import type { ResponsesQuirks } from './quirks.ts'
 import { ResponsesResponse } from './response.ts'
 import { ResponsesWire } from './wire.ts'
 
-export interface ResponsesBody extends Written {
+export interface ResponsesBody extends ApiRequest {
   /** The tools that the model may call and the caller is to run. */
   toolNames: ReadonlySet<string>
 }
@@ -52,19 +51,16 @@ export class ResponsesApi implements Api<Access, ResponsesBody> {
 
     const theirs = Array.isArray(theirTools) ? theirTools.filter(isJsonObject) : []
     const searches = request.searchable !== undefined && (this.#quirks.toolSearch ?? isOpenAI(baseURL))
-    const { input, searched, ...conversation } = converse(request, this.#wire, searches, theirs)
-    for (const warning of conversation.warnings) warnings.add(warning)
-    let tools = [...this.#tools(request, searched, theirs, warnings), ...theirs.map((tool) => JSON.stringify(tool))]
+    const { input, searched } = converse(request, this.#wire, searches, theirs, warnings)
+    let tools = [...this.#tools(request, searched, theirs, warnings), ...theirs]
     if (tools.length > 0 && !this.#setToolFields(fields, request, warnings)) tools = []
     this.#setText(fields, text, request, tools.length > 0, warnings)
     const { cacheKey } = request
     Object.assign(fields, cacheKey === undefined ? {} : cacheKeyField(cacheKey, this.#quirks.promptCacheKey, baseURL), options)
 
-    const parts = [JSON.stringify(fields).slice(1, -1), `"input":[${input}]`]
-    if (tools.length > 0) parts.push(`"tools":[${tools.join(',')}]`)
     const own = [...(request.tools ?? []), ...(searched?.deferred ?? [])]
     const toolNames = new Set([...own.map((tool) => tool.function.name), ...namesOf(theirs)])
-    return { json: `{${parts.join(',')}}`, toolNames, warnings: [...warnings] }
+    return { params: { ...fields, input, ...(tools.length === 0 ? {} : { tools }) }, toolNames, warnings: [...warnings] }
   }
 
   open(context: ErrorContext, sink: ModelSink | undefined, { toolNames }: ResponsesBody): ResponsesResponse {
@@ -76,13 +72,12 @@ export class ResponsesApi implements Api<Access, ResponsesBody> {
     searched: SearchedTools | undefined,
     theirs: readonly JsonObject[],
     warnings: Set<string>,
-  ): readonly string[] {
+  ): JsonObject[] {
     if (tools.length === 0) return []
-    const deferred = searched?.deferred ?? []
-    const written = [...(searched?.tools ?? tools).map(this.#wire.tool), ...deferred.map(this.#wire.deferredTool)]
-    for (const { warnings: lost } of written) for (const warning of lost) warnings.add(warning)
-    const search = searched === undefined || theirs.some(isToolSearch) ? [] : ['{"type":"tool_search"}']
-    return [...written.map(({ json }) => json), ...search]
+    const shown = (searched?.tools ?? tools).map((tool) => this.#wire.tool(tool, warnings))
+    const deferred = (searched?.deferred ?? []).map((tool) => this.#wire.tool(tool, warnings, { defer_loading: true }))
+    const search = searched === undefined || theirs.some(isToolSearch) ? [] : [{ type: 'tool_search' }]
+    return [...shown, ...deferred, ...search]
   }
 
   /** The reasoning has to be asked for in a form that can be sent back: the server keeps nothing of it. */

@@ -1,10 +1,9 @@
 import type { OpenAI } from 'openai'
 import type { ProviderPreset } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
-import { type Access, findAccess, SdkClient, withoutEnvironmentHeaders } from '../transport/sdk-client.ts'
+import { type Access, findAccess, type RequestParams, SdkClient, withoutEnvironmentHeaders } from '../transport/sdk-client.ts'
 
-/** Makes a request with this JSON for its parameters. */
-type Create = (sdk: OpenAI, body: string) => { asResponse(): Promise<Response> }
+type Create = (sdk: OpenAI, params: RequestParams) => { asResponse(): Promise<Response> }
 
 type NewClient = (fetch: typeof globalThis.fetch) => OpenAI
 
@@ -34,6 +33,6 @@ export function openAIClient(settings: ModelSettings, preset: ProviderPreset, cr
           },
         })
     },
-    ask: (newClient, fetch, { body }) => create(newClient(fetch), body).asResponse(),
+    ask: (newClient, fetch, { params }) => create(newClient(fetch), params).asResponse(),
   })
 }

@@ -1,12 +1,11 @@
-import type { Json, JsonObject } from '../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { ModelRequest, ModelSink, Sampling, ToolChoice } from '../chat-model.ts'
 import { cacheKeyField } from '../conversion/cache-key.ts'
 import { fitResponseSchema } from '../conversion/response-schema.ts'
 import { isStrictSchema } from '../conversion/strict-schema.ts'
 import { choiceWarning, fitToolChoice } from '../conversion/tool-choice.ts'
-import type { Written } from '../conversion/wire.ts'
 import type { ErrorContext } from '../transport/provider-error.ts'
-import type { Access, Api } from '../transport/sdk-client.ts'
+import type { Access, Api, ApiRequest } from '../transport/sdk-client.ts'
 import type { OpenAIQuirks } from './quirks.ts'
 import { OpenAIResponse } from './response.ts'
 import { OpenAIWire } from './wire.ts'
@@ -27,18 +26,12 @@ export class OpenAIApi implements Api<Access> {
     this.#wire = new OpenAIWire(provider, quirks)
   }
 
-  build(request: ModelRequest, { baseURL }: Access): Written {
+  build(request: ModelRequest, { baseURL }: Access): ApiRequest {
     const warnings = new Set<string>()
     const { messages: theirMessages, tools: theirTools, ...options } = { ...this.#providerOptions, ...request.providerOptions }
     if (theirMessages !== undefined) warnings.add('`messages` in `providerOptions` were left out: the conversation is the request’s')
 
-    const messages: string[] = []
-    for (const message of request.messages) {
-      const { json, warnings: lost } = this.#wire.message(message)
-      messages.push(json)
-      for (const warning of lost) warnings.add(warning)
-    }
-
+    const messages = request.messages.map((message) => this.#wire.message(message, warnings))
     const stream = request.stream !== false || !this.#quirks.wholeResponses
     const fields: { [key: string]: Json } = { model: this.#model, stream }
     if (stream && this.#quirks.streamOptions) fields.stream_options = { include_usage: true }
@@ -48,9 +41,7 @@ export class OpenAIApi implements Api<Access> {
     const { cacheKey } = request
     Object.assign(fields, cacheKey === undefined ? {} : cacheKeyField(cacheKey, this.#quirks.promptCacheKey, baseURL), options)
 
-    const parts = [JSON.stringify(fields).slice(1, -1), `"messages":[${messages.join(',')}]`]
-    if (tools.length > 0) parts.push(`"tools":[${tools.join(',')}]`)
-    return { json: `{${parts.join(',')}}`, warnings: [...warnings] }
+    return { params: { ...fields, messages, ...(tools.length === 0 ? {} : { tools }) }, warnings: [...warnings] }
   }
 
   open(context: ErrorContext, sink: ModelSink | undefined): OpenAIResponse {
@@ -89,22 +80,17 @@ export class OpenAIApi implements Api<Access> {
     fields.response_format = { type: 'json_schema', json_schema: { ...format, strict: isStrictSchema(format.schema) } }
   }
 
-  /** Each tool as JSON. No tools: no key that speaks of tools. */
+  /** No tools: no key that speaks of tools. */
   #setTools(
     fields: { [key: string]: Json },
     request: ModelRequest,
     options: JsonObject,
     theirTools: Json | undefined,
     warnings: Set<string>,
-  ): readonly string[] {
-    const tools: string[] = []
-    for (const tool of request.tools ?? []) {
-      const { json, warnings: lost } = this.#wire.tool(tool)
-      tools.push(json)
-      for (const warning of lost) warnings.add(warning)
-    }
-    // Tools the provider runs itself; they have no place in ours.
-    if (Array.isArray(theirTools)) for (const tool of theirTools) tools.push(JSON.stringify(tool))
+  ): readonly object[] {
+    // The provider's own tools, which it runs itself, have no place in ours.
+    const theirs = Array.isArray(theirTools) ? theirTools.filter(isJsonObject) : []
+    const tools = [...(request.tools ?? []).map((tool) => this.#wire.tool(tool, warnings)), ...theirs]
     if (tools.length === 0) return []
 
     if (request.toolChoice === 'none' && !this.#quirks.toolChoice.includes('none')) {

@@ -4,14 +4,13 @@ import {
   type ChatMessage,
   type Content,
   type ContentPart,
-  convertOnce,
   hasToolCalls,
   isJsonObject,
   type JsonObject,
   type ToolCall,
 } from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
-import { type CallIdRule, hashedId, type MalformedArguments, objectIn, type Written } from '../conversion/wire.ts'
+import { type CallIdRule, hashedId, type MalformedArguments, objectIn } from '../conversion/wire.ts'
 import type { OpenAIQuirks } from './quirks.ts'
 
 type OpenAIContentPart =
@@ -115,10 +114,8 @@ export function argumentsText(json: string, malformed: MalformedArguments): stri
   return malformed === 'keep' || objectIn(json) !== undefined ? json : '{}'
 }
 
-/** Messages and tools in one provider's variety of that format. Each is converted and serialised once. */
+/** Converts messages and tools to one provider's variety of that format. What a request loses is added to `warnings`. */
 export class OpenAIWire {
-  readonly message: (message: ChatMessage) => Written = convertOnce((message) => this.#convertMessage(message))
-  readonly tool: (tool: ToolDefinition) => Written = convertOnce((tool) => this.#convertTool(tool))
   readonly #provider: string
   readonly #quirks: OpenAIQuirks
   readonly #callId: CallIdRule | undefined
@@ -130,19 +127,7 @@ export class OpenAIWire {
     this.#callId = rule === null ? undefined : { pattern: new RegExp(rule.pattern), length: rule.length }
   }
 
-  #convertMessage(message: ChatMessage): Written {
-    const warnings: string[] = []
-    return { json: JSON.stringify(this.#convert(message, warnings)), warnings }
-  }
-
-  #convertTool(tool: ToolDefinition): Written {
-    const { strict, ...rest } = tool.function
-    if (strict === undefined || this.#quirks.strictTools) return { json: JSON.stringify(tool), warnings: [] }
-    const warning = `\`strict\` of tool \`${rest.name}\` was left out: ${this.#provider} does not take it`
-    return { json: JSON.stringify({ ...tool, function: rest }), warnings: [warning] }
-  }
-
-  #convert(message: ChatMessage, warnings: string[]): OpenAIMessage {
+  message(message: ChatMessage, warnings: Set<string>): OpenAIMessage {
     const wire = toOpenAIMessage(message)
     if (wire.role === 'developer' && !this.#quirks.developerRole) return { ...wire, role: 'system' }
     if (message.role === 'user' && wire.role === 'user' && Array.isArray(message.content)) this.#fitParts(message.content, wire, warnings)
@@ -157,7 +142,14 @@ export class OpenAIWire {
     return wire
   }
 
-  #fitParts(parts: readonly ContentPart[], wire: OpenAIMessage & { role: 'user' }, warnings: string[]): void {
+  tool(tool: ToolDefinition, warnings: Set<string>): ToolDefinition {
+    const { strict, ...rest } = tool.function
+    if (strict === undefined || this.#quirks.strictTools) return tool
+    warnings.add(`\`strict\` of tool \`${rest.name}\` was left out: ${this.#provider} does not take it`)
+    return { ...tool, function: rest }
+  }
+
+  #fitParts(parts: readonly ContentPart[], wire: OpenAIMessage & { role: 'user' }, warnings: Set<string>): void {
     const carries = (part: ContentPart): boolean => {
       if (part.type === 'text') return true
       // The API takes a file's bytes, but no address of one: https://platform.openai.com/docs/guides/pdf-files
@@ -167,15 +159,15 @@ export class OpenAIWire {
     if (parts.every(carries)) return
     wire.content = parts.map((part) => {
       if (carries(part)) return toOpenAIPart(part)
-      warnings.push(`A part of type '${part.type}' was replaced by a note: ${this.#provider} does not take it`)
+      warnings.add(`A part of type '${part.type}' was replaced by a note: ${this.#provider} does not take it`)
       return { type: 'text', text: `[${part.type} not shown]` }
     })
   }
 
-  #fitToolContent(wire: OpenAIMessage & { role: 'tool' }, content: ChatMessage['content'], warnings: string[]): void {
+  #fitToolContent(wire: OpenAIMessage & { role: 'tool' }, content: ChatMessage['content'], warnings: Set<string>): void {
     if (Array.isArray(content)) {
       for (const { type } of content) {
-        if (type !== 'text') warnings.push(`A part of type '${type}' in a tool's result was replaced by a note: results are text here`)
+        if (type !== 'text') warnings.add(`A part of type '${type}' in a tool's result was replaced by a note: results are text here`)
       }
     }
     if (Array.isArray(wire.content) && !this.#quirks.toolContentParts) wire.content = wire.content.map(({ text }) => text).join('\n')

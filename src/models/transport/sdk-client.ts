@@ -1,5 +1,4 @@
 import { toChatMessages } from '../../core/message-input.ts'
-import { isOwnList } from '../../core/messages.ts'
 import {
   abortedError,
   type ChatModel,
@@ -8,7 +7,6 @@ import {
   type ModelResponse,
   type ModelSink,
 } from '../chat-model.ts'
-import type { Written } from '../conversion/wire.ts'
 import { findAPIKey, findBaseURL, type ProviderPreset } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
@@ -36,7 +34,7 @@ export interface SdkUse<Own extends Access, Sdk> {
   /** Imports the SDK, so that nothing is loaded before the first request, and makes its client. */
   open(access: Own): Promise<Sdk>
   /** Has the SDK make a request over `fetch`, which sends nothing. */
-  ask(sdk: Sdk, fetch: typeof globalThis.fetch, request: { body: string; stream: boolean }): Promise<unknown>
+  ask(sdk: Sdk, fetch: typeof globalThis.fetch, request: { params: RequestParams; stream: boolean }): Promise<unknown>
   /** Whether the SDK has credentials of its own for it, which expire. Default: it has none. */
   expires?(access: Own): boolean
   /** What a response should say of the access. Default: nothing. */
@@ -45,12 +43,21 @@ export interface SdkUse<Own extends Access, Sdk> {
   toError?(error: unknown, context: ErrorContext): Error
 }
 
+/** The parameters of a request, as the SDK's method takes them. */
+export type RequestParams = object
+
+/** A request to a provider, and what was lost on the way to it. */
+export interface ApiRequest {
+  params: RequestParams
+  warnings: readonly string[]
+}
+
 /** A provider's API: what it is sent, and what reads the answer. */
-export interface Api<Own extends Access, Body extends Written = Written, Response extends ApiResponse = ApiResponse> {
-  /** The body of a request. `paused`: of the one that goes on with that response. */
+export interface Api<Own extends Access, Body extends ApiRequest = ApiRequest, Response extends ApiResponse = ApiResponse> {
+  /** `paused`: the response that the request continues. */
   build(request: ModelRequest, access: Own, paused?: Response): Body
-  /** Reads the response to a body, and those that go on with it. */
-  open(context: ErrorContext, sink: ModelSink | undefined, body: Body): Response
+  /** Reads the response to a request, and those that continue it. */
+  open(context: ErrorContext, sink: ModelSink | undefined, request: Body): Response
 }
 
 export interface ApiResponse extends ResponseReader {
@@ -89,7 +96,7 @@ export class SdkClient<Own extends Access, Sdk> {
   }
 
   /** The model behind an API of that provider. */
-  model<Body extends Written, Response extends ApiResponse>(api: Api<Own, Body, Response>, capabilities: ModelCapabilities): ChatModel {
+  model<Body extends ApiRequest, Response extends ApiResponse>(api: Api<Own, Body, Response>, capabilities: ModelCapabilities): ChatModel {
     const { provider, model } = this.#settings
     return {
       provider,
@@ -106,7 +113,7 @@ export class SdkClient<Own extends Access, Sdk> {
     opened.sdk ??= await this.#use.open(opened.access)
   }
 
-  async #generate<Body extends Written, Response extends ApiResponse>(
+  async #generate<Body extends ApiRequest, Response extends ApiResponse>(
     api: Api<Own, Body, Response>,
     given: ModelRequest,
     sink: ModelSink | undefined,
@@ -115,12 +122,12 @@ export class SdkClient<Own extends Access, Sdk> {
     if (signal?.aborted) throw abortedError(this.#settings.provider, signal.reason)
     const opened = this.#open()
     const { access, context } = opened
-    const request = isOwnList(given.messages) ? given : { ...given, messages: toChatMessages(given.messages) }
+    const request = { ...given, messages: toChatMessages(given.messages) }
     let body = api.build(request, access)
     const response = api.open(context, sink, body)
     const warnings = new Set(this.#use.warnings?.(access))
     for (let pauses = 0; ; pauses++) {
-      const oddities = await this.#send(opened, body.json, response, request)
+      const oddities = await this.#send(opened, body.params, response, request)
       for (const warning of [...body.warnings, ...oddities]) warnings.add(warning)
       if (response.isPaused !== true) break
       if (pauses === maxPauses) {
@@ -132,8 +139,8 @@ export class SdkClient<Own extends Access, Sdk> {
     return withWarnings(response.finish(), warnings)
   }
 
-  /** Sends `body`; the response is fed to `reader`. Resolves with warnings; rejects with a `ModelError`. */
-  async #send(opened: Opened<Own, Sdk>, body: string, reader: ResponseReader, request: ModelRequest): Promise<string[]> {
+  /** Sends `params`; the response is fed to `reader`. Resolves with warnings; rejects with a `ModelError`. */
+  async #send(opened: Opened<Own, Sdk>, params: RequestParams, reader: ResponseReader, request: ModelRequest): Promise<string[]> {
     const { provider, fetch, streamIdleTimeoutMs } = this.#settings
     const { signal } = request
     const stream = request.stream !== false
@@ -141,7 +148,7 @@ export class SdkClient<Own extends Access, Sdk> {
     // Before the exchange: the time a package takes to load is no silence of the provider's.
     opened.sdk ??= await this.#use.open(opened.access)
     const exchange = new HttpExchange({ reader, provider, signal, idleMs, send: fetch === undefined ? send : sendOver(fetch) })
-    return exchange.run(this.#knownAddress(opened, stream) ?? this.#findAddress(opened, opened.sdk, stream, body), body)
+    return exchange.run(this.#knownAddress(opened, stream) ?? this.#findAddress(opened, opened.sdk, stream, params), JSON.stringify(params))
   }
 
   /** The same object as long as nothing has changed in its access. */
@@ -161,14 +168,14 @@ export class SdkClient<Own extends Access, Sdk> {
     return this.#use.expires?.(access) ? undefined : addresses.get(stream)
   }
 
-  async #findAddress({ context, addresses }: Opened<Own, Sdk>, sdk: Sdk, stream: boolean, body: string): Promise<Address> {
+  async #findAddress({ context, addresses }: Opened<Own, Sdk>, sdk: Sdk, stream: boolean, params: RequestParams): Promise<Address> {
     let found: Address | undefined
     const fetch = async (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
       found = { url: String(url), headers: Object.fromEntries(new Headers(init?.headers)) }
       return Response.json({})
     }
     try {
-      await this.#use.ask(sdk, fetch, { body, stream })
+      await this.#use.ask(sdk, fetch, { params, stream })
       if (found === undefined) throw new Error('Expected the SDK to make a request, got none')
     } catch (error) {
       throw this.#use.toError?.(error, context) ?? requestError(error, context)
