@@ -273,7 +273,8 @@ async function askModel({ messages, instructions, ...sampling }: ModelQuestion, 
     maxIterations: 1,
   })
   const step = steps.at(-1)
-  if (stopReason !== 'answered' || step === undefined)
+  // The finish reason tells of an answer that was cut.
+  if ((stopReason !== 'answered' && stopReason !== 'truncated') || step === undefined)
     throw error ?? new ToolloopError('tool_failed', `The model did not answer (${stopReason})`)
   return { text, provider: step.provider, model: step.model, finishReason: step.finishReason }
 }

@@ -115,6 +115,7 @@ function logLimit({ run, state }: Execution, iteration: number, next: GoOn | End
 }
 
 const limitWords: Partial<Record<StopReason, string>> = {
+  truncated: 'run ended: the answer was cut off at a token limit',
   max_iterations: 'run ended: the iteration limit is reached and the model still calls tools',
   budget: 'run ended: a budget is used up',
   repeated_calls: 'run ended: the model repeats the same call',
@@ -157,13 +158,12 @@ export function decideNext(facts: Facts): GoOn | End | Steer {
 
   const byCalls = round && endingOfRound(round, output)
   if (lastTurn !== undefined) {
-    if (byCalls === undefined) return end(lastTurn)
+    if (byCalls === undefined) return end(turn.isCut ? { stopReason: 'truncated' } : lastTurn)
     return end(byCalls.stopReason === 'answered' ? { ...lastTurn, output: byCalls.output } : byCalls)
   }
   const ending = byCalls ?? (stopped ? { stopReason: 'stopped' } : undefined)
   if (ending !== undefined && ending.stopReason !== 'answered') return end(ending)
-  const isAnswered = round === undefined && turn.objection === undefined
-  const answer = ending ?? (isAnswered ? { stopReason: 'answered' } : undefined)
+  const answer = ending ?? (round === undefined ? endingOfText(turn) : undefined)
   if (answer === undefined && rejected !== undefined && rejected.count > outputRetries)
     return end(tooOftenRejected(rejected, outputRetries))
 
@@ -195,6 +195,12 @@ function endingOfLastTurn(limit: Ending, turn: Exclude<Turn, Reply>): Ending {
   const isPaused = turn.kind === 'unpaid' && turn.pending !== undefined
   if (turn.kind === 'interrupted' || isStopped || isPaused) return endingOfTurn(turn)
   return turn.kind === 'failed' ? { ...limit, error: turn.error } : limit
+}
+
+/** With a text; undefined if it is not accepted. */
+function endingOfText({ isCut, objection }: Reply): Ending | undefined {
+  if (isCut) return { stopReason: 'truncated' }
+  return objection === undefined ? { stopReason: 'answered' } : undefined
 }
 
 /** With what the calls came to; undefined when the run may go on. */

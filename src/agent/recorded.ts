@@ -75,6 +75,8 @@ export interface Reply {
   planned: PlannedCall[]
   step: RunStep
   objection?: Objection
+  /** The text is only a part of an answer: the response reached a token limit. */
+  isCut?: true
 }
 
 /** Why an answer is not accepted, in words for the model. */

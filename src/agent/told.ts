@@ -109,7 +109,11 @@ export function goneResultText(id: string): string {
   return `No result is kept under the id ${JSON.stringify(id)}. A result is kept until its run ends: make the call again if it was another run's, or correct the id.`
 }
 
-// Answers that are not accepted
+// Answers that are cut, or not accepted
+
+export function cutAnswerText(agent: string, part: string): string {
+  return `The answer of ${agent} was cut off at a token limit, and is not complete: ${part}`
+}
 
 export function withheldAnswerText(why: string): string {
   return `Your answer was withheld (${why}). Give another one.`

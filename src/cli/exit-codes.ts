@@ -18,6 +18,7 @@ export const EXIT_SIGTERM = 143
 const byStopReason: Record<StopReason, { code: number; help: string }> = {
   answered: { code: EXIT_OK, help: 'the model answered' },
   stopped: { code: EXIT_OK, help: "a tool's result was the answer" },
+  truncated: { code: 10, help: 'the answer was cut off at a token limit' },
   max_iterations: { code: 3, help: 'the iteration limit was reached' },
   deadline: { code: 4, help: 'the deadline passed' },
   budget: { code: 4, help: 'a budget was used up' },

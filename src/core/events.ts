@@ -33,6 +33,7 @@ export type EventName = keyof typeof Event
 /** How a run ended. */
 export type StopReason =
   | 'answered'
+  | 'truncated'
   | 'max_iterations'
   | 'budget'
   | 'deadline'

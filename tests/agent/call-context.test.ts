@@ -116,6 +116,12 @@ describe('a tool that asks the model of its run', () => {
     expect(toolCalls[0]).toMatchObject({ value: { text: 'That.', finishReason: 'stop' }, nested: { usage } })
   })
 
+  it('F7 is given the part of an answer that was cut, and the finish reason', async () => {
+    const model = modelOf({ text: 'That', finishReason: 'length' })
+    const { toolCalls } = await new AgentRunner({ model, tools: [asking], logger }).run('Go.')
+    expect(toolCalls[0]).toMatchObject({ outcome: 'ok', value: { text: 'That', finishReason: 'length' } })
+  })
+
   it('is told why there is no answer', async () => {
     const failing = modelOf(() => {
       throw new Error('gone fishing')

@@ -19,6 +19,7 @@ const step: RunStep = {
 const objection = { code: 'invalid_output', text: 'Not that.' } as const
 const reply: Turn = { kind: 'reply', message: { role: 'assistant', content: 'Yes.' }, text: 'Yes.', planned: [], step }
 const objected: Turn = { ...reply, objection }
+const cut: Turn = { ...reply, isCut: true }
 const failed: Turn = { kind: 'failed', text: '', error: { code: 'provider_error', message: 'gone' } }
 const declined: Turn = { kind: 'refused', text: '', step, error: { code: 'refusal', message: 'no' } }
 const stoppedTurn: Turn = { kind: 'refused', text: '', step, error: { code: 'guardrail', message: 'stopped' } }
@@ -102,6 +103,10 @@ const table: [what: string, facts: Partial<Facts>, ends: StopReason | 'continue'
   ['a guardrail against what was said from outside, before an answer', { steering: { ...said, refused: 'rail: no' } }, 'refused'],
   ['an answer, when nothing was said meanwhile', { steering: quiet }, 'answered'],
   ['an answer, before a stop from outside', { steering: stops }, 'answered'],
+  ['a cut answer', { turn: cut, steering: quiet }, 'truncated'],
+  ['a cut answer, at a limit', { turn: cut, exhausted: 'budget', steering: quiet }, 'truncated'],
+  ['a cut answer, before a stop from outside', { turn: cut, steering: stops }, 'truncated'],
+  ['what was said meanwhile, after a cut answer', { turn: cut, steering: said }, 'continue'],
   ['an answer, at a limit', { exhausted: 'max_iterations', steering: quiet }, 'answered'],
   ['what was said meanwhile, after an answer', { steering: said }, 'continue'],
   ['a stop from outside, before limits', { round, exhausted: 'budget', steering: stops }, 'stopped'],
@@ -162,6 +167,7 @@ describe('decideNext', () => {
     const limit: Ending = { stopReason: 'max_iterations' }
     const lastTable: [what: string, facts: Partial<Facts>, ending: Ending][] = [
       ['an answer', {}, limit],
+      ['an answer that is cut', { turn: cut }, { stopReason: 'truncated' }],
       ['an answer through its tool', { round: { ...round, final: record('final_answer') }, output }, { ...limit, output: '7' }],
       ['calls that were refused', { round }, limit],
       ['a failing model: the limit, with the error', { turn: failed }, { ...limit, error: { code: 'provider_error', message: 'gone' } }],

@@ -138,6 +138,11 @@ describe('S3-2 the langchain backend', () => {
     expect(answered.result.toolCalls.map(({ outcome }) => outcome)).toEqual(['ok', 'denied'])
   })
 
+  it('F7 S3-2 an answer that was cut ends the run `truncated`', async () => {
+    const { result } = await playOnBoth({ script: [{ text: 'Half', finishReason: 'length' }] })
+    expect(result).toMatchObject({ stopReason: 'truncated', output: 'Half', iterations: 1 })
+  })
+
   it("S3-2 LangChain's own limit of steps does not end a long run", async () => {
     const turns = Array.from({ length: 30 }, (_, n) => ({ toolCalls: [{ name: 'look', args: { place: `${n}` } }] }))
     const runner = await createAgentRunner({

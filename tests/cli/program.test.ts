@@ -110,7 +110,7 @@ describe('help', () => {
     const codes = describeExitCodes()
       .split('\n')
       .map((line) => Number.parseInt(line, 10))
-    expect(codes).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 130])
+    expect(codes).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 130])
   })
 })
 

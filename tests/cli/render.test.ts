@@ -99,6 +99,7 @@ it('every ending but an answer has one line', () => {
   const endings: [Partial<RunResult>, string | undefined][] = [
     [{ stopReason: 'answered' }, undefined],
     [{ stopReason: 'stopped', toolCalls: [record] }, 'ended by the result of `read`'],
+    [{ stopReason: 'truncated' }, 'truncated: the answer was cut off at a token limit'],
     [{ stopReason: 'max_iterations', iterations: 5 }, 'stopped: no answer after 5 iterations; --max-iterations allows more'],
     [{ stopReason: 'deadline' }, 'stopped: the deadline passed; --deadline sets it'],
     [{ stopReason: 'budget' }, 'stopped: a budget was used up'],

@@ -152,6 +152,14 @@ describe('toolloop run ends with an exit code that says how', () => {
     expect(stderr).toMatch(/^model error: .*\(unauthorized\)$/m)
   })
 
+  it('F7 10 when the answer was cut, which is written as far as it came', async () => {
+    const cwd = await tempFolder()
+    const { env, url } = await provider({ script: [{ text: 'The first half', finishReason: 'length' }] })
+    const { code, stdout, stderr } = await runHere(['Explain.', ...url], { cwd, env })
+    expect({ code, stdout }).toEqual({ code: 10, stdout: 'The first half\n' })
+    expect(stderr.trimEnd().split('\n').at(-1)).toBe('truncated: the answer was cut off at a token limit')
+  })
+
   it('2 when a key is missing, which one being said', async () => {
     const { code, stderr } = await runCli(['-m', 'openai/gpt-5.2', 'Hi.'], { cwd: await tempFolder() })
     expect(code).toBe(2)

@@ -120,6 +120,12 @@ describe.each(modes)('LLMPipeline: $name', (mode) => {
     expect(on.texts()).toEqual(['No.', 'I will not'])
   })
 
+  it.each([true, false])('F7 an answer that was cut is spoken as far as it came (tools: %s)', async (withTools) => {
+    await using on = await open(mode, [{ text: 'One. Two and', finishReason: 'length' }], { tools: withTools ? [weather] : [] })
+    expect(await on.pipeline.generate('go')).toMatchObject({ stopReason: 'truncated', output: 'One. Two and' })
+    expect(on.texts()).toEqual(['One.', 'Two and'])
+  })
+
   it.each([
     { speakInterim: false, heard: ['One.'] },
     { speakInterim: true, heard: ['I look.', 'One.'] },

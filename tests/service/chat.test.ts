@@ -204,6 +204,20 @@ describe('POST /v1/chat/completions, by the official client', () => {
     expect(chunks.join('')).toBe('par')
   })
 
+  it('F7 an answer that was cut has the finish reason `length`, whole and streamed', async () => {
+    const half = { text: 'Half', finishReason: 'length', usage } as const
+    const { client } = await startWithClient({ model: scriptedModel([half, half]) })
+    const request = { model: 'toolloop', messages: [{ role: 'user' as const, content: 'x' }] }
+    const { choices } = await client.chat.completions.create(request)
+    expect(choices).toMatchObject([{ finish_reason: 'length', message: { content: 'Half' } }])
+    const reasons: unknown[] = []
+    for await (const chunk of await client.chat.completions.create({ ...request, stream: true })) {
+      const reason = chunk.choices[0]?.finish_reason
+      if (reason) reasons.push(reason)
+    }
+    expect(reasons).toEqual(['length'])
+  })
+
   it('what a run inside of a call says is not said to the client', async () => {
     const inner = new AgentRunner({ model: scriptedModel(['Inside.']) })
     const think = defineTool({

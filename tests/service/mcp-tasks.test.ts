@@ -90,6 +90,17 @@ describe('an agent called as a task, by a client of 2026-07-28', () => {
     expect(await state(peer, taskId)).toMatchObject({ result: { isError: true, content: [{ text: expect.stringMatching(/no answer/) }] } })
   })
 
+  it('F7 an agent whose answer was cut has completed with an error, which has the part there is', async () => {
+    const half = { text: 'Half', finishReason: 'length' } as const
+    const { post } = await startService({ model: scriptedModel([half, half]), mcp: true })
+    const failed = { isError: true, content: [{ text: expect.stringMatching(/cut off at a token limit.*Half/) }] }
+    const peer = modernPeer(post)
+    const { taskId } = await peer('tools/call', call)
+    await until(peer, taskId, 'completed')
+    expect(await state(peer, taskId)).toMatchObject({ result: failed })
+    expect(await modernPeer(post, {})('tools/call', call)).toMatchObject(failed)
+  })
+
   it('asks the user for approvals and answers, one at a time or all at once', async () => {
     const { tool, paid } = payTool()
     const greet = defineTool({

@@ -367,6 +367,14 @@ describe('how a run ended', () => {
     expect([begun, records]).toEqual([1, []])
   })
 
+  it('F7 an answer that was cut: its stop reason and its finish reason, and no error', async () => {
+    await using tracing = startTracing()
+    await agent([{ text: 'Half', finishReason: 'length' }], { telemetry: telemetry({ tracer: tracing.tracer }) }).run('go')
+    const [run] = tracing.spans().filter(({ name }) => name === 'invoke_agent')
+    expect(run?.attributes).toMatchObject({ 'toolloop.stop_reason': 'truncated', 'gen_ai.response.finish_reasons': ['length'] })
+    expect(run?.status.code).toBe(SpanStatusCode.UNSET)
+  })
+
   it('a budget, an abort, a call that is not run', async () => {
     await using tracing = startTracing()
     const { tracer } = tracing

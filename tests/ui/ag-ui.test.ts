@@ -227,6 +227,16 @@ describe('AG-UI 1.0', () => {
     expect(third.agent.messages.at(-1)).toMatchObject({ role: 'assistant', content: 'two three' })
   })
 
+  it('F7 an answer that was cut says so', async () => {
+    const run = new AgentRunner({ model: scriptedModel([{ text: 'Half', finishReason: 'length' }]), logger }).stream('hi')
+    const events = (await toAgUiResponse(run).text()).trim().split('\n\n')
+    expect(JSON.parse(events.at(-1)?.slice('data: '.length) ?? '')).toMatchObject({
+      type: 'RUN_FINISHED',
+      outcome: { type: 'success' },
+      metadata: { stopReason: 'truncated' },
+    })
+  })
+
   it('a run that the server aborts is cancelled, and an answer with a schema is the result', async () => {
     const abort = new AbortController()
     const run = new AgentRunner({ model: scriptedModel([{ text: 'one ', hang: true }]) }).stream('hi', { signal: abort.signal })

@@ -116,6 +116,13 @@ describe('the AI SDK’s UI message stream', () => {
     )
   })
 
+  it('F7 an answer that was cut finishes with `length`', async () => {
+    await using backend = await chatBackend({ model: scriptedModel([{ text: 'Half', finishReason: 'length' }]) })
+    const { chunks, errors } = await readChunks(await send(backend.url, [userMessage('go')]))
+    expect(errors).toEqual([])
+    expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'length' })
+  })
+
   it('a provider that repeats its ids, tools that fail, and calls that can’t be run', async () => {
     const broken = defineTool({ name: 'broken', description: 'Breaks.', execute: () => Promise.reject(new Error('no paper')) })
     const model = scriptedModel([

@@ -6,6 +6,7 @@ import { ask, defineTool, type JsonSchema, type Question, type Tool, type ToolCo
 import type { Decision } from '../decisions/decisions.ts'
 import { checkRunOptionNames } from '../option-names.ts'
 import { RunContext } from '../run/run-context.ts'
+import { cutAnswerText } from '../told.ts'
 import type { PendingItem, ResumeOptions, RunInput, RunOptions, RunResult, RunState } from '../types.ts'
 
 /** An agent that can be run inside a tool call: an `AgentRunner` or a `CustomAgent`. */
@@ -132,6 +133,7 @@ function conclude(result: RunResult, { name, result: show }: Pick<AsToolOptions<
   const { stopReason, output, text, error, pending, state } = result
   if (stopReason === 'paused' && state !== undefined) return questionOf(name, pending, state)
   if (stopReason === 'answered' || stopReason === 'stopped' || answeredAtLimit(result)) return show === undefined ? output : show(result)
+  if (stopReason === 'truncated') throw new Error(cutAnswerText(`the agent \`${name}\``, text))
   const said = text === '' ? '' : ` It had come to: ${text}`
   throw new Error(`The agent \`${name}\` ended without an answer (${stopReason})${error === undefined ? '.' : `: ${error.message}`}${said}`)
 }

@@ -97,9 +97,9 @@ class ModelTurn {
     }
     const { isHeld } = this.#sink
     const { request } = this.#asked
-    const { text, answer, objection, calls, planned, isWithheld, stop, isUnchecked }: ReviewedReply =
+    const { text, answer, objection, isCut, calls, planned, isWithheld, stop, isUnchecked }: ReviewedReply =
       layers.review === undefined
-        ? { text: response.text, calls: plan.calls, planned: plan.planned }
+        ? { ...plan, text: response.text, isCut: plan.calls.length === 0 && finishReason === 'length' }
         : await layers.review({ response, plan, step, request, meta: this.#meta, isHeld })
     if (isUnchecked && run.interruption !== undefined) {
       const shown = isHeld ? '' : response.text
@@ -112,6 +112,7 @@ class ModelTurn {
     if (providerData !== undefined && !isWithheld) message.providerData = copyJson(providerData)
     const reply: Reply = { kind: 'reply', message, text: answer ?? text, planned, step }
     if (objection !== undefined) reply.objection = objection
+    if (isCut) reply.isCut = true
     return reply
   }
 

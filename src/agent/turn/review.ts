@@ -31,6 +31,8 @@ export interface ReviewedReply {
   /** The answer's JSON, where it has a schema. */
   answer?: string
   objection?: Objection
+  /** The text is only a part of an answer: the response reached a token limit. */
+  isCut?: boolean
   /** A guardrail ends the run: its name and why. */
   stop?: string
   /** Something the model wrote must not be kept in any form. */
@@ -55,7 +57,7 @@ export function reviewReply(run: RunContext): Review {
   }
 }
 
-type ReviewedText = Pick<ReviewedReply, 'text' | 'answer' | 'objection' | 'stop'>
+type ReviewedText = Pick<ReviewedReply, 'text' | 'answer' | 'objection' | 'isCut' | 'stop'>
 
 async function reviewText(run: RunContext, turn: ReviewedTurn): Promise<ReviewedText> {
   const { response, plan, request, meta, isHeld } = turn
@@ -70,11 +72,21 @@ async function reviewText(run: RunContext, turn: ReviewedTurn): Promise<Reviewed
     if (text !== '') run.deltas(Event.TEXT_DELTA, meta)?.({ text })
     for (const call of planned) delete call.textAfter
   }
-  if (run.agent.output === undefined || calls.length > 0) return { text }
+  const isCut = calls.length === 0 && response.finishReason === 'length'
+  if (run.agent.output === undefined || calls.length > 0 || (isCut && !isClosed(text))) return { text, isCut }
   const answer = await readAnswer(run.agent.output, text, { timeoutMs: run.limits.toolTimeoutMs, signal: run.signal })
   if (answer.ok) return { text, answer: answer.json }
+  if (isCut) return { text, isCut }
   const answering = request.responseSchema === undefined ? run.agent.output.tool.name : undefined
   return { text, objection: { code: 'invalid_output', text: unfitAnswerText(answer.problem, answering) } }
+}
+
+/**
+ * Whether JSON that ends here is whole, should it be valid: a number may lack digits. Models that are held to a schema can write blanks behind
+ * their answer until they reach the limit.
+ */
+function isClosed(json: string): boolean {
+  return !/\d$/.test(json.trimEnd())
 }
 
 function askHooks(run: RunContext, { response, plan, step, meta }: ReviewedTurn): Promise<string> {

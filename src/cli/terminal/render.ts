@@ -175,6 +175,8 @@ function endingOf(result: RunResult): string | undefined {
       return undefined
     case 'stopped':
       return `ended by the result of \`${toolCalls.at(-1)?.tool ?? 'a tool'}\``
+    case 'truncated':
+      return 'truncated: the answer was cut off at a token limit'
     case 'max_iterations':
       return `stopped: no answer after ${plural(iterations, 'iteration')}; --max-iterations allows more`
     case 'deadline':

@@ -79,6 +79,7 @@ export function messageText(content: unknown): string {
 /** How a run ended, in words. */
 const endings: Readonly<Record<string, string>> = {
   answered: 'answered',
+  truncated: 'answer cut off',
   max_iterations: 'reached the iteration limit',
   budget: 'used up its budget',
   deadline: 'ran out of time',

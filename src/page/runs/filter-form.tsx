@@ -10,6 +10,7 @@ const states: Options = [
   ['status=running', 'Running'],
   ['status=paused', 'Waiting'],
   ['stopReason=answered', 'Answered'],
+  ['stopReason=truncated', 'Answer cut off'],
   ['stopReason=model_error', 'Model error'],
   ['stopReason=max_iterations', 'Iteration limit'],
   ['stopReason=budget', 'Budget used up'],

@@ -24,6 +24,7 @@ export function problemIn({ stopReason, error }: RunResult): HttpProblem | undef
 }
 
 const shortfalls: Partial<Record<StopReason, Shortfall>> = {
+  truncated: 'length',
   max_iterations: 'length',
   budget: 'length',
   deadline: 'length',
@@ -34,6 +35,5 @@ const shortfalls: Partial<Record<StopReason, Shortfall>> = {
 /** Undefined for an answer that is whole, and for calls of the client's tools. */
 export function shortfallIn(result: RunResult): Shortfall | undefined {
   if (clientCalls(result).length > 0) return undefined
-  if (result.stopReason === 'answered' && result.steps.at(-1)?.finishReason === 'length') return 'length'
   return shortfalls[result.stopReason]
 }

@@ -117,7 +117,7 @@ export class AgentTasks implements McpTasks {
     if (stopReason === 'aborted') return { ...head, status: 'cancelled', statusMessage: error?.message ?? 'cancelled' }
     if (stopReason === 'answered' || (stopReason === 'stopped' && error === undefined))
       return { ...head, status: 'completed', result: { content: [{ type: 'text', text: output }] } }
-    return { ...head, status: 'failed', result: failure(noAnswerText(stopReason, error)) }
+    return { ...head, status: 'failed', result: failure(noAnswerText({ ...outcome.summary, text: output })) }
   }
 }
 

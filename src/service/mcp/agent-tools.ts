@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { cutAnswerText } from '../../agent/told.ts'
 import type { RunResult } from '../../agent/types.ts'
 import { Event } from '../../core/events.ts'
 import { type AnyTool, defineTool, type ToolContext } from '../../tools/tool.ts'
@@ -32,8 +33,17 @@ export function agentToolName(agent: string): string {
   return `ask_${agent.replace(/[^\w-]/g, '_').slice(0, maxNameLength)}`
 }
 
-/** What is told of a run that came to no answer. */
-export function noAnswerText(stopReason: string | undefined, error: { message: string } | undefined): string {
+/** What is told of a run that came to no answer, or to a part of one: `text`. */
+export function noAnswerText({
+  stopReason,
+  error,
+  text = '',
+}: {
+  stopReason?: string
+  error?: { message: string }
+  text?: string
+}): string {
+  if (stopReason === 'truncated') return cutAnswerText('the agent', text)
   return `The agent came to no answer: ${error?.message ?? stopReason ?? 'its run was lost'}.`
 }
 
@@ -62,7 +72,7 @@ async function runAgent(agent: string, task: string, caller: Caller, runs: RunSt
     if (ctx.signal.aborted) leave()
     const result = await over.promise
     if (result?.stopReason === 'answered' || (result?.stopReason === 'stopped' && result.error === undefined)) return result.text
-    throw new Error(noAnswerText(result?.stopReason, result?.error))
+    throw new Error(noAnswerText(result ?? {}))
   } finally {
     ctx.signal.removeEventListener('abort', leave)
   }

@@ -1,7 +1,7 @@
 import type { PendingItem } from '../../agent/run/result.ts'
 import type { ResponseWriter } from '../../agent/web/response-format.ts'
 import type { RunEnding } from '../../agent/web/run-ending.ts'
-import { Event, type FinishReason, type RunEvent, type StopReason } from '../../core/events.ts'
+import { Event, type RunEvent, type StopReason } from '../../core/events.ts'
 import type { JsonObject } from '../../core/messages.ts'
 import { SaidText } from '../said-text.ts'
 import { structured } from '../structured.ts'
@@ -43,7 +43,6 @@ export class UIMessageWriter implements ResponseWriter {
   #hasAsked = false
   /** The step under way has begun before what is still there. */
   #isBehind = false
-  #finishReason: FinishReason = 'stop'
   #frames = ''
 
   constructor(options: WriterOptions) {
@@ -125,7 +124,6 @@ export class UIMessageWriter implements ResponseWriter {
         break
       }
       case Event.MODEL_END:
-        this.#finishReason = event.finishReason
         this.#closePart()
         break
       case Event.TOOL_CALL_START:
@@ -216,8 +214,7 @@ export class UIMessageWriter implements ResponseWriter {
 
   #finish(stopReason: StopReason | undefined): string {
     if (stopReason === 'paused') return 'tool-calls'
-    if (stopReason !== undefined && atLimit.has(stopReason)) return 'length'
-    return stopReason === 'answered' && this.#finishReason === 'length' ? 'length' : 'stop'
+    return stopReason !== undefined && atLimit.has(stopReason) ? 'length' : 'stop'
   }
 
   #send(chunk: Chunk): void {
@@ -231,4 +228,4 @@ export class UIMessageWriter implements ResponseWriter {
   }
 }
 
-const atLimit: ReadonlySet<StopReason> = new Set<StopReason>(['max_iterations', 'budget', 'deadline', 'repeated_calls'])
+const atLimit: ReadonlySet<StopReason> = new Set<StopReason>(['truncated', 'max_iterations', 'budget', 'deadline', 'repeated_calls'])
