@@ -6,12 +6,15 @@ import {
   copyJson,
   deepFreeze,
   type FinishReason,
+  hasToolCalls,
   isJsonObject,
   type JsonObject,
   type ParsedToolCall,
   type ProviderData,
   type ToolCall,
   type Usage,
+  wellFormed,
+  wellFormedJson,
 } from './messages.ts'
 import { keepShapeOf } from './v8/keep-shape.ts'
 
@@ -47,10 +50,28 @@ export function toChatMessage(given: MessageInput, name: string): ChatMessage {
   return message
 }
 
-/** Freezes a message that is known to be valid, so that it is not checked or copied again. */
+/**
+ * Freezes a message that is known to be valid, so that it is not checked or copied again. Every message of a conversation passes here. Returns
+ * a copy of a message with lone surrogates.
+ */
 export function asChecked<Message extends ChatMessage>(message: Message): Message {
-  own.add(deepFreeze(message))
-  return message
+  if (own.has(message)) return message
+  const kept = deepFreeze(withWholeCharacters(message))
+  own.add(kept)
+  return kept
+}
+
+function withWholeCharacters<Message extends ChatMessage>(message: Message): Message {
+  const whole = wellFormed(message)
+  if (!hasToolCalls(whole)) return whole
+  const toolCalls = whole.toolCalls.map(withWholeArguments)
+  return toolCalls.every((call, at) => call === whole.toolCalls[at]) ? whole : { ...whole, toolCalls }
+}
+
+/** The call itself, or a copy without the lone surrogates that its arguments have, escaped ones included. */
+export function withWholeArguments<Call extends ToolCall>(call: Call): Call {
+  const json = wellFormedJson(call.function.arguments)
+  return json === call.function.arguments ? call : { ...call, function: { ...call.function, arguments: json } }
 }
 
 function areOwn(list: readonly MessageInput[]): list is readonly ChatMessage[] {

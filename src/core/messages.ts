@@ -172,6 +172,47 @@ export function setField(object: Record<string, unknown>, key: string, value: un
   else object[key] = value
 }
 
+/**
+ * Replaces lone surrogates in every text of plain JSON, field names included, with U+FFFD. Returns the value itself if it has none.
+ * Providers refuse a request with half a character, and a conversation that holds one would be refused for good.
+ */
+export function wellFormed<T>(value: T): T {
+  return isWellFormed(value) ? value : (replaced(value) as T)
+}
+
+/** Copies nothing: most requests have no lone surrogate, and all of them are looked through. */
+function isWellFormed(value: unknown): boolean {
+  if (typeof value === 'string') return value.isWellFormed()
+  if (typeof value !== 'object' || value === null) return true
+  if (Array.isArray(value)) return value.every(isWellFormed)
+  for (const key in value) if (!key.isWellFormed() || !isWellFormed(Reflect.get(value, key))) return false
+  return true
+}
+
+function replaced(value: unknown): unknown {
+  if (typeof value === 'string') return value.toWellFormed()
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(replaced)
+  const copy: Record<string, unknown> = {}
+  for (const [key, item] of Object.entries(value)) setField(copy, key.toWellFormed(), replaced(item))
+  return copy
+}
+
+/** The text of a JSON value, as it is stored: without lone surrogates. */
+export function storedText(value: unknown): string {
+  return wellFormedJson(JSON.stringify(value))
+}
+
+/** Any escape in a JSON text. A whole pair of surrogates is one. */
+const escapes = /\\(?:u(?:d[89ab][\da-f]{2}\\ud[c-f][\da-f]{2}|(?<lone>d[89a-f][\da-f]{2}))|.)/gis
+
+/** Replaces the lone surrogates of a JSON text, also the escaped ones. The text need not be valid JSON. */
+export function wellFormedJson(json: string): string {
+  const text = json.toWellFormed()
+  if (!/\\ud/i.test(text)) return text
+  return text.replace(escapes, (written, lone: string | undefined) => (lone === undefined ? written : '\\ufffd'))
+}
+
 const optionalCounts = ['reasoningTokens', 'cacheReadTokens', 'cacheWriteTokens', 'costUsd'] as const
 
 export function addUsage(a: Usage, b: Usage | undefined): Usage {

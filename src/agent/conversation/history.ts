@@ -50,8 +50,9 @@ export class History {
   constructor(given: readonly MessageInput[] = [], instructions?: string, earlier = 0) {
     const conversation = toChatMessages(given)
     const [first] = conversation
-    const isThere = first?.role === 'system' && first.content === instructions
-    if (instructions !== undefined && !isThere) this.#push({ role: 'system', content: instructions })
+    const own = instructions === undefined ? undefined : instructionsMessage(instructions)
+    const isThere = first?.role === 'system' && first.content === own?.content
+    if (own !== undefined && !isThere) this.#push(own)
     this.#prefix = this.#messages.length
     this.#load(conversation, earlier)
   }
@@ -96,7 +97,7 @@ export class History {
 
   /** Other instructions in place of those there are. */
   instruct(instructions: string | undefined): void {
-    const first = instructions === undefined ? [] : [asChecked<ChatMessage>({ role: 'system', content: instructions })]
+    const first = instructions === undefined ? [] : [instructionsMessage(instructions)]
     const shift = first.length - this.#prefix
     this.#messages.splice(0, this.#prefix, ...first)
     this.#prefix = first.length
@@ -216,6 +217,10 @@ export class History {
     })
     this.healing.droppedResults = results.left
   }
+}
+
+function instructionsMessage(instructions: string): ChatMessage {
+  return asChecked({ role: 'system', content: instructions })
 }
 
 /** The ids of the calls of one response, as far as they have been given; by an id that is wanted again, the next number to try. */

@@ -1,5 +1,5 @@
 import { InvalidOptionError, messageOf, ToolloopError } from '../../core/errors.ts'
-import type { Json } from '../../core/messages.ts'
+import { type Json, storedText } from '../../core/messages.ts'
 import {
   type DurableBody,
   type Engine,
@@ -92,7 +92,7 @@ class StoreJournal implements Journal {
       deliver: (runId, values) =>
         store.deliver(
           runId,
-          Object.entries(values).map(([name, value]) => ({ name, value: JSON.stringify(value) })),
+          Object.entries(values).map(([name, value]) => ({ name, value: storedText(value) })),
         ),
       cancel: (runId, reason) => this.#cancel(body, runId, reason),
       result: (runId) => this.#result(body, runId),
@@ -143,7 +143,7 @@ class StoreJournal implements Journal {
   }
 
   async #take(body: DurableBody, runId: string, input?: Json): Promise<Running | undefined> {
-    const created = input === undefined ? undefined : { input: JSON.stringify(input), loop: loopVersion }
+    const created = input === undefined ? undefined : { input: storedText(input), loop: loopVersion }
     const taken = await this.#store.take(runId, created)
     if (taken.kind !== 'taken') return undefined
     const controller = new AbortController()
@@ -170,7 +170,7 @@ class StoreJournal implements Journal {
         const { output, stopReason, durable } = await this.#executeOnce(body, { runId, taken, input, trial, ...givenUp }, controller.signal)
         const waits = waitsOf(output)
         if (waits === undefined) {
-          await this.#store.finish(runId, taken.epoch, JSON.stringify(output), stopReason)
+          await this.#store.finish(runId, taken.epoch, storedText(output), stopReason)
           return output
         }
         await trial?.pass()

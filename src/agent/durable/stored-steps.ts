@@ -1,4 +1,4 @@
-import type { Json } from '../../core/messages.ts'
+import { type Json, storedText } from '../../core/messages.ts'
 import { type Durable, isDoneAnew, isTurn, type StepContext } from './journal.ts'
 import type { EngineStore, Store, Taken } from './store.ts'
 import type { Trial } from './trials.ts'
@@ -45,7 +45,7 @@ export class StoredSteps implements Durable {
       this.#steps.delete(key)
       return JSON.parse(known)
     }
-    const work = async () => JSON.stringify((await fn({ idempotencyKey: `${this.runId}/${key}`, signal: this.signal })) ?? null)
+    const work = async () => storedText((await fn({ idempotencyKey: `${this.runId}/${key}`, signal: this.signal })) ?? null)
     const value = await this.#carryOut(key, work)
     this.#keys.push(key)
     if (this.#trial !== undefined) await this.#trial.pass()
@@ -72,7 +72,7 @@ export class StoredSteps implements Durable {
   }
 
   keep(name: string, text: string, maxBytes: number): Promise<boolean> {
-    const kept = { name, value: JSON.stringify(text), bytes: Buffer.byteLength(text) }
+    const kept = { name, value: storedText(text), bytes: Buffer.byteLength(text) }
     return this.#store.keep(this.runId, this.#epoch, kept, maxBytes)
   }
 
@@ -84,7 +84,7 @@ export class StoredSteps implements Durable {
   suspension(output: Json, waits: readonly string[]): Parameters<Store['suspend']>[2] {
     const iteration = Number.parseInt(waits[0] ?? '', 10)
     return {
-      output: JSON.stringify(output),
+      output: storedText(output),
       waits: waits.map((name) => {
         const timeoutMs = this.#timeouts.get(name)
         return { name, ...(timeoutMs === undefined ? {} : { timeoutMs }) }

@@ -1,6 +1,6 @@
 import { InvalidOptionError, messageOf, show, ToolloopError } from '../../core/errors.ts'
 import { type MessageInput, toChatMessage, toChatMessages } from '../../core/message-input.ts'
-import { type ChatMessage, isJsonObject, toolMessage } from '../../core/messages.ts'
+import { type ChatMessage, isJsonObject, storedText, toolMessage } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { type Compaction, isCompaction } from '../conversation/compaction.ts'
 import { History } from '../conversation/history.ts'
@@ -225,7 +225,7 @@ function readDraft(id: string, text: string): Omit<WaitingRun, 'runId' | 'resume
 }
 
 export function draftText(draft: Omit<WaitingRun, 'runId'>): string {
-  return JSON.stringify(draft)
+  return storedText(draft)
 }
 
 function readStored<T>(id: string, what: string, read: () => T): T {

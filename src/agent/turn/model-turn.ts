@@ -1,7 +1,17 @@
 import { type ErrorCode, ModelError, ToolloopError } from '../../core/errors.ts'
 import { Event, type EventPayloads, type FinishReason } from '../../core/events.ts'
 import { copyAsJson } from '../../core/json.ts'
-import { addUsage, type ChatMessage, copyJson, type JsonObject, legalName, type ToolCall, type Usage } from '../../core/messages.ts'
+import { withWholeArguments } from '../../core/message-input.ts'
+import {
+  addUsage,
+  type ChatMessage,
+  copyJson,
+  type JsonObject,
+  legalName,
+  type ToolCall,
+  type Usage,
+  wellFormed,
+} from '../../core/messages.ts'
 import { keepShape } from '../../core/v8/keep-shape.ts'
 import { toModelError } from '../../models/chat-model.ts'
 import { usageOfFailure, withCost } from '../../models/usage.ts'
@@ -64,7 +74,7 @@ class ModelTurn {
     try {
       const response = await layers.askModel({ model, tools, request, iteration: this.#meta.iteration, sink: undefined, turn: this.#sink })
       this.#sink.close()
-      return await this.#reply(response)
+      return await this.#reply(withWholeCharacters(response))
     } catch (thrown) {
       this.#sink.close()
       if (thrown instanceof BudgetSpentError) {
@@ -186,6 +196,12 @@ class ModelTurn {
     if (known.length === 0) return {}
     return { usage: withCost(known.reduce(addUsage), this.#asked.model.capabilities) }
   }
+}
+
+/** Before it is recorded, and before its calls run. */
+function withWholeCharacters(response: ReadResponse): ReadResponse {
+  const whole = wellFormed(response)
+  return whole.toolCalls.length === 0 ? whole : { ...whole, toolCalls: whole.toolCalls.map(withWholeArguments) }
 }
 
 function aboutBudget({ spent, limits }: BudgetSpentError): JsonObject {

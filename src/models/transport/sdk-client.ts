@@ -1,4 +1,5 @@
 import { toChatMessages } from '../../core/message-input.ts'
+import { wellFormed } from '../../core/messages.ts'
 import {
   abortedError,
   type ChatModel,
@@ -123,7 +124,12 @@ export class SdkClient<Own extends Access, Sdk> {
     const opened = this.#open()
     const { access, context } = opened
     const request = { ...given, messages: toChatMessages(given.messages) }
-    let body = api.build(request, access)
+    const build = (paused?: Response): Body => {
+      const built = api.build(request, access, paused)
+      // Messages are so already; tools, schemas and `providerOptions` need not be.
+      return { ...built, params: wellFormed(built.params) }
+    }
+    let body = build()
     const response = api.open(context, sink, body)
     const warnings = new Set(this.#use.warnings?.(access))
     for (let pauses = 0; ; pauses++) {
@@ -134,7 +140,7 @@ export class SdkClient<Own extends Access, Sdk> {
         warnings.add(`The response was paused again after being continued ${maxPauses} times, and was left unfinished`)
         break
       }
-      body = api.build(request, access, response)
+      body = build(response)
     }
     return withWarnings(response.finish(), warnings)
   }

@@ -51,7 +51,7 @@ export const keepingCases: readonly SessionCase[] = [
       const { sessions, runner } = (await place()).open()
       const data: ChatMessage['providerData'] = { provider: 'p', data: JSON.parse('{"__proto__": {"a": 1}, "constructor": null}') }
       const messages: ChatMessage[] = [
-        { role: 'user', content: "a\0b \ud800 \u2028 “q” \\ ' 👩‍👩‍👧" },
+        { role: 'user', content: "a\0b \u2028 “q” \\ ' 👩‍👩‍👧" },
         {
           role: 'assistant',
           content: '',
