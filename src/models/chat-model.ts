@@ -173,6 +173,18 @@ export interface ChatModel {
   forTurn?(): ChatModel
 }
 
+/** The response without calls if a filter or the model itself stopped it: those may not run. `warnings` tells of them. */
+export function withoutDeclinedCalls<Response extends ModelResponse>(response: Response): Response {
+  const { finishReason, toolCalls, warnings = [] } = response
+  if ((finishReason !== 'content_filter' && finishReason !== 'refusal') || toolCalls.length === 0) return response
+  return { ...response, toolCalls: [], warnings: [...warnings, droppedCalls(toolCalls.length, finishReason)] }
+}
+
+/** The warning that tells of calls that are not run. */
+export function droppedCalls(count: number, finishReason: 'content_filter' | 'refusal'): string {
+  return `${count} tool call(s) of a ${finishReason === 'refusal' ? 'refused' : 'filtered'} response were dropped`
+}
+
 /** The error `generate` rejects with when its signal is aborted. */
 export function abortedError(provider: string, cause?: unknown): ModelError {
   return new ModelError('aborted', 'The request was aborted', { provider, retryable: false, cause })

@@ -36,7 +36,7 @@ const responses = fc.record({
   text: fc.array(pieces, { maxLength: 8 }).map((all) => all.join('')),
   cuts: fc.array(fc.nat({ max: 400 }), { maxLength: 12 }),
   dialect: fc.constantFrom('json', 'hermes', 'tool-action', 'salvage'),
-  finishReason: fc.constantFrom('stop' as const, 'length' as const),
+  finishReason: fc.constantFrom('stop' as const, 'length' as const, 'content_filter' as const, 'refusal' as const),
   besideNative: fc.boolean(),
   native: fc.boolean(),
 })

@@ -2,7 +2,7 @@ import { TextBuffer } from '../../core/text-buffer.ts'
 import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { Dialect, TextToolSink } from '../../dialects/dialect.ts'
 import { DialectParser, type ParserOptions } from '../../dialects/reader/parser.ts'
-import type { ModelResponse, ModelSink } from '../../models/chat-model.ts'
+import { type ModelResponse, type ModelSink, withoutDeclinedCalls } from '../../models/chat-model.ts'
 import type { ReadCall, ReadResponse } from './read-call.ts'
 import { unreadableCall } from './text-history.ts'
 
@@ -66,14 +66,18 @@ export class TextReading {
       if (this.#shownTo < text.length) this.#live?.text?.(text.slice(this.#shownTo))
       return response
     }
-    const { before, whole, calls } = this.#divide(text)
-    if (before.length > this.#shown) this.#live?.text?.(before.slice(this.#shown))
+    const { before, whole, calls: found } = this.#divide(text)
+    const read = withoutDeclinedCalls({ ...response, text: whole, toolCalls: found })
+    const calls = read.toolCalls
+    // Text behind a call waits for the call, unless that is not run.
+    const shown = calls.length === 0 ? whole : before
+    if (shown.length > this.#shown) this.#live?.text?.(shown.slice(this.#shown))
     calls.forEach(({ function: { name, arguments: json } }, index) => {
       this.#live?.toolCallStart?.(index, '', name)
       this.#live?.toolCallDelta?.(index, json)
     })
     // Blanks between text and a call only keep them apart.
-    return { ...response, text: calls.length === 0 ? whole : whole.trimEnd(), toolCalls: calls }
+    return calls.length === 0 ? read : { ...read, text: whole.trimEnd() }
   }
 
   /** What counts as said of a response that broke off after `text`: all that stands before the first call, or what may become one. */

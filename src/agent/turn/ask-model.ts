@@ -15,6 +15,7 @@ import {
   type Sampling,
   samplingNames,
   type ToolChoice,
+  withoutDeclinedCalls,
 } from '../../models/chat-model.ts'
 import { estimateUsage, havingWaited, sumOfUsage, usageOfFailure, withUsage, withWholeUsage } from '../../models/usage.ts'
 import type { ToolSet } from '../../tools/registry.ts'
@@ -172,8 +173,7 @@ function checkResponse(response: unknown, { provider, model }: Pick<ChatModel, '
     throw new ModelError('bad_response', `Expected the model's response to have ${what}`, { provider, model, retryable: false })
   }
   if (!isJsonObject(response)) return fail('the fields of a ModelResponse')
-  const given: Partial<ModelResponse> = response
-  const { text = '', toolCalls = [], finishReason = 'stop' } = given
+  const { text = '', toolCalls = [], finishReason = 'stop', ...given }: Partial<ModelResponse> = response
   if (typeof text !== 'string') fail('a string `text`')
   if (!Array.isArray(toolCalls)) fail('an array `toolCalls`')
   for (const call of toolCalls) {
@@ -183,8 +183,7 @@ function checkResponse(response: unknown, { provider, model }: Pick<ChatModel, '
   }
   if (!finishReasons.includes(finishReason)) fail(`a \`finishReason\` that is one of ${finishReasons.join(', ')}`)
   if (finishReason === 'error') {
-    const warnings = Array.isArray(given.warnings) ? given.warnings : []
-    const told = [text === '' ? '' : ` after: ${text}`, ...warnings].join('. ')
+    const told = [text === '' ? '' : ` after: ${text}`, ...(Array.isArray(given.warnings) ? given.warnings : [])].join('. ')
     throw new ModelError('provider_error', `The provider ended the response with an error${told}`, {
       provider,
       model,
@@ -192,7 +191,8 @@ function checkResponse(response: unknown, { provider, model }: Pick<ChatModel, '
       partial: { text, ...(given.usage === undefined ? {} : { usage: given.usage }) },
     })
   }
-  return { ...given, text, toolCalls, finishReason }
+  const checked = { ...given, text, toolCalls, finishReason }
+  return finishReason === 'content_filter' || finishReason === 'refusal' ? withoutDeclinedCalls(checked) : checked
 }
 
 /**

@@ -1,8 +1,7 @@
-import { ModelError } from '../../core/errors.ts'
-import type { FinishReason } from '../../core/events.ts'
 import { addUsage, type ChatMessage, isJsonObject, type Json, type JsonObject, type Usage } from '../../core/messages.ts'
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
+import { isPause, laterReason, readEnd } from '../streaming/finish-reason.ts'
 import type { TextPlace } from '../streaming/json-template.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
 import { type ErrorContext, providerError, responseError } from '../transport/provider-error.ts'
@@ -20,7 +19,6 @@ export class AnthropicResponse implements ResponseReader {
   readonly #sink: ModelSink | undefined
   readonly #calls = new ToolCallAccumulator()
   readonly #blocks: AnthropicBlocks
-  readonly #warnings: string[] = []
   #usage = new AnthropicUsage()
   /** Of the messages before the pauses. */
   #spent: Usage | undefined
@@ -49,7 +47,7 @@ export class AnthropicResponse implements ResponseReader {
 
   /** The provider has stopped in the middle of its own tools' work and waits to be asked on. */
   get isPaused(): boolean {
-    return this.#stop === 'pause_turn' && this.#calls.isEmpty
+    return isPause(this.#stop) && this.#calls.isEmpty
   }
 
   /** What has arrived, for an error that ends the response here. */
@@ -86,18 +84,17 @@ export class AnthropicResponse implements ResponseReader {
   /** The response, whole. To be called once, when `hasFinished`. */
   finish(): ModelResponse {
     this.#blocks.closeAll()
-    const cut = this.#calls.isCut()
+    const isCut = this.#calls.isCut()
     const calls = this.#calls.finish(this.#sink)
-    if (this.#stop === 'refusal' && calls.length > 0) this.#warnings.push(`${calls.length} tool call(s) of a refused response were dropped`)
-    const toolCalls = this.#stop === 'refusal' ? [] : calls
-    if (this.#stop === 'refusal' && this.#blocks.text === '') this.#blocks.addText(this.#explanation)
+    const end = readEnd({ word: this.#stop, text: this.#blocks.text, calls, isCut }, this)
+    const { finishReason, toolCalls } = end
+    if (finishReason === 'refusal' && this.#blocks.text === '') this.#blocks.addText(this.#explanation)
     const { text, reasoning, warnings } = this.#blocks
-    const finishReason = this.#finishReason(toolCalls.length > 0, cut)
     const positions = this.#calls.extras.map((extra) => (typeof extra?.block === 'number' ? extra.block : undefined))
     const layout = this.#blocks.layout(toolCalls.length === 0 ? [] : positions, toolCalls.length > 0)
     const providerData = layoutData(this.#context.provider, layout, this.#container)
     const usage = this.#totalUsage()
-    const oddities = [...this.#warnings, ...warnings, ...this.#calls.warnings]
+    const oddities = [...end.warnings, ...warnings, ...this.#calls.warnings]
     return {
       text,
       ...(reasoning === '' ? {} : { reasoning }),
@@ -155,7 +152,7 @@ export class AnthropicResponse implements ResponseReader {
   }
 
   #readStop({ stop_reason: reason, stop_details: details, container }: JsonObject): void {
-    if (typeof reason === 'string' && reason !== '') this.#stop = reason
+    this.#stop = laterReason(this.#stop, reason)
     if (isJsonObject(details) && typeof details.explanation === 'string') this.#explanation = details.explanation
     if (isJsonObject(container) && typeof container.id === 'string') this.#container = container.id
   }
@@ -164,46 +161,7 @@ export class AnthropicResponse implements ResponseReader {
     const usage = this.#usage.total()
     return this.#spent === undefined ? usage : addUsage(this.#spent, usage)
   }
-
-  #finishReason(hasCalls: boolean, cut: boolean): FinishReason {
-    const reason = finishReasons.get(this.#stop ?? 'end_turn') ?? 'stop'
-    if (this.#stop === undefined) this.#warnings.push('The response ended without a stop reason')
-    if (this.#stop === 'model_context_window_exceeded') {
-      if (!hasCalls && this.#blocks.text.trim() === '') throw this.#overflow()
-      this.#warnings.push('The response was cut because the context window is full')
-    }
-    if (reason === 'length' || reason === 'refusal') return reason
-    if (!hasCalls) return reason === 'tool_calls' ? 'stop' : reason
-    if (cut) this.#warnings.push(`The last tool call was cut off, though the stop reason is \`${this.#stop}\``)
-    return cut ? 'length' : 'tool_calls'
-  }
-
-  #overflow(): ModelError {
-    const { provider, model, partial } = this.context()
-    const message = `Expected a response from \`${provider}/${model}\`, got none: the conversation fills its context window`
-    return new ModelError('context_overflow', message, {
-      provider,
-      model,
-      providerCode: 'model_context_window_exceeded',
-      retryable: false,
-      ...(partial === undefined ? {} : { partial }),
-    })
-  }
 }
-
-/** Everything else is an ordinary end. https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons */
-const finishReasons = new Map<string, FinishReason>([
-  ['tool_use', 'tool_calls'],
-  ['max_tokens', 'length'],
-  ['model_context_window_exceeded', 'length'],
-  // Only where it was asked on as often as it is allowed to be, so that the answer is not whole.
-  ['pause_turn', 'length'],
-  ['refusal', 'refusal'],
-  // Of compatible servers.
-  ['length', 'length'],
-  ['content_filter', 'content_filter'],
-  ['sensitive', 'content_filter'],
-])
 
 function isError({ type, error }: { [key: string]: Json }): boolean {
   return type === 'error' || (type === undefined && error !== undefined && error !== null)

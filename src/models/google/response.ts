@@ -1,8 +1,7 @@
-import type { ModelError } from '../../core/errors.ts'
-import type { FinishReason } from '../../core/events.ts'
 import { addUsage, isJsonObject, type Json, type JsonObject, type Usage } from '../../core/messages.ts'
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
+import { isPause, laterReason, readEnd } from '../streaming/finish-reason.ts'
 import type { TextPlace } from '../streaming/json-template.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
 import { isPlain, layoutJson } from '../streaming/response-layout.ts'
@@ -22,7 +21,6 @@ export class GoogleResponse implements ResponseReader {
   readonly #sink: ModelSink | undefined
   readonly #calls = new ToolCallAccumulator()
   readonly #content: GoogleContent
-  readonly #warnings: string[] = []
   #usage = new GoogleUsage()
   /** Of the responses that were gone on with. */
   #spent: Usage | undefined
@@ -50,7 +48,7 @@ export class GoogleResponse implements ResponseReader {
 
   /** The provider has stopped at a limit of its own for one request, and waits to be asked on. */
   get isPaused(): boolean {
-    return this.#finish === 'CONTINUATION' && this.#continuationToken !== undefined
+    return isPause(this.#finish) && this.#continuationToken !== undefined
   }
 
   /** What has arrived, for an error that ends the response here. */
@@ -90,18 +88,18 @@ export class GoogleResponse implements ResponseReader {
 
   /** The response, whole. To be called once, when `hasFinished`. Throws for one that the provider calls botched itself. */
   finish(): ModelResponse {
-    const cut = this.#content.isOpen
+    const isCut = this.#content.isOpen
     const calls = this.#calls.finish(this.#sink)
-    const finishReason = this.#finishReason(calls.length > 0, cut)
-    const isFiltered = finishReason === 'content_filter'
-    if (isFiltered && calls.length > 0) this.#warnings.push(`${calls.length} tool call(s) of a filtered response were dropped`)
-    const toolCalls = isFiltered ? [] : calls
     const { text, reasoning, warnings } = this.#content
+    const word = this.#finish ?? (this.#blocked === undefined ? undefined : 'SAFETY')
+    const end = readEnd({ word, explanation: this.#explanation, text, calls, isCut }, this)
+    const { finishReason, toolCalls } = end
+    if (this.#blocked !== undefined) end.warnings.push(`The prompt was blocked: \`${this.#blocked}\``)
     const positions = this.#calls.extras.map((extra) => (typeof extra?.piece === 'number' ? extra.piece : undefined))
     const layout = this.#content.layout(toolCalls.length === 0 ? [] : positions)
     const usage = this.#totalUsage()
     const rawFinishReason = this.#finish ?? this.#blocked
-    const oddities = [...this.#warnings, ...warnings, ...this.#calls.warnings]
+    const oddities = [...end.warnings, ...warnings, ...this.#calls.warnings]
     return {
       text,
       ...(reasoning === '' ? {} : { reasoning }),
@@ -131,7 +129,7 @@ export class GoogleResponse implements ResponseReader {
 
   #readCandidate({ content, finishReason, finishMessage, continuationToken }: JsonObject): void {
     if (isJsonObject(content) && Array.isArray(content.parts)) for (const part of content.parts) this.#content.add(part)
-    if (typeof finishReason === 'string' && finishReason !== '' && finishReason !== 'FINISH_REASON_UNSPECIFIED') this.#finish = finishReason
+    this.#finish = laterReason(this.#finish, finishReason)
     if (typeof finishMessage === 'string') this.#explanation = finishMessage
     if (typeof continuationToken === 'string' && continuationToken !== '') this.#continuationToken = continuationToken
   }
@@ -145,45 +143,7 @@ export class GoogleResponse implements ResponseReader {
     const usage = this.#usage.total()
     return this.#spent === undefined ? usage : addUsage(this.#spent, usage)
   }
-
-  #finishReason(hasCalls: boolean, cut: boolean): FinishReason {
-    const word = this.#finish ?? (this.#blocked === undefined ? 'STOP' : 'SAFETY')
-    if (botched.has(word)) throw this.#botched(word)
-    const reason = finishReasons.get(word) ?? 'error'
-    if (this.#finish === undefined && this.#blocked === undefined) this.#warnings.push('The response ended without a finish reason')
-    if (reason !== 'stop' && this.#explanation !== '') this.#warnings.push(`The provider says of its response: ${this.#explanation}`)
-    if (this.#blocked !== undefined) this.#warnings.push(`The prompt was blocked: \`${this.#blocked}\``)
-    if (reason === 'length' || reason === 'content_filter' || !hasCalls) return reason
-    if (cut) this.#warnings.push(`The last tool call was cut off, though the finish reason is \`${word}\``)
-    return cut ? 'length' : 'tool_calls'
-  }
-
-  /** Asked again, the model nearly always does better. */
-  #botched(word: string): ModelError {
-    const told = this.#explanation === '' ? '' : `: ${this.#explanation}`
-    return responseError('bad_response', 'a response', `${word}${told}`, this.context(), { retryable: true, providerCode: word })
-  }
 }
-
-/** The model tried to call a tool and did not manage, or what it wrote is broken. */
-const botched = new Set(['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS', 'MALFORMED_RESPONSE'])
-
-/** Every other word is an end that was not to be expected. https://ai.google.dev/api/generate-content#FinishReason */
-const finishReasons = new Map<string, FinishReason>([
-  ['STOP', 'stop'],
-  ['MAX_TOKENS', 'length'],
-  // Only where it was asked on as often as it is allowed to be, so that the answer is not whole.
-  ['CONTINUATION', 'length'],
-  ['SAFETY', 'content_filter'],
-  ['RECITATION', 'content_filter'],
-  ['BLOCKLIST', 'content_filter'],
-  ['PROHIBITED_CONTENT', 'content_filter'],
-  ['SPII', 'content_filter'],
-  ['MODEL_ARMOR', 'content_filter'],
-  ['IMAGE_SAFETY', 'content_filter'],
-  ['IMAGE_PROHIBITED_CONTENT', 'content_filter'],
-  ['IMAGE_RECITATION', 'content_filter'],
-])
 
 /** Where the text stands in a chunk that has but one. */
 function pieceOf({ candidates }: JsonObject): TextPlace | undefined {

@@ -1,7 +1,7 @@
-import type { FinishReason } from '../../core/events.ts'
 import { isJsonObject, type Json, type JsonObject, type Usage } from '../../core/messages.ts'
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
+import { readEnd } from '../streaming/finish-reason.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
 import { type ErrorContext, providerError, responseError } from '../transport/provider-error.ts'
 import { count, wholeUsage } from '../usage.ts'
@@ -19,7 +19,6 @@ export class ResponsesResponse implements ResponseReader {
   readonly #sink: ModelSink | undefined
   readonly #calls = new ToolCallAccumulator()
   readonly #output: ResponsesOutput
-  readonly #warnings: string[] = []
   #status: string | undefined
   #incomplete: string | undefined
   #isStored = false
@@ -66,20 +65,25 @@ export class ResponsesResponse implements ResponseReader {
 
   /** The response, whole. To be called once, when `hasFinished`. */
   finish(): ModelResponse {
-    const cut = this.#calls.isCut()
-    const toolCalls = this.#calls.finish(this.#sink)
-    const { text, reasoning } = this.#output
+    const isCut = this.#calls.isCut()
+    const calls = this.#calls.finish(this.#sink)
+    const { text, reasoning, isRefusal } = this.#output
+    const word = this.#incomplete ?? this.#status
+    const otherwise = this.#status === 'incomplete' ? 'length' : 'stop'
+    const end = readEnd({ word, otherwise, text, calls, isCut, isRefusal }, this)
+    const { toolCalls } = end
     const positions = this.#calls.extras.map((extra) => (typeof extra?.item === 'number' ? extra.item : undefined))
-    const providerData = itemsData(this.#context.provider, this.#output.layout(positions, this.#isStored))
-    const finishReason = this.#finishReason(toolCalls.length > 0, cut)
-    const warnings = [...this.#warnings, ...this.#output.warnings, ...this.#calls.warnings]
-    const rawFinishReason = this.#incomplete ?? this.#status
+    const providerData = itemsData(this.#context.provider, this.#output.layout(toolCalls.length === 0 ? [] : positions, this.#isStored))
+    // Asking again would bring no more; the warnings say what is waited for.
+    const isStuck = this.#output.isWaiting && toolCalls.length === 0 && text === '' && end.finishReason === 'stop'
+    const finishReason = isStuck ? 'error' : end.finishReason
+    const warnings = [...end.warnings, ...this.#output.warnings, ...this.#calls.warnings]
     return {
       text,
       ...(reasoning === '' ? {} : { reasoning }),
       toolCalls,
       finishReason,
-      ...(rawFinishReason === undefined ? {} : { rawFinishReason }),
+      ...(word === undefined ? {} : { rawFinishReason: word }),
       ...(this.#usage === undefined ? {} : { usage: this.#usage }),
       ...(providerData === undefined ? {} : { providerData }),
       ...(this.#model === undefined ? {} : { model: this.#model }),
@@ -143,22 +147,6 @@ export class ResponsesResponse implements ResponseReader {
     if (Array.isArray(output)) this.#output.closeAll(output)
     this.#status = status
     if (isJsonObject(details) && typeof details.reason === 'string') this.#incomplete = details.reason
-  }
-
-  #finishReason(hasCalls: boolean, cut: boolean): FinishReason {
-    if (this.#status === 'incomplete') {
-      const isFiltered = this.#incomplete === 'content_filter'
-      if (isFiltered && hasCalls) this.#warnings.push('The response was cut by the content filter, so that its tool calls are not complete')
-      // Calls of a response that was cut are not to be run, whatever cut it.
-      return isFiltered && !hasCalls ? 'content_filter' : 'length'
-    }
-    if (hasCalls) {
-      if (cut) this.#warnings.push('The last tool call was cut off, though the response is `completed`')
-      return cut ? 'length' : 'tool_calls'
-    }
-    // Asking again would bring no more; the warnings say what is waited for.
-    if (this.#output.isWaiting && this.#output.text === '') return 'error'
-    return this.#output.isRefusal ? 'refusal' : 'stop'
   }
 }
 

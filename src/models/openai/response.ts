@@ -1,9 +1,9 @@
-import type { FinishReason } from '../../core/events.ts'
 import { isJsonObject, type Json, type JsonObject, type ToolCall, type Usage } from '../../core/messages.ts'
 import { TextBuffer } from '../../core/text-buffer.ts'
 import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
+import { laterReason, readEnd } from '../streaming/finish-reason.ts'
 import type { TextPlace } from '../streaming/json-template.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
 import { type ErrorContext, providerError, responseError } from '../transport/provider-error.ts'
@@ -32,7 +32,6 @@ export class OpenAIResponse implements ResponseReader {
   readonly #sink: ModelSink | undefined
   readonly #reportsCost: boolean
   readonly #calls = new ToolCallAccumulator()
-  readonly #warnings: string[] = []
   #text: TextBuffer | undefined
   #reasoning = ''
   #reasoningField: string | undefined
@@ -89,14 +88,15 @@ export class OpenAIResponse implements ResponseReader {
 
   /** The response, whole. To be called once, when `hasFinished`. */
   finish(): ModelResponse {
-    const cut = this.#calls.isCut()
-    const toolCalls = this.#calls.finish(this.#sink)
-    const finishReason = this.#finishReason(toolCalls.length > 0, cut)
-    if (this.#finish === undefined) this.#warnings.push('The response ended without a finish reason')
+    const text = this.#text?.toString() ?? ''
+    const isCut = this.#calls.isCut()
+    const calls = this.#calls.finish(this.#sink)
+    const end = readEnd({ word: this.#finish, text, calls, isCut, isRefusal: this.#refused }, this)
+    const { finishReason, toolCalls } = end
     const providerData = this.#providerData(toolCalls)
-    const warnings = [...this.#warnings, ...this.#calls.warnings]
+    const warnings = [...end.warnings, ...this.#calls.warnings]
     return {
-      text: this.#text?.toString() ?? '',
+      text,
       ...(this.#reasoning === '' ? {} : { reasoning: this.#reasoning }),
       toolCalls,
       finishReason,
@@ -128,7 +128,7 @@ export class OpenAIResponse implements ResponseReader {
     // A closing `message` that repeats the whole stream counts only where nothing came before it.
     else if (isJsonObject(other) && this.#text === undefined && this.#calls.isEmpty)
       this.#readPart(other, part === 'delta' ? 'message' : 'delta')
-    if (typeof choice.finish_reason === 'string' && choice.finish_reason !== '') this.#finish = choice.finish_reason
+    this.#finish = laterReason(this.#finish, choice.finish_reason, choice.native_finish_reason)
     this.#readUsage(choice.usage)
   }
 
@@ -221,23 +221,11 @@ export class OpenAIResponse implements ResponseReader {
     if (isJsonObject(usage)) this.#usage = usageOf(usage, this.#reportsCost)
   }
 
-  #finishReason(hasCalls: boolean, cut: boolean): FinishReason {
-    const reason = finishReasons.get(this.#finish ?? 'stop') ?? 'stop'
-    if (reason === 'error') {
-      const got = `the finish reason \`${this.#finish}\``
-      throw responseError('stream_cut', 'a complete response', got, this.context(), { retryable: true })
-    }
-    if (hasCalls) {
-      if (reason !== 'length' && cut) this.#warnings.push(`The last tool call was cut off, though the finish reason is \`${this.#finish}\``)
-      return reason === 'length' || cut ? 'length' : 'tool_calls'
-    }
-    return this.#refused ? 'refusal' : reason === 'tool_calls' ? 'stop' : reason
-  }
-
   #providerData(toolCalls: readonly ToolCall[]): JsonObject | undefined {
     const calls: { id: string; position: number; fields: JsonObject }[] = []
     for (const [position, fields] of this.#calls.extras.entries()) {
-      if (fields !== undefined) calls.push({ id: toolCalls[position]?.id ?? '', position, fields })
+      const call = toolCalls[position]
+      if (fields !== undefined && call !== undefined) calls.push({ id: call.id, position, fields })
     }
     const data: OpenAIProviderData = {}
     if (this.#reasoningField !== undefined) data.reasoning = { field: this.#reasoningField, text: this.#reasoning }
@@ -256,21 +244,6 @@ function pieceOf({ choices }: JsonObject): TextPlace | undefined {
   const call = Array.isArray(delta.tool_calls) ? delta.tool_calls[0] : undefined
   return isJsonObject(call) && isJsonObject(call.function) ? { in: call.function, key: 'arguments' } : undefined
 }
-
-/** Everything else is an ordinary end. */
-const finishReasons = new Map<string, FinishReason>([
-  ['length', 'length'],
-  ['max_tokens', 'length'],
-  ['model_length', 'length'],
-  ['tool_calls', 'tool_calls'],
-  ['content_filter', 'content_filter'],
-  ['sensitive', 'content_filter'],
-  ['refusal', 'refusal'],
-  ['error', 'error'],
-  ['abort', 'error'],
-  ['network_error', 'error'],
-  ['insufficient_system_resource', 'error'],
-])
 
 function text(value: Json | undefined): string {
   return typeof value === 'string' ? value : ''
