@@ -61,7 +61,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   /** A piece of visible text, as it arrives. Not awaited. Throwing is logged once a run and changes nothing. */
   protected onText?(delta: string): void
 
-  /** A call whose arguments are valid, before its function is run. Awaited; may refuse it, change it or answer it. Throwing is logged, and the call runs. */
+  /** Called before a tool's function runs, with valid arguments. Awaited. May refuse the call, change or answer it. Throwing refuses it, and is logged. */
   protected onToolCall?(call: ToolTurn<Context>): Awaitable<ToolTurnChange | undefined>
 
   /** A call whose function has run. Awaited; may replace what the model is given. Throwing is logged and changes nothing. */

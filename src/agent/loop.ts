@@ -191,7 +191,7 @@ function endingOfTurn(turn: Exclude<Turn, Reply>): Ending {
 
 /** The same where the model was asked for a last answer at `limit`. */
 function endingOfLastTurn(limit: Ending, turn: Exclude<Turn, Reply>): Ending {
-  const isStopped = turn.kind === 'refused' && turn.error.code === 'guardrail'
+  const isStopped = turn.kind === 'refused' && (turn.error.code === 'guardrail' || turn.error.code === 'hook_failed')
   const isPaused = turn.kind === 'unpaid' && turn.pending !== undefined
   if (turn.kind === 'interrupted' || isStopped || isPaused) return endingOfTurn(turn)
   return turn.kind === 'failed' ? { ...limit, error: turn.error } : limit

@@ -48,7 +48,8 @@ export interface Refusal {
 /** One model turn: what was said and what is to be done about it. */
 export type Turn =
   | Reply
-  | { kind: 'refused'; text: string; step: RunStep; error: PlainError }
+  /** Without `step` a hook has failed: before the model was asked, unless there is a `usage`. */
+  | { kind: 'refused'; text: string; step?: RunStep; usage?: Usage; error: PlainError }
   | { kind: 'failed'; text: string; usage?: Usage; error: PlainError }
   /** `unasked`: the run was over before the model was asked. */
   | { kind: 'interrupted'; why: 'aborted' | 'deadline'; text: string; usage?: Usage; unasked?: true }

@@ -83,11 +83,12 @@ describe('CustomAgent', () => {
     expect(result.toolCalls[0]?.content).toBe('hidden')
   })
 
-  it('H37 override points that throw are logged, and change nothing', async () => {
+  it('P1.2 H37 override points that throw are logged; `onToolCall` refuses the call, the others change nothing', async () => {
     const { agent, records } = open()
     agent.fails = true
-    expect(await agent.run('go', { context: { name: 'Ann' } })).toMatchObject({ stopReason: 'answered', output: 'Done' })
-    expect(records.map(({ level }) => level)).toEqual(['error', 'error', 'error', 'error', 'error', 'error'])
+    const result = await agent.run('go', { context: { name: 'Ann' } })
+    expect(result).toMatchObject({ stopReason: 'answered', output: 'Done', toolCalls: [{ outcome: 'denied' }] })
+    expect(records.map(({ level }) => level)).toEqual(['error', 'error', 'error', 'error', 'error'])
   })
 
   it('a subclass that overrides nothing runs as the runner does, with bound tools', async () => {

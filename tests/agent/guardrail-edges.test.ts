@@ -124,11 +124,11 @@ describe('guardrails of an answer with a schema', () => {
 })
 
 describe('hooks at their edges', () => {
-  it.each([5, undefined, itself])('H37 what can’t be done is passed over', async (odd) => {
-    const hooks: Hooks[] = [{ beforeTool: () => ({ args: odd }) as never, afterTool: () => ({ content: odd }) as never }]
+  it.each([5, undefined, itself])('H37 what can’t be done is skipped', async (odd) => {
+    const hooks: Hooks[] = [{ onFailure: 'skip', beforeTool: () => ({ args: odd }) as never, afterTool: () => ({ content: odd }) as never }]
     const { runner, records } = agent(oneCall(), { hooks })
     expect(resultTexts(await runner.run('go'))).toEqual(['a secret'])
-    expect(records.filter(({ message }) => message.includes('passed over'))).toHaveLength(2)
+    expect(records.filter(({ message }) => message.includes('was skipped'))).toHaveLength(2)
   })
 
   it('H37 no messages are no request; the run’s own list can’t be changed', async () => {

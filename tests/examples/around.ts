@@ -16,7 +16,7 @@ const current = new AsyncLocalStorage<{ paid: number[] }>()
 /** A tool runs in a transaction: what it finds in `current` is its own. It must not count unless it is committed. */
 const transaction: Hooks = {
   name: 'transaction',
-  aroundToolFailure: 'fail',
+  onFailure: 'refuse',
   aroundTool: ({ effect }, next) => (effect === 'read' ? next() : database.begin((opened) => current.run(opened, next))),
 }
 

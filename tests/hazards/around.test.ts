@@ -18,7 +18,7 @@ import { turnEventLoop, until } from './waiting.ts'
 
 failOnUnhandledRejections()
 
-const passedOver = 'aroundTool hook failed and was passed over'
+const passedOver = 'aroundTool hook failed and was skipped'
 const quiet = () => recordingLogger().logger
 const callEventsOf = (events: readonly { name: string }[]) => events.map(({ name }) => name).filter((name) => name.startsWith('TOOL_CALL'))
 
@@ -134,7 +134,7 @@ describe.each(loopModes)('hooks around a call: $name', (mode) => {
     })
     const seen: unknown[] = []
     const transaction: Hooks = {
-      aroundToolFailure: 'fail',
+      onFailure: 'refuse',
       aroundTool: async (_call, next) => {
         try {
           return await next()
@@ -177,7 +177,7 @@ describe.each(loopModes)('hooks around a call: $name', (mode) => {
     expect(causes).toEqual([['tool_timeout', undefined]])
   })
 
-  it('H37 H48 one that throws, rejects, hangs or does nothing, before or after `next`, is logged and passed over: the function runs once', async () => {
+  it('H37 H48 one that throws, rejects, hangs or does nothing, before or after `next`, is logged and skipped: the function runs once', async () => {
     const failing: Hooks['aroundTool'][] = [
       () => {
         throw new Error('no')
@@ -207,14 +207,14 @@ describe.each(loopModes)('hooks around a call: $name', (mode) => {
     }
   })
 
-  it('H48 with `aroundToolFailure: fail` the call fails instead, and the model is told whether it was run', async () => {
-    const begin = await runWith([{ aroundToolFailure: 'fail', aroundTool: () => Promise.reject(new Error('no connection')) }])
+  it('P1.2 H48 an `aroundTool` hook with `onFailure: refuse` fails its call, and the model is told whether it was run', async () => {
+    const begin = await runWith([{ onFailure: 'refuse', aroundTool: () => Promise.reject(new Error('no connection')) }])
     expect(begin.ran).toBe(0)
     expect(begin.result.toolCalls).toMatchObject([{ outcome: 'rejected', errorCode: 'tool_failed', content: 'no connection' }])
     expect(begin.events).toEqual(['TOOL_CALL_REJECTED'])
     const commit = await runWith([
       {
-        aroundToolFailure: 'fail',
+        onFailure: 'refuse',
         aroundTool: async (_call, next) => {
           await next()
           throw new Error('deadlock detected')
@@ -253,7 +253,7 @@ describe.each(loopModes)('hooks around a call: $name', (mode) => {
     expect([...patient.log, ...hasty.log]).toEqual([])
   })
 
-  it('H48 one that was passed over can’t run the function any more', async () => {
+  it('H48 one that was skipped can’t run the function any more', async () => {
     const late = Promise.withResolvers<unknown>()
     const gate = Promise.withResolvers<void>()
     const { ran } = await runWith(
@@ -458,7 +458,7 @@ describe.each(loopModes)('hooks around a request: $name', (mode) => {
     expect(rescued.text).toBe('I can’t say now.')
   })
 
-  it('H37 H48 one that throws, rejects, hangs, or returns what is no response is logged and passed over: one request is sent', async () => {
+  it('H37 H48 one that throws, rejects, hangs, or returns what is no response is logged and skipped: one request is sent', async () => {
     const failing: Hooks['aroundModel'][] = [
       () => {
         throw new Error('no')
@@ -484,8 +484,29 @@ describe.each(loopModes)('hooks around a request: $name', (mode) => {
       expect(result).toMatchObject({ stopReason: 'answered', output: 'done' })
       expect(text).toBe('done')
       expect(sent).toBe(1)
-      expect(log).toEqual(['aroundModel hook failed and was passed over'])
+      expect(log).toEqual(['aroundModel hook failed and was skipped'])
     }
+  })
+
+  it('P1.2 an `aroundModel` hook with `onFailure: refuse` ends the run if it fails, and what was sent is paid for', async () => {
+    const hook = { name: 'audit', onFailure: 'refuse' as const }
+    const before = await runWith([{ ...hook, aroundModel: () => Promise.reject(new Error('no')) }], ['done'])
+    expect(before.result).toMatchObject({ stopReason: 'refused', output: '', error: { code: 'hook_failed' }, usage: { totalTokens: 0 } })
+    expect([before.sent, before.log]).toEqual([0, ['aroundModel hook failed: the run ends']])
+    const after = await runWith(
+      [
+        {
+          ...hook,
+          aroundModel: async (_request, next) => {
+            await next()
+            throw new Error('no')
+          },
+        },
+      ],
+      [{ text: 'done', usage: { inputTokens: 3, outputTokens: 2 } }],
+    )
+    expect(after.result).toMatchObject({ stopReason: 'refused', output: '', error: { code: 'hook_failed' } })
+    expect([after.sent, after.result.usage.totalTokens, after.log]).toEqual([1, 5, ['aroundModel hook failed: the run ends']])
   })
 
   it.each([[{}], [{ content: 'hi' }], [{ text: '' }], [new Response('hi')], ['hi'], [null], [[]]])(
@@ -596,7 +617,7 @@ describe('hooks around calls and requests', () => {
   it('H48 a hook that answers for one inside that has let the call fail: it is told as a call that began and ended', async () => {
     const look = countingTool('look')
     const inner: Hooks = {
-      aroundToolFailure: 'fail',
+      onFailure: 'refuse',
       aroundTool: () => {
         throw new Error('no database')
       },
@@ -611,8 +632,8 @@ describe('hooks around calls and requests', () => {
     expect(names).toEqual([Event.TOOL_CALL_START, Event.TOOL_CALL_END])
   })
 
-  it('`aroundToolFailure` is one of two words', () => {
-    const hooks = [{ aroundToolFailure: 'close' as 'fail' }]
-    expect(() => new AgentRunner({ model: scriptedModel([]), hooks })).toThrow("`hooks[0].aroundToolFailure` to be 'skip' or 'fail'")
+  it('P1.2 `onFailure` is one of two words', () => {
+    const hooks = [{ onFailure: 'close' as 'skip' }]
+    expect(() => new AgentRunner({ model: scriptedModel([]), hooks })).toThrow("`hooks[0].onFailure` to be 'refuse' or 'skip'")
   })
 })

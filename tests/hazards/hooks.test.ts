@@ -64,16 +64,10 @@ describe.each(loopModes)('hooks: $name', (mode) => {
     expect(ran).toEqual([])
   })
 
-  it('H37 one that throws, rejects, never answers or spoils what it is given is logged once and passed over', async () => {
+  it('H37 a hook that fails after the call, or spoils what it is given, is logged once and skipped', async () => {
     const hooks: Hooks[] = [
-      {
-        name: 'throws',
-        beforeTool: () => {
-          throw new ToolloopError('aborted', 'no')
-        },
-      },
       { name: 'rejects', afterTool: async () => Promise.reject(new Error('no')) },
-      { name: 'deaf', beforeTool: () => new Promise(() => {}) },
+      { name: 'deaf', afterTool: () => new Promise(() => {}) },
       {
         name: 'spoils',
         beforeTool: ({ args }) => {
@@ -85,11 +79,40 @@ describe.each(loopModes)('hooks: $name', (mode) => {
     const { result, ran, log } = await runWith(hooks, { toolTimeoutMs: 20 })
     expect(result).toMatchObject({ stopReason: 'answered', output: 'done' })
     expect(ran).toEqual([[1, 2]])
-    expect(log).toEqual([
-      'beforeTool hook failed and was passed over',
-      'beforeTool hook failed and was passed over',
-      'afterTool hook failed and was passed over',
-    ])
+    expect(log).toEqual(['afterTool hook failed and was skipped', 'afterTool hook failed and was skipped'])
+  })
+
+  it.each<[string, Hooks['beforeTool']]>([
+    [
+      'throws',
+      () => {
+        throw new ToolloopError('aborted', 'no')
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('no'))],
+    ['never answers', () => new Promise(() => {})],
+    ['returns something unknown', () => ({ refused: 'a typo' }) as never],
+    ['returns false', () => false as never],
+  ])('P1.2 H37 a `beforeTool` hook that %s refuses the call, and the run continues', async (_how, beforeTool) => {
+    const { result, ran, log } = await runWith([{ beforeTool }], { toolTimeoutMs: 20 })
+    expect(ran).toEqual([])
+    expect(resultTexts(result)).toEqual(['The call to `add` was refused: the check itself failed'])
+    expect(result).toMatchObject({ stopReason: 'answered', toolCalls: [{ outcome: 'denied', errorCode: 'tool_denied' }] })
+    expect(log).toEqual(['beforeTool hook failed: the call is refused'])
+  })
+
+  it('P1.2 a `beforeTool` hook with `onFailure: skip` is skipped if it fails', async () => {
+    const { result, ran, log } = await runWith([{ onFailure: 'skip', beforeTool: () => Promise.reject(new Error('no')) }])
+    expect([result.stopReason, ran, log]).toEqual(['answered', [[1, 2]], ['beforeTool hook failed and was skipped']])
+  })
+
+  it('P1.2 an `afterTool` hook with `onFailure: refuse` withholds the result if it fails', async () => {
+    const hook: Hooks = { name: 'mask', onFailure: 'refuse', afterTool: () => Promise.reject(new Error('no')) }
+    const { result, ran, log } = await runWith([hook])
+    expect(ran).toEqual([[1, 2]])
+    expect(resultTexts(result)).toEqual(['The result was withheld by mask: the check itself failed'])
+    expect(result.toolCalls[0]?.value).toBeUndefined()
+    expect([result.stopReason, log]).toEqual(['answered', ['afterTool hook failed: the result is withheld']])
   })
 })
 
@@ -141,7 +164,7 @@ describe.each(loopModes)('hooks around the model: $name', (mode) => {
     expect(JSON.stringify(requests[1]?.messages)).toContain('No result was recorded')
   })
 
-  it('H37 a hook that fails, or asks for what can’t be, is logged once and passed over', async () => {
+  it('H37 a hook that fails, or asks for what can’t be, is logged once and skipped', async () => {
     const hooks: Hooks[] = [
       { beforeModel: () => Promise.reject(new Error('no')) },
       { beforeModel: () => ({ tools: ['nothing like it'] }) },
@@ -151,6 +174,31 @@ describe.each(loopModes)('hooks around the model: $name', (mode) => {
     ]
     const { result, log } = await runWith(hooks, ['done'], { toolTimeoutMs: 20 })
     expect(result).toMatchObject({ stopReason: 'answered', output: 'done' })
-    expect(log.filter((message) => message.endsWith('hook failed and was passed over'))).toHaveLength(hooks.length)
+    expect(log.filter((message) => message.endsWith('hook failed and was skipped'))).toHaveLength(hooks.length)
+  })
+
+  it('P1.2 H37 a `beforeModel` hook with `onFailure: refuse` ends the run `refused` if it fails: nothing is sent', async () => {
+    const hook: Hooks = { name: 'policy', onFailure: 'refuse', beforeModel: () => Promise.reject(new Error('no database')) }
+    const { result, ran, requests, log } = await runWith([hook])
+    const message = 'The run was stopped: the `beforeModel` hook `policy` failed, and its `onFailure` is `refuse`'
+    expect(result).toMatchObject({ stopReason: 'refused', output: '', error: { code: 'hook_failed', message }, steps: [] })
+    expect(result.error?.cause).toMatchObject({ message: 'no database' })
+    expect([ran, requests]).toEqual([[], []])
+    expect(log).toEqual(['beforeModel hook failed: the run ends'])
+    const later = await runWith([
+      { ...hook, beforeModel: ({ iteration }) => (iteration === 2 ? Promise.reject(new Error('no')) : undefined) },
+    ])
+    expect(later.result).toMatchObject({ stopReason: 'refused', iterations: 1, toolCalls: [{ outcome: 'ok' }] })
+    expect(later.requests).toHaveLength(1)
+  })
+
+  it('P1.2 an `afterModel` hook with `onFailure: refuse` ends the run without the text if it fails', async () => {
+    const hook: Hooks = { onFailure: 'refuse', afterModel: () => ({ text: 1 }) as never }
+    const usage = { inputTokens: 3, outputTokens: 2 }
+    const { result, requests, log } = await runWith([hook], [{ text: 'a secret', usage }])
+    expect(result).toMatchObject({ stopReason: 'refused', output: '', error: { code: 'hook_failed' }, steps: [{ iteration: 1 }] })
+    expect(result.usage.totalTokens).toBe(5)
+    expect(JSON.stringify(result.messages)).not.toContain('a secret')
+    expect([requests.length, log]).toEqual([1, ['afterModel hook failed: the run ends']])
   })
 })

@@ -6,7 +6,7 @@ import type { RunContext } from '../run/run-context.ts'
 import { isEmpty, takeResponse } from '../turn/ask-model.ts'
 import type { AroundModel, AskModel, ModelCall } from '../turn/model-call.ts'
 import { askAround } from './ask-around.ts'
-import { logHook } from './ask-hook.ts'
+import { failsClosed, HookFailure } from './ask-hook.ts'
 import type { Hooks, SentRequest } from './hooks.ts'
 
 /** Lets hooks stand around a request, the first outermost. */
@@ -36,7 +36,8 @@ function surround(run: RunContext, hook: Hooks<never>, next: AskModel): AskModel
         return copyOf(response)
       },
     })
-    if (failure !== undefined) logHook(run, hook.name, failure.error, 'aroundModel hook failed and was passed over')
+    if (failure !== undefined && failsClosed(run, hook, 'aroundModel', failure.error))
+      throw new HookFailure(hook, 'aroundModel', failure.error, usageOf(inner))
     if (returned === undefined) {
       if (inner === undefined && isLeft) throw abortedError(call.model.provider)
       if (inner === undefined) return next(call)
@@ -48,7 +49,7 @@ function surround(run: RunContext, hook: Hooks<never>, next: AskModel): AskModel
   }
 }
 
-/** The hook's own: what it does to it must not reach what is passed over. */
+/** The hook's own: what it does to it must not reach what counts if it is skipped. */
 function copyOf(response: ModelResponse): ModelResponse {
   return { ...response, toolCalls: response.toolCalls.map((call) => ({ ...call, function: { ...call.function } })) }
 }
@@ -80,8 +81,12 @@ function responseOf(given: ModelResponse, { model, request }: ModelCall, sent: O
 /** With what was used for it, where it does not say that itself: what was sent in its place, or nothing. */
 function withUsageOf(given: ModelResponse, sent: Outcome | undefined): ModelResponse {
   if (given.usage !== undefined) return given
-  const usage: Usage = sent?.response?.usage ?? usageOfFailure(sent?.error) ?? noUsage
-  return { ...given, usage }
+  return { ...given, usage: usageOf(sent) ?? noUsage }
+}
+
+function usageOf(sent: Outcome | undefined): Usage | undefined {
+  if (sent?.response !== undefined) return sent.response.usage
+  return sent?.error instanceof HookFailure ? sent.error.usage : usageOfFailure(sent?.error)
 }
 
 /** The same sink for a model that is asked here: who hears its pieces finds the hook's context, whatever the connection they come by. */

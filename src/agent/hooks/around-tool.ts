@@ -7,7 +7,7 @@ import { type AroundTool, type CallOutcome, type RunCall, type RunningCall, reje
 import type { RunContext } from '../run/run-context.ts'
 import { notCompletedText, uncertainText } from '../told.ts'
 import { askAround } from './ask-around.ts'
-import { logHook } from './ask-hook.ts'
+import { failsClosed } from './ask-hook.ts'
 import { describeCall } from './changed-call.ts'
 import type { Hooks, RunningToolCall } from './hooks.ts'
 import { answered } from './tool-hooks.ts'
@@ -19,7 +19,6 @@ export function standAroundFunction(run: RunContext): AroundTool {
 }
 
 function surround(run: RunContext, hook: Hooks<never>, next: RunCall): RunCall {
-  const failsCall = hook.aroundToolFailure === 'fail'
   return async (call) => {
     const { tool } = call.prepared
     const running = describeRunning(run, call)
@@ -28,8 +27,7 @@ function surround(run: RunContext, hook: Hooks<never>, next: RunCall): RunCall {
       proceed: () => next(call),
       show: valueShown,
     })
-    if (failure !== undefined)
-      logHook(run, hook.name, failure.error, `aroundTool hook failed${failsCall ? ': its call fails' : ' and was passed over'}`)
+    const failsCall = failure !== undefined && failsClosed(run, hook, 'aroundTool', failure.error)
     if (inner === undefined) {
       if (isLeft) return rejected(call, { code: 'tool_cancelled', text: cancelledText(tool.name) })
       if (failure === undefined) return answered(run, call, returned)
@@ -37,7 +35,7 @@ function surround(run: RunContext, hook: Hooks<never>, next: RunCall): RunCall {
     }
     if (inner.end.outcome === 'ok' && isLeft)
       return withEnd(inner, { outcome: 'cancelled', content: cancelledText(tool.name), code: 'tool_cancelled', attempts: 1 })
-    if (inner.end.outcome === 'ok' && failure !== undefined && failsCall) {
+    if (inner.end.outcome === 'ok' && failsCall) {
       const content = notCompletedText(tool.name, failureText(failure.error))
       return withEnd(inner, { outcome: 'failed', content, code: 'tool_failed', attempts: 1 }, { thrown: failure.error })
     }

@@ -1,26 +1,56 @@
 import pTimeout from 'p-timeout'
-import { messageOf } from '../../core/errors.ts'
+import { messageOf, ToolloopError } from '../../core/errors.ts'
+import type { Usage } from '../../core/messages.ts'
 import type { RunContext } from '../run/run-context.ts'
-import type { Hooks } from './hooks.ts'
+import type { HookName, Hooks } from './hooks.ts'
 
-/** What a hook changes; undefined where it changes nothing, or fails: that is logged. */
+/** A hook failed, and what it decides about must not go on without it. */
+export class HookFailure extends ToolloopError {
+  /** The hook's name, or what it is. */
+  readonly hook: string
+  /** What the request that it stood around has used. */
+  readonly usage: Usage | undefined
+
+  constructor({ name }: Hooks<never>, what: HookName, cause: unknown, usage?: Usage) {
+    const hook = `\`${what}\` hook${name === undefined ? '' : ` \`${name}\``}`
+    super('hook_failed', `The run was stopped: the ${hook} failed, and its \`onFailure\` is \`refuse\``, { cause })
+    this.hook = name ?? `a ${what} hook`
+    this.usage = usage
+  }
+}
+
+/** What is refused if the hook fails, as the log says it. */
+const refused: Readonly<Record<HookName, string>> = {
+  beforeModel: 'the run ends',
+  afterModel: 'the run ends',
+  aroundModel: 'the run ends',
+  beforeTool: 'the call is refused',
+  afterTool: 'the result is withheld',
+  aroundTool: 'its call fails',
+}
+
+/** What a hook changes; undefined if it changes nothing, or if it fails and is skipped. Rejects with a `HookFailure`. */
 export async function askHook<T extends object>(
   run: RunContext,
-  { name }: Hooks<never>,
-  what: string,
-  hook: () => Promise<T | undefined>,
+  hook: Hooks<never>,
+  what: HookName,
+  ask: () => Promise<T | undefined>,
 ): Promise<T | undefined> {
   try {
-    const change = await pTimeout(run.untilInterrupted(hook()), { milliseconds: run.limits.toolTimeoutMs })
+    const change = await pTimeout(run.untilInterrupted(ask()), { milliseconds: run.limits.toolTimeoutMs })
     return isObject(change) ? change : undefined
   } catch (error) {
-    logHook(run, name, error, `${what} hook failed and was passed over`)
+    if (failsClosed(run, hook, what, error)) throw new HookFailure(hook, what, error)
     return undefined
   }
 }
 
-export function logHook(run: RunContext, name: string | undefined, error: unknown, message: string): void {
-  run.logger.error({ runId: run.runId, hook: name ?? '(unnamed)', error: messageOf(error) }, message)
+/** Logs that a hook failed, and says whether what it decides about is refused. */
+export function failsClosed(run: RunContext, { name, onFailure }: Hooks<never>, what: HookName, error: unknown): boolean {
+  const refuses = (onFailure ?? (what === 'beforeTool' ? 'refuse' : 'skip')) === 'refuse'
+  const fields = { runId: run.runId, hook: name ?? '(unnamed)', error: messageOf(error) }
+  run.logger.error(fields, `${what} hook failed${refuses ? `: ${refused[what]}` : ' and was skipped'}`)
+  return refuses
 }
 
 export function isObject<T>(value: T): value is T & object {

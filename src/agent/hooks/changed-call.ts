@@ -4,6 +4,7 @@ import { prepareArguments } from '../../tools/arguments.ts'
 import type { ToolCallEnd } from '../../tools/tool-runner.ts'
 import { type CallOutcome, type RunningCall, rejected } from '../calls/running-call.ts'
 import type { RunContext } from '../run/run-context.ts'
+import { checkFailed, withheldResultText } from '../told.ts'
 import type { ToolTurn } from './hooks.ts'
 
 /** The call as hooks and guardrails are told of it. */
@@ -30,6 +31,12 @@ export async function withArguments(
 
 /** An end that has a content to show. */
 export type Ended = Extract<ToolCallEnd, { outcome: 'ok' | 'failed' | 'timeout' | 'cancelled' }>
+
+/** The end of a call of which nothing is to be seen: not its value either, which would be in the result. */
+export function withheld(end: Ended, by: string): Ended {
+  const shown = withContent(end, withheldResultText(`${by}: ${checkFailed}`))
+  return shown.outcome === 'ok' ? { ...shown, value: undefined } : shown
+}
 
 /** The end of a call with something else shown of it. */
 export function withContent(end: Ended, content: Content): Ended {

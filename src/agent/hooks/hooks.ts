@@ -86,13 +86,20 @@ export interface RunningToolCall<Context = unknown> extends ToolTurn<Context> {
  * Takes part in the loop. `beforeModel` and `beforeTool` are asked in the order of the hooks, each seeing what those before it made of the
  * request or the arguments, until one refuses or answers; `afterModel` and `afterTool` in reverse; of `aroundModel` and
  * `aroundTool` the first is the outermost. All are awaited, for as long as an attempt at a tool may take, what they stand around not counted.
- * One that throws, rejects, takes longer or asks for what can't be done is logged and passed over: what must never be
- * passed over belongs into a guardrail. Returning nothing changes nothing. Asked once for each step, and not again when a run is taken up
- * from its record.
+ * Returning nothing changes nothing. Asked once for each step, and not again when a run is taken up from its record.
+ *
+ * A hook fails if it throws, rejects, takes longer, or asks for what can't be done. `onFailure` says what happens then.
  */
 export interface Hooks<Context = unknown> {
   /** For the log. */
   name?: string
+  /**
+   * What happens when a hook of this object fails; it is logged in any case. `'skip'`: the run continues as if the hook had returned nothing.
+   * `'refuse'`: the hook's subject does not go on. `beforeTool`: the call is refused. `aroundTool`: the call fails, and the model is told
+   * whether the function ran. `afterTool`: the result is withheld from the model. `beforeModel`, `aroundModel` and `afterModel`: the run ends
+   * `refused` with the error code `hook_failed`. Default: `'refuse'` for `beforeTool`, `'skip'` for the others.
+   */
+  onFailure?: 'refuse' | 'skip'
   beforeModel?(turn: ModelTurn<Context>): ModelTurnChange | undefined | Promise<ModelTurnChange | undefined>
   /** May replace the text that is kept and given out at the end; what was streamed has been seen. */
   afterModel?(ending: ModelEnding<Context>): { text: string } | undefined | Promise<{ text: string } | undefined>
@@ -116,23 +123,20 @@ export interface Hooks<Context = unknown> {
    * `afterTool` and checks of the result after it.
    */
   aroundTool?(call: RunningToolCall<Context>, next: () => Promise<unknown>): unknown
-  /**
-   * What becomes of a call whose `aroundTool` fails by itself. `'skip'`: as for all hooks, it is passed over: the function is run, or what it
-   * came to counts. `'fail'`: the call has failed, and the model is told: for transactions, which must not count unless they are committed.
-   * Default `'skip'`.
-   */
-  aroundToolFailure?: 'skip' | 'fail'
 }
+
+/** The functions of a `Hooks` object. */
+export type HookName = Exclude<keyof Hooks, 'name' | 'onFailure'>
 
 const hookNames: OptionNames<Hooks> = {
   name: true,
+  onFailure: true,
   beforeModel: true,
   afterModel: true,
   beforeTool: true,
   afterTool: true,
   aroundModel: true,
   aroundTool: true,
-  aroundToolFailure: true,
 }
 
 /** Throws `invalid_option` for what are no hooks, or have a function that would never be called. */
@@ -142,9 +146,9 @@ export function checkHooks(hooks: readonly Hooks<never>[] | undefined): void {
     throw new InvalidOptionError('hooks', 'an array of hooks', hooks)
   for (const [at, hook] of hooks.entries()) {
     checkCallbackNames(hook, hookNames, 'a hook', `hooks[${at}]`)
-    const { aroundToolFailure: failure } = hook
-    if (failure !== undefined && failure !== 'skip' && failure !== 'fail')
-      throw new InvalidOptionError(`hooks[${at}].aroundToolFailure`, "'skip' or 'fail'", failure)
+    const { onFailure } = hook
+    if (onFailure !== undefined && onFailure !== 'refuse' && onFailure !== 'skip')
+      throw new InvalidOptionError(`hooks[${at}].onFailure`, "'refuse' or 'skip'", onFailure)
   }
 }
 

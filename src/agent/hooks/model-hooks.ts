@@ -1,4 +1,5 @@
 import { InvalidOptionError } from '../../core/errors.ts'
+import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { openModel } from '../../models/create-model.ts'
 import { type ToolSet, ToolView } from '../../tools/registry.ts'
 import { History } from '../conversation/history.ts'
@@ -7,7 +8,7 @@ import type { Asked, ChangeTurn } from '../turn/model-call.ts'
 import { askHook, isObject } from './ask-hook.ts'
 import type { ModelEnding, ModelTurn, ModelTurnChange } from './hooks.ts'
 
-/** What a turn asks, after the hooks have seen it. A change that can't be made is passed over. */
+/** What a turn asks, after the hooks have seen it. Rejects with a `HookFailure`. */
 export function beforeModel(run: RunContext): ChangeTurn {
   return async (before, iteration) => {
     let asked = before
@@ -37,8 +38,12 @@ function described(run: RunContext, { model, tools, messages, toolChoice }: Aske
   }
 }
 
+const changeNames: OptionNames<ModelTurnChange> = { messages: true, tools: true, model: true, toolChoice: true }
+
 /** Throws for a change that can't be made. */
-function changedBy(run: RunContext, asked: Asked, { messages, tools, model, toolChoice }: ModelTurnChange): Asked {
+function changedBy(run: RunContext, asked: Asked, change: ModelTurnChange): Asked {
+  checkOptionNames(change, changeNames, '`beforeModel`')
+  const { messages, tools, model, toolChoice } = change
   if (messages?.length === 0) throw new InvalidOptionError('messages', 'at least one message', messages)
   return {
     model: model === undefined ? asked.model : run.usable(openModel(model)),
@@ -54,7 +59,7 @@ function known(tools: ToolSet, names: readonly string[]): readonly string[] {
   return names
 }
 
-/** The response's text after the hooks have seen it. */
+/** The response's text after the hooks have seen it. Rejects with a `HookFailure`. */
 export async function afterModel(run: RunContext, ending: ModelEnding<never>): Promise<string> {
   let { text } = ending
   for (const hook of (run.settings.hooks ?? []).toReversed()) {

@@ -49,5 +49,6 @@ export function errorOf({ abortError, errors, agent }: Failed, { code, message }
   const thrown = [...errors.values()].findLast((error) => error.code === code && error.message === message)
   if (thrown !== undefined) return thrown
   const { provider, model } = agent.model
-  return code === 'guardrail' ? new ToolloopError(code, message) : new ModelError(code, message, { provider, model, retryable: false })
+  if (code === 'guardrail' || code === 'hook_failed') return new ToolloopError(code, message)
+  return new ModelError(code, message, { provider, model, retryable: false })
 }

@@ -71,13 +71,14 @@ export function openState({ input, run }: Start): LoopState {
 export function addTurn(state: LoopState, turn: Turn, iteration: number): void {
   if (turn.kind === 'interrupted' && turn.unasked) return
   if (turn.kind === 'unpaid' && turn.usage === undefined) return
-  const isWhole = turn.kind === 'reply' || turn.kind === 'refused'
-  const usage = isWhole ? turn.step.usage : turn.usage
+  const step = turn.kind === 'reply' || turn.kind === 'refused' ? turn.step : undefined
+  const usage = turn.kind === 'reply' ? turn.step.usage : (step?.usage ?? turn.usage)
+  if (turn.kind === 'refused' && step === undefined && usage === undefined) return
   state.usage = addUsage(state.usage, usage)
   state.budget.spend(usage)
   state.iterations = Math.max(state.iterations, iteration)
   state.text = turn.text
-  if (isWhole) state.steps.push(turn.step)
+  if (step !== undefined) state.steps.push(step)
   if (turn.kind === 'reply') {
     state.history.append(turn.message)
     if (turn.objection !== undefined) state.objections++

@@ -1,4 +1,4 @@
-import { type ErrorCode, ModelError, ToolloopError } from '../../core/errors.ts'
+import { type ErrorCode, ModelError, type ToolloopError } from '../../core/errors.ts'
 import { Event, type EventPayloads, type FinishReason } from '../../core/events.ts'
 import { copyAsJson } from '../../core/json.ts'
 import { withWholeArguments } from '../../core/message-input.ts'
@@ -21,6 +21,7 @@ import { notFoundText } from '../../tools/told.ts'
 import { type OpenedCall, openCalls } from '../calls/find-tools.ts'
 import { needsApproval } from '../decisions/approvals.ts'
 import type { StepTags } from '../durable/journal.ts'
+import { HookFailure } from '../hooks/ask-hook.ts'
 import type { Plan, PlannedCall, Reply, Turn } from '../recorded.ts'
 import { BudgetSpentError } from '../run/budget.ts'
 import type { Execution, Place } from '../run/execution.ts'
@@ -45,6 +46,10 @@ export function takeTurn(execution: Execution, place: Place, suffix = ''): Promi
     try {
       if (run.interruption !== undefined) return { kind: 'interrupted', why: run.interruption, text: '', unasked: true }
       return await new ModelTurn(execution, iteration, key, await buildTurn(execution, place)).take()
+    } catch (error) {
+      if (!(error instanceof HookFailure)) throw error
+      run.errors.set(key, error)
+      return { kind: 'refused', text: '', error: { code: error.code, message: error.message } }
     } finally {
       unfollow?.()
     }
@@ -82,6 +87,11 @@ class ModelTurn {
         this.#end({ finishReason: 'error', errorCode: thrown.code, ...spent })
         return { kind: 'unpaid', text: '', about: aboutBudget(thrown), ...spent }
       }
+      if (thrown instanceof HookFailure) {
+        const spent = this.#spent(thrown.usage, this.#sink.usedBefore)
+        this.#end({ finishReason: 'error', errorCode: thrown.code, ...spent })
+        return this.#refused(thrown, '', spent)
+      }
       if (run.interruption === undefined) return this.#failed(thrown)
       const partial = ModelError.isInstance(thrown) ? partialOf(thrown) : undefined
       const text = this.#sink.partialText(partial?.text)
@@ -103,7 +113,7 @@ class ModelTurn {
       const declined = `The model declined to answer${text === '' ? '' : `: ${text}`}`
       const message = finishReason === 'refusal' ? declined : 'The response was stopped by a content filter'
       const { provider, model } = this.#asked.model
-      return this.#refused(new ModelError(finishReason, message, { provider, model, retryable: false }), text, step)
+      return this.#refused(new ModelError(finishReason, message, { provider, model, retryable: false }), text, { step })
     }
     const { isHeld } = this.#sink
     const { request } = this.#asked
@@ -115,7 +125,7 @@ class ModelTurn {
       const shown = isHeld ? '' : response.text
       return { kind: 'interrupted', why: run.interruption, text: shown, ...this.#spent(response.usage) }
     }
-    if (stop !== undefined) return this.#refused(new ToolloopError('guardrail', `The run was stopped by ${stop}`), '', step)
+    if (stop !== undefined) return this.#refused(stop, '', { step })
     const message: ChatMessage =
       calls.length === 0 ? { role: 'assistant', content: text } : { role: 'assistant', content: text, toolCalls: calls }
     // A copy: the history freezes what it holds, and this is the model's own. What was withheld must not go out by another way.
@@ -169,9 +179,9 @@ class ModelTurn {
     }
   }
 
-  #refused(error: ModelError | ToolloopError, text: string, step: RunStep): Turn {
+  #refused(error: ToolloopError, text: string, spent: { step?: RunStep; usage?: Usage }): Turn {
     this.#execution.run.errors.set(this.#key, error)
-    return { kind: 'refused', text, step, error: { code: error.code, message: error.message } }
+    return { kind: 'refused', text, ...spent, error: { code: error.code, message: error.message } }
   }
 
   #failed(thrown: unknown): Turn {

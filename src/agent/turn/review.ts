@@ -1,8 +1,10 @@
+import { ToolloopError } from '../../core/errors.ts'
 import { Event } from '../../core/events.ts'
 import type { ToolCall } from '../../core/messages.ts'
 import type { ModelRequest } from '../../models/chat-model.ts'
 import type { StepTags } from '../durable/journal.ts'
 import { checkOutput } from '../hooks/ask-guardrails.ts'
+import { HookFailure } from '../hooks/ask-hook.ts'
 import { afterModel } from '../hooks/model-hooks.ts'
 import { checkAnswers } from '../output/check-answers.ts'
 import { readAnswer } from '../output/output.ts'
@@ -33,8 +35,8 @@ export interface ReviewedReply {
   objection?: Objection
   /** The text is only a part of an answer: the response reached a token limit. */
   isCut?: boolean
-  /** A guardrail ends the run: its name and why. */
-  stop?: string
+  /** Why a guardrail or a hook ends the run. */
+  stop?: ToolloopError
   /** Something the model wrote must not be kept in any form. */
   isWithheld?: boolean
   /** It can't be given out should the run have been interrupted meanwhile: what had to be checked may not be. */
@@ -51,7 +53,7 @@ export function reviewReply(run: RunContext): Review {
     const said = await reviewText(run, turn)
     const answers = isHeld && said.stop === undefined ? await checkAnswers(run, turn.meta.iteration, plan) : { plan, changed: false }
     const isUnchecked = isHeld || said.objection !== undefined
-    if ('stop' in answers) return { ...said, ...plan, stop: answers.stop, isUnchecked }
+    if ('stop' in answers) return { ...said, ...plan, stop: stoppedBy(answers.stop), isUnchecked }
     const isWithheld = isHeld && (said.text !== response.text || answers.changed)
     return { ...said, calls: answers.plan.calls, planned: answers.plan.planned, isUnchecked, isWithheld }
   }
@@ -62,10 +64,16 @@ type ReviewedText = Pick<ReviewedReply, 'text' | 'answer' | 'objection' | 'isCut
 async function reviewText(run: RunContext, turn: ReviewedTurn): Promise<ReviewedText> {
   const { response, plan, request, meta, isHeld } = turn
   const { calls, planned } = plan
-  let text = run.settings.hooks === undefined ? response.text : await askHooks(run, turn)
+  let text = response.text
+  try {
+    if (run.settings.hooks !== undefined) text = await askHooks(run, turn)
+  } catch (error) {
+    if (error instanceof HookFailure) return { text: '', stop: error }
+    throw error
+  }
   if (isHeld) {
     const checked = await checkOutput(run, meta.iteration, text)
-    if (!checked.passed && checked.how === 'stop') return { text, stop: checked.reason }
+    if (!checked.passed && checked.how === 'stop') return { text, stop: stoppedBy(checked.reason) }
     if (!checked.passed && calls.length === 0)
       return { text: withheldText(checked.reason), objection: { code: 'guardrail', text: withheldAnswerText(checked.reason) } }
     text = checked.passed ? checked.subject : ''
@@ -89,6 +97,11 @@ function isClosed(json: string): boolean {
   return !/\d$/.test(json.trimEnd())
 }
 
+function stoppedBy(reason: string): ToolloopError {
+  return new ToolloopError('guardrail', `The run was stopped by ${reason}`)
+}
+
+/** Rejects with a `HookFailure`. */
 function askHooks(run: RunContext, { response, plan, step, meta }: ReviewedTurn): Promise<string> {
   const { runId, settings, signal } = run
   const { finishReason, usage } = step
