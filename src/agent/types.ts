@@ -51,6 +51,8 @@ export interface ApprovalRequest<Context = unknown> {
   args: JsonObject
   runId: string
   context: Context
+  /** The run's `metadata`; of a nested run without its own, that of the run outside. Frozen. */
+  metadata?: JsonObject
   signal: AbortSignal
 }
 /**
@@ -171,8 +173,8 @@ export interface RunSettings<Context = unknown> extends Sampling {
   /** Take part in the loop, in their order. */
   hooks?: readonly Hooks<Context>[]
   /**
-   * Whose run it is, or what for: JSON of at most 16,384 characters, in the `meta` of each of its events. Kept with the run when it pauses or
-   * is recorded; not sent to a model. A nested run without its own has that of the run outside.
+   * Whose run it is, or what for: JSON of at most 16,384 characters. Tools, hooks, guardrails and approvals read it, and it is in the `meta` of
+   * each event. Kept with the run when it pauses or is recorded; not sent to a model. A nested run without its own has that of the run outside.
    */
   metadata?: JsonObject
   /** Checks of what goes in and out, in their order. */

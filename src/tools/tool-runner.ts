@@ -143,7 +143,7 @@ class Attempt {
   #context(): ToolContext {
     const environment = this.#environment
     const { context, toolCallId, runId, iteration, idempotencyKey, logger, toolLogger = logger } = environment
-    const { answer, asked, run, trace, mcpClient, saved, save, askModel } = environment
+    const { metadata, answer, asked, run, trace, mcpClient, saved, save, askModel } = environment
     const { signal } = this.#controller
     // A report that comes after the attempt's end, by a tool that was abandoned or left work behind, says nothing about the run any more.
     const progress = (update: Json) => {
@@ -170,6 +170,7 @@ class Attempt {
       run,
       askModel: ask,
     }
+    if (metadata !== undefined) ctx.metadata = metadata
     if (trace !== undefined) ctx.trace = trace
     if (mcpClient !== undefined) ctx.mcpClient = mcpClient
     if (answer !== undefined) ctx.answer = answer

@@ -36,6 +36,9 @@ export type SearchableTools = { tools: readonly ToolDefinition[]; searchedBy: re
  */
 export type ToolEffect = 'read' | 'idempotent' | 'unsafe'
 
+/** What an `approval` predicate gets besides the arguments. */
+export type ApprovalContext<Context = unknown> = Pick<ToolContext<Context>, 'context' | 'metadata'>
+
 /**
  * A tool: what the model sees (`name`, `description`, `parameters`), how it runs, and what its result means.
  * `defineTool` makes one from functions, `BaseTool` from a class; both are plain objects of this shape.
@@ -59,7 +62,7 @@ export interface Tool<Context = unknown> {
   /** How many times a failed or timed-out attempt is tried again. Default 0. */
   readonly retries?: number
   /** True, or a predicate over validated arguments: the call needs an approval before it runs. A predicate that throws counts as true. */
-  readonly approval?: boolean | ((args: JsonObject, ctx: { context: Context }) => boolean | Promise<boolean>)
+  readonly approval?: boolean | ((args: JsonObject, ctx: ApprovalContext<Context>) => boolean | Promise<boolean>)
   /** False: runs alone, never beside another call of its turn. Default true. */
   readonly parallel?: boolean
   /** True: its result is the run's output and ends the run, unless another call of its turn waits for the caller. */
@@ -95,7 +98,7 @@ export interface AnyTool extends Omit<Tool, 'approval' | 'execute' | 'reconcile'
 }
 
 interface AnyMember {
-  approval(args: JsonObject, ctx: { context: unknown }): boolean | Promise<boolean>
+  approval(args: JsonObject, ctx: ApprovalContext): boolean | Promise<boolean>
 }
 
 /**
@@ -120,7 +123,7 @@ export abstract class BaseTool<Args = JsonObject, Context = unknown> implements 
   readonly effect?: ToolEffect
   readonly timeoutMs?: number
   readonly retries?: number
-  readonly approval?: boolean | ((args: JsonObject, ctx: { context: Context }) => boolean | Promise<boolean>)
+  readonly approval?: boolean | ((args: JsonObject, ctx: ApprovalContext<Context>) => boolean | Promise<boolean>)
   readonly parallel?: boolean
   readonly final?: boolean
   readonly secrets?: readonly string[]
@@ -140,7 +143,7 @@ export interface ToolOptions<S, Value, Context, Name extends string = string> ex
   /** The JSON Schema to show the model, for a Standard Schema that can't give its own. */
   jsonSchema?: JsonSchema
   /** See `Tool.approval`. */
-  approval?: boolean | ((args: InputOf<S>, ctx: { context: Context }) => boolean | Promise<boolean>)
+  approval?: boolean | ((args: InputOf<S>, ctx: ApprovalContext<Context>) => boolean | Promise<boolean>)
   /** See `Tool.toContent`. */
   toContent?(value: Awaited<NoInfer<Value>>): Content
   /** See `Tool.execute`. */

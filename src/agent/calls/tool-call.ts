@@ -130,6 +130,7 @@ async function callFunction(run: RunContext, call: RunningCall): Promise<CallOut
 class CallEnvironment implements ToolCallEnvironment {
   readonly run: RunContext
   readonly context: unknown
+  readonly metadata: ToolCallEnvironment['metadata']
   readonly signal: AbortSignal
   readonly whenOver: ToolCallEnvironment['whenOver']
   readonly toolCallId: string
@@ -154,6 +155,7 @@ class CallEnvironment implements ToolCallEnvironment {
     const { limits, settings } = run
     this.run = run
     this.context = settings.context
+    this.metadata = run.metadata
     this.signal = run.signal
     this.whenOver = run.whenInterrupted
     this.toolCallId = call.call.id

@@ -15,9 +15,9 @@ export async function needsApproval(run: RunContext, remembered: ReadonlySet<str
   if (tool.approval === undefined || tool.approval === false || isRemembered(tool.name, args, remembered)) return false
   if (typeof tool.approval !== 'function') return true
   try {
-    const needed = await run.untilInterrupted(
-      Promise.resolve(tool.approval(structuredClone(args), { context: run.settings.context as never })),
-    )
+    const { metadata, settings } = run
+    const place = { context: settings.context as never, ...(metadata === undefined ? {} : { metadata }) }
+    const needed = await run.untilInterrupted(Promise.resolve(tool.approval(structuredClone(args), place)))
     return needed !== false
   } catch (error) {
     const failure = loggedFailure({ tool, args }, error)
@@ -89,6 +89,7 @@ async function askFor(run: RunContext, call: PlannedCall): Promise<Approval> {
           args: copyJson(call.args ?? {}),
           runId: run.runId,
           context: context as never,
+          ...(run.metadata === undefined ? {} : { metadata: run.metadata }),
           signal: run.signal,
         }),
       ),

@@ -33,11 +33,12 @@ async function reconcile(
 ): Promise<Reconciled | undefined> {
   const { tool, args, input } = prepared
   if (tool.reconcile === undefined) return undefined
-  const { runId, signal, logger, settings } = run
+  const { runId, metadata, signal, logger, settings } = run
   const ids = { toolCallId: call.id, runId, iteration, idempotencyKey, attempt: 1 }
   const asked = answered?.asked
   const ctx: ToolContext<never> = {
     context: settings.context as never,
+    ...(metadata === undefined ? {} : { metadata }),
     signal,
     ...ids,
     ...(answered === undefined ? {} : { answer: answered.answer }),

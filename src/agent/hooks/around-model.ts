@@ -7,6 +7,7 @@ import { isEmpty, takeResponse } from '../turn/ask-model.ts'
 import type { AroundModel, AskModel, ModelCall } from '../turn/model-call.ts'
 import { askAround } from './ask-around.ts'
 import { failsClosed, HookFailure } from './ask-hook.ts'
+import { placeOf } from './hook-place.ts'
 import type { Hooks, SentRequest } from './hooks.ts'
 
 /** Lets hooks stand around a request, the first outermost. */
@@ -55,11 +56,10 @@ function copyOf(response: ModelResponse): ModelResponse {
 }
 
 function describeRequest(run: RunContext, { model, request, iteration }: ModelCall): SentRequest<never> {
-  const { runId, signal, settings } = run
   const { messages, tools } = request
   // Lists of its own: the run's messages become more, and tools are the registry's.
   const lists = { messages: Object.freeze([...messages]), ...(tools === undefined ? {} : { tools: Object.freeze([...tools]) }) }
-  return Object.freeze({ ...request, ...lists, model, runId, iteration, context: settings.context as never, signal })
+  return Object.freeze({ ...request, ...lists, model, ...placeOf(run, iteration) })
 }
 
 function outcomeOf(response: Promise<ModelResponse>): Promise<Outcome> {

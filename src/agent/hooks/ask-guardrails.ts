@@ -6,7 +6,8 @@ import { type ChatMessage, type Content, copyJson, isJsonObject, type JsonObject
 import type { RunContext } from '../run/run-context.ts'
 import { checkFailed, endedBeforeCheck, withheldText } from '../told.ts'
 import { type Guardrail, type GuardrailPlace, type GuardrailVerdict, hasGuardrail } from './guardrails.ts'
-import type { HookPlace, ToolEnding, ToolTurn } from './hooks.ts'
+import { placeOf } from './hook-place.ts'
+import type { ToolEnding, ToolTurn } from './hooks.ts'
 
 type Verdict<T> = GuardrailVerdict<T> | Promise<GuardrailVerdict<T>>
 
@@ -33,10 +34,6 @@ export function checkResult(run: RunContext, ending: ToolEnding<never>): Promise
   return askAll(run, ending, 'result', ending.content, (guardrail, content) =>
     guardrail.result?.({ ...ending, args: copyJson(ending.args), content: copyJson(content) }),
   )
-}
-
-function placeOf(run: RunContext, iteration: number): HookPlace<never> {
-  return { runId: run.runId, iteration, context: run.settings.context as never, signal: run.signal }
 }
 
 async function askAll<T>(

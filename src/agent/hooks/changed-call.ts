@@ -5,12 +5,13 @@ import type { ToolCallEnd } from '../../tools/tool-runner.ts'
 import { type CallOutcome, type RunningCall, rejected } from '../calls/running-call.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { checkFailed, withheldResultText } from '../told.ts'
+import { placeOf } from './hook-place.ts'
 import type { ToolTurn } from './hooks.ts'
 
 /** The call as hooks and guardrails are told of it. */
-export function describeCall({ runId, signal, settings }: RunContext, { iteration, call, prepared }: RunningCall): ToolTurn<never> {
+export function describeCall(run: RunContext, { iteration, call, prepared }: RunningCall): ToolTurn<never> {
   const { tool, args } = prepared
-  return { runId, iteration, toolCallId: call.id, tool: tool.name, args: copyJson(args), context: settings.context as never, signal }
+  return { ...placeOf(run, iteration), toolCallId: call.id, tool: tool.name, args: copyJson(args) }
 }
 
 /** The call with other arguments, validated again; or its end, where they don't fit. */

@@ -13,6 +13,8 @@ export interface HookPlace<Context = unknown> {
   readonly runId: string
   readonly iteration: number
   readonly context: Context
+  /** The run's `metadata`; of a nested run without its own, that of the run outside. Frozen. */
+  readonly metadata?: JsonObject
   /** Aborted when the run is. */
   readonly signal: AbortSignal
 }

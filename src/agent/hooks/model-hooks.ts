@@ -6,6 +6,7 @@ import { History } from '../conversation/history.ts'
 import type { RunContext } from '../run/run-context.ts'
 import type { Asked, ChangeTurn } from '../turn/model-call.ts'
 import { askHook, isObject } from './ask-hook.ts'
+import { placeOf } from './hook-place.ts'
 import type { ModelEnding, ModelTurn, ModelTurnChange } from './hooks.ts'
 
 /** What a turn asks, after the hooks have seen it. Rejects with a `HookFailure`. */
@@ -26,10 +27,7 @@ export function beforeModel(run: RunContext): ChangeTurn {
 
 function described(run: RunContext, { model, tools, messages, toolChoice }: Asked, iteration: number): ModelTurn<never> {
   return {
-    runId: run.runId,
-    iteration,
-    context: run.settings.context as never,
-    signal: run.signal,
+    ...placeOf(run, iteration),
     // A list of its own: the run's grows with the run.
     messages: Object.freeze([...messages]),
     tools: tools.names(),

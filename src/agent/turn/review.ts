@@ -5,6 +5,7 @@ import type { ModelRequest } from '../../models/chat-model.ts'
 import type { StepTags } from '../durable/journal.ts'
 import { checkOutput } from '../hooks/ask-guardrails.ts'
 import { HookFailure } from '../hooks/ask-hook.ts'
+import { placeOf } from '../hooks/hook-place.ts'
 import { afterModel } from '../hooks/model-hooks.ts'
 import { checkAnswers } from '../output/check-answers.ts'
 import { readAnswer } from '../output/output.ts'
@@ -103,9 +104,8 @@ function stoppedBy(reason: string): ToolloopError {
 
 /** Rejects with a `HookFailure`. */
 function askHooks(run: RunContext, { response, plan, step, meta }: ReviewedTurn): Promise<string> {
-  const { runId, settings, signal } = run
   const { finishReason, usage } = step
   const toolCalls = plan.calls.map(({ id, function: call }) => ({ id, tool: call.name, rawArguments: call.arguments }))
-  const place = { runId, iteration: meta.iteration, context: settings.context as never, signal }
+  const place = placeOf(run, meta.iteration)
   return afterModel(run, { ...place, text: response.text, toolCalls, finishReason, ...(usage === undefined ? {} : { usage }) })
 }

@@ -1,10 +1,12 @@
 import type { Logger } from '../../core/logger.ts'
-import type { ChatMessage, FinishReason, Json } from '../../core/messages.ts'
+import type { ChatMessage, FinishReason, Json, JsonObject } from '../../core/messages.ts'
 
 /** What `execute` gets besides its arguments. */
 export interface ToolContext<Context = unknown> {
   /** The object given to `run(input, { context })`. Never sent to a model, never stored. */
   readonly context: Context
+  /** The run's `metadata`; of a nested run without its own, that of the run outside. Frozen. Absent if there is none. */
+  readonly metadata?: JsonObject
   /** Aborted when the call times out or the run ends. A tool that ignores it is abandoned. */
   readonly signal: AbortSignal
   /** Id of the call, as in the conversation. */
