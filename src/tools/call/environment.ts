@@ -5,7 +5,8 @@ import type { Question } from '../question.ts'
 import type { ModelAnswer, ModelQuestion, ToolContext, WritableContext } from './context.ts'
 
 /** What one call needs to know of the run it belongs to. */
-export interface ToolCallEnvironment extends Pick<WritableContext, 'metadata' | 'answer' | 'asked' | 'run' | 'trace' | 'saved' | 'save' | 'mcpClient'> {
+export interface ToolCallEnvironment
+  extends Pick<WritableContext, 'metadata' | 'answer' | 'asked' | 'run' | 'trace' | 'saved' | 'save' | 'mcpClient'> {
   context: unknown
   /** Aborted when the run ends: the call is then abandoned at once. */
   signal: AbortSignal
