@@ -74,7 +74,7 @@ describe('a mistyped option is refused, with the name that was meant', () => {
     [
       'a hook of another library',
       () => new AgentRunner({ model: model(), hooks: [loose({ onStepFinish: () => {} })] }),
-      '`hooks[0].onStepFinish` to be an option of a hook, which are name, beforeModel, ',
+      '`hooks[0].onStepFinish` to be an option of a hook, which are name, onFailure, beforeModel, ',
     ],
     ['run', () => runner().run('go', loose({ maxIteration: 3 })), '`maxIteration` to be an option of a run; did you mean `maxIterations`?'],
     [
