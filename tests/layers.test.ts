@@ -19,7 +19,7 @@ const commonJs = named.filter((name) => /\.c[jt]s$/.test(name))
 const allowed: Record<string, string[]> = {
   core: [],
   tools: ['core'],
-  dialects: ['core', 'tools/tool.ts'],
+  dialects: ['core', 'tools/tool.ts', 'tools/call/written-name.ts'],
   models: ['core', 'tools/tool.ts'],
   agent: [
     'core',

@@ -1,13 +1,11 @@
 import { isJsonObject } from '../core/messages.ts'
+import { ToolNames } from '../tools/call/written-name.ts'
 import type { JsonSchema, ToolDefinition } from '../tools/tool.ts'
-
-/** What models put before and behind a tool's name: `functions.get_weather:0`. */
-const decoration = /^(?:functions?|tools?|default_api|assistant)[.:/]|:\d+$/g
 
 /** The tools a parser knows of: it resolves the names models write, and reads untyped values by their schemas. */
 export class DeclaredTools {
   readonly #tools: Map<string, ToolDefinition> = new Map()
-  #folded: Map<string, string | undefined> | undefined
+  #written: ToolNames | undefined
 
   constructor(tools: readonly ToolDefinition[] = []) {
     for (const tool of tools) this.#tools.set(tool.function.name, tool)
@@ -24,17 +22,8 @@ export class DeclaredTools {
   /** The declared tool that `written` means: the same name, or the only one it fits when decoration, case and escapes are left aside. */
   resolve(written: string): string | undefined {
     if (this.#tools.has(written)) return written
-    const bare = stripDecoration(written)
-    if (this.#tools.has(bare)) return bare
-    if (this.#folded === undefined) {
-      this.#folded = new Map()
-      for (const name of this.#tools.keys()) {
-        const key = fold(name)
-        // Two tools that differ in case only are told apart by nothing but their exact names.
-        this.#folded.set(key, this.#folded.has(key) ? undefined : name)
-      }
-    }
-    return this.#folded.get(fold(bare))
+    this.#written ??= new ToolNames(this.#tools.keys())
+    return this.#written.meantBy(written)
   }
 
   /** A tool's properties by name; undefined when the tool is not declared or has no schema for them. */
@@ -70,12 +59,4 @@ export class DeclaredTools {
     if (name === undefined || others.length > 0) return undefined
     return this.declares(name, args) ? name : undefined
   }
-}
-
-export function stripDecoration(written: string): string {
-  return written.trim().replaceAll('\\', '').replace(decoration, '').trim()
-}
-
-function fold(name: string): string {
-  return name.toLowerCase().replace(/[-.\s]/g, '_')
 }

@@ -8,8 +8,9 @@ interface Call {
   json: string
 }
 
-function calls(deltas: readonly ToolCallDelta[]): Call[] {
-  const accumulator = new ToolCallAccumulator()
+/** `tools`: the calls whose names are those of tools. */
+function calls(deltas: readonly ToolCallDelta[], tools: readonly Call[]): Call[] {
+  const accumulator = new ToolCallAccumulator(new Set(tools.map(({ name }) => name)))
   const shown: string[] = []
   const sink = {
     toolCallDelta(index: number, json: string) {
@@ -64,7 +65,7 @@ describe('ToolCallAccumulator, any calls, cut and mixed in any way', () => {
     fc.assert(
       fc.property(drawn, cuttings, header, order, fc.nat(3), (found, seeds, kind, steps, first) => {
         const queues = queuesOf(found, seeds, kind).map((queue, at) => queue.map((delta) => ({ ...delta, index: first + at * 2 })))
-        expect(calls(mixed(queues, steps))).toEqual(found)
+        expect(calls(mixed(queues, steps), found)).toEqual(found)
       }),
     )
   })
@@ -73,7 +74,7 @@ describe('ToolCallAccumulator, any calls, cut and mixed in any way', () => {
     fc.assert(
       fc.property(drawn, cuttings, order, (found, seeds, steps) => {
         const queues = queuesOf(found, seeds, 'whole').map((queue, index) => queue.map(({ id: _, ...delta }) => ({ ...delta, index })))
-        expect(calls(mixed(queues, steps))).toEqual(found.map((call) => ({ ...call, id: '' })))
+        expect(calls(mixed(queues, steps), found)).toEqual(found.map((call) => ({ ...call, id: '' })))
       }),
     )
   })
@@ -85,7 +86,7 @@ describe('ToolCallAccumulator, any calls, cut and mixed in any way', () => {
           queue.map((delta) => ({ ...delta, id: found[at]?.id ?? '', index })),
         )
         const sorted = (list: Call[]) => list.toSorted((a, b) => (a.id < b.id ? -1 : 1))
-        expect(sorted(calls(mixed(queues, steps)))).toEqual(sorted(found))
+        expect(sorted(calls(mixed(queues, steps), found))).toEqual(sorted(found))
       }),
     )
   })
@@ -94,7 +95,7 @@ describe('ToolCallAccumulator, any calls, cut and mixed in any way', () => {
     fc.assert(
       fc.property(drawn, cuttings, fc.constantFrom('whole', 'id first'), fc.constantFrom(0, undefined), (found, seeds, kind, index) => {
         const queues = queuesOf(found, seeds, kind).map((queue) => queue.map((delta) => ({ ...delta, index })))
-        expect(calls(queues.flat())).toEqual(found)
+        expect(calls(queues.flat(), found)).toEqual(found)
       }),
     )
   })
@@ -108,7 +109,30 @@ describe('ToolCallAccumulator, any calls, cut and mixed in any way', () => {
             index,
           })),
         )
-        expect(calls(mixed(queues, steps))).toEqual(found)
+        expect(calls(mixed(queues, steps), found)).toEqual(found)
+      }),
+    )
+  })
+
+  it('F12 with names in pieces, or with all that there is of the name on every delta', () => {
+    const withId = fc.constantFrom('first', 'always', 'never')
+    const named = fc.shuffledSubarray(['get', 'get_weather', 'get_weather_now', 'read_file', 'search', 'search_web'], { minLength: 1 })
+    fc.assert(
+      fc.property(named, argument, cuttings, cuttings, withId, fc.boolean(), (names, json, seeds, nameSeeds, ids, isCumulative) => {
+        // Without ids, a name that begins with another tool's may be another call.
+        fc.pre(!isCumulative || ids === 'always' || !names.some((one) => names.some((other) => one !== other && one.startsWith(other))))
+        const found = names.map((tool, at) => ({ id: ids === 'never' ? '' : `call${at}`, name: tool, json }))
+        const deltas = found.flatMap((call, index) => {
+          const pieces = cutAt(call.name, nameSeeds[index] ?? []).filter((piece) => piece !== '')
+          const soFar = pieces.map((_, at) => pieces.slice(0, at + 1).join(''))
+          const written = (isCumulative ? soFar : pieces).map((piece) => ({ name: piece, arguments: '' }))
+          return [...written, ...cutAt(call.json, seeds[index] ?? []).map((piece) => ({ arguments: piece }))].map((delta, at) => ({
+            ...delta,
+            index,
+            id: ids === 'always' || (ids === 'first' && at === 0) ? call.id : null,
+          }))
+        })
+        expect(calls(deltas, found)).toEqual(found)
       }),
     )
   })

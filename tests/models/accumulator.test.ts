@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { ToolCallAccumulator, type ToolCallDelta, type ToolCallSink } from '../../src/models/streaming/accumulator.ts'
+import { ToolCallAccumulator, type ToolCallDelta } from '../../src/models/streaming/accumulator.ts'
+import type { ToolCallSink } from '../../src/models/streaming/open-call.ts'
 
 interface Call {
   id: string

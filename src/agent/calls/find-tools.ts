@@ -1,5 +1,6 @@
 import { isJsonObject, type ToolCall } from '../../core/messages.ts'
 import { parseArguments } from '../../tools/arguments.ts'
+import { ToolNames, withoutDecoration, withoutMarkup } from '../../tools/call/written-name.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import type { ReadCall } from '../text-calls/read-call.ts'
@@ -20,7 +21,7 @@ export function openCalls(calls: readonly ReadCall[], registry: ToolSet): Opened
   return calls.flatMap((call): OpenedCall[] => {
     const asItIs = openCall(call, registry)
     if (asItIs.tool !== undefined || call.unreadable !== undefined) return [asItIs]
-    const inner = wrappedCalls(call)
+    const inner = wrappedCalls(asItIs.call)
     if (inner === undefined) return [asItIs]
     return inner.map((entry, index) => {
       const opened: ReadCall = {
@@ -38,9 +39,11 @@ export function openCalls(calls: readonly ReadCall[], registry: ToolSet): Opened
 
 /** A call with its tool; or the call it stands for, where its tools say so, with that one's. */
 function openCall(call: ReadCall, registry: ToolSet): OpenedCall {
-  const { tool, repairs } = findTool(call.function.name, registry)
+  const { arguments: json } = call.function
+  const { name, tool, repairs } = findTool(call.function.name, registry)
   const before = call.repairs ?? []
-  const meant = tool && registry.opened?.({ name: tool.name, arguments: call.function.arguments })
+  if (tool === undefined) return { call: { ...call, function: { name, arguments: json } }, tool, repairs: before }
+  const meant = registry.opened?.({ name, arguments: json })
   if (meant === undefined || call.unreadable !== undefined) return { call, tool, repairs: [...before, ...repairs] }
   const found = findTool(meant.name, registry)
   return { call: { ...call, function: meant }, tool: found.tool, repairs: [...before, ...found.repairs] }
@@ -67,21 +70,11 @@ function wrappedCalls({ function: { name, arguments: json } }: ToolCall): { name
   return inner
 }
 
-/**
- * The tool of that name; or the only one whose name is meant: models prefix names (`functions.x`), number them (`x:0`),
- * escape them (`f\_x`) or change their case. Where two tools could be meant, none is.
- */
-function findTool(name: string, registry: ToolSet): { tool: AnyTool | undefined; repairs: string[] } {
-  const exact = registry.get(name)
-  if (exact !== undefined) return { tool: exact, repairs: [] }
-  const bare = name
-    .trim()
-    .replaceAll('\\', '')
-    .replace(/^(functions?|tools?|default_api)[.:/]/i, '')
-    .replace(/:\d+$/, '')
-  const known = registry.get(bare)
-  const fits = known === undefined ? registry.list().filter((tool) => tool.name.toLowerCase() === bare.toLowerCase()) : [known]
-  const [tool] = fits
-  if (tool === undefined || fits.length > 1) return { tool: undefined, repairs: [] }
-  return { tool, repairs: [`name \`${name}\` read as \`${tool.name}\``] }
+/** The tool that is meant by a name: models add markup, prefixes and numbers, or change case. `name` is its own, else the one without markup. */
+export function findTool(written: string, registry: ToolSet): { name: string; tool: AnyTool | undefined; repairs: string[] } {
+  const exact = registry.get(written)
+  if (exact !== undefined) return { name: written, tool: exact, repairs: [] }
+  const tool = registry.get(new ToolNames(registry.names()).meantBy(written) ?? withoutDecoration(written))
+  if (tool === undefined) return { name: withoutMarkup(written), tool, repairs: [] }
+  return { name: tool.name, tool, repairs: [`name \`${written}\` read as \`${tool.name}\``] }
 }

@@ -19,6 +19,7 @@ import {
 } from '../../models/chat-model.ts'
 import { estimateUsage, havingWaited, sumOfUsage, usageOfFailure, withUsage, withWholeUsage } from '../../models/usage.ts'
 import type { ToolSet } from '../../tools/registry.ts'
+import { findTool } from '../calls/find-tools.ts'
 import type { History } from '../conversation/history.ts'
 import type { PieceTimes } from '../observe/telemetry.ts'
 import type { Execution, Place } from '../run/execution.ts'
@@ -137,7 +138,7 @@ export function sendRequest(run: RunContext): AskModel {
       const response = await run.untilInterrupted(asking)
       if (!run.signal.aborted) return takeResponse(response, model, request)
       // One that heeds its signal rejects at once, and tells what has come and what was used.
-      await Promise.race([asking, nextTick()])
+      await Promise.race([asking, new Promise(setImmediate)])
       throw abortedError(model.provider)
     } catch (error) {
       throw run.signal.aborted ? withReceived(error, request, turn) : error
@@ -150,10 +151,6 @@ function withReceived(error: unknown, request: ModelRequest, { received }: TurnP
   if (received === undefined || !isModelError(error) || usageOfFailure(error) !== undefined) return error
   const { text = '', reasoning = '' } = error.partial ?? {}
   return withUsage(error, estimateUsage(request, { text: text === '' ? received : text, reasoning }))
-}
-
-function nextTick(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
 }
 
 const finishReasons: readonly FinishReason[] = ['stop', 'length', 'tool_calls', 'content_filter', 'refusal', 'error']
@@ -202,6 +199,7 @@ function checkResponse(response: unknown, { provider, model }: Pick<ChatModel, '
 export class TurnSink implements TurnPieces {
   readonly #run: RunContext
   readonly #model: Pick<ChatModel, 'provider' | 'model'>
+  readonly #tools: ToolSet
   readonly #meta: EventPlace
   readonly #history: Pick<History, 'uniqueIds'>
   /** The request under way; a model may go on talking when it is over. */
@@ -215,10 +213,11 @@ export class TurnSink implements TurnPieces {
   firstPieceAt: number | undefined
   usedBefore: Usage | undefined
 
-  /** `history`: gives a call the id that it has in the conversation. */
-  constructor(run: RunContext, model: Pick<ChatModel, 'provider' | 'model'>, meta: EventPlace, history: Pick<History, 'uniqueIds'>) {
+  /** `tools`: those that its calls name. `history`: gives a call the id that it has in the conversation. */
+  constructor(run: RunContext, { model, tools }: TurnRequest, meta: EventPlace, history: Pick<History, 'uniqueIds'>) {
     this.#run = run
     this.#model = model
+    this.#tools = tools
     this.#meta = meta
     this.#history = history
   }
@@ -277,10 +276,10 @@ export class TurnSink implements TurnPieces {
     if (inputStart !== undefined || inputDelta !== undefined) {
       const uniqueId = this.#history.uniqueIds()
       const ids: string[] = []
-      const hearStart = (index: number, given: string, tool: string) => {
+      const hearStart = (index: number, given: string, name: string) => {
         const id = uniqueId(given, index)
         ids[index] = id
-        inputStart?.({ index, id, tool })
+        inputStart?.({ index, id, tool: findTool(name, this.#tools).name })
       }
       const hearDelta = (index: number, json: string) => inputDelta?.({ index, id: ids[index] ?? '', json })
       heard.toolCallStart = hearStart
@@ -346,5 +345,5 @@ export class TurnSink implements TurnPieces {
   }
 }
 
-keepShape(TurnSink)
+keepShape(TurnSink, undefined, {})
 keepShapeOf({ ...requestOf({}, undefined), messages: [], tools: [] })

@@ -69,7 +69,7 @@ class ModelTurn {
     this.#asked = asked
     this.#meta = { iteration, ...tagsOf(execution.durable, key) }
     this.#key = key
-    this.#sink = new TurnSink(execution.run, asked.model, this.#meta, execution.state.history)
+    this.#sink = new TurnSink(execution.run, asked, this.#meta, execution.state.history)
   }
 
   async take(): Promise<Turn> {

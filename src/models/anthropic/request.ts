@@ -78,11 +78,12 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
       ...(conversation.system.length === 0 ? {} : { system: caches ? marked(conversation.system) : conversation.system }),
       messages: wireTurns(conversation.turns, caches),
     }
-    return { params, warnings: [...warnings] }
+    const toolNames = new Set([...(request.tools ?? []), ...(searched?.deferred ?? [])].map((tool) => tool.function.name))
+    return { params, toolNames, warnings: [...warnings] }
   }
 
-  open(context: ErrorContext, sink: ModelSink | undefined): AnthropicResponse {
-    return new AnthropicResponse(context, sink)
+  open(context: ErrorContext, sink: ModelSink | undefined, { toolNames }: ApiRequest): AnthropicResponse {
+    return new AnthropicResponse(context, sink, toolNames)
   }
 
   /** System messages in one place, the others in turns of one role each: a turn's tool results belong in one message. */

@@ -17,7 +17,7 @@ export class AnthropicResponse implements ResponseReader {
   readonly pieceOf: typeof pieceOf = pieceOf
   readonly #context: ErrorContext
   readonly #sink: ModelSink | undefined
-  readonly #calls = new ToolCallAccumulator()
+  readonly #calls: ToolCallAccumulator
   readonly #blocks: AnthropicBlocks
   #usage = new AnthropicUsage()
   /** Of the messages before the pauses. */
@@ -31,9 +31,11 @@ export class AnthropicResponse implements ResponseReader {
   #container: string | undefined
   #done = false
 
-  constructor(context: ErrorContext, sink: ModelSink | undefined) {
+  /** `toolNames`: the tools of the request. */
+  constructor(context: ErrorContext, sink: ModelSink | undefined, toolNames: ReadonlySet<string>) {
     this.#context = context
     this.#sink = sink
+    this.#calls = new ToolCallAccumulator(toolNames)
     this.#blocks = new AnthropicBlocks(this.#calls, sink)
   }
 

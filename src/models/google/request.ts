@@ -56,11 +56,12 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
       ...(system.length === 0 ? {} : { systemInstruction: { parts: system } }),
       contents: ours,
     }
-    return { params, names: renamedTools(request), warnings: [...warnings] }
+    const toolNames = new Set(request.tools?.map((tool) => tool.function.name))
+    return { params, toolNames, names: renamedTools(request), warnings: [...warnings] }
   }
 
-  open(context: ErrorContext, sink: ModelSink | undefined, { names }: GoogleBody): GoogleResponse {
-    return new GoogleResponse(context, sink, names)
+  open(context: ErrorContext, sink: ModelSink | undefined, { toolNames, names }: GoogleBody): GoogleResponse {
+    return new GoogleResponse(context, sink, toolNames, names)
   }
 
   /**

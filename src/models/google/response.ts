@@ -19,7 +19,7 @@ export class GoogleResponse implements ResponseReader {
   readonly pieceOf: typeof pieceOf = pieceOf
   readonly #context: ErrorContext
   readonly #sink: ModelSink | undefined
-  readonly #calls = new ToolCallAccumulator()
+  readonly #calls: ToolCallAccumulator
   readonly #content: GoogleContent
   #usage = new GoogleUsage()
   /** Of the responses that were gone on with. */
@@ -33,10 +33,11 @@ export class GoogleResponse implements ResponseReader {
   #id: string | undefined
   #model: string | undefined
 
-  /** `names`: our name of a tool by the one it has on the wire, where they differ. */
-  constructor(context: ErrorContext, sink: ModelSink | undefined, names: ReadonlyMap<string, string> = new Map()) {
+  /** `toolNames`: the tools of the request. `names`: our name of a tool by the one it has on the wire, where they differ. */
+  constructor(context: ErrorContext, sink: ModelSink | undefined, toolNames: ReadonlySet<string>, names: ReadonlyMap<string, string>) {
     this.#context = context
     this.#sink = sink
+    this.#calls = new ToolCallAccumulator(toolNames)
     this.#content = new GoogleContent(this.#calls, sink, names)
   }
 

@@ -13,16 +13,11 @@ import type { ResponsesQuirks } from './quirks.ts'
 import { ResponsesResponse } from './response.ts'
 import { ResponsesWire } from './wire.ts'
 
-export interface ResponsesBody extends ApiRequest {
-  /** The tools that the model may call and the caller is to run. */
-  toolNames: ReadonlySet<string>
-}
-
 /** What would put a second conversation beside the request's. */
 const conversationFields = ['input', 'previous_response_id', 'conversation']
 
 /** The Responses API, as one model takes it. */
-export class ResponsesApi implements Api<Access, ResponsesBody> {
+export class ResponsesApi implements Api<Access> {
   readonly #provider: string
   readonly #model: string
   readonly #quirks: ResponsesQuirks
@@ -37,7 +32,7 @@ export class ResponsesApi implements Api<Access, ResponsesBody> {
     this.#wire = new ResponsesWire(provider, quirks)
   }
 
-  build(request: ModelRequest, { baseURL }: Access): ResponsesBody {
+  build(request: ModelRequest, { baseURL }: Access): ApiRequest {
     const warnings = new Set<string>()
     const { tools: theirTools, reasoning, include, text, ...options } = { ...this.#providerOptions, ...request.providerOptions }
     for (const field of conversationFields) {
@@ -63,7 +58,7 @@ export class ResponsesApi implements Api<Access, ResponsesBody> {
     return { params: { ...fields, input, ...(tools.length === 0 ? {} : { tools }) }, toolNames, warnings: [...warnings] }
   }
 
-  open(context: ErrorContext, sink: ModelSink | undefined, { toolNames }: ResponsesBody): ResponsesResponse {
+  open(context: ErrorContext, sink: ModelSink | undefined, { toolNames }: ApiRequest): ResponsesResponse {
     return new ResponsesResponse(context, sink, toolNames)
   }
 

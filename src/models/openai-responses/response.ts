@@ -17,7 +17,7 @@ import { ResponsesOutput } from './output.ts'
 export class ResponsesResponse implements ResponseReader {
   readonly #context: ErrorContext
   readonly #sink: ModelSink | undefined
-  readonly #calls = new ToolCallAccumulator()
+  readonly #calls: ToolCallAccumulator
   readonly #output: ResponsesOutput
   #status: string | undefined
   #incomplete: string | undefined
@@ -30,6 +30,7 @@ export class ResponsesResponse implements ResponseReader {
   constructor(context: ErrorContext, sink: ModelSink | undefined, toolNames: ReadonlySet<string>) {
     this.#context = context
     this.#sink = sink
+    this.#calls = new ToolCallAccumulator(toolNames)
     this.#output = new ResponsesOutput(this.#calls, sink, toolNames)
   }
 

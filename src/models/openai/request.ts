@@ -41,11 +41,12 @@ export class OpenAIApi implements Api<Access> {
     const { cacheKey } = request
     Object.assign(fields, cacheKey === undefined ? {} : cacheKeyField(cacheKey, this.#quirks.promptCacheKey, baseURL), options)
 
-    return { params: { ...fields, messages, ...(tools.length === 0 ? {} : { tools }) }, warnings: [...warnings] }
+    const toolNames = new Set(request.tools?.map((tool) => tool.function.name))
+    return { params: { ...fields, messages, ...(tools.length === 0 ? {} : { tools }) }, toolNames, warnings: [...warnings] }
   }
 
-  open(context: ErrorContext, sink: ModelSink | undefined): OpenAIResponse {
-    return new OpenAIResponse(context, sink, this.#quirks.reportsCost)
+  open(context: ErrorContext, sink: ModelSink | undefined, { toolNames }: ApiRequest): OpenAIResponse {
+    return new OpenAIResponse(context, sink, toolNames, this.#quirks.reportsCost)
   }
 
   #setSampling(fields: { [key: string]: Json }, request: ModelRequest, warnings: Set<string>): void {

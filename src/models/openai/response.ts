@@ -31,7 +31,7 @@ export class OpenAIResponse implements ResponseReader {
   readonly #context: ErrorContext
   readonly #sink: ModelSink | undefined
   readonly #reportsCost: boolean
-  readonly #calls = new ToolCallAccumulator()
+  readonly #calls: ToolCallAccumulator
   #text: TextBuffer | undefined
   #reasoning = ''
   #reasoningField: string | undefined
@@ -43,9 +43,11 @@ export class OpenAIResponse implements ResponseReader {
   #model: string | undefined
   #done = false
 
-  constructor(context: ErrorContext, sink: ModelSink | undefined, reportsCost: boolean) {
+  /** `toolNames`: the tools of the request. */
+  constructor(context: ErrorContext, sink: ModelSink | undefined, toolNames: ReadonlySet<string>, reportsCost: boolean) {
     this.#context = context
     this.#sink = sink
+    this.#calls = new ToolCallAccumulator(toolNames)
     this.#reportsCost = reportsCost
   }
 

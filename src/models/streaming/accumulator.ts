@@ -1,7 +1,7 @@
 import type { JsonObject, ToolCall } from '../../core/messages.ts'
 import { keepShape } from '../../core/v8/keep-shape.ts'
-import type { ModelSink } from '../chat-model.ts'
-import { isSameJson, JsonEnd, type JsonState } from './json-end.ts'
+import { isSameJson } from './json-end.ts'
+import { clear, isComplete, joined, joinNames, type OpenCall, sameArguments, stateOf, type ToolCallSink } from './open-call.ts'
 
 /** A piece of a call, as loosely as servers send it: any field may be missing, empty, null, late, or repeated. */
 export interface ToolCallDelta {
@@ -14,44 +14,12 @@ export interface ToolCallDelta {
   extra?: JsonObject
 }
 
-/** Told of calls while they arrive. */
-export type ToolCallSink = Pick<ModelSink, 'toolCallStart' | 'toolCallDelta'>
-
-interface OpenCall {
-  id: string
-  name: string
-  index: number | undefined
-  extra: JsonObject | undefined
-  /** The arguments so far. Joined once, at the end: a rope that is looked into between two appends is flattened each time. */
-  pieces: string[]
-  length: number
-  /** The last character of the arguments that is not white space. */
-  lastCode: number
-  end: JsonEnd | undefined
-  scanned: number
-  /** Pieces at the beginning that are joined ones. */
-  joinedPieces: number
-  /** Pieces the sink has had. */
-  sent: number
-  /** False while the arguments hold nothing but braces, and so may be a `{}` in place of the real ones. */
-  flowing: boolean
-  /** Its number for the sink; -1 before it was announced. */
-  position: number
-  /** The call that was open in the same place before, while this one has neither name nor arguments. */
-  before: OpenCall | undefined
-  /** The complete call whose arguments this may be sending again. */
-  repeats: OpenCall | undefined
-  /** A repeat that came with the function's name: a call of its own, if its arguments turn out to be others. */
-  named: boolean
-  /** Where a resolved repeat's further deltas belong. */
-  mergedInto: OpenCall | undefined
-}
-
 /**
  * Makes whole calls of deltas in any shape, in order. A delta is routed by its id, else by its index, else to the last open call.
  * Every rule below is there for a server that needs it:
  * - a new id at a used index is a new call, unless it has no name and the call there is unfinished (a fresh id for each chunk);
  * - the first non-empty id and name win; a call is announced to the sink once its name is known, in the order of the calls;
+ * - a name in fragments, or longer each time, is joined if that makes, or begins, the name of a tool;
  * - `{}` before the real arguments is a placeholder; the same arguments sent once more count once; different ones after complete
  *   ones are appended, so that they fail to parse: nothing is guessed.
  * Cost is linear: arguments are only read where a delta begins with `{` after a text that ends with `}`, and then each character once.
@@ -63,9 +31,15 @@ export class ToolCallAccumulator {
   extras: (JsonObject | undefined)[] = []
   #calls: OpenCall[] = []
   #startedCalls = 0
+  readonly #toolNames: ReadonlySet<string>
   readonly #byId = new Map<string, OpenCall>()
   readonly #byIndex = new Map<number, OpenCall>()
   #last: OpenCall | undefined
+
+  /** `toolNames`: the tools that were offered. */
+  constructor(toolNames: ReadonlySet<string> = new Set()) {
+    this.#toolNames = toolNames
+  }
 
   /** Whether any delta came. */
   get isEmpty(): boolean {
@@ -93,7 +67,11 @@ export class ToolCallAccumulator {
       call.index ??= index
       this.#byIndex.set(index, call)
     }
-    if (call.name === '') call.name = name
+    const whole = call.name === '' ? name : this.#joinedName(call, name, true)
+    if (whole !== undefined && whole !== '') {
+      call.name = whole
+      call.mayGrow = this.#mayGrow(whole)
+    }
     call.extra ??= delta.extra
     if (json !== '') append(call, json)
     this.#last = call
@@ -133,7 +111,7 @@ export class ToolCallAccumulator {
     const whole: ToolCall[] = []
     for (const call of this.#ordered()) {
       this.extras.push(call.extra)
-      whole.push({ id: call.id, type: 'function', function: { name: call.name, arguments: joined(call) } })
+      whole.push({ id: call.id, type: 'function', function: { name: call.name, arguments: call.pieces.join('') } })
     }
     return whole
   }
@@ -159,6 +137,7 @@ export class ToolCallAccumulator {
     at = settled(at)
     if (name !== '') {
       if (at.name === '' && (id === '' || at.id === '')) return at
+      if (this.#joinedName(at, name, false) !== undefined && (id === '' || at.id === '' || !this.#toolNames.has(name))) return at
       if (id !== '' && at.id !== '') return this.#open(at)
       if (name !== at.name || (id !== '' && isComplete(at))) return this.#open(at)
       return at
@@ -214,6 +193,7 @@ export class ToolCallAccumulator {
     const call: OpenCall = {
       id: '',
       name: '',
+      mayGrow: false,
       index: undefined,
       extra: undefined,
       pieces: [],
@@ -234,6 +214,16 @@ export class ToolCallAccumulator {
     return call
   }
 
+  #mayGrow(name: string): boolean {
+    for (const tool of this.#toolNames) if (tool.length > name.length && tool.startsWith(name)) return true
+    return false
+  }
+
+  /** The call's name with another piece of it; undefined if that is no name, or the call was announced under the one it has. */
+  #joinedName({ name, position }: OpenCall, piece: string, isSameCall: boolean): string | undefined {
+    return piece === '' || position >= 0 ? undefined : joinNames(name, piece, this.#toolNames, isSameCall)
+  }
+
   #remove(call: OpenCall): void {
     const at = this.#calls.lastIndexOf(call)
     if (at !== -1) this.#calls.splice(at, 1)
@@ -242,7 +232,8 @@ export class ToolCallAccumulator {
   /** Announces calls in their order: as far as their names are known, at the end all of them. */
   #start(sink: ToolCallSink | undefined, atEnd: boolean): void {
     for (let call = this.#calls[this.#startedCalls]; call !== undefined; call = this.#calls[this.#startedCalls]) {
-      if (!atEnd && (call.name === '' || call.repeats !== undefined)) return
+      const isNamed = call.name !== '' && (!call.mayGrow || (call.length > 0 && this.#toolNames.has(call.name)))
+      if (!atEnd && (!isNamed || call.repeats !== undefined)) return
       call.position = this.#startedCalls++
       sink?.toolCallStart?.(call.position, call.id, call.name)
       flow(call, sink)
@@ -280,15 +271,6 @@ function append(call: OpenCall, json: string): void {
   if (!call.flowing) call.flowing = !/^[\s{}]*$/.test(json)
 }
 
-function clear(call: OpenCall): void {
-  call.pieces = []
-  call.length = 0
-  call.lastCode = 0
-  call.end = undefined
-  call.scanned = 0
-  call.joinedPieces = 0
-}
-
 /** Pieces that may wait to be joined into one. */
 const mostPieces = 512
 
@@ -312,27 +294,6 @@ function flow(call: OpenCall, sink: ToolCallSink | undefined): void {
   }
   call.sent = call.pieces.length
   tidy(call)
-}
-
-/** Reads only what was appended since it was last asked. */
-function stateOf(call: OpenCall): JsonState {
-  call.end ??= new JsonEnd()
-  while (call.scanned < call.pieces.length) call.end.push(call.pieces[call.scanned++] ?? '')
-  return call.end.state
-}
-
-function isComplete(call: OpenCall): boolean {
-  return call.length > 0 && stateOf(call) === 'complete'
-}
-
-function joined(call: OpenCall): string {
-  return call.pieces.join('')
-}
-
-/** The same text, or the same object written otherwise. Costs no more than the second one's length. */
-function sameArguments(first: OpenCall, second: OpenCall): boolean {
-  if (first.length > 4 * second.length || second.length > 4 * first.length) return false
-  return isSameJson(joined(first), joined(second))
 }
 
 /** Most servers send text; some send the object itself. */

@@ -50,6 +50,8 @@ export type RequestParams = object
 /** A request to a provider, and what was lost on the way to it. */
 export interface ApiRequest {
   params: RequestParams
+  /** The tools it offers, by their own names. */
+  toolNames: ReadonlySet<string>
   warnings: readonly string[]
 }
 

@@ -1,5 +1,6 @@
 import { isJsonObject, setField } from '../../../core/messages.ts'
-import { type DeclaredTools, stripDecoration } from '../../declared-tools.ts'
+import { withoutDecoration } from '../../../tools/call/written-name.ts'
+import type { DeclaredTools } from '../../declared-tools.ts'
 import type { TextToolCall } from '../../dialect.ts'
 import { readJsonText } from './json-text.ts'
 
@@ -56,7 +57,7 @@ export function callsOfJson(value: unknown, tools: DeclaredTools, form: CallForm
 function callOf(written: string, value: Record<string, unknown>, tools: DeclaredTools, form: CallForm): JsonCalls {
   const resolved = tools.resolve(written)
   if (resolved === undefined && form === 'bare') return { ok: false, problem: `no tool is named "${written}"` }
-  const name = resolved ?? stripDecoration(written)
+  const name = resolved ?? withoutDecoration(written)
   if (name === '') return { ok: false, problem: 'the call has no name' }
   const key = argumentKeys.find((one) => Object.hasOwn(value, one))
   const repairs = nameRepairs(written, name)

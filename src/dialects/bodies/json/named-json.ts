@@ -1,4 +1,4 @@
-import { stripDecoration } from '../../declared-tools.ts'
+import { withoutDecoration } from '../../../tools/call/written-name.ts'
 import type { CallReading, ReadBody, Reading } from '../../dialect.ts'
 import { markerSet, onceForEach } from '../../reader/markers.ts'
 import { Match, Until } from '../../reader/waits.ts'
@@ -93,7 +93,7 @@ export function* closeNamedCall(
   const { cursor, tools } = reading
   const repairs = [...found]
   const resolved = tools.resolve(written)
-  const stripped = resolved === written ? written : stripDecoration(written)
+  const stripped = resolved === written ? written : withoutDecoration(written)
   const args = readArguments(value, resolved ?? stripped, tools, repairs)
   if (close.length > 0) {
     // The arguments may stand in a fence.

@@ -1,0 +1,48 @@
+/** The recipient in what is left of a message's header, as gpt-oss writes it: https://cookbook.openai.com/articles/openai-harmony */
+const recipient = /(?:^|[\s>])to=([^\s<]+)/
+/** Where a control token begins, such as `<|channel|>` or `<｜tool▁sep｜>`. */
+const controlToken = /<[|｜]/
+/** Words of such a header whose tokens were lost. */
+const headerWords = /\s+(?:analysis|commentary|final|json|code)$/
+/** What models put before a tool's name, and the number they put behind it: `functions.get_weather:0`. */
+const prefix = /^(?:functions?|tools?|default_api|assistant)[.:/]/i
+const number = /:\d+$/
+
+/** The name without what a model's own format left behind it: `get_weather<|channel|>commentary` is `get_weather`. */
+export function withoutMarkup(written: string): string {
+  const to = recipient.exec(written)?.[1]
+  if (to !== undefined) return to
+  const at = written.search(controlToken)
+  return at > 0 ? written.slice(0, at).trim() : written.replace(headerWords, '')
+}
+
+/** The name without prefix, number and escapes. */
+export function withoutDecoration(written: string): string {
+  return withoutMarkup(written).trim().replaceAll('\\', '').replace(prefix, '').replace(number, '').trim()
+}
+
+/** Names that differ only in case and in the signs between their words have the same key. */
+function keyOf(name: string): string {
+  return name.toLowerCase().replace(/[-.:/\s]/g, '_')
+}
+
+/** Names of tools, found by what a model writes for them. */
+export class ToolNames {
+  readonly #names: ReadonlySet<string>
+  readonly #byKey: Map<string, string | undefined> = new Map()
+
+  constructor(names: Iterable<string>) {
+    this.#names = new Set(names)
+    for (const name of this.#names) {
+      const key = keyOf(name)
+      this.#byKey.set(key, this.#byKey.has(key) ? undefined : name)
+    }
+  }
+
+  /** The same name, or the only one that fits without decoration; undefined if several do. */
+  meantBy(written: string): string | undefined {
+    if (this.#names.has(written)) return written
+    const bare = withoutDecoration(written)
+    return this.#names.has(bare) ? bare : this.#byKey.get(keyOf(bare))
+  }
+}
