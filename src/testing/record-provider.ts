@@ -6,7 +6,7 @@ import { redactText, secretsIn } from '../core/logger.ts'
 import { isJsonObject } from '../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { SecretTexts } from '../core/redaction/secret-texts.ts'
-import { SseDecoder } from '../models/streaming/response-body.ts'
+import { EventStream } from '../models/streaming/event-stream.ts'
 
 /** How a provider's responses are recorded. */
 export interface RecordProviderOptions {
@@ -83,18 +83,21 @@ function keysOf(headers: Headers): string[] {
 /** Passes a body on as it comes; `ended` is told what was in it when it ends, or is left. */
 function noting(isStream: boolean, ended: (payloads: string[]) => void): TransformStream<Uint8Array, Uint8Array> {
   const payloads: string[] = []
-  const decoder = new SseDecoder()
   const chunks: Uint8Array[] = []
-  // The end mark is the wire's, and the mock provider's to send.
-  const note = (data: string) => data !== '[DONE]' && payloads.push(data)
+  const events = new EventStream({
+    onEvent({ data }) {
+      // The mock provider sends the end mark itself.
+      if (data !== '[DONE]') payloads.push(data)
+    },
+  })
   const end = () => {
-    if (isStream) decoder.end(note)
+    if (isStream) events.end()
     else payloads.push(oneLine(Buffer.concat(chunks).toString('utf8')))
     ended(payloads)
   }
   return new TransformStream({
     transform(chunk, controller) {
-      if (isStream) decoder.push(chunk, note)
+      if (isStream) events.push(chunk)
       else chunks.push(chunk)
       controller.enqueue(chunk)
     },

@@ -2,7 +2,6 @@ import { addUsage, type ChatMessage, isJsonObject, type Json, type JsonObject, t
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import { isPause, laterReason, readEnd } from '../streaming/finish-reason.ts'
-import type { TextPlace } from '../streaming/json-template.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
 import { type ErrorContext, providerError, responseError } from '../transport/provider-error.ts'
 import { AnthropicBlocks } from './blocks.ts'
@@ -14,7 +13,6 @@ import { AnthropicUsage } from './usage.ts'
  * Format: https://platform.claude.com/docs/en/build-with-claude/streaming
  */
 export class AnthropicResponse implements ResponseReader {
-  readonly pieceOf: typeof pieceOf = pieceOf
   readonly #context: ErrorContext
   readonly #sink: ModelSink | undefined
   readonly #calls: ToolCallAccumulator
@@ -167,11 +165,4 @@ export class AnthropicResponse implements ResponseReader {
 
 function isError({ type, error }: { [key: string]: Json }): boolean {
   return type === 'error' || (type === undefined && error !== undefined && error !== null)
-}
-
-/** Where the piece of text, of thinking or of a call's arguments stands in an event. */
-function pieceOf({ delta }: JsonObject): TextPlace | undefined {
-  if (!isJsonObject(delta)) return undefined
-  const key = ['text', 'partial_json', 'thinking'].find((name) => typeof delta[name] === 'string')
-  return key === undefined ? undefined : { in: delta, key }
 }

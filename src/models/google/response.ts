@@ -1,8 +1,7 @@
-import { addUsage, isJsonObject, type Json, type JsonObject, type Usage } from '../../core/messages.ts'
+import { addUsage, isJsonObject, type JsonObject, type Usage } from '../../core/messages.ts'
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import { isPause, laterReason, readEnd } from '../streaming/finish-reason.ts'
-import type { TextPlace } from '../streaming/json-template.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
 import { isPlain, layoutJson } from '../streaming/response-layout.ts'
 import { type ErrorContext, providerError, responseError } from '../transport/provider-error.ts'
@@ -16,7 +15,6 @@ import { GoogleUsage } from './usage.ts'
 export class GoogleResponse implements ResponseReader {
   /** The stream has no end mark. */
   readonly isDone = false
-  readonly pieceOf: typeof pieceOf = pieceOf
   readonly #context: ErrorContext
   readonly #sink: ModelSink | undefined
   readonly #calls: ToolCallAccumulator
@@ -144,12 +142,4 @@ export class GoogleResponse implements ResponseReader {
     const usage = this.#usage.total()
     return this.#spent === undefined ? usage : addUsage(this.#spent, usage)
   }
-}
-
-/** Where the text stands in a chunk that has but one. */
-function pieceOf({ candidates }: JsonObject): TextPlace | undefined {
-  const [candidate] = Array.isArray(candidates) && candidates.length === 1 ? candidates : []
-  const parts: Json | undefined = isJsonObject(candidate) && isJsonObject(candidate.content) ? candidate.content.parts : undefined
-  const [part] = Array.isArray(parts) && parts.length === 1 ? parts : []
-  return isJsonObject(part) && typeof part.text === 'string' ? { in: part, key: 'text' } : undefined
 }

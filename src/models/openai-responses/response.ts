@@ -10,8 +10,7 @@ import { ResponsesOutput } from './output.ts'
 
 /**
  * Puts a response of the Responses API together: the events of a stream, or one whole response. Throws a `ModelError` for what is none.
- * Events and items that are not known are passed over, but items are kept, to be sent back. No `JsonTemplate` here: each event has a
- * number of its own and, from OpenAI, a padding of random length.
+ * Events and items that are not known are passed over, but items are kept, to be sent back.
  * Format: https://platform.openai.com/docs/api-reference/responses-streaming
  */
 export class ResponsesResponse implements ResponseReader {

@@ -4,7 +4,6 @@ import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import { laterReason, readEnd } from '../streaming/finish-reason.ts'
-import type { TextPlace } from '../streaming/json-template.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
 import { type ErrorContext, providerError, responseError } from '../transport/provider-error.ts'
 import { count, wholeUsage } from '../usage.ts'
@@ -27,7 +26,6 @@ interface OpenAIProviderData {
  * Format: https://platform.openai.com/docs/api-reference/chat-streaming
  */
 export class OpenAIResponse implements ResponseReader {
-  readonly pieceOf: typeof pieceOf = pieceOf
   readonly #context: ErrorContext
   readonly #sink: ModelSink | undefined
   readonly #reportsCost: boolean
@@ -235,16 +233,6 @@ export class OpenAIResponse implements ResponseReader {
     if (calls.length > 0) data.calls = calls
     return Object.keys(data).length === 0 ? undefined : { ...data }
   }
-}
-
-/** Where the piece of text, or of a call's arguments, stands in a chunk. */
-function pieceOf({ choices }: JsonObject): TextPlace | undefined {
-  const choice = Array.isArray(choices) ? choices[0] : undefined
-  const delta = isJsonObject(choice) ? choice.delta : undefined
-  if (!isJsonObject(delta)) return undefined
-  if (delta.content) return { in: delta, key: 'content' }
-  const call = Array.isArray(delta.tool_calls) ? delta.tool_calls[0] : undefined
-  return isJsonObject(call) && isJsonObject(call.function) ? { in: call.function, key: 'arguments' } : undefined
 }
 
 function text(value: Json | undefined): string {

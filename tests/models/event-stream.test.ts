@@ -1,20 +1,19 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { SseDecoder } from '../../src/models/streaming/response-body.ts'
+import { EventStream } from '../../src/models/streaming/event-stream.ts'
 
 type Decoded = [data: string, event: string | undefined]
 
 function decode(bytes: Uint8Array, sizes: readonly number[] = []): Decoded[] {
-  const decoder = new SseDecoder()
   const found: Decoded[] = []
-  const onData = (data: string, event?: string) => void found.push([data, event])
+  const stream = new EventStream({ onEvent: ({ data, event }) => found.push([data, event]) })
   let at = 0
   for (const size of sizes) {
-    decoder.push(bytes.subarray(at, at + size), onData)
+    stream.push(bytes.subarray(at, at + size))
     at += size
   }
-  decoder.push(bytes.subarray(at), onData)
-  decoder.end(onData)
+  stream.push(bytes.subarray(at))
+  stream.end()
   return found
 }
 
@@ -104,7 +103,7 @@ const cases: [name: string, stream: string, events: Decoded[]][] = [
   ['characters of two to four bytes', 'data: é東🗼\n\n', [['é東🗼', undefined]]],
 ]
 
-describe('SseDecoder', () => {
+describe('EventStream', () => {
   for (const [name, stream, events] of cases) {
     it(`Q13 reads ${name}, whole and cut anywhere`, () => {
       const bytes = Buffer.from(stream)
@@ -145,6 +144,32 @@ describe('SseDecoder', () => {
     const found = decode(bytes, Array(bytes.length).fill(1))
     expect(found.map(([data]) => data.length)).toEqual([text.length, 1])
     expect(found[0]?.[0]).toBe(text)
+  })
+
+  it('reports comments, and lines that are no field, wherever they are cut', () => {
+    const bytes = Buffer.from(': ping\ndata: a\n\nerror: {"code": 400}\n{"error": "x"}\r\nretry: soon\n:\n\n<html>')
+    for (const size of [1, 7, bytes.length]) {
+      const found: unknown[] = []
+      const stream = new EventStream({
+        onEvent: ({ data }) => found.push(['event', data]),
+        onComment: () => found.push(['comment']),
+        onStray: (line) => found.push(['stray', line]),
+      })
+      for (let at = 0; at < bytes.length; at += size) stream.push(bytes.subarray(at, at + size))
+      stream.end()
+      expect(found).toEqual([
+        ['comment'],
+        ['event', 'a'],
+        ['stray', 'error: {"code": 400}'],
+        ['stray', '{"error": "x"}'],
+        ['comment'],
+        ['stray', '<html>'],
+      ])
+    }
+  })
+
+  it('reads 10 MB with a CR in it as one chunk', () => {
+    expect(decode(Buffer.from(`\r\n${'data: {"a":1}\n\n'.repeat(700_000)}`))).toHaveLength(700_000)
   })
 
   it('reads 200,000 events', () => {
