@@ -1,6 +1,6 @@
 import { type ChatMessage, type ContentPart, hasToolCalls, type JsonObject, legalName, type ToolCall } from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
-import { objectSchema } from '../conversion/object-schema.ts'
+import { type FittedTool, fitParameters } from '../conversion/tool-parameters.ts'
 import { argumentsObject, fitCallId } from '../conversion/wire.ts'
 import { blocksOf, foundTools, textBlock, withoutSearch } from './content.ts'
 import { anthropicPart } from './parts.ts'
@@ -23,6 +23,9 @@ export interface WireMessage {
 /** What the API takes as a call's id, and ours in its place. The API names no limit; other providers end at 64 characters. */
 const callId = { pattern: /^[a-zA-Z0-9_-]{1,64}$/, length: 32 }
 
+/** https://github.com/anthropics/claude-code/issues/79418 */
+const parameterRules = { names: /^[a-zA-Z0-9_.-]{1,64}$/ }
+
 /**
  * Converts messages and tools to the Messages format. What a request loses is added to `warnings`.
  * Format: https://platform.claude.com/docs/en/api/messages
@@ -30,6 +33,7 @@ const callId = { pattern: /^[a-zA-Z0-9_-]{1,64}$/, length: 32 }
 export class AnthropicWire {
   readonly #provider: string
   readonly #quirks: AnthropicQuirks
+  readonly #fitted = new WeakMap<object, FittedTool>()
 
   constructor(provider: string, quirks: AnthropicQuirks) {
     this.#provider = provider
@@ -37,20 +41,19 @@ export class AnthropicWire {
   }
 
   /** `fields`: further ones of the tool. */
-  tool(
-    { function: { name, description, parameters, strict } }: ToolDefinition,
-    warnings: Set<string>,
-    fields: JsonObject = {},
-  ): JsonObject {
+  tool({ function: tool }: ToolDefinition, warnings: Set<string>, fields: JsonObject = {}): JsonObject {
+    const { name, strict } = tool
     if (strict !== undefined && !this.#quirks.strictTools) {
       warnings.add(`\`strict\` of tool \`${name}\` was left out: ${this.#provider} does not take it`)
     }
-    const { schema, joined } = objectSchema(parameters)
-    if (joined) warnings.add(`The alternatives in the parameters of tool \`${name}\` were sent joined: ${this.#provider} takes none there`)
+    const fitted = this.#fitted.get(tool) ?? fitParameters(tool, this.#provider, parameterRules)
+    this.#fitted.set(tool, fitted)
+    for (const warning of fitted.warnings) warnings.add(warning)
+    const { words, parameters } = fitted
     return {
       name,
-      ...(description === undefined ? {} : { description }),
-      input_schema: schema,
+      ...words,
+      input_schema: parameters,
       ...(strict !== undefined && this.#quirks.strictTools ? { strict } : {}),
       ...fields,
     }

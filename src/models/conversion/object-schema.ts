@@ -1,44 +1,194 @@
 import { isDeepEqual } from '../../core/json.ts'
-import { isJsonObject, type JsonObject } from '../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject, setField } from '../../core/messages.ts'
+import { referredSchema } from './schema-reference.ts'
+import { wellFormedSchema } from './well-formed-schema.ts'
+
+/** What an API takes at the top of a tool's parameters, besides an object and its properties. */
+export interface TopRules {
+  /** The names it takes for properties. Default: any. */
+  names?: RegExp
+  /** Takes `anyOf` and `oneOf` that add no properties. Default false. */
+  takesNarrowing?: boolean
+}
+
+export interface ObjectSchema {
+  schema: JsonObject
+  /** What the API doesn't take of the parameters: keywords and names of properties. */
+  removed: readonly string[]
+  /** Schemas that arguments have to match as well, because of what was removed. Each says one thing. */
+  beyond: readonly JsonObject[]
+}
 
 /**
- * A tool's parameters as most APIs take them: an object schema without alternatives at its top. Alternatives are joined into one object
- * that has the properties of all and requires what all require; arguments are still checked against the tool's own schema.
+ * A tool's parameters as an object schema without `anyOf`, `oneOf`, `allOf`, `not`, `enum`, `const` and `$ref` at its top. OpenAI and
+ * Anthropic refuse a request for one tool that has them: https://github.com/langchain-ai/langchainjs/issues/9804. Alternatives become one
+ * object with the properties of all of them, which requires what all of them require.
  */
-export function objectSchema(parameters: Readonly<Record<string, unknown>> = {}): { schema: JsonObject; joined: boolean } {
-  const { oneOf, anyOf, allOf, ...rest } = parameters
-  const own = plain(rest)
-  const alternatives = [oneOf, anyOf].flatMap((list) => (Array.isArray(list) ? [list.filter(isJsonObject)] : []))
-  const parts = Array.isArray(allOf) ? allOf.filter(isJsonObject) : []
-  if (alternatives.length === 0 && parts.length === 0) return { schema: { ...own, type: 'object' }, joined: false }
-
-  const variants = alternatives.flat()
-  const properties: JsonObject = {}
-  for (const { properties: some } of [own, ...parts, ...variants]) {
-    for (const [name, schema] of Object.entries(isJsonObject(some) ? some : {})) addProperty(properties, name, plain(schema))
+export function objectSchema(parameters: JsonObject, rules: TopRules = {}): ObjectSchema {
+  const root = wellFormedSchema(parameters)
+  const scope: Scope = { root, takesNarrowing: rules.takesNarrowing ?? false, removed: new Set(), partsLeft: mostParts }
+  const { properties, required, rest, beyond } = flatten(root, scope, new Set())
+  const odd = Object.keys(properties).filter((name) => rules.names?.test(name) === false)
+  const known = without(properties, odd)
+  const schema: JsonObject = { ...rest, type: 'object' }
+  if (root.properties !== undefined || Object.keys(known).length > 0) schema.properties = known
+  const needed = required.filter((name) => !odd.includes(name))
+  if (needed.length > 0) schema.required = needed
+  if (odd.length > 0) {
+    // The model may still send them.
+    delete schema.additionalProperties
+    const told = without(properties, Object.keys(known))
+    const neededToo = required.filter((name) => odd.includes(name))
+    beyond.push({ properties: told, ...(neededToo.length === 0 ? {} : { required: neededToo }) })
   }
-  const inAll = alternatives.flatMap((list) =>
-    [...new Set(list.flatMap(requiredOf))].filter((name) => list.every((one) => requiredOf(one).includes(name))),
-  )
-  const required = [...new Set([...requiredOf(own), ...parts.flatMap(requiredOf), ...inAll])]
-  return { schema: { ...own, type: 'object', properties, ...(required.length === 0 ? {} : { required }) }, joined: true }
+  return { schema, removed: [...scope.removed, ...odd], beyond }
 }
 
-/** What differs between alternatives may be any of them. */
-function addProperty(properties: JsonObject, name: string, schema: JsonObject): void {
-  const known = Object.hasOwn(properties, name) ? properties[name] : undefined
-  if (!isJsonObject(known)) {
-    Object.defineProperty(properties, name, { value: schema, enumerable: true, configurable: true, writable: true })
-    return
-  }
-  const choices = Object.keys(known).length === 1 && Array.isArray(known.anyOf) ? known.anyOf : [known]
-  if (!choices.some((choice) => isDeepEqual(choice, schema))) properties[name] = { anyOf: [...choices, schema] }
+/** References can make a small schema a very large one. */
+const mostParts = 500
+
+interface Scope {
+  readonly root: JsonObject
+  readonly takesNarrowing: boolean
+  readonly removed: Set<string>
+  /** How many more parts are looked into. */
+  partsLeft: number
 }
 
-function requiredOf({ required }: JsonObject): string[] {
+/** A schema without keywords that combine schemas. */
+interface Flat {
+  properties: JsonObject
+  required: string[]
+  /** The keywords that stay as they are. */
+  rest: JsonObject
+  /** What else has to match. */
+  beyond: JsonObject[]
+}
+
+/** `open`: the references that are being followed. */
+function flatten(schema: JsonObject, scope: Scope, open: ReadonlySet<string>): Flat {
+  const { $ref, allOf, anyOf, oneOf, not, enum: values, const: value, type: _, properties, required, ...rest } = schema
+  const flat: Flat = { properties: { ...plain(properties) }, required: namesIn(required), rest, beyond: [] }
+  for (const [keyword, rule] of Object.entries({ not, enum: values, const: value })) {
+    if (rule === undefined) continue
+    scope.removed.add(keyword)
+    flat.beyond.push({ [keyword]: rule })
+  }
+  const target = typeof $ref === 'string' && !open.has($ref) ? referredSchema($ref, scope.root) : undefined
+  if (target !== undefined) addPart(flat, flattenPart(target, scope, new Set([...open, String($ref)])))
+  for (const part of schemasIn(allOf)) addPart(flat, flattenPart(part, scope, open))
+  for (const [keyword, list] of Object.entries({ anyOf, oneOf })) {
+    const variants = schemasIn(list)
+    if (variants.length === 0) continue
+    if (scope.takesNarrowing && variants.every(isNarrowing)) flat.rest[keyword] = variants
+    else {
+      scope.removed.add(keyword)
+      addAlternatives(
+        flat,
+        keyword,
+        variants.filter(mayBeObject).map((one) => flattenPart(one, scope, open)),
+      )
+    }
+  }
+  return flat
+}
+
+function flattenPart(part: JsonObject, scope: Scope, open: ReadonlySet<string>): Flat {
+  if (--scope.partsLeft < 0) return { properties: {}, required: [], rest: {}, beyond: [] }
+  return flatten(part, scope, open)
+}
+
+/** Adds what has to match as well. */
+function addPart(flat: Flat, { properties, required, rest, beyond }: Flat): void {
+  for (const [name, given] of Object.entries(properties)) {
+    const [own, schema] = [fieldOf(flat.properties, name), plain(given)]
+    setField(flat.properties, name, own === undefined ? schema : all([own, schema]))
+  }
+  flat.required = union([flat.required, required])
+  flat.rest = { ...rest, ...flat.rest }
+  flat.beyond.push(...beyond)
+}
+
+/** Adds what one of several variants has to match. */
+function addAlternatives(flat: Flat, keyword: string, variants: readonly Flat[]): void {
+  for (const name of union(variants.map(({ properties }) => Object.keys(properties)))) {
+    const schemas = variants.map(({ properties }) => fieldOf(properties, name)).filter(isJsonObject)
+    const own = fieldOf(flat.properties, name)
+    // A variant without the property says nothing of it.
+    if (own !== undefined && schemas.length < variants.length) continue
+    setField(flat.properties, name, own === undefined ? any(schemas) : all([own, any(schemas)]))
+  }
+  const inAll = union(variants.map(({ required }) => required)).filter((name) => variants.every(({ required }) => required.includes(name)))
+  flat.required = union([flat.required, inAll])
+  const rules = variants.map((variant) => beyondOf(variant, flat))
+  const areEmpty = rules.map((rule) => Object.keys(rule).length === 0)
+  if (areEmpty.every(Boolean) || (keyword === 'anyOf' && areEmpty.includes(true))) return
+  flat.beyond.push({ [keyword]: rules })
+}
+
+/** What a variant asks for beyond the object that all variants were joined to. */
+function beyondOf({ properties, required, rest, beyond }: Flat, joined: Flat): JsonObject {
+  const { title: _, ...others } = rest
+  const isClosed = rest.additionalProperties === false
+  const told: JsonObject = {}
+  for (const [name, schema] of Object.entries(properties)) {
+    const isSaid = isDeepEqual(fieldOf(joined.properties, name), schema)
+    if (!isSaid || isClosed) setField(told, name, isSaid ? {} : schema)
+  }
+  const needed = required.filter((name) => !joined.required.includes(name))
+  const own: JsonObject = {
+    ...others,
+    ...(Object.keys(told).length === 0 ? {} : { properties: told }),
+    ...(needed.length === 0 ? {} : { required: needed }),
+  }
+  return beyond.length === 0 ? own : all([...(Object.keys(own).length === 0 ? [] : [own]), ...beyond])
+}
+
+/** Whether it says no more than which of the properties there have to be. */
+function isNarrowing(schema: JsonObject): boolean {
+  return Object.keys(schema).every((keyword) => ['required', 'title', 'description'].includes(keyword))
+}
+
+function mayBeObject({ type }: JsonObject): boolean {
+  return type === undefined || [type].flat().includes('object')
+}
+
+/** A schema for what matches each of several. */
+function all(schemas: readonly JsonObject[]): JsonObject {
+  return oneOrMany('allOf', schemas)
+}
+
+/** A schema for what matches one of several. */
+function any(schemas: readonly JsonObject[]): JsonObject {
+  return oneOrMany('anyOf', schemas)
+}
+
+function oneOrMany(keyword: string, schemas: readonly JsonObject[]): JsonObject {
+  const distinct = [...new Map(schemas.map((schema) => [JSON.stringify(schema), schema])).values()]
+  const [only = {}, ...others] = distinct
+  return others.length === 0 ? only : { [keyword]: distinct }
+}
+
+function union(lists: readonly (readonly string[])[]): string[] {
+  return [...new Set(lists.flat())]
+}
+
+function without(properties: JsonObject, names: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(properties).filter(([name]) => !names.includes(name)))
+}
+
+function fieldOf(properties: JsonObject, name: string): JsonObject | undefined {
+  return Object.hasOwn(properties, name) ? plain(properties[name]) : undefined
+}
+
+function schemasIn(list: Json | undefined): JsonObject[] {
+  return Array.isArray(list) ? list.filter(isJsonObject) : []
+}
+
+function namesIn(required: Json | undefined): string[] {
   return Array.isArray(required) ? required.filter((name) => typeof name === 'string') : []
 }
 
-function plain(value: unknown): JsonObject {
+function plain(value: Json | undefined): JsonObject {
   return isJsonObject(value) ? value : {}
 }

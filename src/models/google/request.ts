@@ -5,7 +5,7 @@ import type { ErrorContext } from '../transport/provider-error.ts'
 import type { Access, Api, ApiRequest } from '../transport/sdk-client.ts'
 import type { GoogleQuirks } from './quirks.ts'
 import { GoogleResponse } from './response.ts'
-import { openAPISchema } from './schema.ts'
+import { geminiJsonSchema, openAPISchema } from './schema.ts'
 import { GoogleWire, wireName } from './wire.ts'
 
 export interface GoogleBody extends ApiRequest {
@@ -114,7 +114,7 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
     const { structuredOutput, toolSchema } = this.#quirks
     const format = fitResponseSchema(responseSchema, structuredOutput, hasTools, `${this.#provider}/${this.#model}`, warnings)
     if (format === undefined) return {}
-    const schema = toolSchema === 'json-schema' ? format.schema : openAPISchema(format.schema)
+    const schema = toolSchema === 'json-schema' ? geminiJsonSchema(format.schema) : openAPISchema(format.schema)
     const field = toolSchema === 'json-schema' ? 'responseJsonSchema' : 'responseSchema'
     return { responseMimeType: 'application/json', ...(schema === undefined ? {} : { [field]: schema }) }
   }

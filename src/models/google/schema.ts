@@ -1,4 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { mapSchemas } from '../conversion/map-schemas.ts'
+import { referredSchema } from '../conversion/schema-reference.ts'
 
 /** Formats the API knows; any other makes it refuse the request. */
 const formats = new Set(['enum', 'date-time', 'float', 'double', 'int32', 'int64'])
@@ -13,6 +15,14 @@ const kept = ['title', 'description', 'minimum', 'maximum', 'minItems', 'maxItem
 export function openAPISchema(schema: JsonObject): JsonObject | undefined {
   const converted = convert(schema, { root: schema, open: new Set() })
   return converted.type === 'OBJECT' && converted.properties === undefined ? undefined : converted
+}
+
+/** The same for models that take a JSON Schema. Beside a `$ref` they take no rules: https://github.com/anomalyco/opencode/issues/12295 */
+export function geminiJsonSchema({ $schema: _, ...schema }: JsonObject): JsonObject {
+  return mapSchemas(schema, (one) => {
+    if (one.$ref === undefined) return one
+    return Object.fromEntries(Object.entries(one).filter(([key]) => key.startsWith('$') || key === 'description' || key === 'default'))
+  })
 }
 
 interface Scope {
@@ -73,19 +83,8 @@ function convertAlternatives(list: readonly Json[], { description }: JsonObject,
 }
 
 function convertReference(ref: string, { $ref: _, ...beside }: JsonObject, { root, open }: Scope): JsonObject {
-  const target = open.has(ref) ? undefined : resolve(ref, root)
+  const target = open.has(ref) ? undefined : referredSchema(ref, root)
   return convert(target === undefined ? { type: 'object', ...beside } : { ...target, ...beside }, { root, open: new Set(open).add(ref) })
-}
-
-/** `#/$defs/name` and the like: https://www.rfc-editor.org/rfc/rfc6901 */
-function resolve(ref: string, root: JsonObject): JsonObject | undefined {
-  if (!ref.startsWith('#')) return undefined
-  let at: Json | undefined = root
-  for (const step of ref.split('/').slice(1)) {
-    const key = step.replaceAll('~1', '/').replaceAll('~0', '~')
-    at = isJsonObject(at) && Object.hasOwn(at, key) ? at[key] : undefined
-  }
-  return isJsonObject(at) ? at : undefined
 }
 
 /** An object that has to fit all of several is one with the fields of all. */
@@ -97,7 +96,7 @@ function joined({ allOf: _, ...own }: JsonObject, parts: readonly Json[]): JsonO
 }
 
 function itemOf({ items, prefixItems }: JsonObject): Json {
-  if (isJsonObject(items)) return items
+  if (isJsonObject(items) && Object.keys(items).length > 0) return items
   // A list whose items may be anything: the API wants to be told something.
   return Array.isArray(prefixItems) && prefixItems.length > 0 ? { anyOf: prefixItems } : { type: 'string' }
 }

@@ -1,18 +1,11 @@
-import {
-  type ChatMessage,
-  type ContentPart,
-  hasToolCalls,
-  isJsonObject,
-  type JsonObject,
-  legalName,
-  type ToolCall,
-} from '../../core/messages.ts'
+import { type ChatMessage, type ContentPart, hasToolCalls, type JsonObject, legalName, type ToolCall } from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
+import { type FittedTool, fitParameters } from '../conversion/tool-parameters.ts'
 import { argumentsObject, fitCallId } from '../conversion/wire.ts'
 import { laidOut, readLayout } from '../streaming/response-layout.ts'
 import { googlePart, googleResultPart } from './parts.ts'
 import type { GoogleQuirks } from './quirks.ts'
-import { openAPISchema } from './schema.ts'
+import { geminiJsonSchema, openAPISchema } from './schema.ts'
 
 type CallNames = ReadonlyMap<string, string>
 
@@ -28,6 +21,8 @@ export interface WireMessage {
 /** The API names no limits for ids; its own have fewer characters than other providers' limits. */
 const callId = { pattern: /^[a-zA-Z0-9_.:-]{1,64}$/, length: 32 }
 
+const jsonSchemaRules = { takesNarrowing: true }
+
 /**
  * Converts messages and tools to the generateContent format. What a request loses is added to `warnings`.
  * Format: https://ai.google.dev/api/generate-content
@@ -35,26 +30,25 @@ const callId = { pattern: /^[a-zA-Z0-9_.:-]{1,64}$/, length: 32 }
 export class GoogleWire {
   readonly #provider: string
   readonly #quirks: GoogleQuirks
+  readonly #fitted = new WeakMap<object, FittedTool>()
 
   constructor(provider: string, quirks: GoogleQuirks) {
     this.#provider = provider
     this.#quirks = quirks
   }
 
-  tool({ function: { name, description, parameters, strict } }: ToolDefinition, warnings: Set<string>): JsonObject {
-    if (strict !== undefined) warnings.add(`\`strict\` of tool \`${name}\` was left out: ${this.#provider} does not take it`)
-    return {
-      name: wireName(name),
-      ...(description === undefined ? {} : { description }),
-      ...(parameters === undefined ? {} : this.#parameters(parameters)),
-    }
-  }
-
-  #parameters({ $schema: _, ...schema }: Readonly<Record<string, unknown>>): JsonObject {
-    if (!isJsonObject(schema)) return {}
-    if (this.#quirks.toolSchema === 'json-schema') return { parametersJsonSchema: schema }
-    const parameters = openAPISchema(schema)
-    return parameters === undefined ? {} : { parameters }
+  tool({ function: tool }: ToolDefinition, warnings: Set<string>): JsonObject {
+    const name = wireName(tool.name)
+    if (tool.strict !== undefined) warnings.add(`\`strict\` of tool \`${tool.name}\` was left out: ${this.#provider} does not take it`)
+    const isJsonSchema = this.#quirks.toolSchema === 'json-schema'
+    const fitted = this.#fitted.get(tool) ?? fitParameters(tool, this.#provider, isJsonSchema ? jsonSchemaRules : undefined)
+    this.#fitted.set(tool, fitted)
+    for (const warning of fitted.warnings) warnings.add(warning)
+    const { words, parameters } = fitted
+    if (tool.parameters === undefined) return { name, ...words }
+    if (isJsonSchema) return { name, ...words, parametersJsonSchema: geminiJsonSchema(parameters) }
+    const openAPI = openAPISchema(parameters)
+    return { name, ...words, ...(openAPI === undefined ? {} : { parameters: openAPI }) }
   }
 
   /** `callNames`: those of the calls that a tool's result may answer. */

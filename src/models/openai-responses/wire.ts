@@ -7,7 +7,7 @@ import {
   type ToolResultMessage,
 } from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
-import { objectSchema } from '../conversion/object-schema.ts'
+import { type FittedTool, fitParameters } from '../conversion/tool-parameters.ts'
 import { assistantItems, resultFields, type Searches, searchesOf, wireCallId } from './items.ts'
 import type { ResponsesQuirks } from './quirks.ts'
 
@@ -30,6 +30,7 @@ export interface WireItems {
 export class ResponsesWire {
   readonly #provider: string
   readonly #quirks: ResponsesQuirks
+  readonly #fitted = new WeakMap<object, FittedTool>()
 
   constructor(provider: string, quirks: ResponsesQuirks) {
     this.#provider = provider
@@ -60,21 +61,20 @@ export class ResponsesWire {
   }
 
   /** `fields`: further ones of the tool. */
-  tool(
-    { function: { name, description, parameters, strict } }: ToolDefinition,
-    warnings: Set<string>,
-    fields: JsonObject = {},
-  ): JsonObject {
-    const { schema, joined } = objectSchema(parameters)
-    if (joined) warnings.add(`The alternatives in the parameters of tool \`${name}\` were sent joined: ${this.#provider} takes none there`)
+  tool({ function: tool }: ToolDefinition, warnings: Set<string>, fields: JsonObject = {}): JsonObject {
+    const { name, strict } = tool
+    const fitted = this.#fitted.get(tool) ?? fitParameters(tool, this.#provider)
+    this.#fitted.set(tool, fitted)
+    for (const warning of fitted.warnings) warnings.add(warning)
+    const { words, parameters } = fitted
     if (strict !== undefined && !this.#quirks.strictTools) {
       warnings.add(`\`strict\` of tool \`${name}\` was left out: ${this.#provider} does not take it`)
     }
     return {
       type: 'function',
       name,
-      ...(description === undefined ? {} : { description }),
-      parameters: { ...schema, properties: schema.properties ?? {} },
+      ...words,
+      parameters: { ...parameters, properties: parameters.properties ?? {} },
       ...(this.#quirks.strictTools ? { strict: strict ?? false } : {}),
       ...fields,
     }

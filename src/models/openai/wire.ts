@@ -10,6 +10,7 @@ import {
   type ToolCall,
 } from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
+import { type FittedTool, fitParameters } from '../conversion/tool-parameters.ts'
 import { type CallIdRule, hashedId, type MalformedArguments, objectIn } from '../conversion/wire.ts'
 import type { OpenAIQuirks } from './quirks.ts'
 
@@ -119,6 +120,7 @@ export class OpenAIWire {
   readonly #provider: string
   readonly #quirks: OpenAIQuirks
   readonly #callId: CallIdRule | undefined
+  readonly #fitted = new WeakMap<object, FittedTool>()
 
   constructor(provider: string, quirks: OpenAIQuirks) {
     this.#provider = provider
@@ -142,11 +144,23 @@ export class OpenAIWire {
     return wire
   }
 
-  tool(tool: ToolDefinition, warnings: Set<string>): ToolDefinition {
-    const { strict, ...rest } = tool.function
-    if (strict === undefined || this.#quirks.strictTools) return tool
-    warnings.add(`\`strict\` of tool \`${rest.name}\` was left out: ${this.#provider} does not take it`)
-    return { ...tool, function: rest }
+  tool({ type, function: tool }: ToolDefinition, warnings: Set<string>): ToolDefinition {
+    const { name, strict } = tool
+    const takesStrict = strict === undefined || this.#quirks.strictTools
+    if (!takesStrict) warnings.add(`\`strict\` of tool \`${name}\` was left out: ${this.#provider} does not take it`)
+    const fitted = this.#fitted.get(tool) ?? fitParameters(tool, this.#provider)
+    this.#fitted.set(tool, fitted)
+    for (const warning of fitted.warnings) warnings.add(warning)
+    const { words, parameters } = fitted
+    return {
+      type,
+      function: {
+        name,
+        ...words,
+        ...(tool.parameters === undefined ? {} : { parameters: { ...parameters, properties: parameters.properties ?? {} } }),
+        ...(strict === undefined || !takesStrict ? {} : { strict }),
+      },
+    }
   }
 
   #fitParts(parts: readonly ContentPart[], wire: OpenAIMessage & { role: 'user' }, warnings: Set<string>): void {

@@ -1,5 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../src/core/messages.ts'
 import { refuseOutputConfig } from './response-formats.ts'
+import { refuseInputSchema } from './tool-schemas.ts'
 
 /**
  * Says what Anthropic's Messages API would refuse with status 400, so that a test notices a broken request and not only a broken reply.
@@ -48,11 +49,8 @@ function refuseTools({ tools, tool_choice: choice }: JsonObject): string | undef
     names.add(tool.name)
     // The provider's own tools have a type and no schema.
     if (tool.type !== undefined && tool.type !== 'custom') continue
-    if (!isJsonObject(tool.input_schema)) return `tools.${at}.custom.input_schema: Field required`
-    if (['oneOf', 'anyOf', 'allOf'].some((key) => isJsonObject(tool.input_schema) && tool.input_schema[key] !== undefined)) {
-      return `tools.${at}.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level`
-    }
-    if (tool.input_schema.type !== 'object') return `tools.${at}.custom.input_schema.type: Input should be 'object'`
+    const problem = refuseInputSchema(tool.input_schema)
+    if (problem !== undefined) return `tools.${at}.custom.input_schema: ${problem}`
   }
   if (isJsonObject(choice) && choice.type === 'tool' && !names.has(String(choice.name))) {
     return `Tool '${String(choice.name)}' not found in provided tools`

@@ -12,7 +12,7 @@ describe('what the Chat Completions API would refuse', () => {
   const call = (id: string) => ({ id, type: 'function', function: { name: 'add', arguments: '{}' } })
   const assistant = { role: 'assistant', content: null, tool_calls: [call('a'), call('b')] }
   const result = (id: string) => ({ role: 'tool', tool_call_id: id, content: 'x' })
-  const tool = (name: string) => ({ type: 'function', function: { name, parameters: {} } })
+  const tool = (name: string) => ({ type: 'function', function: { name, parameters: { type: 'object', properties: {} } } })
 
   it.for([
     ['a call without a result', { messages: [...messages, assistant, result('a')] }, 'did not have response messages: b'],

@@ -1,5 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../src/core/messages.ts'
 import { refuseJsonSchemaFormat } from './response-formats.ts'
+import { refuseFunctionSchema } from './tool-schemas.ts'
 
 /**
  * Says what OpenAI's Chat Completions API would refuse with status 400, so that a test notices a broken request and not only a broken reply.
@@ -47,6 +48,11 @@ function refuseTools(body: JsonObject): string | undefined {
   const chosen = isJsonObject(body.tool_choice) && isJsonObject(body.tool_choice.function) ? body.tool_choice.function.name : undefined
   if (chosen !== undefined && !names.has(String(chosen)))
     return `Invalid value for 'tool_choice': '${String(chosen)}' is not among 'tools'.`
+  for (const { function: definition } of tools.filter(isJsonObject)) {
+    if (!isJsonObject(definition) || definition.parameters === undefined) continue
+    const problem = refuseFunctionSchema(definition.name, definition.parameters)
+    if (problem !== undefined) return problem
+  }
   return undefined
 }
 

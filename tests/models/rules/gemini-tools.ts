@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../src/core/messages.ts'
+import { refuseGeminiJsonSchema } from './tool-schemas.ts'
 
 /** What Gemini would refuse of a request's tools and their schemas. Source: https://ai.google.dev/api/caching#Tool */
 export function refuseGeminiTools({ tools, toolConfig }: JsonObject): string | undefined {
@@ -36,10 +37,12 @@ function refuseDeclaration(declaration: JsonObject, where: string, names: Set<st
   if (parameters !== undefined && parametersJsonSchema !== undefined)
     return `${where}: only one of parameters and parameters_json_schema may be set`
   if (isJsonObject(parametersJsonSchema)) {
-    const isObject = parametersJsonSchema.type === 'object' || parametersJsonSchema.type === undefined
-    return isObject ? undefined : `${where}.parameters_json_schema: schema must be of type object`
+    const problem = refuseGeminiJsonSchema(parametersJsonSchema)
+    return problem && `${where}.parameters_json_schema: ${problem}`
   }
-  return parameters === undefined ? undefined : refuseSchema(parameters, `${where}.parameters`)
+  if (parameters === undefined) return undefined
+  if (!isJsonObject(parameters) || parameters.type !== 'OBJECT') return `${where}.parameters: schema must be of type OBJECT`
+  return refuseSchema(parameters, `${where}.parameters`)
 }
 
 /** https://ai.google.dev/api/caching#Schema */

@@ -1,5 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../src/core/messages.ts'
 import { refuseJsonSchemaFormat } from './response-formats.ts'
+import { refuseFunctionSchema } from './tool-schemas.ts'
 
 /**
  * Says what OpenAI's Responses API would refuse with status 400, so that a test notices a broken request and not only a broken reply.
@@ -43,7 +44,7 @@ function refuseTools({ tools, tool_choice: choice }: JsonObject): string | undef
     }
     if (names.has(tool.name)) return `Invalid 'tools[${at}].name': '${tool.name}' is defined twice.`
     names.add(tool.name)
-    const refusal = tool.type === 'function' ? refuseSchema(tool) : undefined
+    const refusal = tool.type === 'function' ? refuseFunctionSchema(tool.name, tool.parameters) : undefined
     if (refusal !== undefined) return refusal
   }
   if (isJsonObject(choice) && choice.type === 'function' && !names.has(String(choice.name))) {
@@ -70,14 +71,6 @@ function refuseDeferred({ tools, input }: JsonObject): string | undefined {
     if (namespace !== undefined && !loaded.has(namespace)) return `Namespace '${String(namespace)}' not found.`
   }
   return undefined
-}
-
-function refuseSchema({ name, parameters }: JsonObject): string | undefined {
-  const invalid = `Invalid schema for function '${String(name)}':`
-  if (!isJsonObject(parameters) || parameters.type !== 'object') return `${invalid} schema must be a JSON Schema of 'type: "object"'.`
-  if (parameters.properties === undefined) return `${invalid} object schema missing properties.`
-  const combined = ['oneOf', 'anyOf', 'allOf', 'enum', 'not'].find((key) => parameters[key] !== undefined)
-  return combined && `${invalid} schema must not have '${combined}' at the top level.`
 }
 
 /** What the beginnings of items' ids are, by their type. */

@@ -1,0 +1,26 @@
+import { isJsonObject, type Json, type JsonObject, setField } from '../../core/messages.ts'
+
+/** Keywords whose value is a schema, a list of schemas, or schemas by name. */
+const ofOne = ['items', 'contains', 'not', 'if', 'then', 'else', 'propertyNames']
+const ofMany = ['anyOf', 'oneOf', 'allOf', 'prefixItems']
+const ofNamed = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']
+/** These may stay `true` or `false`: every API takes them so. */
+const ofOneOrFlag = ['additionalProperties', 'unevaluatedProperties', 'unevaluatedItems']
+
+/** Changes a JSON Schema and all schemas in it, from the outside in. `true` and `false` become objects first. */
+export function mapSchemas(schema: JsonObject, change: (schema: JsonObject) => JsonObject): JsonObject {
+  const mapped: JsonObject = {}
+  for (const [keyword, value] of Object.entries(change(schema))) setField(mapped, keyword, mapKeyword(keyword, value, change))
+  return mapped
+}
+
+function mapKeyword(keyword: string, value: Json, change: (schema: JsonObject) => JsonObject): Json {
+  const mapOne = (one: Json): Json => (isJsonObject(one) ? mapSchemas(one, change) : one === true ? {} : one === false ? { not: {} } : one)
+  if (ofOne.includes(keyword)) return mapOne(value)
+  if (ofMany.includes(keyword)) return Array.isArray(value) ? value.map(mapOne) : value
+  if (ofOneOrFlag.includes(keyword)) return isJsonObject(value) ? mapOne(value) : value
+  if (!ofNamed.includes(keyword) || !isJsonObject(value)) return value
+  const named: JsonObject = {}
+  for (const [name, one] of Object.entries(value)) setField(named, name, mapOne(one))
+  return named
+}

@@ -1,0 +1,51 @@
+import { isJsonObject, type JsonObject } from '../../core/messages.ts'
+import type { ToolFunction } from '../../tools/tool.ts'
+import { objectSchema, type TopRules } from './object-schema.ts'
+
+/** The rest of a schema is told in words up to this many characters. */
+const longestNote = 4000
+
+/** A tool's description and parameters as an API takes them. */
+export interface FittedTool {
+  words: { description?: string }
+  parameters: JsonObject
+  warnings: readonly string[]
+}
+
+/**
+ * What the API's schema can't say is added to the description, and a warning names it. The arguments are still checked against the tool's own
+ * schema.
+ */
+export function fitParameters({ name, description, parameters = {} }: ToolFunction, provider: string, topRules?: TopRules): FittedTool {
+  const { schema, removed, beyond } = objectSchema(isJsonObject(parameters) ? parameters : {}, topRules)
+  const warnings: string[] = []
+  const rules = beyond.map(inWords).join('\n')
+  const isTold = rules.length <= longestNote
+  if (removed.length > 0) {
+    const what = removed.map((one) => `\`${one}\``).join(', ')
+    const told = rules === '' ? '' : isTold ? '; the description tells the model of it' : '; the model is not told of it'
+    warnings.push(`The parameters of tool \`${name}\` were sent without ${what} at their top, which ${provider} does not take${told}`)
+  }
+  const words = [description ?? '', isTold ? rules : ''].filter((text) => text !== '').join('\n\n')
+  return { words: description === undefined && words === '' ? {} : { description: words }, parameters: schema, warnings }
+}
+
+/** What arguments have to match besides their schema. */
+function inWords(rule: JsonObject): string {
+  const [[keyword = '', value] = []] = Object.entries(rule)
+  const json = JSON.stringify(value)
+  switch (keyword) {
+    case 'oneOf':
+      return `The arguments must match exactly one of these JSON Schemas: ${json}`
+    case 'anyOf':
+      return `The arguments must match at least one of these JSON Schemas: ${json}`
+    case 'not':
+      return `The arguments must not match this JSON Schema: ${json}`
+    case 'enum':
+      return `The arguments must be one of: ${json}`
+    case 'const':
+      return `The arguments must be: ${json}`
+    default:
+      return `The arguments must also match this JSON Schema: ${JSON.stringify(rule)}`
+  }
+}

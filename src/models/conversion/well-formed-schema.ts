@@ -1,0 +1,26 @@
+import type { JsonObject } from '../../core/messages.ts'
+import { mapSchemas } from './map-schemas.ts'
+
+/**
+ * The same JSON Schema in forms that every API takes. A single tool with another form makes some of them refuse the whole request.
+ *
+ * - An array has `items`: https://github.com/zed-industries/zed/pull/47578
+ * - A tuple is written with `prefixItems`, as in draft 2020-12: https://github.com/openclaw/openclaw/issues/98588
+ * - Schemas are objects, not `true` or `false`.
+ */
+export function wellFormedSchema(schema: JsonObject): JsonObject {
+  return mapSchemas(schema, formArray)
+}
+
+function formArray({ items, additionalItems, ...schema }: JsonObject): JsonObject {
+  const isTuple = Array.isArray(items)
+  const prefixItems = isTuple ? items : schema.prefixItems
+  const further = isTuple ? additionalItems : items
+  if (isTuple) schema.prefixItems = items
+  if (further === false) {
+    const most = Array.isArray(prefixItems) ? prefixItems.length : 0
+    return { ...schema, items: {}, maxItems: typeof schema.maxItems === 'number' ? Math.min(schema.maxItems, most) : most }
+  }
+  if (further !== undefined) return { ...schema, items: further }
+  return isTuple || [schema.type].flat().includes('array') ? { ...schema, items: {} } : schema
+}
