@@ -25,9 +25,9 @@ export interface OpenAIQuirks {
   forcedChoiceWhileThinking: boolean
   /** For each effort the body fields that ask for it; `true`: as `reasoning_effort`, word for word. Efforts not listed are not passed on. */
   reasoningEffort: boolean | { [effort: string]: JsonObject }
-  /** Wants the reasoning of an assistant message with tool calls sent back, under the field it came in. */
+  /** Wants the reasoning text of assistant messages sent back, in the field it came in. Reasoning in blocks or content parts always goes back. */
   sendReasoningBack: boolean
-  /** What it gets as `reasoning_content` on assistant messages with tool calls that have none, because it insists on the field. */
+  /** What it gets as `reasoning_content` of assistant messages that have none, because it insists on the field. */
   missingReasoning: string | null
   /** What it gets back of arguments that are not a JSON object. `'empty'`: `{}`, because it may refuse the whole history for the text itself. */
   malformedArguments: MalformedArguments

@@ -7,16 +7,10 @@ import { laterReason, readEnd } from '../streaming/finish-reason.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
 import { type ErrorContext, providerError, responseError } from '../transport/provider-error.ts'
 import { count, wholeUsage } from '../usage.ts'
-
-/** The names reasoning text goes by; a server that sends it under two sends the same text twice. */
-const reasoningFields = ['reasoning_content', 'reasoning', 'reasoning_text'] as const
+import { isReasoningPart, type KeptReasoning, OpenAIReasoning } from './reasoning.ts'
 
 /** What this driver keeps in `providerData` and sends back to the same provider. */
-interface OpenAIProviderData {
-  /** The reasoning, and the field it came under. */
-  reasoning?: { field: string; text: string }
-  /** OpenRouter's reasoning blocks, signatures included. */
-  reasoningDetails?: JsonObject[]
+interface OpenAIProviderData extends KeptReasoning {
   /** Fields that came with calls, such as Gemini's thought signature: by the call's id, or by its position where it has none. */
   calls?: { id: string; position: number; fields: JsonObject }[]
 }
@@ -31,9 +25,8 @@ export class OpenAIResponse implements ResponseReader {
   readonly #reportsCost: boolean
   readonly #calls: ToolCallAccumulator
   #text: TextBuffer | undefined
-  #reasoning = ''
-  #reasoningField: string | undefined
-  readonly #reasoningDetails: JsonObject[] = []
+  #textLength = 0
+  #reasoning: OpenAIReasoning | undefined
   #refused = false
   #finish: string | undefined
   #usage: Usage | undefined
@@ -59,8 +52,8 @@ export class OpenAIResponse implements ResponseReader {
 
   /** What has arrived, for an error that ends the response here. */
   context(): ErrorContext {
-    if (this.#text === undefined && this.#reasoning === '' && this.#usage === undefined) return this.#context
-    const reasoning = this.#reasoning === '' ? {} : { reasoning: this.#reasoning }
+    if (this.#text === undefined && this.#reasoning === undefined && this.#usage === undefined) return this.#context
+    const reasoning = this.#shownReasoning()
     const usage = this.#usage === undefined ? {} : { usage: this.#usage }
     return { ...this.#context, partial: { text: this.#text?.toString() ?? '', ...reasoning, ...usage } }
   }
@@ -79,7 +72,7 @@ export class OpenAIResponse implements ResponseReader {
       throw responseError('bad_response', 'a JSON object', JSON.stringify(value), this.context(), { retryable: false })
     }
     this.#read(value, 'message')
-    if (this.#finish === undefined && this.#text === undefined && this.#reasoning === '' && this.#calls.isEmpty) {
+    if (this.#finish === undefined && this.#text === undefined && this.#reasoning === undefined && this.#calls.isEmpty) {
       const got = JSON.stringify(value)?.slice(0, 200) ?? String(value)
       throw responseError('bad_response', 'a chat completion', got, this.context(), { retryable: false })
     }
@@ -97,7 +90,7 @@ export class OpenAIResponse implements ResponseReader {
     const warnings = [...end.warnings, ...this.#calls.warnings]
     return {
       text,
-      ...(this.#reasoning === '' ? {} : { reasoning: this.#reasoning }),
+      ...this.#shownReasoning(),
       toolCalls,
       finishReason,
       ...(this.#finish === undefined ? {} : { rawFinishReason: this.#finish }),
@@ -133,12 +126,14 @@ export class OpenAIResponse implements ResponseReader {
   }
 
   #readPart(delta: JsonObject, part: 'delta' | 'message'): void {
-    // By name, not in a loop over the names: this runs for each piece of a text, and a look-up by a variable name costs ten times as much.
-    if (delta.reasoning_content || delta.reasoning || delta.reasoning_text) this.#readReasoning(delta)
-    if (Array.isArray(delta.reasoning_details)) this.#addReasoningDetails(delta.reasoning_details)
+    const { reasoning_content, reasoning, reasoning_text, reasoning_details, thinking_blocks } = delta
+    if (reasoning_content || reasoning || reasoning_text || reasoning_details || thinking_blocks) {
+      this.#reasoning ??= new OpenAIReasoning(this.#sink)
+      this.#reasoning.read(delta, part === 'message')
+    }
     const { content } = delta
     if (typeof content === 'string') this.#addText(content)
-    else if (Array.isArray(content)) this.#readParts(content)
+    else if (Array.isArray(content)) this.#readParts(content, part === 'message')
     if (typeof delta.refusal === 'string' && delta.refusal !== '') {
       this.#refused = true
       this.#addText(delta.refusal)
@@ -149,11 +144,6 @@ export class OpenAIResponse implements ResponseReader {
     } else if (isJsonObject(delta.function_call)) {
       this.#calls.add({ index: 0, name: text(delta.function_call.name), arguments: delta.function_call.arguments }, this.#sink)
     }
-  }
-
-  #readReasoning(delta: JsonObject): void {
-    const field = reasoningFields.find((name) => typeof delta[name] === 'string' && delta[name] !== '')
-    if (field !== undefined) this.#addReasoning(text(delta[field]), field)
   }
 
   #readCall(call: Json | undefined, position: number | undefined): void {
@@ -169,17 +159,18 @@ export class OpenAIResponse implements ResponseReader {
     this.#calls.add(extra === undefined ? delta : { ...delta, ...extra }, this.#sink)
   }
 
-  /** Content as parts: text, and Mistral's thinking. https://docs.mistral.ai/capabilities/reasoning/ */
-  #readParts(parts: readonly Json[]): void {
+  /** Content as parts: text, refusals and reasoning. */
+  #readParts(parts: readonly Json[], isWhole: boolean): void {
     for (const part of parts) {
       if (typeof part === 'string') this.#addText(part)
       if (!isJsonObject(part)) continue
-      if (typeof part.text === 'string') this.#addText(part.text)
+      if (isReasoningPart(part)) {
+        this.#reasoning ??= new OpenAIReasoning(this.#sink)
+        this.#reasoning.readPart(part, this.#textLength, isWhole)
+      } else if (typeof part.text === 'string') this.#addText(part.text)
       else if (typeof part.refusal === 'string') {
         this.#refused = true
         this.#addText(part.refusal)
-      } else if (Array.isArray(part.thinking)) {
-        for (const thought of part.thinking) if (isJsonObject(thought)) this.#addReasoning(text(thought.text), 'thinking')
       }
     }
   }
@@ -188,33 +179,13 @@ export class OpenAIResponse implements ResponseReader {
     if (delta === '') return
     this.#text ??= new TextBuffer()
     this.#text.add(delta)
+    this.#textLength += delta.length
     this.#sink?.text?.(delta)
   }
 
-  #addReasoning(delta: string, field: string): void {
-    if (delta === '') return
-    this.#reasoningField ??= field
-    this.#reasoning += delta
-    this.#sink?.reasoning?.(delta)
-  }
-
-  /** Pieces of one block are joined; the list must go back as it was, in order. https://openrouter.ai/docs/use-cases/reasoning-tokens */
-  #addReasoningDetails(details: readonly Json[]): void {
-    for (const detail of details) {
-      if (!isJsonObject(detail)) continue
-      const last = this.#reasoningDetails.at(-1)
-      const joins = last !== undefined && last.type === detail.type && last.index !== undefined && last.index === detail.index
-      if (!joins) {
-        this.#reasoningDetails.push({ ...detail })
-        continue
-      }
-      for (const [key, value] of Object.entries(detail)) {
-        const before = last[key]
-        const grows = (key === 'text' || key === 'summary' || key === 'data') && typeof before === 'string' && typeof value === 'string'
-        if (grows) last[key] = before + value
-        else if (value !== null) last[key] = value
-      }
-    }
+  #shownReasoning(): { reasoning?: string } {
+    const reasoning = this.#reasoning?.text ?? ''
+    return reasoning === '' ? {} : { reasoning }
   }
 
   #readUsage(usage: Json | undefined): void {
@@ -227,9 +198,7 @@ export class OpenAIResponse implements ResponseReader {
       const call = toolCalls[position]
       if (fields !== undefined && call !== undefined) calls.push({ id: call.id, position, fields })
     }
-    const data: OpenAIProviderData = {}
-    if (this.#reasoningField !== undefined) data.reasoning = { field: this.#reasoningField, text: this.#reasoning }
-    if (this.#reasoningDetails.length > 0) data.reasoningDetails = this.#reasoningDetails
+    const data: OpenAIProviderData = this.#reasoning?.kept(this.#textLength) ?? {}
     if (calls.length > 0) data.calls = calls
     return Object.keys(data).length === 0 ? undefined : { ...data }
   }

@@ -13,6 +13,7 @@ import type { ToolDefinition } from '../../tools/tool.ts'
 import { type FittedTool, fitParameters } from '../conversion/tool-parameters.ts'
 import { type CallIdRule, hashedId, type MalformedArguments, objectIn } from '../conversion/wire.ts'
 import type { OpenAIQuirks } from './quirks.ts'
+import { contentWithReasoning, reasoningFields } from './reasoning.ts'
 
 type OpenAIContentPart =
   | { type: 'text'; text: string }
@@ -129,7 +130,7 @@ export class OpenAIWire {
     this.#callId = rule === null ? undefined : { pattern: new RegExp(rule.pattern), length: rule.length }
   }
 
-  message(message: ChatMessage, warnings: Set<string>): OpenAIMessage {
+  message(message: ChatMessage, warnings: Set<string>): object {
     const wire = toOpenAIMessage(message)
     if (wire.role === 'developer' && !this.#quirks.developerRole) return { ...wire, role: 'system' }
     if (message.role === 'user' && wire.role === 'user' && Array.isArray(message.content)) this.#fitParts(message.content, wire, warnings)
@@ -137,9 +138,13 @@ export class OpenAIWire {
       wire.tool_call_id = this.#fitId(wire.tool_call_id)
       this.#fitToolContent(wire, message.content, warnings)
     }
-    if (hasToolCalls(message) && wire.role === 'assistant' && wire.tool_calls !== undefined) {
-      const fields = message.providerData?.provider === this.#provider ? message.providerData.data : {}
-      return { ...wire, tool_calls: this.#fitCalls(wire.tool_calls, fields), ...this.#reasoningBack(fields) }
+    if (message.role === 'assistant' && wire.role === 'assistant') {
+      const data = message.providerData?.provider === this.#provider ? message.providerData.data : undefined
+      if (wire.tool_calls !== undefined) wire.tool_calls = this.#fitCalls(wire.tool_calls, data)
+      if (data === undefined && !this.#quirks.sendReasoningBack) return wire
+      const { role, ...rest } = wire
+      // Fields that were handed in with the message win over what stands in for missing reasoning.
+      return { role, ...reasoningFields(data, this.#quirks), ...rest, ...contentWithReasoning(message.content, data) }
     }
     return wire
   }
@@ -187,8 +192,8 @@ export class OpenAIWire {
     if (Array.isArray(wire.content) && !this.#quirks.toolContentParts) wire.content = wire.content.map(({ text }) => text).join('\n')
   }
 
-  #fitCalls(calls: readonly ToolCall[], fields: JsonObject): ToolCall[] {
-    const extras = Array.isArray(fields.calls) ? fields.calls.filter(isJsonObject) : []
+  #fitCalls(calls: readonly ToolCall[], data: JsonObject = {}): ToolCall[] {
+    const extras = Array.isArray(data.calls) ? data.calls.filter(isJsonObject) : []
     const fitted: ToolCall[] = []
     for (const [
       position,
@@ -214,17 +219,5 @@ export class OpenAIWire {
   #fitId(id: string): string {
     const rule = this.#callId
     return rule === undefined || rule.pattern.test(id) ? id : hashedId(id, rule.length)
-  }
-
-  #reasoningBack({ reasoning, reasoningDetails }: JsonObject): JsonObject {
-    if (!this.#quirks.sendReasoningBack) return {}
-    const back: JsonObject = {}
-    if (this.#quirks.missingReasoning !== null) back.reasoning_content = this.#quirks.missingReasoning
-    if (isJsonObject(reasoning) && typeof reasoning.field === 'string' && reasoning.field !== 'thinking') {
-      delete back.reasoning_content
-      back[reasoning.field] = reasoning.text ?? ''
-    }
-    if (reasoningDetails !== undefined) back.reasoning_details = reasoningDetails
-    return back
   }
 }

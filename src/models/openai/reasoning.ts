@@ -1,0 +1,181 @@
+import { copyJson, isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import type { ModelSink } from '../chat-model.ts'
+import { isPlain, type LayoutPiece, laidOut, layoutJson, readLayout } from '../streaming/response-layout.ts'
+import type { OpenAIQuirks } from './quirks.ts'
+
+/** The names of reasoning text. A server that sends it under two names sends the same text twice. */
+const textFields = ['reasoning_content', 'reasoning', 'reasoning_text'] as const
+/** Fields with blocks of reasoning: OpenRouter's, and LiteLLM's. */
+const blockFields = ['reasoning_details', 'thinking_blocks'] as const
+/** The types of content parts that are reasoning: Mistral's, Databricks', and Claude's behind gateways. */
+const partTypes: readonly unknown[] = ['thinking', 'reasoning', 'redacted_thinking']
+/** The fields of a block in which text arrives in pieces. */
+const growing: readonly string[] = ['text', 'thinking', 'summary', 'data']
+
+/** What this driver keeps of reasoning in `providerData`, to send it back as it came. */
+export interface KeptReasoning {
+  /** Text of a field, and the field's name. */
+  reasoning?: { field: string; text: string }
+  /** `reasoning_details`: https://openrouter.ai/docs/use-cases/reasoning-tokens */
+  reasoningDetails?: JsonObject[]
+  /** `thinking_blocks`: https://docs.litellm.ai/docs/reasoning_content */
+  thinkingBlocks?: JsonObject[]
+  /** The content's parts in order, if some of them are reasoning. */
+  content?: Json
+}
+
+/** Puts the reasoning of a response together, in whatever form it comes. */
+export class OpenAIReasoning {
+  readonly #sink: ModelSink | undefined
+  readonly #fields = new Map<(typeof blockFields)[number], JsonObject[]>()
+  readonly #layout: LayoutPiece[] = []
+  /** How much of the response's text stands before the last piece of the layout. */
+  #laidOut = 0
+  #text = ''
+  /** Where the text comes from: the same text may come again in another form. */
+  #source: string | undefined
+  #field: string | undefined
+
+  constructor(sink: ModelSink | undefined) {
+    this.#sink = sink
+  }
+
+  get text(): string {
+    return this.#text
+  }
+
+  /** Reads the fields of a delta, or of a whole message. */
+  read(delta: JsonObject, isWhole: boolean): void {
+    const field = textFields.find((name) => typeof delta[name] === 'string' && delta[name] !== '')
+    if (field !== undefined) this.#add(String(delta[field]), 'field', field)
+    for (const name of blockFields) {
+      const blocks = delta[name]
+      if (!Array.isArray(blocks)) continue
+      const kept = this.#fields.get(name) ?? []
+      this.#fields.set(name, kept)
+      for (const block of blocks) {
+        if (!isJsonObject(block)) continue
+        this.#add(textOf(block), name)
+        if (isWhole || !continues(kept.at(-1), block)) kept.push(copyJson(block))
+        else join(kept.at(-1), block)
+      }
+    }
+  }
+
+  /** Reads a content part that is reasoning. `before`: how many characters the response's text has so far. */
+  readPart(part: JsonObject, before: number, isWhole: boolean): void {
+    this.#layOutText(before)
+    const last = this.#layout.at(-1)
+    const open = last !== undefined && 'block' in last ? last.block : undefined
+    if (isWhole || !continues(open, part)) this.#layout.push({ block: copyJson(part) })
+    else join(open, part)
+    this.#add(textOf(part), 'content')
+  }
+
+  /** `length`: how many characters the response's text has. */
+  kept(length: number): KeptReasoning {
+    this.#layOutText(length)
+    const details = this.#fields.get('reasoning_details') ?? []
+    const thinking = (this.#fields.get('thinking_blocks') ?? []).filter((block) => !isUnfinished(block))
+    const layout = this.#layout.filter((piece) => !('block' in piece && piece.block.type === 'reasoning' && isUnfinished(piece.block)))
+    return {
+      ...(this.#field === undefined ? {} : { reasoning: { field: this.#field, text: this.#text } }),
+      ...(details.length === 0 ? {} : { reasoningDetails: details }),
+      ...(thinking.length === 0 ? {} : { thinkingBlocks: thinking }),
+      ...(isPlain(layout) ? {} : { content: layoutJson(layout) }),
+    }
+  }
+
+  #add(text: string, source: string, field?: string): void {
+    if (text === '') return
+    this.#source ??= source
+    if (this.#source !== source) return
+    this.#field ??= field
+    this.#text += text
+    this.#sink?.reasoning?.(text)
+  }
+
+  #layOutText(length: number): void {
+    if (length > this.#laidOut) this.#layout.push({ text: length - this.#laidOut })
+    this.#laidOut = length
+  }
+}
+
+/** The fields with which an assistant message gets its reasoning back. */
+export function reasoningFields(data: JsonObject = {}, { sendReasoningBack, missingReasoning }: OpenAIQuirks): JsonObject {
+  const { reasoning, reasoningDetails, thinkingBlocks } = data
+  const field = isJsonObject(reasoning) ? textFields.find((name) => name === reasoning.field) : undefined
+  const blocks = {
+    ...(Array.isArray(reasoningDetails) ? { reasoning_details: reasoningDetails } : {}),
+    ...(Array.isArray(thinkingBlocks) ? { thinking_blocks: thinkingBlocks } : {}),
+  }
+  if (!sendReasoningBack) return blocks
+  if (isJsonObject(reasoning) && field !== undefined) return { ...blocks, [field]: reasoning.text ?? '' }
+  return missingReasoning === null ? blocks : { ...blocks, reasoning_content: missingReasoning }
+}
+
+/** The content in parts, if some of them were reasoning. Of a message that was changed since, only the reasoning it begins with is known to fit. */
+export function contentWithReasoning(text: string, data: JsonObject = {}): { content?: JsonObject[] } {
+  const layout = readLayout(data.content)
+  if (layout.length === 0) return {}
+  const firstText = layout.findIndex((piece) => !('block' in piece))
+  const opening = layout.slice(0, firstText === -1 ? layout.length : firstText).flatMap((piece) => ('block' in piece ? [piece.block] : []))
+  return { content: laidOut(text, [], layout, { text: textPart, call: () => ({}) }) ?? [...opening, ...textPart(text)] }
+}
+
+function textPart(text: string): JsonObject[] {
+  return text === '' ? [] : [{ type: 'text', text }]
+}
+
+/** Whether a content part is reasoning. */
+export function isReasoningPart({ type, thinking }: JsonObject): boolean {
+  return partTypes.includes(type) || Array.isArray(thinking)
+}
+
+/** The text of a block, or of a piece of one: in one field, or in parts of its own. */
+function textOf(block: JsonObject): string {
+  const texts = [block.thinking, block.summary, block.text].flatMap((value) => (Array.isArray(value) ? value.map(ownText) : value))
+  return texts.filter((text) => typeof text === 'string').join('')
+}
+
+function ownText(part: Json): Json | undefined {
+  return isJsonObject(part) ? part.text : part
+}
+
+/** Whether a piece belongs to the block before it. A signature ends a block. */
+function continues(last: JsonObject | undefined, piece: JsonObject): boolean {
+  if (last === undefined || last.type !== piece.type) return false
+  if (last.index !== undefined || piece.index !== undefined) return last.index === piece.index
+  if (piece.data !== undefined) return false
+  return textOf(piece) === '' || !isSigned(last)
+}
+
+function isSigned(block: JsonObject): boolean {
+  if (typeof block.signature === 'string' && block.signature !== '') return true
+  return Object.values(block).some((value) => Array.isArray(value) && value.some((part) => isJsonObject(part) && isSigned(part)))
+}
+
+/** Whether a block was cut before its signature came: it would be refused. */
+function isUnfinished(block: JsonObject): boolean {
+  if (block.signature === '' || block.signature === null) return true
+  return Object.values(block).some((value) => Array.isArray(value) && value.some((part) => isJsonObject(part) && isUnfinished(part)))
+}
+
+function join(block: JsonObject | undefined, piece: JsonObject): void {
+  if (block === undefined) return
+  for (const [key, value] of Object.entries(piece)) {
+    const before = block[key]
+    if (Array.isArray(before) && Array.isArray(value)) joinParts(before, value)
+    else if (growing.includes(key) && typeof before === 'string' && typeof value === 'string') block[key] = before + value
+    else if (value !== null && value !== '') block[key] = copyJson(value)
+  }
+}
+
+function joinParts(parts: Json[], pieces: readonly Json[]): void {
+  for (const piece of pieces) {
+    const last = parts.at(-1)
+    const isMore = isJsonObject(last) && isJsonObject(piece) && typeof piece.text === 'string' && continues(last, piece)
+    if (isMore) join(last, piece)
+    else parts.push(copyJson(piece))
+  }
+}
