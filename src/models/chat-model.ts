@@ -110,6 +110,11 @@ export interface ModelSink {
   restart?(): boolean
   /** Told before a failed request is made again, or another model is asked in its place. */
   retry?(retry: ModelRetry): void
+  /**
+   * Asked if the provider refused what its model wrote as a malformed call, and quotes it in `text`. Resolves with the response that was
+   * meant, or with undefined if that is in doubt: then the request is made again. Must not reject. Default: it is made again.
+   */
+  readRefused?(text: string): Promise<Pick<ModelResponse, 'text' | 'toolCalls'> | undefined>
 }
 
 /** What a failed request is followed by. */

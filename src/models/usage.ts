@@ -74,6 +74,25 @@ export function withWholeUsage(
   return { ...response, usage: estimateUsage(request, response), warnings: [...(response.warnings ?? []), warning] }
 }
 
+/** The share of a context window from which on a response without output had no room: some servers keep a few tokens for themselves. */
+const fullWindow = 0.99
+
+/**
+ * What shows that the provider took a conversation that is too long without an error; undefined if nothing does. z.ai answers without the
+ * beginning of the conversation, others end the response before it begins: https://github.com/earendil-works/pi/blob/main/packages/ai/src/utils/overflow.ts
+ */
+export function overflowIn(response: ModelResponse, contextWindow: number): string | undefined {
+  const { text, toolCalls, finishReason } = response
+  const { inputTokens = 0 } = wholeUsage(response.usage) ?? {}
+  if (inputTokens > contextWindow) {
+    return `${inputTokens} input tokens, more than the \`contextWindow\` of ${contextWindow}: a part of them was not read`
+  }
+  const isEmpty = finishReason === 'length' && text.trim() === '' && toolCalls.length === 0
+  return isEmpty && inputTokens >= fullWindow * contextWindow
+    ? `${inputTokens} input tokens, which leave no room for a response`
+    : undefined
+}
+
 /** What two requests used together; undefined while neither told. */
 export function sumOfUsage(one: Usage | undefined, other: Usage | undefined): Usage | undefined {
   return one === undefined ? other : addUsage(one, other)

@@ -37,15 +37,15 @@ describe('providers of one’s own', () => {
     const providers: Providers = {
       custom: {
         models: [
-          { match: '^big', price, contextWindow: 8000 },
+          { match: '^big', price, contextWindow: 2_000_000 },
           { match: '^big-2$', price: { input: 4, output: 20 } },
         ],
       },
     }
     const at = { provider: 'custom', baseURL: 'http://127.0.0.1:1' }
     const capabilities = (model: string, more = {}) => createModel({ ...at, ...more, model }, { providers }).capabilities
-    expect(capabilities('big-1')).toEqual({ nativeTools: true, price, contextWindow: 8000 })
-    expect(capabilities('big-2')).toEqual({ nativeTools: true, price: { input: 4, output: 20 }, contextWindow: 8000 })
+    expect(capabilities('big-1')).toEqual({ nativeTools: true, price, contextWindow: 2_000_000 })
+    expect(capabilities('big-2')).toEqual({ nativeTools: true, price: { input: 4, output: 20 }, contextWindow: 2_000_000 })
     expect(capabilities('big-2', { price, contextWindow: 9 })).toEqual({ nativeTools: true, price, contextWindow: 9 })
     expect(capabilities('small')).toEqual({ nativeTools: true })
 

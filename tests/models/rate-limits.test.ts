@@ -6,6 +6,7 @@ import type { ModelRequest } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { fallbackModel } from '../../src/models/middleware/fallback.ts'
 import type { RateLimits } from '../../src/models/middleware/rate-limiter.ts'
+import type { ModelSettings } from '../../src/models/settings.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { recordingLogger } from '../hazards/stage.ts'
 import { limitedServer } from './limited-server.ts'
@@ -13,7 +14,7 @@ import { chunk, eventStream, events, type LocalServer, sendJson, startServer, te
 
 const request: ModelRequest = { messages: [{ role: 'user', content: 'Hello' }] }
 
-function modelAt({ baseURL }: LocalServer, rateLimits: RateLimits, more: { model?: string; apiKey?: string; maxRetries?: number } = {}) {
+function modelAt({ baseURL }: LocalServer, rateLimits: RateLimits, more: Partial<ModelSettings> = {}) {
   return createModel({ provider: 'custom', model: 'm', baseURL, rateLimits, ...more })
 }
 
@@ -105,6 +106,27 @@ describe('rateLimits', () => {
     const rest = await Promise.all(Array.from({ length: 5 }, () => model.generate({ ...request })))
     expect(rest).toHaveLength(5)
     expect(server.requests).toHaveLength(8)
+  })
+
+  it('F18 make the others wait when an error inside a stream says for how long', async () => {
+    const at: number[] = []
+    const failed = { status: 'failed', error: { code: 'rate_limit_exceeded', message: 'Rate limit reached. Please try again in 200ms.' } }
+    const completed = {
+      status: 'completed',
+      output: [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'ok' }] }],
+    }
+    await using server = await startServer((response, _request, index) => {
+      at.push(performance.now())
+      const event = index === 0 ? { type: 'response.failed', response: failed } : { type: 'response.completed', response: completed }
+      eventStream(response).end(events(event))
+    })
+    const model = modelAt(server, { requestsPerMinute: 600_000 }, { provider: 'openai-responses', apiKey: 'k', maxRetries: 0 })
+    await expect(model.generate(request)).rejects.toMatchObject({ code: 'rate_limited', retryAfterMs: 200 })
+    const others = await Promise.all([1, 2, 3].map(() => model.generate({ ...request })))
+    expect(others.map(({ text }) => text)).toEqual(['ok', 'ok', 'ok'])
+    const [refused = 0, ...rest] = at
+    // Timers may fire up to a millisecond early.
+    expect(Math.min(...rest) - refused).toBeGreaterThanOrEqual(199)
   })
 
   it('fail a request that is more than may wait, and the next model of a list takes it at once', async () => {

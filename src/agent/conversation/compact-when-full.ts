@@ -1,5 +1,6 @@
 import { messageOf } from '../../core/errors.ts'
-import type { ChatMessage } from '../../core/messages.ts'
+import { addUsage, type ChatMessage, type Usage } from '../../core/messages.ts'
+import type { Turn } from '../recorded.ts'
 import type { Execution, TakeTurn } from '../run/execution.ts'
 import type { RunContext } from '../run/run-context.ts'
 import type { CompactionOptions } from '../types.ts'
@@ -28,8 +29,17 @@ export function fitWindow(compaction: CompactionOptions, takeTurn: TakeTurnAgain
     const turn = await takeTurn(execution, place)
     if (turn.kind !== 'failed' || turn.error.code !== 'context_overflow') return turn
     const isShorter = await compact(execution, compaction, `${key}.further`, sizeOf(history.messages, estimate) * leftOver)
-    return isShorter ? takeTurn(execution, place, '.2') : turn
+    return isShorter ? withSpent(await takeTurn(execution, place, '.2'), turn.usage) : turn
   }
+}
+
+/** The turn, with what the request before it used: a provider that notices only at the end that a conversation is too long is paid for it. */
+function withSpent(turn: Turn, usage: Usage | undefined): Turn {
+  if (usage === undefined) return turn
+  if ('step' in turn) return { ...turn, step: { ...turn.step, usage: addUsage(usage, turn.step.usage) } }
+  if (turn.kind !== 'interrupted') return { ...turn, usage: addUsage(usage, turn.usage) }
+  const { unasked: _, ...asked } = turn
+  return { ...asked, usage: addUsage(usage, turn.usage) }
 }
 
 /** Recorded: the model may be another one when the run is taken up again, and what follows depends on it. */

@@ -49,6 +49,18 @@ export function findWrittenCalls({ settings }: Pick<RunContext, 'settings'>): Wr
       const exchange = mayHoldTags(call, text) ? await open(call, undefined) : undefined
       if (exchange !== undefined) call.turn.readBy(exchange)
     },
+    readRefused: async (call, text) => {
+      if (settings.enableToolActionParsing === false) return undefined
+      const { readRefusedCalls } = await loadRefusedCalls()
+      const meant = await readRefusedCalls(call, text)
+      if (meant === undefined) return undefined
+      if (meant.text !== '') call.sink?.text?.(meant.text)
+      meant.toolCalls.forEach(({ id, function: { name, arguments: json } }, index) => {
+        call.sink?.toolCallStart?.(index, id, name)
+        call.sink?.toolCallDelta?.(index, json)
+      })
+      return meant
+    },
   }
 }
 
@@ -60,6 +72,7 @@ function once<Module>(load: () => Promise<Module>): () => Promise<Module> | Modu
 
 const loadTextCalls = once(() => import('./text-calls.ts'))
 const loadToolAction = once(() => import('../../dialects/formats/tool-action.ts'))
+const loadRefusedCalls = once(() => import('./refused-calls.ts'))
 const loadDialects = once(() => import('../../dialects/index.ts'))
 
 /** Loads what the form needs: a start that waited for all dialects would wait for them longer than for anything else of ours. */

@@ -1,4 +1,3 @@
-import { digestOf } from '../../core/digest.ts'
 import { ModelError } from '../../core/errors.ts'
 import { Event, type EventPlace, type FinishReason } from '../../core/events.ts'
 import { isJsonObject, type Usage } from '../../core/messages.ts'
@@ -12,8 +11,6 @@ import {
   type ModelResponse,
   type ModelRetry,
   type ModelSink,
-  type Sampling,
-  samplingNames,
   type ToolChoice,
   withoutDeclinedCalls,
 } from '../../models/chat-model.ts'
@@ -27,6 +24,7 @@ import type { RunContext } from '../run/run-context.ts'
 import type { ReadResponse } from '../text-calls/read-call.ts'
 import type { RunSettings } from '../types.ts'
 import type { AroundModel, Asked, AskModel, TextReader, TurnPieces, TurnRequest, WrittenCalls } from './model-call.ts'
+import { requestOf } from './request-settings.ts'
 
 /** What the turn asks, once hooks have changed it. */
 export async function buildTurn({ run, state, layers }: Execution, { iteration, lastTurn }: Place): Promise<TurnRequest> {
@@ -64,22 +62,6 @@ export function setTools(
   if (parallelToolCalls !== undefined) request.parallelToolCalls = parallelToolCalls
 }
 
-/** What of a run's settings a request says. */
-type RequestSettings = Sampling & Pick<RunSettings, 'stream' | 'streamIdleTimeoutMs' | 'cacheKey' | 'providerOptions'>
-
-/** What every request says, as the settings want it. What nobody chose is left to the driver. `session`: the id of the run's session. */
-export function requestOf(settings: RequestSettings, signal: AbortSignal | undefined, session?: string): Omit<ModelRequest, 'messages'> {
-  const request: Omit<ModelRequest, 'messages'> = { signal }
-  for (const name of requestSettings) if (settings[name] !== undefined) Object.assign(request, { [name]: settings[name] })
-  // Ids of sessions may say who somebody is: a provider is given their digest.
-  const cacheKey = settings.cacheKey ?? (session === undefined ? undefined : digestOf(session))
-  if (cacheKey !== undefined && cacheKey !== false) request.cacheKey = cacheKey
-  if (settings.stream === false) request.stream = false
-  return request
-}
-
-const requestSettings = [...(Object.keys(samplingNames) as (keyof Sampling)[]), 'streamIdleTimeoutMs', 'providerOptions'] as const
-
 /** An empty response is nearly always a hiccup, and there is nothing in it to go on with: it is asked for once more. */
 export function askOnceMore(run: RunContext): AroundModel {
   return (next) => async (call) => {
@@ -114,11 +96,13 @@ export function isEmpty({ text, toolCalls, finishReason }: ModelResponse): boole
 export function readWrittenCalls(run: RunContext, written: WrittenCalls): AroundModel {
   const isAuto = (run.settings.toolCalling ?? 'auto') === 'auto'
   return (next) => {
-    const readLive = written.readLive(next)
+    const readingRefused: AskModel = (call) =>
+      next({ ...call, sink: { ...call.sink, readRefused: (text) => written.readRefused(call, text) } })
+    const readLive = written.readLive(readingRefused)
     const askUnwatched: AskModel = async (call) => {
       let response: ReadResponse
       try {
-        response = await next(call)
+        response = await readingRefused(call)
       } catch (error) {
         const said = call.turn.partialText(isModelError(error) ? error.partial?.text : undefined)
         if (said !== '') await written.readBroken(call, said)
@@ -336,6 +320,8 @@ export class TurnSink implements TurnPieces {
       retry: (retry) => {
         if (request.isOpen) this.retry(retry)
       },
+      // What was shown could not be taken back.
+      readRefused: async (text) => (isShown ? undefined : heard.readRefused?.(text)),
     }
     const takeDelta = (index: number, json: string) => {
       if (isTaken(toolCallDelta)) toolCallDelta?.(index, json)

@@ -62,6 +62,8 @@ export interface WrittenCalls {
   readWhole(call: ModelCall, response: ReadResponse): Promise<ReadResponse>
   /** In the text that a response has come to that broke off: tells the turn how that is read. */
   readBroken(call: ModelCall, text: string): Promise<void>
+  /** In a text that the provider refused as a malformed call. Undefined if there is any doubt. */
+  readRefused(call: ModelCall, text: string): Promise<Pick<ReadResponse, 'text' | 'toolCalls'> | undefined>
 }
 
 /** What a turn asks, before it is a request. */

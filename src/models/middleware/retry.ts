@@ -10,6 +10,7 @@ import {
   type ModelRetry,
   type ModelSink,
 } from '../chat-model.ts'
+import { writtenCallOf } from '../transport/provider-error.ts'
 import { sumOfUsage, usageOfFailure, withUsage, withWholeUsage } from '../usage.ts'
 
 export interface RetryOptions {
@@ -53,10 +54,13 @@ export function withRetry(model: ChatModel, options: RetryOptions = {}): ChatMod
       for (let retries = 0; ; retries++) {
         try {
           const response = await model.generate(request, watched)
-          return retries === 0 ? response : afterFailures(request, response, retries, spent)
+          return afterFailures(request, response, retries, spent)
         } catch (error) {
           const told = (last: unknown) => (spent === undefined ? last : withUsage(last, sumOfUsage(spent, usageOfFailure(last))))
-          if (!isModelError(error) || !error.retryable || retries >= maxRetries) throw told(error)
+          if (!isModelError(error)) throw told(error)
+          const meant = await readRefused(error, watched)
+          if (meant !== undefined) return afterFailures(request, meant, retries, spent)
+          if (!error.retryable || retries >= maxRetries) throw told(error)
           if ((error.retryAfterMs ?? 0) > maxRetryDelayMs) throw told(tooLong(error, maxRetryDelayMs))
           if (watched?.restart() === false) throw told(error)
           spent = sumOfUsage(spent, usageOfFailure(error))
@@ -72,7 +76,15 @@ export function withRetry(model: ChatModel, options: RetryOptions = {}): ChatMod
   }
 }
 
+/** The response that a provider has refused as malformed, if whoever asked for it can read it. */
+async function readRefused(error: ModelError, sink: ModelSink | undefined): Promise<ModelResponse | undefined> {
+  const text = writtenCallOf(error)
+  const meant = text === undefined ? undefined : await sink?.readRefused?.(text)
+  return meant && { ...meant, finishReason: 'tool_calls', rawFinishReason: error.providerCode, warnings: [error.message] }
+}
+
 function afterFailures(request: ModelRequest, response: ModelResponse, failed: number, spent: Usage | undefined): ModelResponse {
+  if (failed === 0) return response
   const retries = failed + (response.retries ?? 0)
   if (spent === undefined) return { ...response, retries }
   const whole = withWholeUsage(request, response)
@@ -87,6 +99,7 @@ export function restartable(sink: ModelSink): RestartableSink {
   // Functions are named before they are put into an object: see "Allocation" in CONTRIBUTING.md.
   const retry = (failure: ModelRetry) => sink.retry?.(failure)
   const queued = (ahead: number) => sink.queued?.(ahead)
+  const readRefused = async (text: string) => (isShown ? undefined : sink.readRefused?.(text))
   const text = (delta: string) => {
     isShown = true
     sink.text?.(delta)
@@ -105,6 +118,7 @@ export function restartable(sink: ModelSink): RestartableSink {
   }
   if (sink.retry) watched.retry = retry
   if (sink.queued) watched.queued = queued
+  if (sink.readRefused) watched.readRefused = readRefused
   if (sink.text) watched.text = text
   if (sink.reasoning) watched.reasoning = reasoning
   if (sink.toolCallStart) watched.toolCallStart = toolCallStart

@@ -1,6 +1,8 @@
-import { type ErrorCode, ModelError, type ModelErrorFields } from '../../core/errors.ts'
+import { ModelError, type ModelErrorFields } from '../../core/errors.ts'
 import { redactText } from '../../core/logger.ts'
-import { isJsonObject } from '../../core/messages.ts'
+import { isJsonObject, type JsonObject } from '../../core/messages.ts'
+import { type Kind, kindOf } from './error-kinds.ts'
+import { type HeaderReader, headersIn, readLimitReset, readRetryAfter, readToldWait } from './told-wait.ts'
 
 /** Who was asked, and what must not be quoted in a message. */
 export interface ErrorContext {
@@ -16,42 +18,64 @@ export interface ErrorContext {
 export interface ProviderFailure {
   status?: number
   /** The response's headers, as far as they are known. */
-  headers?: { get(name: string): string | null }
+  headers?: HeaderReader
   /** The parsed body, or its text when it is not JSON. */
   body: unknown
 }
 
-interface Told {
+/** The body of an error, read. */
+interface ErrorBody {
   message: string
   /** All of the provider's own codes and types, most telling first. */
   codes: string[]
-  retryAfterMs?: number
+  /** The objects it consists of. */
+  parts: JsonObject[]
+  /** What the model wrote, of which the provider could make no call. */
+  written?: string
 }
 
 /** The `ModelError` for what a provider answered instead of a response. */
 export function providerError(failure: ProviderFailure, context: ErrorContext): ModelError {
-  const { headers, body } = failure
-  const told = whatWasTold(body)
+  const { message, codes, parts, written } = readBody(failure.body)
+  const isHttpError = failure.status !== undefined && failure.status >= 300
   // Some put the status into the body of a response that is "200 OK": https://openrouter.ai/docs/api-reference/errors
-  const status = failure.status !== undefined && failure.status >= 300 ? failure.status : told.codes.map(Number).find(isErrorStatus)
-  const { code, retryable } = classify(status, told)
-  const [providerCode] = told.codes
-  const requestId = headers?.get('x-request-id') ?? headers?.get('request-id') ?? undefined
-  const retryAfterMs = (headers === undefined ? undefined : readRetryAfter(headers)) ?? told.retryAfterMs
-  const shouldRetry = headers?.get('x-should-retry')
+  const status = isHttpError ? failure.status : codes.map(Number).find(isErrorStatus)
+  const headers = headersIn(parts.map((part) => part.headers).find(isJsonObject), failure.headers)
+  const toldWaitMs = readRetryAfter(headers) ?? readToldWait(headers, parts, message)
+  const kind = kindOf({ status, message, codes, retryAfterMs: toldWaitMs })
+  const retryAfterMs = toldWaitMs ?? (kind.code === 'rate_limited' ? readLimitReset(headers) : undefined)
+  const [providerCode] = codes
+  const requestId = headers.get('x-request-id') ?? headers.get('request-id') ?? undefined
   const got = [
-    failure.status !== undefined && failure.status >= 300 ? `HTTP ${failure.status}` : 'an error',
+    isHttpError ? `HTTP ${failure.status}` : 'an error',
     providerCode === undefined ? '' : ` (${providerCode})`,
-    told.message === '' ? ' without a message' : `: ${told.message}`,
+    message === '' ? ' without a message' : `: ${message}`,
+    kind.code === 'quota_exhausted' ? ' — the account has no credit left, or has used up its quota' : '',
   ].join('')
-  return new ModelError(code, clean(`Expected a response from ${nameOf(context)}, got ${got}`, context), {
+  const error = new ModelError(kind.code, clean(`Expected a response from ${nameOf(context)}, got ${got}`, context), {
     ...fieldsOf(context),
     ...(status === undefined ? {} : { status }),
     ...(providerCode === undefined ? {} : { providerCode: clean(providerCode, context) }),
     ...(requestId === undefined ? {} : { requestId: clean(requestId, context) }),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    retryable: shouldRetry === 'true' ? true : shouldRetry === 'false' ? false : retryable,
+    retryable: mayRetry(kind, headers.get('x-should-retry')),
   })
+  if (written !== undefined) writtenCalls.set(error, written)
+  return error
+}
+
+/** OpenAI's `x-should-retry` decides, except where the cause says whether the same request can succeed. */
+function mayRetry({ code, retryable }: Kind, shouldRetry: string | null): boolean {
+  const isKnown = code === 'quota_exhausted' || code === 'context_overflow' || code === 'bad_response'
+  return isKnown || (shouldRetry !== 'true' && shouldRetry !== 'false') ? retryable : shouldRetry === 'true'
+}
+
+/** Beside the error, not in it: errors are logged, and a call may hold secrets. */
+const writtenCalls = new WeakMap<ModelError, string>()
+
+/** What the model wrote, if the provider refused it as a malformed call and quotes it. */
+export function writtenCallOf(error: ModelError): string | undefined {
+  return writtenCalls.get(error)
 }
 
 /** undici's words for what Node has codes for: a server has closed the connection, or has not answered when it was opened. */
@@ -82,7 +106,7 @@ export function requestError(cause: unknown, context: ErrorContext): ModelError 
 
 /** The `ModelError` for a response that is none. `expected` and `got` complete "Expected … from …, got …". */
 export function responseError(
-  code: 'bad_response' | 'stream_cut' | 'stream_idle',
+  code: 'bad_response' | 'stream_cut' | 'stream_idle' | 'context_overflow',
   expected: string,
   got: string,
   context: ErrorContext,
@@ -107,71 +131,42 @@ function clean(message: string, { secrets }: ErrorContext): string {
   return redactText(message, secrets)
 }
 
-// `PerDay`: Gemini's quotas that no wait of ours outlasts.
-const quotaCodes = /insufficient_quota|exceeded_current_quota|billing|insufficient.balance|credit|PerDay/i
-// `request_too_large`: Anthropic's body limit. A shorter conversation helps against either.
-const overflowCodes = /context_length_exceeded|exceed_context_size|context_window_exceeded|model_context_window|request_too_large/i
-// Wordings of OpenAI, vLLM, Groq, xAI, Mistral, llama.cpp, Moonshot, OpenRouter, Ark, Anthropic and Gemini, in that order.
-const overflowWords =
-  /maximum context length|context.{0,12}(length|window|size)|reduce the length of the (messages|prompt)|maximum prompt length|too large for model with|exceeded model token limit|too many (input )?tokens|(prompt|input)( length)?( \d+)? (is too long|exceeds)|max message tokens|exceeds? context limit|input token count/i
-const filterWords =
-  /content[_ ]?filter|content_?policy|invalid_prompt|(bio|cyber|misalignment)_policy|ResponsibleAI|moderation|SensitiveContent|data_inspection_failed|Content Exists Risk/i
-
-function classify(status: number | undefined, { message, codes }: Told): { code: ErrorCode; retryable: boolean } {
-  const has = (pattern: RegExp) => codes.some((code) => pattern.test(code))
-  const isRequestFault = status === undefined || (status >= 400 && status < 500)
-  if (has(overflowCodes) || (status !== 429 && isRequestFault && overflowWords.test(message))) {
-    return { code: 'context_overflow', retryable: false }
-  }
-  if (isRequestFault && (has(filterWords) || filterWords.test(message))) return { code: 'content_filter', retryable: false }
-  if (status === 402 || has(quotaCodes)) return { code: 'rate_limited', retryable: false }
-  if (status === 429 || has(/rate.?limit|too_many_requests/i)) return { code: 'rate_limited', retryable: status !== 413 }
-  if (status === 401 || status === 403 || has(/invalid_api_key|api_key_invalid|authentication_error|permission/i)) {
-    return { code: 'unauthorized', retryable: false }
-  }
-  const isPassing = status === undefined ? has(/server_error|api_error|overloaded|unavailable|timeout|internal/i) : passingStatus(status)
-  return { code: 'provider_error', retryable: isPassing }
-}
-
-function passingStatus(status: number): boolean {
-  return status === 408 || status === 409 || status === 425 || (status >= 500 && status !== 501)
-}
-
 function isErrorStatus(status: number): boolean {
   return Number.isInteger(status) && status >= 400 && status < 600
 }
 
 /** Finds message and codes in the shapes errors have: `{error: {…}}`, `{error: "…"}`, the fields themselves, or a page of HTML. */
-function whatWasTold(body: unknown): Told {
-  if (typeof body === 'string') return { message: textOfPage(body), codes: [] }
-  if (Array.isArray(body)) return whatWasTold(body[0])
-  if (!isJsonObject(body)) return { message: '', codes: [] }
+function readBody(body: unknown): ErrorBody {
+  if (typeof body === 'string') return { message: textOfPage(body), codes: [], parts: [] }
+  if (Array.isArray(body)) return readBody(body[0])
+  if (!isJsonObject(body)) return { message: '', codes: [], parts: [] }
   const error = body.error ?? body
-  if (typeof error === 'string') return { message: error, codes: codesOf(body) }
-  if (!isJsonObject(error)) return { message: '', codes: codesOf(body) }
+  if (!isJsonObject(error)) return { message: typeof error === 'string' ? cut(error) : '', codes: codesOf(body), parts: [body] }
+  const { failed_generation: written, ...quoted } = error
   const inner = isJsonObject(error.innererror) ? codesOf(error.innererror) : []
-  const message = [error.message, error.detail, error.msg].find((text) => typeof text === 'string') ?? JSON.stringify(error)
+  const message = [error.message, error.detail, error.msg].find((text) => typeof text === 'string') ?? JSON.stringify(quoted)
   // A gateway wraps what the provider behind it said: https://openrouter.ai/docs/api-reference/errors
-  const behind = isJsonObject(error.metadata) && typeof error.metadata.raw === 'string' ? ` — ${error.metadata.raw}` : ''
-  const details = readDetails(error.details)
+  const metadata = isJsonObject(error.metadata) ? error.metadata : {}
+  const behind = typeof metadata.raw === 'string' ? ` — ${metadata.raw}` : ''
+  const details = (Array.isArray(error.details) ? error.details : []).filter(isJsonObject)
   return {
     message: cut(`${String(message)}${behind}`),
-    codes: [...codesOf(error), ...inner, ...details.codes],
-    ...(details.retryAfterMs === undefined ? {} : { retryAfterMs: details.retryAfterMs }),
+    codes: [...codesOf(error), ...inner, ...codesInDetails(details)],
+    parts: [error, body, metadata, ...details],
+    ...(typeof written === 'string' && written.trim() !== '' ? { written } : {}),
   }
 }
 
-/** Google's errors say more in a list: a reason, a quota, how long to wait. https://cloud.google.com/apis/design/errors#error_details */
-function readDetails(details: unknown): Pick<Told, 'codes' | 'retryAfterMs'> {
-  const found = (Array.isArray(details) ? details : []).filter(isJsonObject)
-  const quotas = found.flatMap(({ violations }) => (Array.isArray(violations) ? violations.filter(isJsonObject) : []))
-  const codes = [...found.map(({ reason }) => reason), ...quotas.map(({ quotaId }) => quotaId)].filter((code) => typeof code === 'string')
-  const [seconds] = found.map(({ retryDelay }) => Number.parseFloat(String(retryDelay))).filter((delay) => delay >= 0)
-  return { codes, ...(seconds === undefined ? {} : { retryAfterMs: seconds * 1000 }) }
+/** Google's errors name a reason and a quota in a list: https://cloud.google.com/apis/design/errors#error_details */
+function codesInDetails(details: readonly JsonObject[]): string[] {
+  const quotas = details.flatMap(({ violations }) => (Array.isArray(violations) ? violations.filter(isJsonObject) : []))
+  return [...details.map(({ reason }) => reason), ...quotas.map(({ quotaId }) => quotaId)].filter((code) => typeof code === 'string')
 }
 
 function codesOf(error: { [key: string]: unknown }): string[] {
-  const found = [error.code, error.type, error.status].filter((code) => typeof code === 'string' || typeof code === 'number').map(String)
+  const found = [error.code, error.type, error.status, error.status_code]
+    .filter((code) => typeof code === 'string' || typeof code === 'number')
+    .map(String)
   const isNumber = (code: string) => Number.isFinite(Number(code))
   const words = found.filter((code) => code !== 'error' && !isNumber(code))
   return [...new Set([...words, ...found.filter((code) => code !== '' && isNumber(code))])]
@@ -186,17 +181,6 @@ function textOfPage(text: string): string {
 
 function cut(text: string): string {
   return text.length > 1000 ? `${text.slice(0, 1000)}… (${text.length} characters)` : text
-}
-
-/** `retry-after-ms`, or `retry-after` in seconds or as a date: https://www.rfc-editor.org/rfc/rfc9110#field.retry-after */
-function readRetryAfter(headers: { get(name: string): string | null }): number | undefined {
-  const ms = Number.parseFloat(headers.get('retry-after-ms') ?? '')
-  if (ms >= 0) return ms
-  const after = headers.get('retry-after')
-  if (after === null) return undefined
-  const seconds = Number(after)
-  const wait = Number.isNaN(seconds) ? Date.parse(after) - Date.now() : seconds * 1000
-  return Number.isNaN(wait) ? undefined : Math.max(0, wait)
 }
 
 function messageOf(error: unknown): string {

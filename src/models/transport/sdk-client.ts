@@ -11,9 +11,10 @@ import {
 import { findAPIKey, findBaseURL, type ProviderPreset } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
+import { overflowIn } from '../usage.ts'
 import { HttpExchange } from './http-exchange.ts'
 import { sendOver } from './own-fetch.ts'
-import { type ErrorContext, requestError } from './provider-error.ts'
+import { type ErrorContext, requestError, responseError } from './provider-error.ts'
 import { type Address, send } from './send.ts'
 
 /** Longest silence by default, in milliseconds. A whole response is silent until it is written. */
@@ -106,8 +107,20 @@ export class SdkClient<Own extends Access, Sdk> {
       model,
       capabilities,
       prepare: () => this.#prepare(),
-      generate: (request, sink) => this.#generate(api, request, sink),
+      generate: async (request, sink) => this.#refuseOverflow(await this.#generate(api, request, sink), request, capabilities),
     }
+  }
+
+  /** The response, or `context_overflow` where its conversation was too long and the provider did not say so. */
+  #refuseOverflow(response: ModelResponse, request: ModelRequest, { contextWindow }: ModelCapabilities): ModelResponse {
+    const { provider, model, providerOptions } = this.#settings
+    // With tools or compaction of its own, a provider reads the conversation several times and reports the sum.
+    if (contextWindow === undefined || (request.providerOptions ?? providerOptions) !== undefined) return response
+    const got = overflowIn(response, contextWindow)
+    if (got === undefined) return response
+    const { text, reasoning, usage } = response
+    const partial = { text, ...(reasoning === undefined ? {} : { reasoning }), ...(usage === undefined ? {} : { usage }) }
+    throw responseError('context_overflow', 'a response to the whole conversation', got, { provider, model, partial }, { retryable: false })
   }
 
   /** Loads the SDK. Rejects with what `findAccess` throws, and for a package that is not installed. */

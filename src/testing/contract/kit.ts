@@ -120,7 +120,7 @@ export class SeenPieces {
   /** Breaches of the sink's contract, in words; empty for a good driver. */
   readonly breaches: string[] = []
 
-  readonly sink: Required<Omit<ModelSink, 'restart' | 'retry' | 'queued'>> = {
+  readonly sink: Required<Pick<ModelSink, 'text' | 'reasoning' | 'toolCallStart' | 'toolCallDelta'>> = {
     text: (delta) => {
       this.text += delta
       this.textPieces++
