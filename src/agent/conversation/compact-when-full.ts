@@ -2,6 +2,7 @@ import { messageOf } from '../../core/errors.ts'
 import { addUsage, type ChatMessage, type Usage } from '../../core/messages.ts'
 import type { Turn } from '../recorded.ts'
 import type { Execution, TakeTurn } from '../run/execution.ts'
+import type { RunStep } from '../run/result.ts'
 import type { RunContext } from '../run/run-context.ts'
 import type { CompactionOptions } from '../types.ts'
 import { type Compaction, chooseCompaction, earlierSummary, newlyLeftOut, sizeOf } from './compaction.ts'
@@ -36,7 +37,9 @@ export function fitWindow(compaction: CompactionOptions, takeTurn: TakeTurnAgain
 /** The turn, with what the request before it used: a provider that notices only at the end that a conversation is too long is paid for it. */
 function withSpent(turn: Turn, usage: Usage | undefined): Turn {
   if (usage === undefined) return turn
-  if ('step' in turn) return { ...turn, step: { ...turn.step, usage: addUsage(usage, turn.step.usage) } }
+  const withStep = (step: RunStep): RunStep => ({ ...step, usage: addUsage(usage, step.usage) })
+  if (turn.kind === 'reply') return { ...turn, step: withStep(turn.step) }
+  if (turn.kind === 'refused' && turn.step !== undefined) return { ...turn, step: withStep(turn.step) }
   if (turn.kind !== 'interrupted') return { ...turn, usage: addUsage(usage, turn.usage) }
   const { unasked: _, ...asked } = turn
   return { ...asked, usage: addUsage(usage, turn.usage) }
