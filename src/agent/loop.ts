@@ -55,6 +55,7 @@ export async function closeIteration(execution: Execution, place: Place, turn: T
     exhausted: state.budget.exhausted(iteration),
     repeats: repeats.end,
     onLimit: run.settings.onLimit ?? 'stop',
+    continuationsLeft: run.settings.onTruncated === 'continue' ? mostContinuations - state.continuations : 0,
     steering: undefined,
   }
   let next = decideNext(facts)
@@ -65,9 +66,13 @@ export async function closeIteration(execution: Execution, place: Place, turn: T
     next = decideNext(Object.assign(facts, { steering }))
   }
   if (next.kind !== 'end') say(state, next.objection, next.messages)
+  state.continuations = next.kind === 'continue' && next.continuesText ? state.continuations + 1 : 0
   if (lastTurn === undefined) logLimit(execution, iteration, next)
   return next
 }
+
+/** How often the model is asked to continue one answer. */
+const mostContinuations = 3
 
 /** Where the loop goes on. */
 export function nextPlace({ iteration }: Place, next: GoOn): Place {
@@ -137,13 +142,15 @@ export interface Facts {
   /** The model repeats a call although it was told. */
   repeats: boolean
   onLimit: 'stop' | 'answer'
+  /** How often the model may be asked to continue a text that was cut. */
+  continuationsLeft: number
   /** What was said from outside, once it has been asked for. */
   steering?: Steering
 }
 
-/** `continue`: the model is asked again. `answer`: once more, without tools, so that there is an answer before the run ends. */
+/** `continue`: the model is asked again; with `continuesText`, to continue the text that was cut. `answer`: once more, without tools, so that there is an answer before the run ends. */
 export type GoOn =
-  | { kind: 'continue'; objection: Objection | undefined; messages: readonly ChatMessage[] }
+  | { kind: 'continue'; objection: Objection | undefined; messages: readonly ChatMessage[]; continuesText?: true }
   | { kind: 'answer'; limit: Ending; objection: Objection | undefined; messages: readonly ChatMessage[] }
 export type End = { kind: 'end'; ending: Ending }
 /** It depends on what was said from outside meanwhile. A run that has come to a limit takes no messages; one with an answer ends without. */
@@ -153,7 +160,8 @@ export type Steer = { kind: 'steer'; takesMessages: boolean; hasAnswer: boolean 
 export function decideNext(facts: Facts & { steering: Steering }): GoOn | End
 export function decideNext(facts: Facts): GoOn | End | Steer
 export function decideNext(facts: Facts): GoOn | End | Steer {
-  const { turn, round, lastTurn, output, stopped, rejected, outputRetries, exhausted, repeats, onLimit, steering } = facts
+  const { turn, round, lastTurn, output, stopped, rejected, outputRetries, exhausted, repeats, onLimit, continuationsLeft, steering } =
+    facts
   if (turn.kind !== 'reply') return end(lastTurn === undefined ? endingOfTurn(turn) : endingOfLastTurn(lastTurn, turn))
 
   const byCalls = round && endingOfRound(round, output)
@@ -168,12 +176,17 @@ export function decideNext(facts: Facts): GoOn | End | Steer {
     return end(tooOftenRejected(rejected, outputRetries))
 
   const limit = exhausted ?? (repeats ? 'repeated_calls' : undefined)
-  if (steering === undefined) return { kind: 'steer', takesMessages: limit === undefined, hasAnswer: answer !== undefined }
+  const { objection, isCut, message } = turn
+  // A model that had nothing to add is not asked again.
+  const continuesText = isCut && message.content !== '' && continuationsLeft > 0 && limit === undefined
+  if (steering === undefined)
+    return { kind: 'steer', takesMessages: limit === undefined, hasAnswer: answer !== undefined && !continuesText }
   if (steering.refused !== undefined) return end(stoppedByGuardrail(steering.refused))
-  if (answer !== undefined && steering.messages.length === 0) return end(answer)
+  const { messages } = steering
+  if (answer !== undefined && messages.length === 0 && (!continuesText || steering.stops)) return end(answer)
   if (steering.stops) return end({ stopReason: 'stopped' })
-  const { objection } = turn
-  if (limit === undefined) return { kind: 'continue', objection, messages: steering.messages }
+  if (limit === undefined)
+    return { kind: 'continue', objection, messages, ...(continuesText && messages.length === 0 ? { continuesText } : {}) }
   if (onLimit === 'answer' && limit !== 'budget') return { kind: 'answer', limit: { stopReason: limit }, objection, messages: [] }
   return end({ stopReason: limit })
 }

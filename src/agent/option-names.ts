@@ -22,6 +22,7 @@ const settings: OptionNames<RunSettings> = {
   maxArgumentValues: true,
   streamIdleTimeoutMs: true,
   onLimit: true,
+  onTruncated: true,
   toolCalling: true,
   enableToolActionParsing: true,
   fencedTags: true,

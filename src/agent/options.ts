@@ -86,6 +86,7 @@ for (const name of Object.keys(noOptions)) Object.assign(noOptions, { [name]: un
 export function checkSettings(settings: RunSettings<never>, model: ChatModel): void {
   const {
     onLimit,
+    onTruncated,
     enableToolActionParsing,
     fencedTags,
     approve,
@@ -111,6 +112,8 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
     throw new InvalidOptionError('onBudget', "'stop' or 'pause'", onBudget)
   if (onLimit !== undefined && onLimit !== 'stop' && onLimit !== 'answer')
     throw new InvalidOptionError('onLimit', "'stop' or 'answer'", onLimit)
+  if (onTruncated !== undefined && onTruncated !== 'stop' && onTruncated !== 'continue')
+    throw new InvalidOptionError('onTruncated', "'stop' or 'continue'", onTruncated)
   chooseCallForm(settings, model)
   if (enableToolActionParsing !== undefined && typeof enableToolActionParsing !== 'boolean')
     throw new InvalidOptionError('enableToolActionParsing', 'true or false', enableToolActionParsing)

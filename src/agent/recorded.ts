@@ -1,6 +1,6 @@
 import type { ErrorCode, ToolloopError } from '../core/errors.ts'
 import type { StopReason } from '../core/events.ts'
-import type { ChatMessage, Content, JsonObject, ToolCall, Usage } from '../core/messages.ts'
+import type { AssistantMessage, ChatMessage, Content, JsonObject, ToolCall, Usage } from '../core/messages.ts'
 import type { ToolEffect } from '../tools/tool.ts'
 import type { PendingItem, RunStep, ToolCallRecord } from './run/result.ts'
 
@@ -70,9 +70,10 @@ export interface Unpaid {
 /** A turn to go on with. */
 export interface Reply {
   kind: 'reply'
-  message: ChatMessage
+  /** Of a turn that continues a text, the part that was said now. */
+  message: AssistantMessage
   /** The answer, where it has a schema: its JSON. */
-  text: string
+  answer?: string
   planned: PlannedCall[]
   step: RunStep
   objection?: Objection

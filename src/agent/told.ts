@@ -40,6 +40,7 @@ export const neverStartedText = 'Cancelled: the run ended before this call was d
 /** Reasons within those sentences. */
 export const approvalFailed = 'the approval failed'
 export const nobodyDecided = 'nobody decided in time'
+export const shownAlready = 'it would change what was shown already'
 export const checkFailed = 'the check itself failed'
 export const endedBeforeCheck = 'the run ended before the check'
 
@@ -110,6 +111,9 @@ export function goneResultText(id: string): string {
 }
 
 // Answers that are cut, or not accepted
+
+export const continueText =
+  'Your answer was cut off at a token limit. Continue it exactly where it ends, in the middle of a word if need be. Repeat nothing, and write nothing else.'
 
 export function cutAnswerText(agent: string, part: string): string {
   return `The answer of ${agent} was cut off at a token limit, and is not complete: ${part}`

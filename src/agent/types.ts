@@ -132,6 +132,11 @@ export interface RunSettings<Context = unknown> extends Sampling {
   streamIdleTimeoutMs?: number
   /** At the iteration limit: `'stop'`, or `'answer'`: one more request, without tools, so that there is an answer. Default `'stop'`. */
   onLimit?: 'stop' | 'answer'
+  /**
+   * What happens if the answer is cut off at a token limit. `'stop'`: the run ends with `truncated`. `'continue'`: the model is asked to
+   * continue, at most 3 times for one answer, and the parts are joined to one message; each request counts as an iteration. Default `'stop'`.
+   */
+  onTruncated?: 'stop' | 'continue'
   /** How tools reach the model, and its calls come back. Default `'auto'`. */
   toolCalling?: ToolCalling
   /**

@@ -51,7 +51,8 @@ export type ToolCallOutcome = 'ok' | 'failed' | 'timeout' | 'rejected' | 'denied
 export interface EventPayloads {
   RUN_START: { provider: string; model: string; tools: string[] }
   RUN_END: { stopReason: StopReason; usage: Usage; iterations: number; errorCode?: string }
-  MODEL_START: { provider: string; model: string }
+  /** `continues`: the model is asked to continue the text that it was cut off in; what it says is more of the same text. */
+  MODEL_START: { provider: string; model: string; continues?: true }
   /**
    * A request has failed and is made again, or another model is asked in its place: `provider` and `model` are those that are asked next, in
    * `delayMs` milliseconds. `errorCode` and `error` say why.

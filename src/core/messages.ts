@@ -76,6 +76,9 @@ export interface ToolResultMessage {
 /** One message of a conversation, as plain JSON. */
 export type ChatMessage = StandardChatMessage | AssistantToolCallMessage | ToolResultMessage
 
+/** A model's message, with calls or without. */
+export type AssistantMessage = Extract<ChatMessage, { role: 'assistant' }>
+
 /** The tool message `CustomAgent.run()` appends. */
 export type ToolMessage = ToolResultMessage
 

@@ -65,6 +65,7 @@ export interface RunEvent {
   delayMs?: number
   stopReason?: string
   finishReason?: string
+  continues?: true
   usage?: Usage
   kind?: Pending['kind']
   guardrail?: string

@@ -69,9 +69,16 @@ export class LiveSpeech {
   #subscribe(): void {
     this.#unsubscribe = [
       this.#bus.on(Event.TEXT_DELTA, ({ text }, { runId, iteration }) => this.#speakers.get(runId)?.say(text, iteration)),
-      // Of a turn that failed or was aborted, the last half sentence is not spoken.
+      // Of a turn that failed or was aborted, the last half sentence is not spoken. One that was cut may be continued.
       this.#bus.on(Event.MODEL_END, ({ finishReason, errorCode }, { runId, iteration }) => {
-        if (finishReason !== 'content_filter' && errorCode === undefined) this.#speakers.get(runId)?.finish(iteration)
+        const isWhole = finishReason !== 'content_filter' && finishReason !== 'length' && errorCode === undefined
+        if (isWhole) this.#speakers.get(runId)?.finish(iteration)
+      }),
+      this.#bus.on(Event.MODEL_START, ({ continues }, { runId, iteration }) => {
+        if (!continues) this.#speakers.get(runId)?.finish(iteration - 1)
+      }),
+      this.#bus.on(Event.RUN_END, ({ stopReason }, { runId, iteration }) => {
+        if (stopReason === 'truncated') this.#speakers.get(runId)?.finish(iteration)
       }),
     ]
   }

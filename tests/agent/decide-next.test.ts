@@ -17,7 +17,7 @@ const step: RunStep = {
   toolCalls: [],
 }
 const objection = { code: 'invalid_output', text: 'Not that.' } as const
-const reply: Turn = { kind: 'reply', message: { role: 'assistant', content: 'Yes.' }, text: 'Yes.', planned: [], step }
+const reply: Turn = { kind: 'reply', message: { role: 'assistant', content: 'Yes.' }, planned: [], step }
 const objected: Turn = { ...reply, objection }
 const cut: Turn = { ...reply, isCut: true }
 const failed: Turn = { kind: 'failed', text: '', error: { code: 'provider_error', message: 'gone' } }
@@ -58,6 +58,7 @@ const base: Facts = {
   exhausted: undefined,
   repeats: false,
   onLimit: 'stop',
+  continuationsLeft: 0,
 }
 const everything: Partial<Facts> = {
   round: { ...round, interrupted: 'deadline', stop: 'rail: no', pending, final: record('finish') },

@@ -141,6 +141,36 @@ describe('a run under a journal', () => {
     }
   })
 
+  it('F7 an answer that is continued is joined of what is recorded: crashed at any moment, the result and the requests are the same', async () => {
+    const parts = ['One, ', 'two, ', 'three.']
+    const runTo = async (crashAt: number) => {
+      const sent = new Map<string, string>()
+      const model = scriptedModel(({ messages }): ScriptedTurn => {
+        const said = messages.filter(({ role }) => role === 'assistant').map(({ content }) => String(content))
+        sent.set(said.join(), JSON.stringify(messages))
+        const at = parts.findIndex((_, end) => parts.slice(0, end).join('') === said.join())
+        return {
+          text: parts[at] ?? 'unexpected',
+          finishReason: at < 2 ? 'length' : 'stop',
+          providerData: { provider: 'scripted', data: { at } },
+        }
+      })
+      const journal = new StrictJournal(crashAt)
+      const result = await new AgentRunner({ model, journal, logger: quiet, onTruncated: 'continue' }).run('go', { runId: 'run' })
+      expect(journal.violations).toEqual([])
+      return { sent, journal, result }
+    }
+    const whole = await runTo(Number.POSITIVE_INFINITY)
+    expect(whole.result).toMatchObject({ stopReason: 'answered', output: 'One, two, three.', iterations: 3 })
+    expect(whole.result.messages).toMatchObject([{ role: 'user' }, { content: 'One, two, three.', providerData: { data: { at: 2 } } }])
+    expect(whole.journal.executions).toEqual([['start', '1.model', '2.model', '3.model', 'end']])
+    for (let crashAt = 1; crashAt <= whole.journal.moments; crashAt++) {
+      const { result, sent } = await runTo(crashAt)
+      expect(comparable(result)).toEqual(comparable(whole.result))
+      expect(sent).toEqual(whole.sent)
+    }
+  })
+
   it('crashed at every possible moment and taken up again, asks for the same steps, ends the same, and never starts an unsafe call twice', async () => {
     const whole = new StrictJournal(Number.POSITIVE_INFINITY)
     const reference = await runWith(whole, turns)

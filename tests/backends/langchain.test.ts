@@ -141,6 +141,15 @@ describe('S3-2 the langchain backend', () => {
   it('F7 S3-2 an answer that was cut ends the run `truncated`', async () => {
     const { result } = await playOnBoth({ script: [{ text: 'Half', finishReason: 'length' }] })
     expect(result).toMatchObject({ stopReason: 'truncated', output: 'Half', iterations: 1 })
+    const script = [
+      { text: 'One, ', finishReason: 'length' as const },
+      { text: 'two: ', toolCalls: [call('look', { place: 'Oslo' })] },
+      { text: 'Half', finishReason: 'length' as const },
+      ' and half.',
+    ]
+    const joined = await playOnBoth({ script, tools: () => [look()], options: { onTruncated: 'continue', instructions: 'Be brief.' } })
+    expect(joined.result).toMatchObject({ stopReason: 'answered', output: 'Half and half.', iterations: 4 })
+    expect(joined.result.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant'])
   })
 
   it("S3-2 LangChain's own limit of steps does not end a long run", async () => {

@@ -87,6 +87,30 @@ describe('the answer', () => {
     expect(io.out()).toBe('Let me look\nThe result\n')
   })
 
+  it('F7 is one line where it was cut and continued', () => {
+    const { io, renderer } = rendered([
+      { type: 'MODEL_START', meta: meta(''), provider: 'p', model: 'm' },
+      { type: 'TEXT_DELTA', meta: meta(''), text: 'One, ' },
+      { type: 'MODEL_END', meta: meta(''), provider: 'p', model: 'm', finishReason: 'length' },
+      { type: 'MODEL_START', meta: meta(''), provider: 'p', model: 'm', continues: true },
+      { type: 'TEXT_DELTA', meta: meta(''), text: 'two.' },
+      { type: 'MODEL_END', meta: meta(''), provider: 'p', model: 'm', finishReason: 'stop' },
+    ])
+    renderer.finish(ended({ output: 'One, two.' }))
+    expect(io.out()).toBe('One, two.\n')
+  })
+
+  it('F7 begins a new line behind one that was cut and is not continued', () => {
+    const { io, renderer } = rendered([
+      { type: 'TEXT_DELTA', meta: meta(''), text: 'One, ' },
+      { type: 'MODEL_END', meta: meta(''), provider: 'p', model: 'm', finishReason: 'length' },
+      { type: 'MODEL_START', meta: meta(''), provider: 'p', model: 'm' },
+      { type: 'TEXT_DELTA', meta: meta(''), text: 'Two.' },
+    ])
+    renderer.finish(ended({ output: 'Two.' }))
+    expect(io.out()).toBe('One, \nTwo.\n')
+  })
+
   it('is not repeated when it was streamed', () => {
     const { io, renderer } = rendered([{ type: 'TEXT_DELTA', meta: meta(''), text: 'Done.\n' }])
     renderer.finish(ended({ output: 'Done.\n' }))

@@ -121,3 +121,160 @@ describe.each(loopModes)('`truncated` among the other endings: $name', (mode) =>
     expect(await on.run()).toMatchObject({ stopReason: 'answered', output: 'Whole.', iterations: 2 })
   })
 })
+
+describe.each(modes)("onTruncated: 'continue': $name", (mode) => {
+  beforeEach((context) => skipWhatTextCannotSay(mode, context))
+  const rest = { text: ' the answer.', usage }
+
+  it('F7 H55 asks on by a user message, and joins the parts to one message and one text', async () => {
+    await using on = await stage(mode, [half, rest], { tools: [countingTool('look').tool], onTruncated: 'continue' })
+    const stream = on.runner.stream('go')
+    let text = ''
+    for await (const delta of stream.text) text += delta
+    const result = await stream.result
+    await on.check(result)
+    expect(text).toBe('The first half of the answer.')
+    expect(result).toMatchObject({ stopReason: 'answered', output: text, text, iterations: 2, usage: { totalTokens: 26 } })
+    expect(result.steps).toMatchObject([
+      { iteration: 1, finishReason: 'length' },
+      { iteration: 2, finishReason: 'stop' },
+    ])
+    expect(result.messages).toMatchObject([
+      { role: 'user', content: 'go' },
+      { role: 'assistant', content: text },
+    ])
+    expect(on.requests().at(-1)?.messages).toMatchObject([
+      { role: 'user', content: 'go' },
+      { role: 'assistant', content: half.text },
+      { role: 'user', content: expect.stringContaining('Continue it exactly where it ends') },
+    ])
+    expect(on.log).toEqual([])
+  })
+
+  it('F7 at most 3 times; then `truncated`, with all there is', async () => {
+    const script: ModeScript = (_request, index) => ({ text: `${index} `, finishReason: 'length' })
+    await using on = await stage(mode, script, { tools: [countingTool('look').tool], onTruncated: 'continue', maxIterations: 9 })
+    const result = await on.run()
+    expect(result).toMatchObject({ stopReason: 'truncated', output: '0 1 2 3 ', iterations: 4 })
+    expect(result.messages).toHaveLength(2)
+    expect(on.requests()).toHaveLength(4)
+  })
+
+  it('F7 a call in the continuation belongs to the joined message', async () => {
+    const look = countingTool('look')
+    const script: ModeScript = [half, { text: ' it: ', toolCalls: [call('look', { at: 1 })] }, 'Done.']
+    await using on = await stage(mode, script, { tools: [look.tool], onTruncated: 'continue' })
+    const result = await on.run()
+    expect(result).toMatchObject({ stopReason: 'answered', output: 'Done.', iterations: 3 })
+    expect(result.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant'])
+    expect(result.messages[1]).toMatchObject({ content: expect.stringMatching(/^The first half of it:/), toolCalls: [{}] })
+    expect(look.calls).toHaveLength(1)
+  })
+})
+
+describe.each(nativeModes)("a structured answer with onTruncated: 'continue': $name", (mode) => {
+  const held = { quirks: { structuredOutput: 'with-tools' } }
+
+  it('F7 H55 is continued without the schema, joined and validated', async () => {
+    const script: ModeScript = [{ text: '{"city": "Kyo', finishReason: 'length' }, 'to"}']
+    await using on = await stage(mode, script, { settings: held, onTruncated: 'continue' })
+    const stream = on.runner.stream('go', { output: schema })
+    let shown: object = {}
+    for await (const part of stream.partialOutput) shown = structuredClone(part)
+    expect(await stream.result).toMatchObject({
+      stopReason: 'answered',
+      output: { city: 'Kyoto' },
+      text: '{"city":"Kyoto"}',
+      iterations: 2,
+    })
+    expect(shown).toEqual({ city: 'Kyoto' })
+    const bodies = on.provider.requests.map(({ body }) => JSON.stringify(body))
+    expect(bodies.map((body) => body.includes('additionalProperties'))).toEqual([true, false])
+  })
+
+  it('F7 one that does not fit when it is joined is sent back with what is wrong', async () => {
+    const script: ModeScript = [{ text: '{"town": "Kyo', finishReason: 'length' }, 'to"}', '{"city": "Kyoto"}']
+    await using on = await stage(mode, script, { settings: held, onTruncated: 'continue' })
+    const result = await on.runner.run('go', { output: schema })
+    expect(result).toMatchObject({ stopReason: 'answered', output: { city: 'Kyoto' }, iterations: 3 })
+    expect(result.messages.map(({ content }) => content)).toEqual([
+      'go',
+      '{"town": "Kyoto"}',
+      expect.stringContaining('unknown `town`'),
+      '{"city": "Kyoto"}',
+    ])
+  })
+})
+
+describe.each(loopModes)("onTruncated: 'continue' beside everything else: $name", (mode) => {
+  const look = countingTool('look').tool
+  const continued = { tools: [look], onTruncated: 'continue' as const }
+
+  it('F7 counts as iterations, and as use of a budget: at a limit the run ends `truncated`', async () => {
+    for (const limit of [{ maxIterations: 2 }, { limits: { tokens: 25 } }, { maxIterations: 2, onLimit: 'answer' as const }]) {
+      await using on = await stage(mode, () => half, { ...continued, ...limit })
+      expect(await on.run()).toMatchObject({ stopReason: 'truncated', output: half.text + half.text, iterations: 2 })
+    }
+  })
+
+  it('F7 a model with nothing to add is asked once more, and then no more', async () => {
+    await using on = await stage(mode, [half, '', ''], continued)
+    expect(await on.run()).toMatchObject({ stopReason: 'truncated', output: half.text, iterations: 2 })
+    expect(on.requests()).toHaveLength(3)
+  })
+
+  it('F7 what breaks off in a continuation keeps the part', async () => {
+    for (const [reply, stopReason] of [
+      [{ error: new Error('overloaded') }, 'model_error'],
+      [{ text: 'No.', finishReason: 'content_filter' }, 'refused'],
+    ] as const) {
+      await using on = await stage(mode, [half, reply], continued)
+      const result = await on.run()
+      expect(result).toMatchObject({ stopReason, text: stopReason === 'refused' ? `${half.text}No.` : half.text })
+      expect(result.messages).toMatchObject([{ role: 'user' }, { role: 'assistant', content: result.text }])
+    }
+  })
+
+  it('F7 what is said to the run meanwhile comes in place of the continuation; a stop ends it', async () => {
+    for (const [steer, contents] of [
+      [(control: RunControl) => control.send('Shorter.'), ['go', half.text, 'Shorter.', 'Short.']],
+      [(control: RunControl) => control.stop(), ['go', half.text]],
+    ] as const) {
+      const control = new RunControl()
+      const script: ModeScript = (_request, index) => {
+        if (index === 0) steer(control)
+        return index === 0 ? half : 'Short.'
+      }
+      await using on = await stage(mode, script, continued)
+      const result = await on.run('go', { control })
+      expect(result.messages.map(({ content }) => content)).toEqual(contents)
+      expect(result.stopReason).toBe(contents.length === 2 ? 'truncated' : 'answered')
+    }
+  })
+
+  it('F7 guardrails are given the text as far as it is there, so that nothing hides in the cut', async () => {
+    const script: ModeScript = [{ text: 'The code is 12', finishReason: 'length' }, '34.', 'I may not say.']
+    const codes: Guardrail = { name: 'codes', output: ({ text }) => (/\d{4}/.test(text) ? { refuse: 'no codes' } : undefined) }
+    await using on = await stage(mode, script, { ...continued, guardrails: [codes] })
+    const result = await on.run()
+    expect(result).toMatchObject({ stopReason: 'answered', output: 'I may not say.' })
+    expect(result.messages[1]).toMatchObject({ content: 'The code is 12[Withheld: codes: no codes]' })
+    expect(JSON.stringify(result.messages)).not.toContain('34')
+    const mask: Guardrail = { name: 'mask', output: ({ text }) => ({ replace: text.replace(/\d/g, '*') }) }
+    await using masked = await stage(mode, [{ text: 'Mine is ', finishReason: 'length' }, '34.'], { ...continued, guardrails: [mask] })
+    expect(await masked.run()).toMatchObject({ stopReason: 'answered', output: 'Mine is **.' })
+    const late: Guardrail = { name: 'late', output: ({ text }) => ({ replace: text.length > 15 ? text.replaceAll('12', '**') : text }) }
+    await using changed = await stage(mode, script, { ...continued, guardrails: [late] })
+    expect((await changed.run()).messages[1]).toMatchObject({ content: 'The code is 12[Withheld: it would change what was shown already]' })
+  })
+
+  it('F7 hooks see what is sent, and a session keeps the joined message alone', async () => {
+    const seen: number[] = []
+    const hooks = [{ beforeModel: ({ messages }: { messages: readonly unknown[] }) => void seen.push(messages.length) }]
+    await using on = await stage(mode, [half, ' it.', 'Next.'], { ...continued, hooks, sessions: memorySessions() })
+    await on.run('one', { session: 'chat' })
+    const { messages } = await on.run('two', { session: 'chat' })
+    expect(messages.map(({ content }) => content)).toEqual(['one', `${half.text} it.`, 'two', 'Next.'])
+    expect(seen).toEqual([1, 3, 3])
+  })
+})

@@ -126,6 +126,13 @@ describe.each(modes)('LLMPipeline: $name', (mode) => {
     expect(on.texts()).toEqual(['One.', 'Two and'])
   })
 
+  it.each([true, false])('F7 an answer that is continued is spoken as one (tools: %s)', async (withTools) => {
+    const script: ModeScript = [{ text: 'One. Two and', finishReason: 'length' }, ' a half. Three.']
+    await using on = await open(mode, script, { tools: withTools ? [weather] : [], onTruncated: 'continue' })
+    expect(await on.pipeline.generate('go')).toMatchObject({ stopReason: 'answered', iterations: 2 })
+    expect(on.texts()).toEqual(['One.', 'Two and a half.', 'Three.'])
+  })
+
   it.each([
     { speakInterim: false, heard: ['One.'] },
     { speakInterim: true, heard: ['I look.', 'One.'] },

@@ -218,6 +218,21 @@ describe('POST /v1/chat/completions, by the official client', () => {
     expect(reasons).toEqual(['length'])
   })
 
+  it('F7 an answer that is continued is one text, whole and streamed, and one item of a response', async () => {
+    const script = () => [{ text: 'Half', finishReason: 'length' as const }, ' and half.']
+    const model = scriptedModel([...script(), ...script(), ...script()])
+    const { client } = await startWithClient({ model, agent: { onTruncated: 'continue' } })
+    const request = { model: 'toolloop', messages: [{ role: 'user' as const, content: 'x' }] }
+    const { choices } = await client.chat.completions.create(request)
+    expect(choices).toMatchObject([{ finish_reason: 'stop', message: { content: 'Half and half.' } }])
+    let text = ''
+    for await (const chunk of await client.chat.completions.create({ ...request, stream: true }))
+      text += chunk.choices[0]?.delta.content ?? ''
+    expect(text).toBe('Half and half.')
+    const { output, status } = await client.responses.create({ model: 'toolloop', input: 'x' })
+    expect([status, output]).toMatchObject(['completed', [{ type: 'message', content: [{ text: 'Half and half.' }] }]])
+  })
+
   it('what a run inside of a call says is not said to the client', async () => {
     const inner = new AgentRunner({ model: scriptedModel(['Inside.']) })
     const think = defineTool({

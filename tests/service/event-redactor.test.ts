@@ -112,6 +112,19 @@ describe('text that is streamed', () => {
     expect(shown.slice(-2).map(({ type }) => type)).toEqual(['MODEL_END', 'MODEL_END'])
   })
 
+  it('F7 H16 hides a secret that stands where a text was cut and continued', async () => {
+    const redactor = new EventRedactor([login])
+    redactor.redactArguments('login', args)
+    const cut: RunEvent = { type: 'MODEL_END', meta, provider: 'p', model: 'm', finishReason: 'length' }
+    const start: RunEvent = { type: 'MODEL_START', meta, provider: 'p', model: 'm' }
+    const continued = await dump(redactor, [text('It was sword'), cut, { ...start, continues: true }, text('fish.'), end()])
+    expect(shownText(continued, 'r')).toBe('It was [redacted].')
+    const anew = await dump(redactor, [text('It was sword'), cut, start, text('Fine.'), end()])
+    expect(anew.map((event) => (event.type === 'TEXT_DELTA' ? event.text : event.type)).join(' ')).toMatch(
+      /It was .*sword.* MODEL_START Fine\. MODEL_END$/,
+    )
+  })
+
   it('calls that two runs write at once stay apart', async () => {
     const piece = (runId: string, json: string): RunEvent => ({
       type: 'TOOL_INPUT_DELTA',

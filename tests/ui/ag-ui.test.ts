@@ -237,6 +237,16 @@ describe('AG-UI 1.0', () => {
     })
   })
 
+  it('F7 an answer that is continued is one message', async () => {
+    const model = scriptedModel([{ text: 'Half', finishReason: 'length' }, ' and half.'])
+    await using backend = await agUiBackend({ model, onTruncated: 'continue' })
+    const { agent, run, say, types } = agentAt(backend.url)
+    say('go')
+    await run()
+    expect(agent.messages).toMatchObject([{ role: 'user' }, { role: 'assistant', content: 'Half and half.' }])
+    expect(types().filter((type) => type === 'STEP_STARTED')).toHaveLength(1)
+  })
+
   it('a run that the server aborts is cancelled, and an answer with a schema is the result', async () => {
     const abort = new AbortController()
     const run = new AgentRunner({ model: scriptedModel([{ text: 'one ', hang: true }]) }).stream('hi', { signal: abort.signal })

@@ -123,6 +123,16 @@ describe('the AI SDK’s UI message stream', () => {
     expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'length' })
   })
 
+  it('F7 an answer that is continued is one text', async () => {
+    const model = scriptedModel([{ text: 'Half', finishReason: 'length' }, ' and half.'])
+    await using backend = await chatBackend({ model, onTruncated: 'continue' })
+    const { chunks, message, errors } = await readChunks(await send(backend.url, [userMessage('go')]))
+    expect(errors).toEqual([])
+    expect(message?.parts).toMatchObject([{ type: 'step-start' }, { type: 'text', text: 'Half and half.', state: 'done' }])
+    expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'stop' })
+    expect(messagesFromUI([userMessage('go'), message])).toEqual(backend.results[0]?.messages)
+  })
+
   it('a provider that repeats its ids, tools that fail, and calls that can’t be run', async () => {
     const broken = defineTool({ name: 'broken', description: 'Breaks.', execute: () => Promise.reject(new Error('no paper')) })
     const model = scriptedModel([

@@ -119,6 +119,13 @@ export class History {
     this.#push(message)
   }
 
+  /** Takes over a message in place of the last one, which has no calls. */
+  replaceLast(message: ChatMessage): void {
+    this.#messages.pop()
+    if (this.#visible !== this.#messages) this.#visible.pop()
+    this.append(message)
+  }
+
   /** Takes over messages of any kind, put in order like those a conversation begins with. */
   extend(messages: readonly MessageInput[]): void {
     this.#load(toChatMessages(messages), 0)

@@ -34,6 +34,7 @@ const storage: ReadonlyMap<string, Storage> = new Map(
     maxArgumentValues: 'numbers',
     streamIdleTimeoutMs: 'numbers',
     onLimit: 'json',
+    onTruncated: 'json',
     toolCalling: 'json',
     enableToolActionParsing: 'json',
     fencedTags: 'json',

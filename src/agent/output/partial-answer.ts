@@ -19,6 +19,9 @@ export class PartialAnswer {
   #runId: string | undefined
   #tools: ReadonlySet<string> = new Set()
   #text = new AnswerText()
+  /** What the model has said since it was asked last, and the text that it continues. */
+  #said = ''
+  #earlier = ''
   #call: { index: number; json: PartialJson } | undefined
   /** Whether it stands in the `value` of an object; undefined until that is known. */
   #isInValue: boolean | undefined
@@ -39,7 +42,11 @@ export class PartialAnswer {
         return undefined
       case Event.MODEL_START:
       case Event.MODEL_RETRY:
+        if (event.type === Event.MODEL_START) this.#earlier = event.continues ? this.#said : ''
+        if (event.type === Event.MODEL_START && event.continues) return undefined
         this.#text = new AnswerText()
+        this.#said = this.#earlier
+        this.#text.add(this.#earlier)
         this.#call = undefined
         this.#isInValue = undefined
         return undefined
@@ -54,7 +61,9 @@ export class PartialAnswer {
         this.#call.json.add(event.json)
         return this.#unwrapped(this.#call.json.value)
       case Event.TEXT_DELTA:
-        return this.#call === undefined ? this.#unwrapped(this.#text.add(event.text)) : undefined
+        if (this.#call !== undefined) return undefined
+        this.#said += event.text
+        return this.#unwrapped(this.#text.add(event.text))
       default:
         return undefined
     }

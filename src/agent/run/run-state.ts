@@ -1,8 +1,10 @@
 import type { StopReason } from '../../core/events.ts'
 import {
+  type AssistantMessage,
   addUsage,
   type ChatMessage,
   type Content,
+  hasToolCalls,
   legalName,
   noUsage,
   type ToolResultMessage,
@@ -28,6 +30,8 @@ export interface LoopState {
   usage: Usage
   /** What the model said last. */
   text: string
+  /** How often the model has been asked to continue the text it said last; 0: the next turn does not continue it. */
+  continuations: number
   iterations: number
   /** How many answers given as text were not accepted. */
   objections: number
@@ -57,6 +61,7 @@ export function openState({ input, run }: Start): LoopState {
     toolCalls: [],
     usage: noUsage,
     text: '',
+    continuations: 0,
     iterations: 0,
     objections: 0,
     agent: undefined,
@@ -77,14 +82,21 @@ export function addTurn(state: LoopState, turn: Turn, iteration: number): void {
   state.usage = addUsage(state.usage, usage)
   state.budget.spend(usage)
   state.iterations = Math.max(state.iterations, iteration)
-  state.text = turn.text
   if (step !== undefined) state.steps.push(step)
-  if (turn.kind === 'reply') {
-    state.history.append(turn.message)
-    if (turn.objection !== undefined) state.objections++
-  }
+  if (turn.kind === 'reply' && turn.objection !== undefined) state.objections++
   // What was shown before a turn broke off is part of the conversation: the user has read it.
-  else if (turn.text !== '') state.history.append({ role: 'assistant', content: turn.text })
+  const message: AssistantMessage = turn.kind === 'reply' ? turn.message : { role: 'assistant', content: turn.text }
+  const text = `${earlierText(state)}${message.content}`
+  state.text = (turn.kind === 'reply' ? turn.answer : undefined) ?? text
+  const isSaid = message.content !== '' || hasToolCalls(message)
+  if (state.continuations > 0) {
+    if (isSaid) state.history.replaceLast({ ...message, content: text })
+  } else if (isSaid || turn.kind === 'reply') state.history.append(message)
+}
+
+/** The text that the next turn continues; `''` if it does not continue one. */
+export function earlierText({ continuations, text }: Pick<LoopState, 'continuations' | 'text'>): string {
+  return continuations === 0 ? '' : text
 }
 
 /** Takes a round over: every call's result joins the history, in the order of the calls. */

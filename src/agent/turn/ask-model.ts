@@ -1,6 +1,6 @@
 import { ModelError } from '../../core/errors.ts'
 import { Event, type EventPlace, type FinishReason } from '../../core/events.ts'
-import { isJsonObject, type Usage } from '../../core/messages.ts'
+import { type ChatMessage, isJsonObject, type Usage } from '../../core/messages.ts'
 import { TextBuffer } from '../../core/text-buffer.ts'
 import { keepShape, keepShapeOf } from '../../core/v8/keep-shape.ts'
 import {
@@ -22,6 +22,7 @@ import type { PieceTimes } from '../observe/telemetry.ts'
 import type { Execution, Place } from '../run/execution.ts'
 import type { RunContext } from '../run/run-context.ts'
 import type { ReadResponse } from '../text-calls/read-call.ts'
+import { continueText } from '../told.ts'
 import type { RunSettings } from '../types.ts'
 import type { AroundModel, Asked, AskModel, TextReader, TurnPieces, TurnRequest, WrittenCalls } from './model-call.ts'
 import { requestOf } from './request-settings.ts'
@@ -34,15 +35,24 @@ export async function buildTurn({ run, state, layers }: Execution, { iteration, 
   const chosen = settings.control?.takeModel()
   if (chosen !== undefined) run.useModel(chosen)
   const { model, offered: tools } = run.agent
-  const { messages } = state.history
+  const continues = state.continuations > 0
+  const messages = continues ? [...state.history.messages, continueMessage] : state.history.messages
   const before: Asked = { model: model.forTurn?.() ?? model, tools, messages, toolChoice: forced ?? settings.toolChoice }
   const changed = layers.changeTurn === undefined ? before : await layers.changeTurn(before, iteration)
   const asked = forced === undefined ? changed : { ...changed, toolChoice: forced }
   const request: ModelRequest = { ...layers.request, messages: asked.messages }
-  if (layers.formatAnswer !== undefined) return layers.formatAnswer(asked, request, forced !== undefined || state.objections > 0)
+  if (layers.formatAnswer !== undefined) {
+    const turn = layers.formatAnswer(asked, request, forced !== undefined || state.objections > 0)
+    // Held to the schema, the model would have to begin again.
+    if (continues) delete turn.request.responseSchema
+    return turn
+  }
   setTools(request, settings, asked.tools, asked.toolChoice)
   return { model: asked.model, tools: asked.tools, request }
 }
+
+/** Sent behind a text that was cut, and not kept. */
+const continueMessage: ChatMessage = Object.freeze({ role: 'user', content: continueText })
 
 /** Makes the request offer tools, where there are any. */
 export function setTools(
@@ -76,7 +86,8 @@ export function askOnceMore(run: RunContext): AroundModel {
     const usage = sumOfUsage(first.usage, again.usage)
     const whole = { ...again, ...(usage === undefined ? {} : { usage }), retries: (again.retries ?? 0) + 1 }
     const second = havingWaited(whole, first)
-    if (!isEmpty(second)) return second
+    // Of a text that was cut, there may be nothing more to say.
+    if (!isEmpty(second) || call.continues) return second
     turn.usedBefore = second.usage
     const reason = second.rawFinishReason ?? second.finishReason
     const message = `The model answered twice with neither text nor calls (finish reason \`${reason}\`)`

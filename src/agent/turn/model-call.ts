@@ -15,6 +15,8 @@ export interface TurnRequest {
 /** A request on its way to the model. */
 export interface ModelCall extends TurnRequest {
   readonly iteration: number
+  /** Whether the model is asked to continue a text that was cut. */
+  readonly continues: boolean
   /** Where the pieces of the response go; undefined where nobody listens. */
   sink: ModelSink | undefined
   /** All that has come of this turn's requests so far. */

@@ -3,8 +3,8 @@ import { Event, type EventPayloads, type FinishReason } from '../../core/events.
 import { copyAsJson } from '../../core/json.ts'
 import { withWholeArguments } from '../../core/message-input.ts'
 import {
+  type AssistantMessage,
   addUsage,
-  type ChatMessage,
   copyJson,
   type JsonObject,
   legalName,
@@ -27,6 +27,7 @@ import { BudgetSpentError } from '../run/budget.ts'
 import type { Execution, Place } from '../run/execution.ts'
 import type { RunStep } from '../run/result.ts'
 import { tagsOf } from '../run/run-context.ts'
+import { earlierText } from '../run/run-state.ts'
 import type { ReadCall, ReadResponse } from '../text-calls/read-call.ts'
 import { truncatedText, unreadableText } from '../told.ts'
 import { buildTurn, TurnSink } from './ask-model.ts'
@@ -73,11 +74,13 @@ class ModelTurn {
   }
 
   async take(): Promise<Turn> {
-    const { run, layers } = this.#execution
+    const { run, layers, state } = this.#execution
     const { model, tools, request } = this.#asked
-    run.emit(Event.MODEL_START, { provider: model.provider, model: model.model }, this.#meta)
+    const { iteration } = this.#meta
+    const continues = state.continuations > 0
+    run.emit(Event.MODEL_START, { provider: model.provider, model: model.model, ...(continues ? { continues } : {}) }, this.#meta)
     try {
-      const response = await layers.askModel({ model, tools, request, iteration: this.#meta.iteration, sink: undefined, turn: this.#sink })
+      const response = await layers.askModel({ model, tools, request, iteration, continues, sink: undefined, turn: this.#sink })
       this.#sink.close()
       return await this.#reply(withWholeCharacters(response))
     } catch (thrown) {
@@ -102,7 +105,7 @@ class ModelTurn {
   }
 
   async #reply(response: ReadResponse): Promise<Turn> {
-    const { run, layers } = this.#execution
+    const { run, layers, state } = this.#execution
     const { finishReason, providerData } = response
     const plan = response.toolCalls.length === 0 ? { calls: [], planned: [] } : await this.#plan(response)
     const step = this.#step(response, plan)
@@ -117,20 +120,24 @@ class ModelTurn {
     }
     const { isHeld } = this.#sink
     const { request } = this.#asked
+    const earlier = earlierText(state)
+    const saysNothing = earlier !== '' && response.text.trim() === ''
+    const mayBeCut = plan.calls.length === 0 && (finishReason === 'length' || saysNothing)
     const { text, answer, objection, isCut, calls, planned, isWithheld, stop, isUnchecked }: ReviewedReply =
       layers.review === undefined
-        ? { ...plan, text: response.text, isCut: plan.calls.length === 0 && finishReason === 'length' }
-        : await layers.review({ response, plan, step, request, meta: this.#meta, isHeld })
+        ? { ...plan, text: response.text, isCut: mayBeCut }
+        : await layers.review({ response, plan, step, request, meta: this.#meta, isHeld, earlier, mayBeCut })
     if (isUnchecked && run.interruption !== undefined) {
       const shown = isHeld ? '' : response.text
       return { kind: 'interrupted', why: run.interruption, text: shown, ...this.#spent(response.usage) }
     }
     if (stop !== undefined) return this.#refused(stop, '', { step })
-    const message: ChatMessage =
+    const message: AssistantMessage =
       calls.length === 0 ? { role: 'assistant', content: text } : { role: 'assistant', content: text, toolCalls: calls }
     // A copy: the history freezes what it holds, and this is the model's own. What was withheld must not go out by another way.
     if (providerData !== undefined && !isWithheld) message.providerData = copyJson(providerData)
-    const reply: Reply = { kind: 'reply', message, text: answer ?? text, planned, step }
+    const reply: Reply = { kind: 'reply', message, planned, step }
+    if (answer !== undefined) reply.answer = answer
     if (objection !== undefined) reply.objection = objection
     if (isCut) reply.isCut = true
     return reply

@@ -3,7 +3,7 @@ import { Event } from '../../core/events.ts'
 import type { ToolCall } from '../../core/messages.ts'
 import type { ModelRequest } from '../../models/chat-model.ts'
 import type { StepTags } from '../durable/journal.ts'
-import { checkOutput } from '../hooks/ask-guardrails.ts'
+import { type Checked, checkOutput } from '../hooks/ask-guardrails.ts'
 import { HookFailure } from '../hooks/ask-hook.ts'
 import { placeOf } from '../hooks/hook-place.ts'
 import { afterModel } from '../hooks/model-hooks.ts'
@@ -13,7 +13,7 @@ import type { Objection, Plan, PlannedCall } from '../recorded.ts'
 import type { RunStep } from '../run/result.ts'
 import type { RunContext } from '../run/run-context.ts'
 import type { ReadResponse } from '../text-calls/read-call.ts'
-import { unfitAnswerText, withheldAnswerText, withheldText } from '../told.ts'
+import { shownAlready, unfitAnswerText, withheldAnswerText, withheldText } from '../told.ts'
 
 /** A response that is about to become a reply. */
 interface ReviewedTurn {
@@ -24,6 +24,10 @@ interface ReviewedTurn {
   meta: { iteration: number } & StepTags
   /** Whether its text is given out only when guardrails have checked it. */
   isHeld: boolean
+  /** The text that it continues. */
+  earlier: string
+  /** It reached a token limit, and calls nothing: the answer is cut, unless it is whole by its schema. */
+  mayBeCut: boolean
 }
 
 /** What is kept of it. */
@@ -63,7 +67,7 @@ export function reviewReply(run: RunContext): Review {
 type ReviewedText = Pick<ReviewedReply, 'text' | 'answer' | 'objection' | 'isCut' | 'stop'>
 
 async function reviewText(run: RunContext, turn: ReviewedTurn): Promise<ReviewedText> {
-  const { response, plan, request, meta, isHeld } = turn
+  const { response, plan, request, meta, isHeld, earlier, mayBeCut: isCut } = turn
   const { calls, planned } = plan
   let text = response.text
   try {
@@ -73,7 +77,7 @@ async function reviewText(run: RunContext, turn: ReviewedTurn): Promise<Reviewed
     throw error
   }
   if (isHeld) {
-    const checked = await checkOutput(run, meta.iteration, text)
+    const checked = await checkWhole(run, meta.iteration, earlier, text)
     if (!checked.passed && checked.how === 'stop') return { text, stop: stoppedBy(checked.reason) }
     if (!checked.passed && calls.length === 0)
       return { text: withheldText(checked.reason), objection: { code: 'guardrail', text: withheldAnswerText(checked.reason) } }
@@ -81,13 +85,20 @@ async function reviewText(run: RunContext, turn: ReviewedTurn): Promise<Reviewed
     if (text !== '') run.deltas(Event.TEXT_DELTA, meta)?.({ text })
     for (const call of planned) delete call.textAfter
   }
-  const isCut = calls.length === 0 && response.finishReason === 'length'
   if (run.agent.output === undefined || calls.length > 0 || (isCut && !isClosed(text))) return { text, isCut }
-  const answer = await readAnswer(run.agent.output, text, { timeoutMs: run.limits.toolTimeoutMs, signal: run.signal })
+  const answer = await readAnswer(run.agent.output, `${earlier}${text}`, { timeoutMs: run.limits.toolTimeoutMs, signal: run.signal })
   if (answer.ok) return { text, answer: answer.json }
   if (isCut) return { text, isCut }
   const answering = request.responseSchema === undefined ? run.agent.output.tool.name : undefined
   return { text, objection: { code: 'invalid_output', text: unfitAnswerText(answer.problem, answering) } }
+}
+
+/** Puts a text to the guardrails together with what it continues, and gives what is left of it. What has been shown can't be changed any more. */
+async function checkWhole(run: RunContext, iteration: number, earlier: string, text: string): Promise<Checked<string>> {
+  const checked = await checkOutput(run, iteration, `${earlier}${text}`)
+  if (!checked.passed) return checked
+  if (!checked.subject.startsWith(earlier)) return { passed: false, how: 'refuse', reason: shownAlready }
+  return { passed: true, subject: checked.subject.slice(earlier.length) }
 }
 
 /**

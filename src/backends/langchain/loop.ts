@@ -5,7 +5,7 @@ import type { Ending, Reply, ToolRound, Turn } from '../../agent/recorded.ts'
 import type { Execution, Loop, Place } from '../../agent/run/execution.ts'
 import { addRound, noRepeats, resultMessage } from '../../agent/run/run-state.ts'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
-import type { ChatMessage } from '../../core/messages.ts'
+import { type ChatMessage, textOf } from '../../core/messages.ts'
 import { cancelledText } from '../../tools/told.ts'
 import { type AgentHost, type CreateAgent, checkAgent, runAgent } from './agent.ts'
 import { DispatchedRound } from './dispatched-round.ts'
@@ -69,13 +69,17 @@ class LangChainRun implements AgentHost {
     const { history } = this.#execution.state
     checkState(messages, history.slice())
     const turn = await takeNextTurn(this.#execution, this.#place)
-    if (turn.kind !== 'reply') await this.#close(turn)
-    if (turn.kind !== 'reply' || turn.message.role !== 'assistant') throw noReply(turn)
+    if (turn.kind !== 'reply') {
+      await this.#close(turn)
+      throw noReply(turn)
+    }
     const { iteration } = this.#place
     const calls = admitCalls(this.#execution, this.#place, turn.planned)
     this.#open = { turn, round: calls.length === 0 ? undefined : new DispatchedRound(this.#execution, iteration, calls) }
     this.#known = history.length + calls.length
-    return toAIMessage(turn.message, history.length - 1, turn.step.usage)
+    // Of a turn that continues a text, the history has the whole message.
+    const [whole = turn.message] = history.slice(history.length - 1)
+    return toAIMessage({ ...turn.message, content: textOf(whole.content) }, history.length - 1, turn.step.usage)
   }
 
   async answerCall(id: string, name: string): Promise<ToolMessage> {

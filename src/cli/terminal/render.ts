@@ -46,7 +46,7 @@ export class RunRenderer {
   show(event: RunEvent): void {
     switch (event.type) {
       case Event.MODEL_START:
-        this.#shownText = ''
+        if (!event.continues) this.#beginText()
         this.#terminal.waitFor(`waiting for ${event.model}`)
         break
       case Event.MODEL_QUEUED:
@@ -66,7 +66,8 @@ export class RunRenderer {
         break
       case Event.MODEL_END:
         this.#terminal.waitFor(undefined)
-        this.#terminal.endAnswerLine()
+        // A text that was cut may be continued.
+        if (event.finishReason !== 'length') this.#terminal.endAnswerLine()
         break
       case Event.TOOL_CALL_START:
         this.#startCall(event)
@@ -98,6 +99,11 @@ export class RunRenderer {
       this.#terminal.answer(result.output)
     }
     this.#terminal.endAnswerLine()
+  }
+
+  #beginText(): void {
+    if (this.#shownText !== '') this.#terminal.endAnswerLine()
+    this.#shownText = ''
   }
 
   #showText(text: string): void {

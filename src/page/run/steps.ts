@@ -70,6 +70,8 @@ export class Steps {
       case 'REASONING_DELTA':
         return this.#say('reasoning', text)
       case 'MODEL_START':
+        // What comes is more of the same text.
+        if (event.continues) return
         this.#saying = undefined
         if (this.#hasTurns) this.#add({ kind: 'turn', iteration: meta.iteration ?? 0, model: `${event.provider} / ${event.model}` })
         return

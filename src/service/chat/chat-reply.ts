@@ -38,8 +38,8 @@ export class ChatReply implements ClientReply {
   event(event: RunEvent): void {
     // What a run inside of a call says is for the model of this one.
     if (event.meta.parentRunId !== undefined) return
-    this.#said.follow(event)
-    if (event.type === Event.TEXT_DELTA && !this.#options.answerOnly) this.#say(event.text, event.meta.iteration)
+    const iteration = this.#said.follow(event)
+    if (event.type === Event.TEXT_DELTA && !this.#options.answerOnly) this.#say(event.text, iteration)
   }
 
   async whole(): Promise<string> {

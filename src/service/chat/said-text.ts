@@ -4,16 +4,23 @@ import { Event, type RunEvent } from '../../core/events.ts'
 export class SaidText {
   #all = ''
   #iteration = 0
-  /** What the model has said since it was asked last. */
+  /** What the model has said since it was asked last, and the text that it continues. */
   #last = ''
+  #earlier = ''
+  #turn = 0
 
   get all(): string {
     return this.#all
   }
 
-  /** Notes where the model is asked, for the first time or once more. */
-  follow({ type }: RunEvent): void {
-    if (type === Event.MODEL_START || type === Event.MODEL_RETRY) this.#last = ''
+  /** Notes where the model is asked, for the first time or once more. Returns in which iteration the text of this event began. */
+  follow(event: RunEvent): number {
+    const { type, meta } = event
+    const continues = type === Event.MODEL_START && event.continues === true
+    if (type === Event.MODEL_START) this.#earlier = continues ? this.#last : ''
+    if (type === Event.MODEL_START || type === Event.MODEL_RETRY) this.#last = this.#earlier
+    if (type === Event.MODEL_START && !continues) this.#turn = meta.iteration
+    return this.#turn
   }
 
   /** Takes over what is said in a turn, and gives it as it is written behind what came before. */

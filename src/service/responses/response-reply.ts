@@ -74,9 +74,9 @@ export class ResponseReply implements ClientReply {
   event(event: RunEvent): void {
     // What a run inside of a call says is for the model of this one.
     if (event.meta.parentRunId !== undefined) return
-    this.#said.follow(event)
-    if (event.type === Event.REASONING_DELTA) this.#add('reasoning', event.text, event.meta.iteration)
-    else if (event.type === Event.TEXT_DELTA && !wantsJson(this.#options.request)) this.#say(event.text, event.meta.iteration)
+    const iteration = this.#said.follow(event)
+    if (event.type === Event.REASONING_DELTA) this.#add('reasoning', event.text, iteration)
+    else if (event.type === Event.TEXT_DELTA && !wantsJson(this.#options.request)) this.#say(event.text, iteration)
   }
 
   over(result: RunResult | undefined): void {

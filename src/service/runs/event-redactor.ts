@@ -336,9 +336,10 @@ export class EventRedactor {
 
 const noKeys: ReadonlySet<string> = new Set()
 
-/** After it, nothing more is added to the texts of its model's response. */
-function endsText({ type }: RunEvent): boolean {
-  return type === Event.MODEL_END || type === Event.RUN_END || type === Event.MODEL_START
+/** After it, nothing more is added to the texts of its model's response. One that was cut may be continued. */
+function endsText(event: RunEvent): boolean {
+  if (event.type === Event.MODEL_END) return event.finishReason !== 'length'
+  return event.type === Event.RUN_END || (event.type === Event.MODEL_START && !event.continues)
 }
 
 /** A result as plain JSON: the error as its code and message, without the values tools returned, which need not be JSON. */

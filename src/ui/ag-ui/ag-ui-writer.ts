@@ -51,7 +51,7 @@ export class AgUiWriter implements ResponseWriter {
     if (this.#isBehind && parentRunId !== undefined) return ''
     this.#begin(runId)
     if (runId === this.#run) {
-      if (event.type === Event.MODEL_START) this.#isBehind = false
+      if (event.type === Event.MODEL_START && !event.continues) this.#isBehind = false
       this.#iteration = iteration
       if (!this.#isBehind) this.#take(event)
     }
@@ -102,7 +102,7 @@ export class AgUiWriter implements ResponseWriter {
   #take(event: RunEvent): void {
     switch (event.type) {
       case Event.MODEL_START:
-        this.#beginStep()
+        if (!event.continues) this.#beginStep()
         break
       case Event.TEXT_DELTA:
         this.#said.add(event.text)
@@ -123,7 +123,8 @@ export class AgUiWriter implements ResponseWriter {
       }
       case Event.MODEL_END:
         this.#count(event)
-        this.#close()
+        // A text that was cut may be continued.
+        if (event.finishReason !== 'length') this.#close()
         break
       case Event.TOOL_CALL_START:
       case Event.TOOL_CALL_END:

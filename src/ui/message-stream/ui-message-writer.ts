@@ -53,7 +53,7 @@ export class UIMessageWriter implements ResponseWriter {
     const { runId, parentRunId } = event.meta
     if (this.#isBehind && parentRunId !== undefined) return ''
     if (this.#runId === undefined) this.#start(runId)
-    if (runId === this.#runId && event.type === Event.MODEL_START) this.#isBehind = false
+    if (runId === this.#runId && event.type === Event.MODEL_START && !event.continues) this.#isBehind = false
     if (runId === this.#runId && !this.#isBehind) this.#take(event)
     return this.#flush()
   }
@@ -104,7 +104,7 @@ export class UIMessageWriter implements ResponseWriter {
         this.#goOn()
         break
       case Event.MODEL_START:
-        this.#beginStep()
+        if (!event.continues) this.#beginStep()
         break
       case Event.TEXT_DELTA:
         this.#said.add(event.text)
@@ -124,7 +124,8 @@ export class UIMessageWriter implements ResponseWriter {
         break
       }
       case Event.MODEL_END:
-        this.#closePart()
+        // A text that was cut may be continued.
+        if (event.finishReason !== 'length') this.#closePart()
         break
       case Event.TOOL_CALL_START:
       case Event.TOOL_CALL_END:
