@@ -20,7 +20,7 @@ const allowed: Record<string, string[]> = {
   core: [],
   tools: ['core'],
   dialects: ['core', 'tools/tool.ts', 'tools/call/written-name.ts'],
-  models: ['core', 'tools/tool.ts'],
+  models: ['core', 'tools/tool.ts', 'dialects/reader/thinking.ts'],
   agent: [
     'core',
     'tools',

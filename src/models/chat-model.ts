@@ -104,8 +104,9 @@ export interface ModelSink {
   /** The request has to wait for `rateLimits` before it is sent; so many wait before it. */
   queued?(ahead: number): void
   /**
-   * Asked before a response that broke off is asked for anew. True: no piece of it was shown to anybody, and what was given is forgotten, for
-   * the response begins again. False: it is not asked for again. Default: false once the sink was given a piece.
+   * Asked before a response is given again from its beginning: because it broke off, or because its text turned out to be thinking. True: no
+   * piece of it was shown to anybody, and what was given is forgotten. False: nothing can be taken back. Default: false once the sink was given
+   * a piece.
    */
   restart?(): boolean
   /** Told before a failed request is made again, or another model is asked in its place. */

@@ -7,6 +7,7 @@ import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSi
 import { googleQuirks } from './google/quirks.ts'
 import { withRateLimits } from './middleware/rate-limits.ts'
 import { withRetry } from './middleware/retry.ts'
+import { withThinkTags } from './middleware/think-tags.ts'
 import { openAIQuirks } from './openai/quirks.ts'
 import { responsesQuirks } from './openai-responses/quirks.ts'
 import {
@@ -22,6 +23,7 @@ import {
   providerNames,
   rateLimitsOf,
 } from './presets.ts'
+import { isThinkTags, type TextQuirks } from './quirk-checks.ts'
 import { type ModelSettings, settingNames } from './settings.ts'
 
 /** A model, or what `createModel` makes one of. */
@@ -34,10 +36,13 @@ interface CreateModelOptions {
 
 const optionNames: OptionNames<CreateModelOptions> = { providers: true }
 
+/** What is asked here of a driver's quirks. */
+type KnownQuirks = NonNullable<Parameters<typeof capabilitiesOf>[1]> & TextQuirks & { sendReasoningBack?: boolean }
+
 /** What this module needs to know of a driver before it is loaded. */
 interface DriverEntry {
   /** Throws for quirks the driver would not take. Absent: it has none, nor an address. */
-  quirks?(...given: (JsonObject | undefined)[]): Parameters<typeof capabilitiesOf>[1]
+  quirks?(...given: (JsonObject | undefined)[]): KnownQuirks
   load(settings: ModelSettings, preset: ProviderPreset): Promise<ChatModel>
 }
 
@@ -62,12 +67,12 @@ const drivers: Readonly<Record<string, DriverEntry>> = {
   demo: { load: async () => (await import('./demo/demo.ts')).demoModel() },
 }
 
-/** What the model can do. Throws for settings that its driver would not take. */
-function checkedCapabilities({ quirks }: DriverEntry, settings: ModelSettings, preset: ProviderPreset): ModelCapabilities {
-  if (quirks === undefined) return capabilitiesOf(settings)
+/** How the server differs. Throws for settings that the driver would not take. */
+function checkedQuirks({ quirks }: DriverEntry, settings: ModelSettings, preset: ProviderPreset): KnownQuirks | undefined {
+  if (quirks === undefined) return undefined
   // An address that may still come from the environment is looked for when it is needed.
   if (settings.baseURL || preset.baseURLEnv === undefined) findBaseURL(settings, preset)
-  return capabilitiesOf(settings, quirks(...presetQuirks(preset, settings.model), settings.quirks))
+  return quirks(...presetQuirks(preset, settings.model), settings.quirks)
 }
 
 /**
@@ -91,10 +96,12 @@ export function createModel(model: string | ModelSettings, options: CreateModelO
   const driver = Object.hasOwn(drivers, preset.driver) ? drivers[preset.driver] : undefined
   if (driver === undefined)
     throw new ToolloopError('unknown_provider', `Provider \`${settings.provider}\` has no driver \`${preset.driver}\``)
-  const capabilities = checkedCapabilities(driver, settings, preset)
-  const lazy = lazyModel(settings, preset, capabilities, () => driver.load(settings, preset))
+  const quirks = checkedQuirks(driver, settings, preset)
+  const lazy = lazyModel(settings, preset, capabilitiesOf(settings, quirks), () => driver.load(settings, preset))
+  const tags = settings.thinkTags ?? quirks?.thinkTags ?? false
+  const asked = tags === false ? lazy : withThinkTags(lazy, { tags, sendBack: quirks?.sendReasoningBack ?? true })
   const { maxRetries, maxRetryDelayMs } = settings
-  return withRetry(withRateLimits(lazy, rateLimitsOf(settings, preset), settings, preset), {
+  return withRetry(withRateLimits(asked, rateLimitsOf(settings, preset), settings, preset), {
     ...(maxRetries === undefined ? {} : { maxRetries }),
     ...(maxRetryDelayMs === undefined ? {} : { maxRetryDelayMs }),
   })
@@ -126,7 +133,7 @@ function parseName(name: string, providers: Providers): ModelSettings {
 function checked(settings: ModelSettings): ModelSettings {
   if (typeof settings !== 'object' || settings === null) throw new InvalidOptionError('model', "'provider/model' or settings", settings)
   checkOptionNames(settings, settingNames, '`createModel`')
-  const { provider, model, fetch, streamIdleTimeoutMs, functionCalling, dialect, salvageTextCalls } = settings
+  const { provider, model, fetch, streamIdleTimeoutMs, functionCalling, dialect, salvageTextCalls, thinkTags } = settings
   if (typeof provider !== 'string' || provider === '') throw new InvalidOptionError('provider', "a provider's name", provider)
   if (typeof model !== 'string' || model === '') throw new InvalidOptionError('model', "the model's name", model)
   if (fetch !== undefined && typeof fetch !== 'function') throw new InvalidOptionError('fetch', 'a function', fetch)
@@ -137,6 +144,8 @@ function checked(settings: ModelSettings): ModelSettings {
   const flags = { functionCalling, salvageTextCalls }
   for (const [name, flag] of Object.entries(flags))
     if (flag !== undefined && typeof flag !== 'boolean') throw new InvalidOptionError(name, 'true or false', flag)
+  if (thinkTags !== undefined && typeof thinkTags !== 'boolean' && thinkTags !== 'opened')
+    throw new InvalidOptionError('thinkTags', isThinkTags.expected, thinkTags)
   if (dialect !== undefined && (typeof dialect !== 'string' || dialect === ''))
     throw new InvalidOptionError('dialect', "a dialect's name", dialect)
   if (dialect !== undefined && functionCalling === true)

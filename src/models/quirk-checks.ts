@@ -9,6 +9,29 @@ export interface QuirkCheck {
 
 export const isBoolean: QuirkCheck = { expected: 'true or false', passes: (value) => typeof value === 'boolean' }
 
+/**
+ * Whether text in tags at the beginning of a response is thinking. `'opened'`: so is what comes before the first end tag, because the prompt of
+ * the model opens the thinking.
+ */
+export type ThinkTags = boolean | 'opened'
+
+/** What servers let through as text because they don't know the model's format. The same on every API. */
+export interface TextQuirks {
+  /** The text has thinking in tags, which is taken out of it. */
+  thinkTags: ThinkTags
+  /** The text has calls now and then, also if the request offered native ones. */
+  salvageTextCalls: boolean
+}
+
+export const textQuirks: TextQuirks = { thinkTags: false, salvageTextCalls: false }
+
+export const isThinkTags: QuirkCheck = {
+  expected: "true, false or 'opened'",
+  passes: (value) => typeof value === 'boolean' || value === 'opened',
+}
+
+export const textQuirkChecks: Readonly<Record<keyof TextQuirks, QuirkCheck>> = { thinkTags: isThinkTags, salvageTextCalls: isBoolean }
+
 export const isPositiveInteger: QuirkCheck = {
   expected: 'an integer ≥ 1',
   passes: (value) => typeof value === 'number' && Number.isInteger(value) && value >= 1,

@@ -2,6 +2,7 @@ import type { JsonObject } from '../core/messages.ts'
 import type { OptionNames } from '../core/option-names.ts'
 import type { ModelPrice } from './chat-model.ts'
 import type { RateLimits } from './middleware/rate-limiter.ts'
+import type { ThinkTags } from './quirk-checks.ts'
 
 /** What `createModel` takes besides `'provider/model'`. */
 export interface ModelSettings {
@@ -30,6 +31,12 @@ export interface ModelSettings {
    * default is that of the provider (`config/providers.yaml`): true where servers are known to let calls through as text.
    */
   salvageTextCalls?: boolean
+  /**
+   * True: thinking that the model writes in tags (`<think>…</think>`) at the beginning of its text is its reasoning, not its answer.
+   * `'opened'`: also what comes before the first end tag, for models whose prompt opens the thinking. The default is that of the provider
+   * (`config/providers.yaml`): on where servers are known to let it through.
+   */
+  thinkTags?: ThinkTags
   /** Longest silence in a stream, in milliseconds. Default 60 000. */
   streamIdleTimeoutMs?: number
   /** How often a failed request is made again. Default 2. */
@@ -61,6 +68,7 @@ export const settingNames: OptionNames<ModelSettings> = {
   functionCalling: true,
   dialect: true,
   salvageTextCalls: true,
+  thinkTags: true,
   streamIdleTimeoutMs: true,
   maxRetries: true,
   maxRetryDelayMs: true,

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { JsonObject } from '../../src/core/messages.ts'
-import { chunk, eventStream, events, type LocalServer, startServer } from '../models/local-server.ts'
+import { chunk, completion, eventStream, events, type LocalServer, startServer } from '../models/local-server.ts'
 
 interface WireAnswer {
   text?: string
@@ -13,11 +13,37 @@ interface WireAnswer {
 export interface Wire {
   provider: string
   answer(answer: WireAnswer, size?: number): string
+  /** The same as one JSON value. */
+  whole(answer: WireAnswer): string
 }
 
 const inPieces = (text: string, size: number): string[] => text.match(new RegExp(`[\\s\\S]{1,${size}}`, 'g')) ?? []
 
 const named = (...list: JsonObject[]): string => list.map((event) => `event: ${event.type}\n${events(event)}`).join('')
+
+type Calls = NonNullable<WireAnswer['calls']>
+
+function outputItems(text: string, calls: Calls): JsonObject[] {
+  const message = { type: 'message', id: 'msg', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text }] }
+  const items = calls.map(({ id, name, args }) => ({
+    type: 'function_call',
+    id: `fc_${id}`,
+    call_id: id,
+    name,
+    arguments: JSON.stringify(args),
+    status: 'completed',
+  }))
+  return [...(text === '' ? [] : [message]), ...items]
+}
+
+function candidate(parts: JsonObject[], finishReason?: string): JsonObject {
+  const content = { role: 'model', parts }
+  return { candidates: [{ index: 0, content, ...(finishReason === undefined ? {} : { finishReason }) }] }
+}
+
+function callParts(calls: Calls): JsonObject[] {
+  return calls.map(({ id, name, args }) => ({ functionCall: { id, name, args } }))
+}
 
 export const wires: readonly Wire[] = [
   {
@@ -31,6 +57,10 @@ export const wires: readonly Wire[] = [
         chunk({}, finish),
         '[DONE]',
       ),
+    whole: ({ text = '', calls = [], finish = calls.length > 0 ? 'tool_calls' : 'stop' }) => {
+      const called = calls.map(({ id, name, args }) => ({ id, type: 'function', function: { name, arguments: JSON.stringify(args) } }))
+      return JSON.stringify(completion({ content: text, ...(calls.length === 0 ? {} : { tool_calls: called }) }, finish))
+    },
   },
   {
     provider: 'anthropic-compatible',
@@ -56,20 +86,16 @@ export const wires: readonly Wire[] = [
         { type: 'message_delta', delta: { stop_reason: finish }, usage: { output_tokens: 1 } },
         { type: 'message_stop' },
       ),
+    whole: ({ text = '', calls = [], finish = calls.length > 0 ? 'tool_use' : 'end_turn' }) => {
+      const uses = calls.map(({ id, name, args }) => ({ type: 'tool_use', id, name, input: args }))
+      const content = [...(text === '' ? [] : [{ type: 'text', text }]), ...uses]
+      return JSON.stringify({ id: 'm', type: 'message', role: 'assistant', model: 'm', content, stop_reason: finish, usage: {} })
+    },
   },
   {
     provider: 'responses-compatible',
     answer: ({ text = '', calls = [] }, size = 1000) => {
-      const message = { type: 'message', id: 'msg', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text }] }
-      const items = calls.map(({ id, name, args }) => ({
-        type: 'function_call',
-        id: `fc_${id}`,
-        call_id: id,
-        name,
-        arguments: JSON.stringify(args),
-        status: 'completed',
-      }))
-      const output: JsonObject[] = [...(text === '' ? [] : [message]), ...items]
+      const output = outputItems(text, calls)
       return named(
         { type: 'response.created', response: { id: 'r', model: 'm', status: 'in_progress', output: [] } },
         ...output.flatMap((item, at): JsonObject[] => [
@@ -92,28 +118,23 @@ export const wires: readonly Wire[] = [
         { type: 'response.completed', response: { id: 'r', model: 'm', status: 'completed', output } },
       )
     },
+    whole: ({ text = '', calls = [] }) =>
+      JSON.stringify({ id: 'r', object: 'response', model: 'm', status: 'completed', output: outputItems(text, calls) }),
   },
   {
     provider: 'google',
     answer: ({ text = '', calls = [], finish = 'STOP' }, size = 1000) =>
-      events(
-        ...inPieces(text, size).map((piece) => ({ candidates: [{ index: 0, content: { role: 'model', parts: [{ text: piece }] } }] })),
-        {
-          candidates: [
-            {
-              index: 0,
-              content: { role: 'model', parts: calls.map(({ id, name, args }) => ({ functionCall: { id, name, args } })) },
-              finishReason: finish,
-            },
-          ],
-        },
-      ),
+      events(...inPieces(text, size).map((piece) => candidate([{ text: piece }])), candidate(callParts(calls), finish)),
+    whole: ({ text = '', calls = [], finish = 'STOP' }) =>
+      JSON.stringify(candidate([...(text === '' ? [] : [{ text }]), ...callParts(calls)], finish)),
   },
 ]
 
 /** A server that sends these bodies, one after the other, and the last one again. */
 export function serve(...bodies: string[]): Promise<LocalServer> {
   return startServer((response: ServerResponse, _request, index) => {
-    eventStream(response).end(bodies[Math.min(index, bodies.length - 1)])
+    const body = bodies[Math.min(index, bodies.length - 1)] ?? ''
+    if (body.startsWith('{')) response.writeHead(200, { 'content-type': 'application/json' }).end(body)
+    else eventStream(response).end(body)
   })
 }

@@ -28,10 +28,10 @@ export interface ReadingOptions extends ParserOptions {
 export class TextReading {
   readonly #options: ReadingOptions
   readonly #live: ModelSink | undefined
-  readonly #markup: Markup[] = []
+  #markup: Markup[] = []
   readonly #hints: Hints | undefined
   /** What went by before there was anything to parse. */
-  readonly #passed = new TextBuffer()
+  #passed = new TextBuffer()
   /** Opened with the first character that a call could begin with: most responses have none. */
   #parser: DialectParser | undefined
   /** How much of the response was given to the parser, and how much of that has come out again. */
@@ -50,13 +50,37 @@ export class TextReading {
 
   /** What the model is to be given: undefined where nobody watches. */
   get sink(): ModelSink | undefined {
-    if (this.#live?.text === undefined) return this.#live
-    return { ...this.#live, text: (delta) => this.#feed(delta) }
+    const live = this.#live
+    if (live?.text === undefined) return live
+    const restart = () => live.restart?.() === true && this.#restart()
+    return { ...live, text: (delta) => this.#feed(delta), ...(live.restart === undefined ? {} : { restart }) }
+  }
+
+  /** Forgets what it was fed: the response is given again from its beginning. */
+  #restart(): true {
+    this.#markup = []
+    this.#passed = new TextBuffer()
+    this.#parser = undefined
+    this.#fed = 0
+    this.#read = 0
+    this.#shownTo = 0
+    this.#shown = 0
+    this.#holds = false
+    return true
+  }
+
+  /** Some of what was fed is no text of the response: it was thinking, which can't be taken back. The rest is read again. */
+  #again(text: string): TextReading | undefined {
+    if (this.#fed <= text.length) return undefined
+    const { text: _, ...calls } = this.#live ?? {}
+    return new TextReading(this.#options, calls)
   }
 
   /** The response with the calls that were written in its text, and their markup taken out. */
   finish(response: ModelResponse): ReadResponse {
     const { text, finishReason, toolCalls } = response
+    const again = this.#again(text)
+    if (again !== undefined) return again.finish(response)
     if (this.#parser === undefined && this.#hints?.opener.test(text) === false) return response
     this.#feed(text.slice(this.#fed))
     const isCut = finishReason === 'length' || finishReason === 'content_filter' || finishReason === 'refusal'
@@ -82,6 +106,8 @@ export class TextReading {
 
   /** What counts as said of a response that broke off after `text`: all that stands before the first call, or what may become one. */
   partOf(text: string): string {
+    const again = this.#again(text)
+    if (again !== undefined) return again.partOf(text)
     this.#feed(text.slice(this.#fed))
     return this.#parser === undefined ? text : this.#divide(text.slice(0, this.#read)).before
   }

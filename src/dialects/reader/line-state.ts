@@ -34,8 +34,13 @@ export class LineState {
     return this.state === head
   }
 
-  startLine(): void {
+  /** Begins anew, outside of any fence. */
+  reset(): void {
     this.state = head
+    this.fence = 0
+    this.afterCall = false
+    this.inCode = false
+    this.example = false
   }
 
   step(code: number): void {

@@ -135,7 +135,7 @@ export class DialectParser {
     this.#thinking = on
     this.#scanner.watch(on ? this.#watch.thinkLookout : this.#lookout)
     // The answer begins here.
-    if (!on) this.#scanner.line.startLine()
+    if (!on) this.#scanner.reset()
   }
 }
 

@@ -124,6 +124,12 @@ export class TextScanner {
     this.#lead = ''
   }
 
+  /** Forgets what came before: another text begins here. Nothing may be held back. */
+  reset(): void {
+    this.line.reset()
+    this.#lead = ''
+  }
+
   /** Gives out what was held back. */
   end(): void {
     const held = this.#node.path

@@ -1,4 +1,5 @@
 import type { Dialect, Envelope, ReadBody } from '../dialect.ts'
+import { thinkingTags } from '../thinking-tags.ts'
 import { backtick, newline } from './line-state.ts'
 import { MarkerSet, wide } from './markers.ts'
 import type { Lookout } from './scanner.ts'
@@ -11,14 +12,6 @@ export interface Watched {
   readonly envelope?: Envelope
   readonly role?: MarkerRole
 }
-
-const thinking: readonly (readonly [string, string])[] = [
-  ['<think>', '</think>'],
-  ['<thinking>', '</thinking>'],
-  ['<seed:think>', '</seed:think>'],
-  ['[THINK]', '[/THINK]'],
-  ['<|START_THINKING|>', '<|END_THINKING|>'],
-]
 
 /** A call may be written as a string. */
 const quotes = [34, 39]
@@ -52,7 +45,7 @@ export class Watch {
     for (const envelope of dialect.envelopes) for (const marker of envelope.close ?? []) add({ marker, role: 'close' })
     for (const marker of dialect.resultMarkers) add({ marker, role: marker.endsWith(':') ? 'result line' : 'result' })
     // A character can't both begin an unmarked call and a marker.
-    for (const [open, close] of thinking) {
+    for (const [open, close] of thinkingTags) {
       if (bareCodes.includes(open.charCodeAt(0))) continue
       add({ marker: open, role: 'think' })
       // The opening tag may have been part of the prompt.
@@ -60,7 +53,7 @@ export class Watch {
     }
     this.#watched = [...watched.values()]
     this.#lookout = lookoutFor(this.#watched, bareCodes)
-    this.#thinkWatched = thinking.map(([, close]) => ({ marker: close, role: 'think end' }))
+    this.#thinkWatched = thinkingTags.map(([, close]) => ({ marker: close, role: 'think end' }))
     this.thinkLookout = lookoutFor(this.#thinkWatched, [])
   }
 

@@ -1,9 +1,20 @@
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import { type TakesToolSearch, takesToolSearch } from '../conversion/tool-search.ts'
-import { isBoolean, isPositiveInteger, isStructuredOutput, listOf, mergeQuirks, oneOf, type QuirkCheck } from '../quirk-checks.ts'
+import {
+  isBoolean,
+  isPositiveInteger,
+  isStructuredOutput,
+  listOf,
+  mergeQuirks,
+  oneOf,
+  type QuirkCheck,
+  type TextQuirks,
+  textQuirkChecks,
+  textQuirks,
+} from '../quirk-checks.ts'
 
 /** What differs between models and servers that speak Anthropic's Messages API. Set in `config/providers.yaml`, overridable by `settings.quirks`. */
-export interface AnthropicQuirks {
+export interface AnthropicQuirks extends TextQuirks {
   /** `max_tokens` of a request without `maxOutputTokens`: the API insists on the field. */
   maxTokens: number
   /** Marks what the provider is to cache: the tools, the system prompt, the last turn, and the user's turn before it. `providerOptions: {promptCaching: false}` switches it off for a request. */
@@ -40,6 +51,7 @@ const defaults: AnthropicQuirks = {
   toolSearch: null,
   apiVersion: null,
   keyPrefix: null,
+  ...textQuirks,
 }
 
 const isTextOrNull: QuirkCheck = { expected: 'a text or null', passes: (value) => value === null || typeof value === 'string' }
@@ -59,6 +71,7 @@ const checks: Record<keyof AnthropicQuirks, QuirkCheck> = {
   toolSearch: takesToolSearch,
   apiVersion: isTextOrNull,
   keyPrefix: isTextOrNull,
+  ...textQuirkChecks,
 }
 
 /** The quirks of `layers`, later ones over earlier ones, over the defaults. Throws `invalid_option` for a key or value that is not one. */

@@ -1,8 +1,18 @@
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
-import { isBoolean, isStructuredOutput, listOf, mergeQuirks, oneOf, type QuirkCheck } from '../quirk-checks.ts'
+import {
+  isBoolean,
+  isStructuredOutput,
+  listOf,
+  mergeQuirks,
+  oneOf,
+  type QuirkCheck,
+  type TextQuirks,
+  textQuirkChecks,
+  textQuirks,
+} from '../quirk-checks.ts'
 
 /** What differs between Gemini models, and between the two services that have them. Set in `config/providers.yaml`, overridable by `settings.quirks`. */
-export interface GoogleQuirks {
+export interface GoogleQuirks extends TextQuirks {
   /** Which service: it decides on addresses and credentials. */
   service: 'gemini' | 'vertex'
   /** The API's version, `beta` for the service's newest; null: the SDK's. One that is written in the address goes first. */
@@ -39,6 +49,7 @@ const defaults: GoogleQuirks = {
   callIds: true,
   contentParts: ['image', 'file'],
   resultParts: [],
+  ...textQuirks,
 }
 
 const isTextOrNull: QuirkCheck = { expected: 'a text or null', passes: (value) => value === null || typeof value === 'string' }
@@ -58,6 +69,7 @@ const checks: Record<keyof GoogleQuirks, QuirkCheck> = {
   callIds: isBoolean,
   contentParts: listOf('image', 'file'),
   resultParts: listOf('image', 'file'),
+  ...textQuirkChecks,
 }
 
 /** The quirks of `layers`, later ones over earlier ones, over the defaults. Throws `invalid_option` for a key or value that is not one. */

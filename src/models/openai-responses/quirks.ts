@@ -11,10 +11,13 @@ import {
   mergeQuirks,
   oneOf,
   type QuirkCheck,
+  type TextQuirks,
+  textQuirkChecks,
+  textQuirks,
 } from '../quirk-checks.ts'
 
 /** What differs between models and servers that speak the Responses API. Set in `config/providers.yaml`, overridable by `settings.quirks`. */
-export interface ResponsesQuirks {
+export interface ResponsesQuirks extends TextQuirks {
   /** System messages are sent with the role `developer`. False: as `system`. */
   developerRole: boolean
   /** Takes `store: false` and, of models that reason, gives out their reasoning encrypted. */
@@ -63,6 +66,7 @@ const defaults: ResponsesQuirks = {
   toolContentParts: false,
   promptCacheKey: null,
   toolSearch: null,
+  ...textQuirks,
 }
 
 const checks: Record<keyof ResponsesQuirks, QuirkCheck> = {
@@ -81,6 +85,7 @@ const checks: Record<keyof ResponsesQuirks, QuirkCheck> = {
   toolContentParts: isBoolean,
   promptCacheKey: takesCacheKey,
   toolSearch: takesToolSearch,
+  ...textQuirkChecks,
 }
 
 /** The quirks of `layers`, later ones over earlier ones, over the defaults. Throws `invalid_option` for a key or value that is not one. */

@@ -1,10 +1,21 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import { type TakesCacheKey, takesCacheKey } from '../conversion/cache-key.ts'
 import type { MalformedArguments } from '../conversion/wire.ts'
-import { isBoolean, isEffortMap, isStructuredOutput, listOf, mergeQuirks, oneOf, type QuirkCheck } from '../quirk-checks.ts'
+import {
+  isBoolean,
+  isEffortMap,
+  isStructuredOutput,
+  listOf,
+  mergeQuirks,
+  oneOf,
+  type QuirkCheck,
+  type TextQuirks,
+  textQuirkChecks,
+  textQuirks,
+} from '../quirk-checks.ts'
 
 /** What differs between servers that speak Chat Completions. Set for each provider in `config/providers.yaml`, overridable by `settings.quirks`. */
-export interface OpenAIQuirks {
+export interface OpenAIQuirks extends TextQuirks {
   /** The field for `maxOutputTokens`. */
   maxTokensField: 'max_tokens' | 'max_completion_tokens'
   /** The field for `seed`. */
@@ -43,8 +54,6 @@ export interface OpenAIQuirks {
   toolContentParts: boolean
   /** Reports what a request cost, in US dollars, as `usage.cost`. */
   reportsCost: boolean
-  /** Lets calls through as text now and then, because it does not know the model's format or the model left it. */
-  salvageTextCalls: boolean
   /** Takes `prompt_cache_key`. Null: where it is OpenAI itself. */
   promptCacheKey: TakesCacheKey
 }
@@ -69,7 +78,7 @@ const defaults: OpenAIQuirks = {
   contentParts: ['image'],
   toolContentParts: false,
   reportsCost: false,
-  salvageTextCalls: false,
+  ...textQuirks,
   promptCacheKey: null,
 }
 
@@ -96,7 +105,7 @@ const checks: Record<keyof OpenAIQuirks, QuirkCheck> = {
   contentParts: listOf('image', 'file'),
   toolContentParts: isBoolean,
   reportsCost: isBoolean,
-  salvageTextCalls: isBoolean,
+  ...textQuirkChecks,
   promptCacheKey: takesCacheKey,
 }
 

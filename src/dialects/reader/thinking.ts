@@ -1,0 +1,186 @@
+import { thinkingTags } from '../thinking-tags.ts'
+import { Cursor } from './cursor.ts'
+import { MarkerSet, wide } from './markers.ts'
+import { type Lookout, nothing, TextScanner } from './scanner.ts'
+
+/** Where a response's text goes while it is divided. */
+export interface ThinkingSink {
+  text(text: string): void
+  reasoning(text: string): void
+  /** All text so far was thinking: the prompt opened it, and now its end tag has come. */
+  thoughtSoFar(): void
+}
+
+/** Start tags have even indexes, each followed by its end tag. */
+const tags = thinkingTags.flat()
+const lookout = lookoutFor(tags)
+
+function lookoutFor(markers: readonly string[]): Lookout {
+  const starts = new Uint8Array(wide + 1)
+  // Line breaks and backticks tell what is code.
+  for (const text of ['\n', '`', ...markers]) starts[text.charCodeAt(0)] = 1
+  return { markers: new MarkerSet(markers), starts, bare: [], bareAtHead: new Set() }
+}
+
+/**
+ * Divides the text of a response into thinking and answer as it arrives. Thinking stands between tags where the text begins, or before an end
+ * tag whose start tag was part of the prompt. Tags in code, and all tags behind such a beginning, are text.
+ */
+export class ThinkingReader {
+  readonly #sink: ThinkingSink
+  readonly #opened: boolean
+  readonly #cursor: Cursor = new Cursor()
+  readonly #scanner: TextScanner = new TextScanner((text) => this.#take(text), lookout)
+  /** `'answer'`: what was given as text may still turn out to be thinking. */
+  #state: 'head' | 'thinking' | 'answer' | 'plain' = 'head'
+  /** The end tag of the thinking that is being read; undefined for any. */
+  #endTag: string | undefined
+  #hasTag = false
+  /** How much of the text has been read, and how much of that stands before the answer. */
+  #length = 0
+  #prefixLength = 0
+  /** Blanks that are part of the answer if no tag follows. */
+  #blanks = ''
+  #gap = ''
+  #isInThought = false
+
+  /** `opened`: the prompt opened the thinking, so that the text begins inside of it. */
+  constructor(sink: ThinkingSink, opened: boolean) {
+    this.#sink = sink
+    this.#opened = opened
+  }
+
+  /** How many characters stand before the answer. Known at the end. */
+  get prefixLength(): number {
+    return this.#prefixLength
+  }
+
+  /** The text was read as thinking to its end, but no tag in it shows that it is. */
+  get isUnproven(): boolean {
+    return this.#state === 'thinking' && !this.#hasTag
+  }
+
+  push(chunk: string): void {
+    const cursor = this.#cursor
+    cursor.load(chunk)
+    while (cursor.at < chunk.length) {
+      if (this.#state === 'plain') {
+        this.#scanner.end()
+        this.#take(chunk.slice(cursor.at))
+        cursor.at = chunk.length
+      } else {
+        const found = this.#scanner.scan(cursor)
+        if (found !== nothing) this.#readTag(found)
+      }
+    }
+  }
+
+  end(): void {
+    this.#scanner.end()
+    if (this.#state === 'thinking' || (this.#state === 'head' && this.#hasTag)) this.#prefixLength = this.#length
+    else if (this.#state === 'head' && this.#blanks !== '') this.#sink.text(this.#blanks)
+  }
+
+  #readTag(index: number): void {
+    const tag = tags[index] ?? ''
+    const isEnd = index % 2 === 1
+    const { line } = this.#scanner
+    const isCode = line.fence !== 0 || line.inCode
+    if (!this.#counts(tag, isEnd, isCode)) {
+      this.#scanner.pass(tag)
+      // An answer that speaks of such tags.
+      if (this.#state === 'answer' && !isCode) this.#state = 'plain'
+      return
+    }
+    if (this.#state === 'answer') this.#sink.thoughtSoFar()
+    if (this.#state === 'answer' || this.#isInThought) this.#gap = '\n\n'
+    this.#state = isEnd ? 'head' : 'thinking'
+    this.#endTag = tags[index + 1]
+    this.#hasTag = true
+    this.#isInThought = false
+    this.#length += tag.length
+    this.#scanner.reset()
+  }
+
+  #counts(tag: string, isEnd: boolean, isCode: boolean): boolean {
+    switch (this.#state) {
+      case 'head':
+        return true
+      case 'thinking':
+        return isEnd && (this.#endTag === undefined || tag === this.#endTag)
+      case 'answer':
+        return isEnd && !isCode
+      case 'plain':
+        return false
+    }
+  }
+
+  #take(text: string): void {
+    const before = this.#length
+    this.#length += text.length
+    if (this.#state === 'thinking') this.#think(text)
+    else if (this.#state !== 'head') this.#sink.text(text)
+    else {
+      const words = text.trimStart()
+      const blanks = text.slice(0, text.length - words.length)
+      if (!this.#hasTag) this.#blanks += blanks
+      if (words !== '') this.#begin(words, before + blanks.length)
+    }
+  }
+
+  #begin(words: string, at: number): void {
+    if (this.#opened && !this.#hasTag) {
+      this.#state = 'thinking'
+      this.#think(words)
+      return
+    }
+    if (this.#hasTag) this.#prefixLength = at
+    // Tags in JSON are part of its strings.
+    this.#state = this.#hasTag || /^[{[]/.test(words) ? 'plain' : 'answer'
+    this.#sink.text(this.#hasTag ? words : this.#blanks + words)
+  }
+
+  /** Gives out thinking without the blanks around it. */
+  #think(text: string): void {
+    const words = this.#isInThought ? text : text.trimStart()
+    const told = words.trimEnd()
+    if (told === '') {
+      if (this.#isInThought) this.#gap += words
+      return
+    }
+    this.#sink.reasoning(this.#gap + told)
+    this.#gap = words.slice(told.length)
+    this.#isInThought = true
+  }
+}
+
+/** A text that was divided. */
+export interface DividedText {
+  /** Tags, thinking and blanks before the answer, as they were written. */
+  prefix: string
+  reasoning: string
+  text: string
+}
+
+/** Divides a whole text. `isCut`: it may have been cut inside of its thinking. */
+export function divideThinking(text: string, opened: boolean, isCut: boolean): DividedText {
+  let reasoning = ''
+  let answer = ''
+  const sink: ThinkingSink = {
+    text: (piece) => {
+      answer += piece
+    },
+    reasoning: (piece) => {
+      reasoning += piece
+    },
+    thoughtSoFar: () => {
+      reasoning = answer.trim()
+      answer = ''
+    },
+  }
+  const reader = new ThinkingReader(sink, opened)
+  reader.push(text)
+  reader.end()
+  if (reader.isUnproven && !isCut) return { prefix: '', reasoning: '', text }
+  return { prefix: text.slice(0, reader.prefixLength), reasoning, text: answer }
+}

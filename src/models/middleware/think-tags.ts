@@ -1,0 +1,131 @@
+import { ModelError } from '../../core/errors.ts'
+import { type ChatMessage, deepFreeze } from '../../core/messages.ts'
+import { TextBuffer } from '../../core/text-buffer.ts'
+import { divideThinking, ThinkingReader, type ThinkingSink } from '../../dialects/reader/thinking.ts'
+import { type ChatModel, isModelError, type ModelRequest, type ModelResponse, type ModelSink } from '../chat-model.ts'
+import type { ThinkTags } from '../quirk-checks.ts'
+
+interface ThinkTagOptions {
+  tags: ThinkTags
+  /** Sends thinking back to the model: before its answer, in its tags. */
+  sendBack: boolean
+}
+
+/** Where a message's provider data has the tags and the thinking before its text, as the model wrote them. */
+const dataKey = 'thinkTags'
+
+/**
+ * The same model, whose thinking in tags is its reasoning. A stream that was shown as text until an end tag came is shown again from its
+ * beginning if the sink can take back what it was given. The response is right in any case.
+ */
+export function withThinkTags(model: ChatModel, { tags, sendBack }: ThinkTagOptions): ChatModel {
+  const restored = new WeakMap<ChatMessage, ChatMessage>()
+  const restore = (message: ChatMessage): ChatMessage => {
+    const prefix = message.providerData?.provider === model.provider ? message.providerData.data[dataKey] : undefined
+    if (message.role !== 'assistant' || typeof prefix !== 'string') return message
+    const known = restored.get(message) ?? deepFreeze({ ...message, content: prefix + message.content })
+    restored.set(message, known)
+    return known
+  }
+  return {
+    provider: model.provider,
+    model: model.model,
+    capabilities: model.capabilities,
+    get baseURL() {
+      return model.baseURL
+    },
+    async prepare(): Promise<void> {
+      await model.prepare?.()
+    },
+    async generate(request: ModelRequest, sink: ModelSink = {}): Promise<ModelResponse> {
+      const live = sink.text === undefined && sink.reasoning === undefined ? undefined : new LiveThinking(sink, tags)
+      const sent = sendBack ? { ...request, messages: request.messages.map(restore) } : request
+      try {
+        const response = divide(await model.generate(sent, live?.sink ?? sink), model.provider, tags)
+        return live?.finish(response) ?? response
+      } catch (error) {
+        throw withDividedPart(error, tags)
+      }
+    },
+  }
+}
+
+function divide(response: ModelResponse, provider: string, tags: ThinkTags): ModelResponse {
+  const { toolCalls, finishReason } = response
+  const mayBeCut = finishReason !== 'stop' || toolCalls.length > 0
+  const { prefix, reasoning, text } = divideThinking(response.text, isOpened(tags, response.reasoning), mayBeCut)
+  if (prefix === '') return response
+  const all = [response.reasoning, reasoning].filter(Boolean).join('\n\n')
+  const data = { ...response.providerData?.data, [dataKey]: prefix }
+  return { ...response, text, ...(all === '' ? {} : { reasoning: all }), providerData: { provider, data } }
+}
+
+/** A server that gives reasoning by itself has taken it out of the text. */
+function isOpened(tags: ThinkTags, reasoning: string | undefined): boolean {
+  return tags === 'opened' && !reasoning
+}
+
+function withDividedPart(error: unknown, tags: ThinkTags): unknown {
+  if (!isModelError(error) || error.partial === undefined) return error
+  const { code, message, cause: _, partial, ...fields } = error
+  const { prefix, reasoning, text } = divideThinking(partial.text, isOpened(tags, partial.reasoning), true)
+  if (prefix === '') return error
+  const all = [partial.reasoning, reasoning].filter(Boolean).join('\n\n')
+  return new ModelError(code, message, { ...fields, partial: { ...partial, text, reasoning: all }, cause: error })
+}
+
+const shownAsText = "Thinking was shown as text until its end tag came: with `thinkTags: 'opened'`, it is shown as reasoning"
+
+/** Divides a response while it is shown. */
+class LiveThinking implements ThinkingSink {
+  /** What the model is given. */
+  readonly sink: ModelSink
+  readonly #shownTo: ModelSink
+  #reader: ThinkingReader | undefined
+  /** The text that was shown. Empty again if it was thinking. */
+  #text = new TextBuffer()
+  #warnings: string[] = []
+
+  constructor(shownTo: ModelSink, tags: ThinkTags) {
+    this.#shownTo = shownTo
+    let hasReasoning = false
+    const text = (delta: string) => {
+      this.#reader ??= new ThinkingReader(this, tags === 'opened' && !hasReasoning)
+      this.#reader.push(delta)
+    }
+    const reasoning = (delta: string) => {
+      hasReasoning = true
+      shownTo.reasoning?.(delta)
+    }
+    this.sink = { ...shownTo, text, reasoning }
+  }
+
+  text(text: string): void {
+    this.#text.add(text)
+    this.#shownTo.text?.(text)
+  }
+
+  reasoning(text: string): void {
+    this.#shownTo.reasoning?.(text)
+  }
+
+  thoughtSoFar(): void {
+    const thought = this.#text.toString().trim()
+    this.#text = new TextBuffer()
+    if (thought === '') return
+    if (this.#shownTo.restart?.() === true) this.#shownTo.reasoning?.(thought)
+    else this.#warnings.push(shownAsText)
+  }
+
+  /** Shows what was held back. */
+  finish(response: ModelResponse): ModelResponse {
+    this.#reader?.end()
+    // An answer without thinking, which was shown as reasoning.
+    if (this.#reader?.isUnproven === true && response.text !== '') {
+      this.#shownTo.restart?.()
+      this.#shownTo.text?.(response.text)
+    }
+    if (this.#warnings.length === 0) return response
+    return { ...response, warnings: [...(response.warnings ?? []), ...this.#warnings] }
+  }
+}

@@ -1,0 +1,124 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { divideThinking, ThinkingReader } from '../../src/dialects/reader/thinking.ts'
+import { thinkingTags } from '../../src/dialects/thinking-tags.ts'
+
+/** The same as `divideThinking`, from pieces; `shown` is what a consumer saw that can take nothing back. */
+function divideInPieces(pieces: readonly string[], opened = false) {
+  let text = ''
+  let reasoning = ''
+  let shown = ''
+  const reader = new ThinkingReader(
+    {
+      text: (piece) => {
+        text += piece
+        shown += piece
+      },
+      reasoning: (piece) => {
+        reasoning += piece
+      },
+      thoughtSoFar: () => {
+        reasoning = text.trim()
+        text = ''
+      },
+    },
+    opened,
+  )
+  for (const piece of pieces) reader.push(piece)
+  reader.end()
+  return { text, reasoning, shown, prefix: pieces.join('').slice(0, reader.prefixLength), isUnproven: reader.isUnproven }
+}
+
+const cases: [what: string, text: string, reasoning: string, answer: string][] = [
+  ['before an answer', '<think>I look at it.</think>\n\nSunny.', 'I look at it.', 'Sunny.'],
+  ['on lines of its own', '\n<think>\nI look.\nTwice.\n</think>\n\nSunny.', 'I look.\nTwice.', 'Sunny.'],
+  ['with only its end tag', 'I look at it.\n</think>\n\nSunny.', 'I look at it.', 'Sunny.'],
+  ['with only its end tag, in a line', 'e.</think>{"sky": "sunny"}', 'e.', '{"sky": "sunny"}'],
+  ['that is empty', '<think>\n\n</think>\n\nSunny.', '', 'Sunny.'],
+  ['that is not there but for its end tag', '</mm:think>Sunny.', '', 'Sunny.'],
+  ['of MiniMax-M3', '<mm:think>I look.</mm:think>Sunny.', 'I look.', 'Sunny.'],
+  ['of Gemma 4', '<|channel>thought\nI look.<channel|>Sunny.', 'I look.', 'Sunny.'],
+  ['of Magistral', '[THINK]I look.[/THINK]Sunny.', 'I look.', 'Sunny.'],
+  ['twice', '<think>One.</think>\n<think>Two.</think>\nSunny.', 'One.\n\nTwo.', 'Sunny.'],
+  ['closed twice', '<think>One.</think>\n</think>\nSunny.', 'One.', 'Sunny.'],
+  ['never closed', '<think>I look', 'I look', ''],
+  ['with a tag of another model', '<think>Is it </thinking>? No.</think>Yes.', 'Is it </thinking>? No.', 'Yes.'],
+  ['with an open fence', '<think>```\ncode</think>Sunny. `x`', '```\ncode', 'Sunny. `x`'],
+]
+
+/** Texts without thinking in them. */
+const answers = [
+  'Sunny.',
+  '  \n Sunny.  \n',
+  '',
+  ' \n',
+  'The tag <think> opens, and </think> closes.',
+  'Write `</think>` behind it.',
+  '```xml\n<think>\n</think>\n```\nLike this.',
+  'Like this:\n```\n</think>\n```\nDone.',
+  '{"text": "a </think> b"}',
+  '[1, "</mm:think>"]',
+  'a <thin',
+  '<thinker>a</thinker>',
+  '< think>a< /think>',
+  'Sunny.\n<think>no</think>',
+]
+
+describe('thinking in tags', () => {
+  it.for(cases)('F13 %s is divided from the answer', ([, text, reasoning, answer]) => {
+    const divided = divideThinking(text, false, false)
+    expect(divided).toMatchObject({ reasoning, text: answer })
+    expect(divided.prefix + divided.text).toBe(text)
+  })
+
+  it.for(answers)('F13 %j is an answer as it stands', (text) => {
+    expect(divideThinking(text, false, false)).toEqual({ prefix: '', reasoning: '', text })
+    expect(divideInPieces([...text]).shown).toBe(text)
+  })
+
+  it.for(thinkingTags)('F13 %s … %s is found in pieces of one character, with and without its start tag', ([open, close]) => {
+    const whole = divideInPieces([...`${open}I look.${close}Sunny.`])
+    expect(whole).toMatchObject({ reasoning: 'I look.', text: 'Sunny.', shown: 'Sunny.' })
+    expect(divideInPieces([...`I look.${close}Sunny.`])).toMatchObject({ reasoning: 'I look.', text: 'Sunny.' })
+    expect(divideInPieces([...`I look.${close}Sunny.`], true)).toMatchObject({ reasoning: 'I look.', text: 'Sunny.', shown: 'Sunny.' })
+  })
+
+  it('F13 where the prompt opened it, all is thinking up to the first end tag, and nothing of it is shown as text', () => {
+    const divided = divideInPieces([...'I look.\n```\n<think> here\n</think>\nSunny. </think>'], true)
+    expect(divided).toMatchObject({ reasoning: 'I look.\n```\n<think> here', text: 'Sunny. </think>', shown: 'Sunny. </think>' })
+  })
+
+  it('F13 where the prompt should have opened it, a text that ends without a tag is the answer; a cut one is thinking', () => {
+    expect(divideThinking('\nSunny.', true, false)).toEqual({ prefix: '', reasoning: '', text: '\nSunny.' })
+    expect(divideThinking('\nI look at', true, true)).toEqual({ prefix: '\nI look at', reasoning: 'I look at', text: '' })
+    expect(divideInPieces(['Sunny.'], true).isUnproven).toBe(true)
+  })
+
+  it('F13 is the same however the text is cut, and loses nothing', () => {
+    const piece = fc.constantFrom(
+      '<think>',
+      '</think>',
+      '<mm:think>',
+      '</mm:think>',
+      '[THINK]',
+      '<thi',
+      'word ',
+      '\n',
+      ' ',
+      '```\n',
+      '`',
+      '{"a": ',
+    )
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 10 }), fc.array(fc.nat(60), { maxLength: 8 }), fc.boolean(), (parts, cuts, opened) => {
+        const text = parts.join('')
+        const whole = divideInPieces([text], opened)
+        expect(whole.prefix + whole.text).toBe(text)
+        const at = [...new Set(cuts.filter((cut) => cut < text.length))].sort((a, b) => a - b)
+        const pieces = [0, ...at].map((from, i) => text.slice(from, at[i] ?? text.length))
+        expect(divideInPieces(pieces, opened)).toEqual(whole)
+        expect(divideInPieces([...text], opened)).toEqual(whole)
+      }),
+    )
+  })
+})
