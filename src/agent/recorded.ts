@@ -72,7 +72,7 @@ export interface Reply {
   kind: 'reply'
   /** Of a turn that continues a text, the part that was said now. */
   message: AssistantMessage
-  /** The answer, where it has a schema: its JSON. */
+  /** The answer, if it is not the message's text: its JSON if it has a schema, or the text without the model's commentary. */
   answer?: string
   planned: PlannedCall[]
   step: RunStep

@@ -64,6 +64,8 @@ export interface ModelRequest extends Sampling {
 export interface ModelResponse {
   /** The whole visible text; `''` when none. */
   text: string
+  /** The end of `text` that is the answer, if the model marked what comes before as commentary. Default: all of `text`. */
+  answer?: string
   reasoning?: string
   /** All calls, in the response's order, arguments unparsed. Ids may be missing (`''`) or repeat: the loop makes them unique. */
   toolCalls: ToolCall[]
@@ -177,6 +179,12 @@ export interface ChatModel {
   prepare?(): Promise<void>
   /** The model to ask throughout one turn, where that may change from turn to turn. */
   forTurn?(): ChatModel
+}
+
+/** What of `text`, which a response has come to, is the answer. */
+export function answerIn({ answer }: Pick<ModelResponse, 'answer'>, text: string): string {
+  // A hook or a guardrail may have changed the text.
+  return answer !== undefined && text.endsWith(answer) ? answer : text
 }
 
 /** The response without calls if a filter or the model itself stopped it: those may not run. `warnings` tells of them. */

@@ -13,7 +13,7 @@ import {
   wellFormed,
 } from '../../core/messages.ts'
 import { keepShape } from '../../core/v8/keep-shape.ts'
-import { toModelError } from '../../models/chat-model.ts'
+import { answerIn, toModelError } from '../../models/chat-model.ts'
 import { usageOfFailure, withCost } from '../../models/usage.ts'
 import { type ArgumentTerms, type Preparation, type PreparedCall, prepareArguments } from '../../tools/arguments.ts'
 import type { ToolSet } from '../../tools/registry.ts'
@@ -138,6 +138,8 @@ class ModelTurn {
     if (providerData !== undefined && !isWithheld) message.providerData = copyJson(providerData)
     const reply: Reply = { kind: 'reply', message, planned, step }
     if (answer !== undefined) reply.answer = answer
+    // A text that is continued stays whole.
+    else if (response.answer !== undefined && !isCut && earlier === '') reply.answer = answerIn(response, text)
     if (objection !== undefined) reply.objection = objection
     if (isCut) reply.isCut = true
     return reply

@@ -1,7 +1,7 @@
 import { ToolloopError } from '../../core/errors.ts'
 import { Event } from '../../core/events.ts'
 import type { ToolCall } from '../../core/messages.ts'
-import type { ModelRequest } from '../../models/chat-model.ts'
+import { answerIn, type ModelRequest } from '../../models/chat-model.ts'
 import type { StepTags } from '../durable/journal.ts'
 import { type Checked, checkOutput } from '../hooks/ask-guardrails.ts'
 import { HookFailure } from '../hooks/ask-hook.ts'
@@ -86,7 +86,8 @@ async function reviewText(run: RunContext, turn: ReviewedTurn): Promise<Reviewed
     for (const call of planned) delete call.textAfter
   }
   if (run.agent.output === undefined || calls.length > 0 || (isCut && !isClosed(text))) return { text, isCut }
-  const answer = await readAnswer(run.agent.output, `${earlier}${text}`, { timeoutMs: run.limits.toolTimeoutMs, signal: run.signal })
+  const said = `${earlier}${answerIn(response, text)}`
+  const answer = await readAnswer(run.agent.output, said, { timeoutMs: run.limits.toolTimeoutMs, signal: run.signal })
   if (answer.ok) return { text, answer: answer.json }
   if (isCut) return { text, isCut }
   const answering = request.responseSchema === undefined ? run.agent.output.tool.name : undefined

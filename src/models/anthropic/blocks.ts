@@ -1,10 +1,11 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { ModelSink } from '../chat-model.ts'
 import type { ToolCallAccumulator } from '../streaming/accumulator.ts'
-import type { LayoutPiece } from '../streaming/response-layout.ts'
+import { gapBetween, type LayoutPiece } from '../streaming/response-layout.ts'
 
 type OpenBlock =
-  | { kind: 'text'; length: number; citations: Json[] }
+  /** `gap`: characters that keep it apart from the text before. */
+  | { kind: 'text'; gap: number; length: number; citations: Json[] }
   | { kind: 'call'; number: number; hasInput: boolean; isClosed: boolean; fields: JsonObject }
   | { kind: 'thinking'; thinking: string; signature: string; rest: JsonObject }
   /** Not ours to read: what the provider's own tools did, redacted thinking, and what is not known yet. */
@@ -96,7 +97,7 @@ export class AnthropicBlocks {
   /** Text that no block of the response holds. */
   addText(text: string): void {
     if (text === '') return
-    const block: OpenBlock = { kind: 'text', length: 0, citations: [] }
+    const block: OpenBlock = { kind: 'text', gap: 0, length: 0, citations: [] }
     this.#all.push(block)
     this.#addText(block, text)
   }
@@ -113,8 +114,10 @@ export class AnthropicBlocks {
     const piecesOf = (block: OpenBlock): LayoutPiece[] => {
       switch (block.kind) {
         case 'text': {
-          const { length, citations } = block
-          return length === 0 ? [] : [{ text: length, ...(citations.length === 0 ? {} : { fields: { citations } }) }]
+          const { gap, length, citations } = block
+          if (length === 0) return []
+          const text = { text: length, ...(citations.length === 0 ? {} : { fields: { citations } }) }
+          return gap === 0 ? [text] : [{ gap }, text]
         }
         case 'call': {
           const call = calls.indexOf(block.number)
@@ -148,7 +151,7 @@ export class AnthropicBlocks {
     let opened: OpenBlock
     if (type === 'text') {
       const { citations } = block
-      opened = { kind: 'text', length: 0, citations: Array.isArray(citations) ? [...citations] : [] }
+      opened = { kind: 'text', gap: 0, length: 0, citations: Array.isArray(citations) ? [...citations] : [] }
       this.#addText(opened, block.text)
     } else if (type === 'thinking') {
       const { thinking, signature, ...rest } = block
@@ -192,9 +195,22 @@ export class AnthropicBlocks {
 
   #addText(block: OpenBlock & { kind: 'text' }, delta: Json | undefined): void {
     if (typeof delta !== 'string' || delta === '') return
+    if (block.length === 0 && this.#follows(block)) {
+      const gap = gapBetween(this.#text, delta)
+      block.gap = gap.length
+      this.#text += gap
+      if (gap !== '') this.#sink?.text?.(gap)
+    }
     block.length += delta.length
     this.#text += delta
     this.#sink?.text?.(delta)
+  }
+
+  /** Whether something else stands between this text and the one before. Texts in a row are one, in pieces with their own citations. */
+  #follows(block: OpenBlock): boolean {
+    const at = this.#all.indexOf(block)
+    const before = this.#all.at(at === -1 ? -1 : at - 1)
+    return at !== 0 && before !== undefined && before.kind !== 'text'
   }
 
   #addThinking(block: OpenBlock & { kind: 'thinking' }, delta: Json | undefined): void {

@@ -2,11 +2,12 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 import { TextBuffer } from '../../core/text-buffer.ts'
 import type { ModelSink } from '../chat-model.ts'
 import type { ToolCallAccumulator } from '../streaming/accumulator.ts'
-import type { LayoutPiece } from '../streaming/response-layout.ts'
+import { gapBetween, type LayoutPiece } from '../streaming/response-layout.ts'
 import { PartialArgs } from './partial-args.ts'
 
 type Piece =
-  | { kind: 'text'; length: number; fields: JsonObject | undefined }
+  /** `gap`: characters that keep it apart from the text before. */
+  | { kind: 'text'; gap: number; length: number; fields: JsonObject | undefined }
   | { kind: 'call'; number: number; fields: JsonObject }
   /** Not ours to read: what the provider's own tools did, pictures, signed thoughts, and what is not known yet. */
   | { kind: 'kept'; part: JsonObject }
@@ -64,7 +65,10 @@ export class GoogleContent {
   layout(positions: readonly (number | undefined)[]): LayoutPiece[] {
     return this.#pieces.flatMap((piece): LayoutPiece[] => {
       if (piece.kind === 'kept') return [{ block: piece.part }]
-      if (piece.kind === 'text') return [{ text: piece.length, ...(piece.fields === undefined ? {} : { fields: piece.fields }) }]
+      if (piece.kind === 'text') {
+        const text = { text: piece.length, ...(piece.fields === undefined ? {} : { fields: piece.fields }) }
+        return piece.gap === 0 ? [text] : [{ gap: piece.gap }, text]
+      }
       const call = positions.indexOf(piece.number)
       return call === -1 ? [] : [{ call, ...(Object.keys(piece.fields).length === 0 ? {} : { fields: piece.fields }) }]
     })
@@ -72,11 +76,16 @@ export class GoogleContent {
 
   #addText(text: string, signature: Json | undefined): void {
     const last = this.#pieces.at(-1)
-    if (typeof signature === 'string') this.#pieces.push({ kind: 'text', length: text.length, fields: { thoughtSignature: signature } })
-    else if (text === '') return
-    else if (last?.kind === 'text' && last.fields === undefined) last.length += text.length
-    else this.#pieces.push({ kind: 'text', length: text.length, fields: undefined })
+    const gap = text === '' || last === undefined || last.kind === 'text' ? '' : gapBetween(this.text, text)
+    const fields = typeof signature === 'string' ? { thoughtSignature: signature } : undefined
+    if (text === '' && fields === undefined) return
+    if (fields === undefined && last?.kind === 'text' && last.fields === undefined) last.length += text.length
+    else this.#pieces.push({ kind: 'text', gap: gap.length, length: text.length, fields })
     if (text === '') return
+    if (gap !== '') {
+      this.#text.add(gap)
+      this.#sink?.text?.(gap)
+    }
     this.#text.add(text)
     this.#sink?.text?.(text)
   }

@@ -3,19 +3,15 @@ import { TextBuffer } from '../../core/text-buffer.ts'
 import type { ModelSink } from '../chat-model.ts'
 import type { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import type { LayoutPiece } from '../streaming/response-layout.ts'
-import { callerOf, callIdOf, customEnd, customStart, escaped } from './items.ts'
-
-/** A text of an item, as far as it has come. */
-interface Part {
-  text: TextBuffer
-  fields: JsonObject
-}
+import { callerOf, callIdOf } from './items.ts'
+import { ResponseCall, restOf } from './response-call.ts'
+import { ResponseMessage } from './response-message.ts'
 
 /** `item`: as it was when it was done. */
 type OpenItem =
-  | { kind: 'message'; item: JsonObject; parts: Map<number, Part> }
-  | { kind: 'call'; item: JsonObject; number: number; isCustom: boolean; input: TextBuffer; isClosed: boolean }
-  | { kind: 'reasoning'; item: JsonObject; isWhole: boolean; parts: Map<string, Part> }
+  | ResponseMessage
+  | ResponseCall
+  | { kind: 'reasoning'; item: JsonObject; isWhole: boolean; parts: Map<string, TextBuffer> }
   /** Not ours to read: what the provider's own tools did, and what is not known yet. */
   | { kind: 'kept'; item: JsonObject; isWhole: boolean }
 
@@ -38,9 +34,10 @@ export class ResponsesOutput {
   readonly #byIndex = new Map<number, OpenItem>()
   readonly #byId = new Map<string, OpenItem>()
   readonly #callIds = new Set<string>()
+  /** Announced, and not said to be done yet. */
+  readonly #unfinished = new Set<OpenItem>()
   readonly #reasoning = new TextBuffer()
   #last: OpenItem | undefined
-  #refused = false
   #waiting = false
 
   /** `toolNames`: the tools of the request. */
@@ -51,8 +48,19 @@ export class ResponsesOutput {
   }
 
   get text(): string {
-    const parts = this.#all.flatMap((item) => (item.kind === 'message' ? [...item.parts.values()] : []))
-    return parts.map(({ text }) => text.toString()).join('')
+    return this.#messages.map(({ gap, text }) => gap + text).join('')
+  }
+
+  /** The text of the final phase; undefined if no message says that it is only a commentary. */
+  get answer(): string | undefined {
+    const spoken = this.#messages.filter(({ isEmpty }) => !isEmpty)
+    const answers = spoken.filter(({ item }) => item.phase !== 'commentary')
+    if (answers.length === 0 || answers.length === spoken.length) return undefined
+    return answers.map(({ gap, text }, at) => (at === 0 ? text : gap + text)).join('')
+  }
+
+  get #messages(): ResponseMessage[] {
+    return this.#all.filter((item) => item.kind === 'message')
   }
 
   get reasoning(): string {
@@ -65,11 +73,16 @@ export class ResponsesOutput {
   }
 
   get isRefusal(): boolean {
-    return this.#refused
+    return this.#messages.some((message) => message.isRefusal)
+  }
+
+  /** Something has come, and all that was announced is done: the stream may end without saying so. */
+  get isFinished(): boolean {
+    return this.#all.length > 0 && this.#unfinished.size === 0
   }
 
   open({ output_index: index }: ItemPlace, item: JsonObject): void {
-    if (this.#byId.get(idOf(item)) === undefined) this.#open(index, item)
+    if (this.#byId.get(idOf(item)) === undefined) this.#unfinished.add(this.#open(index, item))
   }
 
   /** The item as it is in the end. */
@@ -88,13 +101,14 @@ export class ResponsesOutput {
   }
 
   #close(open: OpenItem, item: JsonObject): void {
+    this.#unfinished.delete(open)
     switch (open.kind) {
       case 'message':
         open.item = item
-        for (const [at, part] of objectsIn(item.content).entries()) this.#closePart(open, at, part)
+        for (const [at, part] of objectsIn(item.content).entries()) this.#closeText(open, at, part)
         return
       case 'call':
-        this.#closeCall(open, item)
+        open.close(item, this.#claim(callIdOf(item)))
         return
       case 'reasoning':
         if (open.isWhole) return
@@ -115,8 +129,14 @@ export class ResponsesOutput {
 
   addText(place: ItemPlace, content: Json | undefined, delta: Json | undefined, isRefusal: boolean): void {
     const item = this.#at(place) ?? this.#open(place.output_index, { type: 'message' })
-    if (item.kind !== 'message' || typeof delta !== 'string') return
-    this.#say(this.#part(item, content, isRefusal), delta)
+    if (item.kind === 'message' && typeof delta === 'string') item.add(numberOf(content), delta, isRefusal, () => this.text)
+  }
+
+  /** A text of a message as it is in the end. */
+  closeText(place: ItemPlace, content: Json | undefined, part: JsonObject): void {
+    const item = this.#at(place) ?? this.#open(place.output_index, { type: 'message' })
+    this.#unfinished.delete(item)
+    if (item.kind === 'message') this.#closeText(item, numberOf(content), part)
   }
 
   /** `part`: which of its summaries or texts. */
@@ -126,10 +146,20 @@ export class ResponsesOutput {
   }
 
   addArguments(place: ItemPlace, delta: Json | undefined): void {
-    const item = this.#at(place)
-    if (item?.kind !== 'call' || item.isClosed || typeof delta !== 'string' || delta === '') return
-    item.input.add(delta)
-    this.#calls.add({ index: item.number, arguments: item.isCustom ? escaped(delta) : delta }, this.#sink)
+    this.#callAt(place)?.addPiece(delta)
+  }
+
+  /** A call's arguments as they are in the end. */
+  closeArguments(place: ItemPlace, whole: Json | undefined): void {
+    const call = this.#callAt(place)
+    if (call === undefined || whole === undefined) return
+    this.#unfinished.delete(call)
+    call.complete(whole)
+  }
+
+  /** To be called when no more will come. Returns whether the arguments of all calls are whole. */
+  endCalls(): boolean {
+    return this.#all.map((item) => item.kind !== 'call' || item.end()).every(Boolean)
   }
 
   /**
@@ -159,13 +189,8 @@ export class ResponsesOutput {
     { answered, isStored, isFollowed }: { answered: ReadonlySet<Json | undefined>; isStored: boolean; isFollowed: boolean },
   ): LayoutPiece[] {
     switch (item.kind) {
-      case 'message': {
-        const { type: _t, role: _r, content: _c, ...fields } = item.item
-        return [...item.parts.values()].flatMap(({ text, fields: part }) => {
-          const { length } = text.toString()
-          return length === 0 ? [] : [{ text: length, ...fieldsOf(Object.keys(part).length === 0 ? fields : { ...fields, part }) }]
-        })
-      }
+      case 'message':
+        return item.layout()
       case 'call': {
         const call = calls.indexOf(item.number)
         const { type, call_id: _c, name: _n, arguments: _a, input: _i, ...fields } = item.item
@@ -181,12 +206,20 @@ export class ResponsesOutput {
         if (!item.isWhole || item.item.type === 'custom_tool_call') return []
         const awaited = awaitedBy(item.item, answered)
         if (awaited === undefined) return [{ block: item.item }]
-        const warning = `An item of type \`${String(item.item.type)}\` was not kept: it waits for ${awaited} that can't be given here`
-        if (!this.warnings.includes(warning)) this.warnings.push(warning)
+        this.#warn(`An item of type \`${String(item.item.type)}\` was not kept: it waits for ${awaited} that can't be given here`)
         this.#waiting = true
         return []
       }
     }
+  }
+
+  /** The call an event belongs to. Some servers do not announce it before its arguments. */
+  #callAt(place: ItemPlace): ResponseCall | undefined {
+    const known = this.#at(place)
+    if (known !== undefined) return known.kind === 'call' ? known : undefined
+    const opened = this.#open(place.output_index, { type: 'function_call' })
+    if (typeof place.item_id === 'string') this.#byId.set(place.item_id, opened)
+    return opened.kind === 'call' ? opened : undefined
   }
 
   #at({ output_index: index, item_id: id }: ItemPlace): OpenItem | undefined {
@@ -204,20 +237,20 @@ export class ResponsesOutput {
     this.#last = opened
     if (typeof index === 'number') this.#byIndex.set(index, opened)
     if (idOf(item) !== '') this.#byId.set(idOf(item), opened)
-    if (opened.kind === 'call') this.#startCall(opened, item)
+    if (opened.kind === 'call') opened.start(this.#claim(callIdOf(item)))
     return opened
   }
 
   #opened(item: JsonObject): OpenItem {
     switch (item.type) {
       case 'message':
-        return { kind: 'message', item, parts: new Map() }
+        return new ResponseMessage(item, this.#sink)
       case 'function_call':
-        return { kind: 'call', item, number: this.#all.length, isCustom: false, input: new TextBuffer(), isClosed: false }
+        return new ResponseCall(item, this.#all.length, this.#calls, this.#sink)
       case 'custom_tool_call':
         // Some providers tell of what their own tools have done in this way.
         if (typeof item.name === 'string' && !this.#toolNames.has(item.name)) return { kind: 'kept', item, isWhole: false }
-        return { kind: 'call', item, number: this.#all.length, isCustom: true, input: new TextBuffer(), isClosed: false }
+        return new ResponseCall(item, this.#all.length, this.#calls, this.#sink)
       case 'reasoning':
         return { kind: 'reasoning', item, isWhole: false, parts: new Map() }
       default:
@@ -225,82 +258,32 @@ export class ResponsesOutput {
     }
   }
 
-  #startCall(call: OpenItem & { kind: 'call' }, item: JsonObject): void {
-    const id = callIdOf(item)
-    // An id that is used twice would make one call of two.
-    const isRepeated = this.#callIds.has(id)
+  /** The id, if no other call of the response has it: one that is used twice would make one call of two. */
+  #claim(id: string): string | null {
+    if (id === '' || this.#callIds.has(id)) return null
     this.#callIds.add(id)
-    const name = typeof item.name === 'string' ? item.name : null
-    const start = call.isCustom ? { arguments: customStart } : {}
-    this.#calls.add({ index: call.number, id: isRepeated ? null : id, name, extra: { item: call.number }, ...start }, this.#sink)
+    return id
   }
 
-  #closeCall(call: OpenItem & { kind: 'call' }, item: JsonObject): void {
-    if (call.isClosed) return
-    const whole = call.isCustom ? item.input : item.arguments
-    // Some servers send a call whole, some without its last pieces, and some its arguments as a value.
-    const rest = typeof whole === 'string' ? restOf(call.input, whole) : call.input.isEmpty ? whole : undefined
-    call.item = item
-    call.isClosed = true
-    const end = item.status === 'incomplete' ? '' : customEnd
-    const json = call.isCustom ? `${typeof rest === 'string' ? escaped(rest) : ''}${end}` : rest
-    const name = typeof item.name === 'string' ? item.name : null
-    if (typeof whole !== 'string' || rest !== undefined) this.#calls.add({ index: call.number, name, arguments: json ?? null }, this.#sink)
-    else this.#calls.correct(call.number, call.isCustom ? `${customStart}${escaped(whole)}${end}` : whole, this.#sink)
-  }
-
-  #part(item: OpenItem & { kind: 'message' }, content: Json | undefined, isRefusal: boolean): Part {
-    const at = typeof content === 'number' ? content : 0
-    let part = item.parts.get(at)
-    if (part === undefined) {
-      part = { text: new TextBuffer(), fields: isRefusal ? { type: 'refusal' } : {} }
-      item.parts.set(at, part)
-    }
-    return part
-  }
-
-  #closePart(
-    item: OpenItem & { kind: 'message' },
-    at: number,
-    { type, text, refusal, annotations, logprobs: _, ...rest }: JsonObject,
-  ): void {
-    const isRefusal = type === 'refusal'
-    const whole = isRefusal ? refusal : text
-    if (typeof whole !== 'string') return
-    const part = this.#part(item, at, isRefusal)
-    const more = restOf(part.text, whole)
-    if (more === undefined) this.#contradict(part, whole)
-    else this.#say(part, more)
-    const kept: JsonObject = Array.isArray(annotations) && annotations.length > 0 ? { annotations } : {}
-    part.fields = { ...part.fields, ...rest, ...kept }
-  }
-
-  #say(part: Part, delta: string): void {
-    if (delta === '') return
-    if (part.fields.type === 'refusal') this.#refused = true
-    part.text.add(delta)
-    this.#sink?.text?.(delta)
-  }
-
-  /** The text is another in the end than the one that was streamed: what was shown can't be taken back. */
-  #contradict(part: Part, whole: string): void {
-    const warning = 'The text at the end of the response is not the one that was streamed'
-    if (!this.warnings.includes(warning)) this.warnings.push(warning)
-    if (this.#sink?.text !== undefined) return
-    part.text = new TextBuffer()
-    part.text.add(whole)
+  #closeText(message: ResponseMessage, at: number, part: JsonObject): void {
+    message.close(at, part, () => this.text)
+    if (message.contradicts) this.#warn('The text at the end of the response is not the one that was streamed')
   }
 
   /** Texts of reasoning are paragraphs of one. */
   #think(item: OpenItem & { kind: 'reasoning' }, name: string, text: Json | undefined, isWhole: boolean): void {
-    const part = item.parts.get(name) ?? { text: new TextBuffer(), fields: {} }
+    const part = item.parts.get(name) ?? new TextBuffer()
     item.parts.set(name, part)
-    const delta = typeof text !== 'string' ? '' : isWhole ? restOf(part.text, text) : text
+    const delta = typeof text !== 'string' ? '' : isWhole ? restOf(part, text) : text
     if (delta === undefined || delta === '') return
-    const piece = part.text.isEmpty && !this.#reasoning.isEmpty ? `\n\n${delta}` : delta
-    part.text.add(delta)
+    const piece = part.isEmpty && !this.#reasoning.isEmpty ? `\n\n${delta}` : delta
+    part.add(delta)
     this.#reasoning.add(piece)
     this.#sink?.reasoning?.(piece)
+  }
+
+  #warn(warning: string): void {
+    if (!this.warnings.includes(warning)) this.warnings.push(warning)
   }
 }
 
@@ -308,11 +291,8 @@ function idOf({ id }: JsonObject): string {
   return typeof id === 'string' ? id : ''
 }
 
-/** What has not been streamed of a whole text; undefined where that is not how the text goes on. */
-function restOf(streamed: TextBuffer, whole: string): string | undefined {
-  const begun = streamed.toString()
-  if (whole.startsWith(begun)) return whole.slice(begun.length)
-  return begun.startsWith(whole) ? '' : undefined
+function numberOf(value: Json | undefined): number {
+  return typeof value === 'number' ? value : 0
 }
 
 /** What an item waits for; undefined for one that is done. `answered`: the calls whose result the provider has. */
@@ -333,7 +313,7 @@ function fieldsOf(fields: JsonObject): { fields?: JsonObject } {
 
 /** Without what tells an item from others of the same response. */
 function withoutIds(piece: LayoutPiece): LayoutPiece {
-  if ('block' in piece || piece.fields === undefined) return piece
+  if (!('text' in piece || 'call' in piece) || piece.fields === undefined) return piece
   const { id: _i, status: _s, ...rest } = piece.fields
   return 'text' in piece ? { text: piece.text, ...fieldsOf(rest) } : { call: piece.call, ...fieldsOf(rest) }
 }

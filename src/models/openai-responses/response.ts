@@ -18,6 +18,7 @@ export class ResponsesResponse implements ResponseReader {
   readonly #sink: ModelSink | undefined
   readonly #calls: ToolCallAccumulator
   readonly #output: ResponsesOutput
+  readonly #warnings: string[] = []
   #status: string | undefined
   #incomplete: string | undefined
   #isStored = false
@@ -54,6 +55,13 @@ export class ResponsesResponse implements ResponseReader {
     this.#readEvent(event)
   }
 
+  /** Some servers say no more than this at the end. */
+  readEndMark(): void {
+    if (this.#status !== undefined || !this.#output.isFinished) return
+    this.#status = 'completed'
+    this.#warnings.push('The response ended without `response.completed`')
+  }
+
   readWhole(value: unknown): void {
     if (isJsonObject(value) && isError(value)) throw providerError({ body: value }, this.context())
     if (!isJsonObject(value) || !Array.isArray(value.output)) {
@@ -65,9 +73,9 @@ export class ResponsesResponse implements ResponseReader {
 
   /** The response, whole. To be called once, when `hasFinished`. */
   finish(): ModelResponse {
-    const isCut = this.#calls.isCut()
+    const isCut = !this.#output.endCalls() || this.#calls.isCut()
     const calls = this.#calls.finish(this.#sink)
-    const { text, reasoning, isRefusal } = this.#output
+    const { text, answer, reasoning, isRefusal } = this.#output
     const word = this.#incomplete ?? this.#status
     const otherwise = this.#status === 'incomplete' ? 'length' : 'stop'
     const end = readEnd({ word, otherwise, text, calls, isCut, isRefusal }, this)
@@ -77,9 +85,10 @@ export class ResponsesResponse implements ResponseReader {
     // Asking again would bring no more; the warnings say what is waited for.
     const isStuck = this.#output.isWaiting && toolCalls.length === 0 && text === '' && end.finishReason === 'stop'
     const finishReason = isStuck ? 'error' : end.finishReason
-    const warnings = [...end.warnings, ...this.#output.warnings, ...this.#calls.warnings]
+    const warnings = [...this.#warnings, ...end.warnings, ...this.#output.warnings, ...this.#calls.warnings]
     return {
       text,
+      ...(answer === undefined ? {} : { answer }),
       ...(reasoning === '' ? {} : { reasoning }),
       toolCalls,
       finishReason,
@@ -105,6 +114,18 @@ export class ResponsesResponse implements ResponseReader {
       case 'response.custom_tool_call_input.delta':
         this.#output.addArguments(event, delta)
         return
+      case 'response.output_text.done':
+        this.#output.closeText(event, event.content_index, { type: 'output_text', text: event.text ?? null })
+        return
+      case 'response.refusal.done':
+        this.#output.closeText(event, event.content_index, { type: 'refusal', refusal: event.refusal ?? null })
+        return
+      case 'response.function_call_arguments.done':
+        this.#output.closeArguments(event, event.arguments)
+        return
+      case 'response.custom_tool_call_input.done':
+        this.#output.closeArguments(event, event.input)
+        return
       case 'response.reasoning_summary_text.delta':
         this.#output.addReasoning(event, `summary ${Number(event.summary_index ?? 0)}`, delta)
         return
@@ -120,8 +141,11 @@ export class ResponsesResponse implements ResponseReader {
       case 'response.completed':
       case 'response.incomplete':
       case 'response.failed':
-        this.#readEnd({ status: event.type.slice('response.'.length), ...(isJsonObject(response) ? response : {}) })
+      case 'response.done': {
+        const status = event.type === 'response.done' ? 'completed' : event.type.slice('response.'.length)
+        this.#readEnd({ status, ...(isJsonObject(response) ? response : {}) })
         return
+      }
       default:
         // Its beginning, progress of the provider's own tools, and events of a time to come.
         if (isJsonObject(response)) this.#readHead(response)

@@ -121,6 +121,7 @@ export class OpenAIResponse implements ResponseReader {
     // A closing `message` that repeats the whole stream counts only where nothing came before it.
     else if (isJsonObject(other) && this.#text === undefined && this.#calls.isEmpty)
       this.#readPart(other, part === 'delta' ? 'message' : 'delta')
+    else if (isJsonObject(other) && Array.isArray(other.tool_calls)) this.#completeCalls(other.tool_calls)
     this.#finish = laterReason(this.#finish, choice.finish_reason, choice.native_finish_reason)
     this.#readUsage(choice.usage)
   }
@@ -157,6 +158,15 @@ export class OpenAIResponse implements ResponseReader {
     }
     const extra = isJsonObject(call.extra_content) ? { extra: { extra_content: call.extra_content } } : undefined
     this.#calls.add(extra === undefined ? delta : { ...delta, ...extra }, this.#sink)
+  }
+
+  /** Calls that are told again at the end: arguments that had not all come in pieces are whole there. */
+  #completeCalls(calls: readonly Json[]): void {
+    for (const call of calls) {
+      if (!isJsonObject(call) || !isJsonObject(call.function) || typeof call.id !== 'string') continue
+      const { arguments: whole = '' } = call.function
+      if (whole !== '') this.#calls.correct(call.id, typeof whole === 'string' ? whole : JSON.stringify(whole), this.#sink)
+    }
   }
 
   /** Content as parts: text, refusals and reasoning. */

@@ -1,6 +1,7 @@
+import { jsonIn } from '../../core/json.ts'
 import type { JsonObject, ToolCall } from '../../core/messages.ts'
 import { keepShape } from '../../core/v8/keep-shape.ts'
-import { isSameJson } from './json-end.ts'
+import { isPartOf, isSameJson } from './json-end.ts'
 import { clear, isComplete, joined, joinNames, type OpenCall, sameArguments, stateOf, type ToolCallSink } from './open-call.ts'
 
 /** A piece of a call, as loosely as servers send it: any field may be missing, empty, null, late, or repeated. */
@@ -81,18 +82,23 @@ export class ToolCallAccumulator {
   }
 
   /**
-   * The arguments as they are in the end, where they are not those that came: they take their place if the sink has had nothing of those.
-   * Otherwise both stay, so that they fail to parse: nobody sees another call than the one that runs.
+   * The arguments as they are in the end, if those that came are others. They count if the sink has had nothing of those, or if those lack
+   * parts. Otherwise both stay, so that they fail to parse: nobody sees another call than the one that runs. By its id, a call is told again:
+   * nothing is changed if its arguments came whole.
    */
-  correct(index: number, json: string, sink?: ToolCallSink): void {
-    const call = this.#byIndex.get(index)
-    if (call === undefined || isSameJson(joined(call), json)) return
-    this.warnings.push(`Tool call \`${call.name}\` came with two different sets of arguments`)
-    if (call.sent === 0 || sink?.toolCallDelta === undefined) {
-      clear(call)
-      call.sent = 0
-    }
+  correct(indexOrId: number | string, json: string, sink?: ToolCallSink): void {
+    const call = typeof indexOrId === 'number' ? this.#byIndex.get(indexOrId) : this.#byId.get(indexOrId)
+    const before = call && joined(call)
+    if (call === undefined || before === undefined || isSameJson(before, json)) return
+    const isWhole = jsonIn(before) !== undefined
+    if (isWhole && typeof indexOrId === 'string') return
+    const isPart = !isWhole && isPartOf(before, json)
+    this.warnings.push(`Tool call \`${call.name}\` came with ${isPart ? 'pieces missing' : 'two different sets of arguments'}`)
+    const isSeen = call.sent > 0 && sink?.toolCallDelta !== undefined
+    if (isPart || !isSeen) clear(call)
     append(call, json)
+    // What the sink has had of the pieces can't be taken back.
+    call.sent = isPart && isSeen ? call.pieces.length : Math.min(call.sent, call.pieces.length - 1)
     if (call.position >= 0) flow(call, sink)
   }
 

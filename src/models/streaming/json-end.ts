@@ -76,3 +76,10 @@ export function isSameJson(a: string, b: string): boolean {
     return false
   }
 }
+
+/** Whether `part` is what is left of `whole` when pieces of it are missing. */
+export function isPartOf(part: string, whole: string): boolean {
+  let found = 0
+  for (let at = 0; at < whole.length && found < part.length; at++) if (whole.charCodeAt(at) === part.charCodeAt(found)) found++
+  return found === part.length
+}

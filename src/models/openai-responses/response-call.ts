@@ -1,0 +1,105 @@
+import { jsonIn } from '../../core/json.ts'
+import type { Json, JsonObject } from '../../core/messages.ts'
+import { TextBuffer } from '../../core/text-buffer.ts'
+import type { ToolCallAccumulator } from '../streaming/accumulator.ts'
+import type { ToolCallSink } from '../streaming/open-call.ts'
+import { customEnd, customStart, escaped } from './items.ts'
+
+/**
+ * A call of a response. Its arguments come in pieces, and again as a whole: in an event of their own, in the item when that is done, and in
+ * the response when that is. Servers leave out any of these, and cut the pieces short.
+ */
+export class ResponseCall {
+  readonly kind = 'call'
+  /** As the item was when it was last seen. */
+  item: JsonObject
+  /** Which item of the response it is. */
+  readonly number: number
+  /** It calls a custom tool, with a text. */
+  readonly isCustom: boolean
+  readonly #calls: ToolCallAccumulator
+  readonly #sink: ToolCallSink | undefined
+  readonly #input = new TextBuffer()
+  #hasId = false
+  #hasName = false
+  /** What has come is all there is. */
+  #isWhole = false
+  #isEnded = false
+
+  constructor(item: JsonObject, number: number, calls: ToolCallAccumulator, sink: ToolCallSink | undefined) {
+    this.item = item
+    this.number = number
+    this.isCustom = item.type === 'custom_tool_call'
+    this.#calls = calls
+    this.#sink = sink
+  }
+
+  /** `id`: null if the item has none, or one that another call of the response has. */
+  start(id: string | null): void {
+    this.#hasId = id !== null
+    this.#hasName = nameOf(this.item) !== null
+    this.#add({ id, name: nameOf(this.item), extra: { item: this.number }, ...(this.isCustom ? { arguments: customStart } : {}) })
+  }
+
+  addPiece(piece: Json | undefined): void {
+    if (this.#isWhole || typeof piece !== 'string' || piece === '') return
+    this.#input.add(piece)
+    this.#add({ arguments: this.isCustom ? escaped(piece) : piece })
+  }
+
+  /** The item as it is in the end, or as it is told again. `id` counts if the call has none yet. */
+  close(item: JsonObject, id: string | null): void {
+    this.item = item
+    const late = { ...(this.#hasId ? {} : { id }), ...(this.#hasName ? {} : { name: nameOf(item) }) }
+    if (late.id || late.name) this.#add(late)
+    this.complete(this.isCustom ? item.input : item.arguments, item.status === 'incomplete')
+  }
+
+  /** The arguments as a whole. They say no more than the pieces did, or what those lack. */
+  complete(whole: Json | undefined, isCut = false): void {
+    if (!isCut) this.#isWhole = true
+    if (typeof whole === 'string') this.#completeText(whole)
+    else if (whole !== undefined && whole !== null && this.#input.isEmpty) {
+      this.#input.add(JSON.stringify(whole))
+      this.#add({ arguments: whole })
+    }
+  }
+
+  /** To be called when no more will come. Returns whether the arguments are whole. */
+  end(): boolean {
+    if (!this.isCustom) return this.#isWhole || jsonIn(this.#input.toString()) !== undefined
+    if (this.#isWhole) this.#endText()
+    return this.#isWhole
+  }
+
+  #completeText(whole: string): void {
+    const rest = restOf(this.#input, whole)
+    if (rest === undefined) {
+      this.#endText()
+      this.#calls.correct(this.number, this.isCustom ? `${customStart}${escaped(whole)}${customEnd}` : whole, this.#sink)
+    } else if (rest !== '') {
+      this.#input.add(rest)
+      this.#add({ arguments: this.isCustom ? escaped(rest) : rest })
+    }
+  }
+
+  #endText(): void {
+    if (this.isCustom && !this.#isEnded) this.#add({ arguments: customEnd })
+    this.#isEnded = true
+  }
+
+  #add(delta: { id?: string | null; name?: string | null; arguments?: Json; extra?: JsonObject }): void {
+    this.#calls.add({ index: this.number, ...delta }, this.#sink)
+  }
+}
+
+function nameOf({ name }: JsonObject): string | null {
+  return typeof name === 'string' ? name : null
+}
+
+/** What has not been streamed of a whole text; undefined if the whole is not how the text continues. */
+export function restOf(streamed: TextBuffer, whole: string): string | undefined {
+  const begun = streamed.toString()
+  if (whole.startsWith(begun)) return whole.slice(begun.length)
+  return begun.startsWith(whole) ? '' : undefined
+}

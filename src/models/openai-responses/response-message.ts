@@ -1,0 +1,102 @@
+import type { JsonObject } from '../../core/messages.ts'
+import { TextBuffer } from '../../core/text-buffer.ts'
+import type { ModelSink } from '../chat-model.ts'
+import { gapBetween, type LayoutPiece } from '../streaming/response-layout.ts'
+import { restOf } from './response-call.ts'
+
+/** A text of a message, as far as it has come. */
+interface Part {
+  text: TextBuffer
+  fields: JsonObject
+}
+
+/** A message of a response: one or more texts, which come in pieces and again as a whole. */
+export class ResponseMessage {
+  readonly kind = 'message'
+  /** As the item was when it was last seen. */
+  item: JsonObject
+  readonly #sink: ModelSink | undefined
+  readonly #parts = new Map<number, Part>()
+  /** What keeps the text apart from the message before; undefined while there is no text. */
+  #gap: string | undefined
+  #contradicts = false
+
+  constructor(item: JsonObject, sink: ModelSink | undefined) {
+    this.item = item
+    this.#sink = sink
+  }
+
+  get text(): string {
+    return [...this.#parts.values()].map(({ text }) => text.toString()).join('')
+  }
+
+  get gap(): string {
+    return this.#gap ?? ''
+  }
+
+  get isEmpty(): boolean {
+    return this.#gap === undefined
+  }
+
+  get isRefusal(): boolean {
+    return [...this.#parts.values()].some(({ text, fields }) => fields.type === 'refusal' && !text.isEmpty)
+  }
+
+  /** The text is another in the end than the one that was streamed. */
+  get contradicts(): boolean {
+    return this.#contradicts
+  }
+
+  /** `before`: the text of the messages before this one. */
+  add(at: number, delta: string, isRefusal: boolean, before: () => string): void {
+    if (delta === '') return
+    if (this.#gap === undefined) {
+      this.#gap = gapBetween(before(), delta)
+      if (this.#gap !== '') this.#sink?.text?.(this.#gap)
+    }
+    this.#part(at, isRefusal).text.add(delta)
+    this.#sink?.text?.(delta)
+  }
+
+  /** A text as it is in the end. */
+  close(at: number, { type, text, refusal, annotations, logprobs: _, ...rest }: JsonObject, before: () => string): void {
+    const isRefusal = type === 'refusal'
+    const whole = isRefusal ? refusal : text
+    if (typeof whole !== 'string') return
+    const part = this.#part(at, isRefusal)
+    const more = restOf(part.text, whole)
+    if (more !== undefined) this.add(at, more, isRefusal, before)
+    else {
+      this.#contradicts = true
+      // What was shown can't be taken back.
+      if (this.#sink?.text === undefined) {
+        part.text = new TextBuffer()
+        part.text.add(whole)
+      }
+    }
+    const kept: JsonObject = Array.isArray(annotations) && annotations.length > 0 ? { annotations } : {}
+    part.fields = { ...part.fields, ...rest, ...kept }
+  }
+
+  /** Where its texts stand in the text of the response. */
+  layout(): LayoutPiece[] {
+    const { type: _t, role: _r, content: _c, ...fields } = this.item
+    const pieces: LayoutPiece[] = []
+    if (this.gap !== '') pieces.push({ gap: this.gap.length })
+    for (const { text, fields: part } of this.#parts.values()) {
+      const { length } = text.toString()
+      const all = Object.keys(part).length === 0 ? fields : { ...fields, part }
+      if (length > 0) pieces.push({ text: length, ...(Object.keys(all).length === 0 ? {} : { fields: all }) })
+    }
+    return pieces
+  }
+
+  #part(at: number, isRefusal: boolean): Part {
+    let part = this.#parts.get(at)
+    if (part === undefined) {
+      part = { text: new TextBuffer(), fields: isRefusal ? { type: 'refusal' } : {} }
+      this.#parts.set(at, part)
+    }
+    return part
+  }
+}
