@@ -59,6 +59,10 @@ export const isStructuredOutput: QuirkCheck = {
   passes: (value) => value === null || value === 'alone' || value === 'with-tools',
 }
 
+export const isSystemMessages: QuirkCheck = oneOf('anywhere', 'first', 'as-user')
+
+export const isMessageOrder: QuirkCheck = oneOf('any', 'assistant-after-tools', 'alternating')
+
 /** The quirks of `layers`, later ones over earlier ones, over the defaults. Throws `invalid_option` for a key or value that is not one. */
 export function mergeQuirks<Quirks extends object>(
   defaults: Quirks,

@@ -226,8 +226,8 @@ describe('messages', () => {
     expect(JSON.stringify(body.contents)).not.toContain('"id"')
   })
 
-  it('system messages are the system instruction, wherever they stand', async () => {
-    const messages: ChatMessage[] = [{ role: 'system', content: 'Be brief.' }, ...hello, { role: 'system', content: 'Be kind.' }]
+  it('system messages at the beginning are the system instruction', async () => {
+    const messages: ChatMessage[] = [{ role: 'system', content: 'Be brief.' }, { role: 'system', content: 'Be kind.' }, ...hello]
     const { body } = await send({ messages })
     expect(body.systemInstruction).toEqual({ parts: [{ text: 'Be brief.' }, { text: 'Be kind.' }] })
     expect(body.contents).toEqual([{ role: 'user', parts: [{ text: 'Hello' }] }])
@@ -313,7 +313,7 @@ describe('messages', () => {
     expect(newest.response.warnings).toEqual([expect.stringContaining("A part of type 'image'")])
     const older = await send({ messages: [...hello, asked, result] }, { model: 'gemini-2.5-flash' })
     expect(older.body.contents[2]?.parts).toMatchObject([
-      { functionResponse: { response: { output: 'A map.\n[image not shown]\n[image not shown]' } } },
+      { functionResponse: { response: { output: 'A map.\n[image 1, shown below]\n[image not shown]' } } },
     ])
     const none = await send({ messages: [{ role: 'user', content: [image] }] }, { quirks: { contentParts: [] } })
     expect(none.body.contents[0]?.parts).toEqual([{ text: '[image not shown]' }])

@@ -202,7 +202,7 @@ describe('what is asked of a Chat Completions server', () => {
     expect(none.response.warnings).toHaveLength(2)
   })
 
-  it('sends a tool’s result as text, with a note for what is none', async () => {
+  it('sends a tool’s result as text, with a note for what the server does not take', async () => {
     const messages: ChatMessage[] = [
       { role: 'assistant', content: '', toolCalls: [{ id: 'c', type: 'function', function: { name: 'shoot', arguments: '{}' } }] },
       {
@@ -210,7 +210,7 @@ describe('what is asked of a Chat Completions server', () => {
         toolCallId: 'c',
         content: [
           { type: 'text', text: 'a picture' },
-          { type: 'image', data: 'aGk=', mediaType: 'image/png' },
+          { type: 'file', data: 'aGk=', mediaType: 'text/csv' },
         ],
       },
     ]
@@ -220,13 +220,13 @@ describe('what is asked of a Chat Completions server', () => {
       {
         content: [
           { type: 'text', text: 'a picture' },
-          { type: 'text', text: '[image not shown]' },
+          { type: 'text', text: '[file not shown]' },
         ],
       },
     ])
     const joined = await send({ messages }, { provider: 'vllm' })
-    expect(joined.body.messages).toMatchObject([{}, { content: 'a picture\n[image not shown]' }])
-    expect(joined.response.warnings).toEqual([expect.stringContaining("type 'image'")])
+    expect(joined.body.messages).toMatchObject([{}, { content: 'a picture\n[file not shown]' }])
+    expect(joined.response.warnings).toEqual([expect.stringContaining("type 'file'")])
   })
 
   it('Q16 replays arguments that are no object as {} but where a server is known to take them, and empty ones everywhere', async () => {

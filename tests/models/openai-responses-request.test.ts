@@ -126,9 +126,11 @@ describe('requests of the Responses API', () => {
     expect(items[2]?.output).toEqual(expected)
     expect(warnings).toEqual([])
     const plain = await sent({ messages }, { provider: 'responses-compatible' })
-    expect(plain.items[2]?.output).toBe('Look:\n[image not shown]\n[image not shown]\n[file not shown]\n[file not shown]\n[file not shown]')
+    expect(plain.items[2]?.output).toBe(
+      'Look:\n[image 1, shown below]\n[image 2, shown below]\n[file not shown]\n[file not shown]\n[file not shown]',
+    )
     expect(plain.items[0]?.content).toMatchObject([{}, expected[1], expected[2], { type: 'input_text', text: '[file not shown]' }, {}, {}])
-    expect(plain.warnings).toHaveLength(3)
+    expect(plain.warnings).toHaveLength(2)
   })
 
   it('frozen messages are converted once, and sent the same each time', async () => {

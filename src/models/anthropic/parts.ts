@@ -1,8 +1,5 @@
 import type { FilePart, ImagePart, JsonObject } from '../../core/messages.ts'
-import { bytesOf, type PartBytes } from '../conversion/part-bytes.ts'
-
-/** https://platform.claude.com/docs/en/build-with-claude/vision */
-const imageTypes = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
+import { bytesOf, commonImageTypes, type PartBytes } from '../conversion/part-bytes.ts'
 
 /** An image or document block; undefined for what the API has no place for. */
 export function anthropicPart(part: ImagePart | FilePart): JsonObject | undefined {
@@ -12,9 +9,9 @@ export function anthropicPart(part: ImagePart | FilePart): JsonObject | undefine
 
 function imageBlock(part: ImagePart, given: PartBytes | undefined): JsonObject | undefined {
   if (given === undefined) return 'url' in part ? { type: 'image', source: { type: 'url', url: part.url } } : undefined
-  // A type most tools get wrong.
+  // https://platform.claude.com/docs/en/build-with-claude/vision
+  if (!commonImageTypes.includes(given.mediaType)) return undefined
   const mediaType = given.mediaType === 'image/jpg' ? 'image/jpeg' : given.mediaType
-  if (!imageTypes.includes(mediaType)) return undefined
   return { type: 'image', source: { type: 'base64', media_type: mediaType, data: given.base64 } }
 }
 

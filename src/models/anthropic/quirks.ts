@@ -1,9 +1,11 @@
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
+import type { SystemMessages } from '../conversion/fit-conversation.ts'
 import { type TakesToolSearch, takesToolSearch } from '../conversion/tool-search.ts'
 import {
   isBoolean,
   isPositiveInteger,
   isStructuredOutput,
+  isSystemMessages,
   listOf,
   mergeQuirks,
   oneOf,
@@ -19,6 +21,11 @@ export interface AnthropicQuirks extends TextQuirks {
   maxTokens: number
   /** Marks what the provider is to cache: the tools, the system prompt, the last turn, and the user's turn before it. `providerOptions: {promptCaching: false}` switches it off for a request. */
   promptCaching: boolean
+  /**
+   * Where it takes system messages. `anywhere`: also in the conversation. `as-user`: only at the beginning; later ones are sent as the user's.
+   * `first`: all of them are moved to the beginning, which changes what is cached.
+   */
+  systemMessages: SystemMessages
   /** For each effort the body fields that ask for it. Efforts not listed are not passed on. */
   reasoningEffort: { [effort: string]: JsonObject }
   /** When it thinks. While it does, it refuses a temperature and a tool choice that forces a call. */
@@ -42,6 +49,7 @@ export interface AnthropicQuirks extends TextQuirks {
 const defaults: AnthropicQuirks = {
   maxTokens: 32_000,
   promptCaching: true,
+  systemMessages: 'as-user',
   reasoningEffort: {},
   thinks: 'when-asked',
   structuredOutput: null,
@@ -59,6 +67,7 @@ const isTextOrNull: QuirkCheck = { expected: 'a text or null', passes: (value) =
 const checks: Record<keyof AnthropicQuirks, QuirkCheck> = {
   maxTokens: isPositiveInteger,
   promptCaching: isBoolean,
+  systemMessages: isSystemMessages,
   reasoningEffort: {
     expected: 'an object of body fields for each effort',
     passes: (value) => isJsonObject(value) && Object.values(value).every(isJsonObject),

@@ -1,5 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { ModelRequest, ModelSink, ToolChoice } from '../chat-model.ts'
+import { beginning, fitConversation } from '../conversion/fit-conversation.ts'
 import { fitResponseSchema } from '../conversion/response-schema.ts'
 import { isToolSearch, type SearchedTools, searchedTools } from '../conversion/tool-search.ts'
 import type { ErrorContext } from '../transport/provider-error.ts'
@@ -86,24 +87,23 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
     return new AnthropicResponse(context, sink, toolNames)
   }
 
-  /** System messages in one place, the others in turns of one role each: a turn's tool results belong in one message. */
+  /** Turns of one role each: a turn's tool results belong in one message. */
   #converse({ messages }: ModelRequest, takesBack: (found: readonly string[]) => boolean, warnings: Set<string>): Conversation {
     const system: JsonObject[] = []
     const turns: Turn[] = []
     const toolNames = new Set<string>()
     let container: string | undefined
-    for (const message of messages) {
+    const { systemMessages } = this.#quirks
+    for (const message of fitConversation(messages, { systemMessages, messageOrder: 'any', movesPart: () => false })) {
       const whole = this.#wire.message(message, warnings)
       const wire = whole.search === undefined || takesBack(whole.search.found) ? whole : whole.search.without
       for (const name of wire.toolNames) toolNames.add(name)
       container = wire.container ?? container
       if (wire.blocks.length === 0) continue
-      if (wire.role === 'system') system.push(...wire.blocks)
-      else addTo(turns, wire.role, wire)
+      if (wire.role === 'system' && turns.length === 0) system.push(...wire.blocks)
+      else addTo(turns, wire)
     }
-    if (turns[0]?.role !== 'user') {
-      turns.unshift({ role: 'user', results: [], blocks: [{ type: 'text', text: '[the conversation begins here]' }] })
-    }
+    if (turns[0]?.role !== 'user') turns.unshift({ role: 'user', results: [], blocks: [{ type: 'text', text: beginning }] })
     return { system, turns, toolNames, container }
   }
 
@@ -241,6 +241,8 @@ interface Turn {
   role: 'user' | 'assistant'
   results: JsonObject[]
   blocks: JsonObject[]
+  /** What the system says to it. */
+  system?: JsonObject[]
 }
 
 interface Conversation {
@@ -250,14 +252,15 @@ interface Conversation {
   container: string | undefined
 }
 
-function addTo(turns: Turn[], role: Turn['role'], { blocks, areResults }: WireMessage): void {
+function addTo(turns: Turn[], { role, blocks, areResults }: WireMessage): void {
+  const side = role === 'assistant' ? 'assistant' : 'user'
   let turn = turns.at(-1)
-  if (turn?.role !== role) {
-    turn = { role, results: [], blocks: [] }
+  if (turn?.role !== side) {
+    turn = { role: side, results: [], blocks: [] }
     turns.push(turn)
   }
-  const place = areResults ? turn.results : turn.blocks
-  place.push(...blocks)
+  if (role === 'system') turn.system = [...(turn.system ?? []), ...blocks]
+  else (areResults ? turn.results : turn.blocks).push(...blocks)
 }
 
 /**
@@ -267,9 +270,12 @@ function addTo(turns: Turn[], role: Turn['role'], { blocks, areResults }: WireMe
 function wireTurns(turns: readonly Turn[], caches: boolean): JsonObject[] {
   const last = turns.length - 1
   const before = turns[last]?.role === 'user' ? turns.findLastIndex(({ role }, at) => role === 'user' && at < last) : -1
-  return turns.map(({ role, results, blocks }, at) => {
+  return turns.flatMap(({ role, results, blocks, system }, at) => {
     const content = [...results, ...blocks]
-    return { role, content: caches && (at === last || at === before) ? marked(content) : content }
+    // A system message has to follow a turn of the user: https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
+    if (content.length === 0) content.push({ type: 'text', text: '[the user has said nothing]' })
+    const turn = { role, content: caches && (at === last || at === before) ? marked(content) : content }
+    return system === undefined ? [turn] : [turn, { role: 'system', content: system }]
   })
 }
 

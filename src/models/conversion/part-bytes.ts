@@ -16,6 +16,16 @@ export function bytesOf(part: ImagePart | FilePart): PartBytes | undefined {
   return { mediaType, base64: head.endsWith(';base64') ? body : Buffer.from(unescaped(body)).toString('base64') }
 }
 
+/** Types of images that every model with eyes takes. Most tools get the type of a JPEG wrong. */
+export const commonImageTypes: readonly string[] = ['image/jpeg', 'image/jpg', 'image/png', 'image/gif', 'image/webp']
+
+/** Whether a part that nobody has chosen for this provider, because a tool returned it, will hardly be refused. */
+export function isCommonPart(part: ImagePart | FilePart): boolean {
+  const type = bytesOf(part)?.mediaType
+  if (part.type === 'file') return type === 'application/pdf'
+  return type === undefined || commonImageTypes.includes(type)
+}
+
 /** `text/plain;charset=utf-8` is `text/plain`. */
 function bare(mediaType: string): string {
   return mediaType.replace(/;.*$/s, '').trim().toLowerCase()

@@ -1,5 +1,6 @@
-import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { type FilePart, type ImagePart, isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { ModelRequest, ModelSink, ToolChoice } from '../chat-model.ts'
+import { beginning, fitConversation } from '../conversion/fit-conversation.ts'
 import { fitResponseSchema } from '../conversion/response-schema.ts'
 import type { ErrorContext } from '../transport/provider-error.ts'
 import type { Access, Api, ApiRequest } from '../transport/sdk-client.ts'
@@ -65,14 +66,15 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
   }
 
   /**
-   * System messages in one place. All results of one turn are one content, and so is what the model said in a row: a content with calls
+   * System messages at the beginning in one place; the API has none for later ones. All results of one turn are one content, and so is what the model said in a row: a content with calls
    * has to follow on one of the user's.
    */
   #converse({ messages }: ModelRequest, warnings: Set<string>): { system: JsonObject[]; contents: JsonObject[] } {
     const system: JsonObject[] = []
     const contents: { kind: 'user' | 'model' | 'results'; parts: JsonObject[] }[] = []
     let callNames: ReadonlyMap<string, string> | undefined
-    for (const message of messages) {
+    const movesPart = (part: ImagePart | FilePart) => this.#wire.movesPart(part)
+    for (const message of fitConversation(messages, { systemMessages: 'as-user', messageOrder: 'any', movesPart })) {
       const { kind, parts, callNames: names } = this.#wire.message(message, callNames, warnings)
       if (kind === 'model') callNames = names
       if (parts.length === 0) continue
@@ -81,8 +83,7 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
       else if (last?.kind === kind && kind !== 'user') last.parts.push(...parts)
       else contents.push({ kind, parts: [...parts] })
     }
-    if (contents.length > 0 && contents[0]?.kind !== 'user')
-      contents.unshift({ kind: 'user', parts: [{ text: '[the conversation begins here]' }] })
+    if (contents.length > 0 && contents[0]?.kind !== 'user') contents.unshift({ kind: 'user', parts: [{ text: beginning }] })
     return { system, contents: contents.map(({ kind, parts }) => ({ role: kind === 'model' ? 'model' : 'user', parts })) }
   }
 

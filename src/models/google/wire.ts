@@ -1,4 +1,13 @@
-import { type ChatMessage, type ContentPart, hasToolCalls, type JsonObject, legalName, type ToolCall } from '../../core/messages.ts'
+import {
+  type ChatMessage,
+  type ContentPart,
+  type FilePart,
+  hasToolCalls,
+  type ImagePart,
+  type JsonObject,
+  legalName,
+  type ToolCall,
+} from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
 import { type FittedTool, fitParameters } from '../conversion/tool-parameters.ts'
 import { argumentsObject, fitCallId } from '../conversion/wire.ts'
@@ -115,6 +124,14 @@ export class GoogleWire {
         ...(parts.length === 0 ? {} : { parts }),
       },
     }
+  }
+
+  /** Whether a part of a tool's result can be sent in a message of the user only: before Gemini 3, models take nothing but text in results. */
+  movesPart(part: ImagePart | FilePart): boolean {
+    const { contentParts, resultParts } = this.#quirks
+    if (!contentParts.includes(part.type) || resultParts.includes(part.type)) return false
+    // An address is only taken of some servers.
+    return googleResultPart(part) !== undefined
   }
 
   #contentParts(content: string | readonly ContentPart[], warnings: Set<string>): JsonObject[] {

@@ -1,12 +1,15 @@
 import type { JsonObject } from '../../core/messages.ts'
 import { type TakesCacheKey, takesCacheKey } from '../conversion/cache-key.ts'
+import type { MessageOrder, SystemMessages } from '../conversion/fit-conversation.ts'
 import { type TakesToolSearch, takesToolSearch } from '../conversion/tool-search.ts'
 import type { MalformedArguments } from '../conversion/wire.ts'
 import {
   isBoolean,
   isEffortMap,
+  isMessageOrder,
   isPositiveInteger,
   isStructuredOutput,
+  isSystemMessages,
   listOf,
   mergeQuirks,
   oneOf,
@@ -26,6 +29,10 @@ export interface ResponsesQuirks extends TextQuirks {
   reasons: 'never' | 'when-asked' | 'by-default' | 'always'
   /** For each effort the body fields that ask for it; `true`: as `reasoning.effort`, word for word. Efforts not listed are not passed on. */
   reasoningEffort: boolean | { [effort: string]: JsonObject }
+  /** Where it takes system messages. `first`: only one, as the first message. `as-user`: only at the beginning; later ones are sent as the user's. */
+  systemMessages: SystemMessages
+  /** The order of messages it takes; what is missing in between is added, and what stands together is joined, on the way to it. */
+  messageOrder: MessageOrder
   /** Takes `parallel_tool_calls`. */
   parallelToolCalls: boolean
   /** What it gets back of arguments that are not a JSON object. `'empty'`: `{}`, because it may refuse the whole history for the text itself. */
@@ -55,6 +62,8 @@ const defaults: ResponsesQuirks = {
   stateless: false,
   reasons: 'when-asked',
   reasoningEffort: true,
+  systemMessages: 'anywhere',
+  messageOrder: 'any',
   parallelToolCalls: true,
   malformedArguments: 'empty',
   strictTools: false,
@@ -74,6 +83,8 @@ const checks: Record<keyof ResponsesQuirks, QuirkCheck> = {
   stateless: isBoolean,
   reasons: oneOf('never', 'when-asked', 'by-default', 'always'),
   reasoningEffort: isEffortMap,
+  systemMessages: isSystemMessages,
+  messageOrder: isMessageOrder,
   parallelToolCalls: isBoolean,
   malformedArguments: oneOf('keep', 'empty'),
   strictTools: isBoolean,

@@ -1,6 +1,7 @@
-import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { type FilePart, type ImagePart, isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { ModelRequest, ModelSink, ToolChoice } from '../chat-model.ts'
 import { cacheKeyField, isOpenAI } from '../conversion/cache-key.ts'
+import { fitConversation } from '../conversion/fit-conversation.ts'
 import { fitResponseSchema } from '../conversion/response-schema.ts'
 import { isStrictSchema } from '../conversion/strict-schema.ts'
 import { choiceWarning, fitToolChoice } from '../conversion/tool-choice.ts'
@@ -46,7 +47,10 @@ export class ResponsesApi implements Api<Access> {
 
     const theirs = Array.isArray(theirTools) ? theirTools.filter(isJsonObject) : []
     const searches = request.searchable !== undefined && (this.#quirks.toolSearch ?? isOpenAI(baseURL))
-    const { input, searched } = converse(request, this.#wire, searches, theirs, warnings)
+    const { systemMessages, messageOrder, toolContentParts, contentParts } = this.#quirks
+    const movesPart = ({ type }: ImagePart | FilePart) => !toolContentParts && contentParts.includes(type)
+    const fitted = { ...request, messages: fitConversation(request.messages, { systemMessages, messageOrder, movesPart }) }
+    const { input, searched } = converse(fitted, this.#wire, searches, theirs, warnings)
     let tools = [...this.#tools(request, searched, theirs, warnings), ...theirs]
     if (tools.length > 0 && !this.#setToolFields(fields, request, warnings)) tools = []
     this.#setText(fields, text, request, tools.length > 0, warnings)

@@ -1,10 +1,13 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import { type TakesCacheKey, takesCacheKey } from '../conversion/cache-key.ts'
+import type { MessageOrder, SystemMessages } from '../conversion/fit-conversation.ts'
 import type { MalformedArguments } from '../conversion/wire.ts'
 import {
   isBoolean,
   isEffortMap,
+  isMessageOrder,
   isStructuredOutput,
+  isSystemMessages,
   listOf,
   mergeQuirks,
   oneOf,
@@ -22,6 +25,10 @@ export interface OpenAIQuirks extends TextQuirks {
   seedField: 'seed' | 'random_seed'
   /** Takes messages of the role `developer`. False: they are sent as `system`. */
   developerRole: boolean
+  /** Where it takes system messages. `first`: only one, as the first message. `as-user`: only at the beginning; later ones are sent as the user's. */
+  systemMessages: SystemMessages
+  /** The order of messages it takes; what is missing in between is added, and what stands together is joined, on the way to it. */
+  messageOrder: MessageOrder
   /** Takes `parallel_tool_calls`. */
   parallelToolCalls: boolean
   /** Takes `stream_options: {include_usage: true}`. False: it reports usage without being asked, or not at all. */
@@ -62,6 +69,8 @@ const defaults: OpenAIQuirks = {
   maxTokensField: 'max_tokens',
   seedField: 'seed',
   developerRole: false,
+  systemMessages: 'anywhere',
+  messageOrder: 'any',
   parallelToolCalls: true,
   streamOptions: true,
   wholeResponses: true,
@@ -86,6 +95,8 @@ const checks: Record<keyof OpenAIQuirks, QuirkCheck> = {
   maxTokensField: oneOf('max_tokens', 'max_completion_tokens'),
   seedField: oneOf('seed', 'random_seed'),
   developerRole: isBoolean,
+  systemMessages: isSystemMessages,
+  messageOrder: isMessageOrder,
   parallelToolCalls: isBoolean,
   streamOptions: isBoolean,
   wholeResponses: isBoolean,

@@ -1,6 +1,7 @@
-import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { type ChatMessage, isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { ModelRequest, ModelSink, Sampling, ToolChoice } from '../chat-model.ts'
 import { cacheKeyField } from '../conversion/cache-key.ts'
+import { fitConversation } from '../conversion/fit-conversation.ts'
 import { fitResponseSchema } from '../conversion/response-schema.ts'
 import { isStrictSchema } from '../conversion/strict-schema.ts'
 import { choiceWarning, fitToolChoice } from '../conversion/tool-choice.ts'
@@ -31,7 +32,7 @@ export class OpenAIApi implements Api<Access> {
     const { messages: theirMessages, tools: theirTools, ...options } = { ...this.#providerOptions, ...request.providerOptions }
     if (theirMessages !== undefined) warnings.add('`messages` in `providerOptions` were left out: the conversation is the request’s')
 
-    const messages = request.messages.map((message) => this.#wire.message(message, warnings))
+    const messages = this.#fitted(request.messages).map((message) => this.#wire.message(message, warnings))
     const stream = request.stream !== false || !this.#quirks.wholeResponses
     const fields: { [key: string]: Json } = { model: this.#model, stream }
     if (stream && this.#quirks.streamOptions) fields.stream_options = { include_usage: true }
@@ -47,6 +48,13 @@ export class OpenAIApi implements Api<Access> {
 
   open(context: ErrorContext, sink: ModelSink | undefined, { toolNames }: ApiRequest): OpenAIResponse {
     return new OpenAIResponse(context, sink, toolNames, this.#quirks.reportsCost)
+  }
+
+  #fitted(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+    const { systemMessages, messageOrder } = this.#quirks
+    const isFitting = systemMessages === 'anywhere' && messageOrder === 'any' && !messages.some(hasResultParts)
+    if (isFitting) return messages
+    return fitConversation(messages, { systemMessages, messageOrder, movesPart: (part) => this.#wire.takesFromUser(part) })
   }
 
   #setSampling(fields: { [key: string]: Json }, request: ModelRequest, warnings: Set<string>): void {
@@ -120,6 +128,10 @@ export class OpenAIApi implements Api<Access> {
   #leftOut(setting: string): string {
     return `\`${setting}\` was left out: ${this.#provider}/${this.#model} does not take it`
   }
+}
+
+function hasResultParts({ role, content }: ChatMessage): boolean {
+  return role === 'tool' && typeof content !== 'string'
 }
 
 /**

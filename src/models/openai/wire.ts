@@ -168,16 +168,17 @@ export class OpenAIWire {
     }
   }
 
+  /** Whether an image or a file can be sent. In messages of the user only: tool results are text. */
+  takesFromUser(part: ContentPart): boolean {
+    if (part.type === 'text') return false
+    // The API takes a file's bytes, but no address of one: https://platform.openai.com/docs/guides/pdf-files
+    if (part.type === 'file' && 'url' in part && !part.url.startsWith('data:')) return false
+    return this.#quirks.contentParts.includes(part.type)
+  }
+
   #fitParts(parts: readonly ContentPart[], wire: OpenAIMessage & { role: 'user' }, warnings: Set<string>): void {
-    const carries = (part: ContentPart): boolean => {
-      if (part.type === 'text') return true
-      // The API takes a file's bytes, but no address of one: https://platform.openai.com/docs/guides/pdf-files
-      if (part.type === 'file' && 'url' in part && !part.url.startsWith('data:')) return false
-      return this.#quirks.contentParts.includes(part.type)
-    }
-    if (parts.every(carries)) return
     wire.content = parts.map((part) => {
-      if (carries(part)) return toOpenAIPart(part)
+      if (part.type === 'text' || this.takesFromUser(part)) return toOpenAIPart(part)
       warnings.add(`A part of type '${part.type}' was replaced by a note: ${this.#provider} does not take it`)
       return { type: 'text', text: `[${part.type} not shown]` }
     })

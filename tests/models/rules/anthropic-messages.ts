@@ -83,10 +83,15 @@ interface Turn {
   at: number
 }
 
-function refuseMessages({ messages, tools }: JsonObject): string | undefined {
+function refuseMessages({ messages, tools, model }: JsonObject): string | undefined {
   if (!Array.isArray(messages) || messages.length === 0) return 'messages: at least one message is required'
   const turns: Turn[] = []
   for (const [at, message] of messages.entries()) {
+    if (isJsonObject(message) && message.role === 'system') {
+      const problem = refuseSystemMessage(message, at, messages, String(model))
+      if (problem !== undefined) return problem
+      continue
+    }
     if (!isJsonObject(message) || (message.role !== 'user' && message.role !== 'assistant'))
       return `messages.${at}.role: Input should be 'user' or 'assistant'`
     const { role, content } = message
@@ -103,6 +108,23 @@ function refuseMessages({ messages, tools }: JsonObject): string | undefined {
   const speaksOfTools = turns.some(({ blocks }) => blocks.some(({ type }) => type === 'tool_use' || type === 'tool_result'))
   if (speaksOfTools && tools === undefined) return 'Requests which include `tool_use` or `tool_result` blocks must define tools'
   return refuseCalls(turns) ?? refuseThoughts(turns)
+}
+
+/** https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages */
+function refuseSystemMessage({ content }: JsonObject, at: number, messages: readonly Json[], model: string): string | undefined {
+  const roleAt = (position: number) => {
+    const message = messages[position]
+    return isJsonObject(message) ? message.role : undefined
+  }
+  if (!/^claude-(opus-4-8|(opus|sonnet|haiku|fable|mythos)-[5-9])/.test(model)) return "role 'system' is not supported on this model"
+  if (at === 0) return "messages.0: use the top-level 'system' parameter for the initial system prompt"
+  if (roleAt(at - 1) !== 'user') return `messages.${at}: role 'system' must follow a 'user' message`
+  if (at < messages.length - 1 && roleAt(at + 1) !== 'assistant')
+    return `messages.${at + 1}: role 'system' must precede an 'assistant' message`
+  const blocks =
+    typeof content === 'string' ? [{ type: 'text', text: content }] : Array.isArray(content) ? content.filter(isJsonObject) : []
+  const isLegal = blocks.length > 0 && blocks.every((block) => block.type === 'text' && !isBlank(block))
+  return isLegal ? undefined : `messages.${at}: system messages hold non-empty text`
 }
 
 /** Every call has its result at the beginning of the next turn, and no result is without its call. */

@@ -27,6 +27,7 @@ function readSystem(system: Json | undefined): ChatMessage[] {
 }
 
 function readMessage({ role, content }: JsonObject): ChatMessage[] {
+  if (role === 'system') return readSystem(content)
   const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : objectsIn(content)
   return role === 'assistant' ? [readAssistant(blocks)] : readUser(blocks)
 }

@@ -1,0 +1,124 @@
+import {
+  type ChatMessage,
+  type Content,
+  type ContentPart,
+  type FilePart,
+  hasToolCalls,
+  type ImagePart,
+  isToolResult,
+  type ToolResultMessage,
+} from '../../core/messages.ts'
+import { isCommonPart } from './part-bytes.ts'
+
+/**
+ * Where a server takes system messages: `'anywhere'`; `'first'`: only one, as the first message; `'as-user'`: only at the beginning, so that
+ * later ones are sent in their place as messages of the user.
+ */
+export type SystemMessages = 'anywhere' | 'first' | 'as-user'
+
+/**
+ * The order of messages that a server takes: `'any'`; `'assistant-after-tools'`: no message of the user right after tool results;
+ * `'alternating'`: besides, only one message of the user, or of the assistant, in a row.
+ */
+export type MessageOrder = 'any' | 'assistant-after-tools' | 'alternating'
+
+/** What a server takes of conversations that others take as they are. */
+export interface ConversationRules {
+  systemMessages: SystemMessages
+  messageOrder: MessageOrder
+  /** Whether an image or a file of a tool result is taken only in a message of the user. */
+  movesPart(part: ImagePart | FilePart): boolean
+}
+
+/** Stands at the beginning of a conversation that does not begin with a message of the user, for servers that insist on one. */
+export const beginning = '[the conversation begins here]'
+
+/** Mistral's own client puts this between tool results and the user: https://github.com/mistralai/mistral-vibe. The API refuses an empty text. */
+const bridge: ChatMessage = { role: 'assistant', content: 'Understood.' }
+
+/** The conversation as the server takes it. The messages themselves stay as they are. */
+export function fitConversation(
+  messages: readonly ChatMessage[],
+  { systemMessages, messageOrder, movesPart }: ConversationRules,
+): readonly ChatMessage[] {
+  const placed = systemMessages === 'first' ? withOneSystemMessage(messages) : messages
+  const told = systemMessages === 'as-user' ? withReminders(placed) : placed
+  const shown = withMovedParts(told, (part) => part.type !== 'text' && isCommonPart(part) && movesPart(part))
+  return messageOrder === 'any' ? shown : inOrder(shown, messageOrder === 'alternating')
+}
+
+function withOneSystemMessage(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+  const system = messages.filter(isSystem)
+  if (system.length === 0 || (system.length === 1 && messages[0] === system[0])) return messages
+  const content = system.map((message) => message.content).join('\n\n')
+  return [{ role: 'system', content }, ...messages.filter((message) => !isSystem(message))]
+}
+
+/** Moved to the beginning, a message would change what the provider has cached. In tags, as Claude knows them from its own client. */
+function withReminders(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+  const begins = messages.findIndex((message) => !isSystem(message))
+  if (begins === -1) return messages
+  return messages.map((message, at) => {
+    if (at < begins || !isSystem(message)) return message
+    return { role: 'user', content: `<system-reminder>\n${message.content}\n</system-reminder>` }
+  })
+}
+
+function isSystem(message: ChatMessage): message is ChatMessage & { role: 'system' } {
+  return message.role === 'system'
+}
+
+/** Parts of results that the server takes only from the user follow all results of their turn, each with a note of where it belongs. */
+function withMovedParts(messages: readonly ChatMessage[], movesPart: (part: ContentPart) => boolean): readonly ChatMessage[] {
+  const fitted: ChatMessage[] = []
+  let moved: ContentPart[] = []
+  const showMoved = () => {
+    if (moved.length > 0) fitted.push({ role: 'user', content: moved })
+    moved = []
+  }
+  for (const message of messages) {
+    if (!isToolResult(message)) showMoved()
+    const { content } = message
+    if (!isToolResult(message) || typeof content === 'string' || !content.some(movesPart)) fitted.push(message)
+    else fitted.push({ ...message, content: content.map((part) => (movesPart(part) ? moveTo(moved, part, message) : part)) })
+  }
+  showMoved()
+  return fitted
+}
+
+/** Returns what stands in its place. */
+function moveTo(moved: ContentPart[], part: ContentPart, { name, toolCallId }: ToolResultMessage): ContentPart {
+  const label = `${part.type} ${moved.length / 2 + 1}`
+  moved.push({ type: 'text', text: `[${label}, from the result of ${name ?? toolCallId}]` }, part)
+  return { type: 'text', text: `[${label}, shown below]` }
+}
+
+function inOrder(messages: readonly ChatMessage[], alternates: boolean): readonly ChatMessage[] {
+  const ordered: ChatMessage[] = []
+  for (const message of messages) {
+    const last = ordered.at(-1)
+    const isFirst = last === undefined || isSystem(last)
+    if (alternates && isFirst && message.role !== 'user' && !isSystem(message)) ordered.push({ role: 'user', content: beginning })
+    if (last?.role === 'tool' && message.role !== 'tool' && message.role !== 'assistant') ordered.push(bridge)
+    const joined = alternates && last !== undefined ? joinedWith(last, message) : undefined
+    if (joined === undefined) ordered.push(message)
+    else ordered.splice(-1, 1, joined)
+  }
+  return ordered
+}
+
+/** Undefined for messages that may follow each other. */
+function joinedWith(last: ChatMessage, message: ChatMessage): ChatMessage | undefined {
+  if (last.role === 'user' && message.role === 'user') return { ...message, content: joinedContent(last.content, message.content) }
+  if (last.role !== 'assistant' || hasToolCalls(last) || message.role !== 'assistant') return undefined
+  return { ...message, content: [last.content, message.content].filter((text) => text !== '').join('\n\n') }
+}
+
+function joinedContent(one: Content, other: Content): Content {
+  if (typeof one === 'string' && typeof other === 'string') return `${one}\n\n${other}`
+  return [...partsOf(one), ...partsOf(other)]
+}
+
+function partsOf(content: Content): ContentPart[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : content
+}
