@@ -168,5 +168,5 @@ export const oddLists: Record<string, object[]> = {
     { role: 'user', content: 'x', name: null },
     { role: 'user', content: 'x', name: 7 },
   ],
-  'lone surrogates and other characters': [{ role: 'user', content: '\ud800 \u0000 \u2028 🙂', name: '\udfff' }],
+  'control characters and emoji': [{ role: 'user', content: '\u0000 \u2028 🙂', name: '\u2029' }],
 }

@@ -21,6 +21,11 @@ describe('messagesFromOpenAI and back', () => {
     expect(messagesToOpenAI(structuredClone(ours))).toEqual(before)
   })
 
+  it('F25 replaces lone surrogates, which no provider takes', () => {
+    const ours = messagesFromOpenAI([{ role: 'user', content: 'a \ud800 🙂', name: '\udfff' }])
+    expect(messagesToOpenAI(ours)).toEqual([{ role: 'user', content: 'a \ufffd 🙂', name: '\ufffd' }])
+  })
+
   it('S3-17 keeps nothing beside messages that have a place for everything', () => {
     expect(messagesFromOpenAI(oddLists['the plain four'] ?? [])).toEqual([
       { role: 'system', content: 'Be brief.' },
