@@ -3,12 +3,16 @@ import { EventBus, type EventListener, type EventName } from '../core/events.ts'
 import { defaultLogger, type Logger, redacting } from '../core/logger.ts'
 import { toChatMessages } from '../core/message-input.ts'
 import type { ChatModel } from '../models/chat-model.ts'
+import { openModel } from '../models/create-model.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import type { ModelAnswer, ModelQuestion, ToolContext } from '../tools/tool.ts'
 import { toMessages } from './conversation/run-input.ts'
+import { hashOf } from './decisions/decisions.ts'
 import { continues, decide, readState } from './decisions/paused-run.ts'
 import { withClaim } from './decisions/resume-claim.ts'
 import { type DurableInput, inputFromJson } from './durable/durable-run.ts'
+import type { GivenHere, RecordedStart } from './durable/live-run.ts'
+import { askRestore, lackingIn, notStored } from './durable/restore.ts'
 import { RunnerJournal } from './durable/runner-journal.ts'
 import type { RecoveredRun, RecoverOptions, Runs } from './durable/runs.ts'
 import { checkedInput } from './hooks/ask-guardrails.ts'
@@ -25,8 +29,16 @@ import { openState } from './run/run-state.ts'
 import { RunStream, type Watch } from './run/run-stream.ts'
 import { conclude, executeHere, openRun, prepareModel, withParent } from './run/start-run.ts'
 import { sessionOptions } from './sessions/session-options.ts'
-import type { AgentTools, FittingTools, RunArguments, ToolCallOf } from './typed.ts'
+import type { AgentTools, FittingTools, RunArguments, ToolCallOf, WithRestore } from './typed.ts'
 import type { OutputOptions, ResumeOptions, RunInput, RunnerOptions, RunOptions, RunResult, RunState } from './types.ts'
+
+/** The agent that a runner is a part of. */
+interface RunnerOwner<Context> {
+  /** False: the owner has logged that a setting of its model is deprecated. Default true. */
+  warns?: boolean
+  /** Adds the owner's own to what a run is given, each time that the run is executed. */
+  completeOptions?(given: RunOptions<Context>): RunOptions<Context>
+}
 
 /**
  * Drives a bounded tool loop: asks the model, runs the tools it calls, gives it the results, until it answers or a bound is reached.
@@ -35,32 +47,37 @@ import type { OutputOptions, ResumeOptions, RunInput, RunnerOptions, RunOptions,
 export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTools> {
   readonly bus: EventBus
   readonly #options: RunnerOptions<Context>
+  readonly #completeOptions: (given: RunOptions<Context>) => RunOptions<Context>
   readonly #model: ChatModel
   readonly #tools: ToolSet
   readonly #logger: Logger
   readonly #journal: RunnerJournal
   readonly #loop: Loop
 
-  /**
-   * `loop`: another one in place of ours; `createAgentRunner` of `toolloop/backends` gives it. `warns`: whether it logs that a
-   * setting of its model is deprecated; false where the agent it is a part of has.
-   */
+  /** `loop`: another one in place of ours; `createAgentRunner` of `toolloop/backends` gives it. `agent`: the one that the runner is a part of. */
   constructor(
-    options: RunnerOptions<Context, Tools> & FittingTools<Context>,
+    options: RunnerOptions<Context, Tools> & FittingTools<Context> & WithRestore<Context>,
     loop: Loop = runLoop,
-    { warns = true }: { warns?: boolean } = {},
+    { warns = true, completeOptions = (given) => given }: RunnerOwner<Context> = {},
   ) {
     checkRunnerOptionNames(options, '`AgentRunner`', new.target !== AgentRunner)
     resolveLimits(options)
     this.#options = options
+    this.#completeOptions = completeOptions
     this.#loop = loop
     this.#model = toModel(options)
     checkSettings(options, this.#model)
+    const { restore } = options
+    if (restore !== undefined && typeof restore !== 'function') throw new InvalidOptionError('restore', 'a function', restore)
     this.#tools = toToolSet(options.tools)
     this.#logger = options.logger === undefined ? defaultLogger : redacting(options.logger)
     if (warns) warnOfDeprecated(this.#model, options.logger)
     this.bus = options.bus ?? new EventBus((error, event) => this.#logger.error({ error, event }, 'event listener failed'))
-    this.#journal = new RunnerJournal(options, loop, (recorded) => this.#reopened(recorded))
+    this.#journal = new RunnerJournal(options, loop, {
+      logger: this.#logger,
+      open: (recorded, given) => this.#open(recorded, given),
+      restored: (recorded, given) => this.#restored(recorded, given),
+    })
   }
 
   get model(): ChatModel {
@@ -158,11 +175,12 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   ): Promise<RunResult<never>> {
     checkResumeOptionNames(options)
     if (typeof again !== 'boolean') throw new InvalidOptionError('again', 'true or false', again)
-    const open = ({ runId, input }: { runId: string; input: DurableInput }) => this.#reopened({ runId, input }, options, watch)
-    if (typeof state === 'string') return this.#journal.resume(state, decisions, open)
+    const given = this.#given(options, watch)
+    if (typeof state === 'string') return this.#journal.resume(state, decisions, given)
     const paused = readState(state)
     const input = inputFromJson(paused.input)
-    const run = open({ ...paused, input })
+    const recorded = { runId: paused.runId, input }
+    const run = this.#open(recorded, await this.#restored(recorded, given))
     if (again) run.mayHaveRunIn = Number.parseInt(paused.pending[0]?.place ?? '', 10)
     const { sessions } = this.#journal
     try {
@@ -180,17 +198,35 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     }
   }
 
-  /** A run that was started before, with what is given to it anew. */
-  #reopened({ runId, input }: { runId: string; input: DurableInput }, options: RunOptions<Context> = {}, watch?: Watch): RunContext {
+  /** A run that was started before, with what it is given here. */
+  #open({ runId, input }: RecordedStart, { options, completed, watch }: GivenHere): RunContext {
     const stored = mergeOptions(this.#options, input.settings as RunOptions<Context>)
-    const settings = mergeOptions(stored, withParent({ ...options, runId }, stored))
+    const given = (completed ?? this.#completeOptions(options as RunOptions<Context>)) as RunOptions<Context>
+    const settings = mergeOptions(stored, withParent({ ...given, runId }, stored))
     settings.control = watch?.control ?? settings.control
     return this.#openRun(settings, input, watch)
   }
 
+  /** What a run is given here, with what else it was started with. Rejects with `not_restored`. */
+  async #restored({ runId, input }: RecordedStart, given: GivenHere): Promise<GivenHere> {
+    const { needs, session, settings } = input
+    const lacks = lackingIn(given.options, needs)
+    if (lacks.length === 0) return given
+    const { metadata } = settings
+    const run = { runId, ...(metadata === undefined ? {} : { metadata }), ...(session === undefined ? {} : { session }) }
+    const { toolTimeoutMs: timeoutMs } = resolveLimits(mergeOptions(this.#options, settings as RunOptions<Context>))
+    const restored = await askRestore({ restore: this.#options.restore as RunnerOptions<never>['restore'], run, lacks, timeoutMs })
+    return { options: { ...given.options, ...restored }, watch: given.watch }
+  }
+
+  #given(options: RunOptions<Context>, watch: Watch | undefined): GivenHere {
+    return { options: options as RunOptions<never>, completed: this.#completeOptions(options) as RunOptions<never>, watch }
+  }
+
   async #start(input: RunInput, options: RunOptions<Context>, watch?: Watch): Promise<RunResult<never>> {
     checkRunOptionNames(options)
-    const settings = mergeOptions(this.#options, withParent(options, this.#options))
+    const here = this.#given(options, watch)
+    const settings = mergeOptions(this.#options, withParent(here.completed as RunOptions<Context>, this.#options))
     settings.control = watch?.control ?? settings.control
     const session = settings.session === undefined ? undefined : sessionOptions(settings.session)
     if (session !== undefined && options.messages !== undefined)
@@ -200,11 +236,15 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     const asked = [...toMessages(input)]
     const run = this.#openRun(settings, { steerable: settings.control !== undefined }, watch)
     const { sessions } = this.#journal
+    const needs = notStored(options as RunOptions<never>)
+    const { metadata } = settings
+    const inputDigest = this.#journal.keeps(run) ? hashOf([...given, ...asked, session?.id, metadata] as never) : undefined
     try {
       if (areMany()) await fairTurn()
+      if (options.runId !== undefined && inputDigest !== undefined) await this.#journal.checkSame(run.runId, inputDigest)
       await prepareModel(run)
       if (session !== undefined) await sessions.enter(run, session)
-      const instructions = await this.#prompt(settings.context as Context, run)
+      const instructions = await this.#prompt(settings, run)
       const { messages, refused } = await checkedInput(run, asked)
       const start: DurableInput = {
         instructions,
@@ -214,11 +254,13 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
         steerable: run.steerable,
         refused,
         settings: settings as RunOptions<never>,
+        ...(needs.length === 0 ? {} : { needs }),
+        ...(inputDigest === undefined ? {} : { inputDigest }),
       }
       const state = openState({ input: start, run })
       const { healed, healing } = state.history
       if (healed) this.#logger.warn({ runId: run.runId, ...healing }, 'the conversation handed in was not valid and has been healed')
-      if (this.#journal.keeps(run)) return await this.#journal.start(run, start)
+      if (this.#journal.keeps(run)) return await this.#journal.start(run, start, here)
       // With a session, what it holds comes before that.
       const begun = session === undefined ? state : undefined
       return await conclude(await executeHere({ loop: this.#loop, run, input: start, sessions, state: begun }), run)
@@ -229,18 +271,18 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   }
 
   /** The instructions; undefined when the run is interrupted before they are made. */
-  async #prompt(context: Context, run: RunContext): Promise<string | undefined> {
-    const { instructions } = this.#options
+  async #prompt({ instructions = this.#options.instructions, context }: RunOptions<Context>, run: RunContext): Promise<string | undefined> {
     if (typeof instructions !== 'function') return instructions
-    return run.untilInterrupted(Promise.resolve(instructions({ context })))
+    return run.untilInterrupted(Promise.resolve(instructions({ context: context as Context })))
   }
 
   /** Throws `invalid_option` for settings that are not allowed, before anything is sent. */
   #openRun(settings: RunOptions<Context>, { steerable = false }: Pick<DurableInput, 'steerable'>, watch?: Watch): RunContext {
     const limits = resolveLimits(settings)
-    checkSettings(settings, this.#model)
+    const model = settings.model === undefined ? this.#model : openModel(settings.model)
+    checkSettings(settings, model)
     return openRun({
-      model: this.#model,
+      model,
       tools: settings.tools ?? this.#tools,
       limits,
       settings: settings as RunOptions<never>,

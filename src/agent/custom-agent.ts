@@ -1,15 +1,33 @@
-import { type EventListener, type EventName, isThenable } from '../core/events.ts'
+import { type EventBus, type EventListener, type EventName, isThenable } from '../core/events.ts'
 import { knownOptions } from '../core/option-names.ts'
-import type { ToolSet } from '../tools/registry.ts'
 import { AgentRunner } from './agent-runner.ts'
+import type { RecoveredRun, RecoverOptions, Runs } from './durable/runs.ts'
 import type { Hooks, ModelTurn, ModelTurnChange, ToolEnding, ToolTurn, ToolTurnChange } from './hooks/hooks.ts'
 import { runnerOptionNames } from './option-names.ts'
-import { toToolSet } from './options.ts'
 import type { AnswerOf, OutputSchema, PartialAnswerOf } from './output/output.ts'
 import type { RunStream } from './run/run-stream.ts'
 import { ToolAgent } from './tool-agent.ts'
-import { type AgentTools, checkedArguments, type FittingTools, type RunArguments, type ToolCallOf, type ToolsFor } from './typed.ts'
-import type { OutputOptions, ResumeOptions, RunInput, RunnerOptions, RunOptions, RunResult, RunSettings, RunState } from './types.ts'
+import {
+  type AgentTools,
+  checkedArguments,
+  type FittingTools,
+  type RunArguments,
+  restorable,
+  type ToolCallOf,
+  type ToolsFor,
+} from './typed.ts'
+import type {
+  OutputOptions,
+  Restored,
+  ResumeOptions,
+  RunInput,
+  RunnerOptions,
+  RunOptions,
+  RunResult,
+  RunSettings,
+  RunState,
+  RunToRestore,
+} from './types.ts'
 
 type Awaitable<T> = T | Promise<T>
 type StepState = Parameters<NonNullable<RunSettings['stopWhen']>>[0]
@@ -31,23 +49,32 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
 
   constructor(options: RunnerOptions<Context, Tools> & FittingTools<Context>) {
     super(options)
-    const instructions = (input: { context: Context }) => this.instructions(input)
-    // What each run is given besides is here as well for those that a journal takes up again.
     // Without what a subclass has added.
     const own = knownOptions(options, runnerOptionNames)
-    const made = {
+    const made: RunnerOptions<Context> = {
       ...own,
       model: this.model,
-      tools: toolsOf(() => toToolSet(this.tools({ context: undefined as Context }))),
-      instructions,
-      ...this.#overrides({}),
+      models: undefined,
+      instructions: (input) => this.instructions(input),
+      restore: (run) => this.restore(run),
     }
-    this.#runner = new AgentRunner<Context>(made, undefined, { warns: false })
+    const completeOptions = (given: RunOptions<Context>) => this.#withOwn(given)
+    this.#runner = new AgentRunner(restorable<Context, typeof made>(made), undefined, { warns: false, completeOptions })
+  }
+
+  /** Where the events of all runs go. */
+  get bus(): EventBus {
+    return this.#runner.bus
+  }
+
+  /** The runs in the journal. See `AgentRunner.runs`. */
+  get runs(): Runs {
+    return this.#runner.runs
   }
 
   /**
-   * The tools of a run, asked for when it begins, and with a `context` that is undefined for a run that a journal takes up again by itself. Not
-   * awaited. Throwing rejects the run; `stream` throws it. Default: the bound ones.
+   * The tools of a run, asked for when it begins, and again when it continues in another process, with the context that `restore` supplies. Not
+   * awaited. Throwing rejects the run. Default: the bound ones.
    */
   override tools(input: { context: Context }): ToolsFor<Context> {
     return super.tools(input)
@@ -56,6 +83,14 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   /** The system prompt, made when a run begins, before anything is sent. Awaited. Throwing rejects the run. Default: `instructions` of the options. */
   override instructions(input: { context: Context }): Awaitable<string | undefined> {
     return super.instructions(input)
+  }
+
+  /**
+   * Supplies what a run was started with, when it continues without its caller: see `restore` of a runner's options. Awaited. Throwing leaves the
+   * run where it is. Default: `restore` of the options.
+   */
+  protected restore(run: RunToRestore): Awaitable<Restored<Context>> {
+    return this.options.restore?.(run) ?? ({} as Restored<Context>)
   }
 
   /** A piece of visible text, as it arrives. Not awaited. Throwing is logged once a run and changes nothing. */
@@ -82,7 +117,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     ...options: RunArguments<Context, RunOptions<Context, T> & FittingTools<Context> & Partial<OutputOptions<S>>>
   ): Promise<RunResult<AnswerOf<S>, ToolCallOf<T>>>
   async run(input: RunInput, options: RunOptions<Context> = {}): Promise<RunResult> {
-    return this.#runner.run(input, ...this.#withOwn(options))
+    return this.#runner.run(input, ...checkedArguments<Context, typeof options>(options))
   }
 
   /** Goes on with a run that ended `paused`. See `AgentRunner.resume`. */
@@ -91,7 +126,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     ...options: RunArguments<Context, ResumeOptions<Context, T> & FittingTools<Context> & Partial<OutputOptions<S>>>
   ): Promise<RunResult<AnswerOf<S>, ToolCallOf<T>>>
   async resume(state: RunState | string | undefined, options: ResumeOptions<Context> = {}): Promise<RunResult> {
-    return this.#runner.resume(state, ...this.#withOwn(options))
+    return this.#runner.resume(state, ...checkedArguments<Context, typeof options>(options))
   }
 
   /** The same run, to be watched as it goes. See `AgentRunner.stream`. */
@@ -100,7 +135,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     ...options: RunArguments<Context, RunOptions<Context, T> & FittingTools<Context> & Partial<OutputOptions<S>>>
   ): RunStream<AnswerOf<S>, ToolCallOf<T>, PartialAnswerOf<S>>
   stream(input: RunInput, options: RunOptions<Context> = {}): RunStream {
-    return this.#runner.stream(input, ...this.#withOwn(options))
+    return this.#runner.stream(input, ...checkedArguments<Context, typeof options>(options))
   }
 
   /** Goes on with a run that ended `paused`, to be watched as it goes. See `AgentRunner.resumeStream`. */
@@ -109,7 +144,12 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     ...options: RunArguments<Context, ResumeOptions<Context, T> & FittingTools<Context> & Partial<OutputOptions<S>>>
   ): RunStream<AnswerOf<S>, ToolCallOf<T>, PartialAnswerOf<S>>
   resumeStream(state: RunState | string | undefined, options: ResumeOptions<Context> = {}): RunStream {
-    return this.#runner.resumeStream(state, ...this.#withOwn(options))
+    return this.#runner.resumeStream(state, ...checkedArguments<Context, typeof options>(options))
+  }
+
+  /** Takes up every run in the journal that a process has left unfinished. See `AgentRunner.recover`. */
+  async recover(options?: RecoverOptions): Promise<RecoveredRun[]> {
+    return this.#runner.recover(options)
   }
 
   /** Subscribes to one kind of event of all runs; returns the function that unsubscribes. */
@@ -117,24 +157,16 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     return this.#runner.on(name, listener)
   }
 
-  /** The options of a run with what is overridden here, where the run's own would replace it. */
-  #withOwn<O extends Omit<RunOptions<Context>, 'messages' | 'runId' | 'session'>>(options: O): RunArguments<Context, O> {
-    const { onText, context = options.parent?.context } = options
-    const hears = this.onText !== undefined || onText !== undefined
-    return checkedArguments({
-      ...options,
-      ...this.#overrides(options),
-      tools: options.tools ?? this.tools({ context: context as Context }),
-      ...(hears ? { onText: (delta: string) => this.#hear(delta, onText) } : {}),
-    })
-  }
-
-  /** The agent's hooks are the innermost, around nothing but the loop. */
-  #overrides({ hooks = this.options.hooks ?? [], stopWhen }: RunSettings<Context>): Pick<RunSettings<Context>, 'hooks' | 'stopWhen'> {
+  /** What a run is given, with what is overridden here. The agent's hooks are the innermost, around nothing but the loop. */
+  #withOwn(given: RunOptions<Context>): RunOptions<Context> {
+    const { onText, context = given.parent?.context, stopWhen, hooks = this.options.hooks ?? [] } = given
     const own = this.#hooks()
     return {
+      ...given,
+      tools: given.tools ?? this.tools({ context: context as Context }),
       ...(own === undefined ? {} : { hooks: [...hooks, own] }),
       ...(this.shouldStop === undefined ? {} : { stopWhen: (state: StepState) => this.#stops(state, stopWhen) }),
+      ...(this.onText === undefined ? {} : { onText: (delta: string) => this.#hear(delta, onText) }),
     }
   }
 
@@ -163,21 +195,5 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     if (this.onToolCall !== undefined) own.beforeTool = (call) => this.onToolCall?.(call)
     if (this.onToolResult !== undefined) own.afterTool = (ending) => this.onToolResult?.(ending)
     return Object.keys(own).length === 1 ? undefined : own
-  }
-}
-
-/** The agent's tools as they are when they are looked up: for runs that a journal takes up again, which no one has given their tools. */
-function toolsOf(tools: () => ToolSet): ToolSet {
-  return {
-    get size() {
-      return tools().size
-    },
-    get: (name) => tools().get(name),
-    names: () => tools().names(),
-    list: () => tools().list(),
-    getAllSpecs: () => tools().getAllSpecs(),
-    hidden: () => tools().hidden?.() ?? [],
-    opened: (call) => tools().opened?.(call),
-    searchable: () => tools().searchable?.(),
   }
 }

@@ -4,6 +4,7 @@ import type {
   CompactionOptions,
   LargeResultOptions,
   OutputOptions,
+  Restored,
   ResumeOptions,
   RunLimits,
   RunnerOptions,
@@ -58,6 +59,7 @@ export const runnerOptionNames: OptionNames<RunnerOptions> = {
   bus: true,
   logger: true,
   journal: true,
+  restore: true,
   sessions: true,
 }
 
@@ -68,7 +70,9 @@ export const runOptionNames: OptionNames<RunOptions & OutputOptions> = {
   messages: true,
   session: true,
   context: true,
+  model: true,
   tools: true,
+  instructions: true,
   runId: true,
   onText: true,
   control: true,
@@ -77,8 +81,23 @@ export const runOptionNames: OptionNames<RunOptions & OutputOptions> = {
   forwardEvents: true,
 }
 
-const { messages: _, runId: __, session: ___, ...resumable } = runOptionNames
+const { messages: _, runId: __, session: ___, instructions: ____, ...resumable } = runOptionNames
 const resumeOptionNames: OptionNames<ResumeOptions & OutputOptions> = { ...resumable, decisions: true, claim: true, again: true }
+
+export const restoredNames: OptionNames<Restored> = {
+  context: true,
+  tools: true,
+  model: true,
+  hooks: true,
+  guardrails: true,
+  approve: true,
+  budget: true,
+  output: true,
+  stopWhen: true,
+  compaction: true,
+  toolCalling: true,
+  telemetry: true,
+}
 
 /** Options that have options of their own. */
 type NestedOptions = Pick<RunSettings, 'limits' | 'compaction' | 'largeResults'>

@@ -56,6 +56,7 @@ export function mergeOptions<Context>(runner: RunnerOptions<Context>, run: RunOp
     bus: _bus,
     logger: _logger,
     journal: _journal,
+    restore: _restore,
     sessions: _sessions,
     ...settings
   } = runner

@@ -21,6 +21,17 @@ export type WithContext<Context> = { context: Context } | { parent: ToolContext<
 /** Whether a run can go without a context: its type is not known, or `undefined` is one. */
 type IsOptional<Context> = undefined extends Context ? true : [Context] extends [never] ? true : false
 
+/** What has a context, if there has to be one. */
+export type RequiredContext<Context> = IsOptional<Context> extends true ? unknown : { context: Context }
+
+/** Options of a runner, of which `restore` can't be left out if its runs are recorded and need a context. */
+export type WithRestore<Context> = IsOptional<Context> extends true ? unknown : { journal?: undefined } | { restore: object }
+
+/** The same, of options that have come through such a constructor already. */
+export function restorable<Context, Options>(options: Options): Options & WithRestore<Context> {
+  return options as Options & WithRestore<Context>
+}
+
 /** The options of a run, which can't be left out where it needs a context. */
 export type RunArguments<Context, Options> =
   IsOptional<Context> extends true ? [options?: Options] : [options: WithContext<Context> & Options]

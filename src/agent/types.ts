@@ -19,7 +19,7 @@ import type { RunStep } from './run/result.ts'
 import type { RunControl } from './run/run-control.ts'
 import type { SessionOptions } from './sessions/session-options.ts'
 import type { Sessions } from './sessions/sessions.ts'
-import type { AgentTools, ToolsFor } from './typed.ts'
+import type { AgentTools, RequiredContext, ToolsFor } from './typed.ts'
 
 export type { RunInput } from './conversation/run-input.ts'
 export type { PendingItem, RunResult, RunState, RunStep, ToolCallOutcome, ToolCallRecord } from './run/result.ts'
@@ -219,8 +219,53 @@ export interface RunnerOptions<Context = unknown, Tools extends AgentTools = Too
   logger?: Logger
   /** Where runs are recorded, so that they survive the process. Default: nowhere. */
   journal?: Journal
+  /**
+   * Supplies what a run was started with and what can't be stored (its context, budget, tools, …), when the run continues without its caller: after a
+   * crash or a deploy, and when `resume` is given less than `run` was. Awaited for as long as an attempt at a tool may take. If it throws,
+   * rejects, takes longer or leaves out something that the run was started with, nothing of the run is executed: it stays where it is,
+   * `problem` of `runs.get` says why, and an error is logged. A `context` that is undefined or null counts as left out.
+   *
+   * ```ts
+   * new AgentRunner({ model, tools, journal, restore: async ({ metadata }) => ({ context: await openShop(metadata?.shop) }) })
+   * ```
+   */
+  restore?(run: RunToRestore): Restored<NoInfer<Context>> | Promise<Restored<NoInfer<Context>>>
   /** Where conversations are kept: `memorySessions()`, `sqliteSessions({ file })`, … Default: nowhere. */
   sessions?: Sessions
+}
+
+/** A run that continues without its caller, as `restore` is asked about it. */
+export interface RunToRestore {
+  runId: string
+  /** As the run was started with. */
+  metadata?: JsonObject
+  /** The id of its session. */
+  session?: string
+}
+
+/** What can be given to one run and can't be stored. */
+interface OwnOptions<Context> extends Pick<RunSettings<Context>, OwnSettings> {
+  context?: Context
+  tools?: ToolsFor<Context>
+  model?: AnyModel
+  output?: OutputSchema
+}
+type OwnSettings = 'hooks' | 'guardrails' | 'approve' | 'budget' | 'stopWhen' | 'compaction' | 'toolCalling' | 'telemetry'
+
+/** The name of an option that is not stored with a run. */
+export type RestoredName = keyof OwnOptions<unknown>
+
+/**
+ * What `restore` supplies: of these, at least what the run was started with. What the run was not started with is not used. Not among them is
+ * what belongs to the caller: `signal`, `control`, `onText`, `recorder`.
+ */
+export type Restored<Context = unknown> = OwnOptions<Context> & RequiredContext<Context>
+
+/** Instructions of one run, or what makes them when it begins. */
+export type RunInstructions<Context> = string | InstructionsMaker<Context>['make']
+interface InstructionsMaker<Context> {
+  // A method: the compiler lets its parameter differ either way, as it does for a run's other callbacks.
+  make(input: { context: Context }): string | undefined | Promise<string | undefined>
 }
 
 /** What one run can be given: every setting of a runner, and what belongs to this run alone. */
@@ -233,10 +278,17 @@ export interface RunOptions<Context = unknown, Tools extends AgentTools = ToolsF
    * it ends, in one step. With options: `{ id, onBusy: 'refuse' }`.
    */
   session?: string | SessionOptions
-  /** Handed to tools, approvals and instructions; never sent to a model, never stored. To be given where the agent has a type of context. */
+  /**
+   * Handed to tools, hooks, approvals and instructions; never sent to a model, never stored: see `restore`. To be given if the agent has a type
+   * of context.
+   */
   context?: Context
+  /** Replaces the runner's model for this run. */
+  model?: AnyModel
   /** Replaces the runner's tools for this run. */
   tools?: Tools
+  /** Replaces the runner's instructions for this run. */
+  instructions?: RunInstructions<Context>
   /** Default: made at random. */
   runId?: string
   /** The visible text, piece by piece, as it arrives. Not awaited. One that throws or rejects is logged once, and the run goes on. */
@@ -267,7 +319,7 @@ export interface OutputOptions<S extends OutputSchema = OutputSchema> {
 
 /** What a paused run goes on with; what is not given stays as it was. */
 export interface ResumeOptions<Context = unknown, Tools extends AgentTools = ToolsFor<Context>>
-  extends Omit<RunOptions<Context, Tools>, 'messages' | 'runId' | 'session'> {
+  extends Omit<RunOptions<Context, Tools>, 'messages' | 'runId' | 'session' | 'instructions'> {
   /** On pending items, in any order: `{ ...item, approved: true }`. What is not decided stays pending. */
   decisions?: readonly Decision[]
   /**

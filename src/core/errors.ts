@@ -45,6 +45,14 @@ const codes = {
   too_deep: { fault: 'programmer', meaning: 'A run was nested too deeply in other runs.' },
   already_resumed: { fault: 'caller', meaning: 'Another caller is resuming, or has resumed, the same paused state.' },
   unknown_run: { fault: 'caller', meaning: 'The journal has no run with that id.' },
+  run_id_taken: {
+    fault: 'caller',
+    meaning: 'The journal has a run with that id, and it was started with another input, session or metadata.',
+  },
+  not_restored: {
+    fault: 'programmer',
+    meaning: 'The runner’s `restore` did not supply what the run was started with. Nothing was executed; the run stays where it is.',
+  },
   decision_refused: {
     fault: 'caller',
     meaning: 'A decision was not stored: nothing waits for it, it was made for another call, or it came too late or a second time.',

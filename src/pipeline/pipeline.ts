@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { AgentRunner } from '../agent/agent-runner.ts'
 import { runnerOptionNames, runOptionNames } from '../agent/option-names.ts'
 import { isToolSet, toToolSet } from '../agent/options.ts'
-import { checkedArguments, type RunArguments } from '../agent/typed.ts'
+import { checkedArguments, type RunArguments, restorable } from '../agent/typed.ts'
 import type { RunInput, RunnerOptions, RunOptions, RunResult } from '../agent/types.ts'
 import { InvalidOptionError } from '../core/errors.ts'
 import { Event, type EventBus, type EventListener, type EventName } from '../core/events.ts'
@@ -61,7 +61,8 @@ export class LLMPipeline<Context = unknown> {
     const check = new.target === LLMPipeline || new.target === AnthropicPipeline ? checkOptionNames : checkMistypedNames
     check(all, pipelineOptionNames, '`LLMPipeline`')
     const { speakInterim = false, sentences, tools, ...options } = all
-    this.#runner = new AgentRunner(knownOptions(options, runnerOptionNames))
+    const own = knownOptions(options, runnerOptionNames)
+    this.#runner = new AgentRunner<Context>(restorable<Context, typeof own>(own))
     this.#stream = options.stream
     this.#speakInterim = speakInterim
     this.#splitter = new SentenceSplitter(sentences)

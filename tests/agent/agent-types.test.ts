@@ -9,13 +9,14 @@ import {
   CustomAgent,
   defineTool,
   handoff,
+  type Journal,
   type JsonObject,
   type RunResult,
   type ToolCallRecord,
   type ToolContext,
   ToolRegistry,
 } from '../../src/index.ts'
-import { scriptedModel } from '../../src/testing/index.ts'
+import { memoryJournal, scriptedModel } from '../../src/testing/index.ts'
 
 interface User {
   user: string
@@ -100,6 +101,38 @@ describe('the context of a run', () => {
       own.stream('go', {})
       class Plain extends CustomAgent {}
       await new Plain({ model: 'demo' }).run('go')
+    }))
+
+  it('P1.1 has to be restored where runs are recorded: by `restore`, with the context', () =>
+    compiled(async () => {
+      const journal = memoryJournal()
+      const maybe = journal as Journal | undefined
+      // @ts-expect-error
+      new AgentRunner({ model: 'demo', tools: [ask], journal })
+      // @ts-expect-error
+      new AgentRunner<User>({ model: 'demo', journal })
+      // @ts-expect-error
+      new AgentRunner<User>({ model: 'demo', journal: maybe })
+      // @ts-expect-error
+      await createAgentRunner<User>({ model: 'demo', journal })
+      // @ts-expect-error no context
+      new AgentRunner<User>({ model: 'demo', journal, restore: () => ({ hooks: [] }) })
+      // @ts-expect-error another context
+      new AgentRunner<User>({ model: 'demo', journal, restore: () => ({ context: { tenant: 'x' } }) })
+      // @ts-expect-error tools for another context
+      new AgentRunner<User>({ model: 'demo', journal, restore: () => ({ context, tools: [bill] }) })
+      const restored = new AgentRunner({ model: 'demo', tools: [ask], journal: maybe, restore: async () => ({ context, tools: [ask] }) })
+      expectTypeOf(restored).toExtend<AgentRunner<User>>()
+      new AgentRunner<User>({
+        model: 'demo',
+        journal,
+        restore: ({ runId, metadata }) => ({ context: { user: String(metadata?.[runId]) } }),
+      })
+      await createAgentRunner<User>({ model: 'demo', journal, restore: () => ({ context }) })
+      new AgentRunner({ model: 'demo', journal })
+      new AgentRunner({ model: 'demo', journal, restore: () => ({}) })
+      new AgentRunner<User | undefined>({ model: 'demo', journal })
+      new AgentRunner<User>({ model: 'demo' })
     }))
 
   it('is what its tools need, also where they are agents', () =>

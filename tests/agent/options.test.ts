@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { CustomAgent } from '../../src/agent/custom-agent.ts'
+import { asTool } from '../../src/agent/nested/sub-agent.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 
@@ -54,5 +56,52 @@ describe('options', () => {
     ['onText', 'log', 'Expected `onText` to be a function, got `"log"`'],
   ])('%s: %j is refused by a run', async (name, value, words) => {
     await expect(new AgentRunner({ model: scriptedModel(['never']) }).run('go', { [name]: value })).rejects.toThrow(words)
+  })
+
+  it('restore: what is no function is refused by the constructor', () => {
+    const restore = {} as never
+    expect(() => new AgentRunner({ model: scriptedModel([]), restore })).toThrow('Expected `restore` to be a function, got `{}`')
+  })
+
+  it('P1.5 `model` and `instructions` of a run replace the runner’s, for a class agent, too', async () => {
+    class Own extends CustomAgent {
+      override instructions() {
+        return 'Of the agent.'
+      }
+    }
+    const own = scriptedModel(['never'])
+    for (const agent of [new AgentRunner({ model: own, instructions: 'Of the agent.' }), new Own({ model: own })]) {
+      const model = scriptedModel(['Here.', 'Here.'])
+      expect(await agent.run('go', { model, instructions: 'Of the run.' })).toMatchObject({
+        output: 'Here.',
+        steps: [{ provider: 'scripted' }],
+      })
+      const stream = agent.stream('go', { model, instructions: ({ context }) => `For ${context}.`, context: 'Ann' })
+      expect((await stream.result).output).toBe('Here.')
+      expect(model.requests.map(({ messages: [first] }) => first?.content)).toEqual(['Of the run.', 'For Ann.'])
+      await expect(agent.run('go', { model: 'nobody/nothing' })).rejects.toMatchObject({ code: 'unknown_provider' })
+      await expect(agent.run('go', { model, limits: { costUsd: 1 } })).rejects.toMatchObject({ code: 'invalid_option' })
+    }
+    expect(own.requests).toEqual([])
+  })
+
+  it('P1.5 `model` can be given to `resume`, and `instructions` can’t: the run has them', async () => {
+    const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, execute: () => 'paid' })
+    const runner = new AgentRunner({ model: scriptedModel([{ toolCalls: [{ name: 'pay' }] }]), tools: [pay] })
+    const { state, pending } = await runner.run('go', { instructions: 'Of the run.' })
+    const decisions = pending.map((item) => ({ ...item, approved: true as const }))
+    const model = scriptedModel(['Paid.'])
+    await expect(runner.resume(state, { decisions, instructions: 'x' } as never)).rejects.toMatchObject({ code: 'invalid_option' })
+    expect(await runner.resume(state, { decisions, model })).toMatchObject({ output: 'Paid.' })
+    expect(model.requests[0]?.messages[0]).toEqual({ role: 'system', content: 'Of the run.' })
+  })
+
+  it('P1.5 an agent as a tool has the model and instructions of its options', async () => {
+    const inner = scriptedModel(['Found.'])
+    const helper = new AgentRunner({ model: scriptedModel([]), instructions: 'Of the agent.' })
+    const tool = asTool(helper, { name: 'help', description: 'Helps.', options: { model: inner, instructions: 'Of the tool.' } })
+    const model = scriptedModel([{ toolCalls: [{ name: 'help', args: { task: 'go' } }] }, 'Done.'])
+    expect(await new AgentRunner({ model, tools: [tool] }).run('go')).toMatchObject({ toolCalls: [{ content: 'Found.' }] })
+    expect(inner.requests[0]?.messages[0]?.content).toBe('Of the tool.')
   })
 })

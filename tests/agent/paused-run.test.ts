@@ -210,10 +210,11 @@ describe('one state resumed by several', () => {
     const { journal, bodies, inputs } = goneJournal()
     const pay = countingTool('pay')
     const model = scriptedModel([{ toolCalls: [call('pay')] }, 'Paid.'])
-    const runner = new AgentRunner({ model, tools: [{ ...pay.tool, approval: true }], journal, logger: recordingLogger().logger })
-    await expect(runner.run('go', { approve: () => true })).rejects.toThrow('the process is gone')
+    const options = { model, tools: [{ ...pay.tool, approval: true }], journal, logger: recordingLogger().logger }
+    await expect(new AgentRunner({ ...options, approve: () => true }).run('go')).rejects.toThrow('the process is gone')
+    new AgentRunner(options)
     // As the process had recorded it before it went.
-    expect(await bodies[0]?.(durableOver({ '1.approver': true }), inputs[0] ?? null)).toMatchObject({
+    expect(await bodies[1]?.(durableOver({ '1.approver': true }), inputs[0] ?? null)).toMatchObject({
       stopReason: 'paused',
       pending: [{ kind: 'approval', tool: 'pay' }],
     })

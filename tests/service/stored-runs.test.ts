@@ -99,6 +99,36 @@ describe('runs in a folder', () => {
     expect(told.result.pending).toHaveLength(1)
   })
 
+  it('P1.1 a run of an earlier process continues with the context of its owner, and waits until that can be had', async () => {
+    const { options } = await folderOfRuns()
+    const begun = Promise.withResolvers<void>()
+    const paid: unknown[] = []
+    const pay = (execute: (context: unknown) => unknown) =>
+      defineTool({ name: 'pay', description: 'Pays.', effect: 'idempotent', execute: (_args, ctx) => execute(ctx.context) })
+    const hanging = pay(() => {
+      begun.resolve()
+      return new Promise(() => {})
+    })
+    const context = async (request: Request | undefined, { name }: { name: string }) =>
+      request === undefined ? undefined : { tenant: `of ${name}` }
+    const first = await startService({ ...options, model: scriptedModel([{ toolCalls: [{ name: 'pay' }] }]), tools: [hanging], context })
+    const run = await json(first.post('/v1/runs', { input: 'pay', background: true }))
+    await begun.promise
+    await first.listening.close(0)
+
+    const tools = [pay((given) => paid.push(given))]
+    const lost = await startService({ ...options, model: scriptedModel([]), tools, context })
+    await expect.poll(lost.log, { timeout: 10_000 }).toContain('`restore` gave undefined as `context`')
+    expect(await json(lost.ask(`/v1/runs/${run.id}`))).toMatchObject({ status: 'running' })
+    expect(paid).toEqual([])
+    await lost.listening.close(0)
+
+    const found = (_request: Request | undefined, { name }: { name: string }) => ({ tenant: `of ${name}` })
+    const third = await startService({ ...options, model: scriptedModel(['paid']), tools, context: found })
+    await expect.poll(async () => (await json(third.ask(`/v1/runs/${run.id}`))).output, { timeout: 10_000 }).toBe('paid')
+    expect(paid).toEqual([{ tenant: 'of operator' }])
+  })
+
   it('a client’s own tools wait over a restart', async () => {
     const { options } = await folderOfRuns()
     const tools = [{ type: 'function', function: { name: 'locate', parameters: { type: 'object', properties: {} } } }]

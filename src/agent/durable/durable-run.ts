@@ -2,7 +2,7 @@ import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 import { copyAsJson } from '../../core/json.ts'
 import { type ChatMessage, isJsonObject, type Json, noUsage } from '../../core/messages.ts'
 import { errorOf, type Failed } from '../run/run-error.ts'
-import type { RunResult, RunSettings } from '../types.ts'
+import type { RestoredName, RunResult, RunSettings } from '../types.ts'
 
 /** All that another process needs to continue a run, except what its runner has: model, tools, callbacks. */
 export interface DurableInput {
@@ -17,6 +17,10 @@ export interface DurableInput {
   steerable?: boolean
   /** Why a guardrail stopped it before it began. */
   refused?: string
+  /** What it was given that is not stored: who continues it has to have that. */
+  needs?: readonly RestoredName[]
+  /** Digest of its input, session and metadata as they were handed in: the same only for the same. */
+  inputDigest?: string
   settings: RunSettings<never>
 }
 

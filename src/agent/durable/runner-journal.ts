@@ -1,3 +1,4 @@
+import pTimeout from 'p-timeout'
 import { ToolloopError } from '../../core/errors.ts'
 import type { Json } from '../../core/messages.ts'
 import type { Decision } from '../decisions/decisions.ts'
@@ -9,27 +10,23 @@ import type { TakeUp } from '../sessions/session-turn.ts'
 import type { RunnerOptions, RunResult } from '../types.ts'
 import { type DurableInput, givenUpToJson, inputFromJson, inputToJson, resultFromJson, resultToJson } from './durable-run.ts'
 import type { Durable, Engine } from './journal.ts'
+import type { GivenHere, LiveRun, RecordedStart, RunOpener } from './live-run.ts'
 import { knownRun, openEngine, type RecoveredRun, type RecoverOptions, Runs, recoverRuns, storeDecisions } from './runs.ts'
-
-/** Opens a run as its runner does, from what it was started with. */
-type OpenRecorded = (recorded: { runId: string; input: DurableInput }) => RunContext
 
 /** A runner's side of its journal, if it has one: hands runs over to it, and carries them out when it says so. */
 export class RunnerJournal {
   readonly runs: Runs
   readonly #engine: Engine | undefined
   readonly #loop: Loop
-  readonly #open: OpenRecorded
+  readonly #opener: RunOpener
   readonly #sessions: RunnerSessions
-  /** Runs that were started here, so that an execution in this process gets the caller's context and listeners. */
-  readonly #liveRuns = new Map<string, RunContext>()
-  /** Of them, those that were carried out here, be it to their end. */
-  readonly #executed = new Set<RunContext>()
+  /** Runs for which somebody waits here: an execution in this process gets what that caller has given, and tells its listeners. */
+  readonly #liveRuns = new Map<string, LiveRun>()
 
-  constructor({ journal, sessions }: Pick<RunnerOptions<never>, 'journal' | 'sessions'>, loop: Loop, open: OpenRecorded) {
+  constructor({ journal, sessions }: Pick<RunnerOptions<never>, 'journal' | 'sessions'>, loop: Loop, opener: RunOpener) {
     this.#engine = journal?.connect((durable, input) => this.#execute(durable, input))
     this.#loop = loop
-    this.#open = open
+    this.#opener = opener
     this.#sessions = new RunnerSessions(sessions, (runId) => this.#takeUp(runId))
     this.runs = new Runs(this.#engine, (recorded) => this.#sessions.complete(recorded))
   }
@@ -43,31 +40,60 @@ export class RunnerJournal {
     return this.#engine !== undefined && depth === 0
   }
 
-  start(run: RunContext, input: DurableInput): Promise<RunResult<never>> {
+  /** Rejects with `run_id_taken` if the journal has a run of that id which was started with something else. */
+  async checkSame(runId: string, inputDigest: string | undefined): Promise<void> {
+    const known = await this.#engine?.get?.(runId)
+    const recorded = known === undefined ? undefined : inputFromJson(known.input).inputDigest
+    if (recorded === undefined || recorded === inputDigest) return
+    const expected = `Expected the id of a new run, or the same input, session and metadata that run \`${runId}\` was started with`
+    throw new ToolloopError('run_id_taken', expected)
+  }
+
+  start(run: RunContext, input: DurableInput, given: GivenHere): Promise<RunResult<never>> {
     const engine = openEngine(this.#engine)
-    return this.#asLive(run, async () => {
-      await engine.start(run.runId, inputToJson(input))
-      return this.#resultOf(engine, run)
+    const { runId } = run
+    const { inputDigest } = input
+    const live: LiveRun = { run, given, inputDigest, isExecuted: false }
+    return this.#asLive(live, async () => {
+      await engine.start(runId, inputToJson(input))
+      const output = await this.#resultOf(engine, live)
+      // Another process may have started one of that id at the same moment.
+      if (!live.isExecuted) await this.checkSame(runId, inputDigest)
+      return output
     })
   }
 
-  async resume(runId: string, decisions: readonly Decision[], open: OpenRecorded): Promise<RunResult<never>> {
+  async resume(runId: string, decisions: readonly Decision[], asked: GivenHere): Promise<RunResult<never>> {
     const engine = openEngine(this.#engine)
-    const { input, status } = await knownRun(engine, runId)
-    const run = open({ runId, input: inputFromJson(input) })
+    const { input: json, status } = await knownRun(engine, runId)
+    const recorded = { runId, input: inputFromJson(json) }
+    const isOver = status === 'ended' || this.#liveRuns.has(runId)
+    const given = isOver ? asked : await this.#restored(recorded, asked, decisions.length > 0)
+    const run = this.#opener.open(recorded, given)
+    const live: LiveRun = { run, given, isExecuted: false }
     try {
       await prepareModel(run)
-      return await this.#asLive(run, async () => {
+      return await this.#asLive(live, async () => {
         // What is decided is known when it has paused.
-        if (status === 'running') await this.#resultOf(engine, run)
+        if (status === 'running') await this.#resultOf(engine, live)
         await storeDecisions(engine, await knownRun(engine, runId), decisions, run.agent.registry)
-        this.#executed.delete(run)
+        live.isExecuted = false
         await engine.start(runId)
-        return this.#resultOf(engine, run)
+        return this.#resultOf(engine, live)
       })
     } finally {
-      await this.#sessions.leave(run)
-      run.dispose()
+      await this.#close(run)
+    }
+  }
+
+  /** What a caller has given, with the rest. One who decides nothing may only want to wait for another process: it can do that without. */
+  async #restored(recorded: RecordedStart, asked: GivenHere, decides: boolean): Promise<GivenHere> {
+    try {
+      return await this.#opener.restored(recorded, asked)
+    } catch (error) {
+      if (!decides) return asked
+      this.#logLeft(recorded, error)
+      throw error
     }
   }
 
@@ -83,15 +109,15 @@ export class RunnerJournal {
     return { ...known, status: (await this.#engine?.get?.(runId))?.status ?? 'ended' }
   }
 
-  /** While `work` goes on, executions of the run are this `run`'s. */
-  async #asLive(run: RunContext, work: () => Promise<Json>): Promise<RunResult<never>> {
+  /** While `work` goes on, executions of the run are those of `live`. */
+  async #asLive(live: LiveRun, work: () => Promise<Json>): Promise<RunResult<never>> {
+    const { run } = live
     const { runId } = run
-    if (!this.#liveRuns.has(runId)) this.#liveRuns.set(runId, run)
+    if (!this.#liveRuns.has(runId)) this.#liveRuns.set(runId, live)
     try {
       return await conclude(resultFromJson(await this.#sessions.complete(await work(), run), run), run)
     } finally {
-      if (this.#liveRuns.get(runId) === run) this.#liveRuns.delete(runId)
-      this.#executed.delete(run)
+      if (this.#liveRuns.get(runId) === live) this.#liveRuns.delete(runId)
     }
   }
 
@@ -99,12 +125,13 @@ export class RunnerJournal {
    * What the run comes to. One that is carried out here ends as its interruption says, or as it had ended before that; of another's the caller
    * just stops waiting.
    */
-  async #resultOf(engine: Engine, run: RunContext): Promise<Json> {
+  async #resultOf(engine: Engine, live: LiveRun): Promise<Json> {
+    const { run } = live
     const { runId } = run
     const result = engine.result(runId)
     const output = await run.untilInterrupted(result)
     if (output !== undefined) return output
-    const isElsewhere = !this.#executed.has(run) && (await engine.get?.(runId))?.status === 'running'
+    const isElsewhere = !live.isExecuted && (await engine.get?.(runId))?.status === 'running'
     if (!isElsewhere) return result
     // A later rejection is ignored: nobody waits any more.
     result.catch(() => {})
@@ -116,20 +143,48 @@ export class RunnerJournal {
     const { runId, signal, givenUp } = durable
     const input = inputFromJson(json)
     if (givenUp !== undefined) return givenUpToJson(runId, input, givenUp)
-    const live = this.#liveRuns.get(runId)
-    const run = live ?? this.#open({ runId, input })
+    const live = this.#liveRunOf({ runId, input })
+    if (live !== undefined) live.isExecuted = true
+    const run = await this.#open({ runId, input }, live, signal)
     const unfollow = signal === undefined ? undefined : run.follow(signal)
-    if (live !== undefined) this.#executed.add(run)
     try {
       const result = await execute(durable, { loop: this.#loop, run, input, sessions: this.#sessions })
       return this.#sessions.recorded(result, resultToJson(result), run)
     } finally {
       unfollow?.()
-      if (live === undefined) {
-        await this.#sessions.leave(run)
-        run.dispose()
+      if (run !== live?.run) await this.#close(run)
+    }
+  }
+
+  /** Undefined also where the caller has started another run under the same id. */
+  #liveRunOf({ runId, input }: RecordedStart): LiveRun | undefined {
+    const live = this.#liveRuns.get(runId)
+    const isSame = live?.inputDigest === undefined || input.inputDigest === undefined || live.inputDigest === input.inputDigest
+    return isSame ? live : undefined
+  }
+
+  /** The run with all that it was started with. Rejects with `not_restored`, unless it is cancelled: to end it, nothing is needed. */
+  async #open(recorded: RecordedStart, live: LiveRun | undefined, cancelled: AbortSignal | undefined): Promise<RunContext> {
+    const asked = live?.given ?? { options: {} }
+    let given = asked
+    try {
+      if (!cancelled?.aborted) given = await untilAborted(this.#opener.restored(recorded, asked), cancelled)
+    } catch (error) {
+      if (!cancelled?.aborted) {
+        this.#logLeft(recorded, error)
+        throw error
       }
     }
+    return live !== undefined && given === asked ? live.run : this.#opener.open(recorded, given)
+  }
+
+  #logLeft({ runId }: RecordedStart, error: unknown): void {
+    this.#opener.logger.error({ runId, error }, 'a run was left where it is: what it was started with was not restored')
+  }
+
+  async #close(run: RunContext): Promise<void> {
+    await this.#sessions.leave(run)
+    run.dispose()
   }
 }
 
@@ -138,4 +193,9 @@ function stoppedWaiting({ runId, interruption, abortError }: RunContext): Toollo
   const where = `run \`${runId}\`, which another process executes, goes on`
   if (interruption === 'deadline') return new ToolloopError('deadline', `The deadline passed; ${where}`)
   return new ToolloopError('aborted', `${abortError?.message ?? 'The caller aborted'}; ${where}`, { cause: abortError?.cause })
+}
+
+/** As `work` settles; rejects with the signal's reason as soon as that is aborted. */
+function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  return signal === undefined ? work : pTimeout(work, { milliseconds: Number.POSITIVE_INFINITY, signal })
 }

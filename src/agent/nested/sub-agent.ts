@@ -95,7 +95,7 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
       }
       try {
         // What it began with is in its state.
-        const { messages: _messages, session: _session, ...again } = nested
+        const { messages: _messages, session: _session, instructions: _instructions, ...again } = nested
         const resumed = { ...again, decisions: decisionsIn(ctx.answer) }
         // A call is carried out again only where that does no harm; its session, if it has one, has it for the same run.
         const result = await agent.resume(paused.state, resumed).catch((error: unknown) => {

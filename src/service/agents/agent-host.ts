@@ -29,7 +29,7 @@ import { ToolSources } from './tool-sources.ts'
 export const defaultAgent = 'toolloop'
 
 /** What of a runner the embedding program may give; the rest is the service's. */
-export type AgentOptions = Omit<RunnerOptions, 'model' | 'models' | 'tools' | 'bus' | 'logger' | 'journal' | 'approve'>
+export type AgentOptions = Omit<RunnerOptions, 'model' | 'models' | 'tools' | 'bus' | 'logger' | 'journal' | 'restore' | 'approve'>
 
 const {
   model: _model,
@@ -38,6 +38,7 @@ const {
   bus: _bus,
   logger: _logger,
   journal: _journal,
+  restore: _restore,
   approve: _approve,
   ...names
 } = runnerOptionNames

@@ -82,6 +82,10 @@ export class RunStore {
     this.#recorded = await openRecorded(place, {
       agentOf: (head) => host.agents.find(({ name }) => name === head.agent),
       toolsOf: ({ clientTools }) => host.toolsNamed(clientTools),
+      restore: async ({ clientTools, caller }) => ({
+        tools: await host.toolsFor(clientTools),
+        context: await this.#parts.contextOf(undefined, caller),
+      }),
       bounds: () => this.bounds,
       runOf: (runId) => this.#running.get(runId),
       carryOn: (run, runs) => this.#carryOn(run, runs),
@@ -280,9 +284,8 @@ export class RunStore {
 
   /** Goes on with a run that no process carries out. */
   async #carryOn(run: ServiceRun, recorded: RecordedRuns): Promise<void> {
-    const tools = await this.#parts.host.toolsFor(run.head.clientTools)
+    const restored = await recorded.restore(run.head)
     const agent = this.#agentOf(run)
-    const context = await this.#parts.contextOf(undefined, run.head.caller)
     if (this.#running.has(run.id)) return
     const { control, signal } = run
     this.#running.add(run)
@@ -293,7 +296,7 @@ export class RunStore {
       await recorded.readEvents(run)
       await this.#follow(run, { giveBack }, (record) => {
         control.useModel(agent.model.current)
-        return recorded.runnerOf(agent).resumeStream(run.id, { tools, control, signal, context, ...record })
+        return recorded.runnerOf(agent).resumeStream(run.id, { ...restored, control, signal, ...record })
       })
       this.#parts.logger.info({ runId: run.id, caller: run.head.caller.name }, 'a run of an earlier process goes on')
     } catch (error) {

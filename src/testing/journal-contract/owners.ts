@@ -133,4 +133,49 @@ export const ownerCases: readonly JournalCase[] = [
       expect((await right.runs.get('run'))?.problem).toBe(undefined)
     },
   },
+  {
+    name: 'a run that was started with a context is not carried out without one, says why, and goes on when it is restored',
+    async run({ place, expect }) {
+      const world = await place()
+      const script: ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'look' }] }, { text: 'done' }]
+      const { runner, journal, death } = world.open(script, { dieAt: 4 })
+      await Promise.race([runner.run('go', { runId: 'run', context: 'given', metadata: { user: 'ann' } }), death.happened])
+      await journal.close()
+      const { requests } = world
+      const broken = world.open(script).runner
+      expect(await refusalOf(broken.resume('run'))).toBe('not_restored')
+      expect((await broken.recover()).map(({ error }) => (error as { code?: string }).code)).toEqual(['not_restored'])
+      const { status, problem = '' } = (await broken.runs.get('run')) ?? {}
+      expect([status, problem.includes('`context`'), world.requests, world.started]).toEqual(['running', true, requests, []])
+      const seen: unknown[] = []
+      const tools = [defineTool({ ...gate(world).tool, name: 'look', execute: (_args, { context }) => seen.push(context) })]
+      const right = world.open(script, { tools, restore: async ({ runId, metadata }) => ({ context: [runId, metadata?.user] }) })
+      expect(await right.runner.recover()).toEqual([{ runId: 'run', stopReason: 'answered' }])
+      expect(seen).toEqual([['run', 'ann']])
+    },
+  },
+  {
+    name: 'the id of a known run is refused with another input, session or metadata, and gives its result with the same',
+    async run({ place, expect }) {
+      const world = await place()
+      const script: ScriptedTurn[] = [{ text: 'done' }]
+      const metadata = { tenant: 'a' }
+      await world.open(script).runner.run('go', { runId: 'run', metadata })
+      const { runner } = world.open(script)
+      for (const [input, options] of [
+        ['show me', { metadata }],
+        ['go', { metadata: { tenant: 'b' } }],
+        ['go', {}],
+        ['go', { metadata, messages: [{ role: 'user' as const, content: 'Hi' }] }],
+      ] as const)
+        expect(await refusalOf(runner.run(input, { runId: 'run', ...options }))).toBe('run_id_taken')
+      expect((await runner.run('go', { runId: 'run', metadata })).output).toBe('done')
+      expect(world.requests).toBe(1)
+      // At once, in two processes, one of them is first.
+      const two = [world.open(script).runner.run('a', { runId: 'two' }), world.open(script).runner.run('b', { runId: 'two' })]
+      const ends = await Promise.allSettled(two)
+      const refused = ends.filter((end) => end.status === 'rejected').map(({ reason }) => (reason as { code?: string }).code)
+      expect([ends.filter(({ status }) => status === 'fulfilled').length, refused]).toEqual([1, ['run_id_taken']])
+    },
+  },
 ]

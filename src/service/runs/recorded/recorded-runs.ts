@@ -1,7 +1,7 @@
 import { AgentRunner } from '../../../agent/agent-runner.ts'
 import type { Engine, Journal, KeptRun } from '../../../agent/durable/journal.ts'
 import type { ListedRun, ShownQuery, ShownRun, ShownRuns } from '../../../agent/durable/shown-runs.ts'
-import type { RunResult } from '../../../agent/types.ts'
+import type { RunOptions, RunResult, RunToRestore } from '../../../agent/types.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { AnyTool } from '../../../tools/tool.ts'
 import { Pauses } from '../../../tools/yield-to-event-loop.ts'
@@ -25,6 +25,8 @@ export interface RecordedRunsParts {
   /** Undefined where it is not in the configuration any more. */
   agentOf(head: RunHead): Agent | undefined
   toolsOf(head: RunHead): Iterable<AnyTool>
+  /** What a run has of the service, if nobody's request continues it. */
+  restore(head: RunHead): Promise<Pick<RunOptions, 'tools' | 'context'>>
   bounds(): RunBounds
   /** The run, if it is carried out here. */
   runOf(runId: string): ServiceRun | undefined
@@ -40,6 +42,7 @@ export class RecordedRuns {
   readonly followed: FollowedRuns
   /** Carries nothing out: a run it is to go on with ends, if it was cancelled or given up. */
   readonly engine: Engine
+  readonly restore: RecordedRunsParts['restore']
   readonly #parts: RecordedRunsParts
   readonly #journal: RunJournal
   /** By the runner of the same agent that records nothing. */
@@ -49,6 +52,7 @@ export class RecordedRuns {
   constructor(parts: RecordedRunsParts) {
     const { journal, shown, runOf } = parts
     this.#parts = parts
+    this.restore = parts.restore
     this.shown = shown
     this.#journal = new RunJournal({ journal, shown, runOf })
     this.engine = this.#journal.connect(async (durable) => {
@@ -61,7 +65,12 @@ export class RecordedRuns {
   runnerOf({ runner, options, model }: Agent): AgentRunner {
     const known = this.#runners.get(runner)
     if (known !== undefined) return known
-    const recording = new AgentRunner({ ...options, model, journal: this.#journal }, undefined, { warns: false })
+    const restore = async ({ runId }: RunToRestore) => {
+      const head = await this.#journal.headOf(runId)
+      if (head === undefined) throw new Error(`Run ${runId} is not in the journal any more`)
+      return this.restore(head)
+    }
+    const recording = new AgentRunner({ ...options, model, journal: this.#journal, restore }, undefined, { warns: false })
     this.#runners.set(runner, recording)
     return recording
   }
