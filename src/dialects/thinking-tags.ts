@@ -23,6 +23,10 @@ export const thinkingTags: readonly (readonly [open: string, close: string])[] =
   ['<|think:start|>', '<|think:end|>'],
   // Apertus: https://huggingface.co/swiss-ai/Apertus-8B-Instruct-2509
   ['<|inner_prefix|>', '<|inner_suffix|>'],
+  // Kimi K3: https://huggingface.co/moonshotai/Kimi-K3
+  ['<|open|>think<|sep|>', '<|close|>think<|sep|>'],
+  // Hunyuan 3
+  ['<think:opensource>', '</think:opensource>'],
   // Gemma 4: https://ai.google.dev/gemma/docs/capabilities/thinking
   ['<|channel>thought\n', '<channel|>'],
 ]

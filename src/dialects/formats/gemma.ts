@@ -1,6 +1,9 @@
 import { cutReason } from '../bodies/cut.ts'
+import { readBareObject } from '../bodies/json/bare-texts.ts'
+import { nameRepairs } from '../bodies/json/json-calls.ts'
 import { readJsonText } from '../bodies/json/json-text.ts'
 import { closeNamedCall } from '../bodies/json/named-json.ts'
+import type { DeclaredTools } from '../declared-tools.ts'
 import type { CallReading, Envelope, Reading, Wait } from '../dialect.ts'
 import { markerSet } from '../reader/markers.ts'
 import { Match, Until } from '../reader/waits.ts'
@@ -8,7 +11,7 @@ import { Match, Until } from '../reader/waits.ts'
 const callLabel = markerSet(['call:'])
 
 /**
- * `<|tool_call>call:NAME{key:<|"|>text<|"|>,other:1}<tool_call|>` of Gemma 4, and FunctionGemma's `<start_function_call>` with `<escape>`.
+ * `<|tool_call>call:NAME{key:<|"|>text<|"|>,other:1}<tool_call|>` of Gemma 4, which leaves out quotes now and then, and FunctionGemma's `<start_function_call>` with `<escape>`.
  * https://ai.google.dev/gemma/docs/functiongemma/formatting-and-best-practices
  */
 export const gemmaEnvelopes: readonly Envelope[] = [
@@ -21,20 +24,44 @@ export const gemmaEnvelopes: readonly Envelope[] = [
 ]
 
 function* readCall(reading: CallReading, quote: string, close: string): Reading {
-  const { cursor } = reading
+  const { cursor, tools } = reading
   const call = new Match(callLabel)
   if (!call.feed(cursor)) yield call
-  if (call.matched === undefined) return 'text'
-  const name = new Until(markerSet(['{', close]), 128)
-  if (!name.feed(cursor)) yield name
-  if (name.marker !== '{') return 'text'
+  const head = new Until(markerSet(['{', close]), 128)
+  if (!head.feed(cursor)) yield head
+  const written = head.text.trim()
+  const name = withoutNamespace(written, tools)
+  // Without its label it is a call only of a tool that is there.
+  if (head.marker !== '{' || (call.matched === undefined && name === undefined)) {
+    if (head.marker === close) cursor.unread(close)
+    return 'text'
+  }
   const text = yield* readBraces(reading, quote)
-  const read = text === undefined ? undefined : readJsonText(text)
-  if (!read?.ok) {
-    reading.reject(text === undefined ? cutReason : `The arguments could not be read: ${read?.problem}`)
+  if (text === undefined) {
+    reading.reject(cutReason)
     return 'done'
   }
-  return closeNamedCall(reading, name.text.trim(), read.value, [close], [])
+  const read = readJsonText(text)
+  const value = read.ok ? read.value : readBareObject(text, name === undefined ? undefined : tools.properties(name))
+  if (value === undefined) {
+    const end = new Match(markerSet([close]))
+    if (!end.feed(cursor)) yield end
+    reading.reject(`The arguments could not be read: ${read.ok ? '' : read.problem}`)
+    return 'done'
+  }
+  const repairs = name === undefined || name === written ? [] : nameRepairs(written, name)
+  return closeNamedCall(reading, name ?? written, value, [close], read.ok ? repairs : [...repairs, 'texts without quotes'])
+}
+
+/** The declared tool that a name means, whatever stands before it: `call:google:mcp:calendar:list_events`. */
+function withoutNamespace(written: string, tools: DeclaredTools): string | undefined {
+  for (let rest = written.replace(/^[:\s-]+/, ''); ; ) {
+    const name = tools.resolve(rest)
+    if (name !== undefined) return name
+    const at = rest.search(/[:./]/)
+    if (at === -1) return undefined
+    rest = rest.slice(at + 1)
+  }
 }
 
 /** Reads up to the brace that balances the one just read. What stands between two `quote` markers becomes a JSON string. */

@@ -2,6 +2,8 @@ import { type CallTags, callTags } from '../bodies/tags/call-tags.ts'
 import { readTaggedCall, readTaggedCalls, readToFirstCall } from '../bodies/tags/tagged.ts'
 import { form, nameGap } from '../bodies/usual.ts'
 import type { CallReading, Dialect, Envelope, PastCall, Reading } from '../dialect.ts'
+import { markerSet } from '../reader/markers.ts'
+import { Match } from '../reader/waits.ts'
 import { defuse, describeTools, plainKey, plainTexts, promptWith } from '../render.ts'
 
 /** Special tokens around Step-3's calls. */
@@ -48,8 +50,36 @@ function taggedEnvelopes(tags: CallTags, wrappers: readonly string[], alone: rea
 
 const plain = tagsWith('')
 
+/** Grok's `<xai:function_call name="x">`. Its end tag often comes without its last character. */
+const xaiTags = callTags({
+  call: ['<xai:function_call'],
+  closeCall: ['</xai:function_call'],
+  parameter: ['<parameter'],
+  closeParameter: ['</parameter>'],
+  wrap: [],
+  closeWrap: [],
+  usualHead: form` name="${nameGap}">`,
+})
+const xaiEnds = markerSet(['>', '">'])
+
+function* readXaiCall(reading: CallReading): Reading {
+  reading.cursor.unread(' name')
+  const verdict = yield* readTaggedCall(reading, xaiTags)
+  const end = new Match(xaiEnds, false)
+  if (!end.feed(reading.cursor)) yield end
+  return verdict
+}
+
+/** What stands around `DSML`: the token's own bars, and what servers and models make of them. */
+const dsmlBars = ['｜', '|', '｜｜', '||', '‖', ' | ']
+
+function dsmlEnvelopes(bar: string): Envelope[] {
+  const token = `${bar}DSML${bar}`
+  return taggedEnvelopes(tagsWith(token), [`<${token}function_calls>`, `<${token}tool_calls>`], [`<${token}invoke name`])
+}
+
 /**
- * `<invoke name="x"><parameter name="a">value</parameter></invoke>`: Anthropic's older format, MiniMax-M2, DeepSeek's DSML and Step-3.
+ * `<invoke name="x"><parameter name="a">value</parameter></invoke>`: Anthropic's older format, MiniMax-M2, DeepSeek's DSML, Step-3 and Grok.
  * https://huggingface.co/MiniMaxAI/MiniMax-M2 · https://huggingface.co/deepseek-ai/DeepSeek-V3.2
  */
 export const invoke: Dialect = {
@@ -57,11 +87,12 @@ export const invoke: Dialect = {
   envelopes: [
     ...taggedEnvelopes(plain, ['<function_calls>', '<minimax:tool_call>'], ['<invoke name']),
     ...taggedEnvelopes(tagsWith('antml:'), ['<function_calls>'], ['<invoke name']),
-    ...taggedEnvelopes(tagsWith('｜DSML｜'), ['<｜DSML｜function_calls>', '<｜DSML｜tool_calls>'], ['<｜DSML｜invoke name']),
+    ...dsmlBars.flatMap(dsmlEnvelopes),
     ...taggedEnvelopes(tagsWith('steptml:', [...stepTokens.open, 'function<｜tool_sep｜>'], stepTokens.close), stepTokens.open, [
       '<steptml:invoke name',
     ]),
     ...taggedEnvelopes(functionNameTags, ['<functions>'], ['<function name']),
+    { open: ['<xai:function_call name'], close: ['</xai:function_call>'], read: readXaiCall },
   ],
   resultMarkers: ['<function_results>', '<tool_response>'],
   prompt: promptWith(

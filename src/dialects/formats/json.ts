@@ -1,8 +1,32 @@
 import { fencedJson, readBareJson } from '../bodies/json/bare-json.ts'
 import { jsonBody } from '../bodies/json/json-body.ts'
-import type { Dialect } from '../dialect.ts'
+import { pythonBody } from '../bodies/python/python-body.ts'
+import type { CallReading, Dialect, Envelope, Reading } from '../dialect.ts'
+import { markerSet } from '../reader/markers.ts'
+import { Until } from '../reader/waits.ts'
 import { describeToolsAsJson, promptWith, renderJsonResults, writeJson } from '../render.ts'
 import { jsonEnvelope } from './hermes.ts'
+
+const pythonTagEnds = ['<|eom_id|>', '<|eot_id|>']
+const pythonTagStarts = markerSet(['{', '[', '('])
+const readJson = jsonBody({ close: [] })
+const readPython = pythonBody([])
+
+/**
+ * `<|python_tag|>{"name", "parameters"}` of Llama 3.1, several with semicolons between them, and `<|python_tag|>NAME.call(argument="…")`.
+ * Behind the token may also stand a program.
+ */
+export const pythonTag: Envelope = { open: ['<|python_tag|>'], close: pythonTagEnds, read: readPythonTag }
+
+function* readPythonTag(reading: CallReading): Reading {
+  const { cursor, tools } = reading
+  const lead = new Until(pythonTagStarts, 128)
+  if (!lead.feed(cursor)) yield lead
+  const { text, marker } = lead
+  cursor.unread(text + (marker ?? ''))
+  if (marker === '(') return tools.resolve(text.trim()) === undefined ? 'text' : readPython(reading)
+  return marker === undefined || text.trim() !== '' ? 'text' : readJson(reading)
+}
 
 /**
  * A call as nothing but JSON, bare or in a code fence: `{"name", "arguments"}` and its relatives, and Llama's `<|python_tag|>`.
@@ -10,11 +34,7 @@ import { jsonEnvelope } from './hermes.ts'
  */
 export const json: Dialect = {
   name: 'json',
-  envelopes: [
-    fencedJson,
-    { open: ['<|python_tag|>'], close: ['<|eom_id|>', '<|eot_id|>'], read: jsonBody({ close: [] }) },
-    jsonEnvelope('<TOOLCALL>', '</TOOLCALL>'),
-  ],
+  envelopes: [fencedJson, pythonTag, jsonEnvelope('<TOOLCALL>', '</TOOLCALL>')],
   bare: [{ starts: ['{', '['], read: readBareJson }],
   resultMarkers: ['<tool_response>'],
   prompt: promptWith(

@@ -1,6 +1,7 @@
 import { jsonBody, readJsonValues } from '../bodies/json/json-body.ts'
 import { readNameTag } from '../bodies/tags/name-tag.ts'
-import type { CallReading, Dialect, Envelope, Reading } from '../dialect.ts'
+import { readSentinelCalls, sentinel } from '../bodies/tags/sentinel-calls.ts'
+import type { CallReading, Dialect, Envelope, ReadBody, Reading } from '../dialect.ts'
 import { markerSet } from '../reader/markers.ts'
 import { Peek } from '../reader/waits.ts'
 import { renderJsonCalls, renderJsonResults } from '../render.ts'
@@ -10,12 +11,16 @@ import { gemmaEnvelopes } from './gemma.ts'
 import { harmonyEnvelopes } from './harmony.ts'
 import { hermes, jsonEnvelope } from './hermes.ts'
 import { invoke } from './invoke.ts'
+import { pythonTag } from './json.ts'
 import { kimiEnvelopes } from './kimi.ts'
+import { kimiK3Envelopes } from './kimi-k3.ts'
 import { mistral } from './mistral.ts'
+import { pairTagEnvelopes } from './pair-tags.ts'
 import { pythonic } from './pythonic.ts'
 import { qwenCoder } from './qwen-coder.ts'
+import { solarEnvelopes } from './solar.ts'
 
-/** Markers of one model each that need no reader of their own: Cohere's, GigaChat's, InternLM's, Phi-4's. */
+/** Markers of one model each that need no reader of their own: Cohere's, Doubao's, GigaChat's, InternLM's, Phi-4's. */
 const others: readonly Envelope[] = [
   jsonEnvelope('<|START_ACTION|>', '<|END_ACTION|>'),
   jsonEnvelope('<|tools_prefix|>', '<|tools_suffix|>'),
@@ -23,10 +28,29 @@ const others: readonly Envelope[] = [
   { open: ['<|function_call|>', 'function call<|role_sep|>'], read: jsonBody({ close: [] }) },
   { open: ['function call{'], read: readFromBracket, lineStart: true },
   jsonEnvelope('<|action_start|><|plugin|>', '<|action_end|>'),
+  jsonEnvelope('<|FunctionCallBegin|>', '<|FunctionCallEnd|>'),
   { open: ['functools['], read: readFromBracket },
 ]
 
 const values = markerSet(['{', '[{', '[ {', '[\n'])
+const tagStart = markerSet(['<'])
+
+/** Anthropic's and Olmo 3's `<function_calls>`: tags, or python calls. */
+const functionCalls: Envelope = { open: ['<function_calls>'], close: ['</function_calls>'], read: readFunctionCalls }
+const readTags = readerOf(invoke, '<function_calls>')
+const readPython = readerOf(pythonic, '<function_calls>')
+
+function readerOf({ envelopes }: Dialect, opener: string): ReadBody {
+  const found = envelopes.find(({ open }) => open.includes(opener))
+  if (found === undefined) throw new Error(`Expected a format that begins with ${opener}`)
+  return found.read
+}
+
+function* readFunctionCalls(reading: CallReading): Reading {
+  const tag = new Peek(tagStart)
+  if (!tag.feed(reading.cursor)) yield tag
+  return (tag.matched === undefined ? readPython : readTags)(reading)
+}
 
 /** Reads a marker whose last character is the first of its value. */
 function* readFromBracket(reading: CallReading): Reading {
@@ -51,7 +75,13 @@ export const salvage: Dialect = {
     ...deepseekEnvelopes,
     ...kimiEnvelopes,
     ...functionaryEnvelopes,
+    ...kimiK3Envelopes,
+    ...solarEnvelopes,
+    ...pairTagEnvelopes,
+    { open: [sentinel], read: readSentinelCalls },
     ...others,
+    pythonTag,
+    functionCalls,
     ...[hermes, qwenCoder, invoke, mistral, pythonic].flatMap(({ envelopes }) => envelopes.filter(({ inFence }) => !inFence)),
   ],
   nameTag: readNameTag,

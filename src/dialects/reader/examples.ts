@@ -51,7 +51,7 @@ export function announcesCall({ text }: LastLine): boolean {
 
 /** Whether a marker is a special token of some model's own format, which no model writes to speak of a call. */
 export function isControlToken(marker: string): boolean {
-  return /<[|｜]|[|｜]>|^\[TOOL_CALLS\]$|^<start_function_call>$/.test(marker)
+  return /<[|｜]|[|｜]>|^\]<\]|^\[TOOL_CALLS\]$|^<start_function_call>$/.test(marker)
 }
 
 /** A sentence without marks of emphasis, lists and headings, and without addresses and paths; one that goes on ends in a colon. */

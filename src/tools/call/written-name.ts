@@ -4,9 +4,9 @@ const recipient = /(?:^|[\s>])to=([^\s<]+)/
 const controlToken = /<[|｜]/
 /** Words of such a header whose tokens were lost. */
 const headerWords = /\s+(?:analysis|commentary|final|json|code)$/
-/** What models put before a tool's name, and the number they put behind it: `functions.get_weather:0`. */
+/** What models put before and behind a tool's name: `functions.get_weather:0`, `get_weather.call`. */
 const prefix = /^(?:functions?|tools?|default_api|assistant)[.:/]/i
-const number = /:\d+$/
+const suffix = /(?::\d+|\.call)$/
 
 /** The name without what a model's own format left behind it: `get_weather<|channel|>commentary` is `get_weather`. */
 export function withoutMarkup(written: string): string {
@@ -16,9 +16,9 @@ export function withoutMarkup(written: string): string {
   return at > 0 ? written.slice(0, at).trim() : written.replace(headerWords, '')
 }
 
-/** The name without prefix, number and escapes. */
+/** The name without prefix, suffix and escapes. */
 export function withoutDecoration(written: string): string {
-  return withoutMarkup(written).trim().replaceAll('\\', '').replace(prefix, '').replace(number, '').trim()
+  return withoutMarkup(written).trim().replaceAll('\\', '').replace(prefix, '').replace(suffix, '').trim()
 }
 
 /** Names that differ only in case and in the signs between their words have the same key. */

@@ -49,7 +49,7 @@ function* readPythonBody(reading: CallReading, close: readonly string[]): Readin
       reading.reject(cutReason)
       return 'done'
     }
-    const missing = !closed && cursor.atEnd
+    const missing = close.length > 0 && !closed && cursor.atEnd
     for (const call of read.calls) {
       reading.call(finishCall(call.name, call.arguments, [...(call.repairs ?? []), ...(missing ? ['closing tag missing'] : [])]))
     }

@@ -1,39 +1,71 @@
 import { setField } from '../../../core/messages.ts'
 import type { CallReading, Reading, Wait } from '../../dialect.ts'
-import { markerSet } from '../../reader/markers.ts'
+import { markerSet, onceForEach } from '../../reader/markers.ts'
 import { Match, Until } from '../../reader/waits.ts'
 import { readTypedValue } from '../../typed-values.ts'
 import { cutReason } from '../cut.ts'
 import { finishCall, nameRepairs } from '../json/json-calls.ts'
-import { blankGap, form, nameGap, Usual } from '../usual.ts'
+import { blankGap, type Form, form, nameGap, Usual } from '../usual.ts'
 
-const key = '<arg_key>'
-const keyEnd = '</arg_key>'
-const value = '<arg_value>'
-const valueEnd = '</arg_value>'
-const close = '</tool_call>'
-const usualKey = form`${nameGap}</arg_key>${blankGap}<arg_value>`
-const keyStops = markerSet([keyEnd, value, close])
-const valueTag = markerSet([value])
-const valueStops = markerSet([valueEnd, key, keyEnd, close, '<tool_call>'])
-const pairEnds = markerSet([key, close])
+/** The tags of a call that is written as pairs of a key and a value. */
+export interface PairTags {
+  readonly key: string
+  /** What ends a key. Absent: the value's tag does. */
+  readonly keyEnd?: string
+  readonly value: string
+  readonly valueEnd: string
+  readonly open: string
+  readonly close: string
+  /** What may stand between the call's name and its first key. */
+  readonly behindName?: string
+}
 
-/** Reads `<arg_key>…</arg_key><arg_value>…</arg_value>` pairs up to `</tool_call>`; the first `<arg_key>` has been read. */
-export function* readArgPairs(reading: CallReading, written: string): Reading {
+/** Those of GLM. */
+export const argPairs: PairTags = {
+  key: '<arg_key>',
+  keyEnd: '</arg_key>',
+  value: '<arg_value>',
+  valueEnd: '</arg_value>',
+  open: '<tool_call>',
+  close: '</tool_call>',
+}
+
+const usualKeys = new WeakMap<PairTags, Form>()
+const keyStops = onceForEach((tags: PairTags) => markerSet([...(tags.keyEnd === undefined ? [] : [tags.keyEnd]), tags.value, tags.close]))
+const valueTag = onceForEach((tags: PairTags) => markerSet([tags.value]))
+const valueStops = onceForEach(({ key, value, keyEnd = value, valueEnd, open, close }: PairTags) =>
+  markerSet([valueEnd, key, keyEnd, close, open]),
+)
+const pairEnds = onceForEach(({ key, close }: PairTags) => markerSet([key, close]))
+
+/** A key up to its value, as most are written. */
+function usualKey(tags: PairTags): Form {
+  const known = usualKeys.get(tags)
+  if (known !== undefined) return known
+  const { keyEnd, value } = tags
+  const made = keyEnd === undefined ? form`${nameGap}${value}` : form`${nameGap}${keyEnd}${blankGap}${value}`
+  usualKeys.set(tags, made)
+  return made
+}
+
+/** Reads `<arg_key>…</arg_key><arg_value>…</arg_value>` pairs up to the call's end; the first key's tag has been read. */
+export function* readArgPairs(reading: CallReading, written: string, pairTags: PairTags = argPairs): Reading {
   const { cursor, tools } = reading
   const name = tools.resolve(written) ?? written
   const repairs = nameRepairs(written, name)
   const args: Record<string, unknown> = {}
   const giveUp = (): 'done' => {
-    reading.reject(reading.cut ? cutReason : 'The call could not be read: expected <arg_key> and <arg_value> pairs and a closing tag')
+    reading.reject(
+      reading.cut ? cutReason : `The call could not be read: expected ${pairTags.key} and ${pairTags.value} pairs and a closing tag`,
+    )
     return 'done'
   }
   for (;;) {
-    const usual = new Usual(usualKey)
+    const usual = new Usual(usualKey(pairTags))
     if (!usual.feed(cursor)) yield usual
-    const argument = usual.fits ? usual.name : yield* readKey(reading)
+    const argument = usual.fits ? usual.name : yield* readKey(reading, pairTags)
     if (argument === undefined) return giveUp()
-    const read = yield* readValue(reading)
+    const read = yield* readValue(reading, pairTags)
     setField(args, argument, readTypedValue(read.text, tools.property(name, argument)))
     if (!read.clean) repairs.push('closing tag of a value missing')
     if (read.end === 'open') return giveUp()
@@ -50,14 +82,14 @@ export function* readArgPairs(reading: CallReading, written: string): Reading {
 }
 
 /** Reads the name of an argument, up to its value. */
-function* readKey(reading: CallReading): Generator<Wait, string | undefined> {
-  const name = new Until(keyStops)
+function* readKey(reading: CallReading, pairTags: PairTags): Generator<Wait, string | undefined> {
+  const name = new Until(keyStops(pairTags))
   if (!name.feed(reading.cursor)) yield name
-  if (name.marker === keyEnd) {
-    const match = new Match(valueTag)
+  if (name.marker !== undefined && name.marker === pairTags.keyEnd) {
+    const match = new Match(valueTag(pairTags))
     if (!match.feed(reading.cursor)) yield match
     if (match.matched === undefined) return undefined
-  } else if (name.marker !== value) return undefined
+  } else if (name.marker !== pairTags.value) return undefined
   return name.text.trim()
 }
 
@@ -72,12 +104,12 @@ interface ReadValue {
  * A value may hold any tag: its own end counts if a key or the call's end follows. Another tag ends it if what comes next shows that
  * the value's own end was left out.
  */
-function* readValue(reading: CallReading): Generator<Wait, ReadValue> {
-  const { cursor } = reading
+function* readValue({ cursor }: CallReading, pairTags: PairTags): Generator<Wait, ReadValue> {
+  const { key, value, keyEnd = value, valueEnd, close } = pairTags
   let text = ''
   let early: { text: string; marker: string } | undefined
   for (;;) {
-    const until = new Until(valueStops)
+    const until = new Until(valueStops(pairTags))
     if (!until.feed(cursor)) yield until
     text += until.text
     const { marker } = until
@@ -88,7 +120,7 @@ function* readValue(reading: CallReading): Generator<Wait, ReadValue> {
     }
     if (marker === undefined) return { text, clean: false, end: 'open' }
     if (marker === valueEnd) {
-      const after = new Match(pairEnds)
+      const after = new Match(pairEnds(pairTags))
       if (!after.feed(cursor)) yield after
       if (after.matched !== undefined) return { text, clean: true, end: after.matched === key ? 'key' : 'close' }
       if (cursor.atEnd) return { text, clean: true, end: 'text' }

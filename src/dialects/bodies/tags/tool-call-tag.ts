@@ -1,11 +1,12 @@
-import type { CallReading, Reading } from '../../dialect.ts'
-import { markerSet } from '../../reader/markers.ts'
+import type { CallReading, ReadBody, Reading } from '../../dialect.ts'
+import { type MarkerSet, markerSet } from '../../reader/markers.ts'
 import { Until } from '../../reader/waits.ts'
-import { readJsonValues } from '../json/json-body.ts'
+import { type JsonBodyOptions, readJsonValues } from '../json/json-body.ts'
 import { finishCall, nameRepairs } from '../json/json-calls.ts'
 import { form, nameGap } from '../usual.ts'
-import { readArgPairs } from './arg-pairs.ts'
+import { argPairs, type PairTags, readArgPairs } from './arg-pairs.ts'
 import { callTags, type Tags } from './call-tags.ts'
+import { readSentinelCalls, sentinel } from './sentinel-calls.ts'
 import { readTaggedCall, readTaggedCalls } from './tagged.ts'
 
 /** Longest text before what shows how the call is written. */
@@ -14,8 +15,8 @@ const longestLead = 256
 const tags: Tags = {
   call: ['<function'],
   closeCall: ['</function>'],
-  parameter: ['<parameter'],
-  closeParameter: ['</parameter>'],
+  parameter: ['<parameter', '<param'],
+  closeParameter: ['</parameter>', '</param>'],
   wrap: [],
   closeWrap: ['</tool_call>', '</seed:tool_call>'],
   usualHead: form`=${nameGap}>`,
@@ -26,47 +27,55 @@ const functionTags = callTags(tags)
 export const functionStarts: readonly string[] = ['<function=', '<function>', '<function name']
 export const functionEnds: readonly string[] = tags.closeCall
 
-const close = '</tool_call>'
-const stops = markerSet(['{', '[', '<function', 'function=', '<arg_key>', close, '<tool_call>'])
 const functionTag = markerSet(['<function'])
-const jsonOptions = { close: [close], open: ['<tool_call>'] }
 
 /**
- * Reads what stands in `<tool_call>`: JSON, a `<function=…>` element, or a name with `<arg_key>` pairs. Several families of models share the
- * tag, and a model's template does not always use its own form.
+ * Reads what stands in `<tool_call>`: JSON, a `<function=…>` element, a name with pairs of keys and values, or MiniMax's elements. Several
+ * families of models share the tag, and a model's template does not always use its own form.
  */
-export function* readToolCallTag(reading: CallReading): Reading {
+export const readToolCallTag: ReadBody = callTag(argPairs)
+
+/** Reads the same in another family's tags. */
+export function callTag(pairs: PairTags): ReadBody {
+  const { key, open, close } = pairs
+  const stops = markerSet(['{', '[', '<function', 'function=', key, close, open, sentinel])
+  const json = { close: [close], open: [open] }
+  return (reading) => readCallTag(reading, pairs, stops, json)
+}
+
+function* readCallTag(reading: CallReading, pairs: PairTags, stops: MarkerSet, json: JsonBodyOptions): Reading {
   const { cursor, tools } = reading
+  const { key, close, behindName = '' } = pairs
   const lead = new Until(stops, longestLead)
   if (!lead.feed(cursor)) yield lead
-  const text = lead.text.replace(/<!--[\s\S]*?-->/g, '').trim()
-  switch (lead.marker) {
-    case '{':
-    case '[':
-      cursor.unread(lead.marker)
-      return readJsonValues(reading, jsonOptions, text === '' ? [] : ['text before the call left out'])
-    case 'function=':
-      cursor.unread('=')
-      return readTaggedCalls(reading, functionTags, true)
-    case '<function':
-      return readTaggedCalls(reading, functionTags, true)
-    case '<arg_key>':
-      return text === '' || /\s/.test(text) ? 'text' : readArgPairs(reading, text)
-    case close: {
-      const name = tools.resolve(text)
-      if (name !== undefined) {
-        reading.call(finishCall(name, {}, nameRepairs(text, name)))
-        return 'done'
-      }
-      // Between tags within a line, words are more likely a sentence about the tag than a call.
-      if (text === '' || (/\s/.test(text) && !/^\s*\n/.test(lead.text))) return 'text'
-      reading.reject(`Expected a call in <tool_call>, got text, and no tool is named so. Known tools: ${tools.names.join(', ') || 'none'}`)
-      return 'done'
-    }
-    default:
-      if (lead.marker !== undefined) cursor.unread(lead.marker)
-      return 'text'
+  const { marker } = lead
+  const text = lead.text
+    .replace(/<!--[\s\S]*?-->/g, '')
+    .replace(behindName, '')
+    .trim()
+  if (marker === '{' || marker === '[') {
+    cursor.unread(marker)
+    return readJsonValues(reading, json, text === '' ? [] : ['text before the call left out'])
   }
+  if (marker === '<function' || marker === 'function=') {
+    if (marker === 'function=') cursor.unread('=')
+    return readTaggedCalls(reading, functionTags, true)
+  }
+  if (marker === key) return text === '' || /\s/.test(text) ? 'text' : readArgPairs(reading, text, pairs)
+  if (marker === sentinel && text === '') return readSentinelCalls(reading)
+  if (marker !== close) {
+    if (marker !== undefined) cursor.unread(marker)
+    return 'text'
+  }
+  const name = tools.resolve(text)
+  if (name !== undefined) {
+    reading.call(finishCall(name, {}, nameRepairs(text, name)))
+    return 'done'
+  }
+  // Between tags within a line, words are more likely a sentence about the tag than a call.
+  if (text === '' || (/\s/.test(text) && !/^\s*\n/.test(lead.text))) return 'text'
+  reading.reject(`Expected a call in ${pairs.open}, got text, and no tool is named so. Known tools: ${tools.names.join(', ') || 'none'}`)
+  return 'done'
 }
 
 /** Reads a `<function=…>` call outside any wrapper. */
