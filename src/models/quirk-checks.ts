@@ -63,6 +63,19 @@ export const isSystemMessages: QuirkCheck = oneOf('anywhere', 'first', 'as-user'
 
 export const isMessageOrder: QuirkCheck = oneOf('any', 'assistant-after-tools', 'alternating')
 
+/** Which call ids it takes, or after which template they are named. */
+export const isCallIdRule: QuirkCheck = {
+  expected:
+    "null, an object with a `pattern` that is a regular expression and a `length` from 8 to 40, or one with a `template` with 'INDEX'",
+  passes: (value) => {
+    if (value === null) return true
+    if (!isJsonObject(value)) return false
+    const { pattern, length, template } = value
+    if (template !== undefined) return typeof template === 'string' && template.includes('INDEX')
+    return isPattern(pattern) && isLength(length)
+  },
+}
+
 /** The quirks of `layers`, later ones over earlier ones, over the defaults. Throws `invalid_option` for a key or value that is not one. */
 export function mergeQuirks<Quirks extends object>(
   defaults: Quirks,
@@ -82,4 +95,18 @@ export function mergeQuirks<Quirks extends object>(
     }
   }
   return { ...defaults, ...merged }
+}
+
+function isPattern(value: Json | undefined): boolean {
+  if (typeof value !== 'string') return false
+  try {
+    return new RegExp(value).source !== ''
+  } catch {
+    // Not a regular expression, which is the answer.
+    return false
+  }
+}
+
+function isLength(value: Json | undefined): boolean {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 8 && value <= 40
 }

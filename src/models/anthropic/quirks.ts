@@ -1,8 +1,10 @@
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import type { SystemMessages } from '../conversion/fit-conversation.ts'
 import { type TakesToolSearch, takesToolSearch } from '../conversion/tool-search.ts'
+import { type CallIdRule, usualCallIds } from '../conversion/wire.ts'
 import {
   isBoolean,
+  isCallIdRule,
   isPositiveInteger,
   isStructuredOutput,
   isSystemMessages,
@@ -21,6 +23,8 @@ export interface AnthropicQuirks extends TextQuirks {
   maxTokens: number
   /** Marks what the provider is to cache: the tools, the system prompt, the last turn, and the user's turn before it. `providerOptions: {promptCaching: false}` switches it off for a request. */
   promptCaching: boolean
+  /** Which call ids it takes; as in the `openai` driver. */
+  toolCallId: CallIdRule | null
   /**
    * Where it takes system messages. `anywhere`: also in the conversation. `as-user`: only at the beginning; later ones are sent as the user's.
    * `first`: all of them are moved to the beginning, which changes what is cached.
@@ -49,6 +53,7 @@ export interface AnthropicQuirks extends TextQuirks {
 const defaults: AnthropicQuirks = {
   maxTokens: 32_000,
   promptCaching: true,
+  toolCallId: usualCallIds,
   systemMessages: 'as-user',
   reasoningEffort: {},
   thinks: 'when-asked',
@@ -67,6 +72,7 @@ const isTextOrNull: QuirkCheck = { expected: 'a text or null', passes: (value) =
 const checks: Record<keyof AnthropicQuirks, QuirkCheck> = {
   maxTokens: isPositiveInteger,
   promptCaching: isBoolean,
+  toolCallId: isCallIdRule,
   systemMessages: isSystemMessages,
   reasoningEffort: {
     expected: 'an object of body fields for each effort',

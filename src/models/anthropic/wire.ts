@@ -1,7 +1,7 @@
 import { type ChatMessage, type ContentPart, hasToolCalls, type JsonObject, legalName, type ToolCall } from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
 import { type FittedTool, fitParameters } from '../conversion/tool-parameters.ts'
-import { argumentsObject, fitCallId } from '../conversion/wire.ts'
+import { argumentsObject, CallIds } from '../conversion/wire.ts'
 import { blocksOf, foundTools, textBlock, withoutSearch } from './content.ts'
 import { anthropicPart } from './parts.ts'
 import type { AnthropicQuirks } from './quirks.ts'
@@ -19,9 +19,6 @@ export interface WireMessage {
   /** Where the provider has searched tools: what it found, and the message without the search. */
   search?: { found: readonly string[]; without: WireMessage }
 }
-
-/** What the API takes as a call's id, and ours in its place. The API names no limit; other providers end at 64 characters. */
-const callId = { pattern: /^[a-zA-Z0-9_-]{1,64}$/, length: 32 }
 
 /** https://github.com/anthropics/claude-code/issues/79418 */
 const parameterRules = { names: /^[a-zA-Z0-9_.-]{1,64}$/ }
@@ -59,7 +56,12 @@ export class AnthropicWire {
     }
   }
 
-  message(message: ChatMessage, warnings: Set<string>): WireMessage {
+  /** For the calls of one request. */
+  callIds(): CallIds {
+    return new CallIds(this.#quirks.toolCallId)
+  }
+
+  message(message: ChatMessage, ids: CallIds, warnings: Set<string>): WireMessage {
     const plain = { areResults: false, toolNames: [], container: undefined }
     switch (message.role) {
       case 'system':
@@ -70,9 +72,9 @@ export class AnthropicWire {
         return { ...plain, role: 'user', blocks: blocks.length > 0 ? blocks : [{ type: 'text', text: '[empty message]' }] }
       }
       case 'tool':
-        return { ...plain, role: 'user', blocks: [this.#result(message, warnings)], areResults: true }
+        return { ...plain, role: 'user', blocks: [this.#result(message, ids, warnings)], areResults: true }
       case 'assistant': {
-        const calls = hasToolCalls(message) ? message.toolCalls : []
+        const calls = hasToolCalls(message) ? message.toolCalls.map((call) => ({ ...call, id: ids.ofCall(call) })) : []
         const given = message.providerData?.provider === this.#provider ? message.providerData.data : {}
         const toolNames = calls.map(({ function: { name } }) => legalName(name))
         const container = typeof given.container === 'string' ? given.container : undefined
@@ -85,13 +87,13 @@ export class AnthropicWire {
     }
   }
 
-  #result({ toolCallId, content, isError }: ChatMessage & { role: 'tool' }, warnings: Set<string>): JsonObject {
+  #result({ toolCallId, content, isError }: ChatMessage & { role: 'tool' }, ids: CallIds, warnings: Set<string>): JsonObject {
     const blocks = this.#contentBlocks(content, warnings)
     const [only] = blocks
     const isText = blocks.length === 1 && only?.type === 'text' && typeof only.text === 'string'
     return {
       type: 'tool_result',
-      tool_use_id: fitCallId(toolCallId, callId),
+      tool_use_id: ids.ofResult(toolCallId),
       ...(blocks.length === 0 ? {} : { content: isText ? (only.text ?? '') : blocks }),
       ...(isError === true ? { is_error: true } : {}),
     }
@@ -111,5 +113,5 @@ export class AnthropicWire {
 
 /** The API takes only an object as input: what the model wrote instead stays in our records. */
 function callBlock({ id, function: { name, arguments: json } }: ToolCall): JsonObject {
-  return { type: 'tool_use', id: fitCallId(id, callId), name: legalName(name), input: argumentsObject(json) }
+  return { type: 'tool_use', id, name: legalName(name), input: argumentsObject(json) }
 }

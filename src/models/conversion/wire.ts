@@ -1,21 +1,62 @@
 import { isDeeperThan, jsonIn } from '../../core/json.ts'
-import { isJsonObject, type JsonObject } from '../../core/messages.ts'
+import { isJsonObject, type JsonObject, legalName, type ToolCall } from '../../core/messages.ts'
 
-/** Which call ids a provider takes; others are replaced by a hash of `length` letters and digits. */
-export interface CallIdRule {
+/** The call ids that a provider takes: others are replaced by a hash of `length` letters and digits. */
+interface TakenIds {
   pattern: RegExp
   length: number
 }
 
+/**
+ * The same as data; or how the provider numbers calls itself: all of them get ids of this kind, in which `NAME` is the tool and `INDEX` counts the
+ * calls of the conversation from 0.
+ */
+export type CallIdRule = { pattern: string; length: number } | { template: string }
+
+/** What providers take without saying so: no limit is known below this one. */
+export const usualCallIds: CallIdRule = { pattern: '^[a-zA-Z0-9_-]{1,64}$', length: 32 }
+
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 
 /** The id itself where the rule takes it, else another in its place. */
-export function fitCallId(id: string, { pattern, length }: CallIdRule): string {
+export function fitCallId(id: string, { pattern, length }: TakenIds): string {
   return pattern.test(id) ? id : hashedId(id, length)
 }
 
+/** The call ids of one request. */
+export class CallIds {
+  readonly #template: string | undefined
+  readonly #taken: TakenIds | undefined
+  readonly #given = new Map<string, string>()
+  #calls = 0
+
+  /** Null: any id is taken. Throws for a pattern that is no regular expression. */
+  constructor(rule: CallIdRule | null) {
+    if (rule === null) return
+    if ('template' in rule) this.#template = rule.template
+    else this.#taken = { pattern: new RegExp(rule.pattern), length: rule.length }
+  }
+
+  /** To be asked once for each call, in the order of the conversation. */
+  ofCall({ id, function: { name } }: ToolCall): string {
+    const index = String(this.#calls++)
+    const numbered = this.#template?.replace(/NAME|INDEX/g, (word) => (word === 'NAME' ? legalName(name) : index))
+    const fitted = numbered ?? this.#fit(id)
+    this.#given.set(id, fitted)
+    return fitted
+  }
+
+  ofResult(id: string): string {
+    return this.#given.get(id) ?? this.#fit(id)
+  }
+
+  #fit(id: string): string {
+    return this.#taken === undefined ? id : fitCallId(id, this.#taken)
+  }
+}
+
 /** The same for call and result and in every request. */
-export function hashedId(id: string, length: number): string {
+function hashedId(id: string, length: number): string {
   const bytes = process.getBuiltinModule('node:crypto').createHash('sha512').update(id).digest()
   let fitted = ''
   for (let at = 0; at < length; at++) fitted += alphabet[(bytes[at] ?? 0) % alphabet.length]

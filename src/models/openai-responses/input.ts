@@ -59,8 +59,9 @@ function inputItems(
   const resultFields = new Map<string, JsonObject>()
   const loaded = new Set<string>()
   const unloaded = new Set(deferrable)
+  const ids = wire.callIds()
   for (const message of messages) {
-    const whole = wire.message(message, resultFields, warnings)
+    const whole = wire.message(message, resultFields, ids, warnings)
     const { hasItems, calledLoaded, ...searches } = whole.searches ?? noSearches
     const isLoaded = (name: string): boolean => searches.loaded.includes(name) || loaded.has(name) || !unloaded.has(name)
     const hasTools = !hasItems || (offered !== undefined && searches.loaded.every((name) => offered.has(name)))

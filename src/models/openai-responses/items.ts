@@ -1,15 +1,7 @@
 import { isJsonObject, type Json, type JsonObject, legalName, type ProviderData, type ToolCall } from '../../core/messages.ts'
-import { fitCallId, type MalformedArguments } from '../conversion/wire.ts'
+import type { MalformedArguments } from '../conversion/wire.ts'
 import { argumentsText } from '../openai/wire.ts'
 import { isPlain, type LayoutPiece, laidOut, layoutJson, readLayout } from '../streaming/response-layout.ts'
-
-/** Ids longer than 64 characters are refused: https://github.com/decolua/9router/issues/393. The API does not say which characters it takes. */
-const callId = { pattern: /^[a-zA-Z0-9_-]{1,64}$/, length: 32 }
-
-/** The `call_id` of a call and of its result; not to be confused with the id of the item that holds either. */
-export function wireCallId(id: string): string {
-  return fitCallId(id, callId)
-}
 
 /**
  * What this driver keeps in `providerData`: reasoning, and the items of tools the provider runs itself, where they were; and of messages
@@ -21,7 +13,7 @@ export function itemsData(provider: string, layout: readonly LayoutPiece[]): Pro
 }
 
 /**
- * The input items of an assistant message, as the response had them. Of a message that was changed since, nothing is sent but its text and
+ * The input items of an assistant message, as the response had them; the calls' ids are those of the wire. Of a message that was changed since, nothing is sent but its text and
  * its calls: reasoning is only taken back together with the very item that followed it.
  */
 export function assistantItems(text: string, calls: readonly ToolCall[], data: JsonObject, malformed: MalformedArguments): JsonObject[] {
@@ -105,7 +97,7 @@ function callItem(
   malformed: MalformedArguments,
   fields: JsonObject = {},
 ): JsonObject {
-  const own = { call_id: wireCallId(id), name: legalName(name) }
+  const own = { call_id: id, name: legalName(name) }
   if (fields.type === 'custom_tool_call') return { ...own, ...fields, input: customInput(json) }
   return { type: 'function_call', ...own, arguments: argumentsText(json, malformed), ...fields }
 }

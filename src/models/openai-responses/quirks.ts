@@ -2,9 +2,10 @@ import type { JsonObject } from '../../core/messages.ts'
 import { type TakesCacheKey, takesCacheKey } from '../conversion/cache-key.ts'
 import type { MessageOrder, SystemMessages } from '../conversion/fit-conversation.ts'
 import { type TakesToolSearch, takesToolSearch } from '../conversion/tool-search.ts'
-import type { MalformedArguments } from '../conversion/wire.ts'
+import { type CallIdRule, type MalformedArguments, usualCallIds } from '../conversion/wire.ts'
 import {
   isBoolean,
+  isCallIdRule,
   isEffortMap,
   isMessageOrder,
   isPositiveInteger,
@@ -29,6 +30,8 @@ export interface ResponsesQuirks extends TextQuirks {
   reasons: 'never' | 'when-asked' | 'by-default' | 'always'
   /** For each effort the body fields that ask for it; `true`: as `reasoning.effort`, word for word. Efforts not listed are not passed on. */
   reasoningEffort: boolean | { [effort: string]: JsonObject }
+  /** Which call ids it takes; as in the `openai` driver. */
+  toolCallId: CallIdRule | null
   /** Where it takes system messages. `first`: only one, as the first message. `as-user`: only at the beginning; later ones are sent as the user's. */
   systemMessages: SystemMessages
   /** The order of messages it takes; what is missing in between is added, and what stands together is joined, on the way to it. */
@@ -62,6 +65,7 @@ const defaults: ResponsesQuirks = {
   stateless: false,
   reasons: 'when-asked',
   reasoningEffort: true,
+  toolCallId: usualCallIds,
   systemMessages: 'anywhere',
   messageOrder: 'any',
   parallelToolCalls: true,
@@ -83,6 +87,7 @@ const checks: Record<keyof ResponsesQuirks, QuirkCheck> = {
   stateless: isBoolean,
   reasons: oneOf('never', 'when-asked', 'by-default', 'always'),
   reasoningEffort: isEffortMap,
+  toolCallId: isCallIdRule,
   systemMessages: isSystemMessages,
   messageOrder: isMessageOrder,
   parallelToolCalls: isBoolean,

@@ -8,7 +8,8 @@ import {
 } from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
 import { type FittedTool, fitParameters } from '../conversion/tool-parameters.ts'
-import { assistantItems, resultFields, type Searches, searchesOf, wireCallId } from './items.ts'
+import { CallIds } from '../conversion/wire.ts'
+import { assistantItems, resultFields, type Searches, searchesOf } from './items.ts'
 import type { ResponsesQuirks } from './quirks.ts'
 
 /** A message's input items. */
@@ -37,20 +38,26 @@ export class ResponsesWire {
     this.#quirks = quirks
   }
 
-  /** `fields`: what the messages before say of the results of their calls. */
-  message(message: ChatMessage, fields: ReadonlyMap<string, JsonObject>, warnings: Set<string>): WireItems {
+  /** For the calls of one request. */
+  callIds(): CallIds {
+    return new CallIds(this.#quirks.toolCallId)
+  }
+
+  /** `fields`: what the messages before say of the results of their calls. `ids`: those of the calls. */
+  message(message: ChatMessage, fields: ReadonlyMap<string, JsonObject>, ids: CallIds, warnings: Set<string>): WireItems {
     switch (message.role) {
       case 'system':
         return itemsOf({ role: this.#quirks.developerRole ? 'developer' : 'system', content: message.content })
       case 'user':
         return itemsOf({ role: 'user', content: this.#content(message.content, warnings) })
       case 'tool':
-        return itemsOf({ ...this.#result(message, warnings), ...fields.get(message.toolCallId) })
+        return itemsOf({ ...this.#result(message, ids, warnings), ...fields.get(message.toolCallId) })
       case 'assistant': {
         const calls = hasToolCalls(message) ? message.toolCalls : []
+        const sent = calls.map((call) => ({ ...call, id: ids.ofCall(call) }))
         const given = message.providerData?.provider === this.#provider ? message.providerData.data : {}
         const laidOut = (data: JsonObject): WireItems => {
-          const items = assistantItems(message.content, calls, data, this.#quirks.malformedArguments)
+          const items = assistantItems(message.content, sent, data, this.#quirks.malformedArguments)
           return { items, resultFields: resultFields(calls, data), searches: searchesOf(calls, data) }
         }
         const whole = laidOut(given)
@@ -80,9 +87,9 @@ export class ResponsesWire {
     }
   }
 
-  #result({ toolCallId, content }: ToolResultMessage, warnings: Set<string>): JsonObject {
+  #result({ toolCallId, content }: ToolResultMessage, ids: CallIds, warnings: Set<string>): JsonObject {
     const output = this.#content(content, warnings, this.#quirks.toolContentParts)
-    return { type: 'function_call_output', call_id: wireCallId(toolCallId), output }
+    return { type: 'function_call_output', call_id: ids.ofResult(toolCallId), output }
   }
 
   /** `takesParts` false: the content has to be one text. */

@@ -1,9 +1,10 @@
-import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import type { JsonObject } from '../../core/messages.ts'
 import { type TakesCacheKey, takesCacheKey } from '../conversion/cache-key.ts'
 import type { MessageOrder, SystemMessages } from '../conversion/fit-conversation.ts'
-import type { MalformedArguments } from '../conversion/wire.ts'
+import type { CallIdRule, MalformedArguments } from '../conversion/wire.ts'
 import {
   isBoolean,
+  isCallIdRule,
   isEffortMap,
   isMessageOrder,
   isStructuredOutput,
@@ -49,8 +50,11 @@ export interface OpenAIQuirks extends TextQuirks {
   missingReasoning: string | null
   /** What it gets back of arguments that are not a JSON object. `'empty'`: `{}`, because it may refuse the whole history for the text itself. */
   malformedArguments: MalformedArguments
-  /** Which call ids it takes, as a regular expression. Others are replaced, on call and result alike, by a hash of `length` letters and digits. */
-  toolCallId: { pattern: string; length: number } | null
+  /**
+   * Which call ids it takes, as a regular expression: others are replaced by a hash of `length` letters and digits. Or a `template` after which all
+   * calls are named, such as `functions.NAME:INDEX`; `INDEX` counts the calls of the conversation. Ids of results follow those of their calls.
+   */
+  toolCallId: CallIdRule | null
   /** Takes a schema for its response's text: in requests without tools, beside tools as well, or not at all. */
   structuredOutput: 'alone' | 'with-tools' | null
   /** Sampling settings it refuses. */
@@ -107,10 +111,7 @@ const checks: Record<keyof OpenAIQuirks, QuirkCheck> = {
   sendReasoningBack: isBoolean,
   missingReasoning: { expected: 'a text or null', passes: (value) => value === null || typeof value === 'string' },
   malformedArguments: oneOf('keep', 'empty'),
-  toolCallId: {
-    expected: 'null or an object with a `pattern` that is a regular expression and a `length` from 8 to 40',
-    passes: (value) => value === null || (isJsonObject(value) && isPattern(value.pattern) && isLength(value.length)),
-  },
+  toolCallId: isCallIdRule,
   structuredOutput: isStructuredOutput,
   unsupported: listOf('temperature', 'topP', 'maxOutputTokens', 'stop', 'seed', 'frequencyPenalty', 'presencePenalty', 'reasoningEffort'),
   contentParts: listOf('image', 'file'),
@@ -123,18 +124,4 @@ const checks: Record<keyof OpenAIQuirks, QuirkCheck> = {
 /** The quirks of `layers`, later ones over earlier ones, over the defaults. Throws `invalid_option` for a key or value that is not one. */
 export function openAIQuirks(...layers: readonly (JsonObject | undefined)[]): OpenAIQuirks {
   return mergeQuirks(defaults, checks, layers)
-}
-
-function isPattern(value: Json | undefined): boolean {
-  if (typeof value !== 'string') return false
-  try {
-    return new RegExp(value).source !== ''
-  } catch {
-    // Not a regular expression, which is the answer.
-    return false
-  }
-}
-
-function isLength(value: Json | undefined): boolean {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 8 && value <= 40
 }

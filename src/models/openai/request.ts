@@ -32,7 +32,7 @@ export class OpenAIApi implements Api<Access> {
     const { messages: theirMessages, tools: theirTools, ...options } = { ...this.#providerOptions, ...request.providerOptions }
     if (theirMessages !== undefined) warnings.add('`messages` in `providerOptions` were left out: the conversation is the request’s')
 
-    const messages = this.#fitted(request.messages).map((message) => this.#wire.message(message, warnings))
+    const messages = this.#wire.messages(this.#fitted(request.messages), warnings)
     const stream = request.stream !== false || !this.#quirks.wholeResponses
     const fields: { [key: string]: Json } = { model: this.#model, stream }
     if (stream && this.#quirks.streamOptions) fields.stream_options = { include_usage: true }

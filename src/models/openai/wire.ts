@@ -11,7 +11,7 @@ import {
 } from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
 import { type FittedTool, fitParameters } from '../conversion/tool-parameters.ts'
-import { type CallIdRule, hashedId, type MalformedArguments, objectIn } from '../conversion/wire.ts'
+import { CallIds, type MalformedArguments, objectIn } from '../conversion/wire.ts'
 import type { OpenAIQuirks } from './quirks.ts'
 import { contentWithReasoning, reasoningFields } from './reasoning.ts'
 
@@ -120,27 +120,29 @@ export function argumentsText(json: string, malformed: MalformedArguments): stri
 export class OpenAIWire {
   readonly #provider: string
   readonly #quirks: OpenAIQuirks
-  readonly #callId: CallIdRule | undefined
   readonly #fitted = new WeakMap<object, FittedTool>()
 
   constructor(provider: string, quirks: OpenAIQuirks) {
     this.#provider = provider
     this.#quirks = quirks
-    const rule = quirks.toolCallId
-    this.#callId = rule === null ? undefined : { pattern: new RegExp(rule.pattern), length: rule.length }
   }
 
-  message(message: ChatMessage, warnings: Set<string>): object {
+  messages(messages: readonly ChatMessage[], warnings: Set<string>): object[] {
+    const ids = new CallIds(this.#quirks.toolCallId)
+    return messages.map((message) => this.#message(message, ids, warnings))
+  }
+
+  #message(message: ChatMessage, ids: CallIds, warnings: Set<string>): object {
     const wire = toOpenAIMessage(message)
     if (wire.role === 'developer' && !this.#quirks.developerRole) return { ...wire, role: 'system' }
     if (message.role === 'user' && wire.role === 'user' && Array.isArray(message.content)) this.#fitParts(message.content, wire, warnings)
     if (message.role === 'tool' && wire.role === 'tool') {
-      wire.tool_call_id = this.#fitId(wire.tool_call_id)
+      wire.tool_call_id = ids.ofResult(wire.tool_call_id)
       this.#fitToolContent(wire, message.content, warnings)
     }
     if (message.role === 'assistant' && wire.role === 'assistant') {
       const data = message.providerData?.provider === this.#provider ? message.providerData.data : undefined
-      if (wire.tool_calls !== undefined) wire.tool_calls = this.#fitCalls(wire.tool_calls, data)
+      if (wire.tool_calls !== undefined) wire.tool_calls = this.#fitCalls(wire.tool_calls, ids, data)
       if (data === undefined && !this.#quirks.sendReasoningBack) return wire
       const { role, ...rest } = wire
       // Fields that were handed in with the message win over what stands in for missing reasoning.
@@ -193,32 +195,18 @@ export class OpenAIWire {
     if (Array.isArray(wire.content) && !this.#quirks.toolContentParts) wire.content = wire.content.map(({ text }) => text).join('\n')
   }
 
-  #fitCalls(calls: readonly ToolCall[], data: JsonObject = {}): ToolCall[] {
+  #fitCalls(calls: readonly ToolCall[], ids: CallIds, data: JsonObject = {}): ToolCall[] {
     const extras = Array.isArray(data.calls) ? data.calls.filter(isJsonObject) : []
     const fitted: ToolCall[] = []
-    for (const [
-      position,
-      {
-        id,
-        type,
-        function: { name, arguments: json },
-      },
-    ] of calls.entries()) {
-      const call: ToolCall = {
-        id: this.#fitId(id),
-        type,
-        function: { name, arguments: argumentsText(json, this.#quirks.malformedArguments) },
-      }
+    for (const [position, call] of calls.entries()) {
+      const { name, arguments: json } = call.function
+      const body = { name, arguments: argumentsText(json, this.#quirks.malformedArguments) }
       // Where a call had no id of its own, the one it was given later is not known here.
       const extra =
-        extras.find((entry) => entry.id !== '' && entry.id === id) ?? extras.find((entry) => entry.id === '' && entry.position === position)
-      fitted.push(isJsonObject(extra?.fields) ? { ...call, ...extra.fields } : call)
+        extras.find(({ id }) => id !== '' && id === call.id) ?? extras.find((entry) => entry.id === '' && entry.position === position)
+      const fields = isJsonObject(extra?.fields) ? extra.fields : {}
+      fitted.push({ id: ids.ofCall(call), type: call.type, function: body, ...fields })
     }
     return fitted
-  }
-
-  #fitId(id: string): string {
-    const rule = this.#callId
-    return rule === undefined || rule.pattern.test(id) ? id : hashedId(id, rule.length)
   }
 }
