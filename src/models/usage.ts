@@ -1,6 +1,6 @@
 import { ModelError } from '../core/errors.ts'
 import { isDeepFrozen, type MessageInput, toChatMessage } from '../core/message-input.ts'
-import { addUsage, type Content, hasToolCalls, isJsonObject, type Usage } from '../core/messages.ts'
+import { addUsage, type Content, hasToolCalls, isJsonObject, type Json, type JsonObject, type Usage } from '../core/messages.ts'
 import type { ToolDefinition } from '../tools/tool.ts'
 import { isModelError, type ModelCapabilities, type ModelRequest, type ModelResponse } from './chat-model.ts'
 
@@ -49,6 +49,157 @@ export function wholeUsage(usage: unknown): Usage | undefined {
 /** A count as a provider reports it. */
 export function count(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined
+}
+
+type Count =
+  | 'prompt'
+  | 'input'
+  | 'toolInput'
+  | 'output'
+  | 'thoughts'
+  | 'total'
+  | 'reasoning'
+  | 'cacheRead'
+  | 'cacheWrite'
+  | 'cacheReadApart'
+  | 'cacheWriteApart'
+
+/**
+ * What providers call their counts; each also in camel case. Gateways use the names of one API in the responses of another.
+ * - Chat Completions and Responses: https://platform.openai.com/docs/api-reference/responses/object#usage; `prompt_cache_hit_tokens` of DeepSeek
+ * - Messages and Bedrock count what was read from the cache, or written to it, apart from the input:
+ *   https://platform.claude.com/docs/en/build-with-claude/prompt-caching#tracking-cache-performance
+ * - Gemini counts what its own tools read apart from the prompt, and thoughts apart from the answer:
+ *   https://ai.google.dev/api/generate-content#UsageMetadata
+ * - Ollama: https://docs.ollama.com/api/usage
+ */
+const countNames: Record<Count, string> = {
+  prompt: 'prompt_tokens prompt_token_count prompt_eval_count',
+  input: 'input_tokens input_token_count',
+  toolInput: 'tool_use_prompt_token_count',
+  output: 'completion_tokens output_tokens candidates_token_count output_token_count eval_count',
+  thoughts: 'thoughts_token_count',
+  total: 'total_tokens total_token_count',
+  reasoning: 'reasoning_tokens thinking_tokens',
+  cacheRead: 'cached_tokens cached_content_token_count cached_input_tokens prompt_cache_hit_tokens cache_read_tokens',
+  cacheWrite: 'cache_write_tokens cache_creation_tokens',
+  cacheReadApart: 'cache_read_input_tokens',
+  cacheWriteApart: 'cache_creation_input_tokens cache_write_input_tokens',
+}
+
+const countsByName: ReadonlyMap<string, Count> = new Map(
+  (Object.keys(countNames) as Count[]).flatMap((kind) =>
+    countNames[kind].split(' ').flatMap((name): [string, Count][] => [
+      [name, kind],
+      [name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()), kind],
+    ]),
+  ),
+)
+
+/** What was read. A report that has any of them says how all of them are divided, also with a 0. */
+const inputCounts: readonly Count[] = ['prompt', 'input', 'toolInput', 'cacheRead', 'cacheWrite', 'cacheReadApart', 'cacheWriteApart']
+
+/**
+ * What a provider reports of one response, in our terms. There may be several reports. Each counts all that was used so far; one that lacks a
+ * count, or has nothing but 0, does not take an earlier one back.
+ */
+export class UsageReport {
+  readonly #counts: Partial<Record<Count, number>> = {}
+  readonly #reportsCost: boolean
+  #costUsd: number | undefined
+  /** Of passes that made the conversation shorter, which the other counts leave out. */
+  #compaction: Usage | undefined
+
+  /** `reportsCost`: `cost` is in US dollars. */
+  constructor(reportsCost = false) {
+    this.#reportsCost = reportsCost
+  }
+
+  read(usage: Json | undefined): void {
+    if (!isJsonObject(usage)) return
+    const counts = countsIn(usage)
+    const readsInput = inputCounts.some((kind) => (counts.get(kind) ?? 0) > 0)
+    // A total belongs to the counts it came with.
+    if (readsInput) delete this.#counts.total
+    for (const [kind, counted] of counts) {
+      const isCounted = counted > 0 || (readsInput && inputCounts.includes(kind))
+      if (isCounted || this.#counts[kind] === undefined) this.#counts[kind] = counted
+    }
+    if (this.#reportsCost) this.#costUsd = count(usage.cost) ?? this.#costUsd
+    if (Array.isArray(usage.iterations)) this.#compaction = compactionIn(usage.iterations)
+  }
+
+  /** Undefined while nothing was reported. */
+  total(): Usage | undefined {
+    const { prompt, input, toolInput = 0, output, thoughts, total, reasoning = thoughts, ...cache } = this.#counts
+    const read = cache.cacheRead || (cache.cacheReadApart ?? cache.cacheRead)
+    const written = cache.cacheWrite || (cache.cacheWriteApart ?? cache.cacheWrite)
+    if (![prompt, input, output, total, read, written].some(Boolean)) return this.#compaction
+    const counted = (prompt || (input ?? 0)) + toolInput
+    const outputTokens = (output ?? 0) + (thoughts ?? 0)
+    const isNamedApart = !prompt && !cache.cacheRead && !cache.cacheWrite
+    const inputTokens = counted + cacheApart({ counted, outputTokens, total, reasoning, read, written, isNamedApart })
+    // Some servers leave the input out; others reasoning, which is a part of the total only.
+    const isPartial = inputTokens === 0 && outputTokens > 0
+    const usage = wholeUsage({
+      inputTokens: isPartial ? undefined : inputTokens,
+      outputTokens: isPartial ? outputTokens : Math.max(outputTokens, (total ?? 0) - inputTokens),
+      totalTokens: isPartial ? total : undefined,
+      reasoningTokens: reasoning,
+      cacheReadTokens: read,
+      cacheWriteTokens: written,
+      costUsd: this.#costUsd,
+    })
+    return sumOfUsage(this.#compaction, usage)
+  }
+}
+
+/** The counts of one report, also those in its details. */
+function countsIn(usage: JsonObject): Map<Count, number> {
+  const details = Object.entries(usage).flatMap(([name, value]) =>
+    isJsonObject(value) && /_details$|Details$/.test(name) ? Object.entries(value) : [],
+  )
+  const counts = new Map<Count, number>()
+  for (const [name, value] of [...Object.entries(usage), ...details]) {
+    const kind = countsByName.get(name)
+    const counted = count(value)
+    if (kind !== undefined && counted !== undefined) counts.set(kind, counted || (counts.get(kind) ?? 0))
+  }
+  return counts
+}
+
+interface CacheCounts {
+  /** The input as it is counted, and whether the names say that the cache's tokens are not in it. */
+  counted: number
+  isNamedApart: boolean
+  outputTokens: number
+  total: number | undefined
+  reasoning: number | undefined
+  read: number | undefined
+  written: number | undefined
+}
+
+/**
+ * How many of the cache's tokens are not in the input as it is counted. Gateways that give Anthropic's counts OpenAI's names leave them out of
+ * the prompt, but not of the total: https://github.com/Portkey-AI/gateway/pull/1754
+ */
+function cacheApart({ counted, isNamedApart, outputTokens, total = 0, reasoning = 0, read = 0, written = 0 }: CacheCounts): number {
+  const cache = read + written
+  if (isNamedApart || cache > counted) return cache
+  const missing = total - counted - outputTokens
+  return [cache, read, written].find((part) => part > 0 && (missing === part || missing === part + reasoning)) ?? 0
+}
+
+/** What is not in the other counts: https://platform.claude.com/docs/en/build-with-claude/compaction#understanding-usage */
+function compactionIn(iterations: readonly Json[]): Usage | undefined {
+  let sum: Usage | undefined
+  for (const iteration of iterations) {
+    if (!isJsonObject(iteration) || iteration.type !== 'compaction') continue
+    const pass = new UsageReport()
+    pass.read(iteration)
+    sum = sumOfUsage(sum, pass.total())
+  }
+  return sum
 }
 
 /** What a request used, by its length, for a model that does not report it. Frozen messages, and tools, are measured once. */

@@ -1,12 +1,12 @@
-import { addUsage, type ChatMessage, isJsonObject, type Json, type JsonObject, type Usage } from '../../core/messages.ts'
+import { type ChatMessage, isJsonObject, type Json, type JsonObject, type Usage } from '../../core/messages.ts'
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import { isPause, laterReason, readEnd } from '../streaming/finish-reason.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
 import { type ErrorContext, providerError, responseError } from '../transport/provider-error.ts'
+import { sumOfUsage, UsageReport } from '../usage.ts'
 import { AnthropicBlocks } from './blocks.ts'
 import { layoutData } from './content.ts'
-import { AnthropicUsage } from './usage.ts'
 
 /**
  * Puts a Messages response together: the events of a stream, or one whole message. Throws a `ModelError` for what is no response.
@@ -17,7 +17,7 @@ export class AnthropicResponse implements ResponseReader {
   readonly #sink: ModelSink | undefined
   readonly #calls: ToolCallAccumulator
   readonly #blocks: AnthropicBlocks
-  #usage = new AnthropicUsage()
+  #usage = new UsageReport()
   /** Of the messages before the pauses. */
   #spent: Usage | undefined
   #stop: string | undefined
@@ -73,7 +73,7 @@ export class AnthropicResponse implements ResponseReader {
     const { text } = this.#blocks
     const providerData = layoutData(this.#context.provider, this.#blocks.layout([], true), this.#container)
     this.#spent = this.#totalUsage()
-    this.#usage = new AnthropicUsage()
+    this.#usage = new UsageReport()
     this.#message = undefined
     this.#blocks.endMessage()
     this.#stop = undefined
@@ -128,6 +128,7 @@ export class AnthropicResponse implements ResponseReader {
         this.#usage.read(event.usage)
         return
       case 'message_stop':
+        this.#usage.read(event.usage)
         this.#done = true
         return
       default:
@@ -158,8 +159,7 @@ export class AnthropicResponse implements ResponseReader {
   }
 
   #totalUsage(): Usage | undefined {
-    const usage = this.#usage.total()
-    return this.#spent === undefined ? usage : addUsage(this.#spent, usage)
+    return sumOfUsage(this.#spent, this.#usage.total())
   }
 }
 

@@ -1,12 +1,12 @@
-import { addUsage, isJsonObject, type JsonObject, type Usage } from '../../core/messages.ts'
+import { isJsonObject, type JsonObject, type Usage } from '../../core/messages.ts'
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import { isPause, laterReason, readEnd } from '../streaming/finish-reason.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
 import { isPlain, layoutJson } from '../streaming/response-layout.ts'
 import { type ErrorContext, providerError, responseError } from '../transport/provider-error.ts'
+import { sumOfUsage, UsageReport } from '../usage.ts'
 import { GoogleContent } from './content.ts'
-import { GoogleUsage } from './usage.ts'
 
 /**
  * Puts a generateContent response together: the chunks of a stream, or a whole one. Throws a `ModelError` for what is no response.
@@ -19,7 +19,7 @@ export class GoogleResponse implements ResponseReader {
   readonly #sink: ModelSink | undefined
   readonly #calls: ToolCallAccumulator
   readonly #content: GoogleContent
-  #usage = new GoogleUsage()
+  #usage = new UsageReport()
   /** Of the responses that were gone on with. */
   #spent: Usage | undefined
   #finish: string | undefined
@@ -79,7 +79,7 @@ export class GoogleResponse implements ResponseReader {
   pause(): string {
     const token = this.#continuationToken ?? ''
     this.#spent = this.#totalUsage()
-    this.#usage = new GoogleUsage()
+    this.#usage = new UsageReport()
     this.#finish = undefined
     this.#continuationToken = undefined
     return token
@@ -114,9 +114,9 @@ export class GoogleResponse implements ResponseReader {
   }
 
   #read(chunk: JsonObject): void {
-    const { candidates, promptFeedback, usageMetadata, modelVersion, responseId, error } = chunk
+    const { candidates, promptFeedback, usageMetadata, usage, modelVersion, responseId, error } = chunk
     if (error !== undefined && error !== null) throw providerError({ body: chunk }, this.context())
-    this.#usage.read(usageMetadata)
+    this.#usage.read(usageMetadata ?? usage)
     if (typeof modelVersion === 'string' && modelVersion !== '') this.#model ??= modelVersion
     if (typeof responseId === 'string' && responseId !== '') this.#id ??= responseId
     if (isJsonObject(promptFeedback)) this.#readFeedback(promptFeedback)
@@ -139,7 +139,6 @@ export class GoogleResponse implements ResponseReader {
   }
 
   #totalUsage(): Usage | undefined {
-    const usage = this.#usage.total()
-    return this.#spent === undefined ? usage : addUsage(this.#spent, usage)
+    return sumOfUsage(this.#spent, this.#usage.total())
   }
 }

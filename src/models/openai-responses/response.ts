@@ -1,10 +1,10 @@
-import { isJsonObject, type Json, type JsonObject, type Usage } from '../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import { readEnd } from '../streaming/finish-reason.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
 import { type ErrorContext, providerError, responseError } from '../transport/provider-error.ts'
-import { count, wholeUsage } from '../usage.ts'
+import { UsageReport } from '../usage.ts'
 import { itemsData } from './items.ts'
 import { ResponsesOutput } from './output.ts'
 
@@ -22,7 +22,7 @@ export class ResponsesResponse implements ResponseReader {
   #status: string | undefined
   #incomplete: string | undefined
   #isStored = false
-  #usage: Usage | undefined
+  readonly #usage = new UsageReport()
   #id: string | undefined
   #model: string | undefined
 
@@ -45,7 +45,7 @@ export class ResponsesResponse implements ResponseReader {
   /** What has arrived, for an error that ends the response here. */
   context(): ErrorContext {
     const { text, reasoning } = this.#output
-    const usage = this.#usage
+    const usage = this.#usage.total()
     if (text === '' && reasoning === '' && usage === undefined) return this.#context
     return { ...this.#context, partial: { text, ...(reasoning === '' ? {} : { reasoning }), ...(usage === undefined ? {} : { usage }) } }
   }
@@ -80,6 +80,7 @@ export class ResponsesResponse implements ResponseReader {
     const otherwise = this.#status === 'incomplete' ? 'length' : 'stop'
     const end = readEnd({ word, otherwise, text, calls, isCut, isRefusal }, this)
     const { toolCalls } = end
+    const usage = this.#usage.total()
     const positions = this.#calls.extras.map((extra) => (typeof extra?.item === 'number' ? extra.item : undefined))
     const providerData = itemsData(this.#context.provider, this.#output.layout(toolCalls.length === 0 ? [] : positions, this.#isStored))
     // Asking again would bring no more; the warnings say what is waited for.
@@ -93,7 +94,7 @@ export class ResponsesResponse implements ResponseReader {
       toolCalls,
       finishReason,
       ...(word === undefined ? {} : { rawFinishReason: word }),
-      ...(this.#usage === undefined ? {} : { usage: this.#usage }),
+      ...(usage === undefined ? {} : { usage }),
       ...(providerData === undefined ? {} : { providerData }),
       ...(this.#model === undefined ? {} : { model: this.#model }),
       ...(this.#id === undefined ? {} : { responseId: this.#id }),
@@ -143,6 +144,7 @@ export class ResponsesResponse implements ResponseReader {
       case 'response.failed':
       case 'response.done': {
         const status = event.type === 'response.done' ? 'completed' : event.type.slice('response.'.length)
+        this.#usage.read(event.usage)
         this.#readEnd({ status, ...(isJsonObject(response) ? response : {}) })
         return
       }
@@ -156,7 +158,7 @@ export class ResponsesResponse implements ResponseReader {
     if (typeof id === 'string' && id !== '') this.#id ??= id
     if (typeof model === 'string' && model !== '') this.#model ??= model
     if (store === true) this.#isStored = true
-    if (isJsonObject(usage)) this.#usage = usageOf(usage)
+    this.#usage.read(usage)
   }
 
   #readEnd(response: JsonObject): void {
@@ -178,16 +180,4 @@ export class ResponsesResponse implements ResponseReader {
 function isError({ type, error, output, object }: { [key: string]: Json }): boolean {
   if (type === 'error' || object === 'error') return true
   return type === undefined && output === undefined && error !== undefined && error !== null
-}
-
-/** Tokens in our terms. Where the total is more than its two parts, the difference is reasoning that the server does not count as output. */
-function usageOf(usage: JsonObject): Usage | undefined {
-  const inputTokens = count(usage.input_tokens) ?? 0
-  const outputTokens = Math.max(count(usage.output_tokens) ?? 0, (count(usage.total_tokens) ?? 0) - inputTokens)
-  const input = isJsonObject(usage.input_tokens_details) ? usage.input_tokens_details : {}
-  const output = isJsonObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
-  const reasoningTokens = count(output.reasoning_tokens)
-  const cacheReadTokens = count(input.cached_tokens)
-  const cacheWriteTokens = count(input.cache_write_tokens)
-  return wholeUsage({ inputTokens, outputTokens, reasoningTokens, cacheReadTokens, cacheWriteTokens })
 }

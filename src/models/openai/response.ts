@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject, type ToolCall, type Usage } from '../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject, type ToolCall } from '../../core/messages.ts'
 import { TextBuffer } from '../../core/text-buffer.ts'
 import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
@@ -6,7 +6,7 @@ import { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import { laterReason, readEnd } from '../streaming/finish-reason.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
 import { type ErrorContext, providerError, responseError } from '../transport/provider-error.ts'
-import { count, wholeUsage } from '../usage.ts'
+import { UsageReport } from '../usage.ts'
 import { isReasoningPart, type KeptReasoning, OpenAIReasoning } from './reasoning.ts'
 
 /** What this driver keeps in `providerData` and sends back to the same provider. */
@@ -22,14 +22,13 @@ interface OpenAIProviderData extends KeptReasoning {
 export class OpenAIResponse implements ResponseReader {
   readonly #context: ErrorContext
   readonly #sink: ModelSink | undefined
-  readonly #reportsCost: boolean
   readonly #calls: ToolCallAccumulator
   #text: TextBuffer | undefined
   #textLength = 0
   #reasoning: OpenAIReasoning | undefined
   #refused = false
   #finish: string | undefined
-  #usage: Usage | undefined
+  readonly #usage: UsageReport
   #id: string | undefined
   #model: string | undefined
   #done = false
@@ -39,7 +38,7 @@ export class OpenAIResponse implements ResponseReader {
     this.#context = context
     this.#sink = sink
     this.#calls = new ToolCallAccumulator(toolNames)
-    this.#reportsCost = reportsCost
+    this.#usage = new UsageReport(reportsCost)
   }
 
   get isDone(): boolean {
@@ -52,9 +51,10 @@ export class OpenAIResponse implements ResponseReader {
 
   /** What has arrived, for an error that ends the response here. */
   context(): ErrorContext {
-    if (this.#text === undefined && this.#reasoning === undefined && this.#usage === undefined) return this.#context
+    const used = this.#usage.total()
+    if (this.#text === undefined && this.#reasoning === undefined && used === undefined) return this.#context
     const reasoning = this.#shownReasoning()
-    const usage = this.#usage === undefined ? {} : { usage: this.#usage }
+    const usage = used === undefined ? {} : { usage: used }
     return { ...this.#context, partial: { text: this.#text?.toString() ?? '', ...reasoning, ...usage } }
   }
 
@@ -87,6 +87,7 @@ export class OpenAIResponse implements ResponseReader {
     const end = readEnd({ word: this.#finish, text, calls, isCut, isRefusal: this.#refused }, this)
     const { finishReason, toolCalls } = end
     const providerData = this.#providerData(toolCalls)
+    const usage = this.#usage.total()
     const warnings = [...end.warnings, ...this.#calls.warnings]
     return {
       text,
@@ -94,7 +95,7 @@ export class OpenAIResponse implements ResponseReader {
       toolCalls,
       finishReason,
       ...(this.#finish === undefined ? {} : { rawFinishReason: this.#finish }),
-      ...(this.#usage === undefined ? {} : { usage: this.#usage }),
+      ...(usage === undefined ? {} : { usage }),
       ...(providerData === undefined ? {} : { providerData: { provider: this.#context.provider, data: providerData } }),
       ...(this.#model === undefined ? {} : { model: this.#model }),
       ...(this.#id === undefined ? {} : { responseId: this.#id }),
@@ -109,7 +110,7 @@ export class OpenAIResponse implements ResponseReader {
     if (typeof value.model === 'string' && value.model !== '') this.#model ??= value.model
     for (const choice of choices) if (isJsonObject(choice) && (choice.index ?? 0) === 0) this.#readChoice(choice, part)
     const groq = isJsonObject(value.x_groq) ? value.x_groq.usage : undefined
-    this.#readUsage(value.usage ?? groq)
+    this.#usage.read(value.usage ?? groq)
   }
 
   #readChoice(choice: JsonObject, part: 'delta' | 'message'): void {
@@ -123,7 +124,7 @@ export class OpenAIResponse implements ResponseReader {
       this.#readPart(other, part === 'delta' ? 'message' : 'delta')
     else if (isJsonObject(other) && Array.isArray(other.tool_calls)) this.#completeCalls(other.tool_calls)
     this.#finish = laterReason(this.#finish, choice.finish_reason, choice.native_finish_reason)
-    this.#readUsage(choice.usage)
+    this.#usage.read(choice.usage)
   }
 
   #readPart(delta: JsonObject, part: 'delta' | 'message'): void {
@@ -198,10 +199,6 @@ export class OpenAIResponse implements ResponseReader {
     return reasoning === '' ? {} : { reasoning }
   }
 
-  #readUsage(usage: Json | undefined): void {
-    if (isJsonObject(usage)) this.#usage = usageOf(usage, this.#reportsCost)
-  }
-
   #providerData(toolCalls: readonly ToolCall[]): JsonObject | undefined {
     const calls: { id: string; position: number; fields: JsonObject }[] = []
     for (const [position, fields] of this.#calls.extras.entries()) {
@@ -222,23 +219,6 @@ function text(value: Json | undefined): string {
 function isBareError(value: JsonObject): boolean {
   if (value.object === 'error') return true
   return typeof value.message === 'string' && (value.code !== undefined || value.type !== undefined || value.status !== undefined)
-}
-
-/**
- * Tokens in our terms. Where the total is more than its two parts, the difference is reasoning that the provider does not count as
- * completion (xAI, Gemini's compatible endpoint): it was written all the same.
- */
-function usageOf(usage: JsonObject, reportsCost: boolean): Usage | undefined {
-  const inputTokens = count(usage.prompt_tokens) ?? 0
-  const completion = count(usage.completion_tokens) ?? 0
-  const outputTokens = Math.max(completion, (count(usage.total_tokens) ?? 0) - inputTokens)
-  const prompt = isJsonObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {}
-  const output = isJsonObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {}
-  const reasoningTokens = count(output.reasoning_tokens)
-  const cacheReadTokens = count(prompt.cached_tokens) ?? count(usage.prompt_cache_hit_tokens) ?? count(usage.cached_tokens)
-  const cacheWriteTokens = count(prompt.cache_write_tokens)
-  const costUsd = reportsCost ? count(usage.cost) : undefined
-  return wholeUsage({ inputTokens, outputTokens, reasoningTokens, cacheReadTokens, cacheWriteTokens, costUsd })
 }
 
 keepShape(OpenAIResponse)
