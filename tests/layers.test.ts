@@ -33,6 +33,7 @@ const allowed: Record<string, string[]> = {
     'dialects/index.ts',
     'dialects/formats/tool-action.ts',
     'dialects/reader/parser.ts',
+    'dialects/reader/thinking.ts',
   ],
   pipeline: ['core', 'tools', 'dialects', 'models', 'agent'],
   backends: ['core', 'tools', 'dialects', 'models', 'agent'],

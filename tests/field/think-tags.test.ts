@@ -186,6 +186,19 @@ describe('thinking in tags', () => {
     expect(result.output).toBe(isTaken ? 'Sunny.' : `${thinking}Sunny.`)
   })
 
+  it.for([true, false])('F13 a call inside of it does not run where it stays text, watched: %s', async (isStreamed) => {
+    const call = (city: string) => `<tool_call>\n{"name": "get_weather", "arguments": {"city": "${city}"}}\n</tool_call>`
+    for (const start of ['<think>', '']) {
+      const { result, ran } = await run({
+        bodies: [chat.answer({ text: `${start}Maybe\n${call('Rome')}\n</think>\n${call('Oslo')}` }, 5), chat.answer({ text: 'Sunny.' })],
+        model: { thinkTags: false },
+        isStreamed,
+      })
+      expect(ran).toEqual([{ city: 'Oslo' }])
+      expect(result.messages[1]?.content).toContain('Maybe')
+    }
+  })
+
   it('F13 a setting that is none of its values is refused', () => {
     const settings = { provider: 'vllm', model: 'm', thinkTags: 'yes' }
     expect(() => createModel(settings as never)).toThrow('Expected `thinkTags` to be true, false or \'opened\', got `"yes"`')

@@ -2,6 +2,7 @@ import { TextBuffer } from '../../core/text-buffer.ts'
 import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { Dialect, TextToolSink } from '../../dialects/dialect.ts'
 import { DialectParser, type ParserOptions } from '../../dialects/reader/parser.ts'
+import { divideThinking } from '../../dialects/reader/thinking.ts'
 import { type ModelResponse, type ModelSink, withoutDeclinedCalls } from '../../models/chat-model.ts'
 import type { ReadCall, ReadResponse } from './read-call.ts'
 import { unreadableCall } from './text-history.ts'
@@ -188,7 +189,10 @@ export class TextReading {
       if (call !== undefined && after.trim() !== '') call.textAfter = after
       after = ''
     }
-    for (const { from, to, call } of [...this.#markup, { from: text.length, to: text.length, call: undefined }]) {
+    // A call in the midst of thinking is none, also if the prompt opened that: then only its end shows what it was.
+    const thought = this.#markup.some(({ call }) => call !== undefined) ? divideThinking(text, false, true).prefix.length : 0
+    const found = this.#markup.filter(({ from }) => from >= thought)
+    for (const { from, to, call } of [...found, { from: text.length, to: text.length, call: undefined }]) {
       const piece = text.slice(at, from)
       whole += piece
       if (calls.length === 0) before += piece
