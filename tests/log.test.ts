@@ -265,6 +265,8 @@ describe('secretTexts', () => {
     const args = { user: 'ann', password: 'hunter22', deep: [{ pin: 1234, note: 'x' }], credentials: { a: ['longer'] }, token: 'ab' }
     expect(secretTexts(args, new Set(['pin'])).sort()).toEqual(['1234', 'hunter22', 'longer'])
     expect(secretTexts('hunter22', new Set())).toEqual([])
+    const encoded = { login: JSON.stringify({ pin: '1234', inner: JSON.stringify([{ password: 'hunter22' }]) }), text: '{not JSON' }
+    expect(secretTexts(encoded, new Set(['pin'])).sort()).toEqual(['1234', 'hunter22'])
   })
 })
 

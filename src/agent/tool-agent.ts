@@ -4,7 +4,7 @@ import { type MessageInput, toChatMessages } from '../core/message-input.ts'
 import type { AIMessage, JsonObject } from '../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { type ChatModel, type ModelRequest, type ModelSink, type Sampling, samplingNames, type ToolChoice } from '../models/chat-model.ts'
-import { parseArguments } from '../tools/arguments.ts'
+import { innerArguments, parseArguments } from '../tools/arguments.ts'
 import { ToolRegistry, type ToolSet } from '../tools/registry.ts'
 import { coerceArguments } from '../tools/schema/coerce.ts'
 import { parametersOf } from '../tools/schema/schema.ts'
@@ -144,7 +144,7 @@ function loggedOnText(onText: (delta: string) => void, logger: Logger = defaultL
 }
 
 function toParsedCall({ id, function: { name, arguments: raw }, asText }: ReadCall, registry: ToolSet): AIMessage['toolCalls'][number] {
-  const parsed = parseArguments(raw)
+  const parsed = parseArguments(asText ? raw : (innerArguments(raw) ?? raw))
   if (!parsed.ok) throw new ToolArgumentsError(name, raw, parsed.problem)
   const tool = asText ? registry.get(name) : undefined
   return { id, name, arguments: tool === undefined ? parsed.args : coerceArguments(parsed.args, parametersOf(tool)) }

@@ -173,8 +173,8 @@ export function parseUpTo(maxValues: number, json: string): unknown {
   return json.length > maxValues / 5 && hasMoreThan(maxValues, value) ? undefined : value
 }
 
-/** Stops as soon as it is known. */
-function hasMoreThan(maxValues: number, value: unknown): boolean {
+/** Whether a value has more values than that, counted as `parseUpTo` does. Stops as soon as it is known. */
+export function hasMoreThan(maxValues: number, value: unknown): boolean {
   const open: unknown[] = typeof value === 'object' && value !== null ? [value] : []
   let count = 0
   for (let item = open.pop(); item !== undefined; item = open.pop()) {

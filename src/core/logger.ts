@@ -1,3 +1,4 @@
+import { jsonIn } from './json.ts'
 import { loadPino } from './load-pino.cjs'
 import { setField } from './messages.ts'
 import { checkOptionNames, type OptionNames } from './option-names.ts'
@@ -283,6 +284,8 @@ export function secretTexts(value: unknown, secretKeys: ReadonlySet<string>): st
     if (depth > maxDepth) return
     if (typeof item === 'string' || typeof item === 'number') {
       if (hidden && String(item).length >= 3) found.push(String(item))
+      // Models write objects as their JSON.
+      else if (typeof item === 'string' && /^\s*[[{"]/.test(item)) visit(jsonIn(item), hidden, depth + 1)
     } else if (Array.isArray(item)) {
       for (const entry of item) visit(entry, hidden, depth + 1)
     } else if (typeof item === 'object' && item !== null) {

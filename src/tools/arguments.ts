@@ -2,9 +2,9 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import pTimeout from 'p-timeout'
 import type { ErrorCode } from '../core/errors.ts'
 import { clip, messageOf, show } from '../core/errors.ts'
-import { isDeeperThan, parseUpTo } from '../core/json.ts'
-import { copyJson, isJsonObject, type JsonObject } from '../core/messages.ts'
-import { coerceArguments, coercions } from './schema/coerce.ts'
+import { hasMoreThan, isDeeperThan, jsonIn, parseUpTo } from '../core/json.ts'
+import { copyJson, isJsonObject, type Json, type JsonObject } from '../core/messages.ts'
+import { coerceArguments, coercions, decodeArguments } from './schema/coerce.ts'
 import { firstProblems } from './schema/problems-in-words.ts'
 import { compileSchema, mayHoldUp, parametersOf, standardSchemaOf } from './schema/schema.ts'
 import { cancelledText, checkTimedOutText, invalidArgumentsText, unreadableArgumentsText } from './told.ts'
@@ -84,6 +84,11 @@ export function isCutJson(text: string): boolean {
 export interface ArgumentTerms {
   /** The call was written as text: values are put into the schema's types before. Default false. */
   asText?: boolean
+  /**
+   * A model made the call natively: arguments that were encoded twice are decoded, and so are texts in them that don't fit the schema and are
+   * exactly the JSON of what it asks for. Default false.
+   */
+  asNative?: boolean
   /** Most values they may have: items, and fields, which count ten times. Default: no limit. */
   maxValues?: number
   /** How long a schema that checks asynchronously may take, in milliseconds, for a tool without a time limit of its own. Default: no limit. */
@@ -93,9 +98,8 @@ export interface ArgumentTerms {
 }
 
 /**
- * Parses and validates: first the JSON Schema, then the tool's own schema, which may transform. Values of a call that was written as text
- * (`asText`) are first converted to the schema's types. A promise only where the tool's own schema checks
- * asynchronously, or others are to have their turn first. Never throws.
+ * Parses and validates: first the JSON Schema, then the tool's own schema, which may transform. A promise only where the tool's own schema
+ * checks asynchronously, or others are to have their turn first. Never throws.
  */
 export function prepareArguments(tool: AnyTool, raw: string, terms: ArgumentTerms = {}): Preparation | Promise<Preparation> {
   const pauses = new Pauses()
@@ -107,15 +111,56 @@ export function prepareArguments(tool: AnyTool, raw: string, terms: ArgumentTerm
 }
 
 function prepareNow(tool: AnyTool, raw: string, terms: ArgumentTerms): Preparation | Promise<Preparation> {
-  const { asText = false, maxValues } = terms
-  const parsed = parseArguments(raw, maxValues)
+  const { asText = false, asNative = false, maxValues } = terms
+  const inner = asNative && !asText ? innerArguments(raw, maxValues) : undefined
+  const parsed = parseArguments(inner ?? raw, maxValues)
   if (!parsed.ok) return unprepared(parsed.code, unreadableArgumentsText(tool.name, parsed.problem, show(raw)))
-  const args = asText ? coerceArguments(parsed.args, parametersOf(tool)) : parsed.args
-  const repairs = asText ? coercions(parsed.args, args) : []
-  const fitted = fitArguments(tool, args)
-  if (!(fitted instanceof Promise)) return prepared(tool, args, repairs, fitted)
-  const checking = fitted.then((checked) => prepared(tool, args, repairs, checked))
+  const { args, fitted, repairs } = asText ? readAsText(tool, parsed.args) : fitNative(tool, parsed.args, terms)
+  const all = inner === undefined ? repairs : ['arguments decoded, which were encoded twice', ...repairs]
+  if (!(fitted instanceof Promise)) return prepared(tool, args, all, fitted)
+  const checking = fitted.then((checked) => prepared(tool, args, all, checked))
   return inTime(tool, checking, terms)
+}
+
+/** Arguments as they are taken for the tool. */
+interface ReadArguments {
+  args: JsonObject
+  fitted: FittedArguments | Promise<FittedArguments>
+  /** What was read otherwise than it was written. */
+  repairs: string[]
+}
+
+function readAsText(tool: AnyTool, given: JsonObject): ReadArguments {
+  const args = coerceArguments(given, parametersOf(tool))
+  return { args, fitted: fitArguments(tool, args), repairs: coercions(given, args) }
+}
+
+function fitNative(tool: AnyTool, given: JsonObject, { asNative, maxValues }: ArgumentTerms): ReadArguments {
+  const asGiven = { args: given, fitted: fitArguments(tool, given), repairs: [] }
+  if (asNative !== true || asGiven.fitted instanceof Promise || !('problems' in asGiven.fitted)) return asGiven
+  const args = decodeArguments(given, parametersOf(tool), (text) => valueIn(text, maxValues))
+  const repairs = coercions(given, args)
+  if (repairs.length === 0 || isDeeperThan(maxDepth, args) || hasMoreThan(maxValues ?? Number.POSITIVE_INFINITY, args)) return asGiven
+  const fitted = fitArguments(tool, args)
+  // The model is told what is wrong with what it wrote.
+  return !(fitted instanceof Promise) && 'problems' in fitted ? asGiven : { args, fitted, repairs }
+}
+
+/** The value of a JSON text; undefined for any other, and for one of more values than that. */
+function valueIn(text: string, maxValues: number = Number.POSITIVE_INFINITY): Json | undefined {
+  try {
+    return parseUpTo(maxValues, text) as Json | undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The arguments' text in the text of arguments that were encoded twice; undefined for all others. */
+export function innerArguments(raw: string, maxValues?: number): string | undefined {
+  if (!/^\s*"/.test(raw)) return undefined
+  const inner = jsonIn(raw)
+  if (typeof inner !== 'string' || !inner.startsWith('{') || !inner.endsWith('}')) return undefined
+  return isJsonObject(valueIn(inner, maxValues)) ? inner : undefined
 }
 
 function prepared(tool: AnyTool, args: JsonObject, repairs: string[], fitted: FittedArguments): Preparation {

@@ -1,7 +1,7 @@
 import { clip, InvalidOptionError } from '../core/errors.ts'
 import { type Content, isJsonObject } from '../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
-import { parseArguments } from './arguments.ts'
+import { innerArguments, parseArguments } from './arguments.ts'
 import type { ToolSet } from './registry.ts'
 import { resultText } from './result-text.ts'
 import { type AnyTool, convertToOpenAITool, defineTool, type SearchableTools, type ToolDefinition } from './tool.ts'
@@ -146,7 +146,7 @@ class DeferredTools implements ToolSet {
 
   opened(call: { name: string; arguments: string }): { name: string; arguments: string } | undefined {
     if (call.name !== callName) return this.#tools.opened?.(call)
-    const parsed = parseArguments(call.arguments)
+    const parsed = parseArguments(innerArguments(call.arguments) ?? call.arguments)
     if (!parsed.ok) return undefined
     const { name, arguments: given = {} } = parsed.args
     // What was opened is not opened again.

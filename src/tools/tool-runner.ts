@@ -58,7 +58,7 @@ export class ToolRunner {
     if (tool === undefined) return { outcome: 'rejected', content: this.notFound(name), code: 'tool_not_found' }
     if (tool.approval !== undefined && tool.approval !== false && environment.approved !== true)
       return { outcome: 'rejected', content: unaskedText(name), code: 'tool_denied' }
-    const prepared = await prepareArguments(tool, raw, { ...environment, maxValues: environment.maxArgumentValues })
+    const prepared = await prepareArguments(tool, raw, { ...environment, maxValues: environment.maxArgumentValues, asNative: true })
     if (prepared.ok) return executeCall(prepared.call, environment)
     const { message: content, code, args } = prepared.problem
     if (code === 'tool_timeout') return { outcome: 'timeout', content, code, attempts: 0 }

@@ -450,15 +450,15 @@ describe('what models write wrongly', () => {
   })
 
   it('S1-5 values are coerced by the schema for calls in text, and for those alone; what can’t be is told', async () => {
-    const args = { a: '2', b: '3' }
+    const args = { a: ' 2', b: '3' }
     const native = { toolCalls: [{ name: 'add', arguments: args }] }
-    const written = (b: string) => JSON.stringify({ name: 'add', arguments: { a: '2', b } })
+    const written = (b: string) => JSON.stringify({ name: 'add', arguments: { a: ' 2', b } })
     await using asText = await open([written('3'), written('three'), 'Done.'], { dialect: 'json' })
     await using asCall = await open([native, 'Done.'])
     const made = makeTools()
     const { toolCalls } = await new AgentRunner({ model: asText.settings, tools: made.tools }).run('go')
     expect(made.ran).toEqual([['add', { a: 2, b: 3 }]])
-    expect(toolCalls[0]).toMatchObject({ args: { a: 2, b: 3 }, rawArguments: '{"a":"2","b":"3"}', outcome: 'ok' })
+    expect(toolCalls[0]).toMatchObject({ args: { a: 2, b: 3 }, rawArguments: '{"a":" 2","b":"3"}', outcome: 'ok' })
     expect(toolCalls[1]).toMatchObject({ outcome: 'rejected', content: expect.stringContaining('`b`: expected number, got string') })
     const refused = await new AgentRunner({ model: asCall.settings, tools: made.tools }).run('go')
     expect(refused.toolCalls[0]).toMatchObject({ outcome: 'rejected', errorCode: 'invalid_arguments' })

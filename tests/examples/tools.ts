@@ -24,7 +24,7 @@ const transfer = defineTool({
 
 // The model's first call does not fit the schema. The model is told why and corrects itself.
 const model = scriptedModel([
-  { toolCalls: [{ name: 'transfer', args: { to: 'NO99', euros: '50', pin: '1234' } }] },
+  { toolCalls: [{ name: 'transfer', args: { to: 'NO99', euros: 'fifty', pin: '1234' } }] },
   { toolCalls: [{ name: 'transfer', args: { to: 'NO99', euros: 50, pin: '1234' } }] },
   'Done.',
 ])

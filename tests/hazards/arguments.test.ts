@@ -8,6 +8,7 @@ import { createLogger } from '../../src/core/logger.ts'
 import type { JsonObject } from '../../src/core/messages.ts'
 import { EventRedactor } from '../../src/service/runs/event-redactor.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
+import { findWire } from '../../src/testing/mock/wires.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
 import { modes, nativeModes } from './modes.ts'
 import { resultTexts, stage } from './stage.ts'
@@ -30,6 +31,63 @@ function rawCalls(streaming: boolean, deltas: JsonObject[], finish = 'tool_calls
   return { events: [...deltas.map((delta) => chunk({ tool_calls: [delta] })), chunk({}, finish), 'data: [DONE]\n\n'] }
 }
 
+describe.each(nativeModes)('native arguments with encoded values: $name', (mode) => {
+  const trip = {
+    type: 'object',
+    properties: {
+      days: { type: 'integer' },
+      flexible: { type: 'boolean' },
+      stops: { type: 'array', items: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] } },
+      note: { type: 'string' },
+    },
+    required: ['days'],
+    additionalProperties: false,
+  } as const
+  const book = () => {
+    const calls: unknown[] = []
+    const execute = (args: unknown) => void calls.push(args)
+    return { calls, tool: defineTool({ name: 'book', description: 'Books.', parameters: trip, execute }) }
+  }
+  const repairs = ['`days` read as number', '`flexible` read as boolean', '`stops` read as array']
+  const encoded = { days: '10', flexible: 'true', stops: '[{"city":"Oslo"}]', note: '7' }
+  const taken = { days: 10, flexible: true, stops: [{ city: 'Oslo' }], note: '7' }
+
+  it('F15 run with the values they encode, and the call says so in its record and its events', async () => {
+    const { calls, tool } = book()
+    await using on = await stage(mode, [{ toolCalls: [call('book', encoded)] }, 'Booked.'], { tools: [tool] })
+    const result = await on.run()
+    expect(calls).toEqual([taken])
+    expect(result.toolCalls).toMatchObject([{ outcome: 'ok', args: taken, rawArguments: JSON.stringify(encoded), repairs }])
+    const started = on.events.find(({ name }) => name === Event.TOOL_CALL_START)
+    expect(started).toMatchObject({ payload: { args: taken }, meta: { repairs } })
+  })
+
+  it('F15 arguments that are encoded twice as a whole run, and go back to the model as an object', async () => {
+    const { calls, tool } = book()
+    const raw = JSON.stringify(JSON.stringify({ days: 10 }))
+    await using on = await stage(mode, [{ toolCalls: [call('book', raw)] }, 'Booked.'], { tools: [tool] })
+    const { toolCalls } = await on.run()
+    expect(calls).toEqual([{ days: 10 }])
+    // Where arguments are an object on the wire, a text in its place is encoded once.
+    if (!findWire(mode.wire).traits.argumentsAsText) return
+    expect(toolCalls).toMatchObject([{ outcome: 'ok', repairs: ['arguments decoded, which were encoded twice'] }])
+    expect(on.requests()[1]?.messages[1]).toMatchObject({ toolCalls: [{ function: { arguments: '{"days":10}' } }] })
+  })
+
+  it('F15 H13 what is not exactly the JSON of what the schema asks for is refused, in words for the model', async () => {
+    const { calls, tool } = book()
+    const wrong = [{ days: 'ten' }, { days: ' 10' }, { days: '010' }, { days: '1.5' }, { days: 1, stops: '[{"town":"Oslo"}]' }]
+    const script = [{ toolCalls: wrong.map((args) => call('book', args)) }, 'Sorry.']
+    await using on = await stage(mode, script, { tools: [tool] })
+    const { toolCalls } = await on.run()
+    expect(calls).toEqual([])
+    for (const { outcome, content } of toolCalls) {
+      expect(outcome).toBe('rejected')
+      expect(content).toMatch(/^Invalid arguments for tool `book`: `(days|stops)`: expected (integer|array), got string/)
+    }
+  })
+})
+
 describe.each(modes)('arguments: $name', (mode) => {
   beforeEach((context) => skipWhatTextCannotSay(mode, context))
 
@@ -40,7 +98,8 @@ describe.each(modes)('arguments: $name', (mode) => {
     'an array': '[{"a":1}]',
     null: 'null',
     'a string': '"a"',
-    'a string that holds JSON': '"{\\"a\\":1}"',
+    'a string that holds an array': '"[1]"',
+    'a string that holds cut JSON': '"{\\"a\\":1"',
     'a number': '7',
     'two objects': '{"a":1}{"a":2}',
     'an object in a fence': '```json\n{"a":1}\n```',

@@ -233,6 +233,14 @@ describe('POST /v1/chat/completions, by the official client', () => {
     expect([status, output]).toMatchObject(['completed', [{ type: 'message', content: [{ text: 'Half and half.' }] }]])
   })
 
+  it('F15 gives the client its call with the values that were encoded once more', async () => {
+    const model = scriptedModel([{ toolCalls: [{ name: 'weather', arguments: '"{\\"city\\":\\"Oslo\\"}"' }] }])
+    const { client } = await startWithClient({ model })
+    const messages = [{ role: 'user' as const, content: 'Weather?' }]
+    const { choices } = await client.chat.completions.create({ model: 'toolloop', messages, tools: [weather] })
+    expect(choices[0]?.message.tool_calls).toMatchObject([{ function: { name: 'weather', arguments: '{"city":"Oslo"}' } }])
+  })
+
   it('what a run inside of a call says is not said to the client', async () => {
     const inner = new AgentRunner({ model: scriptedModel(['Inside.']) })
     const think = defineTool({

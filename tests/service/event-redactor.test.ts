@@ -44,6 +44,17 @@ describe('events for a dump', () => {
     ])
   })
 
+  it('H16 F15 have no secret of an argument that was encoded as its JSON', async () => {
+    const json = JSON.stringify({ login: JSON.stringify(args) })
+    const shown = await dump(new EventRedactor([login]), [
+      { type: 'TOOL_INPUT_START', meta, index: 0, id: 'c1', tool: 'login' },
+      { type: 'TOOL_INPUT_DELTA', meta, index: 0, id: 'c1', json },
+      { type: 'TOOL_CALL_START', meta, tool: 'login', args: { login: args } },
+    ])
+    expect(JSON.stringify(shown)).not.toMatch(/swordfish|hunter22/)
+    expect(JSON.stringify(shown)).toContain('ann')
+  })
+
   it('keep calls that were written at the same time apart', async () => {
     const piece = (index: number, json: string): RunEvent => ({ type: 'TOOL_INPUT_DELTA', meta, index, id: `c${index}`, json })
     const start = (index: number, tool: string): RunEvent => ({ type: 'TOOL_INPUT_START', meta, index, id: `c${index}`, tool })

@@ -105,9 +105,10 @@ describe('arguments written as text', () => {
     )
   })
 
-  it('S1-5 native arguments are validated as they are', async () => {
+  it('S1-5 arguments that nobody says a model wrote are validated as they are', async () => {
     const tool = defineTool({ name: 'wait', description: 'waits', parameters: z.object({ seconds: z.number() }), execute: () => 'done' })
     expect(await prepareArguments(tool, '{"seconds": "5"}')).toMatchObject({ ok: false, problem: { code: 'invalid_arguments' } })
+    expect(await prepareArguments(tool, '"{\\"seconds\\": 5}"')).toMatchObject({ ok: false, problem: { code: 'invalid_arguments_json' } })
     expect(await prepareArguments(tool, '{"seconds": "5"}', { asText: true })).toMatchObject({
       ok: true,
       call: { args: { seconds: 5 }, input: { seconds: 5 } },

@@ -25,7 +25,7 @@ describe('a call', () => {
       ['nonsense', 'invalid_arguments_json'],
       ['null', 'invalid_arguments_json'],
       ['[]', 'invalid_arguments_json'],
-      ['"{}"', 'invalid_arguments_json'],
+      ['"[]"', 'invalid_arguments_json'],
     ]) {
       const { message, end } = await run('any', String(raw))
       expect(end).toEqual({ outcome: 'rejected', code, content: message.content })

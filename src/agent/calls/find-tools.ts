@@ -1,5 +1,5 @@
 import { isJsonObject, type ToolCall } from '../../core/messages.ts'
-import { parseArguments } from '../../tools/arguments.ts'
+import { innerArguments, parseArguments } from '../../tools/arguments.ts'
 import { ToolNames, withoutDecoration, withoutMarkup } from '../../tools/call/written-name.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { AnyTool } from '../../tools/tool.ts'
@@ -53,7 +53,7 @@ const wrapperName = /^(functions\.)?(multi_tool_use[._])?parallel$/
 
 function wrappedCalls({ function: { name, arguments: json } }: ToolCall): { name: string; json: string }[] | undefined {
   if (!wrapperName.test(name)) return undefined
-  const parsed = parseArguments(json)
+  const parsed = parseArguments(innerArguments(json) ?? json)
   // Not readable: it stays a call to an unknown tool, and the model is told so.
   if (!parsed.ok) return undefined
   const body = parsed.args

@@ -91,7 +91,12 @@ async function prepareAgain(run: RunContext, { name, rawArguments, asText }: Cal
   const tool = run.agent.registry.get(name)
   if (tool === undefined) return notFound(run, name)
   const { signal, limits } = run
-  const preparation = await prepareArguments(tool, rawArguments, { timeoutMs: limits.toolTimeoutMs, signal, asText: asText === true })
+  const preparation = await prepareArguments(tool, rawArguments, {
+    timeoutMs: limits.toolTimeoutMs,
+    signal,
+    asText: asText === true,
+    asNative: true,
+  })
   return preparation.ok ? preparation.call : { code: preparation.problem.code, text: preparation.problem.message }
 }
 

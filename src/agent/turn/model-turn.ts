@@ -15,7 +15,7 @@ import {
 import { keepShape } from '../../core/v8/keep-shape.ts'
 import { answerIn, toModelError } from '../../models/chat-model.ts'
 import { usageOfFailure, withCost } from '../../models/usage.ts'
-import { type ArgumentTerms, type Preparation, type PreparedCall, prepareArguments } from '../../tools/arguments.ts'
+import { type ArgumentTerms, innerArguments, type Preparation, type PreparedCall, prepareArguments } from '../../tools/arguments.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import { notFoundText } from '../../tools/told.ts'
 import { type OpenedCall, openCalls } from '../calls/find-tools.ts'
@@ -161,7 +161,7 @@ class ModelTurn {
       finishReason,
       registry: this.#asked.tools,
       withUniqueIds: (found) => state.history.withUniqueIds(found),
-      terms: { timeoutMs, maxValues, signal: run.signal },
+      terms: { timeoutMs, maxValues, signal: run.signal, asNative: true },
       needsApproval: (call) => needsApproval(run, state.remembered, call),
       prepared: run.prepared,
     })
@@ -256,7 +256,9 @@ export async function planCalls(input: PlanInput): Promise<Plan> {
   for (const [at, one] of found.entries()) {
     const { name, arguments: json } = one.call.function
     const id = unique[at]?.id ?? ''
-    calls.push({ id, type: 'function', function: { name: one.tool?.name ?? legalName(name), arguments: json } })
+    // Sent back as arguments that were encoded twice, they would be none to most servers.
+    const args = innerArguments(json, input.terms.maxValues) ?? json
+    calls.push({ id, type: 'function', function: { name: one.tool?.name ?? legalName(name), arguments: args } })
     plans.push(planCall(input, id, one))
   }
   return { calls, planned: plans.every(isMade) ? plans : await Promise.all(plans) }

@@ -6,12 +6,14 @@ import { HttpProblem, problemOfRun } from '../http/problem.ts'
 /** How an answer is cut short, as OpenAI's clients know it. */
 export type Shortfall = 'length' | 'content_filter'
 
-/** Calls the client has to run, with the arguments as the model wrote them. */
+/** Calls the client has to run, with the arguments as the model wrote them, unless they had to be put right. */
 export function clientCalls({ pending, toolCalls }: RunResult): ToolCall[] {
   return pending
     .filter(({ kind }) => kind === 'client_tool')
     .map(({ toolCallId, tool, args }) => {
-      const written = toolCalls.find(({ id }) => id === toolCallId)?.rawArguments
+      const call = toolCalls.find(({ id }) => id === toolCallId)
+      // What was put right in a call is not in what the model wrote.
+      const written = call?.repairs === undefined ? call?.rawArguments : undefined
       return { id: toolCallId, type: 'function', function: { name: tool, arguments: written || JSON.stringify(args) } }
     })
 }
