@@ -8,9 +8,20 @@ import { PartialArgs } from './partial-args.ts'
 type Piece =
   /** `gap`: characters that keep it apart from the text before. */
   | { kind: 'text'; gap: number; length: number; fields: JsonObject | undefined }
-  | { kind: 'call'; number: number; fields: JsonObject }
+  | CallPiece
   /** Not ours to read: what the provider's own tools did, pictures, signed thoughts, and what is not known yet. */
   | { kind: 'kept'; part: JsonObject }
+
+interface CallPiece {
+  kind: 'call'
+  number: number
+  id: string | undefined
+  fields: JsonObject
+  /** Its arguments, while they come in pieces. */
+  partial: PartialArgs | undefined
+  /** More of them has been announced. */
+  isOpen: boolean
+}
 
 /** What parts besides text and calls are: kept, with a word to the caller where there was something to see. */
 const shown = ['inlineData', 'fileData']
@@ -26,9 +37,8 @@ export class GoogleContent {
   /** Our name of a tool, by the one it has on the wire. */
   readonly #names: ReadonlyMap<string, string>
   readonly #pieces: Piece[] = []
-  readonly #ids = new Set<string>()
-  /** The call whose arguments come in pieces, while they do. */
-  #open: { piece: Piece & { kind: 'call' }; args: PartialArgs } | undefined
+  readonly #callsById = new Map<string, CallPiece>()
+  #lastCall: CallPiece | undefined
   readonly #text = new TextBuffer()
   #reasoning = ''
 
@@ -46,9 +56,11 @@ export class GoogleContent {
     return this.#reasoning
   }
 
-  /** A call's arguments have not come to their end. */
-  get isOpen(): boolean {
-    return this.#open !== undefined
+  /** To be called when no more will come. Returns whether the arguments of all calls are whole. */
+  endCalls(): boolean {
+    const calls = this.#pieces.filter((piece) => piece.kind === 'call')
+    for (const call of calls) if (!call.isOpen) this.#endArguments(call)
+    return !calls.some(({ isOpen }) => isOpen)
   }
 
   add(part: Json): void {
@@ -106,44 +118,50 @@ export class GoogleContent {
     this.#pieces.push({ kind: 'kept', part: { ...part } })
   }
 
-  #addCall(call: JsonObject, fields: JsonObject): void {
-    const isPiece = call.willContinue === true || Array.isArray(call.partialArgs)
-    if (typeof call.name === 'string' && call.name !== '') this.#close()
-    if (this.#open === undefined) {
-      const piece = this.#openCall(call, fields, isPiece)
-      if (!isPiece) return
-      this.#open = { piece, args: new PartialArgs() }
+  #addCall({ id, name, args, partialArgs, willContinue }: JsonObject, fields: JsonObject): void {
+    const last = this.#lastCall
+    const isToldAgain = last?.isOpen === true && last.id !== undefined && last.id === id
+    const begins = typeof name === 'string' && name !== '' && !isToldAgain
+    const call = (begins ? undefined : this.#continuedCall(id)) ?? this.#openCall(id, begins ? name : undefined)
+    Object.assign(call.fields, fields)
+    call.isOpen = willContinue === true
+    if (!isEmpty(args)) {
+      call.partial = undefined
+      this.#calls.add({ index: call.number, arguments: argumentsText(args) }, this.#sink)
+    } else if (call.isOpen || Array.isArray(partialArgs)) {
+      call.partial ??= new PartialArgs()
+      call.partial.add(partialArgs)
     }
-    Object.assign(this.#open.piece.fields, fields)
-    this.#open.args.add(call.partialArgs)
-    if (call.willContinue !== true) this.#close()
+    if (!call.isOpen) this.#endArguments(call)
   }
 
-  #openCall({ id, name, args }: JsonObject, fields: JsonObject, isPiece: boolean): Piece & { kind: 'call' } {
-    const number = this.#pieces.length
-    const piece: Piece & { kind: 'call' } = { kind: 'call', number, fields: { ...fields } }
-    this.#pieces.push(piece)
+  /** The call that a part without a name goes on with. Arguments may come in a part of their own. */
+  #continuedCall(id: Json | undefined): CallPiece | undefined {
+    const last = this.#lastCall
+    if (typeof id !== 'string' || id === '') return last
+    return this.#callsById.get(id) ?? (last?.id === undefined ? last : undefined)
+  }
+
+  #openCall(id: Json | undefined, name: string | undefined): CallPiece {
+    // A name ends the call before.
+    if (this.#lastCall !== undefined) this.#lastCall.isOpen = false
     // An id that is used twice would make one call of two.
-    const isNew = typeof id === 'string' && id !== '' && !this.#ids.has(id)
-    if (isNew) this.#ids.add(id)
-    this.#calls.add(
-      {
-        index: number,
-        id: isNew ? id : null,
-        name: typeof name === 'string' ? (this.#names.get(name) ?? name) : null,
-        arguments: isPiece ? null : argumentsText(args ?? {}),
-        extra: { piece: number },
-      },
-      this.#sink,
-    )
-    return piece
+    const own = typeof id === 'string' && id !== '' && !this.#callsById.has(id) ? id : undefined
+    const call: CallPiece = { kind: 'call', number: this.#pieces.length, id: own, fields: {}, partial: undefined, isOpen: false }
+    this.#pieces.push(call)
+    this.#lastCall = call
+    if (own !== undefined) this.#callsById.set(own, call)
+    const called = name === undefined ? null : (this.#names.get(name) ?? name)
+    // No arguments, unless some come.
+    const delta = { index: call.number, id: own ?? null, name: called, arguments: '{}', extra: { piece: call.number } }
+    this.#calls.add(delta, this.#sink)
+    return call
   }
 
-  #close(): void {
-    if (this.#open === undefined) return
-    const { piece, args } = this.#open
-    this.#open = undefined
-    this.#calls.add({ index: piece.number, arguments: argumentsText(args.value) }, this.#sink)
+  #endArguments(call: CallPiece): void {
+    if (call.partial === undefined) return
+    this.#calls.add({ index: call.number, arguments: argumentsText(call.partial.value) }, this.#sink)
+    call.partial = undefined
   }
 
   #warn(warning: string): void {
@@ -154,6 +172,10 @@ export class GoogleContent {
 /** A signature with nothing else in its part: an empty text to the API, which takes no part without data. */
 function isBare({ thoughtSignature, ...data }: JsonObject): boolean {
   return thoughtSignature !== undefined && Object.keys(data).length === 0
+}
+
+function isEmpty(args: Json | undefined): args is undefined {
+  return args === undefined || args === null || args === '' || (isJsonObject(args) && Object.keys(args).length === 0)
 }
 
 /** What can't be written is told in words, which are no arguments. */

@@ -87,7 +87,7 @@ export class GoogleResponse implements ResponseReader {
 
   /** The response, whole. To be called once, when `hasFinished`. Throws for one that the provider calls botched itself. */
   finish(): ModelResponse {
-    const isCut = this.#content.isOpen
+    const isCut = !this.#content.endCalls()
     const calls = this.#calls.finish(this.#sink)
     const { text, reasoning, warnings } = this.#content
     const word = this.#finish ?? (this.#blocked === undefined ? undefined : 'SAFETY')

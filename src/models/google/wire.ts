@@ -92,11 +92,15 @@ export class GoogleWire {
     return { functionCall: { ...this.#id(id), name: wireName(name), args: argumentsObject(json) } }
   }
 
-  /** The first call of a message has to be signed: https://ai.google.dev/gemini-api/docs/thought-signatures */
+  /**
+   * The first call of a message has to be signed, unless the model has signed what it wrote before it:
+   * https://ai.google.dev/gemini-api/docs/thought-signatures
+   */
   #signed(parts: JsonObject[]): JsonObject[] {
     const { missingSignature } = this.#quirks
     const first = parts.findIndex(({ functionCall }) => functionCall !== undefined)
-    if (missingSignature === null || first === -1 || parts[first]?.thoughtSignature !== undefined) return parts
+    const isSigned = parts.slice(0, first + 1).some(({ thoughtSignature }) => thoughtSignature !== undefined)
+    if (missingSignature === null || first === -1 || isSigned) return parts
     return parts.map((part, at) => (at === first ? { ...part, thoughtSignature: missingSignature } : part))
   }
 
