@@ -245,7 +245,7 @@ describe('system messages in the middle of a conversation', () => {
     ['anthropic', 'claude-opus-4-7'],
     ['anthropic', 'claude-sonnet-4-5-20250929'],
     ['anthropic', 'claude-haiku-4-5'],
-    ['anthropic', 'deepseek-v4-pro'],
+    ['anthropic', 'glm-5.2'],
     ['anthropic-compatible', 'MiniMax-M3'],
   ])('F5 %s/%s gets them in their place as text of the user: nothing before them changes', async (provider, model) => {
     const before = await sent({ provider, model }, conversation.slice(0, 4).concat(says('user', 'And?')), '')

@@ -7,7 +7,7 @@ type OpenBlock =
   /** `gap`: characters that keep it apart from the text before. */
   | { kind: 'text'; gap: number; length: number; citations: Json[] }
   | { kind: 'call'; number: number; hasInput: boolean; isClosed: boolean; fields: JsonObject }
-  | { kind: 'thinking'; thinking: string; signature: string; rest: JsonObject }
+  | { kind: 'thinking'; thinking: string; signature: string | undefined; rest: JsonObject }
   /** Not ours to read: what the provider's own tools did, redacted thinking, and what is not known yet. */
   | { kind: 'kept'; block: JsonObject; json: string; isWhole: boolean }
 
@@ -62,7 +62,7 @@ export class AnthropicBlocks {
         if (block.kind === 'thinking') this.#addThinking(block, delta.thinking)
         return
       case 'signature_delta':
-        if (block.kind === 'thinking' && typeof delta.signature === 'string') block.signature += delta.signature
+        if (block.kind === 'thinking' && typeof delta.signature === 'string') block.signature = (block.signature ?? '') + delta.signature
         return
       case 'citations_delta':
         if (block.kind === 'text' && delta.citation !== undefined) block.citations.push(delta.citation)
@@ -123,9 +123,11 @@ export class AnthropicBlocks {
           const call = calls.indexOf(block.number)
           return call === -1 ? [] : [{ call, ...(Object.keys(block.fields).length === 0 ? {} : { fields: block.fields }) }]
         }
-        case 'thinking':
-          // Unsigned thoughts, of compatible servers and cut responses, are not taken back.
-          return block.signature === '' ? [] : [{ block: { ...block.rest, thinking: block.thinking, signature: block.signature } }]
+        case 'thinking': {
+          const { rest, thinking, signature } = block
+          if (thinking === '' && !signature) return []
+          return [{ block: { ...rest, thinking, ...(signature === undefined ? {} : { signature }) } }]
+        }
         case 'kept': {
           if (!block.isWhole) {
             this.#warn(`A block of type \`${String(block.block.type)}\` was not kept: it came in a form that is not known`)
@@ -155,7 +157,7 @@ export class AnthropicBlocks {
       this.#addText(opened, block.text)
     } else if (type === 'thinking') {
       const { thinking, signature, ...rest } = block
-      opened = { kind: 'thinking', thinking: '', signature: typeof signature === 'string' ? signature : '', rest }
+      opened = { kind: 'thinking', thinking: '', signature: typeof signature === 'string' ? signature : undefined, rest }
       this.#addThinking(opened, thinking)
     } else opened = { kind: 'kept', block, json: '', isWhole: true }
     this.#all.push(opened)

@@ -42,6 +42,12 @@ export function withoutSearch({ layout, ...data }: JsonObject): JsonObject {
   return { ...data, layout: layoutJson(kept) }
 }
 
+/** The same without thoughts that are not signed, as compatible servers send them and cut responses have them. */
+export function withoutUnsigned({ layout, ...data }: JsonObject): JsonObject {
+  const kept = readLayout(layout).filter((piece) => !('block' in piece && piece.block.type === 'thinking' && !piece.block.signature))
+  return { ...data, layout: layoutJson(kept) }
+}
+
 function isSearchBlock({ type, name }: JsonObject): boolean {
   return type === 'tool_search_tool_result' || (type === 'server_tool_use' && String(name).startsWith('tool_search_tool_'))
 }

@@ -32,6 +32,10 @@ export interface AnthropicQuirks extends TextQuirks {
   systemMessages: SystemMessages
   /** For each effort the body fields that ask for it. Efforts not listed are not passed on. */
   reasoningEffort: { [effort: string]: JsonObject }
+  /** Takes thinking back that is not signed. False: it is left out. */
+  unsignedThinking: boolean
+  /** The thinking it gets for assistant messages that have none, because it insists on it. */
+  missingReasoning: string | null
   /** When it thinks. While it does, it refuses a temperature and a tool choice that forces a call. */
   thinks: 'when-asked' | 'by-default' | 'always'
   /** Takes a schema for its response's text: in requests without tools, beside tools as well, or not at all. */
@@ -56,6 +60,8 @@ const defaults: AnthropicQuirks = {
   toolCallId: usualCallIds,
   systemMessages: 'as-user',
   reasoningEffort: {},
+  unsignedThinking: true,
+  missingReasoning: null,
   thinks: 'when-asked',
   structuredOutput: null,
   unsupported: [],
@@ -78,6 +84,8 @@ const checks: Record<keyof AnthropicQuirks, QuirkCheck> = {
     expected: 'an object of body fields for each effort',
     passes: (value) => isJsonObject(value) && Object.values(value).every(isJsonObject),
   },
+  unsignedThinking: isBoolean,
+  missingReasoning: isTextOrNull,
   thinks: oneOf('when-asked', 'by-default', 'always'),
   structuredOutput: isStructuredOutput,
   unsupported: listOf('temperature', 'topP', 'stop'),

@@ -2,7 +2,7 @@ import { type ChatMessage, type ContentPart, hasToolCalls, type JsonObject, lega
 import type { ToolDefinition } from '../../tools/tool.ts'
 import { type FittedTool, fitParameters } from '../conversion/tool-parameters.ts'
 import { argumentsObject, CallIds } from '../conversion/wire.ts'
-import { blocksOf, foundTools, textBlock, withoutSearch } from './content.ts'
+import { blocksOf, foundTools, isThought, textBlock, withoutSearch, withoutUnsigned } from './content.ts'
 import { anthropicPart } from './parts.ts'
 import type { AnthropicQuirks } from './quirks.ts'
 
@@ -75,11 +75,16 @@ export class AnthropicWire {
         return { ...plain, role: 'user', blocks: [this.#result(message, ids, warnings)], areResults: true }
       case 'assistant': {
         const calls = hasToolCalls(message) ? message.toolCalls.map((call) => ({ ...call, id: ids.ofCall(call) })) : []
-        const given = message.providerData?.provider === this.#provider ? message.providerData.data : {}
+        const { unsignedThinking, missingReasoning } = this.#quirks
+        const data = message.providerData?.provider === this.#provider ? message.providerData.data : {}
+        const given = unsignedThinking ? data : withoutUnsigned(data)
         const toolNames = calls.map(({ function: { name } }) => legalName(name))
         const container = typeof given.container === 'string' ? given.container : undefined
         const laidOut = (data: JsonObject): WireMessage => {
-          return { ...plain, role: 'assistant', blocks: blocksOf(message.content, calls, data, callBlock), toolNames, container }
+          const blocks = blocksOf(message.content, calls, data, callBlock)
+          const isMissing = missingReasoning !== null && blocks.length > 0 && !blocks.some(isThought)
+          if (isMissing) blocks.unshift({ type: 'thinking', thinking: missingReasoning, signature: '' })
+          return { ...plain, role: 'assistant', blocks, toolNames, container }
         }
         const found = foundTools(given)
         return { ...laidOut(given), ...(found === undefined ? {} : { search: { found, without: laidOut(withoutSearch(given)) } }) }

@@ -107,7 +107,9 @@ function refuseMessages({ messages, tools, model }: JsonObject): string | undefi
   if (turns[0]?.role !== 'user') return 'messages: first message must use the "user" role'
   const speaksOfTools = turns.some(({ blocks }) => blocks.some(({ type }) => type === 'tool_use' || type === 'tool_result'))
   if (speaksOfTools && tools === undefined) return 'Requests which include `tool_use` or `tool_result` blocks must define tools'
-  return refuseCalls(turns) ?? refuseThoughts(turns)
+  // Compatible servers check no signatures, and have ids of their own.
+  const isClaude = String(model).includes('claude')
+  return refuseCalls(turns, isClaude ? /^[a-zA-Z0-9_-]+$/ : /./) ?? (isClaude ? refuseThoughts(turns) : undefined)
 }
 
 /** https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages */
@@ -128,7 +130,7 @@ function refuseSystemMessage({ content }: JsonObject, at: number, messages: read
 }
 
 /** Every call has its result at the beginning of the next turn, and no result is without its call. */
-function refuseCalls(turns: readonly Turn[]): string | undefined {
+function refuseCalls(turns: readonly Turn[], ids: RegExp): string | undefined {
   const known = new Set<string>()
   let open = new Set<string>()
   for (const { role, blocks, at } of [...turns, { role: 'user', blocks: [], at: turns.length }]) {
@@ -148,7 +150,7 @@ function refuseCalls(turns: readonly Turn[]): string | undefined {
     open = new Set()
     for (const block of blocks) {
       if (block.type !== 'tool_use') continue
-      const problem = refuseCall(block, role)
+      const problem = refuseCall(block, role, ids)
       if (problem !== undefined) return `messages.${at}.${problem}`
       const id = String(block.id)
       if (known.has(id)) return `messages.${at}: \`tool_use\` ids must be unique`
@@ -159,9 +161,9 @@ function refuseCalls(turns: readonly Turn[]): string | undefined {
   return undefined
 }
 
-function refuseCall({ id, name, input }: JsonObject, role: string): string | undefined {
+function refuseCall({ id, name, input }: JsonObject, role: string, ids: RegExp): string | undefined {
   if (role !== 'assistant') return '`tool_use` blocks can only be in `assistant` messages'
-  if (typeof id !== 'string' || !/^[a-zA-Z0-9_-]+$/.test(id)) return "tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'"
+  if (typeof id !== 'string' || !ids.test(id)) return "tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'"
   if (typeof name !== 'string' || !toolName.test(name)) return "tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'"
   return isJsonObject(input) ? undefined : 'tool_use.input: Input should be a valid dictionary'
 }
