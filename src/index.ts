@@ -1,3 +1,4 @@
+export type { ActiveRun, CloseOptions } from './agent/active-runs.ts'
 export { AgentRunner } from './agent/agent-runner.ts'
 export { type CompactionSize, compactMessages } from './agent/conversation/compaction.ts'
 export { CustomAgent } from './agent/custom-agent.ts'

@@ -6,6 +6,7 @@ import type { ChatModel } from '../models/chat-model.ts'
 import { openModel } from '../models/create-model.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import type { ModelAnswer, ModelQuestion, ToolContext } from '../tools/tool.ts'
+import { type ActiveRun, ActiveRuns, type CloseOptions } from './active-runs.ts'
 import { toMessages } from './conversation/run-input.ts'
 import { hashOf } from './decisions/decisions.ts'
 import { continues, decide, readState } from './decisions/paused-run.ts'
@@ -53,6 +54,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   readonly #logger: Logger
   readonly #journal: RunnerJournal
   readonly #loop: Loop
+  readonly #active = new ActiveRuns()
 
   /** `loop`: another one in place of ours; `createAgentRunner` of `toolloop/backends` gives it. `agent`: the one that the runner is a part of. */
   constructor(
@@ -75,6 +77,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     this.bus = options.bus ?? new EventBus((error, event) => this.#logger.error({ error, event }, 'event listener failed'))
     this.#journal = new RunnerJournal(options, loop, {
       logger: this.#logger,
+      active: this.#active,
       open: (recorded, given) => this.#open(recorded, given),
       restored: (recorded, given) => this.#restored(recorded, given),
     })
@@ -95,6 +98,11 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   /** The runs in the journal. */
   get runs(): Runs {
     return this.#journal.runs
+  }
+
+  /** What goes on here, the longest first: runs that were started or resumed, those that a journal continues by itself, and callers that wait for one. */
+  get active(): ActiveRun[] {
+    return this.#active.list
   }
 
   /** Subscribes to one kind of event of all runs; returns the function that unsubscribes. */
@@ -165,7 +173,18 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
    * or waits for a decision; what a run alone was given of context, tools and callbacks is gone with its process.
    */
   async recover(options: RecoverOptions = {}): Promise<RecoveredRun[]> {
+    this.#active.checkOpen()
     return this.#journal.recover(options)
+  }
+
+  /**
+   * Starts nothing any more: `run`, `resume` and `recover` reject with `runner_closed`, and no run is taken up. Waits until what goes on has ended,
+   * for at most `drainMs` milliseconds (default 20 000). Then lets go of recorded runs, as if the process had been killed: any other process can
+   * continue them, and whoever waits for one here gets `runner_closed`. Aborts the others. Resolves when nothing goes on any more. The journal and
+   * the sessions stay open: close them afterwards. Throws `invalid_option`.
+   */
+  close(options: CloseOptions = {}): Promise<void> {
+    return this.#active.close(options, (drained, problem) => this.#journal.close(drained, problem))
   }
 
   async #resume(
@@ -174,6 +193,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     watch?: Watch,
   ): Promise<RunResult<never>> {
     checkResumeOptionNames(options)
+    this.#active.checkOpen(options.parent)
     if (typeof again !== 'boolean') throw new InvalidOptionError('again', 'true or false', again)
     const given = this.#given(options, watch)
     if (typeof state === 'string') return this.#journal.resume(state, decisions, given)
@@ -181,6 +201,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     const input = inputFromJson(paused.input)
     const recorded = { runId: paused.runId, input }
     const run = this.#open(recorded, await this.#restored(recorded, given))
+    const leave = this.#active.enter(run, { isRecorded: false, session: input.session })
     if (again) run.mayHaveRunIn = Number.parseInt(paused.pending[0]?.place ?? '', 10)
     const { sessions } = this.#journal
     try {
@@ -195,6 +216,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     } finally {
       await sessions.leave(run)
       run.dispose()
+      leave()
     }
   }
 
@@ -225,6 +247,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
 
   async #start(input: RunInput, options: RunOptions<Context>, watch?: Watch): Promise<RunResult<never>> {
     checkRunOptionNames(options)
+    this.#active.checkOpen(options.parent)
     const here = this.#given(options, watch)
     const settings = mergeOptions(this.#options, withParent(here.completed as RunOptions<Context>, this.#options))
     settings.control = watch?.control ?? settings.control
@@ -235,10 +258,12 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     const given = [...toChatMessages(options.messages ?? [])]
     const asked = [...toMessages(input)]
     const run = this.#openRun(settings, { steerable: settings.control !== undefined }, watch)
+    const isRecorded = this.#journal.keeps(run)
+    const leave = this.#active.enter(run, { isRecorded, session: session?.id })
     const { sessions } = this.#journal
     const needs = notStored(options as RunOptions<never>)
     const { metadata } = settings
-    const inputDigest = this.#journal.keeps(run) ? hashOf([...given, ...asked, session?.id, metadata] as never) : undefined
+    const inputDigest = isRecorded ? hashOf([...given, ...asked, session?.id, metadata] as never) : undefined
     try {
       if (areMany()) await fairTurn()
       if (options.runId !== undefined && inputDigest !== undefined) await this.#journal.checkSame(run.runId, inputDigest)
@@ -260,13 +285,14 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
       const state = openState({ input: start, run })
       const { healed, healing } = state.history
       if (healed) this.#logger.warn({ runId: run.runId, ...healing }, 'the conversation handed in was not valid and has been healed')
-      if (this.#journal.keeps(run)) return await this.#journal.start(run, start, here)
+      if (isRecorded) return await this.#journal.start(run, start, here)
       // With a session, what it holds comes before that.
       const begun = session === undefined ? state : undefined
       return await conclude(await executeHere({ loop: this.#loop, run, input: start, sessions, state: begun }), run)
     } finally {
       await sessions.leave(run)
       run.dispose()
+      leave()
     }
   }
 

@@ -1,5 +1,6 @@
 import { type EventBus, type EventListener, type EventName, isThenable } from '../core/events.ts'
 import { knownOptions } from '../core/option-names.ts'
+import type { ActiveRun, CloseOptions } from './active-runs.ts'
 import { AgentRunner } from './agent-runner.ts'
 import type { RecoveredRun, RecoverOptions, Runs } from './durable/runs.ts'
 import type { Hooks, ModelTurn, ModelTurnChange, ToolEnding, ToolTurn, ToolTurnChange } from './hooks/hooks.ts'
@@ -65,6 +66,11 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   /** Where the events of all runs go. */
   get bus(): EventBus {
     return this.#runner.bus
+  }
+
+  /** What goes on here. See `AgentRunner.active`. */
+  get active(): ActiveRun[] {
+    return this.#runner.active
   }
 
   /** The runs in the journal. See `AgentRunner.runs`. */
@@ -150,6 +156,11 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   /** Takes up every run in the journal that a process has left unfinished. See `AgentRunner.recover`. */
   async recover(options?: RecoverOptions): Promise<RecoveredRun[]> {
     return this.#runner.recover(options)
+  }
+
+  /** Starts nothing any more, waits, and lets go of what is left. See `AgentRunner.close`. */
+  close(options?: CloseOptions): Promise<void> {
+    return this.#runner.close(options)
   }
 
   /** Subscribes to one kind of event of all runs; returns the function that unsubscribes. */

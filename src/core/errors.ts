@@ -49,6 +49,7 @@ const codes = {
     fault: 'caller',
     meaning: 'The journal has a run with that id, and it was started with another input, session or metadata.',
   },
+  runner_closed: { fault: 'caller', meaning: 'The runner was closed: it starts nothing any more, and has let go of its recorded runs.' },
   not_restored: {
     fault: 'programmer',
     meaning: 'The runner’s `restore` did not supply what the run was started with. Nothing was executed; the run stays where it is.',

@@ -129,9 +129,10 @@ class MemoryStore implements Store {
     return undefined
   }
 
-  async release(runId: string, epoch: number, problem: string, tries?: number): Promise<void> {
+  async release(runId: string, epoch: number, problem?: string, tries?: number): Promise<void> {
     const run = this.#kept.runs.get(runId)
-    if (run?.owner === this.#owner && run.epoch === epoch) change(run, { owner: undefined, problem, tries: tries ?? run.tries })
+    if (run?.owner !== this.#owner || run.epoch !== epoch) return
+    change(run, { owner: undefined, tries: tries ?? run.tries, ...(problem === undefined ? {} : { problem }) })
   }
 
   async deliver(runId: string, decisions: readonly NamedValue[]): Promise<void> {

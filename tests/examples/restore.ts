@@ -28,14 +28,20 @@ const model = scriptedModel(({ messages }) => {
 })
 const file = join(process.env.DATA_FOLDER ?? mkdtempSync(join(tmpdir(), 'refunds-')), 'runs.sqlite')
 
+const journal = sqliteJournal({ file })
 const runner = new AgentRunner({
   model,
   tools: [refund],
-  journal: sqliteJournal({ file }),
+  journal,
   // Asked if a run continues without its caller. The metadata is stored with the run; the context is not.
   restore: async ({ metadata }) => ({ context: await openShop(String(metadata?.shop)) }),
 })
 await runner.recover()
+
+process.once('SIGTERM', async () => {
+  await runner.close({ drainMs: 20_000 })
+  await journal.close()
+})
 
 const shop = 'corner'
 const { output } = await runner.run('My money for order 17!', { runId: 'refund-17', metadata: { shop }, context: await openShop(shop) })

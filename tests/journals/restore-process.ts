@@ -1,5 +1,6 @@
 import { appendFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
+import { setTimeout } from 'node:timers/promises'
 import { AgentRunner, defineTool, type ToolContext } from '../../src/index.ts'
 import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { sqliteSessions } from '../../src/sessions/sqlite/index.ts'
@@ -7,7 +8,7 @@ import { scriptedModel } from '../../src/testing/scripted-model.ts'
 
 /**
  * A shop that refunds once for each key, in a database that its context opens. `node restore-process.ts <folder> <command> <restore>`: `start`
- * starts a run, which hangs after it has paid, until the process is killed; on SIGTERM the journal lets go of it. The other commands continue
+ * starts a run, which hangs after it has paid, until the process is killed; on SIGTERM the runner is closed. The other commands continue
  * it. The model asks for another refund if it is told that the first one failed.
  */
 const [folder = '.', command = 'recover', restores = 'no'] = process.argv.slice(2)
@@ -29,11 +30,11 @@ const refund = defineTool({
   name: 'refund',
   description: 'Pays money back.',
   effect: 'idempotent',
-  execute: async (_args, { context, idempotencyKey }: ToolContext<Shop>) => {
+  execute: async (_args, { context, idempotencyKey, signal }: ToolContext<Shop>) => {
     note(`refund ${idempotencyKey} ${context?.name}`)
     context.bank.prepare('INSERT INTO refunds VALUES (?, ?) ON CONFLICT DO NOTHING').run(idempotencyKey, context.name)
     note('paid')
-    if (command === 'start') await new Promise((resolve) => setTimeout(resolve, 60_000))
+    if (command === 'start') await setTimeout(60_000, undefined, { signal })
     return 'refunded'
   },
 })
@@ -63,8 +64,14 @@ const runner = new AgentRunner<Shop>({
 })
 
 if (command === 'start') {
-  process.once('SIGTERM', () => void journal.close().then(() => process.exit(0)))
-  await runner.run('My money, please.', { runId: 'r', session: 's', metadata: { shop: 'Corner' }, context: openShop('Corner') })
+  process.once('SIGTERM', async () => {
+    await runner.close({ drainMs: 50 })
+    await journal.close()
+    await sessions.close()
+    note('closed')
+  })
+  const options = { runId: 'r', session: 's', metadata: { shop: 'Corner' }, context: openShop('Corner') }
+  await runner.run('My money, please.', options).catch(({ code }) => note(code))
 } else {
   let error: unknown
   try {

@@ -1,3 +1,4 @@
+import type { ToolloopError } from '../../core/errors.ts'
 import type { StopReason } from '../../core/events.ts'
 import { isJsonObject, type Json } from '../../core/messages.ts'
 
@@ -75,6 +76,12 @@ export interface Engine {
   list?(query: RunQuery): Promise<RunPage>
   /** Deletes runs that have ended, with all that is recorded of them. Resolves with how many. */
   prune?(which: PruneOptions): Promise<number>
+  /**
+   * From now on takes no runs up by itself. When `drained` has resolved, lets go of those that this connection executes: as if its process had been
+   * killed, nothing more of them is recorded here, and any process can continue them. Their results, and later calls of `start`, reject with
+   * `problem`. Other connections of the journal are not concerned. Resolves when all executions are over. Absent: `Journal.close` is called instead.
+   */
+  close?(drained: Promise<unknown>, problem: ToolloopError): Promise<void>
 }
 
 /** A place where runs are kept. `connect` is called once by each runner. */

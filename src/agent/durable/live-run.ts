@@ -1,4 +1,5 @@
 import type { Logger } from '../../core/logger.ts'
+import type { ActiveRuns } from '../active-runs.ts'
 import type { RunContext } from '../run/run-context.ts'
 import type { Watch } from '../run/run-stream.ts'
 import type { RunOptions } from '../types.ts'
@@ -21,6 +22,7 @@ export interface GivenHere {
 /** How a runner opens runs that are recorded. */
 export interface RunOpener {
   readonly logger: Logger
+  readonly active: ActiveRuns
   open(recorded: RecordedStart, given: GivenHere): RunContext
   /** What is given, with all that the run was started with; the same object if nothing lacks. Rejects with `not_restored`. */
   restored(recorded: RecordedStart, given: GivenHere): Promise<GivenHere>

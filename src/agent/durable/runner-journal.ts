@@ -9,7 +9,7 @@ import { RunnerSessions } from '../sessions/run-session.ts'
 import type { TakeUp } from '../sessions/session-turn.ts'
 import type { RunnerOptions, RunResult } from '../types.ts'
 import { type DurableInput, givenUpToJson, inputFromJson, inputToJson, resultFromJson, resultToJson } from './durable-run.ts'
-import type { Durable, Engine } from './journal.ts'
+import type { Durable, Engine, Journal } from './journal.ts'
 import type { GivenHere, LiveRun, RecordedStart, RunOpener } from './live-run.ts'
 import { knownRun, openEngine, type RecoveredRun, type RecoverOptions, Runs, recoverRuns, storeDecisions } from './runs.ts'
 
@@ -22,8 +22,11 @@ export class RunnerJournal {
   readonly #sessions: RunnerSessions
   /** Runs for which somebody waits here: an execution in this process gets what that caller has given, and tells its listeners. */
   readonly #liveRuns = new Map<string, LiveRun>()
+  readonly #journal: Journal | undefined
+  #isClosing = false
 
   constructor({ journal, sessions }: Pick<RunnerOptions<never>, 'journal' | 'sessions'>, loop: Loop, opener: RunOpener) {
+    this.#journal = journal
     this.#engine = journal?.connect((durable, input) => this.#execute(durable, input))
     this.#loop = loop
     this.#opener = opener
@@ -71,6 +74,7 @@ export class RunnerJournal {
     const given = isOver ? asked : await this.#restored(recorded, asked, decisions.length > 0)
     const run = this.#opener.open(recorded, given)
     const live: LiveRun = { run, given, isExecuted: false }
+    const leave = this.#opener.active.enter(run, { isRecorded: true, session: recorded.input.session })
     try {
       await prepareModel(run)
       return await this.#asLive(live, async () => {
@@ -83,6 +87,7 @@ export class RunnerJournal {
       })
     } finally {
       await this.#close(run)
+      leave()
     }
   }
 
@@ -98,7 +103,19 @@ export class RunnerJournal {
   }
 
   recover(options: RecoverOptions): Promise<RecoveredRun[]> {
-    return recoverRuns(openEngine(this.#engine), options)
+    return recoverRuns(openEngine(this.#engine), options, () => this.#isClosing)
+  }
+
+  /** Takes no runs up any more, and lets go of those that are left when `drained` has resolved. False: the journal can't. */
+  async close(drained: Promise<unknown>, problem: ToolloopError): Promise<boolean> {
+    this.#isClosing = true
+    const close = this.#engine?.close ?? this.#journal?.close
+    if (this.#engine?.close !== undefined) await this.#engine.close(drained, problem)
+    else {
+      await drained
+      await this.#journal?.close?.()
+    }
+    return close !== undefined
   }
 
   /** See `TakeUp`. */
@@ -147,12 +164,14 @@ export class RunnerJournal {
     if (live !== undefined) live.isExecuted = true
     const run = await this.#open({ runId, input }, live, signal)
     const unfollow = signal === undefined ? undefined : run.follow(signal)
+    const leave = run === live?.run ? undefined : this.#opener.active.enter(run, { isRecorded: true, session: input.session })
     try {
       const result = await execute(durable, { loop: this.#loop, run, input, sessions: this.#sessions })
       return this.#sessions.recorded(result, resultToJson(result), run)
     } finally {
       unfollow?.()
       if (run !== live?.run) await this.#close(run)
+      leave?.()
     }
   }
 

@@ -95,17 +95,17 @@ export function openEngine(engine: Engine | undefined): Engine {
 }
 
 /** Takes up every run that could go on and that nobody carries out; resolves when each has ended, or waits for a decision. */
-export async function recoverRuns(engine: Engine, { concurrency = 8 }: RecoverOptions): Promise<RecoveredRun[]> {
+export async function recoverRuns(engine: Engine, { concurrency = 8 }: RecoverOptions, isClosing: () => boolean): Promise<RecoveredRun[]> {
   if (!isCount(concurrency, 1)) throw new InvalidOptionError('concurrency', 'an integer ≥ 1', concurrency)
   const recovered: RecoveredRun[] = []
   const known = new Set<string>()
   for (;;) {
     const open = (await engine.pending()).filter((runId) => !known.has(runId))
-    if (open.length === 0) return recovered
+    if (open.length === 0 || isClosing()) return recovered
     for (const runId of open) known.add(runId)
     const next = open.values()
     const work = async () => {
-      for (const runId of next) recovered.push(await recoverRun(engine, runId))
+      for (const runId of next) if (!isClosing()) recovered.push(await recoverRun(engine, runId))
     }
     await Promise.all(Array.from({ length: concurrency }, work))
   }

@@ -39,14 +39,19 @@ export function checkMaxTakeOvers(maxTakeOvers: number | undefined): void {
 
 /** A run that is carried out here. */
 interface Running {
-  controller: AbortController
+  readonly body: DurableBody
+  readonly controller: AbortController
   output: Promise<Json>
+  durable?: StoredSteps
+  /** Rejects when its connection lets go of it, whatever its execution still waits for. */
+  readonly left: PromiseWithResolvers<never>
 }
 
 type Release = Parameters<Store['release']>
 
 /** What is carried out. */
 interface Execution {
+  running: Running
   runId: string
   taken: Taken
   input: string
@@ -67,6 +72,8 @@ class StoreJournal implements Journal {
   readonly #takingOver: TakeOver[] = []
   readonly #executions = new Map<string, Running>()
   readonly #starting = new Map<string, Promise<Running | undefined>>()
+  /** Connections that execute nothing any more, and why. */
+  readonly #left = new Map<DurableBody, ToolloopError>()
   /** Runs that broke off, and that the store could not let go of: nobody else can take them up until it has. */
   readonly #unreleased = new Set<Release>()
   #looking: NodeJS.Timeout | undefined
@@ -104,6 +111,11 @@ class StoreJournal implements Journal {
       isHere: (runId) => this.#executions.has(runId),
       list: (query: RunQuery): Promise<RunPage> => store.list(query),
       prune: (which: PruneOptions) => store.prune(which),
+      close: async (drained, problem) => {
+        takeOver?.end()
+        await drained
+        await this.#leave(body, problem)
+      },
     }
   }
 
@@ -117,6 +129,19 @@ class StoreJournal implements Journal {
       // Only now: what ends because of this must not be recorded.
       this.#abortAll(new ToolloopError('journal_failed', 'The journal was closed'))
     }
+  }
+
+  /** Lets go of all runs of a connection: first nothing of them is recorded any more, then they end. */
+  async #leave(body: DurableBody, problem: ToolloopError): Promise<void> {
+    this.#left.set(body, problem)
+    await Promise.allSettled(this.#starting.values())
+    const left = [...this.#executions.values()].filter((running) => running.body === body)
+    for (const running of left) {
+      running.durable?.leave(problem)
+      running.left.reject(problem)
+      running.controller.abort(problem)
+    }
+    await Promise.allSettled(left.map(({ output }) => output))
   }
 
   #takeOver(body: DurableBody, pending: () => Promise<string[]>): TakeOver | undefined {
@@ -144,20 +169,28 @@ class StoreJournal implements Journal {
 
   async #take(body: DurableBody, runId: string, input?: Json): Promise<Running | undefined> {
     const created = input === undefined ? undefined : { input: storedText(input), loop: loopVersion }
+    this.#checkHere(body)
     const taken = await this.#store.take(runId, created)
     if (taken.kind !== 'taken') return undefined
-    const controller = new AbortController()
-    const output = this.#execute(body, runId, taken, taken.input ?? created?.input ?? 'null', controller)
+    const left = Promise.withResolvers<never>()
+    left.promise.catch(() => {})
+    const running: Running = { body, controller: new AbortController(), output: Promise.resolve(null), left }
+    running.output = this.#execute(running, runId, taken, taken.input ?? created?.input ?? 'null')
     // Whoever asks for the result is told of a failure; nobody has to ask.
-    output.catch(() => {})
-    const execution = { controller, output }
-    this.#executions.set(runId, execution)
+    running.output.catch(() => {})
+    this.#executions.set(runId, running)
     this.#keepLooking()
-    return execution
+    return running
+  }
+
+  #checkHere(body: DurableBody): void {
+    const left = this.#left.get(body)
+    if (left !== undefined) throw left
   }
 
   /** Carries the run out until it has ended or has to wait for longer. */
-  async #execute(body: DurableBody, runId: string, first: Taken, input: string, controller: AbortController): Promise<Json> {
+  async #execute(running: Running, runId: string, first: Taken, input: string): Promise<Json> {
+    const { body, controller } = running
     let taken = first
     let trial: Trial | undefined
     try {
@@ -166,8 +199,10 @@ class StoreJournal implements Journal {
       if (refusal !== undefined) controller.abort(refusal)
       const givenUp = refusal !== undefined && this.#trials.isGivenUp(first) ? { givenUp: refusal } : {}
       for (;;) {
+        this.#checkHere(body)
         if (taken.cancelled !== undefined) controller.abort(taken.cancelled)
-        const { output, stopReason, durable } = await this.#executeOnce(body, { runId, taken, input, trial, ...givenUp }, controller.signal)
+        const executing = this.#executeOnce({ running, runId, taken, input, trial, ...givenUp })
+        const { output, stopReason, durable } = await Promise.race([executing, running.left.promise])
         const waits = waitsOf(output)
         if (waits === undefined) {
           await this.#store.finish(runId, taken.epoch, storedText(output), stopReason)
@@ -180,7 +215,9 @@ class StoreJournal implements Journal {
       }
     } catch (error) {
       controller.abort(error)
-      await this.#release([runId, taken.epoch, messageOf(error), trial?.untried.tries])
+      // One that was let go of has no problem.
+      const problem = this.#left.has(body) ? undefined : messageOf(error)
+      await this.#release([runId, taken.epoch, problem, trial?.untried.tries])
       throw error
     } finally {
       if (trial !== undefined) this.#trials.end(trial)
@@ -189,10 +226,13 @@ class StoreJournal implements Journal {
     }
   }
 
-  #executeOnce(body: DurableBody, { runId, taken, input, ...begun }: Execution, signal: AbortSignal): Promise<Executed> {
+  #executeOnce({ running, runId, taken, input, ...begun }: Execution): Promise<Executed> {
     const store = this.#store
+    const { body, controller } = running
     const work = async (steps: readonly NamedValue[]): Promise<Executed> => {
-      const durable = new StoredSteps(store, runId, { ...taken, ...begun, steps }, signal)
+      this.#checkHere(body)
+      const durable = new StoredSteps(store, runId, { ...taken, ...begun, steps }, controller.signal)
+      running.durable = durable
       const output = await body(durable, JSON.parse(input))
       return { output, stopReason: stopReasonOf(output), durable }
     }
@@ -235,7 +275,7 @@ class StoreJournal implements Journal {
     await this.#starting.get(runId)
     this.#executions.get(runId)?.controller.abort(reason)
     // One that waits, or whose process has died, has to be ended by somebody.
-    await this.#start(body, runId)
+    if (!this.#left.has(body)) await this.#start(body, runId)
   }
 
   async #lookForCancelled(): Promise<void> {

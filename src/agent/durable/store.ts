@@ -24,8 +24,8 @@ export interface Store {
   finish(runId: string, epoch: number, output: string, stopReason: string): Promise<void>
   /** The run has to wait: lets go of it; or, where it can go on already, gives what it goes on from. */
   suspend(runId: string, epoch: number, suspension: Suspension): Promise<Taken | undefined>
-  /** Lets go of a run that broke off, and notes why, and `tries` if given. Does nothing when it is not this instance's any more. */
-  release(runId: string, epoch: number, problem: string, tries?: number): Promise<void>
+  /** Lets go of a run that broke off, and notes why, if there is a problem, and `tries` if given. Does nothing when it is not this instance's any more. */
+  release(runId: string, epoch: number, problem: string | undefined, tries?: number): Promise<void>
   /** Stores decisions, all or none. Rejects with `unknown_run` or `decision_refused`. */
   deliver(runId: string, decisions: readonly NamedValue[]): Promise<void>
   /** Notes that the run is to be cancelled, unless it has ended. Rejects with `unknown_run`. */

@@ -1,3 +1,4 @@
+import type { ToolloopError } from '../../core/errors.ts'
 import { type Json, storedText } from '../../core/messages.ts'
 import { type Durable, isDoneAnew, isTurn, type StepContext } from './journal.ts'
 import type { EngineStore, Store, Taken } from './store.ts'
@@ -24,6 +25,10 @@ export class StoredSteps implements Durable {
   readonly #keys: string[]
   readonly #timeouts = new Map<string, number>()
   readonly #trial: Trial | undefined
+  /** Why nothing more is to be recorded. */
+  #left: ToolloopError | undefined
+  /** Steps under way. */
+  readonly #underWay = new Set<(problem: ToolloopError) => void>()
 
   constructor(store: Store | EngineStore, runId: string, { epoch, steps, decisions, trial, givenUp }: Begun, signal: AbortSignal) {
     this.#store = store
@@ -45,19 +50,37 @@ export class StoredSteps implements Durable {
       this.#steps.delete(key)
       return JSON.parse(known)
     }
-    const work = async () => storedText((await fn({ idempotencyKey: `${this.runId}/${key}`, signal: this.signal })) ?? null)
-    const value = await this.#carryOut(key, work)
+    const value = await this.#orLeft(this.#carryOut(key, fn))
     this.#keys.push(key)
     if (this.#trial !== undefined) await this.#trial.pass()
     // As a later execution will read it.
     return JSON.parse(value)
   }
 
-  async #carryOut(key: string, work: () => Promise<string>): Promise<string> {
+  /** Lets go of the run: steps under way reject, and what they come to later is not recorded. */
+  leave(problem: ToolloopError): void {
+    this.#left = problem
+    for (const reject of this.#underWay) reject(problem)
+  }
+
+  async #carryOut<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<string> {
+    if (this.#left !== undefined) throw this.#left
+    const work = async (): Promise<string> => {
+      const done = await fn({ idempotencyKey: `${this.runId}/${key}`, signal: this.signal })
+      // Nobody is there to record it.
+      return this.#left === undefined ? storedText(done ?? null) : new Promise<never>(() => {})
+    }
     if (hasEngine(this.#store)) return this.#store.step(this.runId, this.#epoch, key, work)
     const value = await work()
     await this.#store.record(this.runId, this.#epoch, key, value)
     return value
+  }
+
+  #orLeft<T>(step: Promise<T>): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    this.#underWay.add(reject)
+    step.then(resolve, reject).finally(() => this.#underWay.delete(reject))
+    return promise
   }
 
   all<T>(steps: Promise<T>[]): Promise<T[]> {

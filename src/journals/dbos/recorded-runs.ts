@@ -147,10 +147,10 @@ export class RecordedRuns {
     })
   }
 
-  async release(runId: string, epoch: number, problem: string, tries: number | null = null): Promise<void> {
+  async release(runId: string, epoch: number, problem?: string, tries: number | null = null): Promise<void> {
     const released = `owner = NULL, problem = $5, tries = coalesce($6, tries), updated_at = ${now}`
     const update = `UPDATE ${this.#in}.runs SET ${released} WHERE agent = $1 AND id = $2 AND epoch = $3 AND owner = $4`
-    await this.#database.query(update, [this.#agent, runId, epoch, this.#owner.n, plain(problem), tries])
+    await this.#database.query(update, [this.#agent, runId, epoch, this.#owner.n, problem === undefined ? null : plain(problem), tries])
   }
 
   async deliver(runId: string, decisions: readonly NamedValue[]): Promise<void> {

@@ -110,7 +110,7 @@ export class RecordedRuns {
     return undefined
   }
 
-  release(runId: string, epoch: number, problem: string, tries: number | null = null): void {
+  release(runId: string, epoch: number, problem: string | null = null, tries: number | null = null): void {
     const released = 'UPDATE runs SET owner = NULL, problem = ?, tries = coalesce(?, tries), updated_at = ?'
     this.#sql.run(`${released} WHERE id = ? AND owner = ? AND epoch = ?`, problem, tries, Date.now(), runId, this.#owner.id, epoch)
   }

@@ -83,6 +83,24 @@ export const ownerCases: readonly JournalCase[] = [
     },
   },
   {
+    name: 'a runner that is closed lets go of its run: nothing of the call in flight is recorded, and another process continues it',
+    async run({ place, expect }) {
+      const world = await place()
+      const { tool, begun, open } = gate(world)
+      const first = world.open(turns, { tools: [tool] })
+      const lost = refusalOf(first.runner.run('go', { runId: 'run' }))
+      await begun
+      await first.runner.close({ drainMs: 0 })
+      expect(['runner_closed', 'journal_failed'].includes(String(await lost))).toBe(true)
+      open()
+      const second = world.open(turns, { tools: [{ ...tool, execute: () => 'by the second' }] }).runner
+      expect((await second.runs.get('run'))?.status).toBe('running')
+      expect(await second.recover()).toEqual([{ runId: 'run', stopReason: 'answered' }])
+      const { toolCalls } = await second.resume('run')
+      expect(toolCalls.map(({ outcome, content }) => [outcome, content])).toEqual([['ok', 'by the second']])
+    },
+  },
+  {
     name: 'a run is cancelled from another process, and ends aborted',
     async run({ place, expect }) {
       const world = await place()
