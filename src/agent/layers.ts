@@ -102,9 +102,9 @@ function measureRequest(telemetry: RunTelemetry, { settings }: RunContext): Arou
     const { model, tools, request, iteration } = call
     const secretsOf = (name: string) => new Set(tools.get(name)?.secrets)
     const isCompacted = settings.compaction !== undefined && leavesOut(request.messages)
-    const { provider, model: name, baseURL } = model
+    const { provider, model: name, baseURL, api } = model
     const timePieces = (times: PieceTimes) => call.turn.timePieces(times)
-    const measured = { provider, model: name, baseURL, request, iteration, isCompacted, timePieces, secretsOf }
+    const measured = { provider, model: name, baseURL, api, request, iteration, isCompacted, timePieces, secretsOf }
     return telemetry.aroundRequest(measured, () => next(call))
   }
 }

@@ -75,5 +75,5 @@ export function bundledPrices(): Readonly<Record<string, Models>> {
     "gemini-3.7-flash": {"contextWindow":1048576,"prices":[{"until":"2026-12-31","input":0.75,"cacheRead":0.075,"output":3.75},{"input":1.5,"cacheRead":0.15,"output":7.5}]},
     "gemini-3.8-flash": {"contextWindow":1048576,"prices":[{"until":"2026-12-31","input":0.75,"cacheRead":0.075,"output":3.75},{"input":1.5,"cacheRead":0.15,"output":7.5}]},
   }
-  return { "openai": openai, "openai-responses": openai, "anthropic": anthropic, "google": google }
+  return { "openai": openai, "openai-responses": openai, "openai-chat": openai, "anthropic": anthropic, "google": google }
 }

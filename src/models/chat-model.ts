@@ -82,6 +82,8 @@ export interface ModelResponse {
   model?: string
   /** Its address, where it may be another than the model's own, and is known. */
   baseURL?: string
+  /** The API it was asked over, if that may be another than the model's own; `''` if it is not known. */
+  api?: string
   /** The provider's id of this response. */
   responseId?: string
   /** Settings that were not passed on, parts that were replaced, oddities that were put right. */
@@ -171,6 +173,8 @@ export interface ChatModel {
   readonly capabilities: ModelCapabilities
   /** Where it is asked, if that is known before it is: for telemetry. */
   readonly baseURL?: string | undefined
+  /** The API it is asked over: `'chat-completions'`, `'responses'`, `'messages'` or `'generate-content'`. Undefined for models of one's own. */
+  readonly api?: string | undefined
   generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse>
   /**
    * Makes it ready to be asked; sends nothing to the provider. Rejects with `missing_api_key`, `missing_dependency`, `unknown_provider` or

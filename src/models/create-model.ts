@@ -3,7 +3,7 @@ import type { JsonObject } from '../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { anthropicQuirks } from './anthropic/quirks.ts'
 import { capabilitiesOf } from './capabilities.ts'
-import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from './chat-model.ts'
+import type { ChatModel, ModelRequest, ModelResponse, ModelSink } from './chat-model.ts'
 import { googleQuirks } from './google/quirks.ts'
 import { withRateLimits } from './middleware/rate-limits.ts'
 import { withRetry } from './middleware/retry.ts'
@@ -15,10 +15,13 @@ import {
   findBaseURL,
   findOnlyModel,
   findPreset,
+  hostedApi,
+  isAtHost,
   knownBaseURL,
   type ProviderPreset,
   type Providers,
   presetFacts,
+  presetOver,
   presetQuirks,
   providerNames,
   rateLimitsOf,
@@ -41,6 +44,8 @@ type KnownQuirks = NonNullable<Parameters<typeof capabilitiesOf>[1]> & TextQuirk
 
 /** What this module needs to know of a driver before it is loaded. */
 interface DriverEntry {
+  /** The API that it speaks. */
+  api?: string
   /** Throws for quirks the driver would not take. Absent: it has none, nor an address. */
   quirks?(...given: (JsonObject | undefined)[]): KnownQuirks
   load(settings: ModelSettings, preset: ProviderPreset): Promise<ChatModel>
@@ -49,18 +54,22 @@ interface DriverEntry {
 /** By the `driver` of `config/providers.yaml`. */
 const drivers: Readonly<Record<string, DriverEntry>> = {
   openai: {
+    api: 'chat-completions',
     quirks: openAIQuirks,
     load: async (settings, preset) => (await import('./openai/driver.ts')).openaiModel({ ...settings, preset }),
   },
   anthropic: {
+    api: 'messages',
     quirks: anthropicQuirks,
     load: async (settings, preset) => (await import('./anthropic/driver.ts')).anthropicModel({ ...settings, preset }),
   },
   'openai-responses': {
+    api: 'responses',
     quirks: responsesQuirks,
     load: async (settings, preset) => (await import('./openai-responses/driver.ts')).openaiResponsesModel({ ...settings, preset }),
   },
   google: {
+    api: 'generate-content',
     quirks: googleQuirks,
     load: async (settings, preset) => (await import('./google/driver.ts')).googleModel({ ...settings, preset }),
   },
@@ -93,15 +102,9 @@ export function createModel(model: string | ModelSettings, options: CreateModelO
   const given = checked(typeof model === 'string' ? parseName(model, providers) : model)
   const preset = findPreset(given.provider, providers)
   const settings = { ...presetFacts(given.provider, preset, given.model), ...given }
-  const driver = Object.hasOwn(drivers, preset.driver) ? drivers[preset.driver] : undefined
-  if (driver === undefined)
-    throw new ToolloopError('unknown_provider', `Provider \`${settings.provider}\` has no driver \`${preset.driver}\``)
-  const quirks = checkedQuirks(driver, settings, preset)
-  const lazy = lazyModel(settings, preset, capabilitiesOf(settings, quirks), () => driver.load(settings, preset))
-  const tags = settings.thinkTags ?? quirks?.thinkTags ?? false
-  const asked = tags === false ? lazy : withThinkTags(lazy, { tags, sendBack: quirks?.sendReasoningBack ?? true })
+  const served = servedModel(settings, preset, providers)
   const { maxRetries, maxRetryDelayMs } = settings
-  return withRetry(withRateLimits(asked, rateLimitsOf(settings, preset), settings, preset), {
+  return withRetry(withRateLimits(served, rateLimitsOf(settings, preset), settings, preset), {
     ...(maxRetries === undefined ? {} : { maxRetries }),
     ...(maxRetryDelayMs === undefined ? {} : { maxRetryDelayMs }),
   })
@@ -114,6 +117,63 @@ export function openModel(model: AnyModel): ChatModel {
     return model
   }
   return createModel(model)
+}
+
+/** The model over the API that `settings.api` names, else over the one that serves it where it is asked. */
+function servedModel(settings: ModelSettings, preset: ProviderPreset, providers: Providers): ChatModel {
+  const { api, provider, model, baseURL } = settings
+  const { apis = {} } = preset
+  const ownApi = driverOf(settings, preset).api
+  if (api === ownApi) return driverModel(settings, preset)
+  if (api !== undefined) {
+    const chosen = Object.hasOwn(apis, api) ? apis[api] : undefined
+    const names = [ownApi, ...Object.keys(apis)].map((name) => `'${name}'`)
+    if (chosen === undefined) throw new InvalidOptionError('api', `${names.join(' or ')} for the provider \`${provider}\``, api)
+    return driverModel(settings, presetOver(chosen, preset, providers))
+  }
+  const hosted = hostedApi(preset, model)
+  if (hosted === undefined) return driverModel(settings, preset)
+  const made = new Map<boolean, ChatModel>()
+  const asked = (): ChatModel => {
+    const isHosted = isAtHost(hosted.host, knownBaseURL(settings, preset))
+    const known = made.get(isHosted) ?? driverModel(settings, isHosted ? presetOver(hosted, preset, providers) : preset)
+    made.set(isHosted, known)
+    return known
+  }
+  const first = asked()
+  if (baseURL?.trim() || preset.baseURLEnv === undefined) return first
+  // The address may still come, or change, with the environment.
+  return {
+    provider,
+    model,
+    get capabilities() {
+      return asked().capabilities
+    },
+    get baseURL() {
+      return asked().baseURL
+    },
+    get api() {
+      return asked().api
+    },
+    prepare: async () => asked().prepare?.(),
+    generate: async (request, sink) => asked().generate(request, sink),
+  }
+}
+
+function driverOf({ provider }: ModelSettings, { driver: name }: ProviderPreset): DriverEntry {
+  const driver = Object.hasOwn(drivers, name) ? drivers[name] : undefined
+  if (driver === undefined) throw new ToolloopError('unknown_provider', `Provider \`${provider}\` has no driver \`${name}\``)
+  return driver
+}
+
+/** The model of a preset's driver. Throws for settings that the driver would not take. */
+function driverModel(settings: ModelSettings, preset: ProviderPreset): ChatModel {
+  const driver = driverOf(settings, preset)
+  const quirks = checkedQuirks(driver, settings, preset)
+  const known = { capabilities: capabilitiesOf(settings, quirks), api: driver.api }
+  const lazy = lazyModel(settings, preset, known, () => driver.load(settings, preset))
+  const tags = settings.thinkTags ?? quirks?.thinkTags ?? false
+  return tags === false ? lazy : withThinkTags(lazy, { tags, sendBack: quirks?.sendReasoningBack ?? true })
 }
 
 function parseName(name: string, providers: Providers): ModelSettings {
@@ -133,9 +193,10 @@ function parseName(name: string, providers: Providers): ModelSettings {
 function checked(settings: ModelSettings): ModelSettings {
   if (typeof settings !== 'object' || settings === null) throw new InvalidOptionError('model', "'provider/model' or settings", settings)
   checkOptionNames(settings, settingNames, '`createModel`')
-  const { provider, model, fetch, streamIdleTimeoutMs, functionCalling, dialect, salvageTextCalls, thinkTags } = settings
+  const { provider, model, api, fetch, streamIdleTimeoutMs, functionCalling, dialect, salvageTextCalls, thinkTags } = settings
   if (typeof provider !== 'string' || provider === '') throw new InvalidOptionError('provider', "a provider's name", provider)
   if (typeof model !== 'string' || model === '') throw new InvalidOptionError('model', "the model's name", model)
+  if (api !== undefined && typeof api !== 'string') throw new InvalidOptionError('api', "an API's name", api)
   if (fetch !== undefined && typeof fetch !== 'function') throw new InvalidOptionError('fetch', 'a function', fetch)
   if (streamIdleTimeoutMs !== undefined && !(streamIdleTimeoutMs > 0)) {
     throw new InvalidOptionError('streamIdleTimeoutMs', 'a number of milliseconds > 0', streamIdleTimeoutMs)
@@ -157,7 +218,7 @@ function checked(settings: ModelSettings): ModelSettings {
 function lazyModel(
   settings: ModelSettings,
   preset: ProviderPreset,
-  capabilities: ModelCapabilities,
+  known: Pick<ChatModel, 'capabilities' | 'api'>,
   load: () => Promise<ChatModel>,
 ): ChatModel {
   const { provider, model } = settings
@@ -176,7 +237,7 @@ function lazyModel(
   const lazy: ChatModel = {
     provider,
     model,
-    capabilities,
+    ...known,
     get baseURL() {
       return knownBaseURL(settings, preset)
     },

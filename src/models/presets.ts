@@ -6,10 +6,10 @@ import { stoppedAfter } from '../core/time/stopped-after.ts'
 import { bundledPresets } from './bundled-presets.ts'
 import { checkRateLimits, type RateLimits } from './middleware/rate-limiter.ts'
 import { listedFacts } from './price-list.ts'
-import type { ModelPreset, ProviderPreset } from './provider-preset.ts'
+import type { ModelPreset, OtherApi, ProviderPreset } from './provider-preset.ts'
 import type { ModelSettings } from './settings.ts'
 
-export type { ModelPreset, ProviderPreset }
+export type { ModelPreset, OtherApi, ProviderPreset }
 
 /**
  * Further providers, and changes to those of `config/providers.yaml`, by name: quirks go over the ones there key by key, `models` come
@@ -27,10 +27,12 @@ const presetNames: OptionNames<ProviderPreset> = {
   apiKeyOptional: true,
   apiKeyHeader: true,
   sdkEnvironment: true,
+  apis: true,
   rateLimits: true,
   quirks: true,
   models: true,
 }
+const apiNames: OptionNames<OtherApi> = { as: true, models: true, host: true }
 const modelNames: OptionNames<ModelPreset> = { match: true, quirks: true, price: true, contextWindow: true, rateLimits: true }
 
 let bundledPatterns: ReadonlySet<string> | undefined
@@ -60,6 +62,23 @@ function merged(bundled: ProviderPreset | undefined, added: Partial<ProviderPres
 
 export function providerNames(): string[] {
   return Object.keys(bundledPresets)
+}
+
+/** The preset for another API of a provider. Throws what `findPreset` throws for the provider that it is `as`. */
+export function presetOver({ as }: OtherApi, preset: ProviderPreset, own: Providers): ProviderPreset {
+  const { driver, quirks = {}, models = [] } = findPreset(as, own)
+  return { ...preset, driver, quirks, models }
+}
+
+/** The API that a model of the provider is asked over at that API's own host. Undefined: everywhere over the one of the driver. */
+export function hostedApi({ apis = {} }: ProviderPreset, model: string): OtherApi | undefined {
+  return Object.values(apis).find(({ host, models }) => host !== undefined && models !== undefined && matches(models, model))
+}
+
+/** Whether the provider is asked at a host or a subdomain of it, such as that of a region. */
+export function isAtHost(host: string | undefined, baseURL: string | undefined): boolean {
+  const hostname = baseURL === undefined ? undefined : URL.parse(baseURL)?.hostname
+  return host !== undefined && hostname !== undefined && (hostname === host || hostname.endsWith(`.${host}`))
 }
 
 /** The model a provider's name alone stands for. */
@@ -126,7 +145,12 @@ const mostMatchMs = 20
 /** Throws `invalid_option` for a pattern that takes too long: it may come from someone who may name models, but not stop everybody's runs. */
 function matches(match: string, model: string): boolean {
   const pattern = new RegExp(match, 'i')
-  bundledPatterns ??= new Set(Object.values(bundledPresets).flatMap(({ models = [] }) => models.map((entry) => entry.match)))
+  bundledPatterns ??= new Set(
+    Object.values(bundledPresets).flatMap(({ models = [], apis = {} }) => [
+      ...models.map((entry) => entry.match),
+      ...Object.values(apis).flatMap((api) => api.models ?? []),
+    ]),
+  )
   if (bundledPatterns.has(match)) return pattern.test(model)
   const tested = stoppedAfter(mostMatchMs, () => pattern.test(model))
   if (tested === undefined) throw new InvalidOptionError('providers.models[].match', 'a regular expression that matches quickly', match)
@@ -192,9 +216,23 @@ function checked(where: string, preset: unknown): ProviderPreset {
   const { quirks = {}, models = [] } = preset
   if (!isJsonObject(quirks)) throw new InvalidOptionError(`${where}.quirks`, 'a map', quirks)
   if (!Array.isArray(models)) throw new InvalidOptionError(`${where}.models`, 'a list', models)
+  checkApis(preset.apis, `${where}.apis`)
   checkRateLimits(preset.rateLimits, `${where}.rateLimits`)
   for (const [at, entry] of models.entries()) checkModel(`${where}.models[${at}]`, entry)
   return { ...preset, driver: preset.driver }
+}
+
+function checkApis(apis: unknown, where: string): void {
+  if (apis === undefined) return
+  if (!isJsonObject(apis)) throw new InvalidOptionError(where, 'a map', apis)
+  for (const [name, api] of Object.entries(apis)) {
+    if (!isJsonObject(api) || typeof api.as !== 'string') throw new InvalidOptionError(`${where}.${name}`, 'a map with `as`', api)
+    checkOptionNames(api, apiNames, 'an API of a provider', `${where}.${name}`)
+    const { models, host } = api
+    if (models !== undefined && (typeof models !== 'string' || !isPattern(models)))
+      throw new InvalidOptionError(`${where}.${name}.models`, 'a regular expression', models)
+    if (host !== undefined && typeof host !== 'string') throw new InvalidOptionError(`${where}.${name}.host`, 'a host name', host)
+  }
 }
 
 function checkModel(where: string, entry: unknown): void {

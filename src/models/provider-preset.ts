@@ -19,11 +19,22 @@ export interface ProviderPreset {
   apiKeyHeader?: string
   /** The provider's SDK may read its own further environment variables (organisation, project, headers). */
   sdkEnvironment?: boolean
+  /** Its other APIs, by the name that the setting `api` chooses one by. */
+  apis?: { [name: string]: OtherApi }
   /** For all its models together, with one key. */
   rateLimits?: RateLimits
   quirks?: JsonObject
   /** What is true of the models whose name matches the regular expression; later entries go over earlier ones. */
   models?: ModelPreset[]
+}
+
+/** An API of a provider besides the one of its driver. */
+export interface OtherApi {
+  /** The provider whose driver, quirks and models apply. Address and key stay the same. */
+  as: string
+  /** The models that are asked over this API at `host` and its subdomains, as a regular expression. Default: none. */
+  models?: string
+  host?: string
 }
 
 /** What is known of a provider's models whose name matches. */

@@ -37,12 +37,6 @@ export const isPositiveInteger: QuirkCheck = {
   passes: (value) => typeof value === 'number' && Number.isInteger(value) && value >= 1,
 }
 
-/** For each reasoning effort the body fields that ask for it, or whether it goes word for word. */
-export const isEffortMap: QuirkCheck = {
-  expected: 'true, false, or an object of body fields for each effort',
-  passes: (value) => typeof value === 'boolean' || (isJsonObject(value) && Object.values(value).every(isJsonObject)),
-}
-
 export const oneOf = (...words: string[]): QuirkCheck => ({
   expected: words.map((word) => `'${word}'`).join(' or '),
   passes: (value) => typeof value === 'string' && words.includes(value),

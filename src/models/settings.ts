@@ -12,6 +12,11 @@ export interface ModelSettings {
   /** Default: the provider's environment variable. An empty string counts as absent. */
   apiKey?: string
   baseURL?: string
+  /**
+   * The API to ask the model over, such as `'chat-completions'` or `'responses'`, of a provider that has several. Default: the one that serves
+   * the model, which `steps[].api` of a result names.
+   */
+  api?: string
   /** Replaces the HTTP client. */
   fetch?: typeof globalThis.fetch
   /** Sent with every request. */
@@ -63,6 +68,7 @@ export const settingNames: OptionNames<ModelSettings> = {
   model: true,
   apiKey: true,
   baseURL: true,
+  api: true,
   fetch: true,
   headers: true,
   functionCalling: true,

@@ -35,26 +35,26 @@ function agentAttributes({ name, description, runId }: AgentIdentity): Attribute
   }
 }
 
-/** Which of OpenAI's two APIs is asked. */
-const openAiApis: ReadonlyMap<string, string> = new Map([
-  ['openai', 'chat_completions'],
-  ['openai-responses', 'responses'],
+/** OpenAI's two APIs as the conventions call them. */
+const openAIApis: ReadonlyMap<string | undefined, string> = new Map([
+  ['chat-completions', 'chat_completions'],
+  ['responses', 'responses'],
 ])
 
 /** Of a request's span, when it begins. */
 export function requestAttributes(
-  { provider, model, baseURL, request, iteration, isCompacted }: MeasuredRequest,
+  { provider, model, baseURL, api, request, iteration, isCompacted }: MeasuredRequest,
   { session }: AgentIdentity,
 ): Attributes {
   const { reasoningEffort, stream, responseSchema } = request
-  const api = openAiApis.get(provider)
+  const openAIApi = providerName(provider) === 'openai' ? openAIApis.get(api) : undefined
   return {
     'gen_ai.operation.name': 'chat',
     'gen_ai.provider.name': providerName(provider),
     'gen_ai.request.model': model,
     ...serverAttributes(baseURL),
     ...(session === undefined ? {} : { 'gen_ai.conversation.id': session }),
-    ...(api === undefined ? {} : { 'openai.api.type': api }),
+    ...(openAIApi === undefined ? {} : { 'openai.api.type': openAIApi }),
     ...(isCompacted ? { 'gen_ai.conversation.compacted': true } : {}),
     ...(stream === false ? {} : { 'gen_ai.request.stream': true }),
     ...(responseSchema === undefined ? {} : { 'gen_ai.output.type': 'json' }),

@@ -75,6 +75,7 @@ export function tokensOf(usage: Usage): [kind: UsageKind, tokens: number][] {
 
 const providerNames: ReadonlyMap<string, string> = new Map([
   ['openai-responses', 'openai'],
+  ['openai-chat', 'openai'],
   ['google', 'gcp.gemini'],
   ['vertex', 'gcp.vertex_ai'],
   ['azure', 'azure.ai.openai'],

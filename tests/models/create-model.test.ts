@@ -138,6 +138,7 @@ describe('config/providers.yaml', () => {
   it('S4-16 Q17 knows every provider, each with quirks that are valid for any model', () => {
     const names = [
       'openai',
+      'openai-chat',
       'azure',
       'deepseek',
       'moonshot',

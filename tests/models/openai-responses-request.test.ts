@@ -209,9 +209,10 @@ describe('settings', () => {
       ['gpt-5.2', {}, true],
       ['gpt-5.2', { reasoningEffort: 'none' }, true],
       ['gpt-5.2', { reasoningEffort: 'low' }, false],
+      ['gpt-5.5', {}, false],
+      ['gpt-5.5', { reasoningEffort: 'none' }, true],
+      ['gpt-5.5', { providerOptions: { reasoning: { effort: 'none' } } }, true],
       ['gpt-6', {}, false],
-      ['gpt-6', { reasoningEffort: 'none' }, true],
-      ['gpt-6', { providerOptions: { reasoning: { effort: 'none' } } }, true],
       ['o3', { reasoningEffort: 'low' }, false],
       ['gpt-5-mini', {}, false],
     ]

@@ -64,6 +64,7 @@ export interface MeasuredRequest {
   readonly model: string
   /** Where it is sent, if that is known. */
   readonly baseURL: string | undefined
+  readonly api: string | undefined
   readonly request: ModelRequest
   readonly iteration: number
   /** Earlier messages are left out of it, because the conversation had become too long. */

@@ -39,6 +39,8 @@ export interface RunStep {
   iteration: number
   provider: string
   model: string
+  /** The API that was asked: `'chat-completions'`, `'responses'`, `'messages'` or `'generate-content'`. Absent for models of one's own. */
+  api?: string
   usage?: Usage
   finishReason: FinishReason
   durationMs: number

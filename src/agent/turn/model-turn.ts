@@ -169,6 +169,7 @@ class ModelTurn {
 
   #step(response: ReadResponse, { calls }: Plan): RunStep {
     const { provider, model, capabilities } = this.#asked.model
+    const api = response.api ?? this.#asked.model.api
     const { firstPieceAt } = this.#sink
     const { waitedMs } = response
     const sinceAsked = firstPieceAt === undefined ? undefined : firstPieceAt - this.#startedAt - (waitedMs ?? 0)
@@ -177,6 +178,7 @@ class ModelTurn {
       iteration: this.#meta.iteration,
       provider: response.provider ?? provider,
       model: response.model ?? model,
+      ...(api ? { api } : {}),
       usage: response.usage && withCost(response.usage, capabilities),
       finishReason: calls.length > 0 && response.finishReason !== 'length' ? 'tool_calls' : response.finishReason,
       durationMs: performance.now() - this.#startedAt,

@@ -1,4 +1,5 @@
-import { isJsonObject, type JsonObject } from '../../core/messages.ts'
+import type { JsonObject } from '../../core/messages.ts'
+import { isEffortMap } from '../conversion/effort.ts'
 import type { SystemMessages } from '../conversion/fit-conversation.ts'
 import { type TakesToolSearch, takesToolSearch } from '../conversion/tool-search.ts'
 import { type CallIdRule, usualCallIds } from '../conversion/wire.ts'
@@ -30,7 +31,7 @@ export interface AnthropicQuirks extends TextQuirks {
    * `first`: all of them are moved to the beginning, which changes what is cached.
    */
   systemMessages: SystemMessages
-  /** For each effort the body fields that ask for it. Efforts not listed are not passed on. */
+  /** The efforts it knows, with the body fields that ask for each. For others it gets the nearest. */
   reasoningEffort: { [effort: string]: JsonObject }
   /** Takes thinking back that is not signed. False: it is left out. */
   unsignedThinking: boolean
@@ -80,10 +81,7 @@ const checks: Record<keyof AnthropicQuirks, QuirkCheck> = {
   promptCaching: isBoolean,
   toolCallId: isCallIdRule,
   systemMessages: isSystemMessages,
-  reasoningEffort: {
-    expected: 'an object of body fields for each effort',
-    passes: (value) => isJsonObject(value) && Object.values(value).every(isJsonObject),
-  },
+  reasoningEffort: isEffortMap,
   unsignedThinking: isBoolean,
   missingReasoning: isTextOrNull,
   thinks: oneOf('when-asked', 'by-default', 'always'),

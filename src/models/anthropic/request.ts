@@ -1,5 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { ModelRequest, ModelSink, ToolChoice } from '../chat-model.ts'
+import { effortFields } from '../conversion/effort.ts'
 import { beginning, fitConversation } from '../conversion/fit-conversation.ts'
 import { fitResponseSchema } from '../conversion/response-schema.ts'
 import { isToolSearch, type SearchedTools, searchedTools } from '../conversion/tool-search.ts'
@@ -122,14 +123,9 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
 
   #setThinking(fields: JsonObject, options: JsonObject, request: ModelRequest, hasTools: boolean, warnings: Set<string>): void {
     const effort = request.reasoningEffort
-    const asked = effort === undefined ? {} : this.#quirks.reasoningEffort[effort]
+    const model = `${this.#provider}/${this.#model}`
+    if (effort !== undefined) Object.assign(fields, effortFields(effort, this.#quirks.reasoningEffort, model, warnings))
     const isForced = hasTools && forces(request.toolChoice)
-    if (asked === undefined) warnings.add(this.#leftOut(`reasoningEffort: '${effort}'`))
-    else {
-      const { thinking, ...others } = asked
-      Object.assign(fields, others)
-      if (thinking !== undefined) fields.thinking = thinking
-    }
     if (isForced && options.thinking === undefined && this.#quirks.thinks !== 'always') {
       if (isOn(fields.thinking)) {
         delete fields.thinking

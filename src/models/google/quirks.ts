@@ -1,4 +1,5 @@
-import { isJsonObject, type JsonObject } from '../../core/messages.ts'
+import type { JsonObject } from '../../core/messages.ts'
+import { isEffortMap } from '../conversion/effort.ts'
 import {
   isBoolean,
   isStructuredOutput,
@@ -17,7 +18,7 @@ export interface GoogleQuirks extends TextQuirks {
   service: 'gemini' | 'vertex'
   /** The API's version, `beta` for the service's newest; null: the SDK's. One that is written in the address goes first. */
   apiVersion: string | null
-  /** For each effort the `thinkingConfig` that asks for it. Efforts not listed are not passed on. */
+  /** The efforts it knows, with the `thinkingConfig` that asks for each. For others it gets the nearest. */
   reasoningEffort: { [effort: string]: JsonObject }
   /** Asks for summaries of the thoughts. Models that don't think refuse that. */
   includeThoughts: boolean
@@ -57,10 +58,7 @@ const isTextOrNull: QuirkCheck = { expected: 'a text or null', passes: (value) =
 const checks: Record<keyof GoogleQuirks, QuirkCheck> = {
   service: oneOf('gemini', 'vertex'),
   apiVersion: isTextOrNull,
-  reasoningEffort: {
-    expected: 'an object of `thinkingConfig` fields for each effort',
-    passes: (value) => isJsonObject(value) && Object.values(value).every(isJsonObject),
-  },
+  reasoningEffort: isEffortMap,
   includeThoughts: isBoolean,
   missingSignature: isTextOrNull,
   structuredOutput: isStructuredOutput,

@@ -1,5 +1,6 @@
 import { type FilePart, type ImagePart, isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { ModelRequest, ModelSink, ToolChoice } from '../chat-model.ts'
+import { effortFields } from '../conversion/effort.ts'
 import { beginning, fitConversation } from '../conversion/fit-conversation.ts'
 import { fitResponseSchema } from '../conversion/response-schema.ts'
 import type { ErrorContext } from '../transport/provider-error.ts'
@@ -121,8 +122,8 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
   }
 
   #thinking({ reasoningEffort: effort }: ModelRequest, warnings: Set<string>): JsonObject {
-    const asked = effort === undefined ? {} : this.#quirks.reasoningEffort[effort]
-    if (asked === undefined) warnings.add(this.#leftOut(`reasoningEffort: '${effort}'`))
+    const model = `${this.#provider}/${this.#model}`
+    const asked = effort === undefined ? {} : effortFields(effort, this.#quirks.reasoningEffort, model, warnings)
     return { ...(this.#quirks.includeThoughts ? { includeThoughts: true } : {}), ...asked }
   }
 

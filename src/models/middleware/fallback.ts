@@ -87,6 +87,10 @@ class FallbackModel implements ChatModel {
     return this.#first.baseURL
   }
 
+  get api(): string | undefined {
+    return this.#first.api
+  }
+
   /** What all of them can do: the smallest context window, a cost only where each one's is known, a schema only where each one takes it. */
   get capabilities(): ModelCapabilities {
     const all = this.#candidates.map(({ model }) => model.capabilities)
@@ -159,7 +163,7 @@ class FallbackModel implements ChatModel {
 
 function answered(
   response: ModelResponse,
-  { provider, model, baseURL = '', capabilities }: ChatModel,
+  { provider, model, baseURL = '', api = '', capabilities }: ChatModel,
   failures: readonly ToolloopError[],
   spent: Usage | undefined,
 ): ModelResponse {
@@ -174,6 +178,7 @@ function answered(
     provider: response.provider ?? provider,
     model: response.model ?? model,
     baseURL: response.baseURL ?? baseURL,
+    api: response.api ?? api,
     ...(usage === undefined ? {} : { usage }),
     ...(warnings.length === 0 ? {} : { warnings }),
   }

@@ -35,6 +35,9 @@ export function withRateLimits(
     get baseURL() {
       return model.baseURL
     },
+    get api() {
+      return model.api
+    },
     async prepare(): Promise<void> {
       await model.prepare?.()
     },

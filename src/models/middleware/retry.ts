@@ -45,6 +45,9 @@ export function withRetry(model: ChatModel, options: RetryOptions = {}): ChatMod
     get baseURL() {
       return model.baseURL
     },
+    get api() {
+      return model.api
+    },
     async prepare(): Promise<void> {
       await model.prepare?.()
     },

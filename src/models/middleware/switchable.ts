@@ -28,6 +28,9 @@ export function switchableModel(initial: AnyModel): SwitchableModel {
     get baseURL(): string | undefined {
       return current.baseURL
     },
+    get api(): string | undefined {
+      return current.api
+    },
     switchTo(model: AnyModel): void {
       current = openModel(model)
     },

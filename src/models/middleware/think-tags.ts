@@ -34,6 +34,9 @@ export function withThinkTags(model: ChatModel, { tags, sendBack }: ThinkTagOpti
     get baseURL() {
       return model.baseURL
     },
+    get api() {
+      return model.api
+    },
     async prepare(): Promise<void> {
       await model.prepare?.()
     },

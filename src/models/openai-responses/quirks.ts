@@ -1,12 +1,12 @@
 import type { JsonObject } from '../../core/messages.ts'
 import { type TakesCacheKey, takesCacheKey } from '../conversion/cache-key.ts'
+import { isKnownEfforts, isReasons, type KnownEfforts, type Reasons } from '../conversion/effort.ts'
 import type { MessageOrder, SystemMessages } from '../conversion/fit-conversation.ts'
 import { type TakesToolSearch, takesToolSearch } from '../conversion/tool-search.ts'
 import { type CallIdRule, type MalformedArguments, usualCallIds } from '../conversion/wire.ts'
 import {
   isBoolean,
   isCallIdRule,
-  isEffortMap,
   isMessageOrder,
   isPositiveInteger,
   isStructuredOutput,
@@ -27,9 +27,9 @@ export interface ResponsesQuirks extends TextQuirks {
   /** Takes `store: false` and, of models that reason, gives out their reasoning encrypted. */
   stateless: boolean
   /** When it reasons. While it does, it refuses `temperature` and `topP`. `never`: it refuses to be asked for an effort, too. */
-  reasons: 'never' | 'when-asked' | 'by-default' | 'always'
-  /** For each effort the body fields that ask for it; `true`: as `reasoning.effort`, word for word. Efforts not listed are not passed on. */
-  reasoningEffort: boolean | { [effort: string]: JsonObject }
+  reasons: Reasons
+  /** The efforts it knows: `true` or a list: as `reasoning.effort`; or the body fields that ask for each. For others it gets the nearest. */
+  reasoningEffort: KnownEfforts
   /** Which call ids it takes; as in the `openai` driver. */
   toolCallId: CallIdRule | null
   /** Where it takes system messages. `first`: only one, as the first message. `as-user`: only at the beginning; later ones are sent as the user's. */
@@ -85,8 +85,8 @@ const defaults: ResponsesQuirks = {
 const checks: Record<keyof ResponsesQuirks, QuirkCheck> = {
   developerRole: isBoolean,
   stateless: isBoolean,
-  reasons: oneOf('never', 'when-asked', 'by-default', 'always'),
-  reasoningEffort: isEffortMap,
+  reasons: isReasons,
+  reasoningEffort: isKnownEfforts,
   toolCallId: isCallIdRule,
   systemMessages: isSystemMessages,
   messageOrder: isMessageOrder,

@@ -1,6 +1,7 @@
 import { type FilePart, type ImagePart, isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { ModelRequest, ModelSink, ToolChoice } from '../chat-model.ts'
 import { cacheKeyField, isOpenAI } from '../conversion/cache-key.ts'
+import { effortFields, isReasoning } from '../conversion/effort.ts'
 import { fitConversation } from '../conversion/fit-conversation.ts'
 import { fitResponseSchema } from '../conversion/response-schema.ts'
 import { isStrictSchema } from '../conversion/strict-schema.ts'
@@ -90,9 +91,9 @@ export class ResponsesApi implements Api<Access> {
     const { reasons, stateless, reasoningEffort: known } = this.#quirks
     const effort = request.reasoningEffort
     if (effort !== undefined) {
-      const asked = reasons === 'never' || known === false ? undefined : known === true ? { reasoning: { effort } } : known[effort]
-      if (asked === undefined) warnings.add(this.#leftOut(`reasoningEffort: '${effort}'`))
-      else Object.assign(fields, asked)
+      const inWords = (nearest: string) => ({ reasoning: { effort: nearest } })
+      const model = `${this.#provider}/${this.#model}`
+      Object.assign(fields, effortFields(effort, reasons === 'never' ? false : known, model, warnings, inWords))
     }
     if (isJsonObject(theirs)) fields.reasoning = { ...(isJsonObject(fields.reasoning) ? fields.reasoning : {}), ...theirs }
     const asked = Array.isArray(include) ? include : []
@@ -121,7 +122,7 @@ export class ResponsesApi implements Api<Access> {
     for (const name of ['stop', 'seed', 'frequencyPenalty', 'presencePenalty'] as const) {
       if (request[name] !== undefined) warnings.add(this.#leftOut(name))
     }
-    const isReasoning = this.#isReasoning(fields.reasoning)
+    const reasoning = isReasoning(this.#quirks.reasons, isJsonObject(fields.reasoning) ? fields.reasoning.effort : undefined)
     for (const [name, field] of [
       ['temperature', 'temperature'],
       ['topP', 'top_p'],
@@ -129,7 +130,7 @@ export class ResponsesApi implements Api<Access> {
       const value = request[name]
       if (value === undefined) continue
       if (unsupported.includes(name)) warnings.add(this.#leftOut(name))
-      else if (isReasoning) warnings.add(`\`${name}\` was left out: it does not go with reasoning`)
+      else if (reasoning) warnings.add(`\`${name}\` was left out: it does not go with reasoning`)
       else fields[field] = value
     }
     const most = request.maxOutputTokens
@@ -138,14 +139,6 @@ export class ResponsesApi implements Api<Access> {
     else fields.max_output_tokens = Math.max(most, leastOutputTokens)
     if (most < leastOutputTokens)
       warnings.add(`\`maxOutputTokens\` ${most} was sent as ${leastOutputTokens}, the least ${this.#provider} takes`)
-  }
-
-  /** An effort of `none` switches it off, where it can be. */
-  #isReasoning(reasoning: Json | undefined): boolean {
-    const { reasons } = this.#quirks
-    if (reasons === 'never' || reasons === 'always') return reasons === 'always'
-    const effort = isJsonObject(reasoning) ? (reasoning.effort ?? undefined) : undefined
-    return effort === undefined ? reasons === 'by-default' : effort !== 'none'
   }
 
   /** Returns false where the tools themselves have to be left out. */

@@ -1,11 +1,11 @@
 import type { JsonObject } from '../../core/messages.ts'
 import { type TakesCacheKey, takesCacheKey } from '../conversion/cache-key.ts'
+import { isKnownEfforts, isReasons, type KnownEfforts, type Reasons } from '../conversion/effort.ts'
 import type { MessageOrder, SystemMessages } from '../conversion/fit-conversation.ts'
 import type { CallIdRule, MalformedArguments } from '../conversion/wire.ts'
 import {
   isBoolean,
   isCallIdRule,
-  isEffortMap,
   isMessageOrder,
   isStructuredOutput,
   isSystemMessages,
@@ -42,8 +42,12 @@ export interface OpenAIQuirks extends TextQuirks {
   toolChoice: ('auto' | 'none' | 'required' | 'named')[]
   /** False: refuses `required` and named choices while it thinks. */
   forcedChoiceWhileThinking: boolean
-  /** For each effort the body fields that ask for it; `true`: as `reasoning_effort`, word for word. Efforts not listed are not passed on. */
-  reasoningEffort: boolean | { [effort: string]: JsonObject }
+  /** The efforts it knows: `true` or a list: as `reasoning_effort`; or the body fields that ask for each. For others it gets the nearest. */
+  reasoningEffort: KnownEfforts
+  /** Which efforts it takes beside tools: any; none at all, so that it uses its default; or `none` alone, which has to be sent. */
+  effortWithTools: boolean | 'none'
+  /** When it reasons, for a model that refuses `temperature`, `topP`, `stop` and penalties while it does. Null: it takes them at any time. */
+  reasons: Reasons | null
   /** Wants the reasoning text of assistant messages sent back, in the field it came in. Reasoning in blocks or content parts always goes back. */
   sendReasoningBack: boolean
   /** What it gets as `reasoning_content` of assistant messages that have none, because it insists on the field. */
@@ -82,6 +86,8 @@ const defaults: OpenAIQuirks = {
   toolChoice: ['auto', 'none', 'required', 'named'],
   forcedChoiceWhileThinking: true,
   reasoningEffort: true,
+  effortWithTools: true,
+  reasons: null,
   sendReasoningBack: false,
   missingReasoning: null,
   malformedArguments: 'empty',
@@ -107,7 +113,12 @@ const checks: Record<keyof OpenAIQuirks, QuirkCheck> = {
   strictTools: isBoolean,
   toolChoice: listOf('auto', 'none', 'required', 'named'),
   forcedChoiceWhileThinking: isBoolean,
-  reasoningEffort: isEffortMap,
+  reasoningEffort: isKnownEfforts,
+  effortWithTools: { expected: "true, false or 'none'", passes: (value) => typeof value === 'boolean' || value === 'none' },
+  reasons: {
+    expected: "'never', 'when-asked', 'by-default', 'always' or null",
+    passes: (value) => value === null || isReasons.passes(value),
+  },
   sendReasoningBack: isBoolean,
   missingReasoning: { expected: 'a text or null', passes: (value) => value === null || typeof value === 'string' },
   malformedArguments: oneOf('keep', 'empty'),

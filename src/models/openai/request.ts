@@ -1,6 +1,7 @@
 import { type ChatMessage, isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { ModelRequest, ModelSink, Sampling, ToolChoice } from '../chat-model.ts'
 import { cacheKeyField } from '../conversion/cache-key.ts'
+import { effortFields, isReasoning } from '../conversion/effort.ts'
 import { fitConversation } from '../conversion/fit-conversation.ts'
 import { fitResponseSchema } from '../conversion/response-schema.ts'
 import { isStrictSchema } from '../conversion/strict-schema.ts'
@@ -36,7 +37,9 @@ export class OpenAIApi implements Api<Access> {
     const stream = request.stream !== false || !this.#quirks.wholeResponses
     const fields: { [key: string]: Json } = { model: this.#model, stream }
     if (stream && this.#quirks.streamOptions) fields.stream_options = { include_usage: true }
-    this.#setSampling(fields, request, warnings)
+    const hasTheirs = Array.isArray(theirTools) && theirTools.length > 0
+    this.#setEffort(fields, request, options, hasTheirs || (request.tools?.length ?? 0) > 0, warnings)
+    this.#setSampling(fields, request, options.reasoning_effort ?? fields.reasoning_effort, warnings)
     const tools = this.#setTools(fields, request, options, theirTools, warnings)
     if (options.response_format === undefined) this.#setResponseFormat(fields, request, tools.length > 0, warnings)
     const { cacheKey } = request
@@ -57,28 +60,49 @@ export class OpenAIApi implements Api<Access> {
     return fitConversation(messages, { systemMessages, messageOrder, movesPart: (part) => this.#wire.takesFromUser(part) })
   }
 
-  #setSampling(fields: { [key: string]: Json }, request: ModelRequest, warnings: Set<string>): void {
-    const { maxTokensField, seedField } = this.#quirks
-    const set = (setting: keyof Sampling, field: string): void => {
+  #setEffort(
+    fields: { [key: string]: Json },
+    { reasoningEffort: effort }: ModelRequest,
+    options: JsonObject,
+    hasTools: boolean,
+    warnings: Set<string>,
+  ): void {
+    const { unsupported, reasoningEffort: known, effortWithTools } = this.#quirks
+    const model = `${this.#provider}/${this.#model}`
+    if (hasTools && effortWithTools !== true) {
+      if (options.reasoning_effort !== undefined) return
+      if (effortWithTools === 'none') fields.reasoning_effort = 'none'
+      if (effort !== 'none' && (effort !== undefined || effortWithTools === 'none'))
+        warnings.add(
+          `${model} was asked without reasoning: over Chat Completions it takes no tools with it. \`api: 'responses'\` takes both`,
+        )
+    } else if (effort !== undefined) {
+      const taken = unsupported.includes('reasoningEffort') ? false : known
+      Object.assign(
+        fields,
+        effortFields(effort, taken, model, warnings, (nearest) => ({ reasoning_effort: nearest })),
+      )
+    }
+  }
+
+  /** `effort`: the one the model is asked for. */
+  #setSampling(fields: { [key: string]: Json }, request: ModelRequest, effort: Json | undefined, warnings: Set<string>): void {
+    const { maxTokensField, seedField, unsupported, reasons } = this.#quirks
+    const set = (setting: keyof Sampling, field: string, goesWithReasoning = false): void => {
       const value = request[setting]
       if (value === undefined) return
-      if (this.#quirks.unsupported.includes(setting)) warnings.add(this.#leftOut(setting))
+      if (unsupported.includes(setting)) warnings.add(this.#leftOut(setting))
+      else if (!goesWithReasoning && reasons !== null && isReasoning(reasons, effort))
+        warnings.add(`\`${setting}\` was left out: it does not go with reasoning`)
       else fields[field] = value
     }
     set('temperature', 'temperature')
     set('topP', 'top_p')
-    set('maxOutputTokens', maxTokensField)
+    set('maxOutputTokens', maxTokensField, true)
     set('stop', 'stop')
-    set('seed', seedField)
+    set('seed', seedField, true)
     set('frequencyPenalty', 'frequency_penalty')
     set('presencePenalty', 'presence_penalty')
-    const effort = request.reasoningEffort
-    if (effort === undefined) return
-    const known = this.#quirks.reasoningEffort
-    const asked = known === true ? { reasoning_effort: effort } : known === false ? undefined : known[effort]
-    if (asked === undefined || this.#quirks.unsupported.includes('reasoningEffort'))
-      warnings.add(this.#leftOut(`reasoningEffort: '${effort}'`))
-    else Object.assign(fields, asked)
   }
 
   /** https://platform.openai.com/docs/guides/structured-outputs */

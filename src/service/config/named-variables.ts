@@ -4,7 +4,7 @@ import { findPreset, type ProviderPreset } from '../../models/presets.ts'
 import { type Problem, pointerTo } from '../http/problem.ts'
 
 /** Fields of a provider that decide where its key is sent, and in which header. */
-const addressFields = ['driver', 'baseURL', 'baseURLEnv', 'baseURLPath', 'apiKeyHeader']
+const addressFields = ['driver', 'baseURL', 'baseURLEnv', 'baseURLPath', 'apiKeyHeader', 'apis']
 
 /**
  * What is wrong with a change that comes over the network: it names a variable of the environment that the file doesn't list, or would send a
@@ -82,7 +82,9 @@ const sdkVariables: Readonly<Record<string, readonly string[]>> = {
 /** Those of them that are set, where the SDK may look for them. It reads the environment of the process. */
 function ofSdk(preset: ProviderPreset | undefined): string[] {
   if (preset?.sdkEnvironment !== true) return []
-  return (sdkVariables[preset.driver] ?? []).filter((name) => process.env[name])
+  const drivers = [preset.driver, ...Object.values(preset.apis ?? {}).map(({ as }) => presetOf(as, {})?.driver ?? '')]
+  const variables = new Set(drivers.flatMap((driver) => sdkVariables[driver] ?? []))
+  return [...variables].filter((name) => process.env[name])
 }
 
 /** Every variable a value names: in braces, or in a field that holds the name of one. */
