@@ -188,7 +188,7 @@ export interface ChatModel {
 /** What of `text`, which a response has come to, is the answer. */
 export function answerIn({ answer }: Pick<ModelResponse, 'answer'>, text: string): string {
   // A hook or a guardrail may have changed the text.
-  return answer !== undefined && text.endsWith(answer) ? answer : text
+  return typeof answer === 'string' && text.endsWith(answer) ? answer : text
 }
 
 /** The response without calls if a filter or the model itself stopped it: those may not run. `warnings` tells of them. */

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { ToolAgent } from '../../src/agent/tool-agent.ts'
 import { Event } from '../../src/core/events.ts'
+import { findDialect } from '../../src/dialects/index.ts'
 import type { ModelResponse } from '../../src/models/chat-model.ts'
 import { findWire } from '../../src/testing/mock/wires.ts'
 import { modes, nativeModes } from './modes.ts'
@@ -74,19 +75,26 @@ describe.each(nativeModes)('declined responses: $name', (mode) => {
     expect(pay.calls).toEqual([])
   })
 
-  it('H56 nor do calls that are written as text', async () => {
+  it('H56 nor do calls that are written as text beside native ones', async () => {
     const pay = countingTool('pay')
-    const text =
-      'I pay. <tool_action name="pay"><n value="5" /></tool_action> Done. <tool_call>{"name": "pay", "arguments": {"n": 5}}</tool_call>'
-    await using on = await stage(mode, [{ text, finishReason: 'content_filter' }], {
-      tools: [pay.tool],
-      settings: { salvageTextCalls: true },
-    })
+    const tag = '<tool_action name="pay"><n value="5" /></tool_action>'
+    const text = `I pay. ${tag} Done. <tool_call>{"name": "pay", "arguments": {"n": 5}}</tool_call>`
+    const settings = { salvageTextCalls: true }
+    await using on = await stage(mode, [{ text, finishReason: 'content_filter' }], { tools: [pay.tool], settings })
     const shown = shownText(on)
     const result = await on.run()
     expect(result).toMatchObject({ stopReason: 'refused', error: { code: 'content_filter' }, toolCalls: [] })
     expect(result.output).toBe('I pay.  Done. ')
     expect(shown()).toBe(result.output)
+    expect(pay.calls).toEqual([])
+  })
+
+  it.each(['tool-action', 'hermes', 'json'])('H56 nor do calls in the dialect `%s`', async (dialect) => {
+    const pay = countingTool('pay')
+    const text = findDialect(dialect).renderCalls([{ name: 'pay', arguments: { n: 5 } }])
+    await using on = await mode.open([{ text, finishReason: 'content_filter' }], { settings: { dialect } })
+    const result = await new AgentRunner({ model: on.model, ...on.options, tools: [pay.tool] }).run('go')
+    expect(result).toMatchObject({ stopReason: 'refused', error: { code: 'content_filter' }, toolCalls: [], output: '' })
     expect(pay.calls).toEqual([])
   })
 })

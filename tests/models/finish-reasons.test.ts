@@ -118,6 +118,22 @@ describe.each(nativeModes)('finish reasons: $name', (mode) => {
   })
 })
 
+describe('finish reasons of the Messages API', () => {
+  const modes = nativeModes.filter(({ wire }) => wire === 'anthropic-messages')
+
+  it.each(modes)('F8 a pause after a compaction is continued: $name', async (mode) => {
+    await using on = await mode.open([{ text: 'One, ', rawFinishReason: 'compaction' }, { text: 'two.' }])
+    const response = await on.model.generate({ messages: hello, stream: mode.streaming })
+    expect(response).toMatchObject({ text: 'One, two.', finishReason: 'stop' })
+    expect(on.provider.requests).toHaveLength(2)
+  })
+
+  it.each(modes)('F8 whole calls count also in a paused turn: $name', async (mode) => {
+    const script = [{ toolCalls: [{ name: 'look', arguments: {} }], rawFinishReason: 'pause_turn' }]
+    expect(await answerOf(mode, script)).toMatchObject({ finishReason: 'tool_calls' })
+  })
+})
+
 describe('finish reasons of Chat Completions', () => {
   /** The response to one choice, streamed and whole. */
   async function both(end: JsonObject, message: JsonObject = { content: 'Hi' }): Promise<ModelResponse[]> {

@@ -117,6 +117,14 @@ describe('arguments of calls of the Responses API', () => {
     expect(result).toMatchObject({ stopReason: 'answered', toolCalls: [{ errorCode: 'tool_call_truncated' }] })
   })
 
+  it('F10 H10 two different sets are told of once, however often they are told, and the call does not parse', async () => {
+    const other = '{"city":"Rome"}'
+    const last = { ...call, arguments: other }
+    const response = await answer(added(call), piece(whole), argumentsDone(other), itemDone(last), completed([last]))
+    expect(response.warnings).toEqual(['Tool call `weather` came with two different sets of arguments'])
+    expect(response.toolCalls[0]?.function.arguments).toBe(`${whole}${other}`)
+  })
+
   it('F10 parallel calls each have their own, whichever way they came', async () => {
     const second = { ...call, id: 'fc_2', call_id: 'call_2' }
     const response = await answer(

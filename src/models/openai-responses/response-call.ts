@@ -19,7 +19,7 @@ export class ResponseCall {
   readonly isCustom: boolean
   readonly #calls: ToolCallAccumulator
   readonly #sink: ToolCallSink | undefined
-  readonly #input = new TextBuffer()
+  #input = new TextBuffer()
   #hasId = false
   #hasName = false
   /** What has come is all there is. */
@@ -55,7 +55,7 @@ export class ResponseCall {
     this.complete(this.isCustom ? item.input : item.arguments, item.status === 'incomplete')
   }
 
-  /** The arguments as a whole. They say no more than the pieces did, or what those lack. */
+  /** The arguments as a whole: what the pieces said, or more. */
   complete(whole: Json | undefined, isCut = false): void {
     if (!isCut) this.#isWhole = true
     if (typeof whole === 'string') this.#completeText(whole)
@@ -76,6 +76,8 @@ export class ResponseCall {
     const rest = restOf(this.#input, whole)
     if (rest === undefined) {
       this.#endText()
+      this.#input = new TextBuffer()
+      this.#input.add(whole)
       this.#calls.correct(this.number, this.isCustom ? `${customStart}${escaped(whole)}${customEnd}` : whole, this.#sink)
     } else if (rest !== '') {
       this.#input.add(rest)
