@@ -1,7 +1,9 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { RunControl } from '../../src/agent/run/run-control.ts'
 import type { ChatMessage, JsonObject } from '../../src/core/messages.ts'
+import { fitConversation } from '../../src/models/conversion/fit-conversation.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import type { ModelSettings } from '../../src/models/settings.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
@@ -45,27 +47,10 @@ describe('a server that refuses the user right after tool results', () => {
   const clock = (execute: () => unknown) =>
     defineTool({ name: 'clock', description: 'The time.', parameters: { type: 'object', properties: {} }, execute })
 
-  /** Refuses what Mistral refuses: https://github.com/mistralai/mistral-common, `validator.py`. */
-  function refuse(body: JsonObject): string | undefined {
-    const roles = rolesOf(listOf(body.messages))
-    const follows: Record<string, string[]> = {
-      system: ['system', 'user', 'assistant'],
-      user: ['assistant', 'system', 'user'],
-      assistant: ['assistant', 'user', 'tool'],
-      tool: ['assistant', 'tool'],
-    }
-    const at = roles.findIndex((role, position) => position > 0 && !follows[String(roles[position - 1])]?.includes(String(role)))
-    if (at !== -1) return `Unexpected role '${roles[at]}' after role '${roles[at - 1]}'`
-    return ['user', 'tool'].includes(String(roles.at(-1))) ? undefined : `Expected last role User or Tool, got ${roles.at(-1)}`
-  }
-
   const callsClock: MockReply = { toolCalls: [{ id: 'abcdefgh1', name: 'clock', arguments: {} }] }
 
   it('F4 Mistral: the run after a limit, an abort and steering; the conversation itself has no such message', async () => {
-    await using provider = await startStrictProvider({
-      script: [callsClock, 'One.', callsClock, callsClock, 'Two.'],
-      refuse: ({ body }) => refuse(body),
-    })
+    await using provider = await startStrictProvider({ script: [callsClock, 'One.', callsClock, callsClock, 'Two.'] })
     const model = createModel({ ...mistral, apiKey: 'k', baseURL: provider.baseURL, maxRetries: 0 })
     const options = { model, logger: recordingLogger().logger }
     const limited = await new AgentRunner({ ...options, tools: [clock(() => '12:00')], maxIterations: 1 }).run('Time?')
@@ -92,7 +77,7 @@ describe('a server that refuses the user right after tool results', () => {
   })
 
   it('F4 F5 Mistral: a system message is merged with the first, since it may not follow the assistant either', async () => {
-    const { body, messages } = await sent(mistral, [
+    const { messages } = await sent(mistral, [
       says('system', 'Be brief.'),
       says('user', 'Hi'),
       call('c1'),
@@ -100,7 +85,6 @@ describe('a server that refuses the user right after tool results', () => {
       says('system', 'Be kind.'),
       says('user', 'Well?'),
     ])
-    expect(refuse(body)).toBeUndefined()
     expect(messages[0]).toEqual({ role: 'system', content: 'Be brief.\n\nBe kind.' })
     expect(messages.at(-2)).toEqual({ role: 'assistant', content: 'Understood.' })
   })
@@ -367,5 +351,46 @@ describe('images and files in tool results', () => {
     expect(gemini.messages.at(-1)).toMatchObject({ role: 'user', parts: [{}, { inlineData: { data: 'aGk=' } }] })
     // An address is no image to it.
     expect(gemini.messages[2]?.parts).toMatchObject([{}, {}, { functionResponse: { response: { output: '[image not shown]' } } }])
+  })
+})
+
+describe('fitConversation', () => {
+  const png = { type: 'image' as const, data: 'aGk=', mediaType: 'image/png' }
+  /** Each text is there once, so that what was lost shows. */
+  const texts = (messages: readonly ChatMessage[]) => [...JSON.stringify(messages).matchAll(/#\d+#/g)].map(([text]) => text)
+  const round = (n: number): ChatMessage[] => [
+    call(`c${n}`),
+    result(`c${n}`, n % 2 === 0 ? `#${n}#` : [{ type: 'text', text: `#${n}#` }, png]),
+  ]
+  const conversations = fc
+    .array(fc.constantFrom('system', 'user', 'assistant', 'round'), { maxLength: 12 })
+    .map((kinds) => kinds.flatMap((kind, n) => (kind === 'round' ? round(n) : [says(kind as 'user', `#${n}#`)])))
+
+  it('F4 F5 F24 gives any conversation the order asked for, and loses nothing', () => {
+    fc.assert(
+      fc.property(
+        conversations,
+        fc.constantFrom('anywhere' as const, 'first' as const, 'as-user' as const),
+        fc.constantFrom('any' as const, 'assistant-after-tools' as const, 'alternating' as const),
+        (messages, systemMessages, messageOrder) => {
+          const before = structuredClone(messages)
+          const fitted = fitConversation(messages, { systemMessages, messageOrder, movesPart: () => true })
+          expect(messages).toEqual(before)
+          expect(texts(fitted).sort()).toEqual(texts(messages).sort())
+          expect(JSON.stringify(fitted).split(png.data)).toHaveLength(JSON.stringify(messages).split(png.data).length)
+          // Every call is followed by its result still.
+          for (const [at, message] of fitted.entries()) if ('toolCalls' in message) expect(fitted[at + 1]?.role).toBe('tool')
+          const roles = fitted.map(({ role }) => role)
+          if (systemMessages === 'first') expect(roles.lastIndexOf('system')).toBeLessThanOrEqual(0)
+          if (systemMessages === 'as-user') expect(roles.join(' ')).not.toMatch(/(user|assistant|tool) system/)
+          if (messageOrder === 'any') return
+          expect(roles.join(' ')).not.toMatch(/tool (user|system)/)
+          if (messageOrder === 'assistant-after-tools' || systemMessages === 'anywhere') return
+          // As templates count: without calls, results and the system.
+          const turns = fitted.filter((message) => !('toolCalls' in message) && message.role !== 'tool' && message.role !== 'system')
+          for (const [at, { role }] of turns.entries()) expect(role).toBe(at % 2 === 0 ? 'user' : 'assistant')
+        },
+      ),
+    )
   })
 })

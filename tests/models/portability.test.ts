@@ -28,6 +28,16 @@ const drivers: readonly Driver[] = [
     open: ({ baseURL }) => createModel({ provider: 'deepseek', model: 'deepseek-chat', apiKey: 'k', baseURL, maxRetries: 0 }),
   },
   {
+    name: 'mistral',
+    wire: 'chat-completions',
+    open: ({ baseURL }) => createModel({ provider: 'mistral', model: 'mistral-medium-latest', apiKey: 'k', baseURL, maxRetries: 0 }),
+  },
+  {
+    name: 'kimi',
+    wire: 'chat-completions',
+    open: ({ baseURL }) => createModel({ provider: 'moonshot', model: 'kimi-k2.6', apiKey: 'k', baseURL, maxRetries: 0 }),
+  },
+  {
     name: 'responses',
     wire: 'responses',
     open: ({ baseURL }) => createModel({ provider: 'openai-responses', model: 'gpt-5.2', apiKey: 'k', baseURL, maxRetries: 0 }),
@@ -125,7 +135,7 @@ describe.each([true, false])('a conversation goes on with any other provider (st
   })
 
   it('H47 Q21 a thought comes back to the provider it was signed by, after a round with another one', async () => {
-    const [openai, , , anthropic] = drivers
+    const [openai, anthropic] = ['openai', 'anthropic'].map((name) => drivers.find((driver) => driver.name === name))
     if (openai === undefined || anthropic === undefined) throw new Error('no drivers')
     const begun = await talk(anthropic, busyRound('one'), [], stream)
     const continued = await talk(openai, busyRound('two'), begun.result.messages, stream)
@@ -139,7 +149,7 @@ describe.each([true, false])('a conversation goes on with any other provider (st
 
 describe('the loop over the Messages API', () => {
   it('S4-11 S4-12 S4-13 runs while stop_reason is tool_use, and sends tool_result blocks', async () => {
-    const [, , , anthropic] = drivers
+    const anthropic = drivers.find(({ name }) => name === 'anthropic')
     if (anthropic === undefined) throw new Error('no driver')
     await using provider = await startStrictProvider({
       script: [{ text: 'I look.', toolCalls: [{ id: 'toolu_1', name: 'look', arguments: { place: 'Rome' } }] }, 'Sunny.'],

@@ -152,7 +152,10 @@ function continues(last: JsonObject | undefined, piece: JsonObject): boolean {
 
 function isSigned(block: JsonObject): boolean {
   if (typeof block.signature === 'string' && block.signature !== '') return true
-  return Object.values(block).some((value) => Array.isArray(value) && value.some((part) => isJsonObject(part) && isSigned(part)))
+  return Object.values(block).some((value) => {
+    const last = Array.isArray(value) ? value.at(-1) : undefined
+    return isJsonObject(last) && isSigned(last)
+  })
 }
 
 /** Whether a block was cut before its signature came: it would be refused. */

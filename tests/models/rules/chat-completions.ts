@@ -11,7 +11,8 @@ export function refuseChatCompletion(body: JsonObject): string | undefined {
   if (body.stream_options !== undefined && body.stream !== true) {
     return "The 'stream_options' parameter is only allowed when 'stream' is enabled."
   }
-  return refuseTools(body) ?? refuseFormat(body.response_format) ?? refuseMessages(body.messages)
+  const ofMistral = /^mistral-/.test(body.model) ? refuseOrder(body.messages) : undefined
+  return refuseTools(body) ?? refuseFormat(body.response_format) ?? refuseMessages(body.messages) ?? ofMistral
 }
 
 function refuseFormat(format: Json | undefined): string | undefined {
@@ -88,6 +89,25 @@ function refuseMessages(messages: Json | undefined): string | undefined {
       return missingContent(at)
   }
   return unanswered()
+}
+
+/** What may follow what, and which ids calls have, at Mistral: https://github.com/mistralai/mistral-common, `validator.py`. */
+function refuseOrder(messages: Json | undefined): string | undefined {
+  const follows: Record<string, string[]> = {
+    system: ['system', 'user', 'assistant'],
+    user: ['assistant', 'system', 'user'],
+    assistant: ['assistant', 'user', 'tool'],
+    tool: ['assistant', 'tool'],
+  }
+  const given = Array.isArray(messages) ? messages.filter(isJsonObject) : []
+  for (const [at, { role, tool_call_id: id }] of given.entries()) {
+    const before = given[at - 1]?.role
+    if (before !== undefined && !follows[String(before)]?.includes(String(role))) return `Unexpected role '${role}' after role '${before}'`
+    if (id !== undefined && !/^[a-zA-Z0-9]{9}$/.test(String(id)))
+      return `Tool call id was ${id} but must be a-z, A-Z, 0-9, with a length of 9.`
+  }
+  const last = given.at(-1)?.role
+  return last === 'user' || last === 'tool' ? undefined : `Expected last role User or Tool for serving but got ${last}`
 }
 
 /** The ids of a message's calls, or what is wrong with them. */
