@@ -8,6 +8,7 @@ import { chunk, events } from '../models/local-server.ts'
 import { serve, type Wire, wires } from './wires.ts'
 
 const [chat] = wires as [Wire]
+const google = wires.find((wire) => wire.provider === 'google') as Wire
 
 /** Runs an agent with `get_weather` and `get` against a server that answers with these bodies; `ran` are the arguments of each call. */
 async function run(provider: string, ...bodies: string[]) {
@@ -54,6 +55,32 @@ describe('tool names in fragments', () => {
     expect(ran).toEqual([{ city: 'Oslo' }])
     expect([started, names]).toEqual([['get_weather'], ['get_weather']])
     expect(requests[1]?.text).toContain('"name":"get_weather"')
+  })
+
+  const part = (functionCall: object) => ({ functionCall })
+  const args = { city: 'Oslo' }
+  it.for<[string, object[]]>([
+    ['with the arguments in the last', [part({ name: 'get_' }), part({ name: 'weather', args })]],
+    ['with the arguments in a part of their own', [part({ name: 'get_', args: {} }), part({ name: 'weather', args: {} }), part({ args })]],
+    ['with one id', [part({ id: 'a', name: 'get_', willContinue: true }), part({ id: 'a', name: 'weather', args })]],
+    ['with an id each', [part({ id: 'a', name: 'get_' }), part({ id: 'b', name: 'weather' }), part({ id: 'b', args })]],
+    ['of one character', [...[...'read_file'].map((name) => part({ name })), part({ args })]],
+    ['each longer than the last', [part({ name: 'get_' }), part({ name: 'get_wea' }), part({ name: 'get_weather', args })]],
+  ])('F12 in parts of Gemini’s API %s are one call', async ([, parts]) => {
+    const chunks = parts.map((given) => ({ candidates: [{ index: 0, content: { role: 'model', parts: [given] } }] }))
+    const body = events(...chunks, { candidates: [{ index: 0, finishReason: 'STOP' }] })
+    const { result, ran, started, names } = await run('google', body, google.answer({ text: 'Sunny.' }))
+    expect(result).toMatchObject({ stopReason: 'answered', output: 'Sunny.' })
+    expect(ran).toEqual([args])
+    expect(names).toHaveLength(1)
+    expect(started).toEqual(names)
+  })
+
+  it('F12 two Gemini calls without arguments are two calls', async () => {
+    const parts = [part({ name: 'get' }), part({ name: 'get_weather' })]
+    const body = events({ candidates: [{ index: 0, content: { role: 'model', parts }, finishReason: 'STOP' }] })
+    const { names } = await run('google', body, google.answer({ text: 'Done.' }))
+    expect(names).toEqual(['get', 'get_weather'])
   })
 
   it('F12 a name that begins another tool’s is called by itself', async () => {

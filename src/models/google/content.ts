@@ -119,10 +119,8 @@ export class GoogleContent {
   }
 
   #addCall({ id, name, args, partialArgs, willContinue }: JsonObject, fields: JsonObject): void {
-    const last = this.#lastCall
-    const isToldAgain = last?.isOpen === true && last.id !== undefined && last.id === id
-    const begins = typeof name === 'string' && name !== '' && !isToldAgain
-    const call = (begins ? undefined : this.#continuedCall(id)) ?? this.#openCall(id, begins ? name : undefined)
+    const named = typeof name === 'string' && name !== '' ? (this.#names.get(name) ?? name) : undefined
+    const call = this.#namedFurther(named, id) ?? this.#calledBy(named, id)
     Object.assign(call.fields, fields)
     call.isOpen = willContinue === true
     if (!isEmpty(args)) {
@@ -133,6 +131,22 @@ export class GoogleContent {
       call.partial.add(partialArgs)
     }
     if (!call.isOpen) this.#endArguments(call)
+  }
+
+  /** The last call, if this is more of its name. */
+  #namedFurther(name: string | undefined, id: Json | undefined): CallPiece | undefined {
+    const last = this.#lastCall
+    if (name === undefined || last === undefined || !this.#calls.isNamePiece(last.number, name)) return undefined
+    if (typeof id === 'string' && id !== '' && !this.#callsById.has(id)) this.#callsById.set(id, last)
+    this.#calls.add({ index: last.number, name }, this.#sink)
+    return last
+  }
+
+  #calledBy(name: string | undefined, id: Json | undefined): CallPiece {
+    const last = this.#lastCall
+    const isToldAgain = last?.isOpen === true && last.id !== undefined && last.id === id
+    const begins = name !== undefined && !isToldAgain
+    return (begins ? undefined : this.#continuedCall(id)) ?? this.#openCall(id, begins ? name : undefined)
   }
 
   /** The call that a part without a name goes on with. Arguments may come in a part of their own. */
@@ -151,9 +165,8 @@ export class GoogleContent {
     this.#pieces.push(call)
     this.#lastCall = call
     if (own !== undefined) this.#callsById.set(own, call)
-    const called = name === undefined ? null : (this.#names.get(name) ?? name)
     // No arguments, unless some come.
-    const delta = { index: call.number, id: own ?? null, name: called, arguments: '{}', extra: { piece: call.number } }
+    const delta = { index: call.number, id: own ?? null, name: name ?? null, arguments: '{}', extra: { piece: call.number } }
     this.#calls.add(delta, this.#sink)
     return call
   }

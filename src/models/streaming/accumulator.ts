@@ -47,6 +47,12 @@ export class ToolCallAccumulator {
     return this.#calls.length === 0
   }
 
+  /** Whether `name` is more of the name of the call at `index`, which is no tool's yet. */
+  isNamePiece(index: number, name: string): boolean {
+    const call = this.#byIndex.get(index)
+    return call !== undefined && !this.#toolNames.has(call.name) && this.#joinedName(call, name, false) !== undefined
+  }
+
   add(delta: ToolCallDelta, sink?: ToolCallSink): void {
     const last = this.#last
     // Nearly every delta is the next piece of the call that is being written, and says no more than that.
