@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { Event } from '../../src/core/events.ts'
+import type { JsonObject } from '../../src/core/messages.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { recordingLogger } from '../hazards/stage.ts'
@@ -57,9 +58,9 @@ describe('tool names in fragments', () => {
     expect(requests[1]?.text).toContain('"name":"get_weather"')
   })
 
-  const part = (functionCall: object) => ({ functionCall })
+  const part = (functionCall: JsonObject): JsonObject => ({ functionCall })
   const args = { city: 'Oslo' }
-  it.for<[string, object[]]>([
+  it.for<[string, JsonObject[]]>([
     ['with the arguments in the last', [part({ name: 'get_' }), part({ name: 'weather', args })]],
     ['with the arguments in a part of their own', [part({ name: 'get_', args: {} }), part({ name: 'weather', args: {} }), part({ args })]],
     ['with one id', [part({ id: 'a', name: 'get_', willContinue: true }), part({ id: 'a', name: 'weather', args })]],

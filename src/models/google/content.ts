@@ -19,6 +19,7 @@ interface CallPiece {
   fields: JsonObject
   /** Its arguments, while they come in pieces. */
   partial: PartialArgs | undefined
+  hasArguments: boolean
   /** More of them has been announced. */
   isOpen: boolean
 }
@@ -59,7 +60,10 @@ export class GoogleContent {
   /** To be called when no more will come. Returns whether the arguments of all calls are whole. */
   endCalls(): boolean {
     const calls = this.#pieces.filter((piece) => piece.kind === 'call')
-    for (const call of calls) if (!call.isOpen) this.#endArguments(call)
+    for (const call of calls) {
+      if (!call.isOpen) this.#endArguments(call)
+      if (!call.hasArguments) this.#addArguments(call, {})
+    }
     return !calls.some(({ isOpen }) => isOpen)
   }
 
@@ -125,7 +129,7 @@ export class GoogleContent {
     call.isOpen = willContinue === true
     if (!isEmpty(args)) {
       call.partial = undefined
-      this.#calls.add({ index: call.number, arguments: argumentsText(args) }, this.#sink)
+      this.#addArguments(call, args)
     } else if (call.isOpen || Array.isArray(partialArgs)) {
       call.partial ??= new PartialArgs()
       call.partial.add(partialArgs)
@@ -161,20 +165,31 @@ export class GoogleContent {
     if (this.#lastCall !== undefined) this.#lastCall.isOpen = false
     // An id that is used twice would make one call of two.
     const own = typeof id === 'string' && id !== '' && !this.#callsById.has(id) ? id : undefined
-    const call: CallPiece = { kind: 'call', number: this.#pieces.length, id: own, fields: {}, partial: undefined, isOpen: false }
+    const call: CallPiece = {
+      kind: 'call',
+      number: this.#pieces.length,
+      id: own,
+      fields: {},
+      partial: undefined,
+      hasArguments: false,
+      isOpen: false,
+    }
     this.#pieces.push(call)
     this.#lastCall = call
     if (own !== undefined) this.#callsById.set(own, call)
-    // No arguments, unless some come.
-    const delta = { index: call.number, id: own ?? null, name: name ?? null, arguments: '{}', extra: { piece: call.number } }
-    this.#calls.add(delta, this.#sink)
+    this.#calls.add({ index: call.number, id: own ?? null, name: name ?? null, extra: { piece: call.number } }, this.#sink)
     return call
   }
 
   #endArguments(call: CallPiece): void {
     if (call.partial === undefined) return
-    this.#calls.add({ index: call.number, arguments: argumentsText(call.partial.value) }, this.#sink)
+    this.#addArguments(call, call.partial.value)
     call.partial = undefined
+  }
+
+  #addArguments(call: CallPiece, args: Json): void {
+    call.hasArguments = true
+    this.#calls.add({ index: call.number, arguments: argumentsText(args) }, this.#sink)
   }
 
   #warn(warning: string): void {
