@@ -67,7 +67,7 @@ class MessageStream implements StreamEncoder {
 
   open(): JsonObject[] {
     const { usage } = this.#plan
-    const reported = usage === undefined ? noUsage : { ...encodeUsage(usage), output_tokens: 1 }
+    const reported = usage === undefined ? noUsage : { ...encodeUsage(usage), output_tokens: Math.min(1, usage.outputTokens) }
     const message = { ...messageOf(this.#plan, this.#about), content: [], stop_reason: null, usage: reported }
     const kept = keptBlocks(this.#plan).flatMap((block) => {
       const index = this.#blocks++
