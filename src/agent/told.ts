@@ -132,6 +132,8 @@ export function unfitAnswerProblem(problems: string): string {
   return `The answer does not fit its schema: ${problems}.`
 }
 
+export const severalAnswersProblem = 'The answer could not be told from the other JSON in the text.'
+
 /** Stands in the conversation for what a guardrail has not let through. */
 export function withheldText(reason: string): string {
   return `[Withheld: ${reason}]`

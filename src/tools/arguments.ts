@@ -12,7 +12,7 @@ import type { AnyTool } from './tool.ts'
 import { Pauses } from './yield-to-event-loop.ts'
 
 /** How deeply arguments may nest, so that code can recurse into them. */
-const maxDepth = 512
+export const maxDepth = 512
 
 /** Characters of arguments that are read whatever else is done in this turn of the event loop. */
 const mostReadAtOnce = 100_000

@@ -192,6 +192,16 @@ describe.each(nativeModes)("a structured answer with onTruncated: 'continue': $n
     expect(bodies.map((body) => body.includes('additionalProperties'))).toEqual([true, false])
   })
 
+  it('F7 F14 a model that begins again instead of continuing has answered', async () => {
+    const script: ModeScript = [{ text: '{"city": "Kyo', finishReason: 'length' }, '{"city": "Kyoto"}']
+    await using on = await stage(mode, script, { settings: held, onTruncated: 'continue' })
+    expect(await on.runner.run('go', { output: schema })).toMatchObject({
+      stopReason: 'answered',
+      output: { city: 'Kyoto' },
+      iterations: 2,
+    })
+  })
+
   it('F7 one that does not fit when it is joined is sent back with what is wrong', async () => {
     const script: ModeScript = [{ text: '{"town": "Kyo', finishReason: 'length' }, 'to"}', '{"city": "Kyoto"}']
     await using on = await stage(mode, script, { settings: held, onTruncated: 'continue' })

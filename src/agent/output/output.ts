@@ -8,7 +8,7 @@ import { type ToolSet, ToolView } from '../../tools/registry.ts'
 import type { FromSchema } from '../../tools/schema/infer.ts'
 import { compileSchema, isStandardSchema, jsonSchemaOf } from '../../tools/schema/schema.ts'
 import { type AnyTool, defineTool, type JsonSchema } from '../../tools/tool.ts'
-import { answerGivenText, unfitAnswerProblem } from '../told.ts'
+import { answerGivenText } from '../told.ts'
 
 /** What `output` takes: a Standard Schema (zod, valibot, arktype, …) or a plain JSON Schema. */
 export type OutputSchema = StandardSchemaV1 | JsonSchema
@@ -44,9 +44,6 @@ export interface OutputFormat {
   /** Gives the answer, to models that can't be held to a schema otherwise. */
   readonly tool: AnyTool
 }
-
-/** What an answer's text came to. */
-export type Answer = { ok: true; json: string } | { ok: false; problem: string }
 
 const wanted = 'final_answer'
 
@@ -121,15 +118,6 @@ export function takesSchema({ structuredOutput }: ModelCapabilities, hasTools: b
   return structuredOutput === 'with-tools' || (structuredOutput === 'alone' && !hasTools)
 }
 
-/** Reads the answer out of a text that should be JSON of the schema, in a code fence or bare. Never rejects. */
-export async function readAnswer(format: OutputFormat, text: string, terms: FittingTerms): Promise<Answer> {
-  const parsed = parseArguments(format.wrapped ? asWrapped(unfenced(text)) : unfenced(text))
-  const fitted = parsed.ok ? await fitInTime(format.tool, parsed.args, terms) : { problems: [parsed.problem] }
-  if (parsed.ok && 'input' in fitted) return { ok: true, json: jsonOf(format, parsed.args) }
-  const problems = 'problems' in fitted ? fitted.problems.join('; ') : ''
-  return { ok: false, problem: unfitAnswerProblem(problems) }
-}
-
 /** The answer's JSON, out of the arguments of the tool that gives it. */
 export function jsonOf({ wrapped }: Pick<OutputFormat, 'wrapped'>, args: JsonObject): string {
   return JSON.stringify(wrapped ? args.value : args)
@@ -156,7 +144,8 @@ export interface FittingTerms {
   signal?: AbortSignal
 }
 
-async function fitInTime(tool: AnyTool, args: JsonObject, { timeoutMs, signal }: FittingTerms): Promise<FittedArguments> {
+/** Never rejects. */
+export async function fitInTime(tool: AnyTool, args: JsonObject, { timeoutMs, signal }: FittingTerms): Promise<FittedArguments> {
   const fitted = fitArguments(tool, args)
   if (!(fitted instanceof Promise)) return fitted
   try {
@@ -165,23 +154,6 @@ async function fitInTime(tool: AnyTool, args: JsonObject, { timeoutMs, signal }:
     // Fitting never rejects: it took too long, or the run is over.
     return { problems: [`it could not be checked within ${timeoutMs} ms`] }
   }
-}
-
-/** Models given the wrapped schema answer with the object, or with what is in it. */
-function asWrapped(json: string): string {
-  try {
-    const value: unknown = JSON.parse(json)
-    return isJsonObject(value) && Object.keys(value).length === 1 && 'value' in value ? json : `{"value":${json}}`
-  } catch {
-    return json // Not JSON: the problem is told by whoever reads it.
-  }
-}
-
-function unfenced(text: string): string {
-  const trimmed = text.trim()
-  if (!trimmed.startsWith('```') || !trimmed.endsWith('```')) return trimmed
-  const firstLine = trimmed.indexOf('\n')
-  return firstLine === -1 ? trimmed : trimmed.slice(firstLine + 1, -3).trim()
 }
 
 /** The schema as an object's `value`. Definitions stay at the top, where most references look for them; other references follow. */

@@ -21,6 +21,9 @@ const simpleEscapes: Readonly<Record<string, string>> = {
  */
 export class PartialJson {
   value: Json | undefined
+  /** Whether the value has ended. */
+  isWhole = false
+  readonly #mostLevels: number
   readonly #open: Container[] = []
   #expected: Expected = 'value'
   /** The key that the next value is to have. */
@@ -32,7 +35,13 @@ export class PartialJson {
   /** Half a character: shown with its other half. */
   #half = ''
 
-  add(piece: string): void {
+  /** `mostLevels`: a value that is nested deeper is a mistake. */
+  constructor(mostLevels: number = Number.POSITIVE_INFINITY) {
+    this.#mostLevels = mostLevels
+  }
+
+  /** Returns how many characters were read: not all of them once the value has ended, or at a mistake. */
+  add(piece: string): number {
     let at = 0
     while (at < piece.length && this.#expected !== 'nothing') {
       if (this.#token === undefined) this.#readSign(piece[at++] ?? '')
@@ -40,6 +49,7 @@ export class PartialJson {
       else at = this.#readText(piece, at, this.#token)
     }
     if (this.#token?.kind === 'text') this.#replace(this.#token.text)
+    return at
   }
 
   #readSign(sign: string): void {
@@ -57,7 +67,7 @@ export class PartialJson {
   }
 
   #beginValue(sign: string): void {
-    if (sign === '{' || sign === '[') {
+    if ((sign === '{' || sign === '[') && this.#open.length < this.#mostLevels) {
       const container: Container = sign === '{' ? {} : []
       this.#place(container)
       this.#open.push(container)
@@ -148,7 +158,8 @@ export class PartialJson {
   }
 
   #end(): void {
-    this.#expected = this.#open.length === 0 ? 'nothing' : ', or end'
+    this.isWhole = this.#open.length === 0
+    this.#expected = this.isWhole ? 'nothing' : ', or end'
   }
 }
 

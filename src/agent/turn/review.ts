@@ -8,7 +8,8 @@ import { HookFailure } from '../hooks/ask-hook.ts'
 import { placeOf } from '../hooks/hook-place.ts'
 import { afterModel } from '../hooks/model-hooks.ts'
 import { checkAnswers } from '../output/check-answers.ts'
-import { readAnswer } from '../output/output.ts'
+import { readAnswer } from '../output/read-answer.ts'
+import { unwrapAnswers } from '../output/unwrap-answers.ts'
 import type { Objection, Plan, PlannedCall } from '../recorded.ts'
 import type { RunStep } from '../run/result.ts'
 import type { RunContext } from '../run/run-context.ts'
@@ -54,7 +55,8 @@ export type Review = (turn: ReviewedTurn) => Promise<ReviewedReply>
 /** What hooks, then guardrails, then the answer's schema make of a reply. */
 export function reviewReply(run: RunContext): Review {
   return async (turn) => {
-    const { response, plan, isHeld } = turn
+    const { response, isHeld } = turn
+    const plan = await unwrapAnswers(run, turn.plan)
     const said = await reviewText(run, turn)
     const answers = isHeld && said.stop === undefined ? await checkAnswers(run, turn.meta.iteration, plan) : { plan, changed: false }
     const isUnchecked = isHeld || said.objection !== undefined
@@ -67,7 +69,7 @@ export function reviewReply(run: RunContext): Review {
 type ReviewedText = Pick<ReviewedReply, 'text' | 'answer' | 'objection' | 'isCut' | 'stop'>
 
 async function reviewText(run: RunContext, turn: ReviewedTurn): Promise<ReviewedText> {
-  const { response, plan, request, meta, isHeld, earlier, mayBeCut: isCut } = turn
+  const { response, plan, step, request, meta, isHeld, earlier, mayBeCut: isCut } = turn
   const { calls, planned } = plan
   let text = response.text
   try {
@@ -87,7 +89,8 @@ async function reviewText(run: RunContext, turn: ReviewedTurn): Promise<Reviewed
   }
   if (run.agent.output === undefined || calls.length > 0 || (isCut && !isClosed(text))) return { text, isCut }
   const said = `${earlier}${answerIn(response, text)}`
-  const answer = await readAnswer(run.agent.output, said, { timeoutMs: run.limits.toolTimeoutMs, signal: run.signal })
+  const answer = await readAnswer(run.agent.output, said, { timeoutMs: run.limits.toolTimeoutMs, signal: run.signal, isCut })
+  if (answer.ok && answer.note !== undefined) step.warnings = [...step.warnings, answer.note]
   if (answer.ok) return { text, answer: answer.json }
   if (isCut) return { text, isCut }
   const answering = request.responseSchema === undefined ? run.agent.output.tool.name : undefined
