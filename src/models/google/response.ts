@@ -4,7 +4,7 @@ import { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import { isPause, laterReason, readEnd } from '../streaming/finish-reason.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
 import { isPlain, layoutJson } from '../streaming/response-layout.ts'
-import { type ErrorContext, providerError, responseError } from '../transport/provider-error.ts'
+import { type ErrorContext, providerError } from '../transport/provider-error.ts'
 import { sumOfUsage, UsageReport } from '../usage.ts'
 import { GoogleContent } from './content.ts'
 
@@ -58,21 +58,19 @@ export class GoogleResponse implements ResponseReader {
     return { ...this.#context, partial: { text, ...(reasoning === '' ? {} : { reasoning }), ...(usage === undefined ? {} : { usage }) } }
   }
 
-  readEvent(chunk: JsonObject): void {
+  readEvent(chunk: JsonObject): boolean {
+    if (!isChunk(chunk)) return false
     this.#read(chunk)
+    return true
   }
 
-  readWhole(value: unknown): void {
+  readWhole(value: unknown): boolean {
     // Without `alt=sse`, which a gateway may lose, a stream is one list.
     const chunks = Array.isArray(value) && value.length > 0 ? value : [value]
-    for (const chunk of chunks) {
-      if (!isJsonObject(chunk) || !['candidates', 'promptFeedback', 'usageMetadata', 'error'].some((key) => key in chunk)) {
-        const got = JSON.stringify(value)?.slice(0, 200) ?? String(value)
-        throw responseError('bad_response', 'a response', got, this.context(), { retryable: false })
-      }
-      this.#read(chunk)
-    }
+    if (!chunks.every(isChunk)) return false
+    for (const chunk of chunks) this.#read(chunk)
     this.#isWhole = true
+    return true
   }
 
   /** What the next request has to carry so that the provider goes on. Readies the reader for what comes next. */
@@ -141,4 +139,8 @@ export class GoogleResponse implements ResponseReader {
   #totalUsage(): Usage | undefined {
     return sumOfUsage(this.#spent, this.#usage.total())
   }
+}
+
+function isChunk(value: unknown): value is JsonObject {
+  return isJsonObject(value) && ['candidates', 'promptFeedback', 'usageMetadata', 'error'].some((key) => key in value)
 }

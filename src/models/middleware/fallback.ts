@@ -36,7 +36,6 @@ const restingCodes: ReadonlySet<string> = new Set([
   'connection_failed',
   'missing_api_key',
   'provider_error',
-  'quota_exhausted',
   'rate_limited',
   'stream_idle',
   'unauthorized',

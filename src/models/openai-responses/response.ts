@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import { readEnd } from '../streaming/finish-reason.ts'
@@ -50,9 +50,10 @@ export class ResponsesResponse implements ResponseReader {
     return { ...this.#context, partial: { text, ...(reasoning === '' ? {} : { reasoning }), ...(usage === undefined ? {} : { usage }) } }
   }
 
-  readEvent(event: JsonObject, name?: string): void {
-    if (name === 'error' || isError(event)) throw providerError({ body: event }, this.context())
+  readEvent(event: JsonObject): boolean {
+    if (typeof event.type !== 'string' || !event.type.startsWith('response.')) return false
     this.#readEvent(event)
+    return true
   }
 
   /** Some servers say no more than this at the end. */
@@ -62,13 +63,10 @@ export class ResponsesResponse implements ResponseReader {
     this.#warnings.push('The response ended without `response.completed`')
   }
 
-  readWhole(value: unknown): void {
-    if (isJsonObject(value) && isError(value)) throw providerError({ body: value }, this.context())
-    if (!isJsonObject(value) || !Array.isArray(value.output)) {
-      const got = JSON.stringify(value)?.slice(0, 200) ?? String(value)
-      throw responseError('bad_response', 'a response', got, this.context(), { retryable: false })
-    }
+  readWhole(value: unknown): boolean {
+    if (!isJsonObject(value) || !Array.isArray(value.output)) return false
     this.#readEnd(value)
+    return true
   }
 
   /** The response, whole. To be called once, when `hasFinished`. */
@@ -174,10 +172,4 @@ export class ResponsesResponse implements ResponseReader {
     this.#status = status
     if (isJsonObject(details) && typeof details.reason === 'string') this.#incomplete = details.reason
   }
-}
-
-/** An event of that type, or an error in place of events or of a response. */
-function isError({ type, error, output, object }: { [key: string]: Json }): boolean {
-  if (type === 'error' || object === 'error') return true
-  return type === undefined && output === undefined && error !== undefined && error !== null
 }

@@ -5,7 +5,7 @@ import type { ModelResponse, ModelSink } from '../chat-model.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import { laterReason, readEnd } from '../streaming/finish-reason.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
-import { type ErrorContext, providerError, responseError } from '../transport/provider-error.ts'
+import { type ErrorContext, isError, providerError } from '../transport/provider-error.ts'
 import { UsageReport } from '../usage.ts'
 import { isReasoningPart, type KeptReasoning, OpenAIReasoning } from './reasoning.ts'
 
@@ -58,25 +58,19 @@ export class OpenAIResponse implements ResponseReader {
     return { ...this.#context, partial: { text: this.#text?.toString() ?? '', ...reasoning, ...usage } }
   }
 
-  readEvent(event: JsonObject, name?: string): void {
-    if (name === 'error') throw providerError({ body: event }, this.context())
-    this.#read(event, 'delta')
+  readEvent(event: JsonObject): boolean {
+    return this.#read(event, 'delta')
   }
 
   readEndMark(): void {
     this.#done = true
   }
 
-  readWhole(value: unknown): void {
-    if (!isJsonObject(value)) {
-      throw responseError('bad_response', 'a JSON object', JSON.stringify(value), this.context(), { retryable: false })
-    }
-    this.#read(value, 'message')
-    if (this.#finish === undefined && this.#text === undefined && this.#reasoning === undefined && this.#calls.isEmpty) {
-      const got = JSON.stringify(value)?.slice(0, 200) ?? String(value)
-      throw responseError('bad_response', 'a chat completion', got, this.context(), { retryable: false })
-    }
+  readWhole(value: unknown): boolean {
+    if (!isJsonObject(value) || !this.#read(value, 'message')) return false
+    if (this.#finish === undefined && this.#text === undefined && this.#reasoning === undefined && this.#calls.isEmpty) return false
     this.#done = true
+    return true
   }
 
   /** The response, whole. To be called once, when `hasFinished`. */
@@ -103,14 +97,16 @@ export class OpenAIResponse implements ResponseReader {
     }
   }
 
-  #read(value: JsonObject, part: 'delta' | 'message'): void {
+  /** Returns false for an object that has neither choices nor, as the last chunk of a stream, usage. */
+  #read(value: JsonObject, part: 'delta' | 'message'): boolean {
     const choices = Array.isArray(value.choices) ? value.choices : []
-    if (value.error || (choices.length === 0 && isBareError(value))) throw providerError({ body: value }, this.context())
+    if (value.error) throw providerError({ body: value }, this.context())
     if (typeof value.id === 'string' && value.id !== '') this.#id ??= value.id
     if (typeof value.model === 'string' && value.model !== '') this.#model ??= value.model
     for (const choice of choices) if (isJsonObject(choice) && (choice.index ?? 0) === 0) this.#readChoice(choice, part)
     const groq = isJsonObject(value.x_groq) ? value.x_groq.usage : undefined
     this.#usage.read(value.usage ?? groq)
+    return choices.length > 0 || (isJsonObject(value.usage) && (Array.isArray(value.choices) || !isError(value)))
   }
 
   #readChoice(choice: JsonObject, part: 'delta' | 'message'): void {
@@ -213,12 +209,6 @@ export class OpenAIResponse implements ResponseReader {
 
 function text(value: Json | undefined): string {
   return typeof value === 'string' ? value : ''
-}
-
-/** An error without the `error` field around it, as some servers send: `{"object": "error", "message": …}`. */
-function isBareError(value: JsonObject): boolean {
-  if (value.object === 'error') return true
-  return typeof value.message === 'string' && (value.code !== undefined || value.type !== undefined || value.status !== undefined)
 }
 
 keepShape(OpenAIResponse)

@@ -1,6 +1,7 @@
+import { jsonOrText } from '../../core/json.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import { keepShape } from '../../core/v8/keep-shape.ts'
-import { type ErrorContext, responseError } from '../transport/provider-error.ts'
+import { type ErrorContext, isError, providerError, responseError, tellsError } from '../transport/provider-error.ts'
 import { EventStream } from './event-stream.ts'
 
 /** Puts a response together from what its body holds. Its methods may throw, which ends the request with that error. */
@@ -9,11 +10,12 @@ export interface ResponseReader {
   readonly isDone: boolean
   /** What has come is a whole response. */
   readonly hasFinished: boolean
-  readEvent(event: JsonObject, name?: string): void
+  /** Reads an event. Returns false if it is no part of a response. */
+  readEvent(event: JsonObject, name?: string): boolean
   /** `[DONE]`, with which a stream of Chat Completions ends. */
   readEndMark?(): void
-  /** The body was one JSON value. */
-  readWhole(value: unknown): void
+  /** Reads a body that was one JSON value. Returns false if it is no response. */
+  readWhole(value: unknown): boolean
   /** What has arrived, for errors. */
   context(): ErrorContext
 }
@@ -25,10 +27,13 @@ const EVENT_STARTS = new Set([...':deir'].map((char) => char.charCodeAt(0)))
 const BRACE = 123
 /** Longest body, in bytes once decompressed: a small one can be compressed from far more than there is memory. */
 const mostBytes = 256 * 2 ** 20
+/** How much of what is no part of a response is kept, in characters. */
+const mostStray = 2 ** 16
 
 /**
  * Feeds a body to its reader as what it is, server-sent events or one JSON value, whatever was asked for and whatever its content type
- * says: its first character tells. Anything else, such as a page of HTML, is a `bad_response`.
+ * says: its first character tells. Servers report errors in many forms; what is neither part of a response nor clearly an error is kept, and
+ * explains a response that never finishes.
  */
 export class ResponseBody {
   readonly #reader: ResponseReader
@@ -37,6 +42,9 @@ export class ResponseBody {
   #whole: Uint8Array[] | undefined
   /** What came before the first character that tells: white space, or pieces of a byte order mark. */
   #start: Uint8Array[] = []
+  /** Lines and events that are no part of a response. */
+  readonly #stray: string[] = []
+  #strayLength = 0
 
   constructor(reader: ResponseReader) {
     this.#reader = reader
@@ -54,7 +62,22 @@ export class ResponseBody {
 
   end(): void {
     if (this.#events !== undefined) this.#events.end()
-    else if (this.#whole !== undefined) this.#reader.readWhole(this.#parseWhole(Buffer.concat(this.#whole)))
+    else if (this.#whole !== undefined) this.#readWhole(Buffer.concat(this.#whole))
+  }
+
+  /** The error that explains why the response did not finish, if the server sent anything but a response. */
+  failure(): Error | undefined {
+    const values = this.#stray.map((text) => jsonOrText(text))
+    const text = values.filter((value) => typeof value === 'string').join('\n')
+    // An error that is printed over several lines is one value.
+    const body = [jsonOrText(text), ...values].filter(isJsonObject).find(tellsError)
+    if (body !== undefined) return providerError({ body }, this.#reader.context())
+    if (text !== '') return this.#unreadable(text)
+    const context = this.#reader.context()
+    const [first] = this.#stray
+    if (first === undefined || context.partial !== undefined) return undefined
+    const got = `its end without a finish reason, after ${first.slice(0, 200)}`
+    return responseError('stream_cut', 'the rest of a response', got, context, { retryable: true })
   }
 
   #decide(bytes: Uint8Array): void {
@@ -67,8 +90,12 @@ export class ResponseBody {
       this.#whole = start
       return
     }
-    this.#events = new EventStream({ onEvent: ({ data, event }) => this.#readEvent(data, event) })
+    this.#events = this.#newStream()
     for (const piece of start) this.#events.push(piece)
+  }
+
+  #newStream(): EventStream {
+    return new EventStream({ onEvent: ({ data, event }) => this.#readEvent(data, event), onStray: (line) => this.#readStray(line) })
   }
 
   #readEvent(data: string, name: string | undefined): void {
@@ -76,7 +103,7 @@ export class ResponseBody {
     // Nearly every event begins with a brace. Servers also send empty lines, to keep a connection alive.
     if (data.charCodeAt(0) !== BRACE) {
       if (data.startsWith('[DONE]')) {
-        this.#reader.readEndMark?.()
+        this.#readEndMark()
         return
       }
       if (data.trim() === '') return
@@ -85,24 +112,81 @@ export class ResponseBody {
     try {
       event = JSON.parse(data)
     } catch (cause) {
-      throw this.#bad('events of JSON', `a data line that is not JSON: ${data.slice(0, 200)}`, true, cause)
+      throw this.#unreadable(data, cause)
     }
-    if (!isJsonObject(event)) throw this.#bad('a JSON object', data.slice(0, 200), false)
-    this.#reader.readEvent(event, name)
+    if (!isJsonObject(event)) throw name === 'error' ? this.#unreadable(data) : this.#bad('a JSON object', data.slice(0, 200), false)
+    this.#readValue(event, name)
   }
 
-  #parseWhole(bytes: Buffer): unknown {
+  /** A text without a finish reason counts as whole behind `[DONE]`, but not behind an error. */
+  #readEndMark(): void {
+    const isFinished = this.#reader.hasFinished
+    this.#reader.readEndMark?.()
+    const failure = isFinished || this.#stray.length === 0 ? undefined : this.failure()
+    if (failure !== undefined) throw failure
+  }
+
+  /** Reads a line that has no field of the format. Some servers write an error, or even every event, without `data:`. */
+  #readStray(line: string): void {
+    if (this.#reader.isDone) return
+    const [, error] = /^error: ?(.*)$/s.exec(line) ?? []
+    const value = jsonOrText(error ?? line)
+    if (error !== undefined) throw isJsonObject(value) ? providerError({ body: value }, this.#reader.context()) : this.#unreadable(error)
+    if (isJsonObject(value)) this.#readValue(value)
+    else this.#keep(line)
+  }
+
+  #readValue(value: JsonObject, name?: string): void {
+    if (name !== 'error' && this.#reader.readEvent(value, name)) return
+    // Some gateways put a response into an envelope.
+    if (isJsonObject(value.data) && this.#reader.readEvent(value.data, name)) return
+    if (name === 'error' || isError(value)) throw providerError({ body: value }, this.#reader.context())
+    this.#keep(JSON.stringify(value))
+  }
+
+  #readWhole(bytes: Buffer): void {
     const text = bytes.toString().replace(/^\ufeff/, '')
+    let value: unknown
     try {
-      return JSON.parse(text)
+      value = JSON.parse(text)
     } catch (cause) {
-      const title = /<title[^>]*>([^<]*)<\/title>/i.exec(text)?.[1]?.trim()
-      const isPage = text.trimStart().startsWith('<')
-      const got = isPage
-        ? `a page of HTML${title ? ` titled "${title}"` : ''}; is the base URL right?`
-        : `a text that is not JSON: ${text.slice(0, 200)}`
-      throw this.#bad('a response', got, !isPage, cause)
+      this.#readLines(text, cause)
+      return
     }
+    if (this.#reader.readWhole(value)) return
+    if (isJsonObject(value) && isJsonObject(value.data) && this.#reader.readWhole(value.data)) return
+    const body = Array.isArray(value) ? value[0] : value
+    if (isJsonObject(body) && tellsError(body)) throw providerError({ body }, this.#reader.context())
+    throw this.#bad('a response', text.slice(0, 200), false)
+  }
+
+  /** Reads a body that is no JSON value as lines, which may hold one each. */
+  #readLines(text: string, cause: unknown): void {
+    if (text.trimStart().startsWith('{')) {
+      const lines = this.#newStream()
+      lines.push(Buffer.from(text))
+      lines.end()
+      if (this.#reader.hasFinished) return
+    }
+    throw this.failure() ?? this.#unreadable(text, cause)
+  }
+
+  #keep(text: string): void {
+    if (text.trim() === '' || this.#strayLength > mostStray) return
+    this.#stray.push(text.slice(0, mostStray))
+    this.#strayLength += text.length
+  }
+
+  /** The error for a text in place of JSON. */
+  #unreadable(text: string, cause?: unknown): Error {
+    const error = providerError({ body: text }, this.#reader.context())
+    if (error.code !== 'provider_error') return error
+    const isPage = text.trimStart().startsWith('<')
+    const title = /<title[^>]*>([^<]*)<\/title>/i.exec(text)?.[1]?.trim()
+    const got = isPage
+      ? `a page of HTML${title ? ` titled "${title}"` : ''}; is the base URL right?`
+      : `a text that is not JSON: ${text.slice(0, 200)}`
+    return this.#bad('a response', got, !isPage, cause)
   }
 
   #bad(expected: string, got: string, retryable: boolean, cause?: unknown): Error {

@@ -15,6 +15,8 @@ export interface Kind {
   code: ErrorCode
   /** Whether the same request may succeed later. */
   retryable: boolean
+  /** The account has no credit left, or its plan is used up: waiting for a minute does not help. */
+  isOutOfCredit?: true
 }
 
 /** Sorts a failure into our codes. The order matters: a failure may match several patterns, and the most specific is tried first. */
@@ -24,7 +26,7 @@ export function kindOf(told: Told): Kind {
   const isAboutRequest = status === undefined || (status >= 400 && status < 500)
   if (says(told, malformedCall)) return { code: 'bad_response', retryable: true }
   if (hasCode(told, overflowCodes)) return { code: 'context_overflow', retryable: false }
-  if (status === 402 || (isAboutRequest && isOutOfQuota(told))) return { code: 'quota_exhausted', retryable: false }
+  if (status === 402 || (isAboutRequest && isOutOfQuota(told))) return { code: 'rate_limited', retryable: false, isOutOfCredit: true }
   if (status === 429 || hasCode(told, rateCodes) || (isAboutRequest && rateWords.test(told.message))) {
     return { code: 'rate_limited', retryable: status !== 413 && !neverFits.test(told.message) }
   }
@@ -100,6 +102,7 @@ const overflowWords: readonly RegExp[] = [
 ]
 
 const quotaCodes: readonly RegExp[] = [
+  /^base_resp_1008$/,
   // OpenAI, Moonshot, DeepSeek, one-api, Vercel AI Gateway
   /insufficient_\w*(quota|balance|funds|credit)|exceeded_current_quota|pre_consume_token_quota|^quota_?exceeded$/i,
   /billing|credit|arrear|overdue|spend(ing)?_?limit|budget_?exceeded|exceeded_?budget/i,
@@ -138,16 +141,17 @@ const quotaWords: readonly RegExp[] = [
 const ambiguousQuotaWords = /exceeded your current quota|plan and billing|\bper day\b/i
 
 const perMinute = /\bper[ _-]?(minute|min|second|sec)\b|PerMinute|(^|[^a-z])[RT]P[MS]([^a-z]|$)|concurren|allocated quota/i
-const rateCodes = /rate.?limit|too_many_requests|throttl|resource_exhausted|token_quota/i
+// `base_resp_…` are MiniMax's: https://platform.minimax.io/docs/api-reference/errorcode
+const rateCodes = /^base_resp_(1002|1039|1041)$|rate.?limit|too_many_requests|throttl|resource_exhausted|token_quota/i
 const rateWords =
   /rate.?limit|too many requests|throttl|\bper[ _-]?(minute|min|second|sec|day)\b|\b[RT]P[MDS]\b|concurrency|please wait|quota|速率|频率|并发/i
 /** A request that is larger than the limit of a minute. */
 const neverFits = /request too large|must be reduced/i
 
 const filter =
-  /content[_ ]?filter|content_?policy|invalid_prompt|(bio|cyber|misalignment)_policy|ResponsibleAI|moderation|SensitiveContent|data_inspection_failed|Content Exists Risk/i
-const accessCodes = /invalid_api_key|api_key_invalid|authentication_error|permission/i
-const passingCodes = /server_error|api_error|overloaded|unavailable|timeout|internal/i
+  /base_resp_102[67]|content[_ ]?filter|content_?policy|invalid_prompt|(bio|cyber|misalignment)_policy|ResponsibleAI|moderation|SensitiveContent|data_inspection_failed|Content Exists Risk/i
+const accessCodes = /^base_resp_(1004|2049)$|invalid_api_key|api_key_invalid|authentication_error|permission/i
+const passingCodes = /^base_resp_(1000|1001|1013|1024|1033)$|server_error|api_error|overloaded|unavailable|timeout|internal/i
 
 function says(told: Told, pattern: RegExp): boolean {
   return pattern.test(told.message) || hasCode(told, pattern)

@@ -141,7 +141,7 @@ export class HttpExchange implements Receiver {
     try {
       if (this.#refusal !== undefined) throw this.#refused(this.#refusal)
       if (how === 'whole') this.#body.end()
-      if (!reader.hasFinished) throw this.#unfinished(how, cause)
+      if (!reader.hasFinished) throw this.#body.failure() ?? this.#unfinished(how, cause)
       this.#outcome.resolve(how === 'whole' ? [] : ['The connection did not end properly after the response was complete'])
     } catch (error) {
       this.#outcome.reject(error)

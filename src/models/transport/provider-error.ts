@@ -1,4 +1,5 @@
 import { ModelError, type ModelErrorFields } from '../../core/errors.ts'
+import { jsonOrText } from '../../core/json.ts'
 import { redactText } from '../../core/logger.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import { type Kind, kindOf } from './error-kinds.ts'
@@ -50,7 +51,7 @@ export function providerError(failure: ProviderFailure, context: ErrorContext): 
     isHttpError ? `HTTP ${failure.status}` : 'an error',
     providerCode === undefined ? '' : ` (${providerCode})`,
     message === '' ? ' without a message' : `: ${message}`,
-    kind.code === 'quota_exhausted' ? ' — the account has no credit left, or has used up its quota' : '',
+    kind.isOutOfCredit ? ' — the account has no credit left, or has used up its quota' : '',
   ].join('')
   const error = new ModelError(kind.code, clean(`Expected a response from ${nameOf(context)}, got ${got}`, context), {
     ...fieldsOf(context),
@@ -65,8 +66,8 @@ export function providerError(failure: ProviderFailure, context: ErrorContext): 
 }
 
 /** OpenAI's `x-should-retry` decides, except where the cause says whether the same request can succeed. */
-function mayRetry({ code, retryable }: Kind, shouldRetry: string | null): boolean {
-  const isKnown = code === 'quota_exhausted' || code === 'context_overflow' || code === 'bad_response'
+function mayRetry({ code, retryable, isOutOfCredit }: Kind, shouldRetry: string | null): boolean {
+  const isKnown = isOutOfCredit === true || code === 'context_overflow' || code === 'bad_response'
   return isKnown || (shouldRetry !== 'true' && shouldRetry !== 'false') ? retryable : shouldRetry === 'true'
 }
 
@@ -135,26 +136,80 @@ function isErrorStatus(status: number): boolean {
   return Number.isInteger(status) && status >= 400 && status < 600
 }
 
-/** Finds message and codes in the shapes errors have: `{error: {…}}`, `{error: "…"}`, the fields themselves, or a page of HTML. */
-function readBody(body: unknown): ErrorBody {
+/** Whether an object that came in place of a response says that it is an error. */
+export function isError(value: JsonObject): boolean {
+  const { error, errors, type, object, status, success, error_code, error_msg, base_resp } = value
+  if (error || type === 'error' || object === 'error' || status === 'error' || success === false) return true
+  if ((Array.isArray(errors) && errors.length > 0) || error_code || error_msg) return true
+  if (isJsonObject(base_resp)) return Boolean(base_resp.status_code)
+  return messageIn(value) !== undefined && codesOf(value).some((code) => !successCodes.test(code))
+}
+
+/** Whether an object that came in place of a response can be quoted as an error: it may say no more than a message. */
+export function tellsError(value: JsonObject): boolean {
+  return isError(value) || messageIn(value) !== undefined
+}
+
+const successCodes = /^(0|200|ok|success|succeeded)$/i
+
+/** How many errors inside errors are read. */
+const mostNested = 4
+
+/**
+ * Finds message and codes in the shapes errors have: `{error: {…}}`, `{error: "…"}`, `{errors: […]}`, `{base_resp: {…}}`, the fields themselves,
+ * a page of HTML. A message may be the JSON of another error.
+ */
+function readBody(body: unknown, depth = 0): ErrorBody {
   if (typeof body === 'string') return { message: textOfPage(body), codes: [], parts: [] }
-  if (Array.isArray(body)) return readBody(body[0])
+  if (Array.isArray(body)) return readBody(body[0], depth)
   if (!isJsonObject(body)) return { message: '', codes: [], parts: [] }
-  const error = body.error ?? body
+  const [listed] = Array.isArray(body.errors) ? body.errors : []
+  const error = body.error || body.base_resp || listed || body
   if (!isJsonObject(error)) return { message: typeof error === 'string' ? cut(error) : '', codes: codesOf(body), parts: [body] }
   const { failed_generation: written, ...quoted } = error
-  const inner = isJsonObject(error.innererror) ? codesOf(error.innererror) : []
-  const message = [error.message, error.detail, error.msg].find((text) => typeof text === 'string') ?? JSON.stringify(quoted)
+  const message = messageIn(error) ?? messageIn(body) ?? JSON.stringify(quoted)
+  const within = message.trimStart().startsWith('{') ? jsonOrText(message) : undefined
+  const inner = isJsonObject(within) && depth < mostNested ? readBody(within, depth + 1) : undefined
   // A gateway wraps what the provider behind it said: https://openrouter.ai/docs/api-reference/errors
   const metadata = isJsonObject(error.metadata) ? error.metadata : {}
   const behind = typeof metadata.raw === 'string' ? ` — ${metadata.raw}` : ''
   const details = (Array.isArray(error.details) ? error.details : []).filter(isJsonObject)
+  const innererror = isJsonObject(error.innererror) ? codesOf(error.innererror) : []
   return {
-    message: cut(`${String(message)}${behind}`),
-    codes: [...codesOf(error), ...inner, ...codesInDetails(details)],
-    parts: [error, body, metadata, ...details],
+    message: cut(`${message}${behind}`),
+    codes: [
+      ...codesOf(error),
+      ...(error === body.base_resp ? [`base_resp_${String(error.status_code)}`] : []),
+      ...innererror,
+      ...codesInDetails(details),
+      ...(error === body ? [] : codesOf(body)),
+      ...(inner?.codes ?? []),
+    ],
+    parts: [error, body, metadata, ...details, ...(inner?.parts ?? [])],
     ...(typeof written === 'string' && written.trim() !== '' ? { written } : {}),
   }
+}
+
+/** The words of an error. FastAPI lists them under `detail`; API Gateway writes `Message`; MiniMax `status_msg`; RFC 9457 `title`. */
+function messageIn(error: JsonObject): string | undefined {
+  const { detail } = error
+  const [listed] = Array.isArray(detail) ? detail : []
+  const told = [
+    error.message,
+    error.Message,
+    error.error_message,
+    error.error_msg,
+    error.msg,
+    error.status_msg,
+    error.error_description,
+    detail,
+    isJsonObject(listed) ? listed.msg : listed,
+    error.title,
+  ]
+  const found = told.find((text) => typeof text === 'string' && text !== '')
+  if (typeof found === 'string') return found
+  const deeper = [error.message, detail].find(isJsonObject)
+  return deeper === undefined ? undefined : messageIn(deeper)
 }
 
 /** Google's errors name a reason and a quota in a list: https://cloud.google.com/apis/design/errors#error_details */
@@ -164,7 +219,7 @@ function codesInDetails(details: readonly JsonObject[]): string[] {
 }
 
 function codesOf(error: { [key: string]: unknown }): string[] {
-  const found = [error.code, error.type, error.status, error.status_code]
+  const found = [error.code, error.type, error.status, error.error_code, error.errorCode, error.status_code]
     .filter((code) => typeof code === 'string' || typeof code === 'number')
     .map(String)
   const isNumber = (code: string) => Number.isFinite(Number(code))

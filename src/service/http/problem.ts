@@ -70,12 +70,10 @@ export function problemOfRun(error: ToolloopError | undefined): HttpProblem {
 const openAICodes: Partial<Record<ToolloopError['code'], string>> = {
   context_overflow: 'context_length_exceeded',
   rate_limited: 'rate_limit_exceeded',
-  quota_exhausted: 'insufficient_quota',
 }
 const noRetry = { 'x-should-retry': 'false' }
 const runStatus: Partial<Record<ToolloopError['code'], number>> = {
   rate_limited: 429,
-  quota_exhausted: 429,
   stream_idle: 504,
   context_overflow: 400,
   content_filter: 400,
