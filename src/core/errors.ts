@@ -86,7 +86,10 @@ const codes = {
   deadline: { fault: 'caller', meaning: "The run's deadline passed." },
   connection_failed: { fault: 'provider', meaning: 'The provider could not be reached, or the connection broke before the first byte.' },
   provider_error: { fault: 'provider', meaning: 'The provider answered with an error.' },
-  rate_limited: { fault: 'provider', meaning: 'The provider refused: too many requests or tokens at once, or, if `retryable` is false, no credit.' },
+  rate_limited: {
+    fault: 'provider',
+    meaning: 'The provider refused: too many requests or tokens at once, or, if `retryable` is false, no credit.',
+  },
   queue_full: { fault: 'caller', meaning: 'More requests wait for a provider than `rateLimits.maxQueued` allows.' },
   unauthorized: { fault: 'provider', meaning: 'The provider refused the API key.' },
   stream_idle: { fault: 'provider', meaning: 'The provider sent nothing for longer than the idle limit.' },
