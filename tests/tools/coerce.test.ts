@@ -56,6 +56,8 @@ describe('arguments written as text', () => {
     ['5', { not: { type: 'string' } }],
     ['5', { $ref: 'https://example.com/schema' }],
     ['5', { $ref: '#/$defs/missing' }],
+    ['5', { $ref: '#name' }],
+    ['5', { $ref: '#/%E0%A4%A' }],
     [null, { type: 'string' }],
     [[1], { type: 'string' }],
     [{ a: 1 }, { type: 'integer' }],

@@ -46,10 +46,11 @@ describe('texts in native arguments', () => {
     [{ age: '3', name: 'Ann' }, { allOf: [{ $ref: '#/$defs/person' }] }, { age: 3, name: 'Ann' }],
     [{ kind: 'circle', radius: '2' }, { oneOf: [circle, label] }, { kind: 'circle', radius: 2 }],
     ['{"kind":"label","text":"2"}', { oneOf: [circle, label] }, { kind: 'label', text: '2' }],
+    [{ age: '3', name: 'Ann' }, { $ref: '#/$defs/kinds/anyOf/0' }, { age: 3, name: 'Ann' }],
     [['1', '2'], { type: 'array', prefixItems: [{ type: 'string' }, { type: 'integer' }] }, ['1', 2]],
     [{ a: '1' }, { type: 'object', additionalProperties: { type: 'integer' } }, { a: 1 }],
   ] as [Json, JsonSchema, Json][])('F15 %j under %j is taken as %j', async (value, schema, taken) => {
-    const prepared = await prepare(value, schema, { $defs: { person } })
+    const prepared = await prepare(value, schema, { $defs: { person, kinds: { anyOf: [person] } } })
     expect(prepared).toMatchObject({ ok: true, call: { args: { value: taken }, input: { value: taken } } })
     expect(prepared).toHaveProperty('repairs', [expect.stringMatching(/^`value.*` read as (number|boolean|null|string|array|object)$/)])
   })

@@ -1,3 +1,5 @@
+import { keysOfReference } from './reference.ts'
+
 /** How many values a schema has for its compiler, which compiles what is referred to wherever that is done. Counts no further than `most`. */
 export function compiledSize(schema: object, most: number): number {
   const known = new Set<string>()
@@ -42,21 +44,10 @@ function refers(target: unknown, most: number): boolean {
 
 /** Where it leads is not worked out for names other than JSON Pointers: the whole schema may be meant. */
 function targetOf(schema: object, reference: string): unknown {
-  const pointer = /^#(\/.*)$/s.exec(reference)?.[1]
-  if (pointer === undefined) return schema
   let value: unknown = schema
-  for (const key of pointer.slice(1).split('/')) {
-    const name = decoded(key).replaceAll('~1', '/').replaceAll('~0', '~')
+  for (const name of keysOfReference(reference) ?? []) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return schema
     value = Reflect.get(value, name)
   }
   return value
-}
-
-function decoded(key: string): string {
-  try {
-    return decodeURIComponent(key)
-  } catch {
-    return key
-  }
 }

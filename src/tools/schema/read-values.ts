@@ -1,6 +1,7 @@
 import { jsonType } from '../../core/json.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { JsonSchema } from '../tool.ts'
+import { keysOfReference } from './reference.ts'
 
 /** A schema may refer to itself. */
 const maxDepth = 64
@@ -86,7 +87,7 @@ export class Schemas {
   resolve(given: unknown): JsonSchema | undefined {
     let schema = given
     for (let hops = 0; isJsonObject(schema) && typeof schema.$ref === 'string'; hops++) {
-      if (hops > maxDepth || !schema.$ref.startsWith('#')) return undefined
+      if (hops > maxDepth) return undefined
       schema = this.#find(schema.$ref)
     }
     return isJsonObject(schema) ? schema : undefined
@@ -94,12 +95,9 @@ export class Schemas {
 
   #find(reference: string): unknown {
     if (this.#referred.has(reference)) return this.#referred.get(reference)
-    const found = reference
-      .slice(1)
-      .split('/')
-      .slice(1)
-      .map((raw) => decodeURIComponent(raw).replaceAll('~1', '/').replaceAll('~0', '~'))
-      .reduce<unknown>((at, key) => (isJsonObject(at) && Object.hasOwn(at, key) ? at[key] : undefined), this.#root)
+    const step = (at: unknown, key: string) =>
+      (Array.isArray(at) || isJsonObject(at)) && Object.hasOwn(at, key) ? Reflect.get(at, key) : undefined
+    const found = keysOfReference(reference)?.reduce<unknown>(step, this.#root)
     this.#referred.set(reference, found)
     return found
   }
