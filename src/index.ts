@@ -39,6 +39,7 @@ export type { RunState } from './agent/run/result.ts'
 export { RunControl } from './agent/run/run-control.ts'
 export { RunError } from './agent/run/run-error.ts'
 export type { RunStream } from './agent/run/run-stream.ts'
+export type { AgentHistory, HistoryRun, PerformedRun, PerformRun } from './agent/runner-owner.ts'
 export type { ExpiryOptions, SessionOptions } from './agent/sessions/session-options.ts'
 export type {
   Added as SessionAddition,

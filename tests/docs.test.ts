@@ -92,6 +92,7 @@ const printed: Record<string, RegExp> = {
   'sessions.ts':
     /^You are Ann\.\n\[ 'user-17\/chat-2 idle 2', 'user-17\/chat-1 idle 4' \]\n\[ 'user: My name is Bob\.', 'assistant: Hello Bob\.' \]\n$/,
   'sessions-postgres.ts': /^session_busy\nOne moment\.\n$/,
+  'own-history.ts': /^answered: 15 tokens\nanswered: 15 tokens\nI have read 3 messages\.\n$/,
   'restore.ts': /^Done: corner refunds order 17 \(refund-17\/1\.tool\.0\)\n$/,
   'effects.ts': /^Done\. \[ 'letter-4\/1\.tool\.1' \]\n$/,
   'journal.ts': /^charged\nYour card was charged\. 1\n$/,

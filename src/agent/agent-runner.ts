@@ -29,17 +29,10 @@ import { RunControl } from './run/run-control.ts'
 import { openState } from './run/run-state.ts'
 import { RunStream, type Watch } from './run/run-stream.ts'
 import { conclude, executeHere, openRun, prepareModel, withParent } from './run/start-run.ts'
+import { OwnedRuns, type PerformedRun, type RunnerOwner } from './runner-owner.ts'
 import { sessionOptions } from './sessions/session-options.ts'
 import type { AgentTools, FittingTools, RunArguments, ToolCallOf, WithRestore } from './typed.ts'
 import type { OutputOptions, ResumeOptions, RunInput, RunnerOptions, RunOptions, RunResult, RunState } from './types.ts'
-
-/** The agent that a runner is a part of. */
-interface RunnerOwner<Context> {
-  /** False: the owner has logged that a setting of its model is deprecated. Default true. */
-  warns?: boolean
-  /** Adds the owner's own to what a run is given, each time that the run is executed. */
-  completeOptions?(given: RunOptions<Context>): RunOptions<Context>
-}
 
 /**
  * Drives a bounded tool loop: asks the model, runs the tools it calls, gives it the results, until it answers or a bound is reached.
@@ -48,7 +41,7 @@ interface RunnerOwner<Context> {
 export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTools> {
   readonly bus: EventBus
   readonly #options: RunnerOptions<Context>
-  readonly #completeOptions: (given: RunOptions<Context>) => RunOptions<Context>
+  readonly #owned: OwnedRuns<Context>
   readonly #model: ChatModel
   readonly #tools: ToolSet
   readonly #logger: Logger
@@ -56,16 +49,16 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   readonly #loop: Loop
   readonly #active = new ActiveRuns()
 
-  /** `loop`: another one in place of ours; `createAgentRunner` of `toolloop/backends` gives it. `agent`: the one that the runner is a part of. */
+  /** `loop`: another one in place of ours; `createAgentRunner` of `toolloop/backends` gives it. `owner`: the agent that the runner is a part of. */
   constructor(
     options: RunnerOptions<Context, Tools> & FittingTools<Context> & WithRestore<Context>,
     loop: Loop = runLoop,
-    { warns = true, completeOptions = (given) => given }: RunnerOwner<Context> = {},
+    { warns = true, ...owner }: RunnerOwner<Context> & { warns?: boolean } = {},
   ) {
     checkRunnerOptionNames(options, '`AgentRunner`', new.target !== AgentRunner)
     resolveLimits(options)
     this.#options = options
-    this.#completeOptions = completeOptions
+    this.#owned = new OwnedRuns(owner)
     this.#loop = loop
     this.#model = toModel(options)
     checkSettings(options, this.#model)
@@ -80,6 +73,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
       active: this.#active,
       open: (recorded, given) => this.#open(recorded, given),
       restored: (recorded, given) => this.#restored(recorded, given),
+      executed: (run, input, alone, next) => this.#owned.executed(run, input, alone as RunOptions<Context>, next),
     })
   }
 
@@ -121,7 +115,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     ...options: RunArguments<Context, RunOptions<Context, T> & FittingTools<Context> & Partial<OutputOptions<S>>>
   ): Promise<RunResult<AnswerOf<S>, ToolCallOf<T>>>
   run(input: RunInput, options: RunOptions<Context> = {}): Promise<RunResult<never>> {
-    return this.#start(input, options)
+    return this.#owned.start(input, options, (run) => this.#start(run))
   }
 
   /** The same run, to be watched: events, or `.text`, as they come, and `.result`. Leaving the iteration aborts the run. */
@@ -131,7 +125,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   ): RunStream<AnswerOf<S>, ToolCallOf<T>, PartialAnswerOf<S>>
   stream(input: RunInput, options: RunOptions<Context> & Partial<OutputOptions> = {}): RunStream<never> {
     const { control = new RunControl(), output } = options
-    return new RunStream((watch) => this.#start(input, options, watch), control, output)
+    return new RunStream((watch) => this.#owned.start(input, options, (run) => this.#start(run, watch)), control, output)
   }
 
   /**
@@ -154,7 +148,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     ...options: RunArguments<Context, ResumeOptions<Context, T> & FittingTools<Context> & Partial<OutputOptions<S>>>
   ): Promise<RunResult<AnswerOf<S>, ToolCallOf<T>>>
   resume(state: RunState | string | undefined, options: ResumeOptions<Context> = {}): Promise<RunResult<never>> {
-    return this.#resume(state, options)
+    return this.#owned.continue(state, options, (given) => this.#resume(state, given))
   }
 
   /** The same, to be watched. See `stream`. */
@@ -164,7 +158,8 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   ): RunStream<AnswerOf<S>, ToolCallOf<T>, PartialAnswerOf<S>>
   resumeStream(state: RunState | string | undefined, options: ResumeOptions<Context> & Partial<OutputOptions> = {}): RunStream<never> {
     const { control = new RunControl(), output } = options
-    return new RunStream((watch) => this.#resume(state, options, watch), control, output)
+    const resume = (watch: Watch) => this.#owned.continue(state, options, (given) => this.#resume(state, given, watch))
+    return new RunStream(resume, control, output)
   }
 
   /**
@@ -210,7 +205,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
       const decided = await decide(paused, decisions, { registry: run.agent.registry, logger: this.#logger, timeoutMs })
       const carryOn = async () => {
         if (input.session !== undefined) await sessions.enterAgain(run, input.session, { ...paused, again })
-        return executeHere({ loop: this.#loop, run, input, sessions }, decided)
+        return this.#owned.executed(run, input, undefined, () => executeHere({ loop: this.#loop, run, input, sessions }, decided))
       }
       return await conclude(await (continues(decided, timeoutMs) ? withClaim(run, paused, claim, carryOn) : carryOn()), run)
     } finally {
@@ -223,7 +218,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   /** A run that was started before, with what it is given here. */
   #open({ runId, input }: RecordedStart, { options, completed, watch }: GivenHere): RunContext {
     const stored = mergeOptions(this.#options, input.settings as RunOptions<Context>)
-    const given = (completed ?? this.#completeOptions(options as RunOptions<Context>)) as RunOptions<Context>
+    const given = (completed ?? this.#owned.complete(options as RunOptions<Context>)) as RunOptions<Context>
     const settings = mergeOptions(stored, withParent({ ...given, runId }, stored))
     settings.control = watch?.control ?? settings.control
     return this.#openRun(settings, input, watch)
@@ -242,10 +237,10 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   }
 
   #given(options: RunOptions<Context>, watch: Watch | undefined): GivenHere {
-    return { options: options as RunOptions<never>, completed: this.#completeOptions(options) as RunOptions<never>, watch }
+    return { options: options as RunOptions<never>, completed: this.#owned.complete(options) as RunOptions<never>, watch }
   }
 
-  async #start(input: RunInput, options: RunOptions<Context>, watch?: Watch): Promise<RunResult<never>> {
+  async #start({ input, options }: PerformedRun<Context>, watch?: Watch): Promise<RunResult<never>> {
     checkRunOptionNames(options)
     this.#active.checkOpen(options.parent)
     const here = this.#given(options, watch)
@@ -256,7 +251,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
       throw new InvalidOptionError('messages', 'absent with a `session`, which has the conversation', options.messages)
     // Copied at once: the caller may change the lists while the run goes on.
     const given = [...toChatMessages(options.messages ?? [])]
-    const asked = [...toMessages(input)]
+    const asked = [...toMessages(input as RunInput)]
     const run = this.#openRun(settings, { steerable: settings.control !== undefined }, watch)
     const isRecorded = this.#journal.keeps(run)
     const leave = this.#active.enter(run, { isRecorded, session: session?.id })
@@ -270,12 +265,15 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
       await prepareModel(run)
       if (session !== undefined) await sessions.enter(run, session)
       const instructions = await this.#prompt(settings, run)
+      const own = session === undefined && options.messages === undefined ? await this.#owned.loadHistory(run) : undefined
+      const earlier = own === undefined ? given : toChatMessages(own, 'history')
       const { messages, refused } = await checkedInput(run, asked)
       const start: DurableInput = {
         instructions,
-        messages: [...given, ...messages],
-        given: given.length,
+        messages: [...earlier, ...messages],
+        given: earlier.length,
         session: session?.id,
+        ...(own === undefined ? {} : { ownHistory: true }),
         steerable: run.steerable,
         refused,
         settings: settings as RunOptions<never>,
@@ -288,7 +286,8 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
       if (isRecorded) return await this.#journal.start(run, start, here)
       // With a session, what it holds comes before that.
       const begun = session === undefined ? state : undefined
-      return await conclude(await executeHere({ loop: this.#loop, run, input: start, sessions, state: begun }), run)
+      const carryOut = () => executeHere({ loop: this.#loop, run, input: start, sessions, state: begun })
+      return await conclude(await this.#owned.executed(run, start, undefined, carryOut), run)
     } finally {
       await sessions.leave(run)
       run.dispose()

@@ -7,6 +7,7 @@ import type { Hooks, ModelTurn, ModelTurnChange, ToolEnding, ToolTurn, ToolTurnC
 import { runnerOptionNames } from './option-names.ts'
 import type { AnswerOf, OutputSchema, PartialAnswerOf } from './output/output.ts'
 import type { RunStream } from './run/run-stream.ts'
+import type { AgentHistory, PerformedRun, PerformRun } from './runner-owner.ts'
 import { ToolAgent } from './tool-agent.ts'
 import {
   type AgentTools,
@@ -59,8 +60,12 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
       instructions: (input) => this.instructions(input),
       restore: (run) => this.restore(run),
     }
-    const completeOptions = (given: RunOptions<Context>) => this.#withOwn(given)
-    this.#runner = new AgentRunner(restorable<Context, typeof made>(made), undefined, { warns: false, completeOptions })
+    this.#runner = new AgentRunner(restorable<Context, typeof made>(made), undefined, {
+      warns: false,
+      completeOptions: (given) => this.#withOwn(given),
+      perform: (run, next) => (this.perform === undefined ? next() : this.perform(run, next)),
+      history: () => this.history?.(),
+    })
   }
 
   /** Where the events of all runs go. */
@@ -98,6 +103,16 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   protected restore(run: RunToRestore): Awaitable<Restored<Context>> {
     return this.options.restore?.(run) ?? ({} as Restored<Context>)
   }
+
+  /**
+   * Every run of the agent passes here: those that `run`, `stream`, `resume` and `resumeStream` begin, and those that a journal continues by itself.
+   * Override it for what is to happen before and after a run. `next()` carries the run out, as it is or with another input or other options.
+   * Awaited; what it returns is the result. Throwing rejects the run.
+   */
+  protected perform?(run: PerformedRun<Context>, next: PerformRun<Context>): Promise<RunResult>
+
+  /** For an agent that keeps its conversations itself: how they are loaded and saved. Else see `sessions` of a runner's options. */
+  protected history?(): AgentHistory<Context>
 
   /** A piece of visible text, as it arrives. Not awaited. Throwing is logged once a run and changes nothing. */
   protected onText?(delta: string): void

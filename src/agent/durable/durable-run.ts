@@ -15,6 +15,8 @@ export interface DurableInput {
   given: number
   /** Whether it listens to a `RunControl`. */
   steerable?: boolean
+  /** The messages before it are of a history that its agent keeps itself. */
+  ownHistory?: boolean
   /** Why a guardrail stopped it before it began. */
   refused?: string
   /** What it was given that is not stored: who continues it has to have that. */

@@ -2,7 +2,7 @@ import type { Logger } from '../../core/logger.ts'
 import type { ActiveRuns } from '../active-runs.ts'
 import type { RunContext } from '../run/run-context.ts'
 import type { Watch } from '../run/run-stream.ts'
-import type { RunOptions } from '../types.ts'
+import type { RunOptions, RunResult } from '../types.ts'
 import type { DurableInput } from './durable-run.ts'
 
 /** A run as it is recorded. */
@@ -26,6 +26,8 @@ export interface RunOpener {
   open(recorded: RecordedStart, given: GivenHere): RunContext
   /** What is given, with all that the run was started with; the same object if nothing lacks. Rejects with `not_restored`. */
   restored(recorded: RecordedStart, given: GivenHere): Promise<GivenHere>
+  /** One execution of a run, with what its agent does around it. `alone`: what one without a caller is given. */
+  executed(run: RunContext, input: DurableInput, alone: RunOptions<never> | undefined, next: () => Promise<RunResult>): Promise<RunResult>
 }
 
 /** A run for which a caller in this process waits. */

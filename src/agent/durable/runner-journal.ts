@@ -162,11 +162,12 @@ export class RunnerJournal {
     if (givenUp !== undefined) return givenUpToJson(runId, input, givenUp)
     const live = this.#liveRunOf({ runId, input })
     if (live !== undefined) live.isExecuted = true
-    const run = await this.#open({ runId, input }, live, signal)
+    const { run, given } = await this.#open({ runId, input }, live, signal)
     const unfollow = signal === undefined ? undefined : run.follow(signal)
     const leave = run === live?.run ? undefined : this.#opener.active.enter(run, { isRecorded: true, session: input.session })
     try {
-      const result = await execute(durable, { loop: this.#loop, run, input, sessions: this.#sessions })
+      const carryOut = () => execute(durable, { loop: this.#loop, run, input, sessions: this.#sessions })
+      const result = await this.#opener.executed(run, input, live === undefined ? given.options : undefined, carryOut)
       return this.#sessions.recorded(result, resultToJson(result), run)
     } finally {
       unfollow?.()
@@ -183,7 +184,11 @@ export class RunnerJournal {
   }
 
   /** The run with all that it was started with. Rejects with `not_restored`, unless it is cancelled: to end it, nothing is needed. */
-  async #open(recorded: RecordedStart, live: LiveRun | undefined, cancelled: AbortSignal | undefined): Promise<RunContext> {
+  async #open(
+    recorded: RecordedStart,
+    live: LiveRun | undefined,
+    cancelled: AbortSignal | undefined,
+  ): Promise<{ run: RunContext; given: GivenHere }> {
     const asked = live?.given ?? { options: {} }
     let given = asked
     try {
@@ -194,7 +199,7 @@ export class RunnerJournal {
         throw error
       }
     }
-    return live !== undefined && given === asked ? live.run : this.#opener.open(recorded, given)
+    return { given, run: live !== undefined && given === asked ? live.run : this.#opener.open(recorded, given) }
   }
 
   #logLeft({ runId }: RecordedStart, error: unknown): void {
