@@ -195,7 +195,10 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     const paused = readState(state)
     const input = inputFromJson(paused.input)
     const recorded = { runId: paused.runId, input }
-    const run = this.#open(recorded, await this.#restored(recorded, given))
+    const whole = await this.#restored(recorded, given)
+    // It may have been closed meanwhile.
+    this.#active.checkOpen(options.parent)
+    const run = this.#open(recorded, whole)
     const leave = this.#active.enter(run, { isRecorded: false, session: input.session })
     if (again) run.mayHaveRunIn = Number.parseInt(paused.pending[0]?.place ?? '', 10)
     const { sessions } = this.#journal

@@ -246,3 +246,29 @@ it('P1.5 a class agent is restored by the option as well as by its method', asyn
   expect(await agent.recover()).toEqual([{ runId: 'r', stopReason: 'answered' }])
   expect(seen).toEqual([ann])
 })
+
+it('P1.1 P1.5 a class agent’s run that is cancelled ends without its context: nothing of the agent is asked about it', async () => {
+  for (const Agent of [Watched, Chat]) {
+    const kept = new MemoryRuns()
+    const saved = open()
+    await abandoned(kept, Agent)
+    const Base: typeof CustomAgent<User> = Agent
+    class Lost extends Base {
+      protected override restore(): never {
+        throw new Error('no database')
+      }
+
+      override tools({ context }: { context: User }) {
+        return context.name === '' ? [] : [payment(false)]
+      }
+    }
+    const agent = new Lost({ model: paying(), journal: memoryJournal(kept), logger })
+    await agent.runs.cancel('r', 'not needed')
+    await expect.poll(async () => (await agent.runs.get('r'))?.status).toBe('ended')
+    expect(await agent.runs.get('r')).toMatchObject({
+      stopReason: 'aborted',
+      result: { error: { message: 'The run was aborted: not needed' } },
+    })
+    expect(saved.saved).toEqual([])
+  }
+})

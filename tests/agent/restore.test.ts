@@ -96,7 +96,7 @@ async function abandoned(open: OpenJournal, options: RunOptions = {}, more: Part
 }
 
 const context: Shop = { name: 'Corner' }
-const leftAlone = 'a run was left where it is: what it was started with was not restored'
+const leftAlone = 'a run could not be continued here, and was left where it is'
 
 describe.each(places)('a run that continues elsewhere: %s', (_name, make) => {
   it('P1.1 H49 has the context that `restore` creates for it', async () => {
@@ -185,6 +185,16 @@ describe.each(places)('a run that continues elsewhere: %s', (_name, make) => {
     else if (name === 'output') expect(model.requests[0]).toMatchObject({ tools: [{}, { function: { name: 'final_answer' } }] })
     else if (name === 'toolCalling') expect(model.requests[0]?.tools).toBeUndefined()
     else expect(seen).toContain(name)
+  })
+
+  it('P1.1 H49 stays where it is if what `restore` gives can’t be used, and an error is logged', async () => {
+    const open = make()
+    await abandoned(open, { tools: [other] })
+    const broken = shop(open, { restore: () => ({ tools: 5 as never }) })
+    expect(await broken.runner.recover()).toMatchObject([{ runId: 'r', error: { code: 'invalid_option' } }])
+    expect((await broken.runner.runs.get('r'))?.problem).toContain('`tools`')
+    expect(broken.errors()).toMatchObject([{ message: leftAlone }])
+    expect([broken.model.requests, broken.calls]).toEqual([[], []])
   })
 
   it('P1.1 H49 is restored by `resume` of its id, which rejects without, and keeps a decision from being stored then', async () => {

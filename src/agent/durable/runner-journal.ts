@@ -1,5 +1,5 @@
 import pTimeout from 'p-timeout'
-import { ToolloopError } from '../../core/errors.ts'
+import { messageOf, ToolloopError } from '../../core/errors.ts'
 import type { Json } from '../../core/messages.ts'
 import type { Decision } from '../decisions/decisions.ts'
 import type { Loop } from '../run/execution.ts'
@@ -11,6 +11,7 @@ import type { RunnerOptions, RunResult } from '../types.ts'
 import { type DurableInput, givenUpToJson, inputFromJson, inputToJson, resultFromJson, resultToJson } from './durable-run.ts'
 import type { Durable, Engine, Journal } from './journal.ts'
 import type { GivenHere, LiveRun, RecordedStart, RunOpener } from './live-run.ts'
+import { lackingIn } from './restore.ts'
 import { knownRun, openEngine, type RecoveredRun, type RecoverOptions, Runs, recoverRuns, storeDecisions } from './runs.ts'
 
 /** A runner's side of its journal, if it has one: hands runs over to it, and carries them out when it says so. */
@@ -162,12 +163,15 @@ export class RunnerJournal {
     if (givenUp !== undefined) return givenUpToJson(runId, input, givenUp)
     const live = this.#liveRunOf({ runId, input })
     if (live !== undefined) live.isExecuted = true
-    const { run, given } = await this.#open({ runId, input }, live, signal)
+    const opened = await this.#open({ runId, input }, live, signal)
+    if (opened === undefined) return givenUpToJson(runId, input, messageOf(signal?.reason))
+    const { run, given } = opened
     const unfollow = signal === undefined ? undefined : run.follow(signal)
     const leave = run === live?.run ? undefined : this.#opener.active.enter(run, { isRecorded: true, session: input.session })
     try {
       const carryOut = () => execute(durable, { loop: this.#loop, run, input, sessions: this.#sessions })
-      const result = await this.#opener.executed(run, input, live === undefined ? given.options : undefined, carryOut)
+      const alone = live === undefined ? given?.options : undefined
+      const result = await (given === undefined ? carryOut() : this.#opener.executed(run, input, alone, carryOut))
       return this.#sessions.recorded(result, resultToJson(result), run)
     } finally {
       unfollow?.()
@@ -183,27 +187,37 @@ export class RunnerJournal {
     return isSame ? live : undefined
   }
 
-  /** The run with all that it was started with. Rejects with `not_restored`, unless it is cancelled: to end it, nothing is needed. */
+  /**
+   * The run, and what it is given: all that it was started with. Rejects if that can't be had; but a run that is cancelled only ends. It is opened
+   * without (`given` is undefined), or is undefined if it can't be opened.
+   */
   async #open(
     recorded: RecordedStart,
     live: LiveRun | undefined,
     cancelled: AbortSignal | undefined,
-  ): Promise<{ run: RunContext; given: GivenHere }> {
+  ): Promise<{ run: RunContext; given: GivenHere | undefined } | undefined> {
     const asked = live?.given ?? { options: {} }
-    let given = asked
+    const open = (given: GivenHere) => (live !== undefined && given === asked ? live.run : this.#opener.open(recorded, given))
     try {
-      if (!cancelled?.aborted) given = await untilAborted(this.#opener.restored(recorded, asked), cancelled)
+      if (!cancelled?.aborted) {
+        const given = await untilAborted(this.#opener.restored(recorded, asked), cancelled)
+        return { given, run: open(given) }
+      }
     } catch (error) {
       if (!cancelled?.aborted) {
         this.#logLeft(recorded, error)
         throw error
       }
     }
-    return { given, run: live !== undefined && given === asked ? live.run : this.#opener.open(recorded, given) }
+    try {
+      return { run: open(asked), given: lackingIn(asked.options, recorded.input.needs).length === 0 ? asked : undefined }
+    } catch {
+      return undefined
+    }
   }
 
   #logLeft({ runId }: RecordedStart, error: unknown): void {
-    this.#opener.logger.error({ runId, error }, 'a run was left where it is: what it was started with was not restored')
+    this.#opener.logger.error({ runId, error }, 'a run could not be continued here, and was left where it is')
   }
 
   async #close(run: RunContext): Promise<void> {

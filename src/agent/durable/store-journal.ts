@@ -194,7 +194,7 @@ class StoreJournal implements Journal {
     let taken = first
     let trial: Trial | undefined
     try {
-      trial = await this.#trials.open(runId, first)
+      trial = await this.#openTrial(running, runId, first)
       const refusal = this.#trials.refusal(first)
       if (refusal !== undefined) controller.abort(refusal)
       const givenUp = refusal !== undefined && this.#trials.isGivenUp(first) ? { givenUp: refusal } : {}
@@ -223,6 +223,18 @@ class StoreJournal implements Journal {
       if (trial !== undefined) this.#trials.end(trial)
       this.#executions.delete(runId)
       this.#keepLooking()
+    }
+  }
+
+  /** As soon as it is the run's turn, unless it is let go of before. */
+  async #openTrial(running: Running, runId: string, taken: Taken): Promise<Trial | undefined> {
+    const opening = this.#trials.open(runId, taken)
+    try {
+      return await Promise.race([opening, running.left.promise])
+    } catch (error) {
+      const end = (late: Trial | undefined) => late && this.#trials.end(late)
+      opening.then(end, () => {})
+      throw error
     }
   }
 
