@@ -162,6 +162,7 @@ const scenarios: fc.Arbitrary<Scenario> = fc.record({
       maxIterations: fc.integer({ min: 1, max: 6 }),
       toolConcurrency: fc.integer({ min: 1, max: 4 }),
       onLimit: fc.constantFrom('stop' as const, 'answer' as const),
+      onTruncated: fc.constantFrom('stop' as const, 'continue' as const),
       maxResultBytes: fc.constantFrom(8, 65_536),
       limits: fc.record({
         deadlineMs: fc.constantFrom(15, 5_000, 5_000),
@@ -306,6 +307,7 @@ describe('any script, any limits, an abort at any moment', () => {
     // The scripts go everywhere, or this would prove little.
     const everywhere = [
       'answered',
+      'truncated',
       'max_iterations',
       'budget',
       'deadline',
