@@ -48,6 +48,10 @@ describe('call ids after a template', () => {
     ['custom', 'moonshotai/kimi-k2.5', '/v1'],
     ['openrouter', 'moonshotai/kimi-k2.6', '/v1'],
     ['groq', 'moonshotai/kimi-k2-instruct', '/v1'],
+    ['openai', 'kimi-k2.6', '/v1'],
+    ['azure', 'Kimi-K2.6', '/v1'],
+    ['doubao', 'kimi-k2-thinking', '/v1'],
+    ['lmstudio', 'moonshotai_Kimi-K2-Instruct-GGUF', '/v1'],
     ['anthropic-compatible', 'kimi-k2.6', ''],
   ])('F6 %s/%s: the calls of any model are numbered through the conversation, results with them', async (provider, model, path) => {
     const sent = await idsSent({ provider, model }, path)

@@ -101,7 +101,7 @@ describe('a server that refuses the user right after tool results', () => {
       says('user', 'Four'),
     ]
     for (const model of ['mistralai/Mistral-7B-Instruct-v0.3', 'google/gemma-3-27b-it']) {
-      for (const provider of ['vllm', 'custom', 'openrouter']) {
+      for (const provider of ['vllm', 'custom', 'openrouter', 'openai', 'azure']) {
         const { messages } = await sent({ provider, model }, conversation)
         expect(rolesOf(messages)).toEqual(['user', 'assistant', 'user', 'assistant', 'tool', 'assistant', 'user'])
         expect(messages[2]?.content).toEqual([
@@ -156,7 +156,12 @@ describe('system messages in the middle of a conversation', () => {
     ['custom', 'Qwen/Qwen4-32B'],
     ['openrouter', 'qwen/qwen3.5-397b-a17b'],
     ['dashscope', 'qwen3.6-plus'],
+    ['groq', 'qwen/qwen3.6-27b'],
+    ['openai', 'Qwen/Qwen3.6-27B'],
+    ['custom', 'accounts/fireworks/models/qwen3p8-plus'],
+    ['llamacpp', 'Qwen_Qwen3.5-9B-Q4_K_M.gguf'],
     ['responses-compatible', 'Qwen/Qwen3.8-27B'],
+    ['responses-compatible', 'accounts/fireworks/models/qwen3p8-plus'],
   ])('F5 %s/%s gets one, as the first message', async (provider, model) => {
     const { messages } = await sent({ provider, model }, conversation)
     expect(rolesOf(messages)).toEqual(['system', 'user', 'assistant', 'user'])

@@ -194,6 +194,11 @@ describe('reasoning that a server insists on', () => {
     ['moonshot', 'kimi-k3', ' '],
     ['custom', 'deepseek-ai/DeepSeek-V4', ''],
     ['custom', 'moonshotai/Kimi-K2.6', ' '],
+    ['openai', 'deepseek-v4-pro', ''],
+    ['azure', 'Kimi-K2.6', ' '],
+    ['openrouter', 'deepseek/deepseek-v4-flash', ''],
+    ['dashscope', 'deepseek-v4-pro', ''],
+    ['doubao', 'kimi-k2-thinking', ' '],
   ])('F3 every assistant message at %s/%s has it: answers, those without any, those of other models', async (provider, model, missing) => {
     const replies = [
       events(chunk({ reasoning_content: 'The clock.' }), chunk({ tool_calls: [call] }), chunk({}, 'tool_calls'), '[DONE]'),
@@ -219,7 +224,7 @@ describe('reasoning that a server insists on', () => {
       {
         role: 'assistant',
         content: 'Hello.',
-        providerData: { provider: 'openai', data: { reasoning: { field: 'reasoning', text: 'secret' } } },
+        providerData: { provider: 'xai', data: { reasoning: { field: 'reasoning', text: 'secret' } } },
       },
     ]
     let messages = before
