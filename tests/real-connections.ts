@@ -12,6 +12,12 @@ registerHooks({
     const loaded = next(url, context)
     if (!url.includes('/node_modules/undici/lib/') || !loaded.source) return loaded
     const text = typeof loaded.source === 'string' ? loaded.source : new TextDecoder().decode(loaded.source)
-    return { ...loaded, source: text.startsWith(realTimers) ? text : `${realTimers}${text}` }
+    // One that has its own timers has the real ones.
+    const isReal = text.startsWith(realTimers) || text.includes("require('node:timers')")
+    return { ...loaded, source: isReal ? text : `${realTimers}${text}` }
   },
 })
+
+// Node's own dispatcher has the clock of the tests.
+const { Agent, getGlobalDispatcher, setGlobalDispatcher } = await import('undici')
+if (!(getGlobalDispatcher() instanceof Agent)) setGlobalDispatcher(new Agent())

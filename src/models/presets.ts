@@ -7,7 +7,7 @@ import { bundledPresets } from './bundled-presets.ts'
 import { checkRateLimits, type RateLimits } from './middleware/rate-limiter.ts'
 import { listedFacts } from './price-list.ts'
 import type { ModelPreset, OtherApi, ProviderPreset } from './provider-preset.ts'
-import type { ModelSettings } from './settings.ts'
+import type { APIKey, ModelSettings } from './settings.ts'
 
 export type { ModelPreset, OtherApi, ProviderPreset }
 
@@ -124,9 +124,20 @@ export function rateLimitsOf({ model, rateLimits }: ModelSettings, preset: Provi
 
 /** Names who is asked with which key, as settings and environment have them now, be they right or not. */
 export function accountOf({ provider, baseURL, apiKey }: ModelSettings, preset: ProviderPreset): string {
+  const key = typeof apiKey === 'function' ? `function ${functionNumber(apiKey)}` : apiKey?.trim() || keyInEnvironment(preset) || null
   const { baseURLEnv } = preset
   const address = baseURL?.trim() || (baseURLEnv === undefined ? undefined : process.env[baseURLEnv]?.trim())
-  return JSON.stringify([provider, address || null, apiKey?.trim() || keyInEnvironment(preset) || null])
+  return JSON.stringify([provider, address || null, key])
+}
+
+const functionNumbers = new WeakMap<object, number>()
+let functions = 0
+
+/** Tells functions that return keys apart. */
+function functionNumber(apiKey: object): number {
+  const number = functionNumbers.get(apiKey) ?? ++functions
+  functionNumbers.set(apiKey, number)
+  return number
 }
 
 function keyInEnvironment({ apiKeyEnv }: Pick<ProviderPreset, 'apiKeyEnv'>): string | undefined {
@@ -161,7 +172,8 @@ function matches(match: string, model: string): boolean {
  * The key of the settings, else of the provider's environment variable; empty ones count as absent. Throws `missing_api_key`
  * when a request is made, not before: the environment may be filled later.
  */
-export function findAPIKey({ provider, model, apiKey }: ModelSettings, { apiKeyEnv, apiKeyOptional }: ProviderPreset): string {
+export function findAPIKey({ provider, model, apiKey }: ModelSettings, { apiKeyEnv, apiKeyOptional }: ProviderPreset): APIKey {
+  if (typeof apiKey === 'function') return apiKey
   const variables = [apiKeyEnv ?? []].flat()
   const key = apiKey?.trim() || keyInEnvironment({ apiKeyEnv: variables })
   if (key) return key

@@ -4,13 +4,20 @@ import type { ModelPrice } from './chat-model.ts'
 import type { RateLimits } from './middleware/rate-limiter.ts'
 import type { ThinkTags } from './quirk-checks.ts'
 
+/** A key, or a function that returns the one to send. It is called for each request, so that a key or token may expire. */
+export type APIKey = string | (() => string | Promise<string>)
+
 /** What `createModel` takes besides `'provider/model'`. */
 export interface ModelSettings {
   /** A provider of `config/providers.yaml`, or `'custom'` with a `baseURL`. */
   provider: string
   model: string
-  /** Default: the provider's environment variable. An empty string counts as absent. */
-  apiKey?: string
+  /**
+   * The key, or a function that returns it, such as a token provider of Azure or another source of tokens that expire. What a function
+   * returns is sent as OpenAI's and Anthropic's SDKs send it: as `Authorization: Bearer`, or `x-api-key`. Default: the provider's environment
+   * variable. An empty string counts as absent.
+   */
+  apiKey?: APIKey
   baseURL?: string
   /**
    * The API to ask the model over, such as `'chat-completions'` or `'responses'`, of a provider that has several. Default: the one that serves

@@ -107,6 +107,8 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
       faults: Array(3).fill({ status: 503 }),
     })
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    let waits = 0
+    on.runner.on(Event.MODEL_RETRY, () => waits++)
     const running = on.run()
     for (const [tries, longest] of [
       [1, 500],
@@ -114,7 +116,7 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
       [3, 2_000],
     ] as const) {
       await on.provider.waitForEnd(tries)
-      await until(() => vi.getTimerCount() === 1)
+      await until(() => waits === tries && vi.getTimerCount() === 1)
       // Up to a quarter is taken off, so that many clients don't come back at once.
       await vi.advanceTimersByTimeAsync(longest * 0.75 - 1)
       expect(on.provider.requests).toHaveLength(tries)

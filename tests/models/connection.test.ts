@@ -2,10 +2,11 @@ import { once } from 'node:events'
 import { createRequire } from 'node:module'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
+import { Agent, setGlobalDispatcher } from 'undici'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createModel } from '../../src/models/create-model.ts'
 import type { ModelSettings } from '../../src/models/settings.ts'
-import { Agent, resetGlobalDispatcher, setGlobalDispatcher } from './global-dispatcher.ts'
+import { resetGlobalDispatcher } from './global-dispatcher.ts'
 import { eventStream, startServer, textEvents } from './local-server.ts'
 import { hello, secret } from './one-request.ts'
 
@@ -33,10 +34,10 @@ describe('a request over a connection that was used before', () => {
     expect(server.requests).toHaveLength(2)
   })
 
-  it.each(['HTTP/1.1 103 Early Hints\r\n\r\n', 'HTTP/1.1 20'])('is not sent again after %j came', async (bytes) => {
+  it('is not sent again after an interim response came', async () => {
     await using server = await startServer((response, _request, index) => {
       if (index === 0) eventStream(response).end(textEvents('0'))
-      else response.socket?.write(bytes, () => response.destroy())
+      else response.socket?.write('HTTP/1.1 103 Early Hints\r\n\r\n', () => response.destroy())
     })
     const model = modelAt(server.baseURL)
     await model.generate({ messages: hello })
@@ -69,25 +70,28 @@ describe('a connection that is never made', () => {
     }
   }
 
-  it('leaves no socket when its request is aborted', async () => {
+  /** The clock of undici's own timers. */
+  const timers: { tick(ms: number): void } = createRequire(import.meta.url)('undici/lib/util/timers.js')
+
+  it('is given up after 10 seconds', async () => {
+    await using server = await startSilentServer()
+    const answer = modelAt(server.baseURL).generate({ messages: hello })
+    await server.connected
+    timers.tick(1000)
+    timers.tick(10_001)
+    await expect(answer).rejects.toMatchObject({ code: 'connection_failed', providerCode: 'ETIMEDOUT', retryable: true })
+    await expect.poll(() => server.sockets.size).toBe(0)
+  })
+
+  it('keeps no aborted request waiting, and its socket no longer than that', async () => {
     await using server = await startSilentServer()
     const controller = new AbortController()
     const answer = modelAt(server.baseURL).generate({ messages: hello, signal: controller.signal })
     await server.connected
     controller.abort()
     await expect(answer).rejects.toMatchObject({ code: 'aborted' })
-    await expect.poll(() => server.sockets.size).toBe(0)
-  })
-
-  it('is given up after 10 seconds', async () => {
-    await using server = await startSilentServer()
-    const answer = modelAt(server.baseURL).generate({ messages: hello })
-    await server.connected
-    // The clock of undici's own timers.
-    const timers: { tick(ms: number): void } = createRequire(import.meta.url)('undici/lib/util/timers.js')
     timers.tick(1000)
     timers.tick(10_001)
-    await expect(answer).rejects.toMatchObject({ code: 'connection_failed', providerCode: 'ETIMEDOUT', retryable: true })
     await expect.poll(() => server.sockets.size).toBe(0)
   })
 })
@@ -125,34 +129,6 @@ describe('a redirect', () => {
   })
 })
 
-describe('an application’s dispatcher', () => {
-  it('is used when it is an Agent with a factory, or of a class that is only named so', async () => {
-    await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
-    const plain = new Agent()
-    let used = 0
-    const factory = () => {
-      used++
-      return new Agent()
-    }
-    const Named = {
-      Agent: class extends Agent {
-        override dispatch(options: object, handler: object): boolean {
-          used++
-          return plain.dispatch(options, handler)
-        }
-      },
-    }.Agent
-    for (const dispatcher of [new Agent({ factory }), new Named()]) {
-      used = 0
-      setGlobalDispatcher(dispatcher)
-      await modelAt(server.baseURL).generate({ messages: hello })
-      expect(used).toBe(1)
-      await dispatcher.close()
-    }
-    await plain.close()
-  })
-})
-
 describe('a body', () => {
   it('of an error that drips without end is waited for no longer than a few seconds', async () => {
     const begun = Promise.withResolvers<() => void>()
@@ -176,19 +152,6 @@ describe('a body', () => {
     }
     expect(isOver).toBe(true)
     expect(await answer).toMatchObject({ code: 'provider_error', status: 503, message: expect.stringContaining('full') })
-  })
-})
-
-describe('idle connections', () => {
-  it('are at most 1,024: all that so many runs at once need for their next requests', async () => {
-    await using server = await startServer((response, _request, index) => {
-      waiting.push(() => eventStream(response).end(textEvents('ok')))
-      if (index === 1_099) for (const answer of waiting) answer()
-    })
-    const waiting: (() => void)[] = []
-    const model = modelAt(server.baseURL)
-    await Promise.all(Array.from({ length: 1_100 }, () => model.generate({ messages: hello })))
-    await expect.poll(() => server.sockets.size).toBe(1_024)
   })
 })
 

@@ -174,7 +174,7 @@ describe('tools', () => {
     const strict: ToolDefinition = { type: 'function', function: { name: 'look', strict: true } }
     const { body, response } = await send({ tools: [strict], parallelToolCalls: false })
     expect(body).not.toHaveProperty('toolConfig')
-    expect(response.warnings).toEqual([expect.stringContaining('`parallelToolCalls`'), expect.stringContaining('`strict` of tool `look`')])
+    expect(response.warnings).toEqual([expect.stringContaining('`strict` of tool `look`'), expect.stringContaining('`parallelToolCalls`')])
   })
 })
 

@@ -4,10 +4,11 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { Agent, type Dispatcher, MockAgent, Pool, ProxyAgent, setGlobalDispatcher } from 'undici'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createModel } from '../../src/models/create-model.ts'
 import type { ModelSettings } from '../../src/models/settings.ts'
-import { Agent, type Dispatch, type Dispatcher, original, resetGlobalDispatcher, setGlobalDispatcher } from './global-dispatcher.ts'
+import { type Dispatch, original, resetGlobalDispatcher } from './global-dispatcher.ts'
 import { eventStream, startServer, textEvents } from './local-server.ts'
 import { hello, secret } from './one-request.ts'
 
@@ -95,16 +96,15 @@ describe('a redirect', () => {
 })
 
 describe('a body that is not ended after its end mark', () => {
-  it('keeps no process alive', async () => {
+  it('keeps no process alive for longer than it is waited for', async () => {
     await using server = await startServer((response) => eventStream(response).write(textEvents('ok')))
     const script = `
       const { createModel } = await import(${JSON.stringify(new URL('../../src/models/create-model.ts', import.meta.url).href)})
       const model = createModel({ provider: 'custom', model: 'm', apiKey: 'k', baseURL: ${JSON.stringify(server.baseURL)}, maxRetries: 0 })
       const { text } = await model.generate({ messages: [{ role: 'user', content: 'go' }] })
-      const alive = process.getActiveResourcesInfo().filter((name) => /Timeout|TCP/.test(name))
-      console.log(JSON.stringify({ text, alive }))`
-    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script])
-    expect(JSON.parse(stdout)).toEqual({ text: 'ok', alive: [] })
+      console.log(text)`
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { timeout: 15_000 })
+    expect(stdout).toBe('ok\n')
   })
 
   it('is not waited for; its connection is closed a little later', async () => {
@@ -220,9 +220,10 @@ describe('a proxy of the environment', () => {
 })
 
 describe('HTTP_PROXY without more', () => {
-  const ask = async (baseURLs: string[], env: Record<string, string>): Promise<unknown> => {
+  const ask = async (baseURLs: string[], env: Record<string, string>, before = ''): Promise<unknown> => {
     const script = `
       import { createModel } from ${JSON.stringify(fileURLToPath(new URL('../../src/models/create-model.ts', import.meta.url)))}
+      ${before}
       const answers = []
       for (const baseURL of ${JSON.stringify(baseURLs)}) {
         const model = createModel({ provider: 'custom', model: 'm', apiKey: 'k', baseURL, maxRetries: 0 })
@@ -230,53 +231,96 @@ describe('HTTP_PROXY without more', () => {
       }
       console.log(JSON.stringify(answers))`
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
+      cwd: fileURLToPath(new URL('.', import.meta.url)),
       env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...env },
       timeout: 15_000,
     })
     return JSON.parse(stdout)
   }
+  const far = 'http://provider.test/v1'
 
   it.each(['HTTP_PROXY', 'http_proxy'])('%s is gone through, but not to hosts of NO_PROXY, nor to this machine', async (name) => {
     await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
     await using proxy = await startProxy(server.baseURL)
     // An address that leads here without being one of this machine.
     const excepted = server.baseURL.replace('127.0.0.1', '0.0.0.0')
-    const far = 'http://provider.test/v1'
     expect(await ask([far, far, server.baseURL, excepted], { [name]: proxy.url, NO_PROXY: '0.0.0.0' })).toEqual(['ok', 'ok', 'ok', 'ok'])
     expect(new Set(proxy.tunnels)).toEqual(new Set(['provider.test:80']))
   })
 
+  it('is gone through by an application that has used fetch, or has set a plain Agent', async () => {
+    await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
+    await using proxy = await startProxy(server.baseURL)
+    const env = { HTTP_PROXY: proxy.url }
+    expect(await ask([far], env, `await (await fetch('data:,')).text()`)).toEqual(['ok'])
+    expect(await ask([far], env, `import { Agent, setGlobalDispatcher } from 'undici'\nsetGlobalDispatcher(new Agent())`)).toEqual(['ok'])
+    expect(proxy.tunnels).toEqual(['provider.test:80', 'provider.test:80'])
+  })
+
+  it.each([
+    ['a MockAgent', 'new MockAgent()'],
+    ['an Agent with an interceptor', `new Agent().compose(() => () => { throw new Error('x') })`],
+    ['an object of its own', `{ dispatch() { throw new Error('x') } }`],
+  ])('is not gone through when the application has set %s', async (_what, dispatcher) => {
+    await using proxy = await startProxy()
+    const before = `import { Agent, MockAgent, setGlobalDispatcher } from 'undici'
+      const dispatcher = ${dispatcher}
+      dispatcher.disableNetConnect?.()
+      setGlobalDispatcher(dispatcher)`
+    expect(await ask([far], { HTTP_PROXY: proxy.url }, before)).toEqual(['connection_failed'])
+    expect(proxy.tunnels).toEqual([])
+  })
+
   it('that can’t be reached is an error that may pass', async () => {
-    expect(await ask(['http://provider.test/v1'], { HTTP_PROXY: 'http://127.0.0.1:1' })).toEqual(['connection_failed'])
+    expect(await ask([far], { HTTP_PROXY: 'http://127.0.0.1:1' })).toEqual(['connection_failed'])
   })
 })
 
-describe('undici’s global dispatcher', () => {
+describe('the global dispatcher', () => {
   afterEach(resetGlobalDispatcher)
 
-  it('takes the requests when the caller has set one', async () => {
-    await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
-    const model = modelAt(server.baseURL)
-    let dispatched = 0
-    const counting =
-      (dispatch: Dispatch): Dispatch =>
-      (options, handler) => {
+  it.each(['custom', 'responses-compatible', 'anthropic', 'google'])(
+    'takes the requests of %s, whichever the caller has set',
+    async (provider) => {
+      await using server = await startServer((response) => response.writeHead(429).end('slow down'))
+      await using proxy = await startProxy()
+      const model = modelAt(server.baseURL, { provider })
+      let dispatched = 0
+      const counting =
+        (dispatch: Dispatch): Dispatch =>
+        (options, handler) => {
+          dispatched++
+          return dispatch(options, handler)
+        }
+      const own = { dispatch: counting((options, handler) => original.dispatch(options, handler)) } as Dispatcher
+      const factory = (origin: string | URL) => {
         dispatched++
-        return dispatch(options, handler)
+        return new Pool(origin)
       }
-    let connected = 0
-    const configured = new Agent({ connect: { timeout: 1000 } })
-    configured.on('connect', () => connected++)
-    const own = { dispatch: counting((options, handler) => original.dispatch(options, handler)) } as Dispatcher
-    for (const [dispatcher, count] of [
-      [original, 0],
-      [original.compose(counting), 1],
-      [own, 2],
-      [configured, 2],
-    ] as const) {
-      setGlobalDispatcher(dispatcher)
-      expect((await model.generate({ messages: hello })).text).toBe('ok')
-      expect([dispatched, connected]).toEqual([count, dispatcher === configured ? 1 : 0])
-    }
+      const pooled = new Agent({ factory })
+      const proxied = new ProxyAgent({ uri: proxy.url, proxyTunnel: true })
+      for (const [dispatcher, count, tunnels] of [
+        [original, 0, 0],
+        [original.compose(counting), 1, 0],
+        [pooled, 2, 0],
+        [own, 3, 0],
+        [proxied, 3, 1],
+      ] as const) {
+        setGlobalDispatcher(dispatcher)
+        await expect(model.generate({ messages: hello })).rejects.toMatchObject({ status: 429 })
+        expect([dispatched, proxy.tunnels.length]).toEqual([count, tunnels])
+      }
+      await proxied.close()
+    },
+  )
+
+  it('may be a MockAgent', async () => {
+    const mock = new MockAgent()
+    mock.disableNetConnect()
+    mock.get('http://provider.test').intercept({ path: '/v1/chat/completions', method: 'POST' }).reply(200, textEvents('mocked'))
+    setGlobalDispatcher(mock)
+    expect(await modelAt('http://provider.test/v1').generate({ messages: hello })).toMatchObject({ text: 'mocked' })
+    mock.assertNoPendingInterceptors()
+    await mock.close()
   })
 })

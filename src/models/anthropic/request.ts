@@ -230,7 +230,7 @@ function takesBack(
 }
 
 /** `api.anthropic.com`. */
-function isAnthropic(baseURL: string): boolean {
+export function isAnthropic(baseURL: string): boolean {
   return new URL(baseURL).hostname === 'api.anthropic.com'
 }
 

@@ -1,9 +1,9 @@
-import type { GenerateContentConfig, GoogleGenAI, GoogleGenAIOptions } from '@google/genai'
-import { ModelError, messageOf, rethrow, ToolloopError } from '../../core/errors.ts'
+import type { GenerateContentConfig, GenerateContentParameters, GoogleGenAI, GoogleGenAIOptions } from '@google/genai'
+import { ModelError, rethrow, ToolloopError } from '../../core/errors.ts'
 import { findAPIKey, findBaseURL, type ProviderPreset } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
-import { connectionError, type ErrorContext, providerError } from '../transport/provider-error.ts'
 import { type Access, SdkClient } from '../transport/sdk-client.ts'
+import { quietly } from '../transport/sdk-options.ts'
 import type { GoogleQuirks } from './quirks.ts'
 
 /** In place of a key, where there is none to send. */
@@ -30,22 +30,24 @@ export function googleClient(settings: ModelSettings, preset: ProviderPreset, qu
     findAccess: () => (quirks.service === 'vertex' ? findVertexAccess(settings, preset) : findGeminiAccess(settings, preset)),
     async open(access) {
       const { GoogleGenAI } = await importSdk(settings.provider)
+      // It prints which of several credentials it has chosen; here it is told which to take.
       return quietly(() => new GoogleGenAI(optionsOf(access, settings, quirks)))
     },
-    async ask(sdk, fetch, { stream }) {
-      const withoutNoKey = (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
-        const headers = new Headers(init?.headers)
-        if (headers.get('x-goog-api-key') === noKey) headers.delete('x-goog-api-key')
-        return fetch(url, { ...init, headers })
-      }
-      // Not with the whole conversation, all of which the SDK would read and copy.
-      const request = { model: settings.model, contents: 'x', config: { ...noLoops, httpOptions: { fetch: withoutNoKey } } }
+    async ask(sdk, { params, stream }, exchange) {
+      const { model, contents, config } = params as GenerateContentParameters
+      const fetch = async (url: string | URL | Request, init?: RequestInit): Promise<Response> =>
+        exchange.fetch(url, { ...init, headers: await withKey(new Headers(init?.headers), settings) })
+      const request = { model, contents, config: { ...config, ...noLoops, httpOptions: { ...config?.httpOptions, fetch } } }
       await (stream ? sdk.models.generateContentStream(request) : sdk.models.generateContent(request))
     },
-    // A project's token is the SDK's to renew, unless the caller authorizes; a gateway's key beside it doesn't.
-    expires: ({ apiKey, project }) => apiKey === '' && !(project === '' ? hasCredentials(settings) : hasAuthorization(settings)),
-    toError: credentialError,
   })
+}
+
+/** With the key that a function returns, which the SDK does not take, and without the one that is none. */
+async function withKey(headers: Headers, { apiKey }: ModelSettings): Promise<Headers> {
+  if (typeof apiKey === 'function') headers.set('x-goog-api-key', await apiKey())
+  else if (headers.get('x-goog-api-key') === noKey) headers.delete('x-goog-api-key')
+  return headers
 }
 
 function findGeminiAccess(settings: ModelSettings, given: ProviderPreset): GoogleAccess {
@@ -63,7 +65,8 @@ function findVertexAccess(settings: ModelSettings, given: ProviderPreset): Googl
   const { provider, model } = settings
   const preset = { ...given, apiKeyOptional: true }
   const baseURL = settings.baseURL || fromEnvironment(preset.baseURLEnv) ? findBaseURL(settings, preset) : (preset.baseURL ?? '')
-  const project = settings.apiKey?.trim() ? '' : (fromEnvironment('GOOGLE_CLOUD_PROJECT') ?? '')
+  const hasKey = typeof settings.apiKey === 'function' || settings.apiKey?.trim()
+  const project = hasKey ? '' : (fromEnvironment('GOOGLE_CLOUD_PROJECT') ?? '')
   if (project !== '') return { apiKey: '', baseURL, project, location: fromEnvironment('GOOGLE_CLOUD_LOCATION') ?? 'global' }
   const key = findAPIKey(settings, preset)
   if (key !== noKey) return { apiKey: key, baseURL, project: '', location: '' }
@@ -87,7 +90,7 @@ function optionsOf(
   const apiVersion = written ?? (quirks.apiVersion === 'beta' ? (vertexai ? 'v1beta1' : 'v1beta') : quirks.apiVersion)
   return {
     vertexai,
-    ...(project === '' ? { apiKey: apiKey || noKey } : { project, location }),
+    ...(project === '' ? { apiKey: typeof apiKey === 'string' && apiKey !== '' ? apiKey : noKey } : { project, location }),
     httpOptions: {
       ...(address === '' ? {} : { baseUrl: address }),
       ...(apiVersion === null ? {} : { apiVersion }),
@@ -112,17 +115,6 @@ async function importSdk(provider: string): Promise<typeof import('@google/genai
   }
 }
 
-/** The SDK tells on the console which of several credentials it has chosen; here it is told which to take. */
-function quietly<T>(make: () => T): T {
-  const { debug, warn } = console
-  Object.assign(console, { debug() {}, warn() {} })
-  try {
-    return make()
-  } finally {
-    Object.assign(console, { debug, warn })
-  }
-}
-
 /** A proxy may be given its credentials as one of the headers. */
 function hasCredentials({ headers }: ModelSettings): boolean {
   return Object.keys(headers ?? {}).some((name) => ['x-goog-api-key', 'authorization'].includes(name.toLowerCase()))
@@ -130,18 +122,4 @@ function hasCredentials({ headers }: ModelSettings): boolean {
 
 function fromEnvironment(name: string | undefined): string | undefined {
   return (name === undefined ? undefined : process.env[name]?.trim()) || undefined
-}
-
-/** What the SDK's search for credentials came to. A service that gives out tokens can fail as any other. */
-function credentialError(error: unknown, context: ErrorContext): ModelError {
-  const { status, code } = typeof error === 'object' && error !== null ? { status: undefined, code: undefined, ...error } : {}
-  if (typeof status === 'number' && (status >= 500 || status === 429)) return providerError({ status, body: messageOf(error) }, context)
-  if (typeof code === 'string' && /^E(CONN|HOST|NET|NOTFOUND|AI_AGAIN|PIPE|TIMEDOUT)/.test(code)) return connectionError(error, context)
-  const { provider, model } = context
-  const message = `Expected credentials for \`${provider}/${model}\`, got: ${messageOf(error)}`
-  return new ModelError('unauthorized', message, { provider, model, retryable: false, cause: error })
-}
-
-function hasAuthorization({ headers = {} }: ModelSettings): boolean {
-  return Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')
 }

@@ -38,26 +38,31 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
     const warnings = new Set<string>()
     const options = { ...this.#providerOptions, ...request.providerOptions }
     const { contents, systemInstruction, tools: theirTools, generationConfig, toolConfig, ...others } = options
+    const [generation, calling] = [plain(generationConfig), plain(toolConfig)]
     if (contents !== undefined || systemInstruction !== undefined) {
       warnings.add('`contents` and `systemInstruction` in `providerOptions` were left out: the conversation is the request’s')
     }
-    const hasTools = (request.tools?.length ?? 0) > 0 || (Array.isArray(theirTools) && theirTools.length > 0)
-    const fields: JsonObject = {
-      ...optional('generationConfig', this.#generationConfig(request, generationConfig, hasTools, warnings)),
-      ...optional('toolConfig', { ...this.#toolConfig(request, warnings), ...plain(toolConfig) }),
-      ...others,
-      ...(paused === undefined ? {} : { continuationToken: paused.pause() }),
-    }
-    const declared = (request.tools ?? []).map((tool) => this.#wire.tool(tool, warnings))
     const theirs = Array.isArray(theirTools) ? theirTools : []
+    const declared = (request.tools ?? []).map((tool) => this.#wire.tool(tool, warnings))
+    const hasTools = declared.length > 0 || theirs.length > 0
     const tools = declared.length === 0 ? theirs : [{ functionDeclarations: declared }, ...theirs]
     const { system, contents: ours } = this.#converse(request, warnings)
-    const params = {
-      ...fields,
-      ...(tools.length === 0 ? {} : { tools }),
-      ...(system.length === 0 ? {} : { systemInstruction: { parts: system } }),
-      contents: ours,
+    // The SDK puts these into the body as they are; of other parameters it sends only those that it knows.
+    const extraBody = {
+      ...others,
+      ...optional('generationConfig', generation),
+      ...optional('toolConfig', calling),
+      ...(theirs.length === 0 ? {} : { tools }),
     }
+    const config = {
+      ...without(this.#generationConfig(request, generation, hasTools, warnings), generation),
+      ...optional('toolConfig', without(this.#toolConfig(request, warnings), calling)),
+      ...(declared.length === 0 || theirs.length > 0 ? {} : { tools }),
+      ...(system.length === 0 ? {} : { systemInstruction: { parts: system } }),
+      ...(paused === undefined ? {} : { continuationToken: paused.pause() }),
+      httpOptions: { extraBody },
+    }
+    const params = { model: this.#model, contents: ours, config }
     const toolNames = new Set(request.tools?.map((tool) => tool.function.name))
     return { params, toolNames, names: renamedTools(request), warnings: [...warnings] }
   }
@@ -84,7 +89,7 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
       else if (last?.kind === kind && kind !== 'user') last.parts.push(...parts)
       else contents.push({ kind, parts: [...parts] })
     }
-    if (contents.length > 0 && contents[0]?.kind !== 'user') contents.unshift({ kind: 'user', parts: [{ text: beginning }] })
+    if (contents[0]?.kind !== 'user') contents.unshift({ kind: 'user', parts: [{ text: beginning }] })
     return { system, contents: contents.map(({ kind, parts }) => ({ role: kind === 'model' ? 'model' : 'user', parts })) }
   }
 
@@ -95,9 +100,8 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
     return toolChoice === undefined ? {} : { functionCallingConfig: wireChoice(toolChoice) }
   }
 
-  #generationConfig(request: ModelRequest, given: Json | undefined, hasTools: boolean, warnings: Set<string>): JsonObject {
+  #generationConfig(request: ModelRequest, theirs: JsonObject, hasTools: boolean, warnings: Set<string>): JsonObject {
     const { temperature, topP, seed, frequencyPenalty, presencePenalty, stop, maxOutputTokens } = request
-    const theirs = plain(given)
     const fields: JsonObject = maxOutputTokens === undefined ? {} : { maxOutputTokens }
     for (const [name, value] of Object.entries({ temperature, topP, seed, frequencyPenalty, presencePenalty, stop })) {
       if (value === undefined) continue
@@ -106,7 +110,7 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
       else fields[name] = value
     }
     const thinking = theirs.thinkingConfig === undefined ? this.#thinking(request, warnings) : {}
-    return { ...fields, ...optional('thinkingConfig', thinking), ...this.#responseFormat(request, theirs, hasTools, warnings), ...theirs }
+    return { ...fields, ...optional('thinkingConfig', thinking), ...this.#responseFormat(request, theirs, hasTools, warnings) }
   }
 
   /** https://ai.google.dev/gemini-api/docs/structured-output */
@@ -151,6 +155,11 @@ function wireChoice(choice: ToolChoice): JsonObject {
 
 function optional(name: string, fields: JsonObject): JsonObject {
   return Object.keys(fields).length === 0 ? {} : { [name]: fields }
+}
+
+/** The fields that `others` does not replace. */
+function without(fields: JsonObject, others: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => !Object.hasOwn(others, name)))
 }
 
 function plain(value: Json | undefined): JsonObject {

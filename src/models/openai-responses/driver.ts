@@ -29,6 +29,8 @@ export type ResponsesModelSettings = ModelSettings & { preset?: ProviderPreset }
 export function openaiResponsesModel(settings: ResponsesModelSettings): ChatModel {
   const { provider, model, preset = findPreset(provider) } = settings
   const quirks = responsesQuirks(...presetQuirks(preset, model), settings.quirks)
-  const client = openAIClient(settings, preset, (sdk, params) => sdk.responses.create(params as Parameters<typeof sdk.responses.create>[0]))
+  const client = openAIClient(settings, preset, (sdk, params, options) =>
+    sdk.responses.create(params as Parameters<typeof sdk.responses.create>[0], options),
+  )
   return client.model(new ResponsesApi(provider, model, quirks, settings.providerOptions), capabilitiesOf(settings, quirks))
 }

@@ -19,8 +19,8 @@ export type OpenAIModelSettings = ModelSettings & { preset?: ProviderPreset }
 export function openaiModel(settings: OpenAIModelSettings): ChatModel {
   const { provider, model, preset = findPreset(provider) } = settings
   const quirks = openAIQuirks(...presetQuirks(preset, model), settings.quirks)
-  const client = openAIClient(settings, preset, (sdk, params) =>
-    sdk.chat.completions.create(params as Parameters<typeof sdk.chat.completions.create>[0]),
+  const client = openAIClient(settings, preset, (sdk, params, options) =>
+    sdk.chat.completions.create(params as Parameters<typeof sdk.chat.completions.create>[0], options),
   )
   return client.model(new OpenAIApi(provider, model, quirks, settings.providerOptions), capabilitiesOf(settings, quirks))
 }

@@ -1,10 +1,10 @@
+import type { Readable } from 'node:stream'
 import { InvalidOptionError, type ModelError } from '../../core/errors.ts'
 import { jsonOrText } from '../../core/json.ts'
-import { keepShape } from '../../core/v8/keep-shape.ts'
 import { abortedError } from '../chat-model.ts'
 import { ResponseBody, type ResponseReader } from '../streaming/response-body.ts'
-import { connectionError, providerError, requestError, responseError } from './provider-error.ts'
-import type { Address, Receiver, Send } from './send.ts'
+import { accessError, connectionError, providerError, responseError } from './provider-error.ts'
+import type { Send } from './send.ts'
 
 export interface ExchangeOptions {
   reader: ResponseReader
@@ -16,14 +16,6 @@ export interface ExchangeOptions {
   send: Send
 }
 
-/** An answer that is no response: an HTTP error. */
-interface Refusal {
-  status: number
-  headers: Pick<Headers, 'get'>
-  pieces: Uint8Array[]
-  length: number
-}
-
 /** How long a body may take to end after its reader has all it needs, in milliseconds. */
 const graceMs = 250
 const longestTimerMs = 2 ** 31 - 1
@@ -31,22 +23,29 @@ const longestTimerMs = 2 ** 31 - 1
 const errorBodyMs = 5000
 /** Longest part of an error's body that is read, in bytes. */
 const mostErrorBytes = 1 << 20
+/** What an SDK gets in place of a response. It has no body, so that all may share it. */
+const answered = new Response()
 
 /**
- * One HTTP request and its response, fed piece by piece to a reader, under the caller's signal and an idle timer. When it has settled no
- * listener, timer or open body is left, but for a body whose reader needs no more of it: nobody waits for that one's end, which leaves the
- * connection to the next request.
+ * One request of an SDK, which it makes over `fetch`, and the response, which goes to a reader as it arrives: under the caller's signal and an
+ * idle timer. Once it has settled, it leaves no listener, timer or open body. Only a body whose reader needs no more of it may still end by
+ * itself, which keeps the connection for the next request.
  */
-export class HttpExchange implements Receiver {
+export class HttpExchange {
   readonly #options: ExchangeOptions
   readonly #body: ResponseBody
   readonly #outcome = Promise.withResolvers<string[]>()
+  readonly #stop = new AbortController()
   readonly #onAbort = (): void => this.#reject(abortedError(this.#options.provider, this.#options.signal?.reason))
+  readonly #warnings: string[] = []
   #timer: NodeJS.Timeout | undefined
-  #stop: (() => void) | undefined
+  #sent: Headers | undefined
+  #reply: Readable | undefined
   #settled = false
-  #hasBegun = false
-  #refusal: Refusal | undefined
+  /** A response has come, which is no error. */
+  #isAnswered = false
+  /** Why there is none. */
+  #failure: Error | undefined
 
   constructor(options: ExchangeOptions) {
     this.#options = options
@@ -54,46 +53,77 @@ export class HttpExchange implements Receiver {
   }
 
   /**
-   * Sends `body`, when its address is known. Resolves with warnings. Rejects with what the address or the reader rejects with, or with a
-   * `ModelError`: `aborted`, `connection_failed`, what the provider refused it with, `stream_idle`, or `stream_cut` for a response that never
-   * finished.
+   * Calls `ask`, which has an SDK make the request. Resolves with warnings. Rejects with what the reader throws, or with a `ModelError`: what
+   * kept the SDK from sending, `aborted`, `connection_failed`, the provider's refusal, `stream_idle`, or `stream_cut` for a response that
+   * never finished.
    */
-  run(address: Address | Promise<Address>, body: string): Promise<string[]> {
+  run(ask: () => Promise<unknown>): Promise<string[]> {
     const { signal, idleMs } = this.#options
     if (signal?.aborted) this.#onAbort()
     else {
       signal?.addEventListener('abort', this.#onAbort, { once: true })
-      // It is also what keeps the process alive: a connection doesn't.
-      this.#timer = idleMs > longestTimerMs ? setInterval(() => {}, longestTimerMs) : setTimeout(() => this.#settle('silent'), idleMs)
-    }
-    if (!(address instanceof Promise)) this.#send(address, body)
-    else {
-      address.then(
-        (found) => this.#send(found, body),
-        (error: unknown) => this.#reject(error),
+      if (idleMs <= longestTimerMs) this.#timer = setTimeout(() => this.#settle('silent'), idleMs)
+      ask().then(
+        () => this.#onAsked(new Error('Expected the SDK to make a request, got none')),
+        (error: unknown) => this.#onAsked(error),
       )
     }
     return this.#outcome.promise
   }
 
-  begin(status: number, headers: Pick<Headers, 'get'>): void {
-    if (this.#settled) return
-    this.#hasBegun = true
-    this.#timer?.refresh()
-    if (status >= 200 && status <= 299) return
-    this.#refusal = { status, headers, pieces: [], length: 0 }
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#settle('broken'), Math.min(errorBodyMs, this.#options.idleMs))
+  /** The headers of the request, if it was sent. */
+  get sent(): Iterable<[name: string, value: string]> {
+    return this.#sent ?? []
   }
 
-  take(bytes: Uint8Array): void {
-    if (this.#settled) return
-    if (this.#refusal !== undefined) {
-      this.#refusal.pieces.push(bytes)
-      this.#refusal.length += bytes.length
-      if (this.#refusal.length > mostErrorBytes) this.#settle('broken')
-      return
+  /** Adds to the warnings that `run` resolves with. */
+  warn(warning: string): void {
+    this.#warnings.push(warning)
+  }
+
+  /** The `fetch` of the SDK. Resolves with an empty response once the body of one is read here; with an error as it is. */
+  async fetch(url: string | URL | Request, { headers, body: text }: RequestInit = {}): Promise<Response> {
+    const { signal } = this.#stop
+    signal.throwIfAborted()
+    this.#timer?.refresh()
+    this.#sent = headers instanceof Headers ? headers : new Headers(headers)
+    try {
+      const { status, body, headers } = await this.#options.send({ url: String(url), headers: this.#sent, body: String(text), signal })
+      this.#reply = body
+      // Thrown by the loop that reads it, if there is one.
+      body.on('error', () => {})
+      if (signal.aborted) body.destroy()
+      if (status >= 200 && status <= 299) {
+        this.#isAnswered = true
+        this.#read(body)
+        return answered
+      }
+      return await this.#refuse(status, headers(), body)
+    } catch (error) {
+      this.#failure = error instanceof InvalidOptionError ? error : connectionError(error, this.#options.reader.context())
+      throw error
     }
+  }
+
+  /** What the SDK makes of a response doesn't matter: the reader has it. */
+  #onAsked(problem: unknown): void {
+    if (!this.#isAnswered) this.#reject(this.#failure ?? accessError(problem, this.#options.reader.context()))
+  }
+
+  #read(body: Readable): void {
+    this.#timer?.refresh()
+    body.on('data', (bytes: Uint8Array) => this.#take(bytes))
+    body.once('error', (error) => this.#settle('broken', error))
+    body.once('end', () => this.#settle('whole'))
+    body.once('close', () => {
+      this.#settle('broken')
+      // The one that waits for the end.
+      clearTimeout(this.#timer)
+    })
+  }
+
+  #take(bytes: Uint8Array): void {
+    if (this.#settled) return
     this.#timer?.refresh()
     try {
       if (!this.#body.push(bytes)) return
@@ -102,50 +132,55 @@ export class HttpExchange implements Receiver {
       return
     }
     this.#settle('whole')
-    this.#timer = setTimeout(() => this.#stop?.(), graceMs)
-    // A process that has nothing else to do need not wait for it either.
-    this.#timer.unref()
+    this.#timer = setTimeout(() => this.#abort(), graceMs)
   }
 
-  end(): void {
-    this.#stop = undefined
-    // The one that waits for the end, if it has settled before.
+  async #refuse(status: number, headers: Headers, body: Readable): Promise<Response> {
+    const text = await this.#readError(body)
+    this.#failure = providerError({ status, headers, body: jsonOrText(text) }, this.#options.reader.context())
+    return new Response(text, { headers, status: status >= 400 && status <= 599 ? status : 500 })
+  }
+
+  /** As much of it as comes soon. */
+  async #readError(body: Readable): Promise<string> {
     clearTimeout(this.#timer)
-    this.#settle('whole')
-  }
-
-  fail(cause: unknown): void {
-    clearTimeout(this.#timer)
-    if (cause instanceof InvalidOptionError) this.#reject(cause)
-    else this.#settle('broken', cause)
-  }
-
-  #send(address: Address, body: string): void {
-    if (this.#settled) return
+    this.#timer = setTimeout(() => body.destroy(), Math.min(errorBodyMs, this.#options.idleMs))
+    const pieces: Buffer[] = []
+    let length = 0
     try {
-      this.#stop = this.#options.send(address, body, this)
-    } catch (error) {
-      this.#reject(requestError(error, this.#options.reader.context()))
+      for await (const bytes of body) {
+        pieces.push(Buffer.from(bytes))
+        length += bytes.length
+        if (length > mostErrorBytes) break
+      }
+    } catch {
+      // The status tells what matters, whatever became of the body.
     }
+    return Buffer.concat(pieces).toString()
   }
 
   #reject(error: unknown): void {
     if (this.#release()) this.#outcome.reject(error)
-    this.#stop?.()
+    this.#abort()
   }
 
   #settle(how: 'whole' | 'silent' | 'broken', cause?: unknown): void {
     if (!this.#release()) return
-    if (how !== 'whole') this.#stop?.()
+    if (how !== 'whole') this.#abort()
     const { reader } = this.#options
     try {
-      if (this.#refusal !== undefined) throw this.#refused(this.#refusal)
       if (how === 'whole') this.#body.end()
       if (!reader.hasFinished) throw this.#body.failure() ?? this.#unfinished(how, cause)
-      this.#outcome.resolve(how === 'whole' ? [] : ['The connection did not end properly after the response was complete'])
+      if (how !== 'whole') this.warn('The connection did not end properly after the response was complete')
+      this.#outcome.resolve(this.#warnings)
     } catch (error) {
       this.#outcome.reject(error)
     }
+  }
+
+  #abort(): void {
+    this.#stop.abort()
+    this.#reply?.destroy()
   }
 
   /** False when it had settled before. */
@@ -157,14 +192,9 @@ export class HttpExchange implements Receiver {
     return true
   }
 
-  #refused({ status, headers, pieces }: Refusal): ModelError {
-    return providerError({ status, headers, body: jsonOrText(Buffer.concat(pieces).toString()) }, this.#options.reader.context())
-  }
-
   #unfinished(how: 'whole' | 'silent' | 'broken', cause: unknown): ModelError {
     const expected = 'the rest of a response'
     const context = this.#options.reader.context()
-    if (how === 'broken' && !this.#hasBegun) return connectionError(cause, context)
     const before = context.partial === undefined ? 'before anything came' : 'after a part of it'
     if (how === 'silent') {
       return responseError('stream_idle', expected, `nothing for ${this.#options.idleMs} ms, ${before}`, context, { retryable: true })
@@ -176,4 +206,9 @@ export class HttpExchange implements Receiver {
   }
 }
 
-keepShape(HttpExchange, {})
+/** The keys in headers, which no error may quote. A short "key", as local servers have, would black out words. */
+export function secretsIn(headers: Iterable<[name: string, value: string]>): string[] {
+  const keys: string[] = []
+  for (const [name, value] of headers) if (/auth|key|token|secret|cookie/i.test(name)) keys.push(value.replace(/^Bearer /i, ''))
+  return keys.filter((key) => key.length >= 8)
+}

@@ -105,6 +105,22 @@ export function requestError(cause: unknown, context: ErrorContext): ModelError 
   return new ModelError('invalid_option', message, { ...fieldsOf(context), retryable: false, cause })
 }
 
+/** The error for a request that an SDK did not send: it got no token, or the request can't be sent as it is. */
+export function accessError(error: unknown, context: ErrorContext): ModelError {
+  const { status } = typeof error === 'object' && error !== null ? { status: undefined, ...error } : {}
+  const root = rootCause(error)
+  const code = typeof root === 'object' && root !== null && 'code' in root ? String(root.code) : ''
+  // A service that gives out tokens can fail as any other.
+  if (typeof status === 'number' && (status >= 500 || status === 429)) return providerError({ status, body: messageOf(error) }, context)
+  if (/^(E(CONN|HOST|NET|NOTFOUND|AI_AGAIN|PIPE|TIMEDOUT)|UND_ERR_)/.test(code)) return connectionError(error, context)
+  if (error instanceof TypeError) return requestError(error, context)
+  return new ModelError('unauthorized', clean(`Expected credentials for ${nameOf(context)}, got: ${messageOf(error)}`, context), {
+    ...fieldsOf(context),
+    retryable: false,
+    cause: error,
+  })
+}
+
 /** The `ModelError` for a response that is none. `expected` and `got` complete "Expected … from …, got …". */
 export function responseError(
   code: 'bad_response' | 'stream_cut' | 'stream_idle' | 'context_overflow',

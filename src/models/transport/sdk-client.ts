@@ -9,13 +9,12 @@ import {
   type ModelSink,
 } from '../chat-model.ts'
 import { findAPIKey, findBaseURL, type ProviderPreset } from '../presets.ts'
-import type { ModelSettings } from '../settings.ts'
+import type { APIKey, ModelSettings } from '../settings.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
 import { overflowIn } from '../usage.ts'
-import { HttpExchange } from './http-exchange.ts'
-import { sendOver } from './own-fetch.ts'
-import { type ErrorContext, requestError, responseError } from './provider-error.ts'
-import { type Address, send } from './send.ts'
+import { HttpExchange, secretsIn } from './http-exchange.ts'
+import { type ErrorContext, responseError } from './provider-error.ts'
+import { type Send, send, sendOver } from './send.ts'
 
 /** Longest silence by default, in milliseconds. A whole response is silent until it is written. */
 const defaultIdleMs = 60_000
@@ -25,7 +24,7 @@ const maxPauses = 16
 
 /** API key and base URL. */
 export interface Access {
-  apiKey: string
+  apiKey: APIKey
   baseURL: string
 }
 
@@ -35,14 +34,10 @@ export interface SdkUse<Own extends Access, Sdk> {
   findAccess(): Own
   /** Imports the SDK, so that nothing is loaded before the first request, and makes its client. */
   open(access: Own): Promise<Sdk>
-  /** Has the SDK make a request over `fetch`, which sends nothing. */
-  ask(sdk: Sdk, fetch: typeof globalThis.fetch, request: { params: RequestParams; stream: boolean }): Promise<unknown>
-  /** Whether the SDK has credentials of its own for it, which expire. Default: it has none. */
-  expires?(access: Own): boolean
+  /** Has the SDK make the request, with `exchange.fetch` for its `fetch`. */
+  ask(sdk: Sdk, request: { params: RequestParams; stream: boolean }, exchange: HttpExchange): Promise<unknown>
   /** What a response should say of the access. Default: nothing. */
   warnings?(access: Own): readonly string[]
-  /** The error for what `ask` rejects with. Default: `invalid_option`. */
-  toError?(error: unknown, context: ErrorContext): Error
 }
 
 /** The parameters of a request, as the SDK's method takes them. */
@@ -71,32 +66,31 @@ export interface ApiResponse extends ResponseReader {
   finish(): ModelResponse
 }
 
-/** An access, and what is worked out from it once. */
+/** An access, and the SDK's client for it. */
 interface Opened<Own extends Access, Sdk> {
   access: Own
-  /** The access as a text, by which another one shows. */
-  key: string
-  context: ErrorContext
   sdk: Sdk | undefined
-  /** By whether a stream is asked for. */
-  addresses: Map<boolean, Address>
 }
 
 /**
- * A provider as its SDK knows it. The SDK makes the first request, which tells address and headers; all later ones differ from it in their
- * bodies alone. Asked anew when key or address have changed, so that either may come or be replaced later through the environment.
+ * A provider, asked through its SDK: every request is made by a method of the SDK, over a `fetch` of ours. Its client is made again when key or
+ * address have changed, so that either may come or be replaced later through the environment.
  */
 export class SdkClient<Own extends Access, Sdk> {
   readonly #settings: ModelSettings
   readonly #use: SdkUse<Own, Sdk>
+  readonly #send: Send
   readonly #isFixed: boolean
   #opened: Opened<Own, Sdk> | undefined
 
   constructor(settings: ModelSettings, preset: ProviderPreset, use: SdkUse<Own, Sdk>) {
     this.#settings = settings
     this.#use = use
+    const { apiKey, baseURL } = settings
+    const hasKey = typeof apiKey === 'function' || Boolean(apiKey?.trim())
     // Then nothing of it is the environment's.
-    this.#isFixed = Boolean(settings.apiKey?.trim() && (settings.baseURL?.trim() || preset.baseURLEnv === undefined))
+    this.#isFixed = hasKey && (Boolean(baseURL?.trim()) || preset.baseURLEnv === undefined)
+    this.#send = settings.fetch === undefined ? send : sendOver(settings.fetch)
   }
 
   /** The model behind an API of that provider. */
@@ -137,18 +131,36 @@ export class SdkClient<Own extends Access, Sdk> {
     const { signal } = given
     if (signal?.aborted) throw abortedError(this.#settings.provider, signal.reason)
     const opened = this.#open()
-    const { access, context } = opened
+    const { access } = opened
+    const { provider, model, headers, streamIdleTimeoutMs } = this.#settings
+    let exchange: HttpExchange | undefined
+    const context: ErrorContext = {
+      provider,
+      model,
+      get secrets() {
+        const key = typeof access.apiKey === 'string' ? access.apiKey : ''
+        return secretsIn([...Object.entries({ ...headers, key }), ...(exchange?.sent ?? [])])
+      },
+    }
     const request = { ...given, messages: toChatMessages(given.messages) }
+    // Messages are well-formed already; tools, schemas and `providerOptions` need not be.
     const build = (paused?: Response): Body => {
       const built = api.build(request, access, paused)
-      // Messages are so already; tools, schemas and `providerOptions` need not be.
       return { ...built, params: wellFormed(built.params) }
     }
     let body = build()
     const response = api.open(context, sink, body)
     const warnings = new Set(this.#use.warnings?.(access))
+    const stream = request.stream !== false
+    const idleMs = request.streamIdleTimeoutMs ?? streamIdleTimeoutMs ?? (stream ? defaultIdleMs : defaultWholeMs)
+    // Before the exchange: the time a package takes to load is no silence of the provider's.
+    opened.sdk ??= await this.#use.open(access)
+    const { sdk } = opened
     for (let pauses = 0; ; pauses++) {
-      const oddities = await this.#send(opened, body.params, response, request)
+      const { params } = body
+      const current = new HttpExchange({ reader: response, provider, signal, idleMs, send: this.#send })
+      exchange = current
+      const oddities = await current.run(() => this.#use.ask(sdk, { params, stream }, current))
       for (const warning of [...body.warnings, ...oddities]) warnings.add(warning)
       if (response.isPaused !== true) break
       if (pauses === maxPauses) {
@@ -160,51 +172,12 @@ export class SdkClient<Own extends Access, Sdk> {
     return withWarnings(response.finish(), warnings)
   }
 
-  /** Sends `params`; the response is fed to `reader`. Resolves with warnings; rejects with a `ModelError`. */
-  async #send(opened: Opened<Own, Sdk>, params: RequestParams, reader: ResponseReader, request: ModelRequest): Promise<string[]> {
-    const { provider, fetch, streamIdleTimeoutMs } = this.#settings
-    const { signal } = request
-    const stream = request.stream !== false
-    const idleMs = request.streamIdleTimeoutMs ?? streamIdleTimeoutMs ?? (stream ? defaultIdleMs : defaultWholeMs)
-    // Before the exchange: the time a package takes to load is no silence of the provider's.
-    opened.sdk ??= await this.#use.open(opened.access)
-    const exchange = new HttpExchange({ reader, provider, signal, idleMs, send: fetch === undefined ? send : sendOver(fetch) })
-    return exchange.run(this.#knownAddress(opened, stream) ?? this.#findAddress(opened, opened.sdk, stream, params), JSON.stringify(params))
-  }
-
-  /** The same object as long as nothing has changed in its access. */
+  /** The same object as long as nothing of the access has changed. */
   #open(): Opened<Own, Sdk> {
     if (this.#opened !== undefined && this.#isFixed) return this.#opened
     const access = this.#use.findAccess()
-    const key = JSON.stringify(access)
-    if (this.#opened?.key !== key) {
-      const { provider, model, headers } = this.#settings
-      const context = { provider, model, secrets: secretsOf(access.apiKey, headers) }
-      this.#opened = { access, key, context, sdk: undefined, addresses: new Map() }
-    }
+    if (this.#opened === undefined || !isSame(this.#opened.access, access)) this.#opened = { access, sdk: undefined }
     return this.#opened
-  }
-
-  #knownAddress({ access, addresses }: Opened<Own, Sdk>, stream: boolean): Address | undefined {
-    return this.#use.expires?.(access) ? undefined : addresses.get(stream)
-  }
-
-  async #findAddress({ context, addresses }: Opened<Own, Sdk>, sdk: Sdk, stream: boolean, params: RequestParams): Promise<Address> {
-    let found: Address | undefined
-    const fetch = async (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
-      found = { url: String(url), headers: Object.fromEntries(new Headers(init?.headers)) }
-      return Response.json({})
-    }
-    try {
-      await this.#use.ask(sdk, fetch, { params, stream })
-      if (found === undefined) throw new Error('Expected the SDK to make a request, got none')
-    } catch (error) {
-      throw this.#use.toError?.(error, context) ?? requestError(error, context)
-    }
-    const known = addresses.get(stream)
-    if (known !== undefined && JSON.stringify(known) === JSON.stringify(found)) return known
-    addresses.set(stream, found)
-    return found
   }
 }
 
@@ -213,21 +186,13 @@ export function findAccess(settings: ModelSettings, preset: ProviderPreset): Acc
   return { apiKey: findAPIKey(settings, preset), baseURL: findBaseURL(settings, preset) }
 }
 
+function isSame<Own extends Access>(a: Own, b: Own): boolean {
+  for (const key in a) if (a[key] !== b[key]) return false
+  return true
+}
+
 /** A response with further warnings before its own. */
 function withWarnings(response: ModelResponse, before: Iterable<string>): ModelResponse {
   const warnings = [...before, ...(response.warnings ?? [])]
   return warnings.length === 0 ? response : { ...response, warnings }
-}
-
-/** What an error's message must not quote. A short "key", as local servers have, would black out words. */
-function secretsOf(apiKey: string, headers: Record<string, string> = {}): string[] {
-  const secretHeaders = Object.entries(headers).filter(([name]) => /auth|key|token|secret|cookie/i.test(name))
-  return [apiKey, ...secretHeaders.map(([, value]) => value)].filter((secret) => secret.length >= 8)
-}
-
-/** Undoes the headers which an SDK adds to requests to anybody when the environment has `variable`, one `name: value` a line. */
-export function withoutEnvironmentHeaders(variable: string, apiKey: string): Record<string, string | null> {
-  const lines = (process.env[variable] ?? '').split('\n').filter((line) => line.includes(':'))
-  const names = lines.map((line) => line.slice(0, line.indexOf(':')).trim().toLowerCase())
-  return Object.fromEntries(names.map((name) => [name, name === 'authorization' ? `Bearer ${apiKey}` : null]))
 }

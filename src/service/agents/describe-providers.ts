@@ -21,7 +21,7 @@ export function describeProviders(agents: readonly Agent[], config: Config): Pro
     if (preset === undefined) return { name, keyEnv: null, hasKey: null }
     const { keyEnv, hasKey } = describeKey(preset)
     const own = settings.filter(({ provider }) => provider === name)
-    const bringTheirOwn = own.length > 0 && own.every(({ apiKey }) => apiKey?.trim())
+    const bringTheirOwn = own.length > 0 && own.every(({ apiKey }) => typeof apiKey === 'function' || apiKey?.trim())
     return bringTheirOwn && !hasKey ? { name, keyEnv: null, hasKey: true } : { name, keyEnv, hasKey }
   })
 }
