@@ -23,8 +23,8 @@ export interface ProviderRecorder {
   /** For the `fetch` of a model. */
   readonly fetch: typeof globalThis.fetch
   /**
-   * The responses so far that have ended, in the order of their requests, as `startMockProvider` takes them: of a stream each event's payload,
-   * of a whole response its JSON. A request that failed, or was refused, has none.
+   * The responses so far, in the order of their requests, as `startMockProvider` takes them: of a stream each event's payload, as far as it has
+   * come; of a whole response its JSON, once it has ended. A request that failed, or was refused, has none.
    */
   readonly recordings: string[][]
   /** Writes them as `1.jsonl`, `2.jsonl`, … into a folder, which is made if it is not there; each is for its owner alone. Resolves with the paths. */
@@ -80,20 +80,23 @@ function keysOf(headers: Headers): string[] {
   return names.flatMap((name) => headers.get(name)?.replace(/^Bearer\s+/i, '') ?? []).filter((key) => key.length >= 8)
 }
 
-/** Passes a body on as it comes; `ended` is told what was in it when it ends, or is left. */
-function noting(isStream: boolean, ended: (payloads: string[]) => void): TransformStream<Uint8Array, Uint8Array> {
+/** Passes a body on as it comes; `begun` is told, with the first of it, where its payloads are put. */
+function noting(isStream: boolean, begun: (payloads: string[]) => void): TransformStream<Uint8Array, Uint8Array> {
   const payloads: string[] = []
   const chunks: Uint8Array[] = []
+  const note = (payload: string) => {
+    payloads.push(payload)
+    begun(payloads)
+  }
   const events = new EventStream({
     onEvent({ data }) {
       // The mock provider sends the end mark itself.
-      if (data !== '[DONE]') payloads.push(data)
+      if (data !== '[DONE]') note(data)
     },
   })
   const end = () => {
     if (isStream) events.end()
-    else payloads.push(oneLine(Buffer.concat(chunks).toString('utf8')))
-    ended(payloads)
+    else note(oneLine(Buffer.concat(chunks).toString('utf8')))
   }
   return new TransformStream({
     transform(chunk, controller) {

@@ -5,9 +5,9 @@ import { Responses } from 'openai/resources/responses'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createModel } from '../../src/models/create-model.ts'
 import type { ModelSettings } from '../../src/models/settings.ts'
-import { startMockProvider } from '../../src/testing/index.ts'
 import { eventStream, startServer, textEvents } from './local-server.ts'
 import { hello, secret } from './one-request.ts'
+import { startStrictProvider } from './rules/strict-provider.ts'
 
 afterEach(() => {
   vi.restoreAllMocks()
@@ -21,7 +21,7 @@ const modelOf = (provider: Provider, { url, baseURL }: { url: string; baseURL: s
 
 describe('every request', () => {
   it.each(providers)('is made by the method of the SDK of %s, and by nothing else', async (provider) => {
-    await using mock = await startMockProvider({ script: () => 'ok' })
+    await using mock = await startStrictProvider({ script: () => 'ok' })
     const methods = {
       custom: [vi.spyOn(Completions.prototype, 'create')],
       'responses-compatible': [vi.spyOn(Responses.prototype, 'create')],
@@ -40,7 +40,7 @@ describe('every request', () => {
 
 describe('a key that a function returns', () => {
   it.each(providers)('is asked for with each request to %s', async (provider) => {
-    await using mock = await startMockProvider({ script: () => 'ok' })
+    await using mock = await startStrictProvider({ script: () => 'ok' })
     let keys = 0
     const apiKey = async () => `key-number-${++keys}`
     const model = modelOf(provider, mock, { apiKey })
@@ -59,7 +59,7 @@ describe('a key that a function returns', () => {
   })
 
   it.each(providers)('that it can’t get is an error of the access to %s, and nothing is sent', async (provider) => {
-    await using mock = await startMockProvider({ script: () => 'ok' })
+    await using mock = await startStrictProvider({ script: () => 'ok' })
     const generate = (apiKey: () => string) => modelOf(provider, mock, { apiKey }).generate({ messages: hello })
     const refused = generate(() => {
       throw new Error('login expired')

@@ -120,9 +120,12 @@ describe.each(nativeModes.filter(({ streaming }) => streaming))('how long to wai
       settings: { maxRetries: 1, maxRetryDelayMs: 30_000, streamIdleTimeoutMs: Number.POSITIVE_INFINITY },
     })
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    const asking = open.model.generate({ messages: hello })
-    await open.provider.waitForEnd(1)
-    await until(() => vi.getTimerCount() === 1)
+    let waits = 0
+    const retry = () => {
+      waits++
+    }
+    const asking = open.model.generate({ messages: hello }, { retry })
+    await until(() => waits === 1 && vi.getTimerCount() === 1)
     await vi.advanceTimersByTimeAsync(11_053)
     expect(open.provider.requests).toHaveLength(1)
     await vi.advanceTimersByTimeAsync(1)
