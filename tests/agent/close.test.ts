@@ -209,30 +209,46 @@ describe('close', () => {
     expect(run).toEqual({ status: 'running', owner: null, problem: null })
   })
 
-  it('P1.6 takes nothing up any more, neither by itself nor by a `recover` that has begun', async () => {
+  /** Runs that are being executed on the journal that is returned, until it is closed. */
+  async function threeRuns(dying: Journal & { close(): Promise<void> }): Promise<Journal & { close(): Promise<void> }> {
+    const gates = [gate(), gate(), gate()]
+    for (const [at, { pay }] of gates.entries()) {
+      const runner = new AgentRunner({ model: paying(), tools: [pay], journal: dying, logger })
+      runner.run('go', { runId: `r${at}` }).catch(() => {})
+    }
+    await Promise.all(gates.map(({ begun }) => begun))
+    return dying
+  }
+
+  it('P1.6 a `recover` that has begun takes nothing up any more', async () => {
+    const kept = new MemoryRuns()
+    await (await threeRuns(memoryJournal(kept))).close()
+    const { pay, begun, keys } = gate()
+    const runner = new AgentRunner({ model: paying(), tools: [pay], journal: memoryJournal(kept), logger })
+    const recovering = runner.recover({ concurrency: 1 })
+    await begun
+    await runner.close({ drainMs: 5 })
+    expect(await recovering).toMatchObject([{ runId: 'r0', error: closed }])
+    expect(keys).toEqual(['r0/1.tool.0'])
+    expect((await runner.runs.list({ status: 'running' })).runs).toHaveLength(3)
+  })
+
+  it('P1.6 takes nothing up by itself any more', async () => {
     const file = join(newFolder(), 'runs.sqlite')
     const open = () => {
       const store = new SqliteStore(fileOptions({ file, synchronous: 'normal' }), 'default')
-      return openedIn(storeJournal(store, { takeOver: { everyMs: 5, concurrency: 1 } }))
+      return openedIn(storeJournal(store, { takeOver: { everyMs: 5, concurrency: 8 } }))
     }
-    const dying = open()
-    const gates = [gate(), gate(), gate()]
-    const lost = gates.map(({ pay }, at) =>
-      new AgentRunner({ model: paying(), tools: [pay], journal: dying, logger }).run('go', { runId: `r${at}` }).catch(() => {}),
-    )
-    await Promise.all(gates.map(({ begun }) => begun))
+    const dying = await threeRuns(open())
     const { pay, begun, keys } = gate()
     const runner = new AgentRunner({ model: paying(), tools: [pay], journal: open(), logger })
-    await dying.close()
-    await Promise.all(lost)
-    const recovering = runner.recover({ concurrency: 1 })
+    const running = runner.run('go', { runId: 'own' })
     await begun
+    // The others are nobody's only once it is being closed.
     const closes = runner.close({ drainMs: 50 })
-    const taken = keys.length
-    await Promise.all([closes, recovering])
-    expect(keys).toHaveLength(taken)
-    expect(taken).toBeLessThan(3)
-    expect((await runner.runs.list({ status: 'running' })).runs).toHaveLength(3)
+    await dying.close()
+    await Promise.all([closes, expect(running).rejects.toMatchObject(closed)])
+    expect(keys).toEqual(['own/1.tool.0'])
   })
 
   it('P1.6 P1.5 of a class agent does the same', async () => {
