@@ -113,6 +113,7 @@ const printed: Record<string, RegExp> = {
   'client-tools.ts': /^client_tool pick_file \nquestion book_table For how many\?\nmenu\.pdf, booked for 4 – All done\.\n$/,
   'events.ts': /^request 1\ncalculate: ok\nrequest 2\na listener of RUN_END failed: Error: the disk is full\n17 × 23 = 391\.\n$/,
   'compaction.ts': /^true true true\n$/,
+  'cut-responses.ts': /^It is long\.\n$/,
   'failover.ts': /^The second answers\. scripted-model\nI am the old one\.\nI am the new one\.\n$/,
   'dispatcher.ts':
     /^506 builtin\n\{[^\n]+391 \} \} \{ success: false, error: 'Tool not found: nothing' \}\nread_file calculate search_tools call_tool\n$/,

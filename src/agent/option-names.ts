@@ -24,6 +24,7 @@ const settings: OptionNames<RunSettings> = {
   streamIdleTimeoutMs: true,
   onLimit: true,
   onTruncated: true,
+  onCut: true,
   toolCalling: true,
   enableToolActionParsing: true,
   fencedTags: true,

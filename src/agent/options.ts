@@ -83,13 +83,18 @@ function assignGiven<T extends object>(options: T, given: T): void {
 const noOptions: object = { ...runOptionNames }
 for (const name of Object.keys(noOptions)) Object.assign(noOptions, { [name]: undefined })
 
+const eitherOr = [
+  ['onBudget', 'stop', 'pause'],
+  ['onLimit', 'stop', 'answer'],
+  ['onTruncated', 'stop', 'continue'],
+  ['onCut', 'end', 'restart'],
+  ['fencedTags', 'text', 'run'],
+] as const
+
 /** Throws `invalid_option` for a setting that is not allowed, or not with this model. */
 export function checkSettings(settings: RunSettings<never>, model: ChatModel): void {
   const {
-    onLimit,
-    onTruncated,
     enableToolActionParsing,
-    fencedTags,
     approve,
     stopWhen,
     compaction,
@@ -101,7 +106,6 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
     outputRetries,
     throwOnError,
     budget,
-    onBudget,
     cacheKey,
     name,
     telemetry,
@@ -109,17 +113,13 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
   checkCostIsKnown('limits.costUsd', settings.limits?.costUsd, model)
   if (budget !== undefined && !(budget instanceof Budget)) throw new InvalidOptionError('budget', 'a Budget', budget)
   checkCostIsKnown('budget.costUsd', budget?.limits.costUsd, model)
-  if (onBudget !== undefined && onBudget !== 'stop' && onBudget !== 'pause')
-    throw new InvalidOptionError('onBudget', "'stop' or 'pause'", onBudget)
-  if (onLimit !== undefined && onLimit !== 'stop' && onLimit !== 'answer')
-    throw new InvalidOptionError('onLimit', "'stop' or 'answer'", onLimit)
-  if (onTruncated !== undefined && onTruncated !== 'stop' && onTruncated !== 'continue')
-    throw new InvalidOptionError('onTruncated', "'stop' or 'continue'", onTruncated)
+  for (const [option, one, other] of eitherOr) {
+    const chosen = settings[option]
+    if (chosen !== undefined && chosen !== one && chosen !== other) throw new InvalidOptionError(option, `'${one}' or '${other}'`, chosen)
+  }
   chooseCallForm(settings, model)
   if (enableToolActionParsing !== undefined && typeof enableToolActionParsing !== 'boolean')
     throw new InvalidOptionError('enableToolActionParsing', 'true or false', enableToolActionParsing)
-  if (fencedTags !== undefined && fencedTags !== 'text' && fencedTags !== 'run')
-    throw new InvalidOptionError('fencedTags', "'text' or 'run'", fencedTags)
   if (decisionTimeoutMs !== undefined && !(decisionTimeoutMs > 0))
     throw new InvalidOptionError('decisionTimeoutMs', 'a number of milliseconds > 0', decisionTimeoutMs)
   checkCompaction(compaction)

@@ -50,10 +50,20 @@ export type Turn =
   | Reply
   /** Without `step` a hook has failed: before the model was asked, unless there is a `usage`. */
   | { kind: 'refused'; text: string; step?: RunStep; usage?: Usage; error: PlainError }
-  | { kind: 'failed'; text: string; usage?: Usage; error: PlainError }
+  | Failed
   /** `unasked`: the run was over before the model was asked. */
   | { kind: 'interrupted'; why: 'aborted' | 'deadline'; text: string; usage?: Usage; unasked?: true }
   | Unpaid
+
+/** A turn whose request failed. */
+export interface Failed {
+  kind: 'failed'
+  text: string
+  usage?: Usage
+  error: PlainError
+  /** A part of the response was shown: to somebody who can't take it back, or to those alone who can. */
+  shown?: 'for good' | 'revocably'
+}
 
 /** A turn whose request was not sent, because a budget does not allow it. */
 export interface Unpaid {

@@ -137,6 +137,12 @@ export interface RunSettings<Context = unknown> extends Sampling {
    * continue, at most 3 times for one answer, and the parts are joined to one message; each request counts as an iteration. Default `'stop'`.
    */
   onTruncated?: 'stop' | 'continue'
+  /**
+   * What to do if a response breaks off after a part of it was shown. `'restart'`: request it again, whoever watches; its text comes again from
+   * the start. `'end'`: end the run with `model_error`. Default: request it again if everybody who watches can take that part back. Events and
+   * pages can (see `MODEL_RETRY`); if text has reached `.text`, `onText` or a format that takes nothing back, the run ends.
+   */
+  onCut?: 'end' | 'restart'
   /** How tools reach the model, and its calls come back. Default `'auto'`. */
   toolCalling?: ToolCalling
   /**

@@ -55,9 +55,11 @@ export interface EventPayloads {
   MODEL_START: { provider: string; model: string; continues?: true }
   /**
    * A request has failed and is made again, or another model is asked in its place: `provider` and `model` are those that are asked next, in
-   * `delayMs` milliseconds. `errorCode` and `error` say why.
+   * `delayMs` milliseconds. `errorCode` and `error` say why. With `discards`, a part of the response was shown before it broke off: its text, its
+   * reasoning and the calls it was writing are void, and the response begins again. That is everything since the `MODEL_START`, or an earlier
+   * `MODEL_RETRY` with `discards`, of the same run and iteration.
    */
-  MODEL_RETRY: { provider: string; model: string; errorCode: ErrorCode; error: string; delayMs: number }
+  MODEL_RETRY: { provider: string; model: string; errorCode: ErrorCode; error: string; delayMs: number; discards?: true }
   /** The request waits for the `rateLimits` of its model; `ahead` others wait before it. */
   MODEL_QUEUED: { provider: string; model: string; ahead: number }
   /** The response is whole; or, with an `errorCode`, there is none: `finishReason` is `error` then. */

@@ -108,11 +108,11 @@ export interface ModelSink {
   /** The request has to wait for `rateLimits` before it is sent; so many wait before it. */
   queued?(ahead: number): void
   /**
-   * Asked before a response is given again from its beginning: because it broke off, or because its text turned out to be thinking. True: no
-   * piece of it was shown to anybody, and what was given is forgotten. False: nothing can be taken back. Default: false once the sink was given
-   * a piece.
+   * Asked before a response is given again from its beginning: because it broke off (`retries`: it is requested again, and `retry` follows), or
+   * because its text turned out to be thinking. True: what was given is forgotten; no piece of it was shown to anybody, or those who were shown
+   * it take it back when `retry` comes. False: nothing can be taken back. Default: false once the sink was given a piece.
    */
-  restart?(): boolean
+  restart?(retries?: boolean): boolean
   /** Told before a failed request is made again, or another model is asked in its place. */
   retry?(retry: ModelRetry): void
   /**
@@ -123,7 +123,7 @@ export interface ModelSink {
 }
 
 /** What a failed request is followed by. */
-export type ModelRetry = EventPayloads['MODEL_RETRY']
+export type ModelRetry = Omit<EventPayloads['MODEL_RETRY'], 'discards'>
 
 /** US dollars for a million tokens. */
 interface TokenPrice {

@@ -262,11 +262,24 @@ export function usageOfFailure(error: unknown): Usage | undefined {
   return isModelError(error) ? wholeUsage(error.partial?.usage) : undefined
 }
 
+/** What a failed request used. A response that broke off is paid for: what it came to is estimated if nobody reported it. */
+export function usageOfAttempt(request: Pick<ModelRequest, 'messages' | 'tools'>, error: unknown): Usage | undefined {
+  const partial = isModelError(error) ? error.partial : undefined
+  return usageOfFailure(error) ?? (partial && estimateUsage(request, partial))
+}
+
 /** The error, telling of that usage. */
 export function withUsage<E>(error: E, usage: Usage | undefined): E | ModelError {
   if (usage === undefined || !isModelError(error)) return error
   const { code, message, cause: _, partial, ...fields } = error
   return new ModelError(code, message, { ...fields, partial: { text: '', ...partial, usage }, cause: error })
+}
+
+/** The error, with an estimate of what was used of a response that was left after `received`: nobody reports that, and it is paid for all the same. */
+export function withReceived(error: unknown, request: ModelRequest, received: string | undefined): unknown {
+  if (received === undefined || !isModelError(error) || usageOfFailure(error) !== undefined) return error
+  const { text = '', reasoning = '' } = error.partial ?? {}
+  return withUsage(error, estimateUsage(request, { text: text === '' ? received : text, reasoning }))
 }
 
 /** Whether `withCost` can tell what a request to such a model cost. */

@@ -66,6 +66,7 @@ export interface RunEvent {
   stopReason?: string
   finishReason?: string
   continues?: true
+  discards?: true
   usage?: Usage
   kind?: Pending['kind']
   guardrail?: string

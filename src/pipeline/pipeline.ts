@@ -50,6 +50,7 @@ const pipelineRunOptionNames: OptionNames<PipelineRunOptions> = { ...runOptionNa
 export class LLMPipeline<Context = unknown> {
   readonly #runner: AgentRunner<Context>
   readonly #stream: boolean | undefined
+  readonly #onCut: RunOptions['onCut']
   readonly #speakInterim: boolean
   readonly #splitter: SentenceSplitter
   readonly #liveSpeech: LiveSpeech
@@ -64,6 +65,7 @@ export class LLMPipeline<Context = unknown> {
     const own = knownOptions(options, runnerOptionNames)
     this.#runner = new AgentRunner<Context>(restorable<Context, typeof own>(own))
     this.#stream = options.stream
+    this.#onCut = options.onCut
     this.#speakInterim = speakInterim
     this.#splitter = new SentenceSplitter(sentences)
     this.#liveSpeech = new LiveSpeech(this.bus)
@@ -109,10 +111,18 @@ export class LLMPipeline<Context = unknown> {
     const isHeld = hasTools && !speakInterim
     const isLive = !isHeld && this.bus.hasListeners(Event.LLM_SENTENCE)
     const unfollow = isLive ? this.#liveSpeech.follow(speaker) : undefined
+    // What was spoken can't be taken back.
+    const { onCut = this.#onCut ?? (isLive ? 'end' : undefined) } = options
     try {
       const result = await this.#runner.run(
         input,
-        ...checkedArguments<Context, RunOptions<Context>>({ ...options, runId, stream, tools: registry ?? [] }),
+        ...checkedArguments<Context, RunOptions<Context>>({
+          ...options,
+          runId,
+          stream,
+          tools: registry ?? [],
+          ...(onCut === undefined ? {} : { onCut }),
+        }),
       )
       if (isHeld) {
         speaker.say(finalText(result), result.iterations)

@@ -27,6 +27,11 @@ export class Speaker {
     this.#publish(this.#splitter.push(text), iteration)
   }
 
+  /** The text broke off, and begins again: the sentence it was in is not spoken. */
+  beginAgain(): void {
+    this.#splitter.end()
+  }
+
   /** The text is whole: what is left of it is a sentence too. */
   finish(iteration: number): void {
     this.#publish(this.#splitter.end(), iteration)
@@ -76,6 +81,9 @@ export class LiveSpeech {
       }),
       this.#bus.on(Event.MODEL_START, ({ continues }, { runId, iteration }) => {
         if (!continues) this.#speakers.get(runId)?.finish(iteration - 1)
+      }),
+      this.#bus.on(Event.MODEL_RETRY, ({ discards }, { runId }) => {
+        if (discards) this.#speakers.get(runId)?.beginAgain()
       }),
       this.#bus.on(Event.RUN_END, ({ stopReason }, { runId, iteration }) => {
         if (stopReason === 'truncated') this.#speakers.get(runId)?.finish(iteration)

@@ -31,8 +31,8 @@ export class NotedPieces {
         note(() => this.#addArguments(index, json))
         sink.toolCallDelta?.(index, json)
       },
-      restart: () => {
-        const isForgotten = sink.restart?.() ?? !isGiven
+      restart: (retries) => {
+        const isForgotten = sink.restart?.(retries) ?? !isGiven
         if (isForgotten) this.#pieces = []
         return isForgotten
       },

@@ -111,6 +111,19 @@ describe('the answer', () => {
     expect(io.out()).toBe('One, \nTwo.\n')
   })
 
+  it('F21 says that it broke off, and begins on a new line', () => {
+    const retry = { provider: 'p', model: 'm', errorCode: 'stream_cut', error: 'gone', delayMs: 0, discards: true } as const
+    const { io, renderer } = rendered([
+      { type: 'MODEL_START', meta: meta(''), provider: 'p', model: 'm' },
+      { type: 'TEXT_DELTA', meta: meta(''), text: 'One, tw' },
+      { type: 'MODEL_RETRY', meta: meta(''), ...retry },
+      { type: 'TEXT_DELTA', meta: meta(''), text: 'One, two.' },
+    ])
+    renderer.finish(ended({ output: 'One, two.' }))
+    expect(io.out()).toBe('One, tw\nOne, two.\n')
+    expect(io.err()).toContain('The answer broke off, and begins again:')
+  })
+
   it('is not repeated when it was streamed', () => {
     const { io, renderer } = rendered([{ type: 'TEXT_DELTA', meta: meta(''), text: 'Done.\n' }])
     renderer.finish(ended({ output: 'Done.\n' }))

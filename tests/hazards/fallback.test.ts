@@ -80,15 +80,15 @@ describe.each(modes)('a second model: $name', (mode) => {
 })
 
 describe.each(streamingModes)('a second model, streaming: $name', (mode) => {
-  it('H44 does not take over once something was shown: nobody is to read two beginnings', async () => {
+  it('H44 does not take over once text was shown where it can’t be taken back: nobody is to read two beginnings', async () => {
     await using one = await mode.open(['Hello, this is the beginning.'], { faults: { cutAfterBytes: 'content' } })
     await using two = await mode.open(['never'])
     const runner = new AgentRunner({ models: [one.model, two.model], logger: recordingLogger().logger })
     let shown = ''
-    runner.on(Event.TEXT_DELTA, ({ text }) => {
+    const onText = (text: string) => {
       shown += text
-    })
-    const result = await runner.run('go')
+    }
+    const result = await runner.run('go', { onText })
     expect(result).toMatchObject({ stopReason: 'model_error', error: { code: 'stream_cut' }, output: 'Hello, this is the beginning.' })
     expect(shown).toBe('Hello, this is the beginning.')
     expect(two.provider.requests).toHaveLength(0)

@@ -282,8 +282,9 @@ describe.each(nativeModes.filter(({ streaming }) => streaming))('provider failur
     }
   })
 
-  it('H41 silence after text was shown: not made again; the text is kept', async () => {
-    await using on = await stage(mode, [{ text: answer, hang: true }], { ...retries(2), streamIdleTimeoutMs: 60_000 })
+  it('H41 silence after text was shown where it can’t be taken back: not made again; the text is kept', async () => {
+    const options = { ...retries(2), streamIdleTimeoutMs: 60_000, onCut: 'end' as const }
+    await using on = await stage(mode, [{ text: answer, hang: true }], options)
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const read = Promise.withResolvers<void>()
     const shown = shownText(on)

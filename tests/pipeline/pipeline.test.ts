@@ -256,6 +256,21 @@ describe.each(streamingModes)('LLMPipeline, live: $name', (mode) => {
     expect(on.texts()).toEqual(['One.', 'Two.'])
   })
 
+  it('F21 with `onCut: restart`, an answer that breaks off is spoken again from its beginning', async () => {
+    for (const [option, given] of [
+      [{ onCut: 'restart' }, {}],
+      [{}, { onCut: 'restart' }],
+    ] as const) {
+      await using on = await open(mode, ['One. Two. Thr', 'One. Two. Three.'], {
+        faults: [{ resetAfterBytes: 'content' }],
+        settings: { maxRetries: 1 },
+        ...option,
+      })
+      expect(await on.pipeline.generate('go', given)).toMatchObject({ stopReason: 'answered', output: 'One. Two. Three.' })
+      expect(on.texts()).toEqual(['One.', 'Two.', 'One.', 'Two.', 'Three.'])
+    }
+  })
+
   it('where nobody listens to sentences, text is not heard as it comes either: a response that breaks off is asked for again', async () => {
     const opened = await mode.open(['One. Two.', 'One. Two.'], { faults: [{ resetAfterBytes: 'content' }], settings: { maxRetries: 1 } })
     await using _ = opened

@@ -4,8 +4,9 @@ import { ModelError } from '../../src/core/errors.ts'
 import { Event, type EventName } from '../../src/core/events.ts'
 import { AgentRunner, ask, asTool, Budget, defineTool, handoff, type PendingItem, RunControl, type RunResult } from '../../src/index.ts'
 import type { ChatModel } from '../../src/models/chat-model.ts'
+import { createModel } from '../../src/models/create-model.ts'
 import { replayRun } from '../../src/recording/index.ts'
-import { MemoryRuns, memoryJournal, scriptedModel } from '../../src/testing/index.ts'
+import { MemoryRuns, memoryJournal, scriptedModel, startMockProvider } from '../../src/testing/index.ts'
 import { playsByteEqual, recorded } from './recorded.ts'
 
 const add = defineTool({
@@ -44,6 +45,20 @@ it('whoever watches a run that is recorded is told the same: that a request wait
 })
 
 describe('a recorded run, played again and recorded again, gives the same bytes', () => {
+  it('F21 with a response that broke off, of which there is the whole one alone', async () => {
+    const script = [
+      { text: 'It is lo', fault: { cutAfterBytes: 'content' as const } },
+      { text: 'It is long.', usage },
+    ]
+    await using provider = await startMockProvider({ script })
+    const model = createModel({ provider: 'custom', model: 'm', baseURL: provider.baseURL, maxRetries: 1, maxRetryDelayMs: 1 })
+    const runner = new AgentRunner({ model })
+    runner.on('TEXT_DELTA', () => {})
+    const { recording } = await playsByteEqual((record) => runner.run('go', record))
+    expect(recording.turns).toHaveLength(1)
+    expect(recording.turns[0]?.stream?.map(([, ...pieces]) => pieces.join(''))).toEqual(['It is long.'])
+  })
+
   it('with a call, reasoning, usage and streamed pieces', async () => {
     const model = scriptedModel([
       { reasoning: 'Let me add.', text: 'One moment.', toolCalls: [call({ a: 2, b: 3 })], usage },

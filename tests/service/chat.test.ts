@@ -1,6 +1,7 @@
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/index.ts'
+import { createModel } from '../../src/models/create-model.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { countingTool } from '../hazards/tools.ts'
@@ -202,6 +203,26 @@ describe('POST /v1/chat/completions, by the official client', () => {
     }
     await expect(read()).rejects.toThrow(/\[redacted\] is bad/)
     expect(chunks.join('')).toBe('par')
+  })
+
+  it('F21 a response that breaks off is requested again for a whole completion; a stream of chunks ends', async () => {
+    const fault = { cutAfterBytes: 'content' as const }
+    await using provider = await startStrictProvider({
+      script: () => ({ text: 'It is lo' }),
+      faults: ({ index }) => (index % 2 === 0 ? fault : undefined),
+    })
+    const agent = createModel({ provider: 'custom', model: 'm', baseURL: provider.baseURL, maxRetries: 1, maxRetryDelayMs: 1 })
+    const { client } = await startWithClient({ model: agent })
+    const request = { model: 'toolloop', messages: [{ role: 'user' as const, content: 'go' }] }
+    const whole = await client.chat.completions.create(request)
+    expect(whole.choices[0]?.message.content).toBe('It is lo')
+    let shown = ''
+    const reading = (async () => {
+      const stream = await client.chat.completions.create({ ...request, stream: true })
+      for await (const { choices } of stream) shown += choices[0]?.delta.content ?? ''
+    })()
+    await expect(reading).rejects.toThrow()
+    expect([shown, provider.requests.length]).toEqual(['It is lo', 3])
   })
 
   it('F7 an answer that was cut has the finish reason `length`, whole and streamed', async () => {

@@ -4,6 +4,7 @@ import OpenAI from 'openai'
 import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses'
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/index.ts'
+import { createModel } from '../../src/models/create-model.ts'
 import { createService, type ServiceOptions } from '../../src/service/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
@@ -67,6 +68,22 @@ async function eventsOf(stream: AsyncIterable<ResponseStreamEvent>): Promise<Res
 }
 
 describe('POST /v1/responses, by the official client', () => {
+  it('F21 a response that breaks off is requested again for a whole answer; a stream of events ends', async () => {
+    const script = () => ({ reasoning: 'Hm.', text: 'It is lo' })
+    const faults = ({ index }: { index: number }) => (index % 2 === 0 ? { cutAfterBytes: 'content' as const } : undefined)
+    await using provider = await startStrictProvider({ script, faults })
+    const agent = createModel({ provider: 'custom', model: 'm', baseURL: provider.baseURL, maxRetries: 1, maxRetryDelayMs: 1 })
+    const { client } = await startWithClient({ model: agent })
+    const whole = await client.responses.create({ model, input: 'go' })
+    expect(whole).toMatchObject({ status: 'completed', output_text: 'It is lo' })
+    expect(whole.output.map(({ type }) => type)).toEqual(['reasoning', 'message'])
+    const events: ResponseStreamEvent[] = []
+    for await (const event of await client.responses.create({ model, input: 'go', stream: true })) events.push(event)
+    expect(events.at(-1)?.type).toBe('response.failed')
+    const said = events.filter((event) => event.type === 'response.output_text.delta').map(({ delta }) => delta)
+    expect([said.join(''), provider.requests.length]).toEqual(['It is lo', 3])
+  })
+
   it('runs a tool loop of the client’s own, the whole conversation sent again', async () => {
     const scripted = scriptedModel([
       { text: 'I look.', toolCalls: [callWeather('Oslo'), callWeather('Lima')], usage },
@@ -363,7 +380,7 @@ describe('POST /v1/responses, by the official client', () => {
 
   it('says an answer once that the model gives when it is asked once more', async () => {
     const { client } = await startWithClient({ model: scriptedModel(['\n', 'Here.']) })
-    expect((await client.responses.create({ model, input: 'x' })).output_text).toBe('\nHere.')
+    expect((await client.responses.create({ model, input: 'x' })).output_text).toBe('Here.')
   })
 
   it('refuses a call that needs an approval, and says why', async () => {

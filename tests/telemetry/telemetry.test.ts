@@ -3,8 +3,9 @@ import { BasicTracerProvider, type Sampler, SamplingDecision } from '@openteleme
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { ChatModel } from '../../src/models/chat-model.ts'
+import { createModel } from '../../src/models/create-model.ts'
 import { type TelemetryOptions, telemetry } from '../../src/telemetry/index.ts'
-import { scriptedModel } from '../../src/testing/index.ts'
+import { scriptedModel, startMockProvider } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { recordingLogger } from '../hazards/stage.ts'
 import { call } from '../hazards/tools.ts'
@@ -164,6 +165,21 @@ describe('metrics', () => {
     await new AgentRunner({ model, logger, telemetry: telemetry({ tracer, meter }) }).run('go')
     const found = (await tracing.metrics()).find(({ descriptor }) => descriptor.name.endsWith('.time_per_output_chunk'))
     expect(found?.dataPoints[0]?.value).toMatchObject({ count: 1 })
+  })
+
+  it('F21 one that is requested again after it was shown too', async () => {
+    await using tracing = startTracing()
+    const script = [{ text: 'lo', fault: { cutAfterBytes: 'content' as const } }, 'abcdefgh']
+    await using provider = await startMockProvider({ script })
+    const model = createModel({ provider: 'custom', model: 'm', baseURL: provider.baseURL, maxRetries: 1, maxRetryDelayMs: 1 })
+    const { tracer, meter } = tracing
+    const runner = new AgentRunner({ model, telemetry: telemetry({ tracer, meter }) })
+    runner.on('TEXT_DELTA', () => {})
+    const result = await runner.run('go')
+    expect(result).toMatchObject({ output: 'abcdefgh', steps: [{ retries: 1 }] })
+    const found = (await tracing.metrics()).find(({ descriptor }) => descriptor.name.endsWith('.time_per_output_chunk'))
+    expect(found?.dataPoints[0]?.value).toMatchObject({ count: 1 })
+    expect(tracing.span('chat m').events.map(({ name }) => name)).toEqual(['toolloop.retry'])
   })
 
   it('by the names of version 1.37', async () => {

@@ -28,9 +28,9 @@ export function fitWindow(compaction: CompactionOptions, takeTurn: TakeTurnAgain
     const key = lastTurn === undefined ? `${iteration}.compact` : `${iteration}.compact-answer`
     if (size > maxTokens) await compact(execution, compaction, key, maxTokens * leftOver)
     const turn = await takeTurn(execution, place)
-    if (turn.kind !== 'failed' || turn.error.code !== 'context_overflow') return turn
+    if (turn.kind !== 'failed' || turn.error.code !== 'context_overflow' || turn.shown === 'for good') return turn
     const isShorter = await compact(execution, compaction, `${key}.further`, sizeOf(history.messages, estimate) * leftOver)
-    return isShorter ? withSpent(await takeTurn(execution, place, '.2'), turn.usage) : turn
+    return isShorter ? withSpent(await takeTurn(execution, { ...place, after: turn }, '.2'), turn.usage) : turn
   }
 }
 

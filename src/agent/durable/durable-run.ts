@@ -41,6 +41,7 @@ const storage: ReadonlyMap<string, Storage> = new Map(
     streamIdleTimeoutMs: 'numbers',
     onLimit: 'json',
     onTruncated: 'json',
+    onCut: 'json',
     toolCalling: 'json',
     enableToolActionParsing: 'json',
     fencedTags: 'json',

@@ -100,8 +100,13 @@ function inThisContext(sink: ModelSink, watched: { isShown: boolean }): ModelSin
     }
   }
   const { text, reasoning, toolCallStart, toolCallDelta } = sink
+  const restart = () => {
+    watched.isShown = false
+    return sink.restart?.() === true
+  }
   return {
     ...sink,
+    restart,
     ...(text === undefined ? {} : { text: bind(text) }),
     ...(reasoning === undefined ? {} : { reasoning: bind(reasoning) }),
     ...(toolCallStart === undefined ? {} : { toolCallStart: bind(toolCallStart) }),

@@ -9,7 +9,7 @@ export function holdText(run: RunContext): AroundModel {
     if (call.sink === undefined) return next(call)
     const { text: _, ...rest } = call.sink
     const sink = run.agent.output === undefined ? rest : withoutAnswer(rest, run.agent.output.tool.name)
-    return next({ ...call, sink: Object.keys(sink).length === 0 ? undefined : sink })
+    return next({ ...call, sink })
   }
 }
 
@@ -23,6 +23,10 @@ function withoutAnswer(sink: ModelSink, answering: string): ModelSink {
     toolCallStart: (index, id, tool) => {
       if (tool === answering) answers.add(index)
       toolCallStart?.(index, id, tool)
+    },
+    restart: () => {
+      answers.clear()
+      return sink.restart?.() === true
     },
   }
   const giveDelta = (index: number, json: string) => {

@@ -1,4 +1,6 @@
-import type { RunEvent } from '../../core/events.ts'
+import type { EventName, RunEvent } from '../../core/events.ts'
+import { TextBuffer } from '../../core/text-buffer.ts'
+import { keepShape } from '../../core/v8/keep-shape.ts'
 
 /** An event that is a piece of a text. */
 export type Delta = Extract<RunEvent, { type: 'TEXT_DELTA' | 'REASONING_DELTA' | 'TOOL_INPUT_DELTA' }>
@@ -21,3 +23,74 @@ export function pieceOf(delta: Delta): string {
 export function withPiece(delta: Delta, piece: string): Delta {
   return delta.type === 'TOOL_INPUT_DELTA' ? { ...delta, json: piece } : { ...delta, text: piece }
 }
+
+/** What is left of a list of events, or of what has them, when a `MODEL_RETRY` with `discards` follows: not the pieces that are void. */
+export function withoutVoid<Entry extends { event: RunEvent }>(entries: readonly Entry[], { meta: { runId } }: RunEvent): Entry[] {
+  const from = entries.findLastIndex(({ event: { type, meta } }) => type === 'MODEL_START' && meta.runId === runId)
+  const isVoid = ({ type, meta }: RunEvent) => pieces.has(type) && meta.runId === runId
+  return entries.filter(({ event }, at) => at < from || !isVoid(event))
+}
+
+const pieces: ReadonlySet<EventName> = new Set(['TEXT_DELTA', 'REASONING_DELTA', 'TOOL_INPUT_START', 'TOOL_INPUT_DELTA'])
+
+/**
+ * Events nobody iterates yet, and perhaps nobody ever will: neighbouring pieces of one text become one, and of a tool's reports only the
+ * latest stays. So it holds little more than the run's result does.
+ */
+export class Backlog {
+  #events: RunEvent[] = []
+  /** The last event's pieces, where it is a delta. */
+  #pieces = new TextBuffer()
+  /** Where the latest report of each call is. */
+  readonly #reports = new Map<string, number>()
+
+  add(event: RunEvent): void {
+    const last = this.#events.at(-1)
+    if (isDelta(event)) {
+      if (last === undefined || !continues(last, event)) this.#begin(event)
+      this.#pieces.add(pieceOf(event))
+      return
+    }
+    if (event.type !== 'TOOL_PROGRESS') {
+      if (event.type === 'MODEL_RETRY' && event.discards) this.#discard(event)
+      this.#begin(event)
+      return
+    }
+    const call = `${event.meta.runId} ${event.meta.toolCallId}`
+    const at = this.#reports.get(call)
+    if (at !== undefined) this.#events[at] = event
+    else {
+      this.#begin(event)
+      this.#reports.set(call, this.#events.length - 1)
+    }
+  }
+
+  /** Drops the pieces of a response that broke off: nobody has seen them. */
+  #discard(retry: RunEvent): void {
+    const entries = this.drain().map((event) => ({ event }))
+    for (const { event } of withoutVoid(entries, retry)) this.add(event)
+  }
+
+  drain(): RunEvent[] {
+    this.#join()
+    const events = this.#events
+    this.#events = []
+    this.#reports.clear()
+    return events
+  }
+
+  #begin(event: RunEvent): void {
+    this.#join()
+    this.#events.push(event)
+  }
+
+  #join(): void {
+    const last = this.#events.at(-1)
+    if (last === undefined || !isDelta(last)) return
+    const whole = this.#pieces.toString()
+    this.#pieces = new TextBuffer()
+    this.#events[this.#events.length - 1] = withPiece(last, whole)
+  }
+}
+
+keepShape(Backlog)

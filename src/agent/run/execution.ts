@@ -1,7 +1,7 @@
 import type { ModelRequest } from '../../models/chat-model.ts'
 import type { RunCall } from '../calls/running-call.ts'
 import type { Durable } from '../durable/journal.ts'
-import type { Ending, Turn } from '../recorded.ts'
+import type { Ending, Failed, Turn } from '../recorded.ts'
 import type { AskModel, ChangeTurn, FormatAnswer } from '../turn/model-call.ts'
 import type { Review } from '../turn/review.ts'
 import type { RunContext } from './run-context.ts'
@@ -23,6 +23,8 @@ export interface Place {
   iteration: number
   /** How the run ends after this turn, in which nothing can be called: the model is asked only so that there is an answer. */
   lastTurn?: Ending
+  /** The turn takes the place of this one. */
+  after?: Failed
 }
 
 /** Takes one turn. */

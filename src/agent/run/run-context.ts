@@ -95,7 +95,7 @@ export class RunContext implements RunScope, Durable {
   #budget: RunBudget
   readonly #bus: EventBus
   readonly #taps: readonly EventTap[]
-  readonly #events: RunEvents
+  readonly events: RunEvents
   readonly #controller = new AbortController()
   readonly #release = new Set<() => void>()
   /** Told of an interruption; a plain set, because listeners on a signal cost more than the rest of a turn's bookkeeping. */
@@ -116,7 +116,7 @@ export class RunContext implements RunScope, Durable {
     this.limits = limits
     this.settings = settings
     this.logger = logger
-    const { onText, metadata } = settings
+    const { onText, onCut, metadata } = settings
     this.metadata = metadata === undefined ? parent?.run.metadata : deepFreeze(copyAsJson(metadata))
     this.#parent = parent
     this.keptResults = new KeptResults(parent?.run.keptResults)
@@ -127,7 +127,7 @@ export class RunContext implements RunScope, Durable {
     this.telemetry = settings.telemetry?.openRun({ runId, name: settings.name, parent: measuredParent(parent), logger })
     const taps = [parts.tap, this.telemetry?.tap, ...(parent?.forwards === true ? parent.run.#taps : [])]
     this.#taps = taps.filter((tap) => tap !== undefined)
-    this.#events = new RunEvents({ bus: parts.bus, taps: this.#taps, onText, origin: originOf(this), logger })
+    this.events = new RunEvents({ bus: parts.bus, taps: this.#taps, watcher: parts.tap, onText, onCut, origin: originOf(this), logger })
     if (settings.signal !== undefined) this.follow(settings.signal)
     if (parent !== undefined) this.#endWith(parent.run)
     if (Number.isFinite(limits.deadlineMs)) this.#release.add(startDeadline(limits.deadlineMs, () => this.interrupt('deadline')))
@@ -258,12 +258,12 @@ export class RunContext implements RunScope, Durable {
   }
 
   emit<K extends EventName>(type: K, payload: EventPayloads[K], meta: EventPlace): void {
-    if (this.hears(type)) this.#events.publish(type, payload, meta)
+    if (this.hears(type)) this.events.publish(type, payload, meta)
   }
 
   /** Tells those who watch of texts that are taken out of an event as secrets: they may stand in others too. */
   hide(texts: readonly string[]): void {
-    if (texts.length > 0) this.#events.hide(texts)
+    if (texts.length > 0) this.events.hide(texts)
   }
 
   /** Logs a step, where the logger says that it writes such records: `fields` is asked only then. */
@@ -278,7 +278,7 @@ export class RunContext implements RunScope, Durable {
    */
   deltas<K extends DeltaName>(type: K, meta: EventPlace): ((payload: EventPayloads[K]) => void) | undefined {
     if (!this.hears(type)) return undefined
-    const publish = this.#events.deltas(type, meta)
+    const publish = this.events.deltas(type, meta)
     return (payload) => {
       if (this.#interruption === undefined) publish(payload)
     }

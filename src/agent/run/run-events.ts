@@ -21,6 +21,11 @@ export interface EventTap {
   readonly wanted: ReadonlySet<EventName> | undefined
   /** Called synchronously. Must not throw. */
   take(event: RunEvent): void
+  /**
+   * Whether what was taken of a response that breaks off can be taken back: `MODEL_RETRY` with `discards` follows. `hasText`: text is a part of
+   * it. Default: it can.
+   */
+  takesBack?(hasText: boolean): boolean
   /** Called with texts that are taken out of an event as secrets, before that. Must not throw. */
   hide?(texts: readonly string[]): void
 }
@@ -44,7 +49,10 @@ export function originOf({ runId, depth, within, metadata }: Teller): EventOrigi
 export interface Audience {
   bus: EventBus
   taps: readonly EventTap[]
+  /** The tap of whoever watches this run. */
+  watcher: EventTap | undefined
   onText: ((text: string) => void) | undefined
+  onCut: 'end' | 'restart' | undefined
   origin: EventOrigin
   logger: Logger
 }
@@ -82,6 +90,13 @@ export class RunEvents {
     const event = taps.length === 0 ? undefined : ({ type, meta: { ...whole }, ...copy } as RunEvent)
     if (bus.hasListeners(type)) bus.emit(type, isNested ? copyForListener(payload) : payload, whole)
     if (event !== undefined) this.#tell(event)
+  }
+
+  /** Whether those who watch can take back what they were shown of a response. `hasText`: text is a part of that. */
+  takesBack(hasText: boolean): boolean {
+    const { watcher, onText, onCut } = this.#audience
+    if (onCut !== undefined) return onCut === 'restart'
+    return !(hasText && onText !== undefined) && watcher?.takesBack?.(hasText) !== false
   }
 
   #tell(event: RunEvent): void {

@@ -1,12 +1,11 @@
 import { Event, type EventName, type RunEvent } from '../../core/events.ts'
-import { TextBuffer } from '../../core/text-buffer.ts'
 import { keepShape } from '../../core/v8/keep-shape.ts'
 import { isWrapped, type OutputSchema } from '../output/output.ts'
 import { answerEvents, PartialAnswer } from '../output/partial-answer.ts'
 import { type ResponseOptions, RunResponses } from '../web/respond.ts'
 import { endedWith, failedWith } from '../web/run-ending.ts'
 import { RunLog } from '../web/run-log.ts'
-import { continues, isDelta, pieceOf, withPiece } from './deltas.ts'
+import { Backlog } from './deltas.ts'
 import type { RunResult, ToolCallRecord } from './result.ts'
 import type { RunControl } from './run-control.ts'
 import type { EventTap } from './run-events.ts'
@@ -63,7 +62,8 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
       runId ??= event.meta.runId
       return event.type === Event.TEXT_DELTA && event.meta.runId === runId ? event.text : undefined
     }
-    return { [Symbol.asyncIterator]: () => this.#queue.iterate({ select, join: joinTexts, wanted: textEvents }) }
+    const takesBack = (hasText: boolean) => !hasText
+    return { [Symbol.asyncIterator]: () => this.#queue.iterate({ select, join: joinTexts, wanted: textEvents, takesBack }) }
   }
 
   /**
@@ -90,7 +90,10 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
 
   #record(): RunResponses {
     const log = new RunLog()
-    const leave = this.#queue.follow((event) => log.append(event))
+    const leave = this.#queue.follow(
+      (event) => log.append(event),
+      () => this.#responses?.takesBack !== false,
+    )
     this.result.then(
       (result) => log.end(endedWith(result)),
       (error: unknown) => log.end(failedWith(error)),
@@ -111,6 +114,7 @@ interface Iteration<T> {
   join?(earlier: T, later: T): T
   /** What `select` does not pass over. Default: all. */
   wanted?: ReadonlySet<EventName>
+  takesBack?: EventTap['takesBack']
 }
 
 /**
@@ -119,6 +123,7 @@ interface Iteration<T> {
  */
 class EventQueue implements EventTap {
   wanted: ReadonlySet<EventName> | undefined
+  takesBack: EventTap['takesBack']
   readonly hidden = new Set<string>()
   readonly #onLeave: () => void
   readonly #backlog = new Backlog()
@@ -152,15 +157,17 @@ class EventQueue implements EventTap {
   }
 
   /** Gives every event to `take` as it comes; returns the function that leaves the run. */
-  follow(take: (event: RunEvent) => void): () => void {
+  follow(take: (event: RunEvent) => void, takesBack: EventTap['takesBack']): () => void {
     this.#checkIsFree()
+    this.takesBack = takesBack
     this.#begin({ take, answer() {} })
     return () => this.leave()
   }
 
-  iterate<T>({ select, join, wanted }: Iteration<T>): AsyncIterableIterator<T, undefined> {
+  iterate<T>({ select, join, wanted, takesBack }: Iteration<T>): AsyncIterableIterator<T, undefined> {
     this.#checkIsFree()
     this.wanted = wanted
+    this.takesBack = takesBack
     const iterator = new QueueIterator(this, select, join)
     this.#begin(iterator)
     return iterator
@@ -190,59 +197,6 @@ class EventQueue implements EventTap {
     this.#failure = undefined
     this.end()
     if (wasRunning) this.#onLeave()
-  }
-}
-
-/**
- * Events nobody iterates yet, and perhaps nobody ever will: neighbouring pieces of one text become one, and of a tool's reports only the
- * latest stays. So it holds little more than the run's result does.
- */
-class Backlog {
-  #events: RunEvent[] = []
-  /** The last event's pieces, where it is a delta. */
-  #pieces = new TextBuffer()
-  /** Where the latest report of each call is. */
-  readonly #reports = new Map<string, number>()
-
-  add(event: RunEvent): void {
-    const last = this.#events.at(-1)
-    if (isDelta(event)) {
-      if (last === undefined || !continues(last, event)) this.#begin(event)
-      this.#pieces.add(pieceOf(event))
-      return
-    }
-    if (event.type !== 'TOOL_PROGRESS') {
-      this.#begin(event)
-      return
-    }
-    const call = `${event.meta.runId} ${event.meta.toolCallId}`
-    const at = this.#reports.get(call)
-    if (at !== undefined) this.#events[at] = event
-    else {
-      this.#begin(event)
-      this.#reports.set(call, this.#events.length - 1)
-    }
-  }
-
-  drain(): RunEvent[] {
-    this.#join()
-    const events = this.#events
-    this.#events = []
-    this.#reports.clear()
-    return events
-  }
-
-  #begin(event: RunEvent): void {
-    this.#join()
-    this.#events.push(event)
-  }
-
-  #join(): void {
-    const last = this.#events.at(-1)
-    if (last === undefined || !isDelta(last)) return
-    const whole = this.#pieces.toString()
-    this.#pieces = new TextBuffer()
-    this.#events[this.#events.length - 1] = withPiece(last, whole)
   }
 }
 
@@ -338,5 +292,4 @@ class Ready<T> {
 keepShape(RunStream, async () => {})
 keepShape(EventQueue)
 keepShape(QueueIterator)
-keepShape(Backlog)
 keepShape(Ready)

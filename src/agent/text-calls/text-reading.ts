@@ -53,7 +53,7 @@ export class TextReading {
   get sink(): ModelSink | undefined {
     const live = this.#live
     if (live?.text === undefined) return live
-    const restart = () => live.restart?.() === true && this.#restart()
+    const restart = (retries?: boolean) => live.restart?.(retries) === true && this.#restart()
     return { ...live, text: (delta) => this.#feed(delta), ...(live.restart === undefined ? {} : { restart }) }
   }
 

@@ -1,31 +1,27 @@
+import { digestOf } from '../../core/digest.ts'
 import { ModelError } from '../../core/errors.ts'
-import { Event, type EventPlace, type FinishReason } from '../../core/events.ts'
+import type { FinishReason } from '../../core/events.ts'
 import { type ChatMessage, isJsonObject, type Usage } from '../../core/messages.ts'
-import { TextBuffer } from '../../core/text-buffer.ts'
-import { keepShape, keepShapeOf } from '../../core/v8/keep-shape.ts'
+import { keepShapeOf } from '../../core/v8/keep-shape.ts'
 import {
   abortedError,
   type ChatModel,
   isModelError,
   type ModelRequest,
   type ModelResponse,
-  type ModelRetry,
-  type ModelSink,
+  type Sampling,
+  samplingNames,
   type ToolChoice,
   withoutDeclinedCalls,
 } from '../../models/chat-model.ts'
-import { estimateUsage, havingWaited, sumOfUsage, usageOfFailure, withUsage, withWholeUsage } from '../../models/usage.ts'
+import { havingWaited, sumOfUsage, withReceived, withWholeUsage } from '../../models/usage.ts'
 import type { ToolSet } from '../../tools/registry.ts'
-import { findTool } from '../calls/find-tools.ts'
-import type { History } from '../conversation/history.ts'
-import type { PieceTimes } from '../observe/telemetry.ts'
 import type { Execution, Place } from '../run/execution.ts'
 import type { RunContext } from '../run/run-context.ts'
 import type { ReadResponse } from '../text-calls/read-call.ts'
 import { continueText } from '../told.ts'
 import type { RunSettings } from '../types.ts'
-import type { AroundModel, Asked, AskModel, TextReader, TurnPieces, TurnRequest, WrittenCalls } from './model-call.ts'
-import { requestOf } from './request-settings.ts'
+import type { AroundModel, Asked, AskModel, TurnRequest, WrittenCalls } from './model-call.ts'
 
 /** What the turn asks, once hooks have changed it. */
 export async function buildTurn({ run, state, layers }: Execution, { iteration, lastTurn }: Place): Promise<TurnRequest> {
@@ -71,6 +67,22 @@ export function setTools(
   if (choice !== undefined && isThere) request.toolChoice = choice
   if (parallelToolCalls !== undefined) request.parallelToolCalls = parallelToolCalls
 }
+
+/** What of a run's settings a request says. */
+type RequestSettings = Sampling & Pick<RunSettings, 'stream' | 'streamIdleTimeoutMs' | 'cacheKey' | 'providerOptions'>
+
+/** What every request says, as the settings want it. What nobody chose is left to the driver. `session`: the id of the run's session. */
+export function requestOf(settings: RequestSettings, signal: AbortSignal | undefined, session?: string): Omit<ModelRequest, 'messages'> {
+  const request: Omit<ModelRequest, 'messages'> = { signal }
+  for (const name of requestSettings) if (settings[name] !== undefined) Object.assign(request, { [name]: settings[name] })
+  // Ids of sessions may say who somebody is: a provider is given their digest.
+  const cacheKey = settings.cacheKey ?? (session === undefined ? undefined : digestOf(session))
+  if (cacheKey !== undefined && cacheKey !== false) request.cacheKey = cacheKey
+  if (settings.stream === false) request.stream = false
+  return request
+}
+
+const requestSettings = [...(Object.keys(samplingNames) as (keyof Sampling)[]), 'streamIdleTimeoutMs', 'providerOptions'] as const
 
 /** An empty response is nearly always a hiccup, and there is nothing in it to go on with: it is asked for once more. */
 export function askOnceMore(run: RunContext): AroundModel {
@@ -136,16 +148,9 @@ export function sendRequest(run: RunContext): AskModel {
       await Promise.race([asking, new Promise(setImmediate)])
       throw abortedError(model.provider)
     } catch (error) {
-      throw run.signal.aborted ? withReceived(error, request, turn) : error
+      throw run.signal.aborted ? withReceived(error, request, turn.received) : error
     }
   }
-}
-
-/** The error, with an estimate of what was used of a response that was left: nobody reports that, and it is paid for all the same. */
-function withReceived(error: unknown, request: ModelRequest, { received }: TurnPieces): unknown {
-  if (received === undefined || !isModelError(error) || usageOfFailure(error) !== undefined) return error
-  const { text = '', reasoning = '' } = error.partial ?? {}
-  return withUsage(error, estimateUsage(request, { text: text === '' ? received : text, reasoning }))
 }
 
 const finishReasons: readonly FinishReason[] = ['stop', 'length', 'tool_calls', 'content_filter', 'refusal', 'error']
@@ -187,160 +192,4 @@ function checkResponse(response: unknown, { provider, model }: Pick<ChatModel, '
   return finishReason === 'content_filter' || finishReason === 'refusal' ? withoutDeclinedCalls(checked) : checked
 }
 
-/**
- * Where the pieces of one turn's responses go: to those who listen, and their text into a buffer. So what a response that breaks off came to
- * does not depend on who listens; and it can be asked for again as long as nobody has seen any of it.
- */
-export class TurnSink implements TurnPieces {
-  readonly #run: RunContext
-  readonly #model: Pick<ChatModel, 'provider' | 'model'>
-  readonly #tools: ToolSet
-  readonly #meta: EventPlace
-  readonly #history: Pick<History, 'uniqueIds'>
-  /** The request under way; a model may go on talking when it is over. */
-  #request = { isOpen: false }
-  #said: TextBuffer | undefined
-  #reader: TextReader | undefined
-  #isHeld = false
-  #hasReceived = false
-  #times: PieceTimes | undefined
-  /** When the first piece came, by `performance.now()`. */
-  firstPieceAt: number | undefined
-  usedBefore: Usage | undefined
-
-  /** `tools`: those that its calls name. `history`: gives a call the id that it has in the conversation. */
-  constructor(run: RunContext, { model, tools }: TurnRequest, meta: EventPlace, history: Pick<History, 'uniqueIds'>) {
-    this.#run = run
-    this.#model = model
-    this.#tools = tools
-    this.#meta = meta
-    this.#history = history
-  }
-
-  /** Whether text is given out only when it has been checked. */
-  get isHeld(): boolean {
-    return this.#isHeld
-  }
-
-  get received(): string | undefined {
-    return this.#hasReceived ? (this.#said?.toString() ?? '') : undefined
-  }
-
-  hold(): void {
-    this.#isHeld = true
-  }
-
-  timePieces(times: PieceTimes): void {
-    this.#times = times
-  }
-
-  readBy(reader: TextReader): void {
-    this.#reader = reader
-  }
-
-  retry(retry: ModelRetry): void {
-    if (this.#run.interruption === undefined) this.#run.emit(Event.MODEL_RETRY, retry, this.#meta)
-  }
-
-  partialText(told = ''): string {
-    if (this.#isHeld) return ''
-    // An error may tell of usage alone: that it has no text does not say that there was none.
-    const text = told === '' ? (this.#said?.toString() ?? '') : told
-    return this.#reader?.partOf(text) ?? text
-  }
-
-  open(): ModelSink | undefined {
-    this.close()
-    this.#times?.restart()
-    this.#request = { isOpen: true }
-    this.#said = undefined
-    this.#hasReceived = false
-    this.#reader = undefined
-    const run = this.#run
-    const text = run.deltas(Event.TEXT_DELTA, this.#meta)
-    const reasoning = run.deltas(Event.REASONING_DELTA, this.#meta)
-    const inputStart = run.deltas(Event.TOOL_INPUT_START, this.#meta)
-    const inputDelta = run.deltas(Event.TOOL_INPUT_DELTA, this.#meta)
-    if (text === undefined && reasoning === undefined && inputStart === undefined && inputDelta === undefined) return undefined
-    // Functions are named before they are put into an object: see "Allocation" in CONTRIBUTING.md.
-    const hearText = (delta: string) => text?.({ text: delta })
-    const hearReasoning = (delta: string) => reasoning?.({ text: delta })
-    const heard: ModelSink = {}
-    if (text !== undefined) heard.text = hearText
-    if (reasoning !== undefined) heard.reasoning = hearReasoning
-    if (inputStart !== undefined || inputDelta !== undefined) {
-      const uniqueId = this.#history.uniqueIds()
-      const ids: string[] = []
-      const hearStart = (index: number, given: string, name: string) => {
-        const id = uniqueId(given, index)
-        ids[index] = id
-        inputStart?.({ index, id, tool: findTool(name, this.#tools).name })
-      }
-      const hearDelta = (index: number, json: string) => inputDelta?.({ index, id: ids[index] ?? '', json })
-      heard.toolCallStart = hearStart
-      if (inputDelta !== undefined) heard.toolCallDelta = hearDelta
-    }
-    return heard
-  }
-
-  /** Ends the request under way: what its model says from now on is not heard. */
-  close(): void {
-    this.#request.isOpen = false
-  }
-
-  sink(heard: ModelSink = {}): ModelSink {
-    const request = this.#request
-    let isShown = false
-    const isTaken = (listens: unknown): boolean => {
-      if (!request.isOpen || this.#run.interruption !== undefined) return false
-      if (this.#times !== undefined) {
-        const now = performance.now()
-        this.firstPieceAt ??= now
-        this.#times.note(now)
-      } else this.firstPieceAt ??= performance.now()
-      this.#hasReceived = true
-      isShown ||= listens !== undefined
-      return true
-    }
-    const { toolCallDelta } = heard
-    const sink: ModelSink = {
-      text: (delta) => {
-        if (delta === '' || !isTaken(heard.text)) return
-        this.#said ??= new TextBuffer()
-        this.#said.add(delta)
-        heard.text?.(delta)
-      },
-      reasoning: (delta) => {
-        if (delta !== '' && isTaken(heard.reasoning)) heard.reasoning?.(delta)
-      },
-      toolCallStart: (index, id, name) => {
-        if (isTaken(heard.toolCallStart)) heard.toolCallStart?.(index, id, name)
-      },
-      queued: (ahead) => {
-        const { provider, model } = this.#model
-        if (request.isOpen) this.#run.emit(Event.MODEL_QUEUED, { provider, model, ahead }, this.#meta)
-      },
-      restart: () => {
-        if (isShown) return false
-        this.#said = undefined
-        this.#hasReceived = false
-        this.firstPieceAt = undefined
-        this.#times?.restart()
-        return true
-      },
-      retry: (retry) => {
-        if (request.isOpen) this.retry(retry)
-      },
-      // What was shown could not be taken back.
-      readRefused: async (text) => (isShown ? undefined : heard.readRefused?.(text)),
-    }
-    const takeDelta = (index: number, json: string) => {
-      if (isTaken(toolCallDelta)) toolCallDelta?.(index, json)
-    }
-    if (toolCallDelta !== undefined) sink.toolCallDelta = takeDelta
-    return sink
-  }
-}
-
-keepShape(TurnSink, undefined, {})
 keepShapeOf({ ...requestOf({}, undefined), messages: [], tools: [] })

@@ -22,7 +22,7 @@ import { type OpenedCall, openCalls } from '../calls/find-tools.ts'
 import { needsApproval } from '../decisions/approvals.ts'
 import type { StepTags } from '../durable/journal.ts'
 import { HookFailure } from '../hooks/ask-hook.ts'
-import type { Plan, PlannedCall, Reply, Turn } from '../recorded.ts'
+import type { Failed, Plan, PlannedCall, Reply, Turn } from '../recorded.ts'
 import { BudgetSpentError } from '../run/budget.ts'
 import type { Execution, Place } from '../run/execution.ts'
 import type { RunStep } from '../run/result.ts'
@@ -30,9 +30,10 @@ import { tagsOf } from '../run/run-context.ts'
 import { earlierText } from '../run/run-state.ts'
 import type { ReadCall, ReadResponse } from '../text-calls/read-call.ts'
 import { truncatedText, unreadableText } from '../told.ts'
-import { buildTurn, TurnSink } from './ask-model.ts'
+import { buildTurn } from './ask-model.ts'
 import type { TurnRequest } from './model-call.ts'
 import type { ReviewedReply } from './review.ts'
+import { TurnSink } from './turn-sink.ts'
 
 /**
  * Asks the model once, as the step `${iteration}.model`, and plans the calls it made. Never rejects for a fault of the model. `suffix`
@@ -46,7 +47,7 @@ export function takeTurn(execution: Execution, place: Place, suffix = ''): Promi
     const unfollow = step.signal === run.signal ? undefined : run.follow(step.signal)
     try {
       if (run.interruption !== undefined) return { kind: 'interrupted', why: run.interruption, text: '', unasked: true }
-      return await new ModelTurn(execution, iteration, key, await buildTurn(execution, place)).take()
+      return await new ModelTurn(execution, place, key, await buildTurn(execution, place)).take()
     } catch (error) {
       if (!(error instanceof HookFailure)) throw error
       run.errors.set(key, error)
@@ -60,14 +61,16 @@ export function takeTurn(execution: Execution, place: Place, suffix = ''): Promi
 class ModelTurn {
   readonly #execution: Execution
   readonly #asked: TurnRequest
+  readonly #after: Failed | undefined
   readonly #meta: { iteration: number } & StepTags
   readonly #key: string
   readonly #startedAt = performance.now()
   readonly #sink: TurnSink
 
-  constructor(execution: Execution, iteration: number, key: string, asked: TurnRequest) {
+  constructor(execution: Execution, { iteration, after }: Place, key: string, asked: TurnRequest) {
     this.#execution = execution
     this.#asked = asked
+    this.#after = after
     this.#meta = { iteration, ...tagsOf(execution.durable, key) }
     this.#key = key
     this.#sink = new TurnSink(execution.run, asked, this.#meta, execution.state.history)
@@ -78,6 +81,7 @@ class ModelTurn {
     const { model, tools, request } = this.#asked
     const { iteration } = this.#meta
     const continues = state.continuations > 0
+    if (this.#after !== undefined) this.#tellRetry(this.#after)
     run.emit(Event.MODEL_START, { provider: model.provider, model: model.model, ...(continues ? { continues } : {}) }, this.#meta)
     try {
       const response = await layers.askModel({ model, tools, request, iteration, continues, sink: undefined, turn: this.#sink })
@@ -145,6 +149,12 @@ class ModelTurn {
     return reply
   }
 
+  #tellRetry({ error, shown }: Failed): void {
+    const { provider, model } = this.#asked.model
+    const retry = { provider, model, errorCode: error.code, error: error.message, delayMs: 0 }
+    this.#execution.run.emit(Event.MODEL_RETRY, shown === undefined ? retry : { ...retry, discards: true }, this.#meta)
+  }
+
   /** Tells how the request ended. */
   #end(end: Omit<EventPayloads['MODEL_END'], 'provider' | 'model'>, durationMs: number = performance.now() - this.#startedAt): void {
     const { run } = this.#execution
@@ -203,11 +213,13 @@ class ModelTurn {
     run.logger.error({ runId: run.runId, provider, model, iteration: this.#meta.iteration, error }, 'model request failed')
     const spent = this.#spent(usageOfFailure(error), this.#sink.usedBefore)
     this.#end({ finishReason: 'error', errorCode: error.code, ...spent })
+    const { shown } = this.#sink
     return {
       kind: 'failed',
       text: this.#sink.partialText(partialOf(error)?.text),
       ...spent,
       error: { code: error.code, message: error.message },
+      ...(shown === undefined ? {} : { shown }),
     }
   }
 

@@ -82,7 +82,7 @@ export class LogSource implements SseSource {
       this.#begun = true
       this.#place = read.id
       const { select, writer } = this.#options
-      const event = select === undefined ? read.event : select(read.event)
+      const event = select === undefined ? read.event : (select(read.event) ?? takingBack(read.event))
       return event === undefined ? '' : writer.event(event, read.id)
     }
     const ending = this.#options.ending()
@@ -102,4 +102,9 @@ export class LogSource implements SseSource {
     this.#place = to
     return gap
   }
+}
+
+/** Pieces that were sent have to be taken back, whatever is left out. Why is not told. */
+function takingBack(event: RunEvent): RunEvent | undefined {
+  return event.type === 'MODEL_RETRY' && event.discards ? { ...event, error: '' } : undefined
 }

@@ -23,7 +23,8 @@ export interface ResponseOptions {
   headers?: Readonly<Record<string, string>>
   /**
    * What of an event is sent: the event, another in its place, or undefined for nothing. Events hold the arguments and results of tools as they
-   * are. Must not throw, and must not change the arguments of a call that waits for a decision.
+   * are. Must not throw, and must not change the arguments of a call that waits for a decision. A `MODEL_RETRY` with `discards` is sent
+   * in any case, without its `error` if you leave it out: what was sent before has to be taken back.
    */
   select?(event: RunEvent): RunEvent | undefined
   /** What a client is told of an error. Default: what its code means (see the table of error codes), and nothing of its message. */
@@ -46,11 +47,18 @@ export class RunResponses {
   readonly #log: RunLog
   readonly #leave: () => void
   #open = 0
+  /** Responses under way in formats that take nothing back. */
+  #openForGood = 0
 
   /** `leave`: nobody reads the run any more, and it is not to go on. */
   constructor(log: RunLog, leave: () => void) {
     this.#log = log
     this.#leave = leave
+  }
+
+  /** Whether each response under way can take back what it was sent. */
+  get takesBack(): boolean {
+    return this.#openForGood === 0
   }
 
   /** Throws `invalid_option`. */
@@ -67,6 +75,7 @@ export class RunResponses {
     const stream = new SseStream(source, (ending) => {
       clearInterval(timer)
       this.#open--
+      if (!format.takesBack) this.#openForGood--
       if (ending === 'gone' && onDisconnect === 'abort' && this.#open === 0) this.#leave()
     })
     const timer = setInterval(() => {
@@ -74,6 +83,7 @@ export class RunResponses {
       else stream.beat()
     }, heartbeatMs).unref()
     this.#open++
+    if (!format.takesBack) this.#openForGood++
     return new Response(stream.body, { headers: { ...sseHeaders, ...format.headers, ...headers } })
   }
 }

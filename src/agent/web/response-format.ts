@@ -7,6 +7,11 @@ import { sseFrame } from './sse-stream.ts'
 export interface ResponseFormat {
   /** Besides those of every event stream. */
   headers?: Readonly<Record<string, string>>
+  /**
+   * Whether it takes back what it has written of a response that breaks off, when `MODEL_RETRY` comes with `discards`. Default false: the run
+   * ends with `model_error` instead of requesting that response again.
+   */
+  takesBack?: boolean
   /** Called once for each response. */
   open(): ResponseWriter
 }
@@ -25,6 +30,7 @@ export interface ResponseWriter {
 
 /** Our events as they are, each with its number as `id`; behind them a `RESULT`. */
 export const eventFormat: ResponseFormat = {
+  takesBack: true,
   open: () => ({
     event: (event, id) => sseFrame(event.type, JSON.stringify(event), id),
     gap: (from, to) => sseFrame('GAP', JSON.stringify({ from, to })),

@@ -1,7 +1,7 @@
 import { Event, type RunEvent } from '../../core/events.ts'
 import { toJson } from '../../core/json.ts'
 import { withShownAbout } from '../nested/shown-question.ts'
-import { continues, isDelta, pieceOf, withPiece } from '../run/deltas.ts'
+import { continues, isDelta, pieceOf, withoutVoid, withPiece } from '../run/deltas.ts'
 import type { EndedRun } from './run-ending.ts'
 
 /** Events that are kept, or pieces of one text as one. */
@@ -64,6 +64,7 @@ export class RunLog {
 
   append(event: RunEvent): void {
     const id = ++this.#last
+    if (event.type === Event.MODEL_RETRY && event.discards) this.#discard(event)
     const newest = this.#entries.at(-1)
     if (!isDelta(event)) this.#add(entryOf(id, event))
     else if (newest?.pieces !== undefined && newest.characters < maxPiece && continues(newest.event, event)) {
@@ -93,6 +94,14 @@ export class RunLog {
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
+  }
+
+  /** Drops the pieces of a response that broke off: who has not read them yet need not. */
+  #discard(retry: RunEvent): void {
+    const kept = withoutVoid(this.#entries.slice(this.#head), retry)
+    this.#entries = kept
+    this.#head = 0
+    this.#characters = kept.reduce((sum, { characters }) => sum + characters, 0)
   }
 
   #add(entry: Entry): void {

@@ -19,7 +19,7 @@ import { openPromptHistory } from '../terminal/editor/prompt-history.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
 import { type Lines, PipedLines } from '../terminal/lines.ts'
 import { describeEnding, describeSpending, plural, RunRenderer } from '../terminal/render.ts'
-import { decisionsOn, nobodyDecided, type People, waitingFor } from '../terminal/show-run.ts'
+import { decisionsOn, keepingWhole, nobodyDecided, type People, waitingFor } from '../terminal/show-run.ts'
 import { ShownCalls } from '../terminal/shown-calls.ts'
 import { type CliIO, isOnTerminal, Terminal, withoutControls } from '../terminal/terminal.ts'
 import { TerminalLines } from '../terminal/terminal-lines.ts'
@@ -208,7 +208,8 @@ class Chat implements ChatState {
       const signal = AbortSignal.any([this.#running.signal, this.#interrupts.signal])
       this.#runner ??= await this.#createRunner(this.#choice)
       const conversation = this.#session === undefined ? { messages: this.messages } : { session: this.#session.id }
-      const result = await this.#show(this.#runner, this.#runner.stream(message, { ...conversation, signal }), signal)
+      const options = { ...conversation, signal, ...keepingWhole(this.#terminal.io, this.#flags) }
+      const result = await this.#show(this.#runner, this.#runner.stream(message, options), signal)
       await releaseUndecided(result, this.#session)
       this.messages = result.messages
       if (this.#lines.interactive && !this.#flags.quiet)

@@ -13,7 +13,7 @@ import { type OpenSession, openSession, releaseUndecided } from '../setup/sessio
 import { askOnTerminal } from '../terminal/approvals/ask-on-terminal.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
 import { describeSpending } from '../terminal/render.ts'
-import { explainEnding, showAll, waitingFor } from '../terminal/show-run.ts'
+import { explainEnding, keepingWhole, showAll, waitingFor } from '../terminal/show-run.ts'
 import { type CliIO, Terminal } from '../terminal/terminal.ts'
 
 /** `toolloop run`: one prompt, one answer. Resolves with the exit code; rejects for invalid options and files. */
@@ -34,7 +34,7 @@ export async function run(words: readonly string[], flags: Flags, io: CliIO): Pr
     const { signal } = interrupts
     const people = waitingFor(terminal, flags, askOnTerminal(io, agent.tools))
     const runner = await createAgentRunner({ ...agent.options, ...kept, approve: people.approve })
-    const options = { signal, ...(session && { session: session.id }) }
+    const options = { signal, ...keepingWhole(io, flags), ...(session && { session: session.id }) }
     const begun = performance.now()
     const showing = { agent, flags, terminal, people, signal }
     const result = await recorded(flags, io, (record) =>

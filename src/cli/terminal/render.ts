@@ -53,6 +53,7 @@ export class RunRenderer {
         this.#terminal.waitFor(`waiting for the rate limits of ${event.model}`)
         break
       case Event.MODEL_RETRY:
+        if (event.discards) this.#beginAgain()
         this.#terminal.waitFor(`${this.#oneLine(event.error, maxArgumentsLength)}; asking ${event.model} again`)
         break
       case Event.REASONING_DELTA:
@@ -104,6 +105,13 @@ export class RunRenderer {
   #beginText(): void {
     if (this.#shownText !== '') this.#terminal.endAnswerLine()
     this.#shownText = ''
+  }
+
+  /** The answer broke off. What is on the screen stays there. */
+  #beginAgain(): void {
+    if (this.#shownText === '') return
+    this.#beginText()
+    this.#terminal.note(this.#terminal.paint('dim', 'The answer broke off, and begins again:'))
   }
 
   #showText(text: string): void {

@@ -9,7 +9,7 @@ import { decideItems } from './approvals/answer-item.ts'
 import { createApprove } from './approvals/ask-approval.ts'
 import type { Asker } from './approvals/asker.ts'
 import { describeEnding, RunRenderer } from './render.ts'
-import { isOnTerminal, type Terminal } from './terminal.ts'
+import { type CliIO, isOnTerminal, type Terminal } from './terminal.ts'
 
 /** Shows a run while it goes on, in the form that the options ask for: for a person, as one JSON object, or as lines of events. */
 async function showRun(stream: RunStream, { tools }: PreparedAgent, flags: Flags, terminal: Terminal): Promise<RunResult> {
@@ -95,4 +95,12 @@ export function explainEnding(result: RunResult, { choice }: PreparedAgent, term
   // Left whole, to be copied.
   if (decide !== undefined) terminal.row(terminal.paint('dim', `to decide: ${decide}`))
   else terminal.note(terminal.paint('dim', `${nobodyDecided}; --journal FILE keeps a run for later`))
+}
+
+/** An answer that goes into a file or a pipe as it comes can't be taken back. */
+export function keepingWhole(
+  { stdout }: Pick<CliIO, 'stdout'>,
+  { json, events }: Pick<Flags, 'json' | 'events'>,
+): Pick<RunOptions, 'onCut'> {
+  return stdout.isTTY || json || events ? {} : { onCut: 'end' }
 }

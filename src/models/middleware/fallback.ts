@@ -11,7 +11,7 @@ import {
   toModelError,
 } from '../chat-model.ts'
 import { type AnyModel, openModel } from '../create-model.ts'
-import { knowsCost, sumOfUsage, usageOfFailure, wholeUsage, withCost, withUsage, withWholeUsage } from '../usage.ts'
+import { knowsCost, sumOfUsage, usageOfAttempt, usageOfFailure, wholeUsage, withCost, withUsage, withWholeUsage } from '../usage.ts'
 import { restartable } from './retry.ts'
 
 /** How `fallbackModel` treats a model that failed. */
@@ -42,7 +42,7 @@ const restingCodes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Several models as one: each request goes to the first, and when that fails before a piece of its response was shown, to the next. What
+ * Several models as one: each request goes to the first, and when that fails before a piece of its response was shown that can't be taken back, to the next. What
  * failed is in the response's `warnings`; who answered is in its `provider` and `model`. When all have failed, rejects with the last one's
  * error. An abort ends it at once. Throws `invalid_option` for an empty list, or for models that are not told of tools in one way.
  */
@@ -136,11 +136,12 @@ class FallbackModel implements ChatModel {
         return answered(spent === undefined ? response : withWholeUsage(request, response), model, failures, spent)
       } catch (thrown) {
         const error = toModelError(thrown, model.provider, model.model)
-        const reported = usageOfFailure(error)
-        const usage = reported && withCost(reported, model.capabilities)
         const isFinal = error.code === 'aborted' || error.code === 'invalid_option'
         const isLast = at === this.#candidates.length - 1
-        if (isFinal || (!isLast && watched?.restart() === false)) throw withUsage(error, sumOfUsage(spent, usage))
+        const isOver = isFinal || isLast || watched?.restart(true) === false
+        const used = isOver ? usageOfFailure(error) : usageOfAttempt(request, error)
+        const usage = used && withCost(used, model.capabilities)
+        if (isFinal || (isOver && !isLast)) throw withUsage(error, sumOfUsage(spent, usage))
         if (restingCodes.has(error.code)) candidate.restsUntil = performance.now() + Math.max(this.#cooldownMs, retryAfterOf(error))
         spent = sumOfUsage(spent, usage)
         failures.push(error)

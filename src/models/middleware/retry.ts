@@ -11,7 +11,7 @@ import {
   type ModelSink,
 } from '../chat-model.ts'
 import { writtenCallOf } from '../transport/provider-error.ts'
-import { sumOfUsage, usageOfFailure, withUsage, withWholeUsage } from '../usage.ts'
+import { sumOfUsage, usageOfAttempt, usageOfFailure, withUsage, withWholeUsage } from '../usage.ts'
 
 export interface RetryOptions {
   /** How often a failed request is made again. Default 2. */
@@ -26,7 +26,7 @@ export const defaultMaxRetryDelayMs = 30_000
 
 /**
  * The same model, whose failed requests are made again where that may help: those whose error is `retryable`, and never after a piece of the
- * response was shown (see `ModelSink.restart`), since it would be shown twice. A provider's `retry-after` is waited for; one that is longer
+ * response was shown that can't be taken back (see `ModelSink.restart`). A provider's `retry-after` is waited for; one that is longer
  * than `maxRetryDelayMs` ends it at once. Aborting ends a wait at once. The usage of the response, or of the error, is that of all tries.
  * Throws `invalid_option` for options out of range.
  */
@@ -53,20 +53,22 @@ export function withRetry(model: ChatModel, options: RetryOptions = {}): ChatMod
     },
     async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
       const watched = sink && restartable(sink)
-      let spent: Usage | undefined
+      let spent: Spent = { usage: undefined, isEstimated: false }
       for (let retries = 0; ; retries++) {
         try {
           const response = await model.generate(request, watched)
           return afterFailures(request, response, retries, spent)
         } catch (error) {
-          const told = (last: unknown) => (spent === undefined ? last : withUsage(last, sumOfUsage(spent, usageOfFailure(last))))
+          const told = (last: unknown) => {
+            return spent.usage === undefined ? last : withUsage(last, sumOfUsage(spent.usage, usageOfFailure(last)))
+          }
           if (!isModelError(error)) throw told(error)
           const meant = await readRefused(error, watched)
           if (meant !== undefined) return afterFailures(request, meant, retries, spent)
           if (!error.retryable || retries >= maxRetries) throw told(error)
           if ((error.retryAfterMs ?? 0) > maxRetryDelayMs) throw told(tooLong(error, maxRetryDelayMs))
-          if (watched?.restart() === false) throw told(error)
-          spent = sumOfUsage(spent, usageOfFailure(error))
+          if (watched?.restart(true) === false) throw told(error)
+          spent = withAttempt(spent, request, error)
           const backoff = Math.min(firstDelayMs * 2 ** retries, maxRetryDelayMs) * (1 - Math.random() / 4)
           const delayMs = error.retryAfterMs ?? backoff
           const { provider, model: name } = model
@@ -86,12 +88,27 @@ async function readRefused(error: ModelError, sink: ModelSink | undefined): Prom
   return meant && { ...meant, finishReason: 'tool_calls', rawFinishReason: error.providerCode, warnings: [error.message] }
 }
 
-function afterFailures(request: ModelRequest, response: ModelResponse, failed: number, spent: Usage | undefined): ModelResponse {
+/** What failed tries used. */
+interface Spent {
+  usage: Usage | undefined
+  /** Not all of them reported it. */
+  isEstimated: boolean
+}
+
+function withAttempt({ usage, isEstimated }: Spent, request: ModelRequest, error: ModelError): Spent {
+  const used = usageOfAttempt(request, error)
+  const isReported = used === undefined || error.partial?.usage !== undefined
+  return { usage: sumOfUsage(usage, used), isEstimated: isEstimated || !isReported }
+}
+
+function afterFailures(request: ModelRequest, response: ModelResponse, failed: number, spent: Spent): ModelResponse {
   if (failed === 0) return response
   const retries = failed + (response.retries ?? 0)
-  if (spent === undefined) return { ...response, retries }
+  if (spent.usage === undefined) return { ...response, retries }
   const whole = withWholeUsage(request, response)
-  return { ...whole, usage: addUsage(spent, whole.usage), retries }
+  const warning = 'The usage of a response that broke off was not reported, and is estimated'
+  const warnings = spent.isEstimated ? { warnings: [...(whole.warnings ?? []), warning] } : {}
+  return { ...whole, usage: addUsage(spent.usage, whole.usage), retries, ...warnings }
 }
 
 /** The same sink, which can always say whether its response may be asked for anew. */
@@ -129,7 +146,7 @@ export function restartable(sink: ModelSink): RestartableSink {
   return watched
 }
 
-export type RestartableSink = ModelSink & { restart(): boolean }
+export type RestartableSink = ModelSink & { restart(retries?: boolean): boolean }
 
 function tooLong(error: ModelError, maxRetryDelayMs: number): ModelError {
   const { code, message, retryAfterMs, cause, ...fields } = error

@@ -76,7 +76,7 @@ const writtenCalls = new WeakMap<ModelError, string>()
 
 /** What the model wrote, if the provider refused it as a malformed call and quotes it. */
 export function writtenCallOf(error: ModelError): string | undefined {
-  return writtenCalls.get(error)
+  return writtenCalls.get(error) ?? (error.cause instanceof ModelError ? writtenCallOf(error.cause) : undefined)
 }
 
 /** undici's words for what Node has codes for: a server has closed the connection, or has not answered when it was opened. */

@@ -54,6 +54,11 @@ export class Calls {
     return call
   }
 
+  /** Calls that were being written when their response broke off: they are written again. */
+  forgetWriting(runId: string) {
+    for (const call of [...this.#calls.values()]) if (call.runId === runId && call.state === 'writing') this.#calls.delete(call.key)
+  }
+
   /** Calls of a run that is over have ended, whether or not their last event has been seen. */
   settle(runId: string) {
     const open = [...this.#calls.values()].filter((call) => call.runId === runId && ['writing', 'running'].includes(call.state))

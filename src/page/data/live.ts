@@ -300,6 +300,7 @@ export class Live {
     if (type === 'GAP') return this.refresh()
     for (const listener of this.#eventListeners) listener(data)
     this.#calls.take(data)
+    if (data.discards) this.#calls.forgetWriting(data.meta.runId)
     if (type === 'TEXT_DELTA' || type === 'REASONING_DELTA' || type === 'TOOL_INPUT_DELTA') return
     const { runId, parentRunId, time } = data.meta
     if (type === 'RUN_END') this.#calls.settle(runId)

@@ -111,6 +111,10 @@ export class Spans {
         turn?.waits.push({ from: time, to: undefined })
         return
       case 'MODEL_RETRY':
+        if (event.discards && turn !== undefined) {
+          turn.text = ''
+          turn.firstToken = undefined
+        }
         turn?.retries.push({ at: time, words: `${event.errorCode}: ${event.error}; again after ${event.delayMs} ms` })
         return
       case 'MODEL_END': {

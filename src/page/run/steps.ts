@@ -38,6 +38,8 @@ export class Steps {
   #ofCalls: Set<string> = new Set()
   /** What is being said. */
   #saying: Said | undefined
+  /** The last step, and what of its text there was, when the model was asked last. */
+  #before = { last: 0, said: '' }
   /** What was said last, if nothing has been done since. */
   #answer: (Step & { kind: 'assistant' }) | undefined
   #hasTurns
@@ -70,10 +72,14 @@ export class Steps {
       case 'REASONING_DELTA':
         return this.#say('reasoning', text)
       case 'MODEL_START':
-        // What comes is more of the same text.
-        if (event.continues) return
-        this.#saying = undefined
-        if (this.#hasTurns) this.#add({ kind: 'turn', iteration: meta.iteration ?? 0, model: `${event.provider} / ${event.model}` })
+        // With `continues`, what comes is more of the same text.
+        if (!event.continues) this.#saying = undefined
+        if (!event.continues && this.#hasTurns)
+          this.#add({ kind: 'turn', iteration: meta.iteration ?? 0, model: `${event.provider} / ${event.model}` })
+        this.#before = { last: this.#last, said: this.#saying?.text ?? '' }
+        return
+      case 'MODEL_RETRY':
+        if (event.discards) this.#discard(meta.runId)
         return
       case 'GUARDRAIL': {
         const why = event.reason === undefined ? '' : `, ${event.reason}`
@@ -126,6 +132,19 @@ export class Steps {
     if (this.#ofCalls.has(call.key)) return this.#changes.tell()
     this.#ofCalls.add(call.key)
     this.#add({ kind: 'call', call })
+  }
+
+  /** The response that is being said broke off, and begins again. */
+  #discard(runId: string): void {
+    const { last, said } = this.#before
+    const isVoid = (step: Step) => step.key > last && step.kind !== 'note' && step.kind !== 'user'
+    for (const step of this.#steps) if (step.kind === 'call' && isVoid(step)) this.#ofCalls.delete(step.call.key)
+    this.#steps = this.#steps.filter((step) => !isVoid(step))
+    if (this.#answer !== undefined && isVoid(this.#answer)) this.#answer = undefined
+    if (this.#saying !== undefined && isVoid(this.#saying)) this.#saying = undefined
+    if (this.#saying !== undefined) this.#saying.text = said
+    this.#calls.forgetWriting(runId)
+    this.#changes.tell()
   }
 
   #say(kind: Said['kind'], piece: string): void {

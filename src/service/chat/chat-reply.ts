@@ -35,6 +35,11 @@ export class ChatReply implements ClientReply {
     this.#chunk({ role: 'assistant', content: '' })
   }
 
+  /** Chunks can't be taken back. */
+  get takesBack(): boolean {
+    return this.frames === undefined
+  }
+
   event(event: RunEvent): void {
     // What a run inside of a call says is for the model of this one.
     if (event.meta.parentRunId !== undefined) return

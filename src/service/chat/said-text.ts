@@ -8,6 +8,8 @@ export class SaidText {
   #last = ''
   #earlier = ''
   #turn = 0
+  /** What there was when the model was asked last. */
+  #before: { all: string; iteration: number } = { all: '', iteration: 0 }
 
   get all(): string {
     return this.#all
@@ -17,7 +19,14 @@ export class SaidText {
   follow(event: RunEvent): number {
     const { type, meta } = event
     const continues = type === Event.MODEL_START && event.continues === true
-    if (type === Event.MODEL_START) this.#earlier = continues ? this.#last : ''
+    if (type === Event.MODEL_START) {
+      this.#earlier = continues ? this.#last : ''
+      this.#before = { all: this.#all, iteration: this.#iteration }
+    }
+    if (type === Event.MODEL_RETRY && event.discards) {
+      this.#all = this.#before.all
+      this.#iteration = this.#before.iteration
+    }
     if (type === Event.MODEL_START || type === Event.MODEL_RETRY) this.#last = this.#earlier
     if (type === Event.MODEL_START && !continues) this.#turn = meta.iteration
     return this.#turn

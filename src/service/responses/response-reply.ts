@@ -33,6 +33,8 @@ export class ResponseReply implements ClientReply {
   readonly #output: OutputItem[] = []
   #events = 0
   #open: { item: TextItem; text: string; iteration: number } | undefined
+  /** What there was when the model was asked last. */
+  #before: { items: number; open: { item: TextItem; text: string; iteration: number } | undefined } = { items: 0, open: undefined }
   /** The texts of all messages. */
   readonly #said = new SaidText()
   /** When the run has ended. */
@@ -71,10 +73,20 @@ export class ResponseReply implements ClientReply {
     return this.#isBeingKept
   }
 
+  /** Typed events can't be taken back. */
+  get takesBack(): boolean {
+    return this.frames === undefined
+  }
+
   event(event: RunEvent): void {
     // What a run inside of a call says is for the model of this one.
     if (event.meta.parentRunId !== undefined) return
     const iteration = this.#said.follow(event)
+    if (event.type === Event.MODEL_START) this.#before = { items: this.#output.length, open: this.#open && { ...this.#open } }
+    if (event.type === Event.MODEL_RETRY && event.discards) {
+      this.#output.length = this.#before.items
+      this.#open = this.#before.open
+    }
     if (event.type === Event.REASONING_DELTA) this.#add('reasoning', event.text, iteration)
     else if (event.type === Event.TEXT_DELTA && !wantsJson(this.#options.request)) this.#say(event.text, iteration)
   }

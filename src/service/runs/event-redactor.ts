@@ -81,6 +81,7 @@ export class EventRedactor {
   }
 
   async #show(event: RunEvent, pauses: Pauses): Promise<RunEvent[]> {
+    if (event.type === Event.MODEL_RETRY && event.discards) this.#held.delete(event.meta.runId)
     const held = this.#heldOf(event.meta.runId)
     switch (event.type) {
       case Event.TOOL_INPUT_START:

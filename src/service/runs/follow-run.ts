@@ -17,6 +17,8 @@ export interface RunObserver {
 
 /** Sees one run as it is, before anything is redacted. Must not throw. */
 export interface RunWatcher {
+  /** Whether it can take back what it was told of a response that breaks off. Default: it can. */
+  readonly takesBack?: boolean
   event(event: RunEvent): void
   /** Undefined: the run could not be followed to its end, which is nobody's intention. */
   over(result: RunResult | undefined): void

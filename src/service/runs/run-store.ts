@@ -115,7 +115,8 @@ export class RunStore {
         // The model it began with answers it to its end, whatever the configuration becomes.
         control.useModel(agent.model.current)
         const runner = recorded?.runnerOf(agent) ?? agent.runner
-        return runner.stream(input, { ...options, tools, runId: run.id, control, signal, ...record })
+        const onCut = watcher?.takesBack === false ? { onCut: 'end' as const } : {}
+        return runner.stream(input, { ...options, ...onCut, tools, runId: run.id, control, signal, ...record })
       })
     } catch (error) {
       giveBack()

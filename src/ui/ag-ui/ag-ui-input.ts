@@ -27,6 +27,8 @@ export interface AgUiInput {
   runId: string
   /** The conversation, for `run` and `stream`. Reasoning and activities are for the page alone. */
   messages: readonly ChatMessage[]
+  /** The messages as the client sent them: sent back to it, if something behind them has to be removed. */
+  shown: readonly JsonObject[]
   /** The tools of the page: they have no `execute`, so that their calls wait for it. */
   tools: AnyTool[]
   /** What the page tells of itself, as it is. */
@@ -55,6 +57,7 @@ export function inputFromAgUi(body: unknown, options: AgUiInputOptions = {}): Ag
     threadId: idAt(threadId, 'threadId'),
     runId: idAt(runId, 'runId'),
     messages: readMessages(messages, options),
+    shown: listAt(messages, 'messages').map((one, at) => objectAt(one, `messages[${at}]`)),
     tools: listAt(tools ?? [], 'tools').map(readTool),
     context: listAt(context ?? [], 'context').map(readContext),
     state: (state ?? null) as Json,

@@ -7,7 +7,10 @@ import { AgUiWriter } from './ag-ui-writer.ts'
 
 /** Options of `toAgUiResponse`: those of every response, and the request's input. */
 export interface AgUiResponseOptions extends Omit<ResponseOptions, 'format' | 'lastEventId'> {
-  /** What the client asked for: its ids are the response's, and calls in its messages are not told of again. Default: the run's own id, twice. */
+  /**
+   * What the client asked for: its ids are the response's, and calls in its messages are not told of again. Default: the run's own id, twice,
+   * and a response of the model that breaks off after a part of it was sent ends the run: that part can't be taken back.
+   */
   input?: AgUiInput
 }
 
@@ -31,8 +34,9 @@ export function agUiFormat({
   threadId,
   runId,
   messages,
-}: Partial<Pick<AgUiInput, 'threadId' | 'runId' | 'messages'>> = {}): ResponseFormat {
+  shown,
+}: Partial<Pick<AgUiInput, 'threadId' | 'runId' | 'messages' | 'shown'>> = {}): ResponseFormat {
   const known = messages && new Set(messages.flatMap((message) => (hasToolCalls(message) ? message.toolCalls.map(({ id }) => id) : [])))
-  const options = { threadId, runId, known }
-  return { open: () => new AgUiWriter(options) }
+  const options = { threadId, runId, known, shown }
+  return { takesBack: shown !== undefined, open: () => new AgUiWriter(options) }
 }

@@ -4,15 +4,17 @@ import type { RunEnding } from '../../agent/web/run-ending.ts'
 import { Event, type RunEvent } from '../../core/events.ts'
 import { addUsage, type JsonObject, noUsage, type Usage } from '../../core/messages.ts'
 import { SaidText } from '../said-text.ts'
+import { type AgUiEvent, ShownMessages } from './shown-messages.ts'
 
 export interface AgUiWriterOptions {
   threadId: string | undefined
   runId: string | undefined
   /** Calls that the client knows. Undefined: it is not known which. */
   known: ReadonlySet<string> | undefined
+  /** The client's messages. Undefined: it is not known what it has. */
+  shown: readonly JsonObject[] | undefined
 }
 
-type AgUiEvent = { type: string } & Record<string, unknown>
 type ToolEvent = Extract<RunEvent, { type: 'TOOL_CALL_START' | 'TOOL_CALL_END' | 'TOOL_CALL_REJECTED' | 'TOOL_PROGRESS' }>
 type Ids = { threadId: string; runId: string }
 
@@ -20,10 +22,12 @@ type Ids = { threadId: string; runId: string }
 export class AgUiWriter implements ResponseWriter {
   readonly #options: AgUiWriterOptions
   readonly #said = new SaidText()
+  readonly #shown: ShownMessages | undefined
   /** Calls that the model is writing, by their index. */
   readonly #inputs = new Map<number, string>()
-  /** Calls that were told of. */
+  /** Calls that were told of, and those of them that this step has begun with. */
   readonly #told = new Set<string>()
+  #toldBefore: ReadonlySet<string> = new Set()
   /** What each model has used, by provider and name. */
   readonly #usage = new Map<string, { provider: string; model: string; usage: Usage }>()
   #ids: Ids | undefined
@@ -44,6 +48,7 @@ export class AgUiWriter implements ResponseWriter {
 
   constructor(options: AgUiWriterOptions) {
     this.#options = options
+    this.#shown = options.shown && new ShownMessages(options.shown)
   }
 
   event(event: RunEvent): string {
@@ -102,7 +107,11 @@ export class AgUiWriter implements ResponseWriter {
   #take(event: RunEvent): void {
     switch (event.type) {
       case Event.MODEL_START:
-        if (!event.continues) this.#beginStep()
+        if (event.continues) this.#said.continued()
+        else this.#beginStep()
+        break
+      case Event.MODEL_RETRY:
+        if (event.discards) this.#discard()
         break
       case Event.TEXT_DELTA:
         this.#said.add(event.text)
@@ -176,8 +185,24 @@ export class AgUiWriter implements ResponseWriter {
     // So that whoever begins with this step gets the same ids.
     this.#messages = 0
     this.#said.asked()
+    this.#toldBefore = new Set(this.#told)
+    this.#shown?.beginStep()
     this.#step = `request ${this.#iteration}`
     this.#send({ type: 'STEP_STARTED', stepName: this.#step })
+  }
+
+  /**
+   * The response begins again: what the client has of this step is removed, and it gets the text that the response continues again. Without the
+   * client's messages, or with a gap in them, nothing can be removed.
+   */
+  #discard(): void {
+    this.#close()
+    this.#turn = undefined
+    for (const id of this.#told) if (!this.#toldBefore.has(id)) this.#told.delete(id)
+    const earlier = this.#said.discarded()
+    if (this.#shown === undefined || this.#hasMissed) return
+    this.#send({ type: 'MESSAGES_SNAPSHOT', messages: this.#shown.discardStep() })
+    if (earlier !== '') this.#piece('TEXT', earlier)
   }
 
   #endStep(): void {
@@ -246,6 +271,7 @@ export class AgUiWriter implements ResponseWriter {
   }
 
   #send(event: AgUiEvent): void {
+    this.#shown?.add(event)
     this.#frames += `data: ${JSON.stringify(event)}\n\n`
   }
 

@@ -56,7 +56,7 @@ export function uiMessageFormat(options: UIMessageOptions = {}): ResponseFormat 
   const { originalMessages, messageId, messageMetadata } = options
   const known = originalMessages === undefined ? undefined : new Map(openToolParts(originalMessages).map((part) => [part.toolCallId, part]))
   const writerOptions = { messageId: continuedId(originalMessages) ?? messageId, known, messageMetadata }
-  return { headers: { 'x-vercel-ai-ui-message-stream': 'v1' }, open: () => new UIMessageWriter(writerOptions) }
+  return { headers: { 'x-vercel-ai-ui-message-stream': 'v1' }, takesBack: true, open: () => new UIMessageWriter(writerOptions) }
 }
 
 /** The id of the message that the response goes on with. */

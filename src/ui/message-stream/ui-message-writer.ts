@@ -104,7 +104,11 @@ export class UIMessageWriter implements ResponseWriter {
         this.#goOn()
         break
       case Event.MODEL_START:
-        if (!event.continues) this.#beginStep()
+        if (event.continues) this.#said.continued()
+        else this.#beginStep()
+        break
+      case Event.MODEL_RETRY:
+        if (event.discards) this.#resetStep()
         break
       case Event.TEXT_DELTA:
         this.#said.add(event.text)
@@ -197,6 +201,15 @@ export class UIMessageWriter implements ResponseWriter {
     this.#hasAsked = true
     this.#inputs.clear()
     this.#said.asked()
+  }
+
+  /** The response begins again: the client removes all parts of this step, open ones too. It gets the text that the response continues again. */
+  #resetStep(): void {
+    this.#part = undefined
+    this.#inputs.clear()
+    this.#send({ type: 'reset-step' })
+    const earlier = this.#said.discarded()
+    if (earlier !== '') this.#piece('text', earlier)
   }
 
   #piece(type: 'text' | 'reasoning', delta: string): void {

@@ -1,0 +1,188 @@
+import { Event, type EventPlace } from '../../core/events.ts'
+import type { Usage } from '../../core/messages.ts'
+import { TextBuffer } from '../../core/text-buffer.ts'
+import { keepShape } from '../../core/v8/keep-shape.ts'
+import type { ChatModel, ModelRetry, ModelSink } from '../../models/chat-model.ts'
+import type { ToolSet } from '../../tools/registry.ts'
+import { findTool } from '../calls/find-tools.ts'
+import type { History } from '../conversation/history.ts'
+import type { PieceTimes } from '../observe/telemetry.ts'
+import type { Failed } from '../recorded.ts'
+import type { RunContext } from '../run/run-context.ts'
+import type { TextReader, TurnPieces, TurnRequest } from './model-call.ts'
+
+/**
+ * Where the pieces of one turn's responses go: to those who listen, and their text into a buffer. So what a response that breaks off came to
+ * does not depend on who listens; and it can be asked for again as long as nobody has seen any of it.
+ */
+export class TurnSink implements TurnPieces {
+  readonly #run: RunContext
+  readonly #model: Pick<ChatModel, 'provider' | 'model'>
+  readonly #tools: ToolSet
+  readonly #meta: EventPlace
+  readonly #history: Pick<History, 'uniqueIds'>
+  /** The request under way; a model may go on talking when it is over. */
+  #request = { isOpen: false }
+  #said: TextBuffer | undefined
+  #reader: TextReader | undefined
+  #isHeld = false
+  #hasReceived = false
+  /** Whether somebody was shown a piece of the response under way, and of its text. */
+  #isShown = false
+  #isTextShown = false
+  #times: PieceTimes | undefined
+  /** When the first piece came, by `performance.now()`. */
+  firstPieceAt: number | undefined
+  usedBefore: Usage | undefined
+
+  /** `tools`: those that its calls name. `history`: gives a call the id that it has in the conversation. */
+  constructor(run: RunContext, { model, tools }: TurnRequest, meta: EventPlace, history: Pick<History, 'uniqueIds'>) {
+    this.#run = run
+    this.#model = model
+    this.#tools = tools
+    this.#meta = meta
+    this.#history = history
+  }
+
+  /** Whether text is given out only when it has been checked. */
+  get isHeld(): boolean {
+    return this.#isHeld
+  }
+
+  get received(): string | undefined {
+    return this.#hasReceived ? (this.#said?.toString() ?? '') : undefined
+  }
+
+  /** Whether a piece of the response under way was shown, and to whom. */
+  get shown(): Failed['shown'] {
+    if (!this.#isShown) return undefined
+    return this.#run.events.takesBack(this.#isTextShown) ? 'revocably' : 'for good'
+  }
+
+  hold(): void {
+    this.#isHeld = true
+  }
+
+  timePieces(times: PieceTimes): void {
+    this.#times = times
+  }
+
+  readBy(reader: TextReader): void {
+    this.#reader = reader
+  }
+
+  retry(retry: ModelRetry): void {
+    const discards = this.#isShown
+    this.#isShown = false
+    this.#isTextShown = false
+    if (this.#run.interruption !== undefined) return
+    this.#run.emit(Event.MODEL_RETRY, discards ? { ...retry, discards } : retry, this.#meta)
+  }
+
+  partialText(told = ''): string {
+    if (this.#isHeld) return ''
+    // An error may tell of usage alone: that it has no text does not say that there was none.
+    const text = told === '' ? (this.#said?.toString() ?? '') : told
+    return this.#reader?.partOf(text) ?? text
+  }
+
+  open(): ModelSink | undefined {
+    this.close()
+    this.#times?.restart()
+    this.#request = { isOpen: true }
+    this.#said = undefined
+    this.#hasReceived = false
+    this.#reader = undefined
+    const run = this.#run
+    const text = run.deltas(Event.TEXT_DELTA, this.#meta)
+    const reasoning = run.deltas(Event.REASONING_DELTA, this.#meta)
+    const inputStart = run.deltas(Event.TOOL_INPUT_START, this.#meta)
+    const inputDelta = run.deltas(Event.TOOL_INPUT_DELTA, this.#meta)
+    if (text === undefined && reasoning === undefined && inputStart === undefined && inputDelta === undefined) return undefined
+    // Functions are named before they are put into an object: see "Allocation" in CONTRIBUTING.md.
+    const hearText = (delta: string) => text?.({ text: delta })
+    const hearReasoning = (delta: string) => reasoning?.({ text: delta })
+    let uniqueId: ReturnType<History['uniqueIds']> | undefined
+    const restart = () => {
+      uniqueId = undefined
+      return true
+    }
+    const heard: ModelSink = { restart }
+    if (text !== undefined) heard.text = hearText
+    if (reasoning !== undefined) heard.reasoning = hearReasoning
+    if (inputStart !== undefined || inputDelta !== undefined) {
+      const ids: string[] = []
+      const hearStart = (index: number, given: string, name: string) => {
+        uniqueId ??= this.#history.uniqueIds()
+        const id = uniqueId(given, index)
+        ids[index] = id
+        inputStart?.({ index, id, tool: findTool(name, this.#tools).name })
+      }
+      const hearDelta = (index: number, json: string) => inputDelta?.({ index, id: ids[index] ?? '', json })
+      heard.toolCallStart = hearStart
+      if (inputDelta !== undefined) heard.toolCallDelta = hearDelta
+    }
+    return heard
+  }
+
+  /** Ends the request under way: what its model says from now on is not heard. */
+  close(): void {
+    this.#request.isOpen = false
+  }
+
+  sink(heard: ModelSink = {}): ModelSink {
+    const request = this.#request
+    const isTaken = (listens: unknown): boolean => {
+      if (!request.isOpen || this.#run.interruption !== undefined) return false
+      if (this.#times !== undefined) {
+        const now = performance.now()
+        this.firstPieceAt ??= now
+        this.#times.note(now)
+      } else this.firstPieceAt ??= performance.now()
+      this.#hasReceived = true
+      this.#isShown ||= listens !== undefined
+      return true
+    }
+    const { toolCallDelta } = heard
+    const sink: ModelSink = {
+      text: (delta) => {
+        if (delta === '' || !isTaken(heard.text)) return
+        this.#said ??= new TextBuffer()
+        this.#said.add(delta)
+        this.#isTextShown ||= heard.text !== undefined
+        heard.text?.(delta)
+      },
+      reasoning: (delta) => {
+        if (delta !== '' && isTaken(heard.reasoning)) heard.reasoning?.(delta)
+      },
+      toolCallStart: (index, id, name) => {
+        if (isTaken(heard.toolCallStart)) heard.toolCallStart?.(index, id, name)
+      },
+      queued: (ahead) => {
+        const { provider, model } = this.#model
+        if (request.isOpen) this.#run.emit(Event.MODEL_QUEUED, { provider, model, ahead }, this.#meta)
+      },
+      restart: (retries = false) => {
+        if (this.shown === 'for good' || (this.#isShown && !retries)) return false
+        heard.restart?.()
+        this.#said = undefined
+        this.#hasReceived = false
+        this.firstPieceAt = undefined
+        this.#times?.restart()
+        return true
+      },
+      retry: (retry) => {
+        if (request.isOpen) this.retry(retry)
+      },
+      // It would be shown behind what is there.
+      readRefused: async (text) => (this.#isShown ? undefined : heard.readRefused?.(text)),
+    }
+    const takeDelta = (index: number, json: string) => {
+      if (isTaken(toolCallDelta)) toolCallDelta?.(index, json)
+    }
+    if (toolCallDelta !== undefined) sink.toolCallDelta = takeDelta
+    return sink
+  }
+}
+
+keepShape(TurnSink, undefined, {})

@@ -1,0 +1,86 @@
+import type { JsonObject } from '../../core/messages.ts'
+
+/** An event as it is sent. */
+export type AgUiEvent = { type: string } & Record<string, unknown>
+
+interface ShownCall {
+  id: string
+  type: 'function'
+  function: { name: string; arguments: string }
+}
+
+interface ShownMessage extends Record<string, unknown> {
+  id: string
+  role: 'assistant' | 'reasoning' | 'tool'
+  content: string
+  toolCalls?: ShownCall[]
+}
+
+/**
+ * The messages a client makes of what it was sent, behind those it had before. AG-UI removes messages only by a `MESSAGES_SNAPSHOT` without
+ * them, and that has to have all others. https://docs.ag-ui.com/concepts/events#messagessnapshot
+ */
+export class ShownMessages {
+  readonly #before: readonly JsonObject[]
+  #messages: ShownMessage[] = []
+  /** How many of them were there when the step began. */
+  #beforeStep = 0
+
+  /** `before`: the messages the client had when it asked for the run. */
+  constructor(before: readonly JsonObject[]) {
+    this.#before = before
+  }
+
+  beginStep(): void {
+    this.#beforeStep = this.#messages.length
+  }
+
+  /** Does with an event what the client does. */
+  add(event: AgUiEvent): void {
+    const { type, messageId, toolCallId, toolCallName, parentMessageId, delta, content } = event as Record<string, string>
+    switch (type) {
+      case 'TEXT_MESSAGE_START':
+        this.#open(messageId, 'assistant')
+        break
+      case 'REASONING_MESSAGE_START':
+        this.#open(messageId, 'reasoning')
+        break
+      case 'TEXT_MESSAGE_CONTENT':
+      case 'REASONING_MESSAGE_CONTENT':
+        this.#open(messageId, 'assistant').content += delta
+        break
+      case 'TOOL_CALL_START': {
+        const message = this.#open(parentMessageId, 'assistant')
+        message.toolCalls ??= []
+        message.toolCalls.push({ id: toolCallId ?? '', type: 'function', function: { name: toolCallName ?? '', arguments: '' } })
+        break
+      }
+      case 'TOOL_CALL_ARGS': {
+        const call = this.#messages.findLast(({ toolCalls }) => toolCalls?.some(({ id }) => id === toolCallId))
+        const written = call?.toolCalls?.find(({ id }) => id === toolCallId)
+        if (written !== undefined) written.function.arguments += delta
+        break
+      }
+      case 'TOOL_CALL_RESULT':
+        this.#messages.push({ id: messageId ?? '', role: 'tool', toolCallId, content: content ?? '' })
+    }
+  }
+
+  /** Forgets the step under way. Returns all messages there are without it. */
+  discardStep(): JsonObject[] {
+    const discarded = this.#messages.splice(this.#beforeStep)
+    const kept = [...this.#before, ...this.#messages] as JsonObject[]
+    // A client keeps its reasoning if a snapshot has none at all: then what is discarded is emptied.
+    if (kept.some(({ role }) => role === 'reasoning')) return kept
+    const emptied = discarded.filter(({ role }) => role === 'reasoning').map(({ id, role }) => ({ id, role, content: '' }))
+    return [...kept, ...emptied]
+  }
+
+  #open(id = '', role: ShownMessage['role']): ShownMessage {
+    const known = this.#messages.findLast((message) => message.id === id)
+    if (known !== undefined) return known
+    const opened: ShownMessage = { id, role, content: '' }
+    this.#messages.push(opened)
+    return opened
+  }
+}
