@@ -311,6 +311,16 @@ describe('F1 efforts', () => {
     expect(warnings).toEqual([`\`reasoningEffort: 'high'\` was left out: ${provider}/${model} does not take it`])
   })
 
+  it.each([
+    ['openai', 'gpt-5.2', 'xhigh'],
+    ['custom', 'm', 'max'],
+  ])('F1 that JavaScript asks for besides are more than all others: %s/%s gets %s for max', async (provider, model, sent) => {
+    await using server = await startStrictProvider({ script: () => ok })
+    const settings = { provider, model, apiKey: 'k', baseURL: server.baseURL }
+    await createModel(settings).generate({ ...hello, reasoningEffort: 'max' as never })
+    expect(server.requests[0]?.body.reasoning_effort).toBe(sent)
+  })
+
   it('F1 that are none are refused in quirks', () => {
     const wrong: Json[] = [['max'], { max: {} }, { low: 1 }, 'low']
     for (const reasoningEffort of wrong)

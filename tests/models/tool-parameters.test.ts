@@ -159,6 +159,14 @@ describe('objectSchema', () => {
     )
     const { schema } = objectSchema({ $ref: '#/$defs/d0', $defs: doubling })
     expect(Object.keys(schema.properties ?? {})).toContain('p0')
+    const many = Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`p${at}`, text]))
+    const repeated = {
+      oneOf: Array(500).fill({ $ref: '#/$defs/many' }),
+      $defs: { many: { properties: many, additionalProperties: false } },
+    }
+    const { removed, beyond } = objectSchema(repeated)
+    expect(removed).toEqual(['oneOf', 'further schemas'])
+    expect(JSON.stringify(beyond).length).toBeLessThan(500_000)
   })
 
   it('F2 requires nothing that the tool’s own schema does not require', () => {

@@ -36,7 +36,7 @@ export function effortFields(
   warnings: Set<string>,
   inWords: (effort: string) => JsonObject = () => ({}),
 ): JsonObject {
-  const names = known === true ? efforts : known === false ? [] : Array.isArray(known) ? known : Object.keys(known)
+  const names = known === true ? [effort] : known === false ? [] : Array.isArray(known) ? known : Object.keys(known)
   const [nearest] = names.toSorted((a, b) => distance(effort, a) - distance(effort, b))
   if (nearest === undefined) {
     warnings.add(`\`reasoningEffort: '${effort}'\` was left out: ${model} does not take it`)
@@ -47,7 +47,9 @@ export function effortFields(
 }
 
 function distance(effort: Effort, other: string): number {
-  const steps = efforts.indexOf(other) - efforts.indexOf(effort)
+  // What JavaScript callers ask for besides is more than all of them, as `max` is.
+  const asked = efforts.includes(effort) ? efforts.indexOf(effort) : efforts.length
+  const steps = efforts.indexOf(other) - asked
   return steps < 0 ? 0.5 - steps : steps
 }
 

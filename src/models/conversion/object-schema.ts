@@ -44,14 +44,13 @@ export function objectSchema(parameters: JsonObject, rules: TopRules = {}): Obje
   return { schema, removed: [...scope.removed, ...odd], beyond }
 }
 
-/** References can make a small schema a very large one. */
-const mostParts = 500
+/** How many parts and properties are combined. References can make a small schema a very large one, and it may come from a server. */
+const mostParts = 3000
 
 interface Scope {
   readonly root: JsonObject
   readonly takesNarrowing: boolean
   readonly removed: Set<string>
-  /** How many more parts are looked into. */
   partsLeft: number
 }
 
@@ -94,8 +93,10 @@ function flatten(schema: JsonObject, scope: Scope, open: ReadonlySet<string>): F
 }
 
 function flattenPart(part: JsonObject, scope: Scope, open: ReadonlySet<string>): Flat {
-  if (--scope.partsLeft < 0) return { properties: {}, required: [], rest: {}, beyond: [] }
-  return flatten(part, scope, open)
+  scope.partsLeft -= 1 + Object.keys(plain(part.properties)).length + namesIn(part.required).length
+  if (scope.partsLeft >= 0) return flatten(part, scope, open)
+  scope.removed.add('further schemas')
+  return { properties: {}, required: [], rest: {}, beyond: [] }
 }
 
 /** Adds what has to match as well. */
