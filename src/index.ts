@@ -157,7 +157,7 @@ export type {
   ToolChoice,
 } from './models/chat-model.ts'
 export { type AnyModel, createModel } from './models/create-model.ts'
-export { type FallbackOptions, fallbackModel } from './models/middleware/fallback.ts'
+export { type FallbackOn, type FallbackOptions, fallbackModel } from './models/middleware/fallback.ts'
 export type { RateLimits } from './models/middleware/rate-limiter.ts'
 export { type SwitchableModel, switchableModel } from './models/middleware/switchable.ts'
 export { messagesFromOpenAI } from './models/openai/from-openai.ts'

@@ -57,6 +57,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
       ...own,
       model: this.model,
       models: undefined,
+      fallbackOn: undefined,
       instructions: (input) => this.instructions(input),
       restore: (run) => this.restore(run),
     }

@@ -55,6 +55,7 @@ export const runnerOptionNames: OptionNames<RunnerOptions> = {
   ...settings,
   model: true,
   models: true,
+  fallbackOn: true,
   tools: true,
   instructions: true,
   bus: true,

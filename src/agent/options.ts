@@ -16,9 +16,10 @@ import { chooseCallForm } from './text-calls/mode.ts'
 import type { CompactionOptions, RunnerOptions, RunOptions, RunSettings } from './types.ts'
 
 /** The one model, or several as one. Throws `invalid_option` unless there is either, or what `createModel` throws. */
-export function toModel({ model, models }: Pick<RunnerOptions<never>, 'model' | 'models'>): ChatModel {
+export function toModel({ model, models, fallbackOn }: Pick<RunnerOptions<never>, 'model' | 'models' | 'fallbackOn'>): ChatModel {
   if (model !== undefined && models !== undefined) throw new InvalidOptionError('models', 'absent when `model` is given', models)
-  if (models !== undefined) return fallbackModel(models)
+  if (models !== undefined) return fallbackModel(models, fallbackOn && { fallbackOn })
+  if (fallbackOn !== undefined) throw new InvalidOptionError('fallbackOn', 'absent unless `models` is given', fallbackOn)
   if (model === undefined) throw new InvalidOptionError('model', "a model, 'provider/model' or settings, unless `models` is given", model)
   return openModel(model)
 }
@@ -51,6 +52,7 @@ export function mergeOptions<Context>(runner: RunnerOptions<Context>, run: RunOp
   const {
     model: _model,
     models: _models,
+    fallbackOn: _fallbackOn,
     tools: _tools,
     instructions: _instructions,
     bus: _bus,

@@ -5,6 +5,7 @@ import type { ChatMessage, JsonObject } from '../core/messages.ts'
 import type { Dialect } from '../dialects/dialect.ts'
 import type { Sampling, ToolChoice } from '../models/chat-model.ts'
 import type { AnyModel } from '../models/create-model.ts'
+import type { FallbackOn } from '../models/middleware/fallback.ts'
 import type { ToolContext } from '../tools/tool.ts'
 import type { Decision } from './decisions/decisions.ts'
 import type { Claim } from './decisions/resume-claim.ts'
@@ -217,6 +218,8 @@ export interface RunnerOptions<Context = unknown, Tools extends AgentTools = Too
   model?: AnyModel
   /** Several models: each turn asks the first, and when it fails before it has said anything, the next (see `fallbackModel`). */
   models?: readonly AnyModel[]
+  /** Responses of `models` after which the next one is asked, too, such as `['refusal', 'content_filter']`. Default: none. */
+  fallbackOn?: FallbackOn
   tools?: Tools
   /** The system prompt, sent as the first message as it is. */
   instructions?: string | ((input: { context: Context }) => string | undefined | Promise<string | undefined>)

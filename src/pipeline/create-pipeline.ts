@@ -14,5 +14,5 @@ export function createPipeline<Context = unknown>(options: PipelineOptions<Conte
   checkOptionNames(options, pipelineOptionNames, '`createPipeline`')
   const model = toModel(options)
   const Pipeline = isServedBy(model, 'anthropic') ? AnthropicPipeline : SwitchedPipeline
-  return new Pipeline<Context>({ ...options, model, models: undefined })
+  return new Pipeline<Context>({ ...options, model, models: undefined, fallbackOn: undefined })
 }

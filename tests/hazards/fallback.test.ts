@@ -2,8 +2,11 @@ import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { Event } from '../../src/core/events.ts'
 import type { AnyModel } from '../../src/models/create-model.ts'
+import { type FallbackOn, fallbackModel } from '../../src/models/middleware/fallback.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
 import type { MockFault } from '../../src/testing/mock/fault.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
+import { findWire } from '../../src/testing/mock/wires.ts'
 import { modes, streamingModes } from './modes.ts'
 import { expectValidHistory, recordingLogger } from './stage.ts'
 import { call, countingTool } from './tools.ts'
@@ -78,6 +81,117 @@ describe.each(modes)('a second model: $name', (mode) => {
     expect(on.two.provider.requests).toHaveLength(0)
   })
 })
+
+describe.each(modes)('fallbackOn: $name', (mode) => {
+  const reasons = findWire(mode.wire).traits.refusals ? (['refusal', 'content_filter'] as const) : (['content_filter'] as const)
+  const all = ['refusal', 'content_filter'] as const
+
+  const textOf = (finishReason: string) => (finishReason === 'refusal' ? 'I can’t.' : '')
+
+  async function run(replies: MockReply[], fallbackOn: FallbackOn | undefined, options: { onText?: (text: string) => void } = {}) {
+    await using one = await mode.open(replies)
+    await using two = await mode.open([{ text: 'done', usage }])
+    const look = countingTool('look')
+    const { logger } = recordingLogger()
+    const models: readonly AnyModel[] = [one.model, two.model]
+    const runner = new AgentRunner({
+      ...one.options,
+      models,
+      tools: [look.tool],
+      logger,
+      ...(fallbackOn && { fallbackOn }),
+    })
+    const retries: unknown[] = []
+    runner.on(Event.MODEL_RETRY, (retry) => retries.push(retry))
+    const watched = watchText(runner)
+    const result = await runner.run('go', options)
+    return { result, retries, asked: [one, two].map(({ provider }) => provider.requests.length), look, shown: watched() }
+  }
+
+  it.each(reasons)('F23 a response that ended with %s lets the next model try; its usage counts', async (finishReason) => {
+    const { result, retries, shown } = await run([{ text: textOf(finishReason), finishReason, usage }], all)
+    expect(result).toMatchObject({ stopReason: 'answered', output: 'done', usage: { inputTokens: 10, outputTokens: 2 } })
+    expect(result.steps[0]?.warnings[0]).toMatch(/^Answered by `.+` instead: /)
+    expect(retries).toMatchObject([{ delayMs: 0, errorCode: finishReason }])
+    expect(shown).toBe('done')
+    expectValidHistory(result.messages)
+  })
+
+  it.runIf(reasons.length === 2)(
+    'F23 a refusal with text is taken back: history and watchers have the other model’s answer alone',
+    async () => {
+      const { result, shown } = await run([{ text: 'I can’t.', finishReason: 'refusal', usage }], ['refusal'])
+      expect(result).toMatchObject({ stopReason: 'answered', output: 'done' })
+      expect(shown).toBe('done')
+      expect(JSON.stringify(result.messages)).not.toContain('I can’t.')
+    },
+  )
+
+  it('F23 what a filter cut after it had text is kept, and so is every response by default', async () => {
+    const cut = await run([{ text: 'Half', finishReason: 'content_filter' }], all)
+    expect(cut).toMatchObject({ asked: [1, 0], result: { error: { code: 'content_filter' } } })
+    for (const finishReason of reasons) expect((await run([{ text: textOf(finishReason), finishReason }], undefined)).asked).toEqual([1, 0])
+  })
+
+  it('F23 a function decides for any response; one that throws keeps the response and is warned of', async () => {
+    const decided = await run([{ text: 'short' }], ({ text }) => text === 'short')
+    expect(decided.result).toMatchObject({ output: 'done' })
+    const threw = await run([{ text: 'short' }], () => {
+      throw new Error('oh')
+    })
+    expect(threw).toMatchObject({ asked: [1, 0], result: { output: 'short' } })
+    expect(threw.result.steps[0]?.warnings).toContain('`fallbackOn` threw, and the response is kept: oh')
+  })
+
+  it('F23 the last model’s response is kept', async () => {
+    await using one = await mode.open([{ text: '', finishReason: 'content_filter' }])
+    await using two = await mode.open([{ text: '', finishReason: 'content_filter' }])
+    const runner = new AgentRunner({ ...one.options, models: [one.model, two.model], fallbackOn: all, logger: recordingLogger().logger })
+    const result = await runner.run('go')
+    expect(result.error?.code).toBe('content_filter')
+    expect(two.provider.requests).toHaveLength(1)
+  })
+})
+
+describe.each(streamingModes)('fallbackOn, streaming: $name', (mode) => {
+  it('F23 text that was shown where it can’t be taken back is kept: nobody reads two answers', async () => {
+    await using one = await mode.open(['No.'])
+    await using two = await mode.open(['never'])
+    const models: readonly AnyModel[] = [one.model, two.model]
+    const runner = new AgentRunner({ models, fallbackOn: () => true, logger: recordingLogger().logger })
+    let shown = ''
+    const onText = (text: string) => {
+      shown += text
+    }
+    const result = await runner.run('go', { onText })
+    expect(result).toMatchObject({ stopReason: 'answered', output: 'No.' })
+    expect(shown).toBe('No.')
+    expect(two.provider.requests).toHaveLength(0)
+  })
+})
+
+it.each([['refused'], 'refusal', 1, {}])('F23 `fallbackOn: %j` is refused', (fallbackOn) => {
+  const models = [scriptedModel(['a']), scriptedModel(['b'])]
+  expect(() => fallbackModel(models, { fallbackOn: fallbackOn as never })).toThrow(/^Expected `fallbackOn` to be a function or an array of/)
+})
+
+it('F23 `fallbackOn` is refused without `models`', () => {
+  expect(() => new AgentRunner({ model: scriptedModel(['a']), fallbackOn: ['refusal'] })).toThrow(
+    /`fallbackOn` to be absent unless `models`/,
+  )
+})
+
+/** The text somebody sees who takes back what a `MODEL_RETRY` discards. */
+function watchText(runner: AgentRunner): () => string {
+  let shown = ''
+  runner.on(Event.TEXT_DELTA, ({ text }) => {
+    shown += text
+  })
+  runner.on(Event.MODEL_RETRY, ({ discards }) => {
+    if (discards) shown = ''
+  })
+  return () => shown
+}
 
 describe.each(streamingModes)('a second model, streaming: $name', (mode) => {
   it('H44 does not take over once text was shown where it can’t be taken back: nobody is to read two beginnings', async () => {

@@ -1,5 +1,5 @@
-import { InvalidOptionError, isSetupFault, ModelError, type ToolloopError } from '../../core/errors.ts'
-import type { Usage } from '../../core/messages.ts'
+import { InvalidOptionError, isSetupFault, ModelError, messageOf, type ToolloopError } from '../../core/errors.ts'
+import type { FinishReason, Usage } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import {
   type ChatModel,
@@ -7,6 +7,7 @@ import {
   type ModelCapabilities,
   type ModelRequest,
   type ModelResponse,
+  type ModelRetry,
   type ModelSink,
   toModelError,
 } from '../chat-model.ts'
@@ -14,8 +15,20 @@ import { type AnyModel, openModel } from '../create-model.ts'
 import { knowsCost, sumOfUsage, usageOfAttempt, usageOfFailure, wholeUsage, withCost, withUsage, withWholeUsage } from '../usage.ts'
 import { restartable } from './retry.ts'
 
-/** How `fallbackModel` treats a model that failed. */
+/** The finish reasons of `fallbackOn`: a response the model declined to give, or one that a filter stopped before it had text. */
+const declinedReasons = ['refusal', 'content_filter'] as const
+
+/** Which responses let the next model try: by their finish reason, or those for which the function returns true. */
+export type FallbackOn = readonly (typeof declinedReasons)[number][] | ((response: ModelResponse) => boolean)
+
+/** When the next model of a `fallbackModel` is asked. */
 export interface FallbackOptions {
+  /**
+   * Responses after which the next model is asked, as it is after a failure: `'refusal'`, `'content_filter'` (only if the response has no
+   * text), or a function that returns true for them. The last model's response is taken as it is, and so is one whose text was shown where
+   * it can't be taken back. Default: none.
+   */
+  fallbackOn?: FallbackOn
   /**
    * How long a model that could not be reached, or refused for now, is asked after the others, in milliseconds; a longer `retry-after`
    * of the provider goes first. Default 30 000.
@@ -23,7 +36,7 @@ export interface FallbackOptions {
   cooldownMs?: number
 }
 
-const fallbackOptionNames: OptionNames<FallbackOptions> = { cooldownMs: true }
+const fallbackOptionNames: OptionNames<FallbackOptions> = { cooldownMs: true, fallbackOn: true }
 
 /** A model of the list, and until when it comes after the others, by the process's clock. */
 interface Candidate {
@@ -48,15 +61,23 @@ const restingCodes: ReadonlySet<string> = new Set([
  */
 export function fallbackModel(models: readonly AnyModel[], options: FallbackOptions = {}): ChatModel {
   checkOptionNames(options, fallbackOptionNames, '`fallbackModel`')
-  const { cooldownMs = 30_000 } = options
+  const { cooldownMs = 30_000, fallbackOn = [] } = options
   if (!Array.isArray(models) || models.length === 0) throw new InvalidOptionError('models', 'an array of models, not empty', models)
   if (!(cooldownMs >= 0)) throw new InvalidOptionError('cooldownMs', 'a number of milliseconds ≥ 0', cooldownMs)
+  checkFallbackOn(fallbackOn)
   const opened = models.map((model) => openModel(model))
   const [first] = opened
   if (first === undefined || !opened.every(({ capabilities }) => isLike(capabilities, first.capabilities))) {
     throw new InvalidOptionError('models', 'models that all support native calls or all use the same dialect', opened.map(nameOf))
   }
-  return new FallbackModel(opened, first, cooldownMs)
+  return new FallbackModel(opened, first, { cooldownMs, fallbackOn })
+}
+
+/** Throws `invalid_option` unless it is a function or a list of finish reasons. */
+function checkFallbackOn(given: unknown): void {
+  const reasons: readonly unknown[] = declinedReasons
+  if (typeof given === 'function' || (Array.isArray(given) && given.every((one) => reasons.includes(one)))) return
+  throw new InvalidOptionError('fallbackOn', "a function or an array of `'refusal'` and `'content_filter'`", given)
 }
 
 function isLike(one: ModelCapabilities, other: ModelCapabilities): boolean {
@@ -66,12 +87,12 @@ function isLike(one: ModelCapabilities, other: ModelCapabilities): boolean {
 class FallbackModel implements ChatModel {
   readonly #candidates: readonly Candidate[]
   readonly #first: ChatModel
-  readonly #cooldownMs: number
+  readonly #options: Required<FallbackOptions>
 
-  constructor(models: readonly ChatModel[], first: ChatModel, cooldownMs: number) {
+  constructor(models: readonly ChatModel[], first: ChatModel, options: Required<FallbackOptions>) {
     this.#candidates = models.map((model) => ({ model, restsUntil: 0 }))
     this.#first = first
-    this.#cooldownMs = cooldownMs
+    this.#options = options
   }
 
   get provider(): string {
@@ -126,6 +147,7 @@ class FallbackModel implements ChatModel {
   async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
     const watched = sink && restartable(sink)
     const failures: (ModelError | ToolloopError)[] = []
+    const warnings: string[] = []
     let spent: Usage | undefined
     const candidates = this.#inOrder()
     for (const [at, candidate] of candidates.entries()) {
@@ -133,7 +155,14 @@ class FallbackModel implements ChatModel {
       try {
         const response = await model.generate(request, watched)
         candidate.restsUntil = 0
-        return answered(spent === undefined ? response : withWholeUsage(request, response), model, failures, spent)
+        const next = candidates[at + 1]?.model
+        const declined = next && this.#declined(response, model, warnings)
+        if (next === undefined || declined === undefined || watched?.restart(true) === false) {
+          return answered(spent === undefined ? response : withWholeUsage(request, response), model, { failures, warnings, spent })
+        }
+        spent = sumOfUsage(spent, withCost(withWholeUsage(request, response).usage, model.capabilities))
+        failures.push(declined)
+        watched?.retry?.(instead(next, declined))
       } catch (thrown) {
         const error = toModelError(thrown, model.provider, model.model)
         const isFinal = error.code === 'aborted' || error.code === 'invalid_option'
@@ -142,15 +171,30 @@ class FallbackModel implements ChatModel {
         const used = isOver ? usageOfFailure(error) : usageOfAttempt(request, error)
         const usage = used && withCost(used, model.capabilities)
         if (isFinal || (isOver && !isLast)) throw withUsage(error, sumOfUsage(spent, usage))
-        if (restingCodes.has(error.code)) candidate.restsUntil = performance.now() + Math.max(this.#cooldownMs, retryAfterOf(error))
+        if (restingCodes.has(error.code)) candidate.restsUntil = performance.now() + Math.max(this.#options.cooldownMs, retryAfterOf(error))
         spent = sumOfUsage(spent, usage)
         failures.push(error)
         const next = candidates[at + 1]?.model
-        if (next !== undefined)
-          watched?.retry?.({ provider: next.provider, model: next.model, errorCode: error.code, error: error.message, delayMs: 0 })
+        if (next !== undefined) watched?.retry?.(instead(next, error))
       }
     }
     throw allFailed(failures, this, spent)
+  }
+
+  /** The failure a response counts as, if `fallbackOn` names it. */
+  #declined(response: ModelResponse, { provider, model }: ChatModel, warnings: string[]): ModelError | undefined {
+    const { fallbackOn } = this.#options
+    try {
+      if (!(typeof fallbackOn === 'function' ? fallbackOn(response) === true : isDeclined(response, fallbackOn))) return undefined
+    } catch (error) {
+      warnings.push(`\`fallbackOn\` threw, and the response is kept: ${messageOf(error)}`)
+      return undefined
+    }
+    const { finishReason } = response
+    const why =
+      finishReason === 'refusal' ? 'the model declined' : `\`fallbackOn\` applies to a response that ended with \`${finishReason}\``
+    const code = finishReason === 'refusal' || finishReason === 'content_filter' ? finishReason : 'bad_response'
+    return new ModelError(code, `${provider}/${model}: ${why}`, { provider, model, retryable: false })
   }
 
   /** Those that failed a moment ago come last, and are still asked when no other is left. */
@@ -161,16 +205,20 @@ class FallbackModel implements ChatModel {
   }
 }
 
+function isDeclined({ finishReason, text }: ModelResponse, reasons: readonly FinishReason[]): boolean {
+  return reasons.includes(finishReason) && (finishReason === 'refusal' || text.trim() === '')
+}
+
 function answered(
   response: ModelResponse,
   { provider, model, baseURL = '', api = '', capabilities }: ChatModel,
-  failures: readonly ToolloopError[],
-  spent: Usage | undefined,
+  before: { failures: readonly ToolloopError[]; warnings: readonly string[]; spent: Usage | undefined },
 ): ModelResponse {
   const own = wholeUsage(response.usage)
-  const usage = sumOfUsage(spent, own && withCost(own, capabilities))
+  const usage = sumOfUsage(before.spent, own && withCost(own, capabilities))
   const warnings = [
-    ...failures.map(({ message }) => `Answered by \`${provider}/${model}\` instead: ${message}`),
+    ...before.failures.map(({ message }) => `Answered by \`${provider}/${model}\` instead: ${message}`),
+    ...before.warnings,
     ...(response.warnings ?? []),
   ]
   return {
@@ -197,6 +245,10 @@ function allFailed(failures: readonly ToolloopError[], { provider, model }: Chat
       : { partial: { text: '', ...partial, ...(usage === undefined ? {} : { usage }) } }),
     cause: last,
   })
+}
+
+function instead({ provider, model }: ChatModel, { code, message }: ToolloopError): ModelRetry {
+  return { provider, model, errorCode: code, error: message, delayMs: 0 }
 }
 
 function retryAfterOf(error: ToolloopError): number {
