@@ -55,9 +55,10 @@ const restingCodes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Several models as one: each request goes to the first, and when that fails before a piece of its response was shown that can't be taken back, to the next. What
- * failed is in the response's `warnings`; who answered is in its `provider` and `model`. When all have failed, rejects with the last one's
- * error. An abort ends it at once. Throws `invalid_option` for an empty list, or for models that are not told of tools in one way.
+ * Several models as one: each request goes to the first. If that fails, and nothing of its response was shown that can't be taken back, the
+ * request goes to the next, and so on. `warnings` of the response say what failed; its `provider` and `model` say who answered. If all
+ * failed, rejects with the last one's error. An abort ends it at once. Throws `invalid_option` for an empty list, or for models that are
+ * not told of tools in one way.
  */
 export function fallbackModel(models: readonly AnyModel[], options: FallbackOptions = {}): ChatModel {
   checkOptionNames(options, fallbackOptionNames, '`fallbackModel`')
