@@ -329,13 +329,14 @@ async function askModel({ messages, instructions, ...sampling }: ModelQuestion, 
   const { run } = ctx
   if (!(run instanceof RunContext) || run.budget.isUsedUp) throw new ToolloopError('tool_denied', 'The run has used up what it may use.')
   const { model } = run.agent
-  const { stream, streamIdleTimeoutMs } = run.settings
+  const { stream, streamIdleTimeoutMs, streamStallTimeoutMs } = run.settings
   const options = { model, logger: run.logger, ...(instructions === undefined ? {} : { instructions }) }
   const runner = new AgentRunner(options, runLoop, { warns: false })
   const settings = {
     ...sampling,
     ...(stream === undefined ? {} : { stream }),
     ...(streamIdleTimeoutMs === undefined ? {} : { streamIdleTimeoutMs }),
+    ...(streamStallTimeoutMs === undefined ? {} : { streamStallTimeoutMs }),
   }
   const { stopReason, text, steps, error } = await runner.run(messages, {
     ...settings,

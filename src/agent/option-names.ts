@@ -22,6 +22,7 @@ const settings: OptionNames<RunSettings> = {
   largeResults: true,
   maxArgumentValues: true,
   streamIdleTimeoutMs: true,
+  streamStallTimeoutMs: true,
   onLimit: true,
   onTruncated: true,
   onCut: true,

@@ -32,6 +32,8 @@ export interface GenerateOptions extends Sampling {
   stream?: boolean
   /** Longest silence in the model's stream, in milliseconds. Default 60 000. */
   streamIdleTimeoutMs?: number
+  /** Longest time without an event in a model's stream, whatever keeps the connection alive, in milliseconds. Default 600 000. */
+  streamStallTimeoutMs?: number
   /** Put into the provider's request body as they are. */
   providerOptions?: JsonObject
   signal?: AbortSignal
@@ -52,6 +54,7 @@ const generateOptionNames: OptionNames<GenerateOptions> = {
   onText: true,
   providerOptions: true,
   streamIdleTimeoutMs: true,
+  streamStallTimeoutMs: true,
 }
 
 /** A model with tools bound to it, asked one turn at a time: it says which tools it wants called, and calls none itself. */

@@ -92,7 +92,10 @@ const codes = {
   },
   queue_full: { fault: 'caller', meaning: 'More requests wait for a provider than `rateLimits.maxQueued` allows.' },
   unauthorized: { fault: 'provider', meaning: 'The provider refused the API key.' },
-  stream_idle: { fault: 'provider', meaning: 'The provider sent nothing for longer than the idle limit.' },
+  stream_idle: {
+    fault: 'provider',
+    meaning: 'The provider sent nothing for longer than the idle limit, or nothing but comments and pings for longer than the stall limit.',
+  },
   stream_cut: { fault: 'provider', meaning: 'The stream ended before the response was complete.' },
   bad_response: { fault: 'provider', meaning: 'The provider sent something that is not a response.' },
   empty_response: { fault: 'provider', meaning: 'The model answered with neither text nor calls, twice.' },

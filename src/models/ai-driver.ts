@@ -27,6 +27,8 @@ export interface QueryOptions extends Sampling {
   signal?: AbortSignal
   /** Longest silence of the provider, in milliseconds. */
   streamIdleTimeoutMs?: number
+  /** Longest time without an event of the provider's stream, in milliseconds. */
+  streamStallTimeoutMs?: number
   /** Fields put into the provider's request body as they are. */
   providerOptions?: JsonObject
 }
@@ -39,6 +41,7 @@ const queryOptionNames: OptionNames<QueryOptions> = {
   parallelToolCalls: true,
   signal: true,
   streamIdleTimeoutMs: true,
+  streamStallTimeoutMs: true,
   providerOptions: true,
 }
 

@@ -54,6 +54,11 @@ export interface ModelRequest extends Sampling {
   signal?: AbortSignal
   /** Longest silence between two pieces of the stream, in milliseconds. Default 60 000; `Infinity` waits for ever. */
   streamIdleTimeoutMs?: number
+  /**
+   * Longest time without an event of the stream, in milliseconds: comments, blank lines and pings keep a connection alive, but are none. Default
+   * 600 000; `Infinity` waits for ever.
+   */
+  streamStallTimeoutMs?: number
   /** The same for requests that begin alike, so that the provider sends them where it has cached that. Left out where it is not taken. */
   cacheKey?: string
   /** Fields put into the provider's request body as they are. */

@@ -193,13 +193,14 @@ function parseName(name: string, providers: Providers): ModelSettings {
 function checked(settings: ModelSettings): ModelSettings {
   if (typeof settings !== 'object' || settings === null) throw new InvalidOptionError('model', "'provider/model' or settings", settings)
   checkOptionNames(settings, settingNames, '`createModel`')
-  const { provider, model, api, fetch, streamIdleTimeoutMs, functionCalling, dialect, salvageTextCalls, thinkTags } = settings
+  const { provider, model, api, fetch, functionCalling, dialect, salvageTextCalls, thinkTags } = settings
   if (typeof provider !== 'string' || provider === '') throw new InvalidOptionError('provider', "a provider's name", provider)
   if (typeof model !== 'string' || model === '') throw new InvalidOptionError('model', "the model's name", model)
   if (api !== undefined && typeof api !== 'string') throw new InvalidOptionError('api', "an API's name", api)
   if (fetch !== undefined && typeof fetch !== 'function') throw new InvalidOptionError('fetch', 'a function', fetch)
-  if (streamIdleTimeoutMs !== undefined && !(streamIdleTimeoutMs > 0)) {
-    throw new InvalidOptionError('streamIdleTimeoutMs', 'a number of milliseconds > 0', streamIdleTimeoutMs)
+  for (const name of ['streamIdleTimeoutMs', 'streamStallTimeoutMs'] as const) {
+    const ms = settings[name]
+    if (ms !== undefined && !(ms > 0)) throw new InvalidOptionError(name, 'a number of milliseconds > 0', ms)
   }
   checkFacts(settings)
   const flags = { functionCalling, salvageTextCalls }

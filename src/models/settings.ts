@@ -51,6 +51,11 @@ export interface ModelSettings {
   thinkTags?: ThinkTags
   /** Longest silence in a stream, in milliseconds. Default 60 000. */
   streamIdleTimeoutMs?: number
+  /**
+   * Longest time without an event in a stream, in milliseconds: comments, blank lines and pings keep a connection alive, but are none. Default
+   * 600 000.
+   */
+  streamStallTimeoutMs?: number
   /** How often a failed request is made again. Default 2. */
   maxRetries?: number
   /** Longest wait between two tries, in milliseconds. Default 30 000. */
@@ -83,6 +88,7 @@ export const settingNames: OptionNames<ModelSettings> = {
   salvageTextCalls: true,
   thinkTags: true,
   streamIdleTimeoutMs: true,
+  streamStallTimeoutMs: true,
   maxRetries: true,
   maxRetryDelayMs: true,
   rateLimits: true,

@@ -69,8 +69,17 @@ export function describeRequest({
   responseSchema,
   ...rest
 }: ModelRequest): RecordedTurn['request'] {
-  const { signal: _, cacheKey: _key, stream, streamIdleTimeoutMs, providerOptions, ...sampling } = rest
-  const fields = { toolChoice, parallelToolCalls, responseSchema, ...sampling, stream, streamIdleTimeoutMs, providerOptions }
+  const { signal: _, cacheKey: _key, stream, streamIdleTimeoutMs, streamStallTimeoutMs, providerOptions, ...sampling } = rest
+  const fields = {
+    toolChoice,
+    parallelToolCalls,
+    responseSchema,
+    ...sampling,
+    stream,
+    streamIdleTimeoutMs,
+    streamStallTimeoutMs,
+    providerOptions,
+  }
   return {
     messages: messages.map((message) => (Object.isFrozen(message) ? message : copyAsJson(message))),
     ...(tools === undefined ? {} : { tools }),

@@ -77,11 +77,19 @@ describe('silence and abort', () => {
         }),
       )
     const pieces = [': still here\n\n', events(chunk({ content: 'a' })), ': still here\n\n', ': still here\n\n', textEvents('b')]
-    for (const [streamIdleTimeoutMs, pause] of [
-      [60_000, 59_000],
-      [Number.POSITIVE_INFINITY, 2 ** 40],
+    for (const [streamIdleTimeoutMs, pause, stall] of [
+      [60_000, 59_000, {}],
+      [Number.POSITIVE_INFINITY, 2 ** 40, { streamStallTimeoutMs: Number.POSITIVE_INFINITY }],
     ] as const) {
-      const model = createModel({ provider: 'openai', model: 'gpt-4o', apiKey: 'k', fetch: own, streamIdleTimeoutMs, maxRetries: 0 })
+      const model = createModel({
+        provider: 'openai',
+        model: 'gpt-4o',
+        apiKey: 'k',
+        fetch: own,
+        streamIdleTimeoutMs,
+        ...stall,
+        maxRetries: 0,
+      })
       const answer = model.generate({ messages: hello })
       for (const piece of pieces) {
         await turns(20)

@@ -39,6 +39,7 @@ const storage: ReadonlyMap<string, Storage> = new Map(
     largeResults: 'numbers',
     maxArgumentValues: 'numbers',
     streamIdleTimeoutMs: 'numbers',
+    streamStallTimeoutMs: 'numbers',
     onLimit: 'json',
     onTruncated: 'json',
     onCut: 'json',

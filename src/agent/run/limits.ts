@@ -16,6 +16,7 @@ export interface ResolvedLimits {
   largeResults: Required<LargeResultOptions> | undefined
   maxArgumentValues: number
   streamIdleTimeoutMs: number
+  streamStallTimeoutMs: number
   deadlineMs: number
   tokens: number
   costUsd: number
@@ -38,6 +39,7 @@ export function resolveLimits(settings: RunSettings<never>): ResolvedLimits {
     largeResults,
     maxArgumentValues: countOrNone('maxArgumentValues', settings.maxArgumentValues, Number.POSITIVE_INFINITY, 1),
     streamIdleTimeoutMs: amount('streamIdleTimeoutMs', settings.streamIdleTimeoutMs, 60_000),
+    streamStallTimeoutMs: amount('streamStallTimeoutMs', settings.streamStallTimeoutMs, 600_000),
     deadlineMs: amount('limits.deadlineMs', limits.deadlineMs, Number.POSITIVE_INFINITY),
     tokens: amount('limits.tokens', limits.tokens, Number.POSITIVE_INFINITY),
     costUsd: amount('limits.costUsd', limits.costUsd, Number.POSITIVE_INFINITY),

@@ -69,7 +69,8 @@ export function setTools(
 }
 
 /** What of a run's settings a request says. */
-type RequestSettings = Sampling & Pick<RunSettings, 'stream' | 'streamIdleTimeoutMs' | 'cacheKey' | 'providerOptions'>
+type RequestSettings = Sampling &
+  Pick<RunSettings, 'stream' | 'streamIdleTimeoutMs' | 'streamStallTimeoutMs' | 'cacheKey' | 'providerOptions'>
 
 /** What every request says, as the settings want it. What nobody chose is left to the driver. `session`: the id of the run's session. */
 export function requestOf(settings: RequestSettings, signal: AbortSignal | undefined, session?: string): Omit<ModelRequest, 'messages'> {
@@ -82,7 +83,12 @@ export function requestOf(settings: RequestSettings, signal: AbortSignal | undef
   return request
 }
 
-const requestSettings = [...(Object.keys(samplingNames) as (keyof Sampling)[]), 'streamIdleTimeoutMs', 'providerOptions'] as const
+const requestSettings = [
+  ...(Object.keys(samplingNames) as (keyof Sampling)[]),
+  'streamIdleTimeoutMs',
+  'streamStallTimeoutMs',
+  'providerOptions',
+] as const
 
 /** An empty response is nearly always a hiccup, and there is nothing in it to go on with: it is asked for once more. */
 export function askOnceMore(run: RunContext): AroundModel {

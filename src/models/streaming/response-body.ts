@@ -24,6 +24,8 @@ export interface ResponseReader {
 const UNTELLING = new Set([9, 10, 13, 32, 0xef, 0xbb, 0xbf])
 /** What lines of an event stream begin with: a colon, `data`, `event`, `id`, `retry`. */
 const EVENT_STARTS = new Set([...':deir'].map((char) => char.charCodeAt(0)))
+/** Names of events that only keep a connection alive. https://platform.claude.com/docs/en/build-with-claude/streaming#ping-events */
+const keepsAlive = /^(ping|keep-?alive|heartbeat)$/i
 const BRACE = 123
 /** Longest body, in bytes once decompressed: a small one can be compressed from far more than there is memory. */
 const mostBytes = 256 * 2 ** 20
@@ -45,9 +47,15 @@ export class ResponseBody {
   /** Lines and events that are no part of a response. */
   readonly #stray: string[] = []
   #strayLength = 0
+  #parts = 0
 
   constructor(reader: ResponseReader) {
     this.#reader = reader
+  }
+
+  /** How many parts of a response have come: events, but no comment, blank line or ping; pieces of a whole one, but no white space before it. */
+  get parts(): number {
+    return this.#parts
   }
 
   /** Returns true when the reader needs no more. */
@@ -55,7 +63,7 @@ export class ResponseBody {
     this.#length += bytes.length
     if (this.#length > mostBytes) throw this.#bad(`at most ${mostBytes} bytes`, 'more', false)
     if (this.#events !== undefined) this.#events.push(bytes)
-    else if (this.#whole !== undefined) this.#whole.push(bytes)
+    else if (this.#whole !== undefined) this.#addWhole(bytes)
     else this.#decide(bytes)
     return this.#reader.isDone
   }
@@ -88,10 +96,16 @@ export class ResponseBody {
     this.#start = []
     if (!EVENT_STARTS.has(first)) {
       this.#whole = start
+      this.#parts++
       return
     }
     this.#events = this.#newStream()
     for (const piece of start) this.#events.push(piece)
+  }
+
+  #addWhole(bytes: Uint8Array): void {
+    this.#whole?.push(bytes)
+    this.#parts++
   }
 
   #newStream(): EventStream {
@@ -137,9 +151,15 @@ export class ResponseBody {
   }
 
   #readValue(value: JsonObject, name?: string): void {
-    if (name !== 'error' && this.#reader.readEvent(value, name)) return
+    if (name !== 'error' && this.#reader.readEvent(value, name)) {
+      if (!keepsAlive.test(name ?? '') && !keepsAlive.test(String(value.type))) this.#parts++
+      return
+    }
     // Some gateways put a response into an envelope.
-    if (isJsonObject(value.data) && this.#reader.readEvent(value.data, name)) return
+    if (isJsonObject(value.data) && this.#reader.readEvent(value.data, name)) {
+      this.#parts++
+      return
+    }
     if (name === 'error' || isError(value)) throw providerError({ body: value }, this.#reader.context())
     this.#keep(JSON.stringify(value))
   }

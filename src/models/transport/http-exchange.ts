@@ -13,6 +13,8 @@ export interface ExchangeOptions {
   signal: AbortSignal | undefined
   /** Longest silence, from the request on, in milliseconds; `Infinity` waits for ever. */
   idleMs: number
+  /** Longest time without a part of the response, in milliseconds, once there is one; `Infinity` waits for ever. */
+  stallMs: number
   send: Send
 }
 
@@ -39,6 +41,7 @@ export class HttpExchange {
   readonly #onAbort = (): void => this.#reject(abortedError(this.#options.provider, this.#options.signal?.reason))
   readonly #warnings: string[] = []
   #timer: NodeJS.Timeout | undefined
+  #stallTimer: NodeJS.Timeout | undefined
   #sent: Headers | undefined
   #reply: Readable | undefined
   #settled = false
@@ -112,6 +115,8 @@ export class HttpExchange {
 
   #read(body: Readable): void {
     this.#timer?.refresh()
+    const { stallMs } = this.#options
+    if (stallMs <= longestTimerMs) this.#stallTimer = setTimeout(() => this.#settle('stalled'), stallMs)
     body.on('data', (bytes: Uint8Array) => this.#take(bytes))
     body.once('error', (error) => this.#settle('broken', error))
     body.once('end', () => this.#settle('whole'))
@@ -125,8 +130,11 @@ export class HttpExchange {
   #take(bytes: Uint8Array): void {
     if (this.#settled) return
     this.#timer?.refresh()
+    const { parts } = this.#body
     try {
-      if (!this.#body.push(bytes)) return
+      const isDone = this.#body.push(bytes)
+      if (this.#body.parts > parts) this.#stallTimer?.refresh()
+      if (!isDone) return
     } catch (error) {
       this.#reject(error)
       return
@@ -164,7 +172,7 @@ export class HttpExchange {
     this.#abort()
   }
 
-  #settle(how: 'whole' | 'silent' | 'broken', cause?: unknown): void {
+  #settle(how: 'whole' | 'silent' | 'stalled' | 'broken', cause?: unknown): void {
     if (!this.#release()) return
     if (how !== 'whole') this.#abort()
     const { reader } = this.#options
@@ -188,16 +196,21 @@ export class HttpExchange {
     if (this.#settled) return false
     this.#settled = true
     clearTimeout(this.#timer)
+    clearTimeout(this.#stallTimer)
     this.#options.signal?.removeEventListener('abort', this.#onAbort)
     return true
   }
 
-  #unfinished(how: 'whole' | 'silent' | 'broken', cause: unknown): ModelError {
+  #unfinished(how: 'whole' | 'silent' | 'stalled' | 'broken', cause: unknown): ModelError {
     const expected = 'the rest of a response'
     const context = this.#options.reader.context()
     const before = context.partial === undefined ? 'before anything came' : 'after a part of it'
     if (how === 'silent') {
       return responseError('stream_idle', expected, `nothing for ${this.#options.idleMs} ms, ${before}`, context, { retryable: true })
+    }
+    if (how === 'stalled') {
+      const got = `no part of one for ${this.#options.stallMs} ms, but comments, blank lines or pings, ${before}`
+      return responseError('stream_idle', expected, got, context, { retryable: true })
     }
     if (how === 'broken') {
       return responseError('stream_cut', expected, `a broken connection ${before}`, context, { retryable: true, cause })

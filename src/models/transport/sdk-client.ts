@@ -19,6 +19,8 @@ import { type Send, send, sendOver } from './send.ts'
 /** Longest silence by default, in milliseconds. A whole response is silent until it is written. */
 const defaultIdleMs = 60_000
 const defaultWholeMs = 600_000
+/** Longest time without an event by default, in milliseconds. */
+const defaultStallMs = 600_000
 /** How often a response that the provider has paused is continued. */
 const maxPauses = 16
 
@@ -132,7 +134,7 @@ export class SdkClient<Own extends Access, Sdk> {
     if (signal?.aborted) throw abortedError(this.#settings.provider, signal.reason)
     const opened = this.#open()
     const { access } = opened
-    const { provider, model, headers, streamIdleTimeoutMs } = this.#settings
+    const { provider, model, headers, streamIdleTimeoutMs, streamStallTimeoutMs } = this.#settings
     let exchange: HttpExchange | undefined
     const context: ErrorContext = {
       provider,
@@ -153,12 +155,13 @@ export class SdkClient<Own extends Access, Sdk> {
     const warnings = new Set(this.#use.warnings?.(access))
     const stream = request.stream !== false
     const idleMs = request.streamIdleTimeoutMs ?? streamIdleTimeoutMs ?? (stream ? defaultIdleMs : defaultWholeMs)
+    const stallMs = request.streamStallTimeoutMs ?? streamStallTimeoutMs ?? defaultStallMs
     // Before the exchange: the time a package takes to load is no silence of the provider's.
     opened.sdk ??= await this.#use.open(access)
     const { sdk } = opened
     for (let pauses = 0; ; pauses++) {
       const { params } = body
-      const current = new HttpExchange({ reader: response, provider, signal, idleMs, send: this.#send })
+      const current = new HttpExchange({ reader: response, provider, signal, idleMs, stallMs, send: this.#send })
       exchange = current
       const oddities = await current.run(() => this.#use.ask(sdk, { params, stream }, current))
       for (const warning of [...body.warnings, ...oddities]) warnings.add(warning)

@@ -53,6 +53,7 @@ export interface LimitsConfig {
   maxResultBytes?: number
   largeResults?: boolean | LargeResultOptions
   streamIdleTimeoutMs?: number
+  streamStallTimeoutMs?: number
   deadlineMs?: number
   tokens?: number
   costUsd?: number
