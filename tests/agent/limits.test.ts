@@ -26,6 +26,7 @@ describe('resolveLimits', () => {
       takenResultBytes: 65_536,
       maxArgumentValues: Number.POSITIVE_INFINITY,
       streamIdleTimeoutMs: 60_000,
+      streamStallTimeoutMs: 600_000,
       deadlineMs: Number.POSITIVE_INFINITY,
       tokens: Number.POSITIVE_INFINITY,
       costUsd: Number.POSITIVE_INFINITY,
