@@ -332,12 +332,8 @@ async function askModel({ messages, instructions, ...sampling }: ModelQuestion, 
   const { stream, streamIdleTimeoutMs, streamStallTimeoutMs } = run.settings
   const options = { model, logger: run.logger, ...(instructions === undefined ? {} : { instructions }) }
   const runner = new AgentRunner(options, runLoop, { warns: false })
-  const settings = {
-    ...sampling,
-    ...(stream === undefined ? {} : { stream }),
-    ...(streamIdleTimeoutMs === undefined ? {} : { streamIdleTimeoutMs }),
-    ...(streamStallTimeoutMs === undefined ? {} : { streamStallTimeoutMs }),
-  }
+  const given = Object.entries({ stream, streamIdleTimeoutMs, streamStallTimeoutMs }).filter(([, value]) => value !== undefined)
+  const settings = { ...sampling, ...Object.fromEntries(given) }
   const { stopReason, text, steps, error } = await runner.run(messages, {
     ...settings,
     parent: ctx as ToolContext<never>,
