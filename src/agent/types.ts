@@ -131,10 +131,7 @@ export interface RunSettings<Context = unknown> extends Sampling {
   maxArgumentValues?: number
   /** Longest silence in a model's stream, in milliseconds. Default 60 000. */
   streamIdleTimeoutMs?: number
-  /**
-   * Longest time without an event in a model's stream, in milliseconds: comments, blank lines and pings keep a connection alive, but are none.
-   * Default 600 000.
-   */
+  /** Longest time without an event in a model's stream, in milliseconds: comments and pings are none. Default 600 000. */
   streamStallTimeoutMs?: number
   /** At the iteration limit: `'stop'`, or `'answer'`: one more request, without tools, so that there is an answer. Default `'stop'`. */
   onLimit?: 'stop' | 'answer'
