@@ -30,14 +30,17 @@ const words: Readonly<Record<Meaning, string>> = {
     complete completed finish finished done normal`,
   tool_calls: 'tool_calls tool_call tool_use function_call function_calls',
   length: `length max_tokens max_token max_output_tokens max_output max_completion_tokens max_new_tokens max_length max_len model_length
-    max_predicted_tokens_reached token_limit limit truncated incomplete repetition repetition_truncation`,
+    max_predicted_tokens_reached max_tokens_reached max_tokens_exceeded max_length_reached max_length_exceeded token_limit
+    token_limit_reached output_limit output_token_limit length_limit length_cutoff length_capped limit truncated cut_off incomplete
+    repetition repetition_truncation repetition_detected`,
   content_filter: `content_filter content_filtered filtered SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII MODEL_ARMOR JAILBREAK
-    IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION sensitive moderation guardrail guardrail_intervened content_policy
-    content_policy_violation ERROR_TOXIC`,
+    IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION sensitive sensitive_content moderation moderated guardrail guardrails
+    guardrail_intervened content_policy content_policy_violation policy_violation safety_filter safety_block block blocked prohibited
+    inappropriate_content responsible_ai_policy_violation data_inspection_failed ERROR_TOXIC`,
   refusal: 'refusal refused',
   error: 'OTHER LANGUAGE NO_IMAGE IMAGE_OTHER MISSING_THOUGHT_SIGNATURE',
   context_overflow: `model_context_window_exceeded context_window_exceeded context_length_exceeded context_length_reached context_length
-    context_limit max_context ERROR_LIMIT`,
+    context_limit context_limit_reached context_window_full context_full max_context max_context_length ERROR_LIMIT`,
   malformed: `MALFORMED_FUNCTION_CALL malformed_tool_call malformed_tool_use malformed_model_output MALFORMED_RESPONSE UNEXPECTED_TOOL_CALL
     TOO_MANY_TOOL_CALLS invalid_tool_call function_call_filter`,
   broken: `error server_error internal_error network_error failed insufficient_system_resource unavailable overloaded abort aborted
