@@ -72,7 +72,25 @@ describe('arguments of a Gemini call in a part of their own', () => {
     expect(
       callsOf(await answer(...begun, piece('a', 'Os', true), piece('b', 'Ro', true), piece('a', 'lo', false), piece('b', 'me', false))),
     ).toEqual(expected)
+    const named = (id: string, args: JsonObject): JsonObject => look({ id, name: 'look', args })
+    expect(callsOf(await answer(named('a', {}), named('b', {}), named('a', oslo), named('b', rome)))).toEqual(expected)
     expect(callsOf(await answer(look({ name: 'look' }), look({ id: 'late', args: oslo })))).toEqual([['', 'look', '{"city":"Oslo"}']])
+  })
+
+  it('F9 calls of a blocked prompt are dropped, whatever the candidate says', async () => {
+    for (const finishReason of ['STOP', undefined]) {
+      const candidate = {
+        index: 0,
+        content: { role: 'model', parts: [look({ name: 'look', args: oslo })] },
+        ...(finishReason ? { finishReason } : {}),
+      }
+      const body = { candidates: [candidate], promptFeedback: { blockReason: 'SAFETY' } }
+      await using server = await startStrictProvider({ script: [{ events: [body] }, { body }] })
+      const model = createModel({ provider: 'google', model: 'gemini-3.5-flash', apiKey: 'k', baseURL: server.url, maxRetries: 0 })
+      for (const stream of [true, false]) {
+        expect(await ask(model, { stream })).toMatchObject({ finishReason: 'content_filter', rawFinishReason: 'SAFETY', toolCalls: [] })
+      }
+    }
   })
 
   it('F11 a call that never gets any has none; one that gets two sets fails to parse', async () => {

@@ -125,6 +125,15 @@ describe('arguments of calls of the Responses API', () => {
     expect(response.toolCalls[0]?.function.arguments).toBe(`${whole}${other}`)
   })
 
+  it('F10 are not taken back by an item without any', async () => {
+    for (const json of ['{}', '']) {
+      const last = { ...call, arguments: json }
+      expect(await answer(added(call), argumentsDone(whole), itemDone(last), completed([last]))).toMatchObject(oneCall(whole))
+      const cut = await answer(added(call), piece('{"ci'), itemDone(last), completed([last]))
+      expect(cut.finishReason).toBe('length')
+    }
+  })
+
   it('F10 parallel calls each have their own, whichever way they came', async () => {
     const second = { ...call, id: 'fc_2', call_id: 'call_2' }
     const response = await answer(
@@ -172,6 +181,14 @@ describe('ends of a stream of the Responses API', () => {
     expect(await answer(itemDone(message), done())).toMatchObject({ text: 'Sunny.', finishReason: 'stop' })
     expect(await answer(itemDone(message), done('incomplete'))).toMatchObject({ text: 'Sunny.', finishReason: 'length' })
     expect(await codeOf(itemDone(message), done('failed'))).toBe('provider_error')
+  })
+
+  it('F10 `response.completed` is one, also if the response in it has the status it began with', async () => {
+    for (const status of [null, 'in_progress', 'queued']) {
+      const ended = { type: 'response.completed', response: { id: 'r', status } }
+      expect(await answer(itemDone(message), ended)).toMatchObject({ text: 'Sunny.', finishReason: 'stop' })
+      expect(await answer(itemDone(message), { ...ended, type: 'response.incomplete' })).toMatchObject({ finishReason: 'length' })
+    }
   })
 
   it('F10 `[DONE]` is one behind items that are done', async () => {

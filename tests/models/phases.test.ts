@@ -74,9 +74,11 @@ describe.each([true, false])('phases of an answer of the Responses API (streamin
       [said('m1', 'final_answer', 'One.'), said('m2', 'final_answer', 'Two.')],
       [said('m1', undefined, 'One. '), said('m2', undefined, 'Two.')],
       [said('m1', 'commentary', 'One.'), said('m2', undefined, 'Two.'), said('m3', 'final_answer', 'Three.')],
+      [said('m1', 'commentary', 'One.'), said('m2', undefined, 'Two.')],
+      [said('m1', undefined, 'One.'), said('m2', 'final_answer', 'Two.')],
     )
     const answers: unknown[] = []
-    for (let at = 0; at < 4; at++) {
+    for (let at = 0; at < 6; at++) {
       const { text, answer } = await ask(on.model, { stream })
       answers.push([text, answer])
     }
@@ -84,7 +86,9 @@ describe.each([true, false])('phases of an answer of the Responses API (streamin
       ['One.\n\nTwo.', undefined],
       ['One.\n\nTwo.', undefined],
       ['One. Two.', undefined],
-      ['One.\n\nTwo.\n\nThree.', 'Two.\n\nThree.'],
+      ['One.\n\nTwo.\n\nThree.', 'Three.'],
+      ['One.\n\nTwo.', 'Two.'],
+      ['One.\n\nTwo.', 'Two.'],
     ])
   })
 

@@ -16,6 +16,7 @@ interface CallPiece {
   kind: 'call'
   number: number
   id: string | undefined
+  name: string | undefined
   fields: JsonObject
   /** Its arguments, while they come in pieces. */
   partial: PartialArgs | undefined
@@ -124,7 +125,7 @@ export class GoogleContent {
 
   #addCall({ id, name, args, partialArgs, willContinue }: JsonObject, fields: JsonObject): void {
     const named = typeof name === 'string' && name !== '' ? (this.#names.get(name) ?? name) : undefined
-    const call = this.#namedFurther(named, id) ?? this.#calledBy(named, id)
+    const call = this.#namedFurther(named, id) ?? this.#calledBy(named, id, !isEmpty(args))
     Object.assign(call.fields, fields)
     call.isOpen = willContinue === true
     if (!isEmpty(args)) {
@@ -146,9 +147,11 @@ export class GoogleContent {
     return last
   }
 
-  #calledBy(name: string | undefined, id: Json | undefined): CallPiece {
-    const last = this.#lastCall
-    const isToldAgain = last?.isOpen === true && last.id !== undefined && last.id === id
+  #calledBy(name: string | undefined, id: Json | undefined, hasArguments: boolean): CallPiece {
+    const known = typeof id === 'string' ? this.#callsById.get(id) : undefined
+    const isOpen = known?.isOpen === true && known === this.#lastCall
+    const lacksArguments = known?.hasArguments === false && known.partial === undefined && known.name === name
+    const isToldAgain = isOpen || (lacksArguments && hasArguments)
     const begins = name !== undefined && !isToldAgain
     return (begins ? undefined : this.#continuedCall(id)) ?? this.#openCall(id, begins ? name : undefined)
   }
@@ -169,6 +172,7 @@ export class GoogleContent {
       kind: 'call',
       number: this.#pieces.length,
       id: own,
+      name,
       fields: {},
       partial: undefined,
       hasArguments: false,

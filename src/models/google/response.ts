@@ -88,14 +88,15 @@ export class GoogleResponse implements ResponseReader {
     const isCut = !this.#content.endCalls()
     const calls = this.#calls.finish(this.#sink)
     const { text, reasoning, warnings } = this.#content
-    const word = this.#finish ?? (this.#blocked === undefined ? undefined : 'SAFETY')
+    // A candidate may end ordinarily all the same.
+    const word = this.#blocked === undefined ? this.#finish : 'SAFETY'
     const end = readEnd({ word, explanation: this.#explanation, text, calls, isCut }, this)
     const { finishReason, toolCalls } = end
     if (this.#blocked !== undefined) end.warnings.push(`The prompt was blocked: \`${this.#blocked}\``)
     const positions = this.#calls.extras.map((extra) => (typeof extra?.piece === 'number' ? extra.piece : undefined))
     const layout = this.#content.layout(toolCalls.length === 0 ? [] : positions)
     const usage = this.#totalUsage()
-    const rawFinishReason = this.#finish ?? this.#blocked
+    const rawFinishReason = this.#blocked ?? this.#finish
     const oddities = [...end.warnings, ...warnings, ...this.#calls.warnings]
     return {
       text,
@@ -132,7 +133,7 @@ export class GoogleResponse implements ResponseReader {
   }
 
   #readFeedback({ blockReason, blockReasonMessage }: JsonObject): void {
-    if (typeof blockReason === 'string' && blockReason !== '') this.#blocked = blockReason
+    this.#blocked = laterReason(this.#blocked, blockReason)
     if (typeof blockReasonMessage === 'string') this.#explanation = blockReasonMessage
   }
 

@@ -51,10 +51,11 @@ export class ResponsesOutput {
     return this.#messages.map(({ gap, text }) => gap + text).join('')
   }
 
-  /** The text of the final phase; undefined if no message says that it is only a commentary. */
+  /** The text of the final phase, or what is no commentary if there is none; undefined if that is all of the text, or nothing. */
   get answer(): string | undefined {
     const spoken = this.#messages.filter(({ isEmpty }) => !isEmpty)
-    const answers = spoken.filter(({ item }) => item.phase !== 'commentary')
+    const final = spoken.filter(({ item }) => item.phase === 'final_answer')
+    const answers = final.length > 0 ? final : spoken.filter(({ item }) => item.phase !== 'commentary')
     if (answers.length === 0 || answers.length === spoken.length) return undefined
     return answers.map(({ gap, text }, at) => (at === 0 ? text : gap + text)).join('')
   }

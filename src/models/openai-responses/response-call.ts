@@ -57,6 +57,8 @@ export class ResponseCall {
 
   /** The arguments as a whole: what the pieces said, or more. */
   complete(whole: Json | undefined, isCut = false): void {
+    // Some servers leave them out of an item that is done.
+    if (!this.isCustom && !this.#input.isEmpty && typeof whole === 'string' && noArguments.test(whole)) return
     if (!isCut) this.#isWhole = true
     if (typeof whole === 'string') this.#completeText(whole)
     else if (whole !== undefined && whole !== null && this.#input.isEmpty) {
@@ -94,6 +96,8 @@ export class ResponseCall {
     this.#calls.add({ index: this.number, ...delta }, this.#sink)
   }
 }
+
+const noArguments = /^\s*(\{\s*\})?\s*$/
 
 function nameOf({ name }: JsonObject): string | null {
   return typeof name === 'string' ? name : null

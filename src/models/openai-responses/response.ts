@@ -8,6 +8,9 @@ import { UsageReport } from '../usage.ts'
 import { itemsData } from './items.ts'
 import { ResponsesOutput } from './output.ts'
 
+/** The states of a response that has not ended. */
+const unfinished: readonly string[] = ['in_progress', 'queued']
+
 /**
  * Puts a response of the Responses API together: the events of a stream, or one whole response. Throws a `ModelError` for what is none.
  * Events and items that are not known are passed over, but items are kept, to be sent back.
@@ -143,7 +146,10 @@ export class ResponsesResponse implements ResponseReader {
       case 'response.done': {
         const status = event.type === 'response.done' ? 'completed' : event.type.slice('response.'.length)
         this.#usage.read(event.usage)
-        this.#readEnd({ status, ...(isJsonObject(response) ? response : {}) })
+        const said = isJsonObject(response) ? response : {}
+        // Some servers send the response as it was when it began.
+        const { status: theirs } = said
+        this.#readEnd({ ...said, status: typeof theirs !== 'string' || unfinished.includes(theirs) ? status : theirs })
         return
       }
       default:
