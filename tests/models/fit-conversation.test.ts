@@ -112,6 +112,16 @@ describe('a server that refuses the user right after tool results', () => {
         expect(messages[6]?.content).toBe('Three\n\nFour')
       }
     }
+    const { messages } = await sent({ provider: 'anthropic-compatible', model: 'mistral-small' }, conversation, '')
+    expect(messages.map(({ role, content }) => [role, ...listOf(content).map(({ type }) => type)])).toEqual([
+      ['user', 'text'],
+      ['assistant', 'text'],
+      ['user', 'text', 'text'],
+      ['assistant', 'text', 'tool_use'],
+      ['user', 'tool_result'],
+      ['assistant', 'text'],
+      ['user', 'text'],
+    ])
     const responses = await sent({ provider: 'responses-compatible', model: 'mistral-small' }, conversation)
     expect(responses.messages.map(({ role, type }) => role ?? type)).toEqual([
       'user',

@@ -127,6 +127,8 @@ describe('F1 the provider openai at its own address', () => {
     })
     expect(await warned({ ...chat, model: 'gpt-5.6' }, {})).toEqual({ effort: 'none', warnings: without('openai-chat/gpt-5.6') })
     expect(await warned({ ...chat, model: 'gpt-5.6' }, { reasoningEffort: 'low' }, [])).toEqual({ effort: 'low', warnings: [] })
+    expect(await warned({ ...chat, model: 'ft:gpt-5.4-mini:acme::1' }, { reasoningEffort: 'low' })).toHaveProperty('effort', undefined)
+    expect(await warned({ ...chat, model: 'ft:gpt-4.1:acme::1' }, { reasoningEffort: 'low' })).toHaveProperty('effort', undefined)
   })
 
   it.each(models.filter(([model]) => !/codex|pro|deep-research|gpt-[67]/.test(model)))(

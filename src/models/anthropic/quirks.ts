@@ -1,11 +1,12 @@
 import type { JsonObject } from '../../core/messages.ts'
 import { isEffortMap } from '../conversion/effort.ts'
-import type { SystemMessages } from '../conversion/fit-conversation.ts'
+import type { MessageOrder, SystemMessages } from '../conversion/fit-conversation.ts'
 import { type TakesToolSearch, takesToolSearch } from '../conversion/tool-search.ts'
 import { type CallIdRule, usualCallIds } from '../conversion/wire.ts'
 import {
   isBoolean,
   isCallIdRule,
+  isMessageOrder,
   isPositiveInteger,
   isStructuredOutput,
   isSystemMessages,
@@ -31,6 +32,8 @@ export interface AnthropicQuirks extends TextQuirks {
    * `first`: all of them are moved to the beginning, which changes what is cached.
    */
   systemMessages: SystemMessages
+  /** The order of messages it takes; as in the `openai` driver. */
+  messageOrder: MessageOrder
   /** The efforts it knows, with the body fields that ask for each. For others it gets the nearest. */
   reasoningEffort: { [effort: string]: JsonObject }
   /** Takes thinking back that is not signed. False: it is left out. */
@@ -60,6 +63,7 @@ const defaults: AnthropicQuirks = {
   promptCaching: true,
   toolCallId: usualCallIds,
   systemMessages: 'as-user',
+  messageOrder: 'any',
   reasoningEffort: {},
   unsignedThinking: true,
   missingReasoning: null,
@@ -81,6 +85,7 @@ const checks: Record<keyof AnthropicQuirks, QuirkCheck> = {
   promptCaching: isBoolean,
   toolCallId: isCallIdRule,
   systemMessages: isSystemMessages,
+  messageOrder: isMessageOrder,
   reasoningEffort: isEffortMap,
   unsignedThinking: isBoolean,
   missingReasoning: isTextOrNull,

@@ -94,9 +94,9 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
     const turns: Turn[] = []
     const toolNames = new Set<string>()
     let container: string | undefined
-    const { systemMessages } = this.#quirks
+    const { systemMessages, messageOrder } = this.#quirks
     const ids = this.#wire.callIds()
-    for (const message of fitConversation(messages, { systemMessages, messageOrder: 'any', movesPart: () => false })) {
+    for (const message of fitConversation(messages, { systemMessages, messageOrder, movesPart: () => false })) {
       const whole = this.#wire.message(message, ids, warnings)
       const wire = whole.search === undefined || takesBack(whole.search.found) ? whole : whole.search.without
       for (const name of wire.toolNames) toolNames.add(name)
