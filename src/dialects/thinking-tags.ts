@@ -25,6 +25,8 @@ export const thinkingTags: readonly (readonly [open: string, close: string])[] =
   ['<|inner_prefix|>', '<|inner_suffix|>'],
   // Kimi K3: https://huggingface.co/moonshotai/Kimi-K3
   ['<|open|>think<|sep|>', '<|close|>think<|sep|>'],
+  // Kimi-VL: https://huggingface.co/moonshotai/Kimi-VL-A3B-Thinking
+  ['◁think▷', '◁/think▷'],
   // Hunyuan 3
   ['<think:opensource>', '</think:opensource>'],
   // Gemma 4: https://ai.google.dev/gemma/docs/capabilities/thinking

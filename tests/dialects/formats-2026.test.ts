@@ -35,6 +35,9 @@ const dsml = (bar: string, wrapper: string) => {
 }
 const element = (key: string, value: string | number) => `${ns}<${key}>${value}${ns}</${key}>`
 
+/** The prefix of Claude's tags. */
+const claude = 'antml:'
+
 /** What the format is, a text in it, its calls, and what is left as text. */
 const cases: [format: string, text: string, calls: unknown[], rest: string][] = [
   [
@@ -141,6 +144,34 @@ const cases: [format: string, text: string, calls: unknown[], rest: string][] = 
     [weather({ city: 'Oslo' }), ping],
     'First.\n\n\n',
   ],
+  [
+    'Grok, a wrapper',
+    '<xai:function_call>\n<invoke name="get_weather">\n<parameter name="city">Oslo</parameter>\n<parameter name="days">2</parameter>\n</invoke>\n</xai:function_call>',
+    [oslo],
+    '',
+  ],
+  [
+    'Grok, prefixed parameters',
+    '<xai:function_call name="get_weather"><xai:parameter name="city">Oslo</xai:parameter></xai:function_call>',
+    [weather({ city: 'Oslo' })],
+    '',
+  ],
+  [
+    'Claude, prefixed',
+    `<${claude}function_calls>\n<${claude}invoke name="get_weather">\n<${claude}parameter name="city">Oslo</${claude}parameter>\n<${claude}parameter name="days">2</${claude}parameter>\n</${claude}invoke>\n</${claude}function_calls>`,
+    [oslo],
+    '',
+  ],
+  [
+    'Claude, prefixed, the wrapper lost',
+    `<${claude}invoke name="get_weather">\n<${claude}parameter name="city">Oslo</${claude}parameter>\n</${claude}invoke>`,
+    [weather({ city: 'Oslo' })],
+    '',
+  ],
+  ['Llama on Groq, no bracket', '<function=get_weather{"city": "Oslo", "days": 2}</function>', [oslo], ''],
+  ['Llama on Groq, an equals sign', '<function=get_weather={"city": "Oslo", "days": 2}</function>', [oslo], ''],
+  ['Llama on Groq, parentheses', '<function=get_weather({"city": "Oslo", "days": 2})</function>', [oslo], ''],
+  ['Llama on Groq, a late bracket', '<function=get_weather {"city": "Oslo", "days": 2}></function>', [oslo], ''],
   ['Olmo 3', '<function_calls>get_weather(city="Oslo", days=2)\nping()</function_calls>', [oslo, ping], ''],
   [
     'Olmo 3, JSON’s words',
@@ -205,6 +236,8 @@ const broken = [
   '<|tool_call>call:get_weather{city:Osl',
   '<xai:function_call name="get_weather">\n<parameter name="city">Osl',
   '<longcat_tool_call>get_weather\n<longcat_arg_key>city</longcat_arg_key>\n<longcat_arg_value>Osl',
+  '<function=get_weather{"city": "Osl',
+  `<${claude}invoke name="get_weather">\n<${claude}parameter name="city">Osl`,
   '<|tool_call:begin|>1<|tool_call:name|>get_weather<|tool_call:args|>{"city":"Osl',
   '<|tool_call:start|>get_weather\n<|tool_arg:start|>city<|tool_arg:value|>Osl',
   '<|open|>call tool="get_weather"<|sep|><|open|>argument key="city"<|sep|>Osl',

@@ -58,6 +58,11 @@ const overflows: readonly Refusal[] = [
   [400, 'The prompt is too long: 267657, model maximum context length: 262143'],
   [400, 'too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 4292. Try using a shorter prompt'],
   [400, 'the number of input tokens 5000 cannot exceed the total tokens limit 4096 for this model'],
+  [400, 'total message size 5242997 exceeds limit 4194304'],
+  [400, 'messages too long'],
+  [400, 'The request was too long for the model'],
+  [400, '请求的token数超过模型上下文长度'],
+  [400, '对话长度超过上限'],
   [413, ''],
 ]
 
@@ -68,6 +73,7 @@ const others: readonly [ErrorCode, ...Refusal][] = [
   ['rate_limited', 429, 'This request would exceed the rate limit of 30,000 input tokens per minute. Please reduce the prompt length.'],
   ['rate_limited', 413, { code: 'rate_limit_exceeded', message: 'Request too large for model on tokens per minute (TPM): Limit 6000' }],
   ['provider_error', 400, 'max_tokens: 200000 > 64000, which is the maximum allowed number of output tokens for this model'],
+  ['provider_error', 400, 'The audio input is too long: at most 30 minutes'],
   ['provider_error', 400, 'The image size exceeds the limit of 5242880 bytes'],
   ['provider_error', 400, 'messages.0.content.1.image.source.base64: image exceeds 5 MB maximum: 9000000 bytes > 5242880 bytes'],
   ['provider_error', 400, "Invalid 'tools[0].function.description': string too long. Expected a string with maximum length 1024."],
@@ -115,6 +121,7 @@ const outOfQuota: readonly Refusal[] = [
   [429, { type: 'ExceededBudget', message: 'ExceededBudget: User over budget' }],
   [429, { code: 'quota_exceeded', message: 'You have exceeded your premium request allowance.' }],
   [429, 'You have used up your daily free allocation of 10,000 neurons'],
+  [429, { code: 4006, message: 'Daily free allocation of 10,000 neurons used up, please upgrade to the Workers Paid plan' }],
   [403, 'Out of call volume quota. Quota will be replenished in 1.12:03:21.'],
   [429, { code: 'ThrottlingException', message: 'Too many tokens per day, please wait before trying again.' }],
 ]
@@ -166,6 +173,15 @@ describe.each(streaming)('kinds of failures: $name', (mode) => {
   it('F18 F19 an error inside a stream is of the same kind as one with a status', async () => {
     const inWords = [...overflows, ...outOfQuota, ...rateLimits].filter(([status]) => status !== 413 && status !== 402)
     expect(await kindsOf(mode, inWords, 'in the stream')).toEqual(await kindsOf(mode, inWords))
+  })
+
+  it('F18 an overload told in the stream may pass', async () => {
+    const overloads: Refusal[] = [
+      [503, { code: '1305', message: '该API当前使用人数过多' }],
+      [503, '服务繁忙，请稍后再试'],
+      [503, 'The service may be temporarily overloaded, please try again later'],
+    ]
+    expect(await kindsOf(mode, overloads, 'in the stream')).toEqual(overloads.map((refusal) => ['provider_error, may pass', refusal]))
   })
 
   it('F18 the message says that the quota is used up; the error says until when', async () => {

@@ -126,6 +126,37 @@ describe.each(apis)('errors with status 200: $provider', (api) => {
     }
   })
 
+  it('F17 words that stand elsewhere are quoted, also behind text', async () => {
+    const elsewhere = [
+      { error: 'rate', error_description: words },
+      { status: 400, error: 'Bad Request', message: words },
+      { error: [words] },
+      { error: [{ message: words }] },
+      { errors: { message: words } },
+      { errmsg: words, errcode: 4001 },
+      { errorMessage: words },
+      { header: { code: 10013, message: words } },
+      { fault: { faultstring: words } },
+      { Response: { Error: { Code: 'X', Message: words } } },
+      { detail: { error: { message: words } } },
+      { code: 429, data: { message: words } },
+    ]
+    for (const shape of elsewhere) {
+      const got = [
+        await errorOf(api, data(shape)),
+        await errorOf(api, data(...events.slice(0, begun), shape)),
+        await errorOf(api, JSON.stringify(shape), false),
+      ]
+      for (const error of got) expect(error).toMatchObject({ code: 'rate_limited', message: expect.stringContaining(words) })
+    }
+    for (const shape of [{ reason: words }, { info: words, code: 'x' }])
+      expect(await errorOf(api, data(...events.slice(0, begun), shape))).toMatchObject({
+        code: 'stream_cut',
+        message: expect.stringContaining(words),
+      })
+    expect((await errorOf(api, `data: [{"error":{"message":"${words}"}}]\n\n`)).message).toContain(words)
+  })
+
   it('F17 a body that is not a response is quoted', async () => {
     for (const shape of shapes) expect((await errorOf(api, JSON.stringify(shape), false)).message).toContain(words)
   })

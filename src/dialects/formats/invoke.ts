@@ -16,7 +16,12 @@ function tagsWith(prefix: string, wrap: readonly string[] = [], closeWrap: reado
     parameter: [`<${prefix}parameter`],
     closeParameter: [`</${prefix}parameter>`],
     wrap,
-    closeWrap: [...closeWrap, `</${prefix}function_calls>`, `</${prefix}tool_calls>`, ...(prefix === '' ? ['</minimax:tool_call>'] : [])],
+    closeWrap: [
+      ...closeWrap,
+      `</${prefix}function_calls>`,
+      `</${prefix}tool_calls>`,
+      ...(prefix === '' ? ['</minimax:tool_call>', '</xai:function_call>'] : []),
+    ],
     usualHead: form` name="${nameGap}">`,
   })
 }
@@ -54,8 +59,8 @@ const plain = tagsWith('')
 const xaiTags = callTags({
   call: ['<xai:function_call'],
   closeCall: ['</xai:function_call'],
-  parameter: ['<parameter'],
-  closeParameter: ['</parameter>'],
+  parameter: ['<parameter', '<xai:parameter'],
+  closeParameter: ['</parameter>', '</xai:parameter>'],
   wrap: [],
   closeWrap: [],
   usualHead: form` name="${nameGap}">`,
@@ -73,9 +78,9 @@ function* readXaiCall(reading: CallReading): Reading {
 /** What stands around `DSML`: the token's own bars, and what servers and models make of them. */
 const dsmlBars = ['｜', '|', '｜｜', '||', '‖', ' | ']
 
-function dsmlEnvelopes(bar: string): Envelope[] {
-  const token = `${bar}DSML${bar}`
-  return taggedEnvelopes(tagsWith(token), [`<${token}function_calls>`, `<${token}tool_calls>`], [`<${token}invoke name`])
+/** Calls whose tags all begin alike. */
+function prefixedEnvelopes(prefix: string): Envelope[] {
+  return taggedEnvelopes(tagsWith(prefix), [`<${prefix}function_calls>`, `<${prefix}tool_calls>`], [`<${prefix}invoke name`])
 }
 
 /**
@@ -85,9 +90,8 @@ function dsmlEnvelopes(bar: string): Envelope[] {
 export const invoke: Dialect = {
   name: 'invoke',
   envelopes: [
-    ...taggedEnvelopes(plain, ['<function_calls>', '<minimax:tool_call>'], ['<invoke name']),
-    ...taggedEnvelopes(tagsWith('antml:'), ['<function_calls>'], ['<invoke name']),
-    ...dsmlBars.flatMap(dsmlEnvelopes),
+    ...taggedEnvelopes(plain, ['<function_calls>', '<minimax:tool_call>', '<xai:function_call>'], ['<invoke name']),
+    ...['antml:', ...dsmlBars.map((bar) => `${bar}DSML${bar}`)].flatMap(prefixedEnvelopes),
     ...taggedEnvelopes(tagsWith('steptml:', [...stepTokens.open, 'function<｜tool_sep｜>'], stepTokens.close), stepTokens.open, [
       '<steptml:invoke name',
     ]),

@@ -83,7 +83,7 @@ export class ResponseBody {
     if (text !== '') return this.#unreadable(text)
     const context = this.#reader.context()
     const [first] = this.#stray
-    if (first === undefined || context.partial !== undefined) return undefined
+    if (first === undefined) return undefined
     const got = `its end without a finish reason, after ${first.slice(0, 200)}`
     return responseError('stream_cut', 'the rest of a response', got, context, { retryable: true })
   }
@@ -128,8 +128,11 @@ export class ResponseBody {
     } catch (cause) {
       throw this.#unreadable(data, cause)
     }
-    if (!isJsonObject(event)) throw name === 'error' ? this.#unreadable(data) : this.#bad('a JSON object', data.slice(0, 200), false)
-    this.#readValue(event, name)
+    // Google's errors may come in a list.
+    const value: unknown = Array.isArray(event) ? event[0] : event
+    if (!isJsonObject(value)) throw name === 'error' ? this.#unreadable(data) : this.#bad('a JSON object', data.slice(0, 200), false)
+    if (value !== event && !isError(value)) throw this.#bad('a JSON object', data.slice(0, 200), false)
+    this.#readValue(value, name)
   }
 
   /** A text without a finish reason counts as whole behind `[DONE]`, but not behind an error. */

@@ -33,7 +33,8 @@ export function kindOf(told: Told): Kind {
   if (status === 413 || matches(told.message, overflowWords)) return { code: 'context_overflow', retryable: false }
   if (isAboutRequest && says(told, filter)) return { code: 'content_filter', retryable: false }
   if (status === 401 || status === 403 || hasCode(told, accessCodes)) return { code: 'unauthorized', retryable: false }
-  const mayPass = status === undefined ? told.retryAfterMs !== undefined || hasCode(told, passingCodes) : isPassing(status)
+  const saysItPasses = told.retryAfterMs !== undefined || hasCode(told, passingCodes) || passingWords.test(told.message)
+  const mayPass = status === undefined ? saysItPasses : isPassing(status)
   return { code: 'provider_error', retryable: mayPass }
 }
 
@@ -68,7 +69,7 @@ const overflowWords: readonly RegExp[] = [
   // Moonshot
   /exceeded model token limit/i,
   // Anthropic, Bedrock "Input is too long for requested model", Ollama, Fireworks; nginx and other proxies
-  /\b(prompt|input|conversation|request|payload|entity|body)( length| size)? (is )?too (long|large)/i,
+  /(?<!\b(audio|image|video) )\b(prompt|input|messages?|conversation|request|payload|entity|body)( length| size)? ((is|are|was) )?too (long|large)/i,
   // Gemini "input token count (…) exceeds", GitHub Copilot "prompt token count of … exceeds", Ark, Poolside, z.ai "Prompt exceeds max length"
   /\b(prompt|inputs?)( (length|size|tokens?( count)?))?( of)?( \(?[\d,]+( tokens)?\)?)? exceeds?\b/i,
   // Vertex AI
@@ -97,8 +98,10 @@ const overflowWords: readonly RegExp[] = [
   /input tokens \d* ?cannot exceed/i,
   // OpenAI's limits of characters and of messages: not those of a tool's description
   /invalid '(messages|input)[^']*': (string|array) too long/i,
+  // Moonshot's limit of bytes
+  /total message size \d+ exceeds/i,
   // z.ai, Qianfan
-  /(上下文|输入|提示词?|prompt) ?(长度)?.{0,6}(超长|过长|超出|超过)/i,
+  /(上下文|输入|对话|提示词?|prompt) ?(长度)?.{0,6}(超长|过长|超出|超过)|超[出过].{0,8}上下文/i,
 ]
 
 const quotaCodes: readonly RegExp[] = [
@@ -133,7 +136,7 @@ const quotaWords: readonly RegExp[] = [
   /usage limits?\b.{0,40}(reached|exceeded|hit|exhausted)|(reached|exceeded|hit|exhausted).{0,60}usage limits?/i,
   /(daily|weekly|monthly)( \w+)? limit.{0,20}(reached|exceeded|exhausted)|reached (its|the|your) (daily|weekly|monthly)/i,
   // z.ai's plans, Cloudflare, DashScope, Azure, GitHub Copilot
-  /(plan|package|subscription) has expired|used up your|free (tier|quota|trial).{0,40}exhausted|call volume quota|exceeded your.{0,40}allowance/i,
+  /(plan|package|subscription) has expired|used up your|free allocation.{0,40}used up|free (tier|quota|trial).{0,40}exhausted|call volume quota|exceeded your.{0,40}allowance/i,
   /余额不足|欠费|请充值|资源包|额度.{0,6}(不足|用完|用尽|耗尽|上限)|(使用|用量|调用次数).{0,4}上限/,
 ]
 
@@ -151,7 +154,9 @@ const neverFits = /request too large|must be reduced/i
 const filter =
   /base_resp_102[67]|content[_ ]?filter|content_?policy|invalid_prompt|(bio|cyber|misalignment)_policy|ResponsibleAI|moderation|SensitiveContent|data_inspection_failed|Content Exists Risk/i
 const accessCodes = /^base_resp_(1004|2049)$|invalid_api_key|api_key_invalid|authentication_error|permission/i
-const passingCodes = /^base_resp_(1000|1001|1013|1024|1033)$|server_error|api_error|overloaded|unavailable|timeout|internal/i
+// 1305 is z.ai's: https://docs.z.ai/api-reference/api-code
+const passingCodes = /^base_resp_(1000|1001|1013|1024|1033)$|^1305$|server_error|api_error|overloaded|unavailable|timeout|internal/i
+const passingWords = /\boverloaded\b|(try|retry) again later|temporarily unavailable|稍后(再|重)试/i
 
 function says(told: Told, pattern: RegExp): boolean {
   return pattern.test(told.message) || hasCode(told, pattern)

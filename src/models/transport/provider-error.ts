@@ -1,7 +1,7 @@
 import { ModelError, type ModelErrorFields } from '../../core/errors.ts'
 import { jsonOrText } from '../../core/json.ts'
 import { redactText } from '../../core/logger.ts'
-import { isJsonObject, type JsonObject } from '../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import { type Kind, kindOf } from './error-kinds.ts'
 import { type HeaderReader, headersIn, readLimitReset, readRetryAfter, readToldWait } from './told-wait.ts'
 
@@ -179,9 +179,12 @@ function readBody(body: unknown, depth = 0): ErrorBody {
   if (typeof body === 'string') return { message: textOfPage(body), codes: [], parts: [] }
   if (Array.isArray(body)) return readBody(body[0], depth)
   if (!isJsonObject(body)) return { message: '', codes: [], parts: [] }
-  const [listed] = Array.isArray(body.errors) ? body.errors : []
-  const error = body.error || body.base_resp || listed || body
-  if (!isJsonObject(error)) return { message: typeof error === 'string' ? cut(error) : '', codes: codesOf(body), parts: [body] }
+  const error = firstOf(body.error) || body.base_resp || firstOf(body.errors) || body
+  if (!isJsonObject(error)) {
+    // Spring, OAuth: `error` is a title, the words stand beside it.
+    const told = [error, messageIn(body)].filter((text) => typeof text === 'string')
+    return { message: cut([...new Set(told)].join(': ')), codes: codesOf(body), parts: [body] }
+  }
   const { failed_generation: written, ...quoted } = error
   const message = messageIn(error) ?? messageIn(body) ?? JSON.stringify(quoted)
   const within = message.trimStart().startsWith('{') ? jsonOrText(message) : undefined
@@ -206,10 +209,17 @@ function readBody(body: unknown, depth = 0): ErrorBody {
   }
 }
 
-/** The words of an error. FastAPI lists them under `detail`; API Gateway writes `Message`; MiniMax `status_msg`; RFC 9457 `title`. */
-function messageIn(error: JsonObject): string | undefined {
+function firstOf(value: Json | undefined): Json | undefined {
+  return Array.isArray(value) ? value[0] : value
+}
+
+/**
+ * The words of an error. FastAPI lists them under `detail`; API Gateway writes `Message`; MiniMax `status_msg`; Qianfan `errmsg`; Apigee
+ * `fault.faultstring`; iFlytek `header.message`; Tencent `Response.Error.Message`; RFC 9457 `title`.
+ */
+function messageIn(error: JsonObject, depth = 0): string | undefined {
   const { detail } = error
-  const [listed] = Array.isArray(detail) ? detail : []
+  const listed = firstOf(detail)
   const told = [
     error.message,
     error.Message,
@@ -218,14 +228,21 @@ function messageIn(error: JsonObject): string | undefined {
     error.msg,
     error.status_msg,
     error.error_description,
+    error.errorMessage,
+    error.ErrorMessage,
+    error.errmsg,
+    error.err_msg,
+    error.faultstring,
     detail,
     isJsonObject(listed) ? listed.msg : listed,
     error.title,
   ]
   const found = told.find((text) => typeof text === 'string' && text !== '')
   if (typeof found === 'string') return found
-  const deeper = [error.message, detail].find(isJsonObject)
-  return deeper === undefined ? undefined : messageIn(deeper)
+  if (depth === mostNested) return undefined
+  const { message, fault, header, Response, Error: inner, errors, data } = error
+  const within = [message, detail, error.error, fault, header, Response, inner, errors, data].filter(isJsonObject)
+  return within.map((part) => messageIn(part, depth + 1)).find((text) => text !== undefined)
 }
 
 /** Google's errors name a reason and a quota in a list: https://cloud.google.com/apis/design/errors#error_details */

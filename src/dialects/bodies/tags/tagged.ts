@@ -112,6 +112,9 @@ function giveUp(reading: CallReading): 'done' {
   return 'done'
 }
 
+/** `=name` with JSON inside the tag, as Llama's models write it on Groq: `<function=name{…}</function>`, `=name={…}`, `=name({…})>`. */
+const nameAndJson = /^=\s*([\w.-]+)[\s=(]*(\{.*)$/s
+
 /** Reads a tag from behind its beginning to its `>`: `=name`, or attributes. Undefined when that is not what stands here. */
 function* readHead(reading: CallReading): Generator<Wait, Head | undefined> {
   let text = ''
@@ -119,6 +122,11 @@ function* readHead(reading: CallReading): Generator<Wait, Head | undefined> {
     const until = new Until(tagEnd, longestHead)
     if (!until.feed(reading.cursor)) yield until
     text += until.text
+    const [, name, json] = nameAndJson.exec(text) ?? []
+    if (json !== undefined) {
+      reading.cursor.unread(json + (until.marker ?? ''))
+      return { name, attributes: {}, empty: false }
+    }
     if (until.marker === undefined || text.length > longestHead) return undefined
     const simple = nameOnly.exec(text)
     if (simple !== null) return { name: simple[1], attributes: {}, empty: false }
