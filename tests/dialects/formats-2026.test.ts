@@ -172,6 +172,7 @@ const cases: [format: string, text: string, calls: unknown[], rest: string][] = 
   ['Llama on Groq, an equals sign', '<function=get_weather={"city": "Oslo", "days": 2}</function>', [oslo], ''],
   ['Llama on Groq, parentheses', '<function=get_weather({"city": "Oslo", "days": 2})</function>', [oslo], ''],
   ['Llama on Groq, a late bracket', '<function=get_weather {"city": "Oslo", "days": 2}></function>', [oslo], ''],
+  ['Llama on Groq, a list', `<function=get_weather [{"city": "Oslo", "days": 2}]</function>`, [oslo], ''],
   ['Olmo 3', '<function_calls>get_weather(city="Oslo", days=2)\nping()</function_calls>', [oslo, ping], ''],
   [
     'Olmo 3, JSON’s words',

@@ -50,6 +50,7 @@ const readable: readonly (readonly [written: string, args: readonly JsonObject[]
   ['<function=weather({"city": "Oslo"})></function>', [{ city: 'Oslo' }]],
   ['<function=weather {"city": "Oslo"}></function>', [{ city: 'Oslo' }]],
   ['<function=weather>{"city": "Oslo"}</function>', [{ city: 'Oslo' }]],
+  ['<function=weather={"city": "Oslo"}</function><function=weather={"city": "Rome"}</function>', [{ city: 'Oslo' }, { city: 'Rome' }]],
   ['{"name": "weather", "arguments": {"city": "Oslo", "days": "3"}}', [{ city: 'Oslo', days: 3 }]],
   [
     '[{"name": "weather", "parameters": {"city": "Oslo"}}, {"name": "weather", "parameters": {"city": "Rome"}}]',
@@ -68,7 +69,6 @@ const unreadable: readonly string[] = [
   '{"name": "rain", "arguments": {"city": "Oslo"}}',
   '[{"name": "weather", "arguments": {"city": "Oslo"}}, {"name": "rain", "arguments": {}}]',
   '<function=weather={"city": "Oslo"',
-  '<function=weather={"city": "Oslo"}</function><function=weather={"city": "Rome"}</function>',
 ]
 
 describe.each(nativeModes)('a call that the provider refused as malformed: $name', (mode) => {
@@ -86,6 +86,20 @@ describe.each(nativeModes)('a call that the provider refused as malformed: $name
         for (const { repairs } of result.toolCalls) expect(repairs).toContain('read from the text that the provider refused as malformed')
         expect(result.steps[0]?.warnings?.[0]).toContain(told)
       }
+    }
+  })
+
+  it('F18 is read from what a gateway quotes of the provider', async () => {
+    const quoted = JSON.stringify({ error: refusal('<function=weather={"city": "Oslo"}</function>') })
+    const wrapped: JsonObject[] = [
+      { message: 'Provider returned error', code: 400, metadata: { raw: quoted, provider_name: 'Groq' } },
+      { message: `litellm.BadRequestError: GroqException - ${quoted}`, code: '400' },
+    ]
+    for (const error of wrapped) {
+      const weather = weatherTool()
+      await using on = await stage(mode, ['Sunny.'], { tools: [weather.tool], ...retries, faults: [{ status: 400, body: { error } }] })
+      expect(await on.run()).toMatchObject({ stopReason: 'answered', output: 'Sunny.', iterations: 2 })
+      expect(weather.calls).toEqual([{ city: 'Oslo' }])
     }
   })
 

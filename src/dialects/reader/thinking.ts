@@ -18,7 +18,7 @@ const lookout = lookoutFor(tags)
 function lookoutFor(markers: readonly string[]): Lookout {
   const starts = new Uint8Array(wide + 1)
   // Line breaks and backticks tell what is code.
-  for (const text of ['\n', '`', ...markers]) starts[text.charCodeAt(0)] = 1
+  for (const text of ['\n', '`', ...markers]) starts[Math.min(text.charCodeAt(0), wide)] = 1
   return { markers: new MarkerSet(markers), starts, bare: [], bareAtHead: new Set() }
 }
 

@@ -185,13 +185,15 @@ function readBody(body: unknown, depth = 0): ErrorBody {
     const told = [error, messageIn(body)].filter((text) => typeof text === 'string')
     return { message: cut([...new Set(told)].join(': ')), codes: codesOf(body), parts: [body] }
   }
-  const { failed_generation: written, ...quoted } = error
+  const { failed_generation: generation, ...quoted } = error
   const message = messageIn(error) ?? messageIn(body) ?? JSON.stringify(quoted)
-  const within = message.trimStart().startsWith('{') ? jsonOrText(message) : undefined
-  const inner = isJsonObject(within) && depth < mostNested ? readBody(within, depth + 1) : undefined
-  // A gateway wraps what the provider behind it said: https://openrouter.ai/docs/api-reference/errors
+  // A gateway wraps what the provider behind it said: https://openrouter.ai/docs/api-reference/errors. LiteLLM writes its own words before it.
   const metadata = isJsonObject(error.metadata) ? error.metadata : {}
-  const behind = typeof metadata.raw === 'string' ? ` — ${metadata.raw}` : ''
+  const raw = typeof metadata.raw === 'string' ? metadata.raw : undefined
+  const behind = raw === undefined ? '' : ` — ${raw}`
+  const within = jsonOrText((raw ?? message).replace(/^[^{]*/, ''))
+  const inner = isJsonObject(within) && depth < mostNested ? readBody(within, depth + 1) : undefined
+  const written = typeof generation === 'string' && generation.trim() !== '' ? generation : inner?.written
   const details = (Array.isArray(error.details) ? error.details : []).filter(isJsonObject)
   const innererror = isJsonObject(error.innererror) ? codesOf(error.innererror) : []
   return {
@@ -205,7 +207,7 @@ function readBody(body: unknown, depth = 0): ErrorBody {
       ...(inner?.codes ?? []),
     ],
     parts: [error, body, metadata, ...details, ...(inner?.parts ?? [])],
-    ...(typeof written === 'string' && written.trim() !== '' ? { written } : {}),
+    ...(written === undefined ? {} : { written }),
   }
 }
 

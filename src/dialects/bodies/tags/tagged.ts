@@ -113,7 +113,7 @@ function giveUp(reading: CallReading): 'done' {
 }
 
 /** `=name` with JSON inside the tag, as Llama's models write it on Groq: `<function=name{…}</function>`, `=name={…}`, `=name({…})>`. */
-const nameAndJson = /^=\s*([\w.-]+)[\s=(]*(\{.*)$/s
+const nameAndJson = /^=\s*([\w.-]+)[\s=([]*(\{.*)$/s
 
 /** Reads a tag from behind its beginning to its `>`: `=name`, or attributes. Undefined when that is not what stands here. */
 function* readHead(reading: CallReading): Generator<Wait, Head | undefined> {
