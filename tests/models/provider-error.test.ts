@@ -13,4 +13,9 @@ describe('an error of a provider', () => {
     expect(cut).toMatchObject({ providerCode: '[redacted]', retryable: false })
     expect([failed.message, cut.message].join()).not.toContain('my-own-key-123')
   })
+
+  it('F25 has no half of a character in its message, also where a long one is cut', () => {
+    for (const message of ['a\ud83d b', `a${'😀'.repeat(600)}`])
+      expect(providerError({ status: 400, body: { error: { message, code: message } } }, context).message.isWellFormed()).toBe(true)
+  })
 })

@@ -145,7 +145,8 @@ function fieldsOf({ provider, model, partial }: ErrorContext): Pick<ModelErrorFi
 }
 
 function clean(message: string, { secrets }: ErrorContext): string {
-  return redactText(message, secrets)
+  // A text that was cut may end in half a character.
+  return redactText(message, secrets).toWellFormed()
 }
 
 function isErrorStatus(status: number): boolean {
