@@ -127,7 +127,7 @@ describe.each(apis)('errors with status 200: $provider', (api) => {
   })
 
   it('F17 words that stand elsewhere are quoted, also behind text', async () => {
-    const elsewhere = [
+    const elsewhere: JsonObject[] = [
       { error: 'rate', error_description: words },
       { status: 400, error: 'Bad Request', message: words },
       { error: [words] },
@@ -149,7 +149,8 @@ describe.each(apis)('errors with status 200: $provider', (api) => {
       ]
       for (const error of got) expect(error).toMatchObject({ code: 'rate_limited', message: expect.stringContaining(words) })
     }
-    for (const shape of [{ reason: words }, { info: words, code: 'x' }])
+    const untold: JsonObject[] = [{ reason: words }, { info: words, code: 'x' }]
+    for (const shape of untold)
       expect(await errorOf(api, data(...events.slice(0, begun), shape))).toMatchObject({
         code: 'stream_cut',
         message: expect.stringContaining(words),
