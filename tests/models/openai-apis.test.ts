@@ -127,6 +127,11 @@ describe('F1 the provider openai at its own address', () => {
     })
     expect(await warned({ ...chat, model: 'gpt-5.6' }, {})).toEqual({ effort: 'none', warnings: without('openai-chat/gpt-5.6') })
     expect(await warned({ ...chat, model: 'gpt-5.6' }, { reasoningEffort: 'low' }, [])).toEqual({ effort: 'low', warnings: [] })
+    const gateway = { provider: 'custom', baseURL: 'https://gateway.example/v1', model: 'openai/gpt-6' }
+    expect(await warned(gateway, { reasoningEffort: 'minimal', temperature: 0.2 })).toEqual({
+      effort: 'low',
+      warnings: [sentAs('minimal', 'low', 'custom/openai/gpt-6'), '`temperature` was left out: custom/openai/gpt-6 does not take it'],
+    })
     expect(await warned({ ...chat, model: 'ft:gpt-5.4-mini:acme::1' }, { reasoningEffort: 'low' })).toHaveProperty('effort', undefined)
     expect(await warned({ ...chat, model: 'ft:gpt-4.1:acme::1' }, { reasoningEffort: 'low' })).toHaveProperty('effort', undefined)
   })
