@@ -4,7 +4,7 @@ import { Event } from '../../src/core/events.ts'
 import type { BodyMark } from '../../src/testing/mock/fault.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
 import { nativeModes } from './modes.ts'
-import { type Stage, stage } from './stage.ts'
+import { stage } from './stage.ts'
 import { call, countingTool } from './tools.ts'
 import { failOnUnhandledRejections } from './unhandled.ts'
 
@@ -14,14 +14,6 @@ const retries = (maxRetries: number) => ({ settings: { maxRetries, maxRetryDelay
 const answer = 'The answer is long enough — 🙂 — to be cut somewhere.'
 
 /** The text as the user sees it while it comes. */
-function shownText({ runner }: Stage): () => string {
-  let shown = ''
-  runner.on(Event.TEXT_DELTA, ({ text }) => {
-    shown += text
-  })
-  return () => shown
-}
-
 describe.each(nativeModes)('provider failures: $name', (mode) => {
   const breaks = ['cutAfterBytes', 'resetAfterBytes', 'garbageAfterBytes'] as const
   /** From the first byte to past the end of a streamed answer; a whole one ends earlier. */
@@ -40,33 +32,43 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
     return false
   }
 
-  it.each(breaks)(
-    'H40 %s, anywhere, while somebody listens: never a complete answer, partial text kept, nothing shown twice',
-    async (how) => {
-      let whole = 0
-      let partial = 0
-      for (const at of places) {
-        await using on = await stage(mode, [{ text: answer }, { text: answer }], { ...retries(1), faults: [{ [how]: at }] })
-        const shown = shownText(on)
-        const result = await on.runner.run('go')
-        if (expectHonest(result, `${how} ${at}`)) whole++
-        else {
-          if (result.output !== '') partial++
-          // What was shown can't be taken back, so it is not asked for again.
-          expect(on.provider.requests).toHaveLength(1)
-        }
-        expect(shown(), `${how} ${at}`).toBe(result.output)
-      }
-      expect(whole).toBeGreaterThan(0)
-      if (mode.streaming) expect(partial).toBeGreaterThan(places.length / 3)
-    },
-  )
-
-  it.each(breaks)('H40 %s, anywhere, while nobody listens: asked again, and answered', async (how) => {
-    let again = 0
+  it.each(breaks)('H40 %s, anywhere, with `onText`: never a complete answer, partial text kept, nothing shown twice', async (how) => {
+    let whole = 0
+    let partial = 0
     for (const at of places) {
       await using on = await stage(mode, [{ text: answer }, { text: answer }], { ...retries(1), faults: [{ [how]: at }] })
+      let shown = ''
+      const onText = (delta: string) => {
+        shown += delta
+      }
+      const result = await on.runner.run('go', { onText })
+      if (expectHonest(result, `${how} ${at}`)) whole++
+      else {
+        if (result.output !== '') partial++
+        // What was shown can't be taken back, so it is not asked for again.
+        expect(on.provider.requests).toHaveLength(1)
+      }
+      expect(shown, `${how} ${at}`).toBe(result.output)
+    }
+    expect(whole).toBeGreaterThan(0)
+    if (mode.streaming) expect(partial).toBeGreaterThan(places.length / 3)
+  })
+
+  it.each(breaks)('H40 F21 %s, anywhere, with listeners that can take back text or without: asked again, and answered', async (how) => {
+    let again = 0
+    for (const [index, at] of places.entries()) {
+      await using on = await stage(mode, [{ text: answer }, { text: answer }], { ...retries(1), faults: [{ [how]: at }] })
+      let shown = ''
+      if (index % 2 === 0) {
+        on.runner.on(Event.TEXT_DELTA, ({ text }) => {
+          shown += text
+        })
+        on.runner.on(Event.MODEL_RETRY, ({ discards }) => {
+          if (discards) shown = ''
+        })
+      }
       const result = await on.runner.run('go')
+      if (index % 2 === 0) expect(shown, `${how} ${at}`).toBe(answer)
       expect(result, `${how} ${at}`).toMatchObject({ stopReason: 'answered', output: answer })
       if (on.provider.requests.length === 2) again++
       expect(result.steps[0]?.retries).toBe(on.provider.requests.length - 1)

@@ -6,7 +6,8 @@ import { AgentRunner, ask, asTool, Budget, defineTool, handoff, type PendingItem
 import type { ChatModel } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { replayRun } from '../../src/recording/index.ts'
-import { MemoryRuns, memoryJournal, scriptedModel, startMockProvider } from '../../src/testing/index.ts'
+import { MemoryRuns, memoryJournal, scriptedModel } from '../../src/testing/index.ts'
+import { startStrictProvider } from '../models/rules/strict-provider.ts'
 import { playsByteEqual, recorded } from './recorded.ts'
 
 const add = defineTool({
@@ -50,7 +51,7 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
       { text: 'It is lo', fault: { cutAfterBytes: 'content' as const } },
       { text: 'It is long.', usage },
     ]
-    await using provider = await startMockProvider({ script })
+    await using provider = await startStrictProvider({ script })
     const model = createModel({ provider: 'custom', model: 'm', baseURL: provider.baseURL, maxRetries: 1, maxRetryDelayMs: 1 })
     const runner = new AgentRunner({ model })
     runner.on('TEXT_DELTA', () => {})

@@ -5,11 +5,12 @@ import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { ChatModel } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { type TelemetryOptions, telemetry } from '../../src/telemetry/index.ts'
-import { scriptedModel, startMockProvider } from '../../src/testing/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { recordingLogger } from '../hazards/stage.ts'
 import { call } from '../hazards/tools.ts'
 import { failOnUnhandledRejections } from '../hazards/unhandled.ts'
+import { startStrictProvider } from '../models/rules/strict-provider.ts'
 import { startTracing } from './tracing.ts'
 
 failOnUnhandledRejections()
@@ -170,7 +171,7 @@ describe('metrics', () => {
   it('F21 one that is requested again after it was shown too', async () => {
     await using tracing = startTracing()
     const script = [{ text: 'lo', fault: { cutAfterBytes: 'content' as const } }, 'abcdefgh']
-    await using provider = await startMockProvider({ script })
+    await using provider = await startStrictProvider({ script })
     const model = createModel({ provider: 'custom', model: 'm', baseURL: provider.baseURL, maxRetries: 1, maxRetryDelayMs: 1 })
     const { tracer, meter } = tracing
     const runner = new AgentRunner({ model, telemetry: telemetry({ tracer, meter }) })

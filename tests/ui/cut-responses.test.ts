@@ -7,11 +7,12 @@ import { Event } from '../../src/core/events.ts'
 import { createLogger } from '../../src/core/logger.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
-import { type MockProvider, startMockProvider } from '../../src/testing/mock-provider.ts'
+import type { MockProvider } from '../../src/testing/mock-provider.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { inputFromAgUi, toAgUiResponse, toUIMessageResponse } from '../../src/ui/index.ts'
 import { serveFetch } from '../fetch-server.ts'
 import { turnEventLoop } from '../hazards/waiting.ts'
+import { startStrictProvider } from '../models/rules/strict-provider.ts'
 import { readChunks, userMessage } from './chat.ts'
 
 const look = defineTool({ name: 'look', description: 'Looks.', parameters: { type: 'object' }, execute: () => 'seen' })
@@ -37,7 +38,7 @@ const once = (sent: Sent): MockReply[] => [{ reasoning: 'Hm, wh', chunks: ['The 
 /** A provider that breaks off, and a runner over it. */
 async function stage(script: (sent: Sent) => MockReply[]) {
   const sent = Promise.withResolvers<void>()
-  const provider = await startMockProvider({ script: script(sent.promise) })
+  const provider = await startStrictProvider({ script: script(sent.promise) })
   const runner = runnerOver(provider)
   let said = ''
   runner.on(Event.TEXT_DELTA, ({ text }) => {
