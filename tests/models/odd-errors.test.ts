@@ -209,6 +209,25 @@ describe.each(apis)('errors with status 200: $provider', (api) => {
     expect(await answerTo(api, events.map((event) => `${JSON.stringify(event)}\n`).join(''), 7, true)).toMatchObject({ text: 'Hello' })
   })
 
+  it('F17 lines that are no fields end a stream once there are a thousand', async () => {
+    let sent = 0
+    await using server = await startServer((response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': hello\n')
+      const send = () => {
+        sent += 1000
+        if (!response.destroyed && sent < 100_000) response.write('x\n'.repeat(1000), () => setImmediate(send))
+      }
+      send()
+    })
+    const model = createModel({ provider: api.provider, model: 'm', apiKey: 'k', baseURL: server.baseURL, maxRetries: 0 })
+    await expect(model.generate({ messages: hello })).rejects.toMatchObject({
+      code: 'bad_response',
+      message: expect.stringContaining('x\nx'),
+    })
+    await server.firstClosed
+    expect(sent).toBeLessThan(100_000)
+  })
+
   it('F17 an unknown event without a message breaks nothing', async () => {
     const [first, ...others] = events
     const strange = { type: 'gateway_statistics', queue: 3, stage: { name: 'x' } }

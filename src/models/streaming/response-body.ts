@@ -31,6 +31,8 @@ const BRACE = 123
 const mostBytes = 256 * 2 ** 20
 /** How much of what is no part of a response is kept, in characters. */
 const mostStray = 2 ** 16
+/** Most lines that are neither a field of an event stream nor a part of a response. An error printed over several lines has fewer. */
+const mostStrayLines = 1000
 
 /**
  * Feeds a body to its reader as what it is, server-sent events or one JSON value, whatever was asked for and whatever its content type
@@ -47,6 +49,7 @@ export class ResponseBody {
   /** Lines and events that are no part of a response. */
   readonly #stray: string[] = []
   #strayLength = 0
+  #strayLines = 0
   #parts = 0
 
   constructor(reader: ResponseReader) {
@@ -149,8 +152,10 @@ export class ResponseBody {
     const [, error] = /^error: ?(.*)$/s.exec(line) ?? []
     const value = jsonOrText(error ?? line)
     if (error !== undefined) throw isJsonObject(value) ? providerError({ body: value }, this.#reader.context()) : this.#unreadable(error)
+    const parts = this.#parts
     if (isJsonObject(value)) this.#readValue(value)
     else this.#keep(line)
+    if (this.#parts === parts && ++this.#strayLines > mostStrayLines) throw this.failure() ?? this.#unreadable(line)
   }
 
   #readValue(value: JsonObject, name?: string): void {
