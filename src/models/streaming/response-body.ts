@@ -158,9 +158,10 @@ export class ResponseBody {
     if (this.#parts === parts && ++this.#strayLines > mostStrayLines) throw this.failure() ?? this.#unreadable(line)
   }
 
-  #readValue(value: JsonObject, name?: string): void {
+  #readValue(value: JsonObject, name = ''): void {
+    const isPing = keepsAlive.test(name) || keepsAlive.test(String(value.type))
     if (name !== 'error' && this.#reader.readEvent(value, name)) {
-      if (!keepsAlive.test(name ?? '') && !keepsAlive.test(String(value.type))) this.#parts++
+      if (!isPing) this.#parts++
       return
     }
     // Some gateways put a response into an envelope.
@@ -169,7 +170,7 @@ export class ResponseBody {
       return
     }
     if (name === 'error' || isError(value)) throw providerError({ body: value }, this.#reader.context())
-    this.#keep(JSON.stringify(value))
+    if (!isPing) this.#keep(JSON.stringify(value))
   }
 
   #readWhole(bytes: Buffer): void {
