@@ -1,7 +1,15 @@
-import { expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 
 // The page has types of its own: those of a browser.
 const { Steps } = await import(new URL('../../src/page/run/steps.ts', import.meta.url).href)
+
+// What a browser draws is drawn by timers.
+beforeEach(() => {
+  vi.useFakeTimers()
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
 
 const meta = { runId: 'r', iteration: 1, time: 0 }
 

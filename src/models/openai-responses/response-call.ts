@@ -58,7 +58,8 @@ export class ResponseCall {
   /** The arguments as a whole: what the pieces said, or more. */
   complete(whole: Json | undefined, isCut = false): void {
     // Some servers leave them out of an item that is done.
-    if (!this.isCustom && !this.#input.isEmpty && typeof whole === 'string' && noArguments.test(whole)) return
+    const hasSome = !this.isCustom && !noArguments.test(this.#input.toString())
+    if (hasSome && typeof whole === 'string' && noArguments.test(whole)) return
     if (!isCut) this.#isWhole = true
     if (typeof whole === 'string') this.#completeText(whole)
     else if (whole !== undefined && whole !== null && this.#input.isEmpty) {
