@@ -248,7 +248,7 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     reading.release()
     const dialog = page.getByRole('dialog', { name: 'Export this run' })
     await dialog.getByRole('button', { name: 'Close' }).click()
-    expect(await page.locator('dialog').count()).toBe(0)
+    await expect.poll(() => page.locator('dialog').count()).toBe(0)
     await page.getByRole('button', { name: 'Run again' }).click()
     await page.getByRole('dialog', { name: 'Run again' }).getByRole('button', { name: 'Cancel' }).click()
   })
