@@ -16,6 +16,8 @@ export interface ExchangeOptions {
   /** Longest time without a part of the response, in milliseconds, once there is one; `Infinity` waits for ever. */
   stallMs: number
   send: Send
+  /** Texts that no error may quote. The keys in the request's headers are added. */
+  secrets: string[]
 }
 
 /** How long a body may take to end after its reader has all it needs, in milliseconds. */
@@ -25,8 +27,6 @@ const longestTimerMs = 2 ** 31 - 1
 const errorBodyMs = 5000
 /** Longest part of an error's body that is read, in bytes. */
 const mostErrorBytes = 1 << 20
-/** What an SDK gets in place of a response. It has no body, so that all may share it. */
-const answered = new Response()
 
 /**
  * One request of an SDK, which it makes over `fetch`, and the response, which goes to a reader as it arrives: under the caller's signal and an
@@ -42,7 +42,6 @@ export class HttpExchange {
   readonly #warnings: string[] = []
   #timer: NodeJS.Timeout | undefined
   #stallTimer: NodeJS.Timeout | undefined
-  #sent: Headers | undefined
   #reply: Readable | undefined
   #settled = false
   /** A response has come, which is no error. */
@@ -74,24 +73,20 @@ export class HttpExchange {
     return this.#outcome.promise
   }
 
-  /** The headers of the request, if it was sent. */
-  get sent(): Iterable<[name: string, value: string]> {
-    return this.#sent ?? []
-  }
-
   /** Adds to the warnings that `run` resolves with. */
   warn(warning: string): void {
     this.#warnings.push(warning)
   }
 
   /** The `fetch` of the SDK. Resolves with an empty response once the body of one is read here; with an error as it is. */
-  async fetch(url: string | URL | Request, { headers, body: text }: RequestInit = {}): Promise<Response> {
+  async fetch(url: string | URL | Request, { headers: given, body: text }: RequestInit = {}): Promise<Response> {
     const { signal } = this.#stop
     signal.throwIfAborted()
     this.#timer?.refresh()
-    this.#sent = headers instanceof Headers ? headers : new Headers(headers)
+    const sent = given instanceof Headers ? given : new Headers(given)
+    this.#options.secrets.push(...secretsIn(sent))
     try {
-      const { status, body, headers } = await this.#options.send({ url: String(url), headers: this.#sent, body: String(text), signal })
+      const { status, body, headers } = await this.#options.send({ url: String(url), headers: sent, body: String(text), signal })
       this.#reply = body
       // Thrown by the loop that reads it, if there is one.
       body.on('error', () => {})
@@ -99,7 +94,7 @@ export class HttpExchange {
       if (status >= 200 && status <= 299) {
         this.#isAnswered = true
         this.#read(body)
-        return answered
+        return new Response()
       }
       return await this.#refuse(status, headers(), body)
     } catch (error) {

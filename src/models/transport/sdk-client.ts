@@ -135,15 +135,8 @@ export class SdkClient<Own extends Access, Sdk> {
     const opened = this.#open()
     const { access } = opened
     const { provider, model, headers, streamIdleTimeoutMs, streamStallTimeoutMs } = this.#settings
-    let exchange: HttpExchange | undefined
-    const context: ErrorContext = {
-      provider,
-      model,
-      get secrets() {
-        const key = typeof access.apiKey === 'string' ? access.apiKey : ''
-        return secretsIn([...Object.entries({ ...headers, key }), ...(exchange?.sent ?? [])])
-      },
-    }
+    const key = typeof access.apiKey === 'string' ? access.apiKey : ''
+    const secrets = secretsIn(Object.entries({ ...headers, key }))
     const request = { ...given, messages: toChatMessages(given.messages) }
     // Messages are well-formed already; tools, schemas and `providerOptions` need not be.
     const build = (paused?: Response): Body => {
@@ -151,7 +144,7 @@ export class SdkClient<Own extends Access, Sdk> {
       return { ...built, params: wellFormed(built.params) }
     }
     let body = build()
-    const response = api.open(context, sink, body)
+    const response = api.open({ provider, model, secrets }, sink, body)
     const warnings = new Set(this.#use.warnings?.(access))
     const stream = request.stream !== false
     const idleMs = request.streamIdleTimeoutMs ?? streamIdleTimeoutMs ?? (stream ? defaultIdleMs : defaultWholeMs)
@@ -161,9 +154,8 @@ export class SdkClient<Own extends Access, Sdk> {
     const { sdk } = opened
     for (let pauses = 0; ; pauses++) {
       const { params } = body
-      const current = new HttpExchange({ reader: response, provider, signal, idleMs, stallMs, send: this.#send })
-      exchange = current
-      const oddities = await current.run(() => this.#use.ask(sdk, { params, stream }, current))
+      const exchange = new HttpExchange({ reader: response, provider, signal, idleMs, stallMs, send: this.#send, secrets })
+      const oddities = await exchange.run(() => this.#use.ask(sdk, { params, stream }, exchange))
       for (const warning of [...body.warnings, ...oddities]) warnings.add(warning)
       if (response.isPaused !== true) break
       if (pauses === maxPauses) {
