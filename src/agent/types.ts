@@ -273,7 +273,7 @@ export type RestoredName = keyof OwnOptions<unknown>
 export type Restored<Context = unknown> = OwnOptions<Context> & RequiredContext<Context>
 
 /** Instructions of one run, or what makes them when it begins. */
-export type RunInstructions<Context> = string | InstructionsMaker<Context>['make']
+type RunInstructions<Context> = string | InstructionsMaker<Context>['make']
 interface InstructionsMaker<Context> {
   // A method: the compiler lets its parameter differ either way, as it does for a run's other callbacks.
   make(input: { context: Context }): string | undefined | Promise<string | undefined>

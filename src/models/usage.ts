@@ -47,7 +47,7 @@ export function wholeUsage(usage: unknown): Usage | undefined {
 }
 
 /** A count as a provider reports it. */
-export function count(value: unknown): number | undefined {
+function count(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined
 }
 

@@ -98,7 +98,7 @@ export function connectionError(cause: unknown, context: ErrorContext): ModelErr
 }
 
 /** The `invalid_option` for a request that can't be sent as it is, such as one with a line break in a header. */
-export function requestError(cause: unknown, context: ErrorContext): ModelError {
+function requestError(cause: unknown, context: ErrorContext): ModelError {
   // `Headers` quotes the value, which may be a secret.
   const got = messageOf(rootCause(cause)).replace(/".*"/s, 'a value which')
   const message = clean(`Expected headers and an address that can be sent to ${nameOf(context)}, got: ${got}`, context)

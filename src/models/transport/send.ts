@@ -1,11 +1,11 @@
 import { Readable, type Transform } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
-import { type Dispatcher, errors, request } from 'undici'
+import { Dispatcher, errors } from 'undici'
 import { InvalidOptionError } from '../../core/errors.ts'
 import { dispatcherFor } from './dispatcher.ts'
 
 /** A request to post. */
-export interface Post {
+interface Post {
   url: string
   headers: Headers
   body: string
@@ -13,7 +13,7 @@ export interface Post {
 }
 
 /** A response, its body still to be read. */
-export interface Reply {
+interface Reply {
   status: number
   headers(): Headers
   body: Readable
@@ -69,12 +69,14 @@ export function sendOver(fetch: typeof globalThis.fetch): Send {
   }
 }
 
-async function sendTo(url: URL, headers: Headers, body: string, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+async function sendTo(url: URL, headers: Headers, body: string, signal: AbortSignal): Promise<Dispatcher.ResponseData<unknown>> {
   const start = performance.now()
   let isServed = false
   const post = () =>
-    request(url, {
-      dispatcher: dispatcherFor(url),
+    // Not undici's `request`, which hands the option `dispatcher` on: the dispatcher of Node.js 26 refuses it.
+    Dispatcher.prototype.request.call(dispatcherFor(url), {
+      origin: url.origin,
+      path: `${url.pathname}${url.search}`,
       method: 'POST',
       headers: [...headers].flat(),
       body,
@@ -101,20 +103,20 @@ function isStale(error: unknown, { origin }: URL): boolean {
   return error instanceof Error && 'code' in error && staleCodes.has(error.code) && known.has(origin)
 }
 
-function redirectOf({ statusCode, headers: { location } }: Dispatcher.ResponseData, from: URL): URL | null {
+function redirectOf({ statusCode, headers: { location } }: Dispatcher.ResponseData<unknown>, from: URL): URL | null {
   if ((statusCode !== 307 && statusCode !== 308) || typeof location !== 'string') return null
   const url = URL.parse(location, from.href)
   return url !== null && isAddress(url) ? url : null
 }
 
-function headersOf({ headers }: Dispatcher.ResponseData): Headers {
+function headersOf({ headers }: Dispatcher.ResponseData<unknown>): Headers {
   const all = new Headers()
   for (const [name, values] of Object.entries(headers)) for (const value of [values ?? []].flat()) all.append(name, value)
   return all
 }
 
 /** The body as it was before the server compressed it. */
-function decoded({ headers, body }: Dispatcher.ResponseData): Readable {
+function decoded({ headers, body }: Dispatcher.ResponseData<unknown>): Readable {
   const encoding = headers['content-encoding']
   const decoder = encoding === undefined ? undefined : decoderFor(String(encoding))
   if (decoder === undefined) return body
