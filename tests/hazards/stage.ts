@@ -2,6 +2,7 @@ import { expect } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { RunInput, RunnerOptions, RunOptions, RunResult } from '../../src/agent/types.ts'
 import { Event, type EventMeta, type EventName } from '../../src/core/events.ts'
+import { isDeeperThan } from '../../src/core/json.ts'
 import type { Logger, LogLevel, RecordLevel } from '../../src/core/logger.ts'
 import { type ChatMessage, hasToolCalls, isJsonObject, isToolResult, type JsonObject, textOf } from '../../src/core/messages.ts'
 import { messagesToOpenAI } from '../../src/models/openai/wire.ts'
@@ -185,7 +186,8 @@ function joinRows(shapes: readonly Shape[]): Shape[] {
 function objectText(json: string): string {
   try {
     const value: unknown = JSON.parse(json)
-    return isJsonObject(value) ? JSON.stringify(value) : '{}'
+    // Deeper ones are sent back as no arguments: `JSON.stringify` throws for them in some versions of Node.js.
+    return isJsonObject(value) && !isDeeperThan(1_000, value) ? JSON.stringify(value) : '{}'
   } catch {
     return '{}'
   }
