@@ -170,6 +170,8 @@ describe('close', () => {
     const other = gate()
     const beside = new AgentRunner({ model: paying(), tools: [other.pay], journal, logger })
     const goingOn = beside.run('go', { runId: 'beside' })
+    // Awaited at the end: if the test fails before, its own error is the one to see.
+    goingOn.catch(() => {})
     await other.begun
     const waiting = new AgentRunner({ model: paying(), tools: [], journal: openedIn(open()), logger })
     const waits = waiting.resume('r')
