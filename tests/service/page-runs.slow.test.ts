@@ -252,9 +252,13 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     const { url, post } = await startService({ ...options, model: scriptedModel(() => asks(1)), tools: [tool] })
     // Each of these waits, and is told of whenever everything is asked for.
     for (let at = 0; at < 60; at++) await post('/v1/runs', { input: 'needle' })
+    await post('/v1/runs', { input: 'another' })
     const page = await open(url)
     const rows = page.locator('.run-item')
+    const unfitting = rows.filter({ hasText: 'another' })
+    await unfitting.waitFor()
     await page.getByLabel('Search runs').fill('needle')
+    await unfitting.waitFor({ state: 'detached' })
     const end = page.locator('.split-list .list-end')
     await expect.poll(() => end.scrollIntoViewIfNeeded().then(() => rows.count()), { timeout: 30_000 }).toBe(60)
     await page.evaluate(
