@@ -1,4 +1,3 @@
-import { takenOver } from '../../agent/durable/store.ts'
 import { RunControl } from '../../agent/run/run-control.ts'
 import type { RunStream } from '../../agent/run/run-stream.ts'
 import type { RunInput } from '../../agent/types.ts'
@@ -17,7 +16,7 @@ import { KeptRuns, noRoom, type RunBounds } from './memory/kept-runs.ts'
 import { readInput, readOptions } from './read-messages.ts'
 import type { JournalPlace } from './recorded/open-journal.ts'
 import { openRecorded, type Recorded } from './recorded/open-recorded.ts'
-import { isUnknownRun, notPaused, notStored, RunsElsewhere } from './recorded/problems.ts'
+import { isTakenOver, isUnknownRun, notPaused, notStored, RunsElsewhere } from './recorded/problems.ts'
 import type { RecordedRuns } from './recorded/recorded-runs.ts'
 import { RunningRuns } from './running-runs.ts'
 import { ServiceRun } from './service-run.ts'
@@ -328,8 +327,9 @@ export class RunStore {
       run.comeTo(intended)
       outcome = await recorded.settle(run, intended)
     } else if (!this.#kept.reserve(run, intended)) outcome = abortedWith(noRoom)
-    if (outcome === undefined) return this.#breakOff(run, takenOver(run.id))
-    run.settle(outcome)
+    // Another process has written it down: what it wrote counts.
+    if (outcome === undefined) recorded?.followed.follow(run)
+    else run.settle(outcome)
     if (recorded === undefined) this.#kept.add(run)
     this.#running.delete(run)
     this.#kept.forgetOld()
@@ -338,7 +338,8 @@ export class RunStore {
   /** One that is in the journal goes on there: whoever waits for it here is told what becomes of it. */
   async #breakOff(run: ServiceRun, error: unknown): Promise<void> {
     const recorded = this.#recordsOf(run.head)
-    if (!this.#isClosed) this.#parts.logger.error({ runId: run.id, error }, 'a run could not be followed to its end')
+    if (isTakenOver(error)) this.#parts.logger.warn({ runId: run.id }, 'another process continues the run')
+    else if (!this.#isClosed) this.#parts.logger.error({ runId: run.id, error }, 'a run could not be followed to its end')
     if (recorded === undefined) {
       run.settle(abortedWith('the run could not be followed to its end'))
       this.#kept.add(run)

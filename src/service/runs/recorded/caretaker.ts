@@ -3,13 +3,11 @@ import type { Logger } from '../../../core/logger.ts'
 import { type RunBounds, tooLate } from '../memory/kept-runs.ts'
 import type { ServiceRun } from '../service-run.ts'
 import { isUnknownRun, RunsElsewhere } from './problems.ts'
-import type { RecordedRuns } from './recorded-runs.ts'
+import { type RecordedRuns, settledWithinMs } from './recorded-runs.ts'
 
 /** How often it is looked for runs that could go on, and for what is to be tidied up, in milliseconds. */
 const lookEveryMs = 1_000
 const tidyEveryMs = 5_000
-/** How long a process that is alive may take to write down what a run came to. */
-const settledWithinMs = 2_000
 /** How soon a run that could not go on is tried again, at first and at last. */
 const firstRetryMs = 1_000
 const lastRetryMs = 60_000

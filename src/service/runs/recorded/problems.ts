@@ -17,6 +17,11 @@ export function isUnknownRun(error: unknown): boolean {
   return ToolloopError.isInstance(error) && error.code === 'unknown_run'
 }
 
+/** Whether another process has taken the run over. */
+export function isTakenOver(error: unknown): boolean {
+  return ToolloopError.isInstance(error) && error.code === 'run_taken_over'
+}
+
 /** Whether what is stored can't be read or written, or the journal has given the run to another: nothing more can be recorded here. */
 export function isJournalFault(error: unknown): boolean {
   return ToolloopError.isInstance(error) && ['journal_failed', 'run_taken_over', 'session_failed'].includes(error.code)

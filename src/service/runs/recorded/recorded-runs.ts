@@ -1,7 +1,9 @@
+import pTimeout from 'p-timeout'
 import { AgentRunner } from '../../../agent/agent-runner.ts'
 import type { Engine, Journal, KeptRun } from '../../../agent/durable/journal.ts'
 import type { ListedRun, ShownQuery, ShownRun, ShownRuns } from '../../../agent/durable/shown-runs.ts'
 import type { RunOptions, RunResult, RunToRestore } from '../../../agent/types.ts'
+import { Event } from '../../../core/events.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { AnyTool } from '../../../tools/tool.ts'
 import { Pauses } from '../../../tools/yield-to-event-loop.ts'
@@ -18,6 +20,9 @@ import { EventWriter } from './event-writer.ts'
 import { FollowedRuns } from './followed-runs.ts'
 import { isUnknownRun } from './problems.ts'
 import { type RecordedHead, RunJournal } from './run-journal.ts'
+
+/** How long a living process may take to write down how a run ended, in milliseconds. */
+export const settledWithinMs = 2_000
 
 export interface RecordedRunsParts {
   journal: Journal
@@ -189,16 +194,32 @@ export class RecordedRuns {
     if (!(await this.#settleAsShown(run))) await this.cancel(run, reason)
   }
 
-  async #cancelElsewhere({ id, head }: ServiceRun, reason: string): Promise<void> {
+  async #cancelElsewhere(run: ServiceRun, reason: string): Promise<void> {
+    const leave = this.followed.follow(run)
+    try {
+      const endsHere = await this.#endElsewhere(run, reason)
+      // A living owner writes down how it ended, with its last events.
+      if (!endsHere) await pTimeout(run.ended, { milliseconds: settledWithinMs, fallback: () => {} })
+    } finally {
+      leave()
+    }
+    for (const { type, data } of run.log.after(0)) if (type === Event.RUN_END) this.#parts.feed.append(type, data)
+    await this.settleFromJournal(run.id)
+  }
+
+  /** Ends the run in the journal; resolves with whether this process did, because nobody executed it. */
+  async #endElsewhere({ id, head }: ServiceRun, reason: string): Promise<boolean> {
     const agent = this.#parts.agentOf(head)
     try {
       await (agent === undefined ? this.engine.cancel(id, reason) : this.runnerOf(agent).runs.cancel(id, reason))
+      const endsHere = this.engine.isHere?.(id) === true
       await this.engine.result(id)
+      return endsHere
     } catch (error) {
       // It is done, and only shown.
-      if (!isUnknownRun(error)) throw error
+      if (isUnknownRun(error)) return false
+      throw error
     }
-    await this.settleFromJournal(id)
   }
 
   close(): void {
