@@ -114,6 +114,7 @@ const printed: Record<string, RegExp> = {
   'events.ts': /^request 1\ncalculate: ok\nrequest 2\na listener of RUN_END failed: Error: the disk is full\n17 × 23 = 391\.\n$/,
   'compaction.ts': /^true true true\n$/,
   'cut-responses.ts': /^It is long\.\n$/,
+  'failed-stream.ts': /^unauthorized model_error 0\n$/,
   'failover.ts': /^The second answers\. scripted-model\nI am the old one\.\nI am the new one\.\n$/,
   'dispatcher.ts':
     /^506 builtin\n\{[^\n]+391 \} \} \{ success: false, error: 'Tool not found: nothing' \}\nread_file calculate search_tools call_tool\n$/,

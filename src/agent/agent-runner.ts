@@ -124,8 +124,8 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     ...options: RunArguments<Context, RunOptions<Context, T> & FittingTools<Context> & Partial<OutputOptions<S>>>
   ): RunStream<AnswerOf<S>, ToolCallOf<T>, PartialAnswerOf<S>>
   stream(input: RunInput, options: RunOptions<Context> & Partial<OutputOptions> = {}): RunStream<never> {
-    const { control = new RunControl(), output } = options
-    return new RunStream((watch) => this.#owned.start(input, options, (run) => this.#start(run, watch)), control, output)
+    const { control = new RunControl() } = options
+    return new RunStream((watch) => this.#owned.start(input, options, (run) => this.#start(run, watch)), control, options)
   }
 
   /**
@@ -157,9 +157,9 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     ...options: RunArguments<Context, ResumeOptions<Context, T> & FittingTools<Context> & Partial<OutputOptions<S>>>
   ): RunStream<AnswerOf<S>, ToolCallOf<T>, PartialAnswerOf<S>>
   resumeStream(state: RunState | string | undefined, options: ResumeOptions<Context> & Partial<OutputOptions> = {}): RunStream<never> {
-    const { control = new RunControl(), output } = options
+    const { control = new RunControl() } = options
     const resume = (watch: Watch) => this.#owned.continue(state, options, (given) => this.#resume(state, given, watch))
-    return new RunStream(resume, control, output)
+    return new RunStream(resume, control, options)
   }
 
   /**

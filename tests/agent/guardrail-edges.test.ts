@@ -3,6 +3,7 @@ import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { Guardrail } from '../../src/agent/hooks/guardrails.ts'
 import type { Hooks } from '../../src/agent/hooks/hooks.ts'
 import { RunControl } from '../../src/agent/run/run-control.ts'
+import { eventsOf } from '../../src/agent/run/run-stream.ts'
 import type { RunnerOptions } from '../../src/agent/types.ts'
 import { Event } from '../../src/core/events.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
@@ -98,7 +99,7 @@ describe('guardrails of an answer with a schema', () => {
     const { runner } = agent(turns, { guardrails: [{ name: 'rule', ...(guardrail && { output: guardrail }) }], ...options })
     const stream = runner.stream('go', { output: schema })
     let pieces = ''
-    for await (const event of stream) if (event.type === Event.TOOL_INPUT_DELTA) pieces += event.json
+    for await (const event of eventsOf(stream)) if (event.type === Event.TOOL_INPUT_DELTA) pieces += event.json
     const result = await stream.result
     expectValidHistory(result.messages)
     return { result, pieces }

@@ -65,7 +65,7 @@ describe('an answer with a schema, while it arrives', () => {
   })
 
   it('stays where it has begun, whatever fields follow', async () => {
-    const model = scriptedModel(['{"value": ["a", "bc"], "0": "more"}'], held)
+    const model = scriptedModel(['{"value": ["a", "bc"], "0": "more"}', '["a", "bc"]'], held)
     const parts = await shown(new AgentRunner({ model }).stream('go', { output: z.array(z.string()) }).partialOutput)
     expect(parts).toContainEqual(['a', 'bc'])
     expect(parts.filter((part) => !Array.isArray(part))).toEqual([])

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { asTool } from '../../src/agent/nested/sub-agent.ts'
+import { eventsOf as allEventsOf } from '../../src/agent/run/run-stream.ts'
 import type { RunnerOptions } from '../../src/agent/types.ts'
 import { ModelError } from '../../src/core/errors.ts'
 import { Event, type EventName, type RunEvent } from '../../src/core/events.ts'
@@ -159,7 +160,7 @@ describe('events of a request', () => {
     })
     expect(only(events, 'MODEL_END')).toMatchObject([{ finishReason: 'stop' }])
     await using broken = await stage(mode, ['never'], { faults: [{ status: 401 }] } as never)
-    const failed = await Array.fromAsync(broken.runner.stream('go'))
+    const failed = await Array.fromAsync(allEventsOf(broken.runner.stream('go')))
     expect(only(failed, 'MODEL_END')).toMatchObject([
       { finishReason: 'error', errorCode: 'unauthorized', meta: { iteration: 1, durationMs: expect.any(Number) } },
     ])

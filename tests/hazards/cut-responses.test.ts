@@ -127,7 +127,12 @@ describe.each(streamingModes)('a response that breaks off: $name', (mode) => {
       }
       const options = onCut === undefined ? {} : { onCut }
       const stream = on.runner.stream('go', { ...options, ...(reader === 'onText' ? { onText: show } : {}) })
-      if (reader === 'text') for await (const text of stream.text) show(text)
+      const read = async () => {
+        for await (const text of stream.text) show(text)
+      }
+      if (reader === 'text' && expected[1] === 'model_error')
+        await expect(read()).rejects.toMatchObject({ name: 'RunError', code: 'stream_cut' })
+      else if (reader === 'text') await read()
       const result = await stream.result
       expect([shown, result.stopReason]).toEqual(expected)
       expect(result.output).toBe(onCut === 'restart' ? answer : half)

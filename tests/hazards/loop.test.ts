@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { eventsOf } from '../../src/agent/run/run-stream.ts'
 import type { RunnerOptions } from '../../src/agent/types.ts'
 import { Event, type RunEvent } from '../../src/core/events.ts'
 import { textOf } from '../../src/core/messages.ts'
@@ -252,7 +253,7 @@ describe.each(modes)('the loop: $name', (mode) => {
       const result = await heard.runner.run('go')
       const stream = streamed.runner.stream('go')
       let text = ''
-      for await (const event of stream) {
+      for await (const event of eventsOf(stream)) {
         yielded.push(event)
         if (event.type === Event.TEXT_DELTA) text += event.text
       }

@@ -8,6 +8,7 @@ import { RunLog } from '../web/run-log.ts'
 import { Backlog } from './deltas.ts'
 import type { RunResult, ToolCallRecord } from './result.ts'
 import type { RunControl } from './run-control.ts'
+import { RunError } from './run-error.ts'
 import type { EventTap } from './run-events.ts'
 
 /** Who watches a run as it goes. */
@@ -23,6 +24,9 @@ export interface Watch {
  * anything is iterated. Leaving an iteration (`break`, `return`, an exception) aborts the run. Only one of these can be iterated, once; a run
  * that is sent in responses (`toResponse`) can't be iterated.
  * What came before it is iterated is there still; by then, neighbouring pieces of a text are one, and of a tool's reports there is the latest.
+ *
+ * If the run ends with `model_error`, `refused` or `aborted`, the iteration throws a `RunError` after its last item. It does not throw if the
+ * run was aborted by the caller's own `signal`.
  */
 export class RunStream<Output = string, Call = ToolCallRecord, Part = never> implements AsyncIterable<RunEvent> {
   readonly result: Promise<RunResult<Output, Call>>
@@ -34,13 +38,21 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
 
   readonly #output: OutputSchema | undefined
 
-  /** `start` begins the run, which is watched until it is done; `output` is the schema of its answer. */
-  constructor(start: (watch: Watch) => Promise<RunResult<Output, Call>>, control: RunControl, output?: OutputSchema) {
+  /** `start` begins the run, which is watched until it is done; `output` is the schema of its answer, `signal` its caller's. */
+  constructor(
+    start: (watch: Watch) => Promise<RunResult<Output, Call>>,
+    control: RunControl,
+    { output, signal }: { output?: OutputSchema; signal?: AbortSignal } = {},
+  ) {
     this.control = control
     this.#output = output
     this.result = start({ tap: this.#queue, control, left: this.#consumer.signal })
     this.result.then(
-      () => this.#queue.end(),
+      (result) => {
+        const failure = failureOf(result, signal)
+        if (failure === undefined) this.#queue.end()
+        else this.#queue.fail(failure)
+      },
       (error: unknown) => this.#queue.fail(error),
     )
   }
@@ -54,7 +66,7 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
     return this.#queue.iterate({ select: (event) => event })
   }
 
-  /** The visible text as it arrives; pieces that came while the consumer was busy come as one. */
+  /** The visible text as it arrives; pieces that came while the consumer was busy come as one. Throws at its end if the run failed. */
   get text(): AsyncIterable<string> {
     // What runs inside this one's calls say is no part of its text.
     let runId: string | undefined
@@ -99,6 +111,22 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
       (error: unknown) => log.end(failedWith(error)),
     )
     return new RunResponses(log, leave)
+  }
+}
+
+/** What an iteration throws at its end: else a run that failed would look like one that has answered. */
+function failureOf(result: RunResult<unknown, unknown>, signal: AbortSignal | undefined): RunError | undefined {
+  const { stopReason, error } = result
+  if (error === undefined || (stopReason === 'aborted' && signal?.aborted === true)) return undefined
+  return new RunError(result as RunResult<unknown>, error)
+}
+
+/** The events of a run, without the `RunError` at their end: for those who read how it ended from its result. */
+export async function* eventsOf(stream: AsyncIterable<RunEvent>): AsyncGenerator<RunEvent, undefined> {
+  try {
+    yield* stream
+  } catch (error) {
+    if (!(error instanceof RunError)) throw error
   }
 }
 
@@ -289,7 +317,7 @@ class Ready<T> {
   }
 }
 
-keepShape(RunStream, async () => {})
+keepShape(RunStream, () => new Promise(() => {}))
 keepShape(EventQueue)
 keepShape(QueueIterator)
 keepShape(Ready)

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { AgentRunner } from '../../agent/agent-runner.ts'
-import type { RunStream } from '../../agent/run/run-stream.ts'
+import { eventsOf, type RunStream } from '../../agent/run/run-stream.ts'
 import type { Sessions } from '../../agent/sessions/sessions.ts'
 import type { RunResult } from '../../agent/types.ts'
 import { createAgentRunner } from '../../backends/index.ts'
@@ -230,7 +230,7 @@ class Chat implements ChatState {
   async #show(runner: AgentRunner, begun: RunStream, signal: AbortSignal): Promise<RunResult> {
     for (let stream = begun; ; ) {
       const renderer = new RunRenderer(this.#terminal, this.tools, { quiet: this.#flags.quiet === true, calls: this.#calls })
-      for await (const event of stream) renderer.show(event)
+      for await (const event of eventsOf(stream)) renderer.show(event)
       const result = await stream.result
       renderer.finish(result)
       const decisions = await decisionsOn(result, { flags: this.#flags, terminal: this.#terminal, people: this.#people, signal })

@@ -1,6 +1,6 @@
 import type { AgentRunner } from '../../agent/agent-runner.ts'
 import type { Decision } from '../../agent/decisions/decisions.ts'
-import type { RunStream } from '../../agent/run/run-stream.ts'
+import { eventsOf, type RunStream } from '../../agent/run/run-stream.ts'
 import type { RunnerOptions, RunOptions, RunResult } from '../../agent/types.ts'
 import { EventRedactor, resultAsJson } from '../../service/runs/event-redactor.ts'
 import type { Flags } from '../flags.ts'
@@ -15,13 +15,13 @@ import { type CliIO, isOnTerminal, type Terminal } from './terminal.ts'
 async function showRun(stream: RunStream, { tools }: PreparedAgent, flags: Flags, terminal: Terminal): Promise<RunResult> {
   if (flags.events) {
     const redactor = new EventRedactor(tools)
-    for await (const event of stream) for (const shown of await redactor.redact(event)) terminal.print(JSON.stringify(shown))
+    for await (const event of eventsOf(stream)) for (const shown of await redactor.redact(event)) terminal.print(JSON.stringify(shown))
     const result = await stream.result
     terminal.print(JSON.stringify({ type: 'RESULT', result: await redactor.redactResult(result) }))
     return result
   }
   const renderer = new RunRenderer(terminal, tools, { quiet: flags.quiet === true, answer: !flags.json })
-  for await (const event of stream) renderer.show(event)
+  for await (const event of eventsOf(stream)) renderer.show(event)
   const result = await stream.result
   renderer.finish(result)
   if (flags.json) terminal.print(JSON.stringify(resultAsJson(result)))

@@ -1,4 +1,4 @@
-import type { RunStream } from '../../agent/run/run-stream.ts'
+import { eventsOf, type RunStream } from '../../agent/run/run-stream.ts'
 import type { RunResult } from '../../agent/types.ts'
 import { Event, type RunEvent } from '../../core/events.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
@@ -75,7 +75,7 @@ export class RunFollower {
       await new Pauses().turn()
       const started = performance.now()
       stream = await begin()
-      const events = stream[Symbol.asyncIterator]()
+      const events = eventsOf(stream)
       const first = await events.next()
       observer.started(run)
       if (first.value !== undefined) await this.#take(run, stream, first.value, following, new Pauses())
