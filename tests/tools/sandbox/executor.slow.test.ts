@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process'
-import { chmod, readdir, readFile } from 'node:fs/promises'
+import { chmod, copyFile, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
@@ -218,6 +218,42 @@ describe('SkillsSandboxExecutor', () => {
       expect(await executor.run({ folder, script: 'a.sh', args: [], signal })).toMatchObject({ stdout: 'mine' })
       const copies = async () => (await readdir(join(folder, '..'))).filter((name) => name.startsWith('toolloop-skill-'))
       await expect.poll(copies, { timeout: 10_000 }).toEqual([])
+    },
+  )
+
+  it.skipIf(!isolation.available || process.getuid?.() !== 0)(
+    'X9 a script of Node.js runs if only root can enter the folder of Node.js, and sees it as an ordinary file',
+    async () => {
+      const folder = await tempFolder({
+        'a.cjs': "console.log(process.execPath, require('node:fs').statSync(process.execPath).mode.toString(8))",
+      })
+      const home = await tempFolder()
+      await copyFile(process.execPath, join(home, 'node'))
+      await chmod(home, 0o700)
+      const source = new URL('../../../src/tools/sandbox/executor.ts', import.meta.url).href
+      const program = `
+        import { SkillsSandboxExecutor } from ${JSON.stringify(source)}
+        await using executor = new SkillsSandboxExecutor({ limits: { memoryBytes: 16_777_216 } })
+        const signal = new AbortController().signal
+        console.log((await executor.run({ folder: ${JSON.stringify(folder)}, script: 'a.cjs', args: [], signal })).stdout)`
+      const { stdout } = await promisify(execFile)(join(home, 'node'), ['--no-warnings', '--input-type=module', '-e', program])
+      expect(stdout.trim()).toBe('/run/node 100555')
+    },
+  )
+
+  it.skipIf(!isolation.available || process.getuid?.() !== 0)(
+    'X9 a `readable` file or a workspace that only root can read is named in the error',
+    async () => {
+      const folder = await tempFolder({ 'a.sh': 'true' })
+      const closed = await tempFolder({ data: '' })
+      await chmod(closed, 0o700)
+      for (const [options, words] of [
+        [{ readable: [join(closed, 'data')] }, `\`${join(closed, 'data')}\`, which \`readable\` names, is not accessible`],
+        [{ workspace: closed }, 'the workspace is not accessible'],
+      ] as const) {
+        await using executor = new SkillsSandboxExecutor(options)
+        await expect(executor.run({ folder, script: 'a.sh', args: [], signal })).rejects.toThrow(words)
+      }
     },
   )
 

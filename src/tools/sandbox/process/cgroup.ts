@@ -86,10 +86,10 @@ export class Cgroup {
   }
 }
 
-/** Memory of all processes together, with the files they have in memory, and no more of them than there may be. */
-export function cgroupSettings({ memoryBytes, processes }: { memoryBytes: number; processes: number }): CgroupSettings {
+/** Memory of all processes together, with the files they have in memory and the `copiedBytes` they begin with, and how many processes there may be. */
+export function cgroupSettings({ memoryBytes, processes }: { memoryBytes: number; processes: number }, copiedBytes = 0): CgroupSettings {
   return {
-    'memory.max': String(processesAtOnce * memoryBytes),
+    'memory.max': String(processesAtOnce * memoryBytes + copiedBytes),
     'memory.swap.max': '0',
     'memory.oom.group': '1',
     // Bubblewrap's own, and those that set the limits.

@@ -53,10 +53,11 @@ function unlisted(complaint: string, cause: Error): ToolloopError {
   )
 }
 
-/** Whether everybody can get at `folder`, for a process that has no rights of its own. */
-export function isOpenToAll(folder: string): boolean {
-  if (!allows(statSync(folder), enter | read)) return false
-  for (let above = dirname(folder); ; above = dirname(above)) {
+/** Whether a process without privileges can read the file or folder at `path`. */
+export function isOpenToAll(path: string): boolean {
+  const stats = statSync(path)
+  if (!allows(stats, stats.isDirectory() ? enter | read : read)) return false
+  for (let above = dirname(path); ; above = dirname(above)) {
     if (!allows(statSync(above), enter)) return false
     if (above === dirname(above)) return true
   }

@@ -1,11 +1,12 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
-import { accessSync, constants, lstatSync, readlinkSync, statSync } from 'node:fs'
+import { accessSync, closeSync, constants, lstatSync, readlinkSync, statSync } from 'node:fs'
 import { delimiter, dirname, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as wait } from 'node:timers/promises'
 import { messageOf } from '../../../core/errors.ts'
 import { Cgroup, cgroupSettings, findDelegatedCgroup } from './cgroup.ts'
 import { FolderCopy } from './folder-copy.ts'
+import { nodeArguments, openClosedNode } from './node-program.ts'
 import { countScratch } from './scratch-watch.ts'
 import { isFiltered, seccompFilter } from './seccomp-filter.ts'
 
@@ -74,12 +75,16 @@ async function probe(): Promise<Isolation> {
   const startIn = (parent: string | undefined) => (command: readonly string[], view: View, limits: ProcessLimits) => {
     const hostFolders = view.workspace !== undefined || (view.readable ?? []).length > 0
     const bounded = [...closing, nice, '-n', '10', prlimit, ...limitArguments(limits), '--', ...command]
-    const cgroup = parent === undefined ? undefined : new Cgroup(parent, cgroupSettings(limits))
+    const node = view.node && identity().uid !== undefined ? openClosedNode() : undefined
+    let cgroup: Cgroup | undefined
     try {
-      return enter(bwrap, view, seccompFilter(arch, { hostFolders }), bounded, cgroup)
+      if (parent !== undefined) cgroup = new Cgroup(parent, cgroupSettings(limits, node?.bytes))
+      return enter(bwrap, view, seccompFilter(arch, { hostFolders }), bounded, { cgroup, node: node?.descriptor })
     } catch (error) {
       void cgroup?.close()
       throw error
+    } finally {
+      if (node !== undefined) closeSync(node.descriptor)
     }
   }
   const view = { folder: dirname(bwrap), scratchBytes: mebibyte }
@@ -144,9 +149,16 @@ function exitCode(child: ChildProcess): Promise<number | null> {
 /** Which of its files bubblewrap finds what in: as arguments they could be read from inside. */
 const descriptors = { view: 3, filter: 4, info: 5, firstCopied: 6 }
 
+interface Surroundings {
+  cgroup: Cgroup | undefined
+  /** Node.js, if it has to be copied. */
+  node: number | undefined
+}
+
 /** Throws what `spawn` throws. */
-function enter(bwrap: string, view: View, filter: Buffer, command: readonly string[], cgroup: Cgroup | undefined): ShutIn {
-  const copied = typeof view.folder === 'string' ? [] : view.folder.files.map(({ descriptor }) => descriptor)
+function enter(bwrap: string, view: View, filter: Buffer, command: readonly string[], { cgroup, node }: Surroundings): ShutIn {
+  const files = typeof view.folder === 'string' ? [] : view.folder.files.map(({ descriptor }) => descriptor)
+  const copied = node === undefined ? files : [...files, node]
   const stdio = [...Array<'pipe'>(descriptors.firstCopied).fill('pipe'), ...copied]
   const options: SpawnOptions = { cwd: '/', env: {}, detached: true, stdio, ...identity() }
   const child = spawn(bwrap, ['--args', String(descriptors.view), '--', ...command], options)
@@ -157,7 +169,8 @@ function enter(bwrap: string, view: View, filter: Buffer, command: readonly stri
     child.kill('SIGKILL')
     throw error
   }
-  const words = [...viewArguments(view), '--seccomp', String(descriptors.filter), '--info-fd', String(descriptors.info)]
+  const nodeSource = node === undefined ? process.execPath : descriptors.firstCopied + files.length
+  const words = [...viewArguments(view, nodeSource), '--seccomp', String(descriptors.filter), '--info-fd', String(descriptors.info)]
   write(child, descriptors.view, words.map((word) => `${word}\0`).join(''))
   write(child, descriptors.filter, filter)
   return { child, first: firstProcess(child.stdio[descriptors.info]), ...(cgroup === undefined ? {} : { cgroup }) }
@@ -252,7 +265,10 @@ interface View {
  * What the process sees and is: programs of `/usr`, its folder, an empty `/tmp`; no network, no other processes, no environment, no rights, and
  * no way to make a world of its own. See https://github.com/containers/bubblewrap.
  */
-function viewArguments({ folder, workspace, readable = [], node = false, scratchBytes, env = {} }: View): string[] {
+function viewArguments(
+  { folder, workspace, readable = [], node = false, scratchBytes, env = {} }: View,
+  nodeSource: string | number,
+): string[] {
   return [
     ['--unshare-all', '--unshare-user', '--disable-userns', '--die-with-parent', '--new-session', '--hostname', 'sandbox', '--clearenv'],
     Object.entries({
@@ -271,7 +287,7 @@ function viewArguments({ folder, workspace, readable = [], node = false, scratch
     [inside.scratch, '/dev/shm'].flatMap((path) => ['--perms', '1777', '--size', String(scratchBytes), '--tmpfs', path]),
     ['--remount-ro', '/dev'],
     typeof folder === 'string' ? ['--ro-bind', folder, inside.folder] : copyArguments(folder),
-    node ? ['--ro-bind-try', process.execPath, inside.node] : [],
+    node ? nodeArguments(nodeSource, inside.node) : [],
     readable.flatMap((path) => ['--ro-bind', path, path]),
     workspace === undefined ? [] : [workspace.writable ? '--bind' : '--ro-bind', workspace.folder, inside.workspace],
     ['--chdir', workspace === undefined ? inside.folder : inside.workspace, '--remount-ro', '/'],

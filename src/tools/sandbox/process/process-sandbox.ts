@@ -97,6 +97,7 @@ export class ProcessSandbox implements ScriptSandbox {
     const { workspace, workspaceWritable: writable = false, readable = [], env = {} } = this.#options
     if (typeof folder === 'string') refuseClosed('its folder, which is too large to be copied,', folder)
     if (workspace !== undefined) refuseClosed('the workspace', workspace)
+    for (const path of readable) refuseClosed(`\`${path}\`, which \`readable\` names,`, path)
     const { memoryBytes, processes, timeoutMs } = limits
     // A result is printed; what is written is for the script's own use.
     const scratchBytes = memoryBytes
