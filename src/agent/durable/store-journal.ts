@@ -194,13 +194,13 @@ class StoreJournal implements Journal {
     let taken = first
     let trial: Trial | undefined
     try {
+      if (first.cancelled !== undefined) controller.abort(first.cancelled)
       trial = await this.#openTrial(running, runId, first)
       const refusal = this.#trials.refusal(first)
       if (refusal !== undefined) controller.abort(refusal)
       const givenUp = refusal !== undefined && this.#trials.isGivenUp(first) ? { givenUp: refusal } : {}
       for (;;) {
         this.#checkHere(body)
-        if (taken.cancelled !== undefined) controller.abort(taken.cancelled)
         const executing = this.#executeOnce({ running, runId, taken, input, trial, ...givenUp })
         const { output, stopReason, durable } = await Promise.race([executing, running.left.promise])
         const waits = waitsOf(output)
@@ -212,6 +212,7 @@ class StoreJournal implements Journal {
         const next = await this.#store.suspend(runId, taken.epoch, durable.suspension(output, waits))
         if (next === undefined) return output
         taken = next
+        if (taken.cancelled !== undefined) controller.abort(taken.cancelled)
       }
     } catch (error) {
       controller.abort(error)
@@ -228,7 +229,7 @@ class StoreJournal implements Journal {
 
   /** As soon as it is the run's turn, unless it is let go of before. */
   async #openTrial(running: Running, runId: string, taken: Taken): Promise<Trial | undefined> {
-    const opening = this.#trials.open(runId, taken)
+    const opening = this.#trials.open(runId, taken, running.controller.signal)
     try {
       return await Promise.race([opening, running.left.promise])
     } catch (error) {

@@ -1,9 +1,26 @@
-/** How a process takes up, by itself, runs that no living process carries out. */
+import { InvalidOptionError } from '../../core/errors.ts'
+
+/** How a process resumes, by itself, runs that no living process executes. */
 export interface TakeOverOptions {
   /** How long after one look the next comes, in milliseconds. */
   everyMs: number
-  /** How many runs that were taken up this way are carried out at once, at most. */
+  /** How many runs that were resumed this way are executed at once, at most. */
   concurrency: number
+}
+
+/** The options of a journal as its users give them, checked; undefined if only `recover()` resumes runs. Throws `invalid_option`. */
+export function checkedTakeOver({
+  takeOverEveryMs = 2_000,
+  takeOverConcurrency = 100,
+}: {
+  takeOverEveryMs?: number | undefined
+  takeOverConcurrency?: number | undefined
+}): TakeOverOptions | undefined {
+  if (!(takeOverEveryMs >= 100)) throw new InvalidOptionError('takeOverEveryMs', 'milliseconds ≥ 100', takeOverEveryMs)
+  if (!Number.isSafeInteger(takeOverConcurrency) || takeOverConcurrency < 1) {
+    throw new InvalidOptionError('takeOverConcurrency', 'an integer ≥ 1', takeOverConcurrency)
+  }
+  return takeOverEveryMs < Number.POSITIVE_INFINITY ? { everyMs: takeOverEveryMs, concurrency: takeOverConcurrency } : undefined
 }
 
 /** What is asked of the journal. */

@@ -1,11 +1,18 @@
+import { addAbortListener } from 'node:events'
 import { Lanes } from '../../tools/concurrency.ts'
 import type { RunTries, Store, Taken } from './store.ts'
+
+/**
+ * How long a run is alone on trial, in milliseconds. After the first deaths hardly at all: most runs are innocent, and must not wait for one another.
+ * The more processes died with it, the longer: the one to blame shall take no others with it.
+ */
+const aloneMs = (tries: number) => Math.min(10 * 3 ** (tries - 1), 60_000)
 
 /** The runs of a process that were taken over from one that has died: perhaps of them. */
 export class Trials {
   readonly #store: Pick<Store, 'noteTries'>
   readonly #maxTakeOvers: number
-  /** Those that have been tried before are executed one after the other: the others would die with the one that is to blame. */
+  /** Those that have been tried before start one after the other: the others would die with the one that is to blame. */
   readonly #lane = new Lanes(1)
   readonly #open = new Set<Trial>()
 
@@ -14,11 +21,11 @@ export class Trials {
     this.#maxTakeOvers = maxTakeOvers
   }
 
-  /** Resolves when it is the run's turn; undefined for a run that needs no trial. */
-  async open(runId: string, { epoch, tries, hasDied }: Taken): Promise<Trial | undefined> {
+  /** Resolves when it is the run's turn, or if `signal` is aborted: a run that only ends waits for no other. Undefined for a run that needs no trial. */
+  async open(runId: string, { epoch, tries, hasDied }: Taken, signal: AbortSignal): Promise<Trial | undefined> {
     if (tries === 0 && !hasDied) return undefined
-    if (tries > 0) await this.#lane.enter(false)
-    const trial = new Trial(this.#store, { runId, epoch, tries }, tries > 0 ? () => this.#lane.leave() : () => {})
+    const leave = tries > 0 ? await this.#takeTurn(aloneMs(tries), signal) : () => {}
+    const trial = new Trial(this.#store, { runId, epoch, tries }, leave)
     this.#open.add(trial)
     try {
       // Before anything else: to read what is recorded may be what kills.
@@ -28,6 +35,27 @@ export class Trials {
       throw error
     }
     return trial
+  }
+
+  /** Resolves with what ends the turn, which ends by itself after that time. */
+  async #takeTurn(longestMs: number, signal: AbortSignal): Promise<() => void> {
+    const turn = this.#lane.enter(false)
+    const aborted = Promise.withResolvers<void>()
+    const listener = addAbortListener(signal, () => aborted.resolve())
+    await Promise.race([turn, aborted.promise])
+    listener[Symbol.dispose]()
+    if (signal.aborted) {
+      void turn.then(() => this.#lane.leave())
+      return () => {}
+    }
+    let hasLeft = false
+    const leave = () => {
+      clearTimeout(timer)
+      if (!hasLeft) this.#lane.leave()
+      hasLeft = true
+    }
+    const timer = setTimeout(leave, longestMs)
+    return leave
   }
 
   end(trial: Trial): void {
@@ -55,14 +83,15 @@ export class Trials {
 /** One execution of such a run. It counts until a step was recorded, or it has come to wait. */
 export class Trial {
   readonly #store: Pick<Store, 'noteTries'>
-  readonly #leave: () => void
+  /** Lets the next have its turn; more than once does no harm. */
+  readonly leave: () => void
   #untried: RunTries
-  #hasLeft = false
+  #hasPassed = false
 
   constructor(store: Pick<Store, 'noteTries'>, before: RunTries, leave: () => void) {
     this.#store = store
     this.#untried = before
-    this.#leave = leave
+    this.leave = leave
   }
 
   /** What is noted if it breaks off, or its journal is closed: its process lives, so it does not count. */
@@ -72,16 +101,11 @@ export class Trial {
 
   /** The run is no longer suspected. */
   async pass(): Promise<void> {
-    if (this.#hasLeft) return
+    if (this.#hasPassed) return
+    this.#hasPassed = true
     this.leave()
     const { runId, epoch } = this.#untried
     this.#untried = { runId, epoch, tries: 0 }
     await this.#store.noteTries(runId, epoch, 0)
-  }
-
-  /** Lets the next have its turn. */
-  leave(): void {
-    if (!this.#hasLeft) this.#leave()
-    this.#hasLeft = true
   }
 }

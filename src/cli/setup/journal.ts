@@ -36,6 +36,7 @@ function fileOf({ journal }: Flags, { env }: CliIO): string | undefined {
 
 async function open(file: string, { cwd }: CliIO): Promise<OpenJournal> {
   const { sqliteJournal } = await import('../../journals/sqlite/index.ts')
-  const journal = sqliteJournal({ file: resolve(cwd, file) })
+  // A command executes the runs it was asked for, and no others.
+  const journal = sqliteJournal({ file: resolve(cwd, file), takeOverEveryMs: Number.POSITIVE_INFINITY })
   return { journal, close: () => journal.close() }
 }

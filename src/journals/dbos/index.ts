@@ -1,6 +1,7 @@
 /** `toolloop/journals/dbos`: runs that outlive the process and the machine, as workflows of DBOS in PostgreSQL. */
 import type { Journal } from '../../agent/durable/journal.ts'
 import { checkMaxTakeOvers, storeJournal } from '../../agent/durable/store-journal.ts'
+import { checkedTakeOver } from '../../agent/durable/take-over.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import { defaultLogger, type Logger, redacting } from '../../core/logger.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
@@ -67,7 +68,7 @@ const optionNames: OptionNames<DbosJournalOptions> = {
 export function dbosJournal(options: DbosJournalOptions): Journal & { close(): Promise<void> } {
   checkOptionNames(options, optionNames, '`dbosJournal`')
   const { url, agent = 'default', schema = 'toolloop', connections = 13, outageMs = 30_000, launch = true } = options
-  const { takeOverEveryMs = 2_000, takeOverConcurrency = 100, maxTakeOvers, logger = defaultLogger } = options
+  const { maxTakeOvers, logger = defaultLogger } = options
   if (typeof url !== 'string' || !URL.canParse(url) || !/^postgres(ql)?:$/.test(new URL(url).protocol)) {
     // Not what was given: it may hold a password.
     throw new InvalidOptionError('url', 'the address of a database, as `postgres://user:password@host:5432/name`', 'another text')
@@ -79,14 +80,9 @@ export function dbosJournal(options: DbosJournalOptions): Journal & { close(): P
   }
   if (!Number.isSafeInteger(connections) || connections < 7) throw new InvalidOptionError('connections', 'an integer ≥ 7', connections)
   if (!(outageMs >= 0)) throw new InvalidOptionError('outageMs', 'milliseconds ≥ 0', outageMs)
-  if (!(takeOverEveryMs >= 100)) throw new InvalidOptionError('takeOverEveryMs', 'milliseconds ≥ 100', takeOverEveryMs)
-  if (!Number.isSafeInteger(takeOverConcurrency) || takeOverConcurrency < 1) {
-    throw new InvalidOptionError('takeOverConcurrency', 'an integer ≥ 1', takeOverConcurrency)
-  }
+  const takeOver = checkedTakeOver(options)
   checkMaxTakeOvers(maxTakeOvers)
   if (typeof launch !== 'boolean') throw new InvalidOptionError('launch', 'true or false', launch)
   const store = new DbosStore({ url, agent, schema, connections, outageMs, launch, logger: redacting(logger) })
-  const takesOver = takeOverEveryMs < Number.POSITIVE_INFINITY
-  const takeOver = takesOver ? { everyMs: takeOverEveryMs, concurrency: takeOverConcurrency } : undefined
   return storeJournal(store, { takeOver, maxTakeOvers })
 }

@@ -1,6 +1,7 @@
 /** `toolloop/journals/sqlite`: runs that outlive the process, in one file. */
 import type { Journal } from '../../agent/durable/journal.ts'
 import { checkMaxTakeOvers, storeJournal } from '../../agent/durable/store-journal.ts'
+import { checkedTakeOver } from '../../agent/durable/take-over.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { fileOptions } from '../../sqlite/sqlite-file.ts'
@@ -25,6 +26,13 @@ export interface SqliteJournalOptions {
   /** Most bytes of the file, at least 1 048 576; what does not fit fails with `journal_failed`. Default: what the disk has. */
   maxBytes?: number
   /**
+   * How often this process looks for runs that no living process executes, and resumes them, in milliseconds, at least 100; `Infinity`: only
+   * `recover()` does. Begins with the first run, or the first `recover()`. Default 2 000.
+   */
+  takeOverEveryMs?: number
+  /** How many runs that were resumed this way are executed at once, at most. Default 100. */
+  takeOverConcurrency?: number
+  /**
    * How many processes in a row that have taken a run up may die before anything more of it is recorded; then it is ended with `aborted`.
    * `Infinity`: no limit. Default 10.
    */
@@ -37,12 +45,14 @@ const optionNames: OptionNames<SqliteJournalOptions> = {
   synchronous: true,
   busyTimeoutMs: true,
   maxBytes: true,
+  takeOverEveryMs: true,
+  takeOverConcurrency: true,
   maxTakeOvers: true,
 }
 
 /**
  * A journal in an SQLite file, without a server. Several processes may use it at once, each run being carried out by one of them; when that
- * dies, `runner.recover()` takes its runs up in another. Throws `invalid_option`. The file is opened by the first run: a full disk, a file
+ * dies, another that has begun to execute runs resumes its runs within seconds; `runner.recover()` does so at once. Throws `invalid_option`. The file is opened by the first run: a full disk, a file
  * that is locked, damaged, read-only, of a newer version or of another program is told then, with `journal_failed`.
  *
  * ```ts
@@ -52,8 +62,9 @@ const optionNames: OptionNames<SqliteJournalOptions> = {
  */
 export function sqliteJournal(options: SqliteJournalOptions): Journal & { close(): Promise<void> } {
   checkOptionNames(options, optionNames, '`sqliteJournal`')
-  const { agent = 'default', maxTakeOvers, ...file } = options
+  const { agent = 'default', takeOverEveryMs, takeOverConcurrency, maxTakeOvers, ...file } = options
+  const takeOver = checkedTakeOver({ takeOverEveryMs, takeOverConcurrency })
   checkMaxTakeOvers(maxTakeOvers)
   if (typeof agent !== 'string' || agent === '') throw new InvalidOptionError('agent', 'a name', agent)
-  return storeJournal(new SqliteStore(fileOptions(file), agent), { maxTakeOvers })
+  return storeJournal(new SqliteStore(fileOptions(file), agent), { takeOver, maxTakeOvers })
 }
