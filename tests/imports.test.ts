@@ -15,7 +15,9 @@ const sources = Object.values(manifest.exports).flatMap((entry) =>
 it('X10 importing any entry only loads modules; a driver also brings the dispatcher of undici', () => {
   const urls = sources.map((source) => new URL(`../${source}`, import.meta.url).href)
   expect(urls.length).toBeGreaterThan(20)
-  const said = execFileSync(process.execPath, ['--no-warnings', join(root, 'tests/imports-process.ts'), ...urls], { encoding: 'utf8' })
+  const said = execFileSync(process.execPath, ['--no-warnings', fileURLToPath(new URL('./imports-process.ts', import.meta.url)), ...urls], {
+    encoding: 'utf8',
+  })
   const report: Record<string, string[]> = JSON.parse(said)
   expect(
     Object.values(report)
