@@ -45,6 +45,7 @@ export function memorySessions(options: ExpiryOptions = {}): Sessions {
 interface EntryHold {
   runId: string
   durable: boolean
+  epoch: number | undefined
   token: string | undefined
   owner: object | undefined
   draft: Draft | undefined
@@ -83,7 +84,7 @@ export class MemorySessionStore implements SessionStore {
   }
 
   async claim(id: string, request: ClaimRequest): Promise<Claimed | NotClaimed> {
-    const { runId, durable, session } = request
+    const { runId, durable, epoch, session } = request
     const found = this.#find(id)
     if (session !== undefined && found?.session !== session) return { kind: 'gone' }
     const outcome = found?.runs.get(runId)
@@ -96,7 +97,7 @@ export class MemorySessionStore implements SessionStore {
     // What a run waited for stays until it has come to something else: should its process die, it waits again.
     const { draft, resumedAt } = (statusOf(hold) === 'idle' ? undefined : found?.hold) ?? {}
     const resumed = resumedAt ?? (request.waitsFor === undefined ? undefined : Date.now())
-    entry.hold = { runId, durable, token, owner: this.#owner, draft, resumedAt: resumed }
+    entry.hold = { runId, durable, epoch, token, owner: this.#owner, draft, resumedAt: resumed }
     const { messages, compaction } = entry
     return { kind: 'claimed', token, session: entry.session, length: messages.length, ...(compaction === undefined ? {} : { compaction }) }
   }
@@ -127,10 +128,10 @@ export class MemorySessionStore implements SessionStore {
     else this.#memory.entries.delete(entry.id)
   }
 
-  async release(id: string, runId: string, messages: readonly string[]): Promise<boolean> {
+  async release(id: string, runId: string, messages: readonly string[], outcome: 'stored' | 'released'): Promise<boolean> {
     const entry = this.#find(id)
     if (entry?.hold?.runId !== runId) return false
-    entry.runs.set(runId, 'released')
+    entry.runs.set(runId, outcome)
     this.#add(entry, messages)
     return true
   }
@@ -240,8 +241,8 @@ export class MemorySessionStore implements SessionStore {
 
   #holdOf({ hold }: Entry): Hold | undefined {
     if (hold === undefined) return undefined
-    const { runId, durable, owner, draft, resumedAt } = hold
-    return { runId, durable, alive: owner !== undefined && this.#memory.alive.has(owner), waitsFor: draft?.waitsFor, resumedAt }
+    const { owner, draft, ...rest } = hold
+    return { ...rest, alive: owner !== undefined && this.#memory.alive.has(owner), waitsFor: draft?.waitsFor }
   }
 
   #statusOf(entry: Entry): SessionStatus {

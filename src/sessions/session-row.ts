@@ -12,10 +12,11 @@ import {
 export type SessionRow = Readonly<Record<string, unknown>>
 
 /** The run that a session is kept for; `alive`: its process is. */
-export function holdFrom({ run, durable, waits_for, resumed_at }: SessionRow, alive: boolean): Hold | undefined {
+export function holdFrom({ run, durable, epoch, waits_for, resumed_at }: SessionRow, alive: boolean): Hold | undefined {
   if (typeof run !== 'string') return undefined
   const waitsFor = typeof waits_for === 'string' ? waits_for : undefined
-  return { runId: run, durable: Boolean(durable), alive, waitsFor, resumedAt: resumed_at === null ? undefined : Number(resumed_at) }
+  const numberIn = (value: unknown) => (value === null ? undefined : Number(value))
+  return { runId: run, durable: Boolean(durable), epoch: numberIn(epoch), alive, waitsFor, resumedAt: numberIn(resumed_at) }
 }
 
 export function claimedFrom({ n, length, compaction }: SessionRow, token: string): Claimed {

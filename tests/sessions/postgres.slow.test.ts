@@ -69,7 +69,9 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
     const name = `"${schema.replaceAll('"', '""')}"`
     const runner = new AgentRunner({ model, sessions: postgresSessions({ pool, schema }) })
     await runner.run('hi', { session: 'chat' })
-    await pool.query(`ALTER TABLE ${name}.sessions DROP COLUMN resumed_at; UPDATE ${name}.session_schema SET version = 1`)
+    await pool.query(
+      `ALTER TABLE ${name}.sessions DROP COLUMN resumed_at, DROP COLUMN epoch; UPDATE ${name}.session_schema SET version = 1`,
+    )
     const sessions = postgresSessions({ pool, schema })
     await expect(sessions.get('chat')).rejects.toMatchObject({
       message: expect.stringContaining('got those of version 1: call `migrate()`'),

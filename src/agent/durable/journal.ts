@@ -16,6 +16,11 @@ export interface Durable {
   readonly runId: string
   /** Random for each execution of the run; compared only inside a step. */
   readonly attempt: string
+  /**
+   * Counts the executions of the run: a later one has a higher number. What is outside of the record, such as a session, refuses an earlier execution
+   * by it. Absent: nothing tells an earlier execution from a later one there.
+   */
+  readonly epoch?: number
   /** Whether recorded values outlive the process. */
   readonly survivesCrashes: boolean
   /** Whether an earlier execution has recorded a turn. Only for a recording of the run, which says then that it begins in the middle. */

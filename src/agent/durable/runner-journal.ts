@@ -124,7 +124,8 @@ export class RunnerJournal {
     const known = await this.#engine?.get?.(runId)
     if (known === undefined || known.status === 'ended') return known
     await this.#engine?.start(runId)
-    return { ...known, status: (await this.#engine?.get?.(runId))?.status ?? 'ended' }
+    const { status = 'ended', output } = (await this.#engine?.get?.(runId)) ?? {}
+    return { ...known, status, ...(output === undefined ? {} : { output }) }
   }
 
   /** While `work` goes on, executions of the run are those of `live`. */

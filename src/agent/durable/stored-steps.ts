@@ -14,12 +14,12 @@ interface Begun extends Pick<Taken, 'epoch' | 'steps' | 'decisions'> {
 export class StoredSteps implements Durable {
   readonly runId: string
   readonly attempt: string = crypto.randomUUID()
+  readonly epoch: number
   readonly survivesCrashes = true
   readonly resumed: boolean
   readonly signal: AbortSignal
   readonly givenUp?: string
   readonly #store: Store | EngineStore
-  readonly #epoch: number
   readonly #steps: Map<string, string>
   readonly #decisions: Map<string, string>
   readonly #keys: string[]
@@ -33,7 +33,7 @@ export class StoredSteps implements Durable {
   constructor(store: Store | EngineStore, runId: string, { epoch, steps, decisions, trial, givenUp }: Begun, signal: AbortSignal) {
     this.#store = store
     this.runId = runId
-    this.#epoch = epoch
+    this.epoch = epoch
     this.signal = signal
     this.#steps = new Map(steps.map(({ name, value }) => [name, value]))
     this.#keys = [...this.#steps.keys()]
@@ -70,9 +70,9 @@ export class StoredSteps implements Durable {
       // Nobody is there to record it.
       return this.#left === undefined ? storedText(done ?? null) : new Promise<never>(() => {})
     }
-    if (hasEngine(this.#store)) return this.#store.step(this.runId, this.#epoch, key, work)
+    if (hasEngine(this.#store)) return this.#store.step(this.runId, this.epoch, key, work)
     const value = await work()
-    await this.#store.record(this.runId, this.#epoch, key, value)
+    await this.#store.record(this.runId, this.epoch, key, value)
     return value
   }
 
@@ -96,7 +96,7 @@ export class StoredSteps implements Durable {
 
   keep(name: string, text: string, maxBytes: number): Promise<boolean> {
     const kept = { name, value: storedText(text), bytes: Buffer.byteLength(text) }
-    return this.#store.keep(this.runId, this.#epoch, kept, maxBytes)
+    return this.#store.keep(this.runId, this.epoch, kept, maxBytes)
   }
 
   async kept(name: string): Promise<string | undefined> {

@@ -26,6 +26,8 @@ export interface OpenedSession {
 export class RunnerSessions {
   readonly #sessions: Sessions | undefined
   readonly #takeUp: TakeUp
+  /** Runs that need their session no longer. */
+  readonly #left = new WeakSet<RunContext>()
 
   /** Throws `invalid_option`. */
   constructor(sessions: Sessions | undefined, takeUp: TakeUp) {
@@ -74,6 +76,7 @@ export class RunnerSessions {
 
   /** Lets go of the run's session, whatever has become of the run. */
   async leave(run: RunContext): Promise<void> {
+    this.#left.add(run)
     const { turn } = run
     run.turn = undefined
     try {
@@ -92,9 +95,13 @@ export class RunnerSessions {
     const take = async (again: { session?: number } = {}): Promise<void> => {
       const before = run.turn
       if (before !== undefined && !isDurable) return
-      const asked: TurnRequest = { id, claim: { runId, durable: isDurable, ...again }, onBusy: 'wait', takeUp: this.#takeUp }
+      const epoch = durable.epoch === undefined ? {} : { epoch: durable.epoch }
+      const asked: TurnRequest = { id, claim: { runId, durable: isDurable, ...epoch, ...again }, onBusy: 'wait', takeUp: this.#takeUp }
       const turn = await takeTurn(sessions, asked, run, before)
       run.turn = turn instanceof SessionTurn ? turn : undefined
+      // Its journal has let go of the run meanwhile: nobody else would let go of the session.
+      if (this.#left.has(run)) return this.leave(run)
+      if (turn !== undefined && !(turn instanceof SessionTurn) && turn.kind === 'taken_over') throw notClaimed(id, turn)
       // Of one whose messages are stored already, this execution only finds out what it had come to.
       if (turn !== undefined && !(turn instanceof SessionTurn) && turn.kind !== 'stored') run.interrupt('aborted', notClaimed(id, turn))
     }
@@ -174,7 +181,9 @@ async function store(run: RunContext, result: RunResult, history: History, isDur
         : await turn.commit({ messages: textsOf(newMessages), ...compactionOf(history) })
     if (kept !== 'lost') return
   } catch (error) {
-    throw ToolloopError.isInstance(error) ? new RunError(result, error) : error
+    // A run that goes on elsewhere has come to nothing here.
+    if (!ToolloopError.isInstance(error) || error.code === 'run_taken_over') throw error
+    throw new RunError(result, error)
   }
   const words = 'the session was deleted, or taken from the run: its messages were not stored'
   // Nobody can put that right, and the journal would try for ever.

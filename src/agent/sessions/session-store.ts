@@ -14,8 +14,11 @@ export interface SessionStore {
   pause(claim: Claim, draft: Draft): Promise<Kept>
   /** Lets go of a session to which nothing is added; one that was made for the run is deleted. Does nothing where the claim is lost. */
   unclaim(claim: Claim, options: UnclaimOptions): Promise<void>
-  /** Takes the session from the run that has it, whose messages are these; what it adds later is not kept. False where it has it no more. */
-  release(id: string, runId: string, messages: readonly string[]): Promise<boolean>
+  /**
+   * Takes the session from the run that has it, whose messages are these; what it adds later is not kept. False if the run does not have it.
+   * `outcome`: what later claims of the run are told. `'stored'`: these are all its messages.
+   */
+  release(id: string, runId: string, messages: readonly string[], outcome: 'stored' | 'released'): Promise<boolean>
   /** Messages `from` to `to`, without the latter, of the session with that number, or of that id. Of one that is not there, none. */
   read(session: string | number, range: { from?: number; to?: number }): Promise<string[]>
   /** Appends outside of runs; the session is made if it is not there. `isNew`: only where it is not there. */
@@ -35,6 +38,8 @@ export interface ClaimRequest {
   runId: string
   /** The run is recorded in a journal: what it claims stays its own when its process dies, until it has been taken up and has ended. */
   durable: boolean
+  /** Which execution of a recorded run this is: see `Durable.epoch`. One with a lower number than the run's last claim is refused. */
+  epoch?: number
   /** Of a run that is taken up again: the session it had, and no other of the same id. */
   session?: number
   /** Of a run that is resumed from a state: what it waited for then. From then on the session is marked as resumed, until the run has come to something. */
@@ -75,6 +80,8 @@ export type NotClaimed =
   | { kind: 'busy'; runId: string; durable: boolean; alive: boolean }
   /** A run has it that waits for a decision; of the same run: for another one, or `resumedAt` that time by a process that has died. */
   | { kind: 'waiting'; runId: string; resumedAt?: number }
+  /** A later execution of the run has it, in another process perhaps. */
+  | { kind: 'taken_over'; runId: string }
   /** The run's messages are in it already. */
   | { kind: 'stored'; runId: string }
   /** It was taken from the run. */
@@ -159,6 +166,8 @@ export interface SessionPage {
 export interface Hold {
   runId: string
   durable: boolean
+  /** The execution that claimed it last, if its claim said so. */
+  epoch: number | undefined
   /** Its process carries it out. */
   alive: boolean
   /** It has waited; what for. */
@@ -167,18 +176,21 @@ export interface Hold {
   resumedAt: number | undefined
 }
 
-type InTheWay = Extract<NotClaimed, { kind: 'busy' | 'waiting' }>
+type InTheWay = Extract<NotClaimed, { kind: 'busy' | 'waiting' | 'taken_over' }>
 
 /**
  * Why a session is not to be had, the same in every store: of dead processes only runs that wait, or are in a journal, count. A run may have
- * what is its own: one that its journal takes up again, and one that is resumed from what it waited for, the first time or expressly again.
+ * what is its own: one that its journal takes up again, unless a later execution has had it, and one that is resumed from what it waited for,
+ * the first time or expressly again.
  */
 export function refusalOf(hold: Hold | undefined, request?: ClaimRequest): InTheWay | undefined {
   if (hold === undefined) return undefined
-  const { runId, durable, alive, waitsFor, resumedAt } = hold
+  const { runId, durable, epoch, alive, waitsFor, resumedAt } = hold
   const isWaiting = !alive && waitsFor !== undefined
   if (!isWaiting && !alive && !durable) return undefined
   const isMine = request?.runId === runId
+  // A process that stood still has lost its run, and wakes up in the middle of its claim.
+  if (isMine && request.durable && (request.epoch ?? Number.POSITIVE_INFINITY) < (epoch ?? 0)) return { kind: 'taken_over', runId }
   const isFromHere = isWaiting && request?.waitsFor === waitsFor
   if (isMine && (request.durable || (isFromHere && (resumedAt === undefined || request.again === true)))) return undefined
   if (!isWaiting) return { kind: 'busy', runId, durable, alive }

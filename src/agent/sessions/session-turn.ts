@@ -1,8 +1,10 @@
 import { ToolloopError } from '../../core/errors.ts'
+import { toChatMessages } from '../../core/message-input.ts'
+import { type ChatMessage, isJsonObject, type Json } from '../../core/messages.ts'
 import type { Compaction } from '../conversation/compaction.ts'
 import type { RunStatus } from '../durable/journal.ts'
 import type { Added, Claim, Claimed, ClaimRequest, Draft, Kept, NotClaimed, SessionStore } from './session-store.ts'
-import { notClaimed, type Sessions } from './sessions.ts'
+import { healed, notClaimed, type Sessions, textsOf } from './sessions.ts'
 
 /** The run that waits for its turn. */
 export interface Waiter {
@@ -21,10 +23,10 @@ export interface TurnRequest {
 }
 
 /**
- * Takes up the run that has a session, where the journal knows it and no living process carries it out. Resolves with how it stands then, and
- * why the attempt before broke off, if it did; undefined where it is not known.
+ * Takes up the run that has a session, where the journal knows it and no living process carries it out. Resolves with how it stands then, its
+ * recorded result, and why the attempt before broke off, if it did; undefined where it is not known.
  */
-export type TakeUp = (runId: string) => Promise<{ status: RunStatus; problem?: string } | undefined>
+export type TakeUp = (runId: string) => Promise<{ status: RunStatus; output?: Json; problem?: string } | undefined>
 
 /** Where in its session a run begins. Recorded, so that it is the same for each execution. */
 export interface SessionPlace {
@@ -39,27 +41,29 @@ const firstPauseMs = 20
 const longestPauseMs = 250
 /** How often a run that breaks off again is taken up to make way. */
 const mostTakeUps = 5
+/** How often a run claims a session again that was claimed in its own name. */
+const mostClaims = 5
 
 /** A run's hold on its session. */
 export class SessionTurn {
   readonly id: string
   readonly claimed: Claimed
   readonly #store: SessionStore
-  readonly #claim: Claim
-  readonly #isDurable: boolean
+  readonly #request: ClaimRequest
+  #claim: Claim
   /** Nothing of the run has been carried out since it was claimed, nor before. */
   #isUntouched: boolean
   /** Lets the next in line have its turn. */
   readonly done: () => void
   #isOver = false
 
-  constructor(store: SessionStore, { id, claim: { runId, durable, again = false } }: TurnRequest, claimed: Claimed, done: () => void) {
-    this.#isDurable = durable
-    this.#isUntouched = !again
+  constructor(store: SessionStore, { id, claim: request }: TurnRequest, claimed: Claimed, done: () => void) {
+    this.#request = request
+    this.#isUntouched = request.again !== true
     this.id = id
     this.claimed = claimed
     this.#store = store
-    this.#claim = { id, runId, token: claimed.token }
+    this.#claim = { id, runId: request.runId, token: claimed.token }
     this.done = done
   }
 
@@ -73,15 +77,32 @@ export class SessionTurn {
   }
 
   async commit(added: Added): Promise<Kept> {
-    const kept = await this.#store.commit(this.#claim, added)
-    this.#isOver = true
-    return kept
+    return this.#keep((claim) => this.#store.commit(claim, added))
   }
 
   async pause(draft: Draft): Promise<Kept> {
-    const kept = await this.#store.pause(this.#claim, draft)
-    this.#isOver = true
-    return kept
+    return this.#keep((claim) => this.#store.pause(claim, draft))
+  }
+
+  /**
+   * Claims again where a claim in the name of the same recorded run is in the way: an earlier execution made it, in a process that stood still. Rejects
+   * with `run_taken_over` if this is the earlier one.
+   */
+  async #keep(work: (claim: Claim) => Promise<Kept>): Promise<Kept> {
+    const { id } = this
+    for (let claims = 0; ; claims++) {
+      const kept = await work(this.#claim)
+      if (kept === 'lost' && this.#request.durable && claims < mostClaims) {
+        const again = await this.#store.claim(id, { ...this.#request, session: this.claimed.session })
+        if (again.kind === 'taken_over') throw notClaimed(id, again)
+        if (again.kind === 'claimed') {
+          this.#claim = { ...this.#claim, token: again.token }
+          continue
+        }
+      }
+      this.#isOver = true
+      return kept
+    }
   }
 
   /** The run adds nothing. */
@@ -93,7 +114,7 @@ export class SessionTurn {
   /** The next may have it; but a run in a journal, if it has not ended here, will be taken up, and keeps it until then. */
   async leave(): Promise<void> {
     try {
-      if (!this.#isOver) await this.#store.unclaim(this.#claim, { keeps: this.#isDurable, untouched: this.#isUntouched })
+      if (!this.#isOver) await this.#store.unclaim(this.#claim, { keeps: this.#request.durable, untouched: this.#isUntouched })
     } finally {
       this.done()
     }
@@ -133,7 +154,7 @@ export async function takeTurn(
         if (run?.problem !== undefined) brokenOff++
         if (run === undefined || run.status === 'waiting' || brokenOff > mostTakeUps) throw notClaimed(id, claimed, run?.problem)
         if (run.status === 'ended') {
-          await releaseEnded(sessions, id, claimed.runId)
+          await releaseEnded(sessions, id, claimed.runId, run.output)
           continue
         }
       }
@@ -177,10 +198,17 @@ function isInTheWay(refused: NotClaimed, { claim: { runId } }: TurnRequest): ref
   return refused.runId !== runId || (refused.kind === 'busy' && !refused.durable)
 }
 
-/** Its journal ended it without this runner, or it has let go of the session just now. */
-async function releaseEnded(sessions: Sessions, id: string, runId: string): Promise<void> {
-  const kept = await sessions.store.get(id)
-  if (kept?.runId === runId) await sessions.release(id)
+/** Its journal ended it, but its messages did not get here; or it has let go of the session just now. */
+async function releaseEnded(sessions: Sessions, id: string, runId: string, output: Json | undefined): Promise<void> {
+  const recorded = messagesIn(output)
+  // Where the model has said nothing, there is only what the run may have paused with.
+  if (recorded.some(({ role }) => role === 'assistant')) await sessions.store.release(id, runId, textsOf(healed(recorded)), 'stored')
+  else if ((await sessions.store.get(id))?.runId === runId) await sessions.release(id)
+}
+
+/** What a recorded result says that its run has added. */
+function messagesIn(output: Json | undefined): readonly ChatMessage[] {
+  return isJsonObject(output) && Array.isArray(output.newMessages) ? toChatMessages(output.newMessages as never) : []
 }
 
 /** A run in line for a session, until it has been there. */

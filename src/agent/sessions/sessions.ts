@@ -4,6 +4,7 @@ import { type ChatMessage, isJsonObject, storedText, toolMessage } from '../../c
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { type Compaction, isCompaction } from '../conversation/compaction.ts'
 import { History } from '../conversation/history.ts'
+import { takenOver } from '../durable/store.ts'
 import type { PendingItem } from '../run/result.ts'
 import { uncertainText } from '../told.ts'
 import { checkId } from './session-options.ts'
@@ -164,7 +165,7 @@ export class Sessions {
     // Of one that was resumed and came to no end nobody knows whether its calls were run.
     const uncertain = pending.map(({ toolCallId, tool }) => toolMessage({ id: toolCallId, name: tool }, uncertainText(tool), false))
     const results = kept.resumedAt === undefined ? [] : uncertain
-    return this.store.release(id, kept.runId, textsOf(healed([...messages, ...results])))
+    return this.store.release(id, kept.runId, textsOf(healed([...messages, ...results])), 'released')
   }
 
   /** Deletes a session with all that is kept of it, and resolves with whether it was there. A run that is going on in it is not stored. */
@@ -191,7 +192,7 @@ function checkCount(option: string, value: unknown, least: number): void {
   if (!Number.isSafeInteger(value) || Number(value) < least) throw new InvalidOptionError(option, `an integer ≥ ${least}`, value)
 }
 
-function healed(messages: readonly MessageInput[]): ChatMessage[] {
+export function healed(messages: readonly MessageInput[]): ChatMessage[] {
   return new History(toChatMessages(messages)).slice()
 }
 
@@ -260,6 +261,8 @@ export function notClaimed(id: string, refused: NotClaimed, problem?: string): T
       return new ToolloopError('session_lost', `The ${where} was deleted`)
     case 'released':
       return new ToolloopError('session_lost', `The ${where} was taken from run \`${refused.runId}\``)
+    case 'taken_over':
+      return takenOver(refused.runId)
     case 'stored':
       return new InvalidOptionError('runId', `that of a new run of ${where}`, refused.runId)
   }

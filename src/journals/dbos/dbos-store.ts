@@ -123,7 +123,12 @@ export class DbosStore implements EngineStore {
     const id = this.#workflowId(runId, epoch)
     this.#executing.set(id, noSteps)
     const steps = await this.#stepsBefore(runId, epoch)
-    return this.#dbos.execute(id, () => work(steps))
+    const runs = await this.#runs()
+    return this.#dbos.execute(id, async () => {
+      // Whoever has taken the run over meanwhile could not cancel a workflow that was not there yet.
+      await runs.checkOwned(runId, epoch)
+      return work(steps)
+    })
   }
 
   async step(runId: string, epoch: number, key: string, work: () => Promise<string>): Promise<string> {

@@ -86,6 +86,12 @@ export class RecordedRuns {
     })
   }
 
+  /** Rejects with `run_taken_over` if the run is not this owner's in this epoch. */
+  async checkOwned(runId: string, epoch: number): Promise<void> {
+    const mine = `SELECT 1 FROM ${this.#in}.runs WHERE agent = $1 AND id = $2 AND epoch = $3 AND owner = $4`
+    if ((await this.#database.query(mine, [this.#agent, runId, epoch, this.#owner.n])).length === 0) throw takenOver(runId)
+  }
+
   async keep(runId: string, epoch: number, { name, value, bytes }: KeptText, maxBytes: number): Promise<boolean> {
     return this.#database.transaction(async (query) => {
       const run = await this.#locked(query, runId)

@@ -38,6 +38,7 @@ const migrations: readonly ((schema: string) => string)[] = [
       PRIMARY KEY (session, run)
     );`,
   (schema) => `ALTER TABLE ${schema}.sessions ADD COLUMN resumed_at bigint`,
+  (schema) => `ALTER TABLE ${schema}.sessions ADD COLUMN epoch bigint`,
 ]
 
 /** Makes the tables, or brings them up to date; several processes may do so at once. */

@@ -65,7 +65,7 @@ export class PostgresSessionStore implements SessionStore {
   }
 
   async claim(id: string, request: ClaimRequest): Promise<Claimed | NotClaimed> {
-    const { runId, durable, session } = request
+    const { runId, durable, epoch, session } = request
     // The same for each try: one of them may have been successful without our knowing.
     const token = crypto.randomUUID()
     const claimed = await this.#change(async (query): Promise<Claimed | NotClaimed> => {
@@ -80,8 +80,8 @@ export class PostgresSessionStore implements SessionStore {
       const resumed = request.waitsFor === undefined ? 'resumed_at' : `coalesce(resumed_at, ${now})`
       const kept = statusOf(hold) === 'idle' ? 'waits_for = NULL, draft = NULL, resumed_at = NULL' : `resumed_at = ${resumed}`
       await query(
-        `UPDATE ${this.#schema}.sessions SET run = $2, durable = $3, token = $4, owner = $5, lease = ${now} + $6, ${kept} WHERE n = $1`,
-        [row.n, runId, durable, token, this.#owner, this.#leaseMs],
+        `UPDATE ${this.#schema}.sessions SET run = $2, durable = $3, token = $4, owner = $5, lease = ${now} + $6, epoch = $7, ${kept} WHERE n = $1`,
+        [row.n, runId, durable, token, this.#owner, this.#leaseMs, epoch ?? null],
       )
       return claimedFrom(row, token)
     })
@@ -115,11 +115,11 @@ export class PostgresSessionStore implements SessionStore {
     })
   }
 
-  async release(id: string, runId: string, messages: readonly string[]): Promise<boolean> {
+  async release(id: string, runId: string, messages: readonly string[], outcome: 'stored' | 'released'): Promise<boolean> {
     return this.#change(async (query) => {
       const row = await this.#found(query, id)
       if (row?.run !== runId) return false
-      await this.#note(query, row, runId, 'released')
+      await this.#note(query, row, runId, outcome)
       await this.#add(query, row, messages)
       return true
     })

@@ -12,7 +12,7 @@ export const free: string = `(run IS NULL OR (NOT ${alive} AND NOT durable AND d
 /** No process has it any more, but perhaps a run. */
 export const noOwner = 'token = NULL, owner = NULL, lease = NULL'
 /** No run has it any more. */
-export const noHold: string = `run = NULL, durable = false, ${noOwner}, waits_for = NULL, draft = NULL, resumed_at = NULL`
+export const noHold: string = `run = NULL, durable = false, epoch = NULL, ${noOwner}, waits_for = NULL, draft = NULL, resumed_at = NULL`
 
 export function holdOf(row: Row): Hold | undefined {
   return holdFrom(row, row.alive === true)

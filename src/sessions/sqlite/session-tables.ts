@@ -28,7 +28,7 @@ export const prunedAtOnce = 200
 
 /** A session that no run has, as far as the table tells: whose process is dead is found out besides. */
 const free = 'run IS NULL OR (owner IS NULL AND durable = 0 AND draft IS NULL)'
-const noHold = 'run = NULL, durable = 0, token = NULL, owner = NULL, waits_for = NULL, draft = NULL, resumed_at = NULL'
+const noHold = 'run = NULL, durable = 0, epoch = NULL, token = NULL, owner = NULL, waits_for = NULL, draft = NULL, resumed_at = NULL'
 
 /** What `SessionStore` promises, in SQL. Each call has to be made inside a transaction, which is rolled back if it throws. */
 export class SessionTables {
@@ -43,7 +43,7 @@ export class SessionTables {
   }
 
   claim(id: string, request: ClaimRequest): Claimed | NotClaimed {
-    const { runId, durable, session } = request
+    const { runId, durable, epoch, session } = request
     const found = this.#find(id)
     if (session !== undefined && found?.n !== session) return { kind: 'gone' }
     const past = found && this.#sql.one('SELECT outcome FROM session_runs WHERE session = ? AND run = ?', found.n, runId)
@@ -56,9 +56,9 @@ export class SessionTables {
     // What a run waited for stays until it has come to something else: should its process die, it waits again.
     const isIdle = statusOf(hold) === 'idle'
     const resumedAt = isIdle ? undefined : (hold?.resumedAt ?? (request.waitsFor === undefined ? undefined : Date.now()))
-    const claimed = 'UPDATE sessions SET run = ?, durable = ?, token = ?, owner = ?, resumed_at = ?'
+    const claimed = 'UPDATE sessions SET run = ?, durable = ?, epoch = ?, token = ?, owner = ?, resumed_at = ?'
     const kept = isIdle ? ', waits_for = NULL, draft = NULL' : ''
-    this.#sql.run(`${claimed}${kept} WHERE n = ?`, runId, durable ? 1 : 0, token, this.#owner.id, resumedAt, row.n)
+    this.#sql.run(`${claimed}${kept} WHERE n = ?`, runId, durable ? 1 : 0, epoch, token, this.#owner.id, resumedAt, row.n)
     return claimedFrom(row, token)
   }
 
@@ -88,10 +88,10 @@ export class SessionTables {
     else this.#remove(Number(row.n))
   }
 
-  release(id: string, runId: string, messages: readonly string[]): boolean {
+  release(id: string, runId: string, messages: readonly string[], outcome: 'stored' | 'released'): boolean {
     const row = this.#find(id)
     if (row === undefined || row.run !== runId) return false
-    this.#note(row, runId, 'released')
+    this.#note(row, runId, outcome)
     this.#add(row, messages)
     return true
   }

@@ -33,5 +33,6 @@ export const sessionsSchema: Schema = {
      ) STRICT, WITHOUT ROWID;
      CREATE TABLE owners (id TEXT PRIMARY KEY, pid INTEGER NOT NULL, sqlite TEXT NOT NULL) STRICT, WITHOUT ROWID;`,
     'ALTER TABLE sessions ADD COLUMN resumed_at INTEGER;',
+    'ALTER TABLE sessions ADD COLUMN epoch INTEGER;',
   ],
 }

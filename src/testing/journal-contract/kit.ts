@@ -151,11 +151,12 @@ export function dying(journal: Journal, death: Death): Journal {
 }
 
 function mortal(durable: Durable, death: Death): Durable {
-  const { runId, attempt, survivesCrashes, signal } = durable
+  const { runId, attempt, epoch, survivesCrashes, signal } = durable
   return {
     runId,
     attempt,
     survivesCrashes,
+    ...(epoch === undefined ? {} : { epoch }),
     ...(signal === undefined ? {} : { signal }),
     ...(durable.keep === undefined ? {} : { keep: async (...args) => durable.keep?.(...args) ?? false }),
     ...(durable.kept === undefined ? {} : { kept: async (name) => durable.kept?.(name) }),

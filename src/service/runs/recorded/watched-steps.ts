@@ -12,6 +12,7 @@ import type { ServiceRun } from '../service-run.ts'
 export class WatchedSteps implements Durable {
   readonly runId: string
   readonly attempt: string
+  readonly epoch?: number
   readonly survivesCrashes: boolean
   readonly resumed?: boolean
   readonly signal?: AbortSignal
@@ -26,6 +27,7 @@ export class WatchedSteps implements Durable {
   constructor(steps: Durable, run: ServiceRun, shown: Pick<ShownRuns, 'said' | 'hush'>) {
     this.runId = steps.runId
     this.attempt = steps.attempt
+    if (steps.epoch !== undefined) this.epoch = steps.epoch
     this.survivesCrashes = steps.survivesCrashes
     if (steps.resumed !== undefined) this.resumed = steps.resumed
     if (steps.signal !== undefined) this.signal = steps.signal
