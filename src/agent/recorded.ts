@@ -73,6 +73,8 @@ export interface Unpaid {
   usage?: Usage
   /** What is left, and what was needed. */
   about: JsonObject
+  /** It is the `limits` of a run that do not allow it: nobody can raise those. */
+  isLimit?: true
   /** The run waits until the budget is raised. */
   pending?: PendingItem[]
 }

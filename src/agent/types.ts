@@ -29,11 +29,14 @@ export type { PendingItem, RunResult, RunState, RunStep, ToolCallOutcome, ToolCa
 export interface RunLimits {
   /** Milliseconds for the whole run. A running request or tool is aborted when they are over. Stop reason `deadline`. */
   deadlineMs?: number
-  /** Tokens of all model requests together. Checked between steps. Stop reason `budget`, as for the next two. */
+  /**
+   * Tokens of all model requests together, those of nested runs included. No request is sent once they are used up or reserved for requests in
+   * flight, so that the overrun is at most one request for each concurrent call. Stop reason `budget`, as for the next two.
+   */
   tokens?: number
-  /** US dollars of all model requests together; the model needs a price or must report its cost. */
+  /** US dollars of all model requests together, counted as `tokens` are. The model needs a price or must report its cost. */
   costUsd?: number
-  /** Tool calls that may run. Calls beyond it are answered with "not run". */
+  /** Tool calls that may run, those of nested runs included. Calls beyond it are answered with "not run". */
   toolCalls?: number
   /**
    * How often the very same call (name, arguments and result) may be repeated, turn after turn. Then the model is told once; if it repeats

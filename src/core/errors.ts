@@ -81,7 +81,7 @@ const codes = {
     fault: 'caller',
     meaning: 'Sessions could not be read or written: a full disk, a lost connection, missing tables, or a damaged message.',
   },
-  budget_spent: { fault: 'caller', meaning: 'A `Budget` does not allow the request; it was not sent.' },
+  budget_spent: { fault: 'caller', meaning: 'A `Budget`, or the `limits` of the run, do not allow the request; it was not sent.' },
   aborted: { fault: 'caller', meaning: 'The caller aborted the run.' },
   deadline: { fault: 'caller', meaning: "The run's deadline passed." },
   connection_failed: { fault: 'provider', meaning: 'The provider could not be reached, or the connection broke before the first byte.' },

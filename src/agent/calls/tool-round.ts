@@ -97,8 +97,11 @@ function carryOutTogether(execution: Execution, iteration: number, calls: readon
   }
 }
 
-function carryOne(execution: Execution, iteration: number, work: CallWork, terms: CallTerms): Promise<FinishedCall> {
-  return execution.durable.step(work.key, (step) => carryOutCall(execution, iteration, work, step, terms))
+async function carryOne(execution: Execution, iteration: number, work: CallWork, terms: CallTerms): Promise<FinishedCall> {
+  const finished = await execution.durable.step(work.key, (step) => carryOutCall(execution, iteration, work, step, terms))
+  // A call that is replayed, or asks something, counts at once: others of its round may still send requests.
+  execution.state.budget.keep(finished.record)
+  return finished
 }
 
 /** Undefined where all of them may run at once. */

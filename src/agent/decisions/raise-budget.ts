@@ -16,7 +16,7 @@ export function waitForBudget(takeTurn: TakeTurnAs): TakeTurnAs {
     for (let times = 1; ; times++) {
       const again = times === 1 ? '' : `.${times}`
       const turn = await takeTurn(execution, place, times === 1 ? suffix : `${suffix}.paid${again}`)
-      if (turn.kind !== 'unpaid') return turn
+      if (turn.kind !== 'unpaid' || turn.isLimit) return turn
       const item = budgetItem(run.runId, `${place.iteration}.budget${suffix}${again}`, turn)
       await publish(execution, place.iteration, item)
       const verdict = await verdictOn(execution, item)

@@ -22,6 +22,7 @@ const amountNames: OptionNames<BudgetAmounts> = { costUsd: true, tokens: true }
 
 /** What is set aside for a request under way. To be settled exactly once. */
 export interface Reservation {
+  readonly amount: BudgetAmounts
   /** For how many milliseconds it was waited for; absent where it was not. */
   readonly waitedMs?: number
   /** Puts what the request has used in its place; undefined: nothing. */
@@ -36,16 +37,20 @@ interface Waiter {
   end(reservation: Reservation | undefined): void
 }
 
-/** A request was not sent: its estimate does not fit into a budget of the run. What `next()` of `aroundModel` rejects with. */
+/** A request was not sent: a budget of the run, or its `limits`, do not allow it. What `next()` of `aroundModel` rejects with. */
 export class BudgetSpentError extends ToolloopError {
   override readonly name = 'BudgetSpentError'
+  /** The option that does not allow it, of this run or of one that it is nested in. */
+  readonly option: 'budget' | 'limits'
   /** What had been spent of the budget. */
   readonly spent: Readonly<BudgetAmounts>
   /** What it allows; `Infinity` for what is not limited. */
   readonly limits: Readonly<BudgetAmounts>
 
-  constructor({ spent, limits }: Pick<Budget, 'spent' | 'limits'>) {
-    super('budget_spent', `The budget does not allow the request: ${spentOf(spent, limits)}`)
+  constructor({ option, spent, limits }: Pick<Budget, 'option' | 'spent' | 'limits'>) {
+    const what = option === 'budget' ? 'The budget does' : 'The limits of the run do'
+    super('budget_spent', `${what} not allow the request: ${spentOf(spent, limits)}`)
+    this.option = option
     this.spent = spent
     this.limits = limits
   }
@@ -73,6 +78,8 @@ const nothing: BudgetAmounts = { costUsd: 0, tokens: 0 }
 export class Budget {
   /** Budgets are reserved from in this order, so that no two requests wait for each other. */
   readonly order: number = ++made
+  /** The option by which a run has it. */
+  readonly option: 'budget' | 'limits' = 'budget'
   #limits: BudgetAmounts
   #spent: BudgetAmounts
   #reserved: BudgetAmounts = nothing
@@ -101,12 +108,12 @@ export class Budget {
 
   /** What has been spent: of requests that have ended. Store it to go on with it in another process. */
   get spent(): Readonly<BudgetAmounts> {
-    return { ...this.#spent }
+    return { ...this.used() }
   }
 
   /** What is neither spent nor set aside; never below 0. */
   get left(): Readonly<BudgetAmounts> {
-    const left = (name: keyof BudgetAmounts) => Math.max(0, this.#limits[name] - this.#spent[name] - this.#reserved[name])
+    const left = (name: keyof BudgetAmounts) => Math.max(0, this.#limits[name] - this.used()[name] - this.#reserved[name])
     return { costUsd: left('costUsd'), tokens: left('tokens') }
   }
 
@@ -160,14 +167,26 @@ export class Budget {
   }
 
   #mayFit(amount: BudgetAmounts, held: BudgetAmounts): boolean {
-    return this.#fits(addAmounts(addAmounts(this.#spent, held), amount))
+    return this.hasRoom(addAmounts(this.used(), held), amount)
   }
 
   #fitsNow(amount: BudgetAmounts): boolean {
-    return this.#fits(addAmounts(addAmounts(this.#spent, this.#reserved), amount))
+    return this.hasRoom(addAmounts(this.used(), this.#reserved), amount)
   }
 
-  #fits({ costUsd, tokens }: BudgetAmounts): boolean {
+  /** What is used up. */
+  protected used(): BudgetAmounts {
+    return this.#spent
+  }
+
+  /** Counts what a request has used. */
+  protected count({ costUsd = 0, totalTokens: tokens }: Usage): void {
+    this.#spent = addAmounts(this.#spent, { costUsd, tokens })
+  }
+
+  /** Whether there is room for `amount` beside what is `taken`. */
+  protected hasRoom(taken: BudgetAmounts, amount: BudgetAmounts): boolean {
+    const { costUsd, tokens } = addAmounts(taken, amount)
     const { costUsd: mostUsd, tokens: mostTokens } = this.#limits
     // What costs nothing, or is not known beforehand, does not fit into what is used up either.
     return (costUsd < mostUsd || (costUsd === mostUsd && this.#spent.costUsd < mostUsd)) && tokens <= mostTokens
@@ -177,12 +196,13 @@ export class Budget {
     this.#reserved = addAmounts(this.#reserved, amount)
     this.#underWay++
     return {
+      amount,
       settle: (used) => {
         this.#underWay--
         // Nothing that rounding leaves over: somebody would wait for it for ever.
         this.#reserved = this.#underWay === 0 ? nothing : addAmounts(this.#reserved, { costUsd: -amount.costUsd, tokens: -amount.tokens })
         if (used !== undefined) {
-          this.#spent = addAmounts(this.#spent, { costUsd: used.costUsd ?? 0, tokens: used.totalTokens })
+          this.count(used)
           this.#expected.learn(used)
         }
         this.#handOut()
@@ -194,14 +214,20 @@ export class Budget {
 /** A run, with what it says of budgets. */
 export interface Paying {
   readonly settings: { readonly budget?: Budget; readonly onBudget?: 'stop' | 'pause' }
+  /** What its `limits` allow. */
+  readonly budget: { readonly limiting: readonly Budget[] }
   /** The run it is made inside of. */
   readonly outer: Paying | undefined
 }
 
-/** What this run and those it is inside of may use up together with others, in the order in which it is reserved. */
-export function budgetsOf({ settings: { budget }, outer }: Paying): readonly Budget[] {
-  const others = outer === undefined ? [] : budgetsOf(outer)
-  return budget === undefined || others.includes(budget) ? others : [...others, budget].sort((a, b) => a.order - b.order)
+/** All that limits the requests of a run, its own and that of the runs it is nested in, in the order in which it is reserved. */
+export function budgetsOf(run: Paying): readonly Budget[] {
+  return [...new Set([...sharedBudgets(run), ...run.budget.limiting])].sort((a, b) => a.order - b.order)
+}
+
+function sharedBudgets({ settings: { budget }, outer }: Paying): Budget[] {
+  const others = outer === undefined ? [] : sharedBudgets(outer)
+  return budget === undefined ? others : [...others, budget]
 }
 
 /** Whether it pauses where a budget is used up. */

@@ -3,7 +3,7 @@ import { isJsonObject } from '../../core/messages.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import { knowsCost } from '../../models/usage.ts'
 import type { LargeResultOptions, RunSettings } from '../types.ts'
-import { budgetsOf, type Paying } from './budget.ts'
+import type { Budget } from './budget.ts'
 
 /** A run's bounds, every one decided. */
 export interface ResolvedLimits {
@@ -97,18 +97,17 @@ export function checkCostIsKnown(
   throw new InvalidOptionError(option, `absent for a model whose price is not known (${howToPrice(model)})`, costUsd)
 }
 
-interface Limited extends Paying {
+interface Limited {
   limits: Pick<ResolvedLimits, 'costUsd'>
-  /** The run it is made inside of. */
+  settings: { readonly budget?: Pick<Budget, 'limits'> }
+  /** The run that it is nested in. */
   outer: Limited | undefined
 }
 
-/** By which option a run's cost, or that of one it is inside of, is limited, and to what. */
-export function costLimitOf(run: Limited): [option: string, costUsd: number] {
-  const { limits, outer } = run
+/** The option that limits the cost of a run, its own or an outer run's, and its value. */
+export function costLimitOf({ limits, settings: { budget }, outer }: Limited): [option: string, costUsd: number] {
   if (Number.isFinite(limits.costUsd)) return ['limits.costUsd', limits.costUsd]
-  const budget = budgetsOf(run).find((one) => Number.isFinite(one.limits.costUsd))
-  if (budget !== undefined) return ['budget.costUsd', budget.limits.costUsd]
+  if (budget !== undefined && Number.isFinite(budget.limits.costUsd)) return ['budget.costUsd', budget.limits.costUsd]
   return outer === undefined ? ['limits.costUsd', Number.POSITIVE_INFINITY] : costLimitOf(outer)
 }
 

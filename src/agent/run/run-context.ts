@@ -22,9 +22,9 @@ import type { RunOptions } from '../types.ts'
 import { type ActiveAgent, activeAgent } from './active-agent.ts'
 import { countRun } from './fair-turns.ts'
 import { checkCostIsKnown, costLimitOf, type ResolvedLimits, startDeadline } from './limits.ts'
+import { RunBudget } from './run-budget.ts'
 import { abortErrorOf } from './run-error.ts'
 import { type DeltaName, type EventTap, originOf, RunEvents } from './run-events.ts'
-import { RunBudget } from './run-state.ts'
 
 type Interruption = Extract<StopReason, 'aborted' | 'deadline'>
 
@@ -347,4 +347,4 @@ export function tagsOf({ survivesCrashes, attempt }: Durable, key: string): Step
   return survivesCrashes ? { step: key, attempt } : {}
 }
 
-keepShape(RunContext, { runId: '', settings: {}, limits: {} }).dispose()
+keepShape(RunContext, { runId: '', settings: {}, limits: { costUsd: 0, tokens: 0 } }).dispose()

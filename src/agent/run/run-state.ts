@@ -1,9 +1,7 @@
-import type { StopReason } from '../../core/events.ts'
 import {
   type AssistantMessage,
   addUsage,
   type ChatMessage,
-  type Content,
   hasToolCalls,
   legalName,
   noUsage,
@@ -12,13 +10,12 @@ import {
   toolMessage,
   type Usage,
 } from '../../core/messages.ts'
-import { keepShape } from '../../core/v8/keep-shape.ts'
 import { History } from '../conversation/history.ts'
-import { sorted } from '../decisions/decisions.ts'
 import type { Handoff, Objection, PlannedCall, ToolRound, Turn } from '../recorded.ts'
-import { callLimitText, neverStartedText, noMoreCallsText, repeatNote, withNote } from '../told.ts'
-import type { ResolvedLimits } from './limits.ts'
-import type { RunStep, Spent, ToolCallRecord } from './result.ts'
+import { neverStartedText, noMoreCallsText, repeatNote, withNote } from '../told.ts'
+import { RepeatBreaker, type Repeats } from './repeat-breaker.ts'
+import type { RunStep, ToolCallRecord } from './result.ts'
+import type { RunBudget } from './run-budget.ts'
 
 /** What a run has come to: all that its recorded steps bring back when they are replayed, and nothing else. */
 export interface LoopState {
@@ -151,176 +148,6 @@ export function rejectedAnswers(
   }
 }
 
-/** The call a run was made inside of: what the run uses up is used up there too. */
-export interface BudgetParent {
-  budget: RunBudget
-  toolCallId: string
-  /** Of the run that was made: a call may make several. */
-  runId: string
-}
-
-/**
- * What a run has used up, with what runs inside its calls have. Made of recorded values, so a replay counts the same; only of calls whose
- * end is not recorded yet, the runs inside them are asked.
- */
-export class RunBudget {
-  readonly #limits: ResolvedLimits
-  readonly #parent: BudgetParent | undefined
-  /** Of runs in calls that have not ended yet: by call, and in it by run. */
-  readonly #running = new Map<string, Map<string, RunBudget>>()
-  /** By requests and calls of its own, and by its calls as their records tell. */
-  #spent: Spent = nothingSpent
-  #callsLeftOut = false
-
-  constructor(limits: ResolvedLimits, parent?: BudgetParent) {
-    this.#limits = limits
-    this.#parent = parent
-    if (parent !== undefined) parent.budget.#enter(parent, this)
-  }
-
-  spend(usage: Usage | undefined): void {
-    const { usage: before, toolCalls } = this.#spent
-    this.#spent = { usage: addUsage(before, usage), toolCalls }
-  }
-
-  /** What runs inside a call have used up by now; undefined where there was none. */
-  spentIn(toolCallId: string): Spent | undefined {
-    const runs = this.#running.get(toolCallId)
-    return runs && [...runs.values()].map((run) => run.#total()).reduce(addSpent)
-  }
-
-  /** Takes over what a round's calls have come to by their records. What is spent inside them later, by runs left behind, is not counted. */
-  settle(records: readonly { id: string; nested?: Spent }[]): void {
-    for (const { id, nested } of records) {
-      this.#running.delete(id)
-      if (nested !== undefined) this.#spent = addSpent(this.#spent, nested)
-    }
-  }
-
-  /** The plan with the calls that are more than may run refused, in the order of the calls. */
-  admit(planned: readonly PlannedCall[]): PlannedCall[] {
-    const admitted: PlannedCall[] = []
-    for (const call of planned) admitted.push(call.action === 'reject' ? call : this.#admitted(call))
-    return admitted
-  }
-
-  #admitted(call: PlannedCall): PlannedCall {
-    const { left, limit } = this.#callsLeft()
-    if (left > 0) {
-      const { usage, toolCalls } = this.#spent
-      this.#spent = { usage, toolCalls: toolCalls + 1 }
-      return call
-    }
-    this.#callsLeftOut = true
-    const { approval: _, ...refused } = call
-    return { ...refused, action: 'reject', refusal: { code: 'tool_denied', text: callLimitText(limit) } }
-  }
-
-  /** What must end the run after `iteration`, by priority; undefined when it may go on. */
-  exhausted(iteration: number): StopReason | undefined {
-    if (this.#callsLeftOut || this.isUsedUp) return 'budget'
-    return iteration >= this.#limits.maxIterations ? 'max_iterations' : undefined
-  }
-
-  /** Whether nothing more may be asked of a model, here or in a run outside. */
-  get isUsedUp(): boolean {
-    const { tokens, costUsd } = this.#limits
-    if (Number.isFinite(tokens) && this.#sum(({ usage }) => usage.totalTokens) >= tokens) return true
-    if (Number.isFinite(costUsd) && this.#sum(({ usage }) => usage.costUsd ?? 0) >= costUsd) return true
-    const outer = this.#parent?.budget
-    return outer?.isUsedUp === true
-  }
-
-  #callsLeft(): { left: number; limit: number } {
-    const limit = this.#limits.toolCalls
-    const own = { left: Number.isFinite(limit) ? limit - this.#sum(({ toolCalls }) => toolCalls) : limit, limit }
-    if (this.#parent === undefined) return own
-    const outer = this.#parent.budget.#callsLeft()
-    return outer.left < own.left ? outer : own
-  }
-
-  #enter({ toolCallId, runId }: BudgetParent, run: RunBudget): void {
-    const runs = this.#running.get(toolCallId) ?? new Map<string, RunBudget>()
-    // One that is taken up again counts what it has spent again.
-    this.#running.set(toolCallId, runs.set(runId, run))
-  }
-
-  #total(): Spent {
-    let total = this.#spent
-    for (const runs of this.#running.values()) for (const run of runs.values()) total = addSpent(total, run.#total())
-    return total
-  }
-
-  #sum(of: (spent: Spent) => number): number {
-    let sum = of(this.#spent)
-    for (const runs of this.#running.values()) for (const run of runs.values()) sum += run.#sum(of)
-    return sum
-  }
-}
-
-const nothingSpent: Spent = { usage: noUsage, toolCalls: 0 }
-
-function addSpent(a: Spent, b: Spent): Spent {
-  return { usage: addUsage(a.usage, b.usage), toolCalls: a.toolCalls + b.toolCalls }
-}
-
-/** Notices a model that makes the very same call turn after turn and is told the very same thing each time. */
-export class RepeatBreaker {
-  readonly #maxRepeats: number
-  /** The last turn's calls, by tool and result. */
-  #last = new Map<string, CountedCall[]>()
-
-  constructor(maxRepeats: number) {
-    this.#maxRepeats = maxRepeats
-  }
-
-  /**
-   * Counts one turn's calls with what they came to. `tell`: ids of calls now repeated as often as is allowed, whose results should say so.
-   * `end`: a call was repeated although the model had been told. A call whose result changes is never a repeat: it may be polling.
-   */
-  countRound(planned: readonly PlannedCall[], records: readonly { id: string; content: Content }[]): Repeats {
-    if (this.#maxRepeats === Number.POSITIVE_INFINITY) return noRepeats
-    const results = new Map<string, Content>()
-    for (const { id, content } of records) results.set(id, content)
-    const counted = new Map<string, CountedCall[]>()
-    const tell = new Set<string>()
-    let end = false
-    const known = new Map<string, Map<string, number>>()
-    for (const call of planned) {
-      const place = `${call.name}\n${resultKey(results.get(call.id))}`
-      // Arguments are compared only where the tool and its result are the same.
-      const before = this.#last.get(place)
-      const repeats = before === undefined ? 0 : (repeatsBefore(place, before).get(argumentsKey(call)) ?? -1) + 1
-      if (repeats === this.#maxRepeats) tell.add(call.id)
-      if (repeats > this.#maxRepeats) end = true
-      const group = counted.get(place)
-      if (group === undefined) counted.set(place, [{ call, repeats }])
-      else group.push({ call, repeats })
-    }
-    this.#last = counted
-    return { tell, end }
-
-    function repeatsBefore(place: string, before: readonly CountedCall[]): Map<string, number> {
-      const byArguments = known.get(place) ?? new Map(before.map(({ call, repeats }) => [argumentsKey(call), repeats]))
-      known.set(place, byArguments)
-      return byArguments
-    }
-  }
-}
-
-/** A call, and how often in a row it has been made before. */
-interface CountedCall {
-  call: PlannedCall
-  repeats: number
-}
-
-export interface Repeats {
-  tell: ReadonlySet<string>
-  end: boolean
-}
-
-export const noRepeats: Repeats = { tell: new Set(), end: false }
-
 /** The plan of a turn that was not to call anything but `answering`, with its other calls refused. */
 export function refuseAll(planned: readonly PlannedCall[], answering?: string): PlannedCall[] {
   return planned.map(({ approval: _, ...call }): PlannedCall => {
@@ -328,18 +155,3 @@ export function refuseAll(planned: readonly PlannedCall[], answering?: string): 
     return { ...call, action: 'reject', refusal: { code: 'tool_denied', text: noMoreCallsText } }
   })
 }
-
-/** Beyond this many characters two texts are compared as they are: putting a megabyte in order to compare it costs too much. */
-const longestOrdered = 4_096
-
-/** What makes two calls of one tool the same call: white space and the order of keys don't count. */
-function argumentsKey({ args, rawArguments }: PlannedCall): string {
-  return args === undefined || rawArguments.length > longestOrdered ? rawArguments : JSON.stringify(sorted(args))
-}
-
-function resultKey(content: Content | undefined): string {
-  return typeof content === 'string' ? content : JSON.stringify(content ?? null)
-}
-
-keepShape(RunBudget)
-keepShape(RepeatBreaker)

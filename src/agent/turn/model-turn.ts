@@ -92,7 +92,8 @@ class ModelTurn {
       if (thrown instanceof BudgetSpentError) {
         const spent = this.#spent(this.#sink.usedBefore)
         this.#end({ finishReason: 'error', errorCode: thrown.code, ...spent })
-        return { kind: 'unpaid', text: '', about: aboutBudget(thrown), ...spent }
+        const isLimit = thrown.option === 'limits' ? { isLimit: true as const } : {}
+        return { kind: 'unpaid', text: '', about: aboutBudget(thrown), ...isLimit, ...spent }
       }
       if (thrown instanceof HookFailure) {
         const spent = this.#spent(thrown.usage, this.#sink.usedBefore)

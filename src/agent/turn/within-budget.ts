@@ -6,7 +6,7 @@ import { addAmounts, type Budget, type BudgetAmounts, BudgetSpentError, budgetsO
 import type { RunContext } from '../run/run-context.ts'
 import type { AroundModel } from './model-call.ts'
 
-/** Sends a request only if its estimate fits into every budget of the run, and takes what it has used from them. Rejects with `budget_spent`. */
+/** Sends a request only if every budget of the run, and its limits, allow it, and counts what it has used. Rejects with `budget_spent`. */
 export function withinBudget(run: RunContext): AroundModel {
   return (next) => async (call) => {
     const { model, request } = call
@@ -15,9 +15,9 @@ export function withinBudget(run: RunContext): AroundModel {
     let used: Usage | undefined
     try {
       for (const budget of budgetsOf(run)) {
-        const amount = estimate(budget, model, request)
-        reserved.push(await reserve(budget, amount, { run, model, held: heldOf(budget, held.outer) }))
-        held.amounts.set(budget, amount)
+        const reservation = await reserve(budget, estimate(budget, model, request), { run, model, held: heldOf(budget, held.outer) })
+        reserved.push(reservation)
+        held.amounts.set(budget, reservation.amount)
       }
       const response = await requests().run(held, () => next(call))
       used = response.usage && withCost(response.usage, model.capabilities)
@@ -27,6 +27,7 @@ export function withinBudget(run: RunContext): AroundModel {
       used = usage && withCost(usage, model.capabilities)
       throw error
     } finally {
+      run.budget.countRequest(used)
       for (const reservation of reserved) reservation.settle(used)
       held.amounts.clear()
     }

@@ -1,0 +1,195 @@
+import type { StopReason } from '../../core/events.ts'
+import { addUsage, noUsage, type Usage } from '../../core/messages.ts'
+import { keepShape } from '../../core/v8/keep-shape.ts'
+import type { PlannedCall } from '../recorded.ts'
+import { callLimitText } from '../told.ts'
+import { Budget, type BudgetAmounts, type Reservation } from './budget.ts'
+import type { ResolvedLimits } from './limits.ts'
+import type { Spent } from './result.ts'
+
+/** Where a run is nested: whatever it uses counts there too. */
+export interface BudgetParent {
+  budget: RunBudget
+  /** The tool call that made it; `''` for one that a guardrail, a hook or a summary made. */
+  toolCallId: string
+  /** Of the run that was made: a call may make several. */
+  runId: string
+}
+
+/** What one call's nested runs have used. */
+interface CallSpent {
+  readonly runs: Map<string, RunBudget>
+  /** By the call's record. Its runs may not be here: it was replayed, or waits for an answer with which they are resumed. */
+  told?: Spent
+}
+
+/**
+ * What a run and the runs nested in it use, and the limits of that: a private `Budget`. It is made of recorded values, so a replay counts the
+ * same and nothing twice; only what is not recorded yet is told of the nested runs themselves.
+ *
+ * A request may be sent as long as anything is left besides what is reserved for others. So a run exceeds its limits by at most one request for
+ * each call that runs concurrently.
+ */
+export class RunBudget extends Budget {
+  override readonly option = 'limits'
+  readonly #resolved: Limiting
+  readonly #parent: BudgetParent | undefined
+  /** Of calls without a record yet. */
+  readonly #calls = new Map<string, CallSpent>()
+  /** By requests and calls of its own, and by its calls as their records tell. */
+  #recorded: Spent = nothingSpent
+  /** By requests of its own that have ended in a turn that is not recorded yet. */
+  #unrecorded: Usage = noUsage
+  /** The most that a request has used so far, its own or a nested run's. */
+  #dearest: BudgetAmounts = { costUsd: 0, tokens: 0 }
+  #callsLeftOut = false
+
+  constructor(limits: Limiting, parent?: BudgetParent) {
+    super({ costUsd: limits.costUsd, tokens: limits.tokens })
+    this.#resolved = limits
+    this.#parent = parent
+    if (parent !== undefined) parent.budget.#enter(parent, this)
+  }
+
+  /** Those that limit requests: this one and the ones it is nested in. */
+  get limiting(): RunBudget[] {
+    const { tokens, costUsd } = this.#resolved
+    const outer = this.#parent?.budget.limiting ?? []
+    return Number.isFinite(tokens) || Number.isFinite(costUsd) ? [this, ...outer] : outer
+  }
+
+  /** Counts a turn as it is recorded. */
+  spend(usage: Usage | undefined): void {
+    const { usage: before, toolCalls } = this.#recorded
+    this.#recorded = { usage: addUsage(before, usage), toolCalls }
+    this.#unrecorded = noUsage
+    if (usage !== undefined) this.#learn(usage)
+  }
+
+  /** Counts a request that has ended, until its turn is recorded. */
+  countRequest(usage: Usage | undefined): void {
+    this.#unrecorded = addUsage(this.#unrecorded, usage)
+  }
+
+  /** What the runs inside a call have used by now; undefined if there was none. */
+  spentIn(toolCallId: string): Spent | undefined {
+    const call = this.#calls.get(toolCallId)
+    if (call === undefined) return undefined
+    const { runs, told } = call
+    const running = [...runs.values()].map((run) => run.#total()).reduce(addSpent, nothingSpent)
+    return told !== undefined && told.usage.totalTokens > running.usage.totalTokens ? told : running
+  }
+
+  /** Counts what a call has used by its record, as long as its round goes on. A nested run that is resumed counts all of that again itself. */
+  keep({ id, nested }: { id: string; nested?: Spent }): void {
+    if (nested !== undefined) this.#calls.set(id, { runs: this.#calls.get(id)?.runs ?? new Map(), told: nested })
+  }
+
+  /** Counts calls as they are recorded, in place of their nested runs. What those use later, left behind, is not counted. */
+  settle(records: readonly { id: string; nested?: Spent }[]): void {
+    for (const { id, nested } of records) {
+      this.#calls.delete(id)
+      if (nested !== undefined) this.#recorded = addSpent(this.#recorded, nested)
+    }
+  }
+
+  /** The plan with the calls that are more than may run refused, in the order of the calls. */
+  admit(planned: readonly PlannedCall[]): PlannedCall[] {
+    const admitted: PlannedCall[] = []
+    for (const call of planned) admitted.push(call.action === 'reject' ? call : this.#admitted(call))
+    return admitted
+  }
+
+  #admitted(call: PlannedCall): PlannedCall {
+    const { left, limit } = this.#callsLeft()
+    if (left > 0) {
+      this.#recorded = addSpent(this.#recorded, oneCall)
+      return call
+    }
+    this.#callsLeftOut = true
+    const { approval: _, ...refused } = call
+    return { ...refused, action: 'reject', refusal: { code: 'tool_denied', text: callLimitText(limit) } }
+  }
+
+  /** What must end the run after `iteration`, by priority; undefined if it may continue. */
+  exhausted(iteration: number): StopReason | undefined {
+    if (this.#callsLeftOut || this.isUsedUp) return 'budget'
+    return iteration >= this.#resolved.maxIterations ? 'max_iterations' : undefined
+  }
+
+  /** Whether nothing more may be told of a model, here or in a run outside. */
+  get isUsedUp(): boolean {
+    return this.limiting.some((budget) => !budget.hasRoom(budget.used()))
+  }
+
+  /** Reserves at least as much as the dearest request so far has used: what nobody can see beforehand, such as a long answer, was seen then. */
+  override reserve({ costUsd, tokens }: BudgetAmounts, signal: AbortSignal, held?: BudgetAmounts): Promise<Reservation | undefined> {
+    const dearest = this.#dearest
+    return super.reserve({ costUsd: Math.max(costUsd, dearest.costUsd), tokens: Math.max(tokens, dearest.tokens) }, signal, held)
+  }
+
+  protected override used(): BudgetAmounts {
+    return {
+      costUsd: this.#sum(({ usage }) => usage.costUsd ?? 0),
+      tokens: this.#sum(({ usage }) => usage.totalTokens),
+    }
+  }
+
+  /** The run that has sent the request counts it. */
+  protected override count(usage: Usage): void {
+    this.#learn(usage)
+  }
+
+  protected override hasRoom({ costUsd, tokens }: BudgetAmounts): boolean {
+    return costUsd < this.#resolved.costUsd && tokens < this.#resolved.tokens
+  }
+
+  #learn(usage: Usage): void {
+    const { costUsd, tokens } = this.#dearest
+    this.#dearest = { costUsd: Math.max(costUsd, usage.costUsd ?? 0), tokens: Math.max(tokens, usage.totalTokens) }
+    if (this.#parent !== undefined) this.#parent.budget.#learn(usage)
+  }
+
+  #callsLeft(): { left: number; limit: number } {
+    const limit = this.#resolved.toolCalls
+    const own = { left: Number.isFinite(limit) ? limit - this.#sum(({ toolCalls }) => toolCalls) : limit, limit }
+    if (this.#parent === undefined) return own
+    const outer = this.#parent.budget.#callsLeft()
+    return outer.left < own.left ? outer : own
+  }
+
+  #enter({ toolCallId, runId }: BudgetParent, run: RunBudget): void {
+    const call = this.#calls.get(toolCallId) ?? { runs: new Map<string, RunBudget>() }
+    // A nested run that is resumed counts what it has used again.
+    call.runs.set(runId, run)
+    this.#calls.set(toolCallId, call)
+  }
+
+  #total(): Spent {
+    let total = addSpent(this.#recorded, { usage: this.#unrecorded, toolCalls: 0 })
+    for (const id of this.#calls.keys()) total = addSpent(total, this.spentIn(id) ?? nothingSpent)
+    return total
+  }
+
+  #sum(of: (spent: Spent) => number): number {
+    let sum = of(this.#recorded) + of({ usage: this.#unrecorded, toolCalls: 0 })
+    for (const { runs, told } of this.#calls.values()) {
+      let running = 0
+      for (const run of runs.values()) running += run.#sum(of)
+      sum += told === undefined ? running : Math.max(running, of(told))
+    }
+    return sum
+  }
+}
+
+/** The limits that it holds a run to. */
+type Limiting = Pick<ResolvedLimits, 'tokens' | 'costUsd' | 'toolCalls' | 'maxIterations'>
+
+const nothingSpent: Spent = { usage: noUsage, toolCalls: 0 }
+const oneCall: Spent = { usage: noUsage, toolCalls: 1 }
+
+function addSpent(a: Spent, b: Spent): Spent {
+  return { usage: addUsage(a.usage, b.usage), toolCalls: a.toolCalls + b.toolCalls }
+}
+
+keepShape(RunBudget, { costUsd: 0, tokens: 0 })
