@@ -31,10 +31,10 @@ export type {
   ToolTurn,
   ToolTurnChange,
 } from './agent/hooks/hooks.ts'
+export { Budget, type BudgetAmounts, type BudgetOptions, BudgetSpentError } from './agent/limits/budget.ts'
 export { type ConversationTaker, type HandoffOptions, handoff } from './agent/nested/handoff.ts'
 export { type AsToolOptions, asTool, type RunnableAgent } from './agent/nested/sub-agent.ts'
 export type { AnswerOf, OutputOf, OutputSchema, PartialAnswerOf, PartOf } from './agent/output/output.ts'
-export { Budget, type BudgetAmounts, type BudgetOptions, BudgetSpentError } from './agent/run/budget.ts'
 export type { RunState } from './agent/run/result.ts'
 export { RunControl } from './agent/run/run-control.ts'
 export { RunError } from './agent/run/run-error.ts'

@@ -7,8 +7,7 @@ import { handOff } from './nested/handoff.ts'
 import { jsonOf, type OutputFormat } from './output/output.ts'
 import type { Ending, Objection, PlannedCall, Reply, Steering, ToolRound, Turn } from './recorded.ts'
 import type { Execution, Place } from './run/execution.ts'
-import { noRepeats } from './run/repeat-breaker.ts'
-import { addRound, addTurn, type RejectedAnswers, refuseAll, rejectedAnswers, say } from './run/run-state.ts'
+import { addRound, addTurn, noRepeats, type RejectedAnswers, refuseAll, rejectedAnswers, say } from './run/run-state.ts'
 
 /**
  * THE LOOP. Asks the model, runs the calls it makes, gives it their results, until `decideNext` says how the run ends. Decides only by what

@@ -1,3 +1,4 @@
+import { BudgetSpentError } from '../agent/limits/budget.ts'
 import type {
   MeasuredCall,
   MeasuredExecution,
@@ -6,7 +7,6 @@ import type {
   MeasuredRun,
   RunTelemetry,
 } from '../agent/observe/telemetry.ts'
-import { BudgetSpentError } from '../agent/run/budget.ts'
 import type { RunResult } from '../agent/run/result.ts'
 import type { EventTap } from '../agent/run/run-events.ts'
 import type { RunEvent } from '../core/events.ts'

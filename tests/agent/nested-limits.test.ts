@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { Journal } from '../../src/agent/durable/journal.ts'
+import { Budget } from '../../src/agent/limits/budget.ts'
 import { asTool } from '../../src/agent/nested/sub-agent.ts'
-import { Budget } from '../../src/agent/run/budget.ts'
 import type { PendingItem, RunnerOptions } from '../../src/agent/types.ts'
 import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { memoryJournal, type ScriptedTurn, scriptedModel } from '../../src/testing/index.ts'
@@ -23,7 +23,7 @@ const parts = { name: 'part', description: 'Does a part.' }
 const agent = (turns: Parameters<typeof scriptedModel>[0], options: Omit<RunnerOptions, 'model'> = {}) =>
   new AgentRunner({ model: scriptedModel(turns, { capabilities }), logger, ...options })
 const calls = (count: number, name = 'part') => Array.from({ length: count }, (_, at) => ({ name, args: { task: `${at}` } }))
-const spentBy = async (outer: ScriptedTurn[], options: Partial<RunnerOptions>) => {
+const spentBy = async (outer: readonly (ScriptedTurn | string)[], options: Partial<RunnerOptions>) => {
   const inner = agent(() => ({ text: 'Done.', usage: dear }))
   const result = await agent(outer, { tools: [asTool(inner, parts)], ...options }).run('go')
   return { result, spent: result.usage.costUsd ?? 0, outcomes: result.toolCalls.map(({ outcome }) => outcome) }

@@ -2,7 +2,7 @@ import type { AsyncLocalStorage } from 'node:async_hooks'
 import type { Usage } from '../../core/messages.ts'
 import { abortedError, type ChatModel, type ModelRequest } from '../../models/chat-model.ts'
 import { estimateUsage, havingWaited, usageOfFailure, withCost } from '../../models/usage.ts'
-import { addAmounts, type Budget, type BudgetAmounts, BudgetSpentError, budgetsOf, type Reservation } from '../run/budget.ts'
+import { addAmounts, type Budget, type BudgetAmounts, BudgetSpentError, budgetsOf, type Reservation } from '../limits/budget.ts'
 import type { RunContext } from '../run/run-context.ts'
 import type { AroundModel } from './model-call.ts'
 

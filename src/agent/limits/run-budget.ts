@@ -2,10 +2,10 @@ import type { StopReason } from '../../core/events.ts'
 import { addUsage, noUsage, type Usage } from '../../core/messages.ts'
 import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { PlannedCall } from '../recorded.ts'
+import type { Spent } from '../run/result.ts'
 import { callLimitText } from '../told.ts'
 import { Budget, type BudgetAmounts, type Reservation } from './budget.ts'
 import type { ResolvedLimits } from './limits.ts'
-import type { Spent } from './result.ts'
 
 /** Where a run is nested: whatever it uses counts there too. */
 export interface BudgetParent {
