@@ -2,7 +2,7 @@ export type { ActiveRun, CloseOptions } from './agent/active-runs.ts'
 export { AgentRunner } from './agent/agent-runner.ts'
 export { type CompactionSize, compactMessages } from './agent/conversation/compaction.ts'
 export { CustomAgent } from './agent/custom-agent.ts'
-export type { Decision, Verdict } from './agent/decisions/decisions.ts'
+export type { Decision, Signature, Verdict } from './agent/decisions/decisions.ts'
 export type { Claim, ResumeClaim } from './agent/decisions/resume-claim.ts'
 export type {
   Durable,
@@ -118,6 +118,7 @@ export {
   type EventPayloads,
   type FinishReason,
   type ListenerFailure,
+  type MadeDecision,
   type RunEvent,
   type StopReason,
 } from './core/events.ts'

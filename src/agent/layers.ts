@@ -110,9 +110,9 @@ function measureRequest(telemetry: RunTelemetry, { settings }: RunContext): Arou
 
 function measureCall(telemetry: RunTelemetry): AroundTool {
   return (next) => (running) => {
-    const { iteration, call, prepared, decided } = running
+    const { iteration, call, prepared } = running
     const { tool, args } = prepared
-    const measured = { toolCallId: call.id, tool, args, iteration, repairs: call.repairs, decided }
+    const measured = { toolCallId: call.id, tool, args, iteration, repairs: call.repairs, decision: call.decision }
     return telemetry.aroundCall(measured, (trace) => next({ ...running, trace }))
   }
 }

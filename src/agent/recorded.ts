@@ -1,5 +1,5 @@
 import type { ErrorCode, ToolloopError } from '../core/errors.ts'
-import type { StopReason } from '../core/events.ts'
+import type { MadeDecision, StopReason } from '../core/events.ts'
 import type { AssistantMessage, ChatMessage, Content, JsonObject, ToolCall, Usage } from '../core/messages.ts'
 import type { ToolEffect } from '../tools/tool.ts'
 import type { PendingItem, RunStep, ToolCallRecord } from './run/result.ts'
@@ -21,6 +21,8 @@ export interface PlannedCall {
   action: 'run' | 'client' | 'reject'
   /** It needs an approval first. */
   approval?: true
+  /** What somebody has decided on it. */
+  decision?: MadeDecision
   /** Why it is not run, in words for the model. Only with `reject`. */
   refusal?: Refusal
   effect: ToolEffect

@@ -7,7 +7,7 @@ import type { Sampling, ToolChoice } from '../models/chat-model.ts'
 import type { AnyModel } from '../models/create-model.ts'
 import type { FallbackOn } from '../models/middleware/fallback.ts'
 import type { ToolContext } from '../tools/tool.ts'
-import type { Decision } from './decisions/decisions.ts'
+import type { Decision, Signature } from './decisions/decisions.ts'
 import type { Claim } from './decisions/resume-claim.ts'
 import type { Journal } from './durable/journal.ts'
 import type { Guardrail } from './hooks/guardrails.ts'
@@ -40,9 +40,9 @@ export interface ApprovalRequest<Context = unknown> {
 }
 /**
  * What `approve` answers; a reason is told to the model. With `args`, the approved call runs with those arguments, and the model is told so; if
- * they don't fit the tool's schema, it is refused.
+ * they don't fit the tool's schema, it is refused, as it is if there is anything else in the answer. `by` and `note` are kept with the call.
  */
-export type ApprovalDecision = boolean | { approved: boolean; reason?: string; args?: JsonObject }
+export type ApprovalDecision = boolean | ({ approved: boolean; reason?: string; args?: JsonObject } & Signature)
 
 /**
  * What is sent of a long conversation: old results are shortened, then the oldest rounds left out, calls and results whole; system messages

@@ -25,6 +25,7 @@ export const Event = {
   GUARDRAIL: 'GUARDRAIL',
   HANDOFF: 'HANDOFF',
   DECISION_NEEDED: 'DECISION_NEEDED',
+  DECISION_MADE: 'DECISION_MADE',
   LLM_SENTENCE: 'LLM_SENTENCE',
 } as const
 /** The name of an event. */
@@ -46,6 +47,21 @@ export type StopReason =
 
 /** How one call ended. `ok` is the only one whose `value` is there. */
 export type ToolCallOutcome = 'ok' | 'failed' | 'timeout' | 'rejected' | 'denied' | 'truncated' | 'cancelled' | 'uncertain'
+
+/** A decision as it is kept with the run. */
+export interface MadeDecision {
+  kind: 'approval' | 'client_tool' | 'question' | 'budget'
+  /** False: the call was refused, its question not answered, its result not given, or the time limit passed. */
+  approved: boolean
+  /** Why not, as the model is told. */
+  reason?: string
+  /** Who decided. */
+  by?: Json
+  /** A remark for the record. The model is not told. */
+  note?: string
+  /** Earlier decisions on the same call, oldest first: of a call that was approved, and then asked a question. */
+  earlier?: MadeDecision[]
+}
 
 /** What each event carries. */
 export interface EventPayloads {
@@ -116,6 +132,8 @@ export interface EventPayloads {
     fingerprint: string
     place: string
   }
+  /** Somebody has decided on a pending call, before that is carried out. */
+  DECISION_MADE: MadeDecision & { toolCallId: string; tool: string; place: string }
   LLM_SENTENCE: { text: string }
 }
 

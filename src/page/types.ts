@@ -157,6 +157,7 @@ export interface Decision {
   edited?: unknown
   about?: unknown
   reason?: string
+  note?: string
   answer?: unknown
   result?: unknown
 }

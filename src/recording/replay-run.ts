@@ -5,7 +5,7 @@ import { inputFromJson } from '../agent/durable/durable-run.ts'
 import type { RecordedScope } from '../agent/observe/recorder.ts'
 import type { OutputSchema } from '../agent/output/output.ts'
 import { RunControl } from '../agent/run/run-control.ts'
-import type { PendingItem, RunOptions, RunResult, RunSettings } from '../agent/types.ts'
+import type { ApprovalDecision, PendingItem, RunOptions, RunResult, RunSettings } from '../agent/types.ts'
 import { InvalidOptionError, messageOf } from '../core/errors.ts'
 import { type Logger, REDACTED } from '../core/logger.ts'
 import { isJsonObject, type JsonObject } from '../core/messages.ts'
@@ -198,13 +198,15 @@ function hasHiddenChange(run: RecordedRun): boolean {
 }
 
 /** What `approve` said of a call; it is refused where nothing is recorded. */
-function approvalOf(recorded: RecordedRun, toolCallId: string): { approved: boolean; reason?: string; args?: JsonObject } {
+function approvalOf(recorded: RecordedRun, toolCallId: string): Exclude<ApprovalDecision, boolean> {
   const decision = decisionsOf(recorded).find(({ place, call }) => call === toolCallId && place.includes('.approve.'))
   const verdict = decision && verdictOf(decision)
+  const { by, note } = verdict ?? {}
   const reason = typeof verdict?.reason === 'string' ? { reason: verdict.reason } : {}
   const { args: changed } = verdict ?? {}
   const args = isJsonObject(changed) ? { args: changed } : {}
-  return { approved: verdict?.approved === true, ...reason, ...args }
+  const signature = { ...(by === undefined ? {} : { by }), ...(typeof note === 'string' ? { note } : {}) }
+  return { approved: verdict?.approved === true, ...reason, ...args, ...signature }
 }
 
 /** A handoff tool hands over to the agent of the turn that comes next. */

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Decision } from '../agent/decisions/decisions.ts'
+import { checkDecision, checkNamesItem, type Decision } from '../agent/decisions/decisions.ts'
+import type { PendingItem } from '../agent/types.ts'
 import { REDACTED } from '../core/logger.ts'
 import { isJsonObject, type Json, type JsonObject } from '../core/messages.ts'
-import { HttpProblem, pointerTo } from './http/problem.ts'
+import { blamingRequest, HttpProblem, pointerTo } from './http/problem.ts'
 
 /** A decision as it comes over the API. */
 export type GivenDecision = Decision & {
@@ -79,9 +80,25 @@ function pendingIn({ about }: JsonObject): readonly Json[] {
  */
 export function checkDecisions(given: readonly GivenDecision[], pending: readonly unknown[]): Decision[] {
   return given.map((decision, at) => {
+    checkForm(decision, pending, `decisions.${at}`)
     const item = pending.find((one) => isAbout(decision as JsonObject, one))
     const hidden = isJsonObject(item) && Array.isArray(item.hidden) ? item.hidden.map(String) : []
-    return checkDecision(decision as JsonObject, item, { hidden, path: '', param: `decisions.${at}` }) as Decision
+    return withoutHidden(decision as JsonObject, item, { hidden, path: '', param: `decisions.${at}` }) as Decision
+  })
+}
+
+/** Throws an `HttpProblem` 400 for what is no part of a decision, and for a `by`: who decides is whose token it is. */
+function checkForm({ acknowledgeHidden: _, ...given }: GivenDecision, pending: readonly unknown[], param: string): void {
+  if ('by' in given) {
+    const problem = `Expected no \`by\` in \`${param}\`: who decided is known from the token`
+    throw new HttpProblem(400, 'invalid_request', problem, { param: `${param}.by` })
+  }
+  // As it was listed, an item says what of it is hidden.
+  const { hidden: _hidden, runId: _runId, ...decision } = given as JsonObject
+  const item = pending.find((one) => isAbout(decision, one)) as PendingItem | undefined
+  blamingRequest(() => {
+    checkNamesItem(decision, param)
+    if (item !== undefined) checkDecision(decision, item, param)
   })
 }
 
@@ -93,7 +110,11 @@ interface Seen {
   param: string
 }
 
-function checkDecision({ acknowledgeHidden, ...decision }: JsonObject, item: unknown, { hidden, path, param }: Seen): JsonObject {
+function withoutHidden(
+  { acknowledgeHidden, hidden: _hidden, runId: _runId, ...decision }: JsonObject,
+  item: unknown,
+  { hidden, path, param }: Seen,
+): JsonObject {
   if (!isJsonObject(item)) return decision
   if (item.kind === 'approval' && decision.approved === true)
     return checkApproval({ ...decision, acknowledgeHidden: acknowledgeHidden === true }, item, { hidden, path, param })
@@ -106,7 +127,7 @@ function checkDecision({ acknowledgeHidden, ...decision }: JsonObject, item: unk
   const decisions = answer.decisions.map((one, at) => {
     const index = isJsonObject(one) ? inner.findIndex((each) => isAbout(one, each)) : -1
     const place = { hidden, path: `${path}/about/pending/${index}`, param: `${param}.answer.decisions.${at}` }
-    return isJsonObject(one) ? checkDecision(one, inner[index], place) : one
+    return isJsonObject(one) ? withoutHidden(one, inner[index], place) : one
   })
   return { ...decision, answer: { ...answer, decisions } }
 }

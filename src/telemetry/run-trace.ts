@@ -30,7 +30,7 @@ import { type FailSafe, within } from './fail-safe.ts'
 import { ChunkTimes } from './metrics/chunk-times.ts'
 import type { Instruments } from './metrics/instruments.ts'
 import { type Names, providerName } from './names.ts'
-import { errorType, markFailed, tellEvent, tellException, tellFailure, toldEvents } from './span-events.ts'
+import { decisionAttributes, errorType, markFailed, tellEvent, tellException, tellFailure, toldEvents } from './span-events.ts'
 import { outgoingHeaders, readTraceHeaders, traceHeaders } from './trace-context.ts'
 
 /** What the traces of all runs share. */
@@ -231,7 +231,7 @@ export class RunTrace implements RunTelemetry {
     return times
   }
 
-  #beginCall({ toolCallId, tool, args, iteration, repairs, decided }: MeasuredCall): Open {
+  #beginCall({ toolCallId, tool, args, iteration, repairs, decision }: MeasuredCall): Open {
     const { name: agent, session } = this.#agent
     return this.#begin(`execute_tool ${tool.name}`, SpanKind.INTERNAL, {
       'gen_ai.operation.name': 'execute_tool',
@@ -243,7 +243,7 @@ export class RunTrace implements RunTelemetry {
       ...(session === undefined ? {} : { 'gen_ai.conversation.id': session }),
       'toolloop.iteration': iteration,
       ...(repairs === undefined ? {} : { 'toolloop.tool.repairs': [...repairs] }),
-      ...(decided === undefined ? {} : { 'toolloop.tool.decided': decided }),
+      ...(decision === undefined ? {} : { 'toolloop.tool.decided': decision.kind, ...decisionAttributes(decision) }),
       ...this.#content?.arguments(args, new Set(tool.secrets)),
     })
   }

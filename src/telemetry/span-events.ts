@@ -1,13 +1,14 @@
 import { messageOf, ToolloopError } from '../core/errors.ts'
-import type { EventName, RunEvent } from '../core/events.ts'
+import type { EventName, MadeDecision, RunEvent } from '../core/events.ts'
 import { redactText } from '../core/logger.ts'
-import { type Span, SpanStatusCode } from './api.ts'
+import { type Attributes, type Span, SpanStatusCode } from './api.ts'
 
 /** The events of a run that its span tells of. */
 export const toldEvents: ReadonlySet<EventName> = new Set<EventName>([
   'MODEL_RETRY',
   'TOOL_CALL_REJECTED',
   'DECISION_NEEDED',
+  'DECISION_MADE',
   'GUARDRAIL',
   'HANDOFF',
 ])
@@ -32,6 +33,15 @@ export function tellEvent(span: Span, event: RunEvent): void {
         'toolloop.decision.kind': event.kind,
       })
       break
+    case 'DECISION_MADE':
+      span.addEvent('toolloop.decision_made', {
+        'gen_ai.tool.name': event.tool,
+        'gen_ai.tool.call.id': toolCallId,
+        'toolloop.decision.kind': event.kind,
+        'toolloop.decision.approved': event.approved,
+        ...decisionAttributes(event),
+      })
+      break
     case 'GUARDRAIL':
       span.addEvent('toolloop.guardrail', {
         'toolloop.guardrail.name': event.guardrail,
@@ -43,6 +53,11 @@ export function tellEvent(span: Span, event: RunEvent): void {
       span.addEvent('toolloop.handoff', { 'gen_ai.agent.name': event.agent, 'gen_ai.request.model': event.model })
       break
   }
+}
+
+/** Who has decided. A text is sent as it is, anything else as JSON. */
+export function decisionAttributes({ by }: MadeDecision): Attributes {
+  return by === undefined ? {} : { 'toolloop.decision.by': typeof by === 'string' ? by : JSON.stringify(by) }
 }
 
 /** What was thrown, and that its span's work failed by it. */

@@ -143,7 +143,7 @@ class Attempt {
   #context(): ToolContext {
     const environment = this.#environment
     const { context, toolCallId, runId, iteration, idempotencyKey, logger, toolLogger = logger } = environment
-    const { metadata, answer, asked, run, trace, mcpClient, saved, save, askModel } = environment
+    const { metadata, answer, asked, decision, run, trace, mcpClient, saved, save, askModel } = environment
     const { signal } = this.#controller
     // A report that comes after the attempt's end, by a tool that was abandoned or left work behind, says nothing about the run any more.
     const progress = (update: Json) => {
@@ -175,6 +175,7 @@ class Attempt {
     if (mcpClient !== undefined) ctx.mcpClient = mcpClient
     if (answer !== undefined) ctx.answer = answer
     if (asked !== undefined) ctx.asked = asked
+    if (decision !== undefined) ctx.decision = decision
     if (saved !== undefined) ctx.saved = saved
     if (save !== undefined) {
       // Named first: see "Allocation" in CONTRIBUTING.md.

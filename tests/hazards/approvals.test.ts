@@ -270,7 +270,7 @@ describe('what waits for somebody', () => {
       pending: [guarded],
       toolCalls: [{ id: 'a', outcome: 'failed', content: 'no luck' }],
     })
-    expect(seen).toEqual(['RUN_START ', 'TOOL_CALL_START a', 'TOOL_CALL_END a', 'RUN_END '])
+    expect(seen).toEqual(['RUN_START ', 'DECISION_MADE a', 'TOOL_CALL_START a', 'TOOL_CALL_END a', 'RUN_END '])
     const aborted = await runner.resume(half.state, { signal: AbortSignal.abort() })
     expect(aborted).toMatchObject({ stopReason: 'aborted', toolCalls: [{ outcome: 'failed' }, { outcome: 'cancelled' }] })
     expect(aborted.messages.filter(isToolResult)).toHaveLength(2)

@@ -3,7 +3,8 @@ import type { RunResult } from '../../src/agent/types.ts'
 import { ToolloopError } from '../../src/core/errors.ts'
 import type { RunEvent } from '../../src/core/events.ts'
 import { noUsage } from '../../src/core/messages.ts'
-import { EventRedactor, resultAsJson } from '../../src/service/runs/event-redactor.ts'
+import { resultAsJson } from '../../src/service/runs/event-parts.ts'
+import { EventRedactor } from '../../src/service/runs/event-redactor.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 
 const meta = { runId: 'r', iteration: 1, time: 0, toolCallId: 'c1' }

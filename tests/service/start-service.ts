@@ -111,6 +111,7 @@ export async function allFrames(response: Response): Promise<SseFrame[]> {
 
 interface Pending {
   toolCallId: string
+  tool: string
   fingerprint: string
   args: Record<string, unknown>
   hidden?: string[]
@@ -122,6 +123,9 @@ interface Pending {
 export interface Answer {
   id: string
   status: string
+  stopReason: string
+  owner: string
+  decisions: object[]
   output: string
   etag: string
   text: string
@@ -130,7 +134,7 @@ export interface Answer {
   models: { name: string; provider: string }[]
   pending: [Pending & { runId: string }]
   events: { first: number; last: number }
-  result: { messages: { role: string }[]; toolCalls: { outcome: string }[]; state?: unknown }
+  result: { messages: { role: string }[]; toolCalls: { outcome: string; content: string; decision?: object }[]; state?: unknown }
   data: [Answer]
   error: { message: string; code: string; param: string; problems: { path: string; message: string }[] }
 }

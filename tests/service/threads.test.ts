@@ -191,6 +191,10 @@ describe('/ui/chat', () => {
       { type: 'tool-pick_file', state: 'output-available', output: 'menu.pdf' },
       { type: 'tool-book', state: 'output-available', output: 'for 4' },
       { type: 'data-question' },
+      { type: 'data-decision', data: { tool: 'refund', approved: true } },
+      { type: 'data-decision', data: { tool: 'refund', approved: false } },
+      { type: 'data-decision', data: { tool: 'pick_file' } },
+      { type: 'data-decision', data: { tool: 'book' } },
       { type: 'step-start' },
       { type: 'text', text: 'Done.', state: 'done' },
     ])

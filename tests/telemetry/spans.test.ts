@@ -214,13 +214,15 @@ describe('where spans hang', () => {
     const pending = (await second.runner.resume('run_1')).pending
     await second.journal.close()
     const third = process(2, false)
-    const result = await third.runner.resume('run_1', { decisions: pending.map((item) => ({ ...item, approved: true as const })) })
+    const decisions = pending.map((item) => ({ ...item, approved: true as const, by: { user: 'boss' } }))
+    const result = await third.runner.resume('run_1', { decisions })
     expect(result.output).toBe('Paid.')
     await third.journal.close()
     const spans = tracing.spans()
     expect(new Set(spans.map((span) => span.spanContext().traceId)).size).toBe(1)
     expect(spans.filter(({ attributes }) => attributes['toolloop.run.resumed'] === true).length).toBeGreaterThanOrEqual(2)
-    expect(tracing.span('execute_tool pay').attributes).toMatchObject({ 'toolloop.tool.decided': 'approval' })
+    const by = { 'toolloop.decision.by': '{"user":"boss"}' }
+    expect(tracing.span('execute_tool pay').attributes).toMatchObject({ 'toolloop.tool.decided': 'approval', ...by })
   })
 
   it('who resumes a run from a trace of its own is linked to', async () => {

@@ -81,6 +81,7 @@ it('the trace of a run with nested agents, an approval that waited over a restar
         chat mock (in=40 out=10 finish=tool_call)
         * toolloop.decision_needed: pay
         invoke_agent clerk (in=40 out=10 finish=stop ended=answered resumed=true)
+          * toolloop.decision_made: pay
           execute_tool pay (call=pay outcome=ok decided=approval)
           chat mock (in=40 out=10 finish=stop)"
   `)

@@ -155,7 +155,7 @@ describe('AG-UI 1.0', () => {
     const calls = [{ name: 'refund', args: { euros: 250 } }, { name: 'refund', args: { euros: 20 } }, { name: 'book' }]
     const model = scriptedModel([{ toolCalls: calls }, 'All done.'])
     await using backend = await agUiBackend({ model, tools: [refund, book] })
-    const { agent, run, say, interrupts, types, finished } = agentAt(backend.url)
+    const { agent, events, run, say, interrupts, types, finished } = agentAt(backend.url)
     say('pay')
     await run()
     expect(interrupts()).toMatchObject([
@@ -173,6 +173,11 @@ describe('AG-UI 1.0', () => {
       ],
     })
     expect(paid).toEqual([200])
+    expect(events.filter(({ type }) => type === 'CUSTOM')).toMatchObject([
+      { name: 'decision_made', value: { kind: 'approval', tool: 'refund', approved: true } },
+      { name: 'decision_made', value: { kind: 'approval', tool: 'refund', approved: false } },
+      { name: 'decision_made', value: { kind: 'question', tool: 'book', approved: true } },
+    ])
     expect(types()).not.toContain('TOOL_CALL_START')
     expect(finished()).toMatchObject({ outcome: { type: 'success' } })
     const results = agent.messages.filter(({ role }) => role === 'tool').map(({ content }) => content)

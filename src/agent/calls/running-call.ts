@@ -16,8 +16,6 @@ export interface CallWork {
   answered?: { answer: Json; asked: Json | undefined }
   /** What its caller says came of it: it is not run here. */
   result?: { value: Json; isError: boolean }
-  /** What somebody has decided before it could run. */
-  decided?: 'approval' | 'question'
 }
 
 /** Carries calls out, all of them started in one tick; resolves with what came of them, in the order of the work. */
@@ -47,7 +45,6 @@ export interface RunningCall extends CallPlace, CallTerms {
   readonly idempotencyKey: string
   readonly prepared: PreparedCall
   readonly answered: CallWork['answered']
-  readonly decided?: CallWork['decided']
   /** What it saves, where that outlives the process. */
   readonly saved?: SavedValue
   /** Its place in the run's trace, where that is measured. */

@@ -1,21 +1,47 @@
+import type { EventPayloads } from '../../core/events.ts'
 import { isLargerThan, toJson } from '../../core/json.ts'
 import { REDACTED, redact, redactText, secretTexts } from '../../core/logger.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject, textOf } from '../../core/messages.ts'
+import { resultText } from '../../tools/result-text.ts'
 import type { AnyTool } from '../../tools/tool.ts'
+import type { ToolCallEnd } from '../../tools/tool-runner.ts'
+import { shownAbout } from '../nested/shown-question.ts'
+import type { RunningCall } from './running-call.ts'
 
 /** Characters of arguments, and of a value, that are looked through for secrets in each event of a call. */
 const mostShown = 65_536
 
 /** Arguments as listeners are told of them; undefined where they are too long. */
-export function shownArguments({ secrets }: Pick<AnyTool, 'secrets'>, args: JsonObject): JsonObject | undefined {
+function shownArguments({ secrets }: Pick<AnyTool, 'secrets'>, args: JsonObject): JsonObject | undefined {
   return isLargerThan(mostShown, args) ? undefined : (redact(args, new Set(secrets)) as JsonObject)
 }
 
 /** What a function returned, as listeners are told of it; undefined where it is too long. */
-export function shownValue({ secrets }: Pick<AnyTool, 'secrets'>, args: JsonObject, value: unknown): Json | undefined {
+function shownValue({ secrets }: Pick<AnyTool, 'secrets'>, args: JsonObject, value: unknown): Json | undefined {
   if (isLargerThan(mostShown, value)) return undefined
   const names = new Set(secrets)
   return toJson(redact(value, names, secretTexts(args, names)))
+}
+
+type RanEnd = Exclude<ToolCallEnd, { outcome: 'rejected' }>
+
+/** The end of a call as listeners are told of it. */
+export function shownEnd({ prepared: { tool }, call }: RunningCall, end: RanEnd): EventPayloads['TOOL_CALL_END'] {
+  const result = end.outcome === 'question' ? resultText(shownAbout(end.question.about)) : textOf(end.content)
+  const payload: EventPayloads['TOOL_CALL_END'] = {
+    tool: call.name,
+    result,
+    bytes: Buffer.byteLength(result),
+    outcome: end.outcome,
+  }
+  const args = shownArguments(tool, call.args ?? {})
+  if (args !== undefined) payload.args = args
+  if ('code' in end) payload.errorCode = end.code
+  if (end.outcome === 'ok' && end.value !== undefined) {
+    const value = shownValue(tool, call.args ?? {}, end.value)
+    if (value !== undefined) payload.value = value
+  }
+  return payload
 }
 
 /** A call that was not run, as listeners are told of it. `hidden`: what was taken out of it. */

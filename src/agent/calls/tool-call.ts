@@ -12,7 +12,6 @@ import { endOf, executeCall, type RawEnd, type ToolCallEnd, type ToolCallEnviron
 import type { StepContext } from '../durable/journal.ts'
 import { withoutLongText } from '../large-results/keep-aside.ts'
 import { handoffOf } from '../nested/handoff.ts'
-import { shownAbout } from '../nested/shown-question.ts'
 import type { FinishedCall, Refusal } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
 import type { ToolCallRecord } from '../run/result.ts'
@@ -29,13 +28,13 @@ import {
   rejected,
 } from './running-call.ts'
 import { savedValueOf } from './saved-value.ts'
-import { shownArguments, shownRejection, shownValue } from './shown-call.ts'
+import { shownEnd, shownRejection } from './shown-call.ts'
 
 /** Carries a call out inside of its step: from what is planned to its record. */
 export async function carryOutCall(
   execution: Execution,
   iteration: number,
-  { call, key, answered, result, decided }: CallWork,
+  { call, key, answered, result }: CallWork,
   step: StepContext,
   terms: CallTerms,
 ): Promise<FinishedCall> {
@@ -59,7 +58,6 @@ export async function carryOutCall(
     idempotencyKey,
     prepared,
     answered,
-    decided,
     saved,
     trace: undefined,
   })
@@ -149,6 +147,7 @@ class CallEnvironment implements ToolCallEnvironment {
   readonly askModel: ToolCallEnvironment['askModel']
   readonly answer: ToolCallEnvironment['answer']
   readonly asked: ToolCallEnvironment['asked']
+  readonly decision: ToolCallEnvironment['decision']
   readonly save: ToolCallEnvironment['save']
   saved: ToolCallEnvironment['saved']
   readonly raw: RawEnd | undefined
@@ -174,6 +173,7 @@ class CallEnvironment implements ToolCallEnvironment {
     this.askModel = run.askModel
     this.answer = call.answered?.answer
     this.asked = call.answered?.asked
+    this.decision = call.call.decision
     this.save = call.saved?.write
     this.raw = settings.hooks === undefined && call.trace === undefined ? undefined : {}
     this.#call = call
@@ -218,32 +218,11 @@ function publishEnd(run: RunContext, outcome: CallOutcome): CallOutcome {
   if (run.hears(Event.TOOL_CALL_END)) {
     const ok = end.outcome === 'ok' || end.outcome === 'question'
     const meta = { iteration: call.iteration, toolCallId: call.call.id, durationMs, ok, ...call.tags }
-    run.emit(Event.TOOL_CALL_END, endShown(call, end), meta)
+    run.emit(Event.TOOL_CALL_END, shownEnd(call, end), meta)
   }
   run.logStep(() => ({ ...logged(call), outcome: end.outcome, attempts: end.attempts, durationMs }), 'tool call ended')
   outcome.durationMs = durationMs
   return outcome
-}
-
-type RanEnd = Exclude<ToolCallEnd, { outcome: 'rejected' }>
-
-/** The end of a call as listeners are told of it. */
-function endShown({ prepared: { tool }, call }: RunningCall, end: RanEnd): EventPayloads['TOOL_CALL_END'] {
-  const result = end.outcome === 'question' ? resultText(shownAbout(end.question.about)) : textOf(end.content)
-  const payload: EventPayloads['TOOL_CALL_END'] = {
-    tool: call.name,
-    result,
-    bytes: Buffer.byteLength(result),
-    outcome: end.outcome,
-  }
-  const args = shownArguments(tool, call.args ?? {})
-  if (args !== undefined) payload.args = args
-  if ('code' in end) payload.errorCode = end.code
-  if (end.outcome === 'ok' && end.value !== undefined) {
-    const value = shownValue(tool, call.args ?? {}, end.value)
-    if (value !== undefined) payload.value = value
-  }
-  return payload
 }
 
 export function publishRejection(run: RunContext, place: CallPlace, { code, text }: Refusal): void {
@@ -320,7 +299,7 @@ export function recordCall(
   outcome: ToolCallRecord['outcome'],
   rest: Pick<ToolCallRecord, 'content'> & Partial<Pick<ToolCallRecord, 'durationMs' | 'attempts' | 'errorCode'>>,
 ): FinishedCall {
-  const { id, name, args, rawArguments, repairs } = call
+  const { id, name, args, rawArguments, repairs, decision } = call
   const nested = state.budget.spentIn(id)
   const { content, durationMs = 0, attempts = 0 } = rest
   const record: ToolCallRecord =
@@ -329,6 +308,7 @@ export function recordCall(
       : { id, tool: name, args, rawArguments, iteration, outcome, content, durationMs, attempts }
   if (rest.errorCode !== undefined) record.errorCode = rest.errorCode
   if (repairs !== undefined) record.repairs = repairs
+  if (decision !== undefined) record.decision = decision
   if (nested !== undefined) record.nested = nested
   return run.interruption === undefined || outcome !== 'cancelled' ? { record } : { record, interrupted: run.interruption }
 }

@@ -1,14 +1,16 @@
 import { InvalidOptionError } from '../../core/errors.ts'
+import { Event, type EventPlace, type MadeDecision } from '../../core/events.ts'
 import { toJson } from '../../core/json.ts'
 import { copyJson, type JsonObject } from '../../core/messages.ts'
+import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { type PreparedCall, prepareArguments } from '../../tools/arguments.ts'
 import { cancelledText, loggedFailure } from '../../tools/told.ts'
 import type { PlannedCall, Refusal } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
-import type { RunContext } from '../run/run-context.ts'
+import { type RunContext, tagsOf } from '../run/run-context.ts'
 import { approvalFailed, otherArgumentsNote, refusedText } from '../told.ts'
 import type { ApprovalDecision } from '../types.ts'
-import { approvalKey, hashOf } from './decisions.ts'
+import { approvalKey, hashOf, madeDecision, type Signature, signatureOf } from './decisions.ts'
 
 /** Whether a call has to be approved. Fails closed: a predicate that throws asks for an approval. */
 export async function needsApproval(run: RunContext, remembered: ReadonlySet<string>, { tool, args }: PreparedCall): Promise<boolean> {
@@ -47,14 +49,15 @@ export async function decideApprovals(
     if (call.approval === undefined) calls.push(call)
     else {
       const place = `${iteration}.approve.${index}`
-      calls.push(applied(run, await durable.step(place, () => askAndRecord(run, call, place)), call))
+      const meta = { iteration, toolCallId: call.id, ...tagsOf(durable, place) }
+      calls.push(applied(run, await durable.step(place, () => askAndRecord(run, call, place, meta)), call))
     }
   }
   return calls
 }
 
 /** What `approve` said of one call, as it is recorded. */
-interface Approval {
+interface Approval extends Signature {
   approved: boolean
   reason?: string
   /** It is to run with these, which fit its tool. */
@@ -65,11 +68,17 @@ interface Approval {
   waits?: boolean
 }
 
-async function askAndRecord(run: RunContext, call: PlannedCall, place: string): Promise<Approval> {
+async function askAndRecord(run: RunContext, call: PlannedCall, place: string, meta: EventPlace): Promise<Approval> {
   const approval = await askFor(run, call)
-  if (!approval.waits && !approval.cancelled)
-    run.recorder?.decided(run, { place, toolCallId: call.id, tool: call.name, args: call.args ?? {}, verdict: approval })
+  if (approval.waits || approval.cancelled) return approval
+  const { id: toolCallId, name: tool } = call
+  run.recorder?.decided(run, { place, toolCallId, tool, args: call.args ?? {}, verdict: approval })
+  run.emit(Event.DECISION_MADE, { ...decisionOf(approval), toolCallId, tool, place }, meta)
   return approval
+}
+
+function decisionOf({ approved, ...said }: Approval): MadeDecision {
+  return madeDecision({ kind: 'approval' }, { approved, ...said })
 }
 
 /** An `approve` that throws has refused. */
@@ -105,11 +114,15 @@ async function askFor(run: RunContext, call: PlannedCall): Promise<Approval> {
   }
 }
 
-/** Rejects with `invalid_option` for arguments that the tool doesn't take. */
+const approvalNames: OptionNames<Exclude<ApprovalDecision, boolean>> = { approved: true, reason: true, args: true, by: true, note: true }
+
+/** Rejects with `invalid_option` for arguments that the tool doesn't take, and for what is no part of an answer. */
 async function readApproval(run: RunContext, call: PlannedCall, answer: ApprovalDecision | undefined): Promise<Approval> {
   if (typeof answer !== 'object' || answer === null) return { approved: answer === true }
+  checkOptionNames(answer, approvalNames, 'an approval', 'approve')
   const { approved, reason, args } = answer
-  const approval: Approval = { approved: approved === true, ...(typeof reason === 'string' ? { reason } : {}) }
+  const said = typeof reason === 'string' ? { reason } : {}
+  const approval: Approval = { approved: approved === true, ...said, ...signatureOf(answer, 'approve') }
   const isChanged = approval.approved && args !== undefined && hashOf(args) !== hashOf(call.args ?? {})
   if (!isChanged) return approval
   const tool = run.agent.registry.get(call.name)
@@ -127,9 +140,11 @@ export function withArguments(run: RunContext, call: PlannedCall, args: JsonObje
 }
 
 /** The call as it is after that: free to run, refused, or waiting as before. */
-function applied(run: RunContext, { approved, reason, args, cancelled, waits }: Approval, call: PlannedCall): PlannedCall {
+function applied(run: RunContext, approval: Approval, call: PlannedCall): PlannedCall {
+  const { approved, reason, args, cancelled, waits } = approval
   if (waits) return call
-  const { approval: _, ...decided } = call
+  const { approval: _, ...rest } = call
+  const decided = cancelled ? rest : { ...rest, decision: decisionOf(approval) }
   if (approved) return args === undefined ? decided : withArguments(run, decided, args)
   const refusal: Refusal = cancelled
     ? { code: 'tool_cancelled', text: cancelledText(call.name) }

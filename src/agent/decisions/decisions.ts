@@ -1,21 +1,34 @@
 import { digestOf } from '../../core/digest.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
+import type { MadeDecision } from '../../core/events.ts'
+import { toJson } from '../../core/json.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import type { PendingItem } from '../run/result.ts'
 
 /** What was decided on a pending item; made from it: `{ ...item, approved: true }`. Plain JSON. */
 export type Decision = Pick<PendingItem, 'toolCallId' | 'fingerprint'> & Verdict
 
 /** What was decided, by the kind of the item. */
-export type Verdict =
+export type Verdict = Signature &
   /** Run it; with other arguments, where `args` are given. `remember`: the same call needs no approval any more. */
-  | { approved: true; args?: JsonObject; remember?: boolean }
-  /** Don't; the model is told why. Also for questions nobody will answer, and calls the caller will not run. */
-  | { approved: false; reason?: string }
-  /** What the caller's own tool returned, or how it failed. */
-  | { result: Json; isError?: boolean }
-  /** The answer to a question: its tool is called again, with `ctx.answer`. */
-  | { answer: Json }
+  (
+    | { approved: true; args?: JsonObject; remember?: boolean }
+    /** Don't; the model is told why. Also for questions nobody will answer, and calls the caller will not run. */
+    | { approved: false; reason?: string }
+    /** What the caller's own tool returned, or how it failed. */
+    | { result: Json; isError?: boolean }
+    /** The answer to a question: its tool is called again, with `ctx.answer`. */
+    | { answer: Json }
+  )
+
+/** Kept with a decision for the record. The model is told neither. */
+export type Signature = {
+  /** Who decided: any JSON. */
+  by?: Json
+  /** A remark. */
+  note?: string
+}
 
 /** Names one call of one run with its arguments: a decision made for another one doesn't bear it. */
 export function fingerprintOf(runId: string, { toolCallId, tool, args }: Pick<PendingItem, 'toolCallId' | 'tool' | 'args'>): string {
@@ -53,9 +66,42 @@ export function sorted(value: Json): Json {
   return isSorted ? value : (Object.fromEntries(fields.sort(([a], [b]) => (a < b ? -1 : 1))) as Json)
 }
 
-/** Throws `invalid_option` for what names no pending item. */
+const itemNames: OptionNames<PendingItem> = {
+  kind: true,
+  toolCallId: true,
+  tool: true,
+  args: true,
+  about: true,
+  schema: true,
+  fingerprint: true,
+  place: true,
+}
+
+/** A decision is made from its item: `{ ...item, approved: true }`. */
+const decisionNames: Readonly<Record<string, true>> = {
+  ...itemNames,
+  approved: true,
+  reason: true,
+  remember: true,
+  result: true,
+  isError: true,
+  answer: true,
+  by: true,
+  note: true,
+}
+
+/** Parts of a verdict that items of one kind alone have. */
+const kindOf: ReadonlyMap<string, PendingItem['kind']> = new Map([
+  ['remember', 'approval'],
+  ['result', 'client_tool'],
+  ['isError', 'client_tool'],
+  ['answer', 'question'],
+])
+
+/** Throws `invalid_option` for what names no pending item, or holds anything that is no part of a decision. */
 export function checkNamesItem(decision: unknown, where: string): void {
   if (!isJsonObject(decision)) throw new InvalidOptionError(where, 'a pending item with a decision', decision)
+  checkOptionNames(decision, decisionNames, 'a decision', where)
   for (const name of ['toolCallId', 'fingerprint']) {
     if (typeof decision[name] === 'string') continue
     const from = `the \`${name}\` of an item in \`pending\`: make the decision of the item, \`{ ...item, approved: true }\``
@@ -67,8 +113,15 @@ export function checkNamesItem(decision: unknown, where: string): void {
 export function checkDecision(decision: unknown, { kind }: Pick<PendingItem, 'kind'>, where: string): void {
   const got = isJsonObject(decision) ? decision : {}
   const { approved, args, reason } = got
+  for (const [name, of] of kindOf) {
+    if (got[name] !== undefined && kind !== of)
+      throw new InvalidOptionError(`${where}.${name}`, `absent for an item of kind \`${kind}\``, got[name])
+  }
   if (reason !== undefined && typeof reason !== 'string') throw new InvalidOptionError(`${where}.reason`, 'a string', reason)
   if (args !== undefined && !isJsonObject(args)) throw new InvalidOptionError(`${where}.args`, 'an object', args)
+  const given = ['result', 'answer'].find((name) => got[name] !== undefined)
+  if (approved === false && given !== undefined)
+    throw new InvalidOptionError(`${where}.${given}`, 'absent beside `approved: false`', got[given])
   if (approved === false) return
   if ((kind === 'approval' || kind === 'budget') && approved !== true)
     throw new InvalidOptionError(`${where}.approved`, 'true or false', approved)
@@ -76,4 +129,24 @@ export function checkDecision(decision: unknown, { kind }: Pick<PendingItem, 'ki
     throw new InvalidOptionError(where, 'the `result` of the tool, or `approved: false`', decision)
   }
   if (kind === 'question' && got.answer === undefined) throw new InvalidOptionError(where, 'an `answer`, or `approved: false`', decision)
+}
+
+/** Who decided, as it is kept. Throws `invalid_option` for a `note` that is not a text. */
+export function signatureOf({ by, note }: { by?: unknown; note?: unknown }, where: string): Signature {
+  if (note !== undefined && typeof note !== 'string') throw new InvalidOptionError(`${where}.note`, 'a string', note)
+  return { ...(by === undefined ? {} : { by: toJson(by) }), ...(note === undefined ? {} : { note }) }
+}
+
+/** The decision as it is kept with the run. What was answered or returned is in the call's context or its result. */
+export function madeDecision({ kind }: Pick<PendingItem, 'kind'>, verdict: Verdict, earlier?: MadeDecision): MadeDecision {
+  const { by, note } = verdict
+  const made: MadeDecision = { kind, approved: !('approved' in verdict) || verdict.approved }
+  if ('reason' in verdict && verdict.reason !== undefined) made.reason = verdict.reason
+  if (by !== undefined) made.by = by
+  if (note !== undefined) made.note = note
+  if (earlier !== undefined) {
+    const { earlier: before = [], ...last } = earlier
+    made.earlier = [...before, last]
+  }
+  return made
 }

@@ -5,7 +5,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 import { prepareArguments } from '../../tools/arguments.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { PendingItem, RunState } from '../run/result.ts'
-import { checkDecision, checkNamesItem, type Decision, fingerprintOf, type Verdict } from './decisions.ts'
+import { checkDecision, checkNamesItem, type Decision, fingerprintOf, type Signature, signatureOf, type Verdict } from './decisions.ts'
 
 /** A copy of the state. Throws `invalid_option` for anything else. */
 export function readState(state: unknown): RunState {
@@ -68,7 +68,7 @@ export async function decide(
 export async function checkedVerdict(decision: Decision, item: PendingItem, registry: ToolSet, where: string): Promise<Json> {
   checkDecision(decision, item, where)
   await checkArguments(decision, item, registry, where)
-  return JSON.parse(JSON.stringify(verdictOf(decision, item)))
+  return JSON.parse(JSON.stringify(verdictOf(decision, item, signatureOf(decision, where))))
 }
 
 /** Whether resuming carries anything out: something was decided, or has waited for longer than it may. */
@@ -90,13 +90,16 @@ async function checkArguments(decision: Decision, item: PendingItem, registry: T
   if (!prepared.ok) throw new InvalidOptionError(`${where}.args`, `arguments of \`${item.tool}\` (${prepared.problem.message})`, args)
 }
 
-/** Without what was only copied from the pending item. */
-function verdictOf(decision: Decision, item: PendingItem): Verdict {
+/** Without what was only copied from the pending item. What it says is read by the item's kind: an approval has no result. */
+function verdictOf(decision: Decision, item: PendingItem, signature: Signature): Verdict {
   if ('approved' in decision && !decision.approved) {
-    return { approved: false, ...(decision.reason === undefined ? {} : { reason: decision.reason }) }
+    return { approved: false, ...(decision.reason === undefined ? {} : { reason: decision.reason }), ...signature }
   }
-  if ('result' in decision) return { result: decision.result, ...(decision.isError === true ? { isError: true } : {}) }
-  if ('answer' in decision) return { answer: decision.answer }
+  if (item.kind === 'client_tool' && 'result' in decision) {
+    return { result: decision.result, ...(decision.isError === true ? { isError: true } : {}), ...signature }
+  }
+  if (item.kind === 'question' && 'answer' in decision) return { answer: decision.answer, ...signature }
   const args = editedArguments(decision, item)
-  return { approved: true, ...(args === undefined ? {} : { args }), ...(decision.remember === true ? { remember: true } : {}) }
+  const isRemembered = 'remember' in decision && decision.remember === true
+  return { approved: true, ...(args === undefined ? {} : { args }), ...(isRemembered ? { remember: true } : {}), ...signature }
 }

@@ -1,4 +1,4 @@
-import { Event } from '../../core/events.ts'
+import { Event, type MadeDecision } from '../../core/events.ts'
 import { copyAsJson } from '../../core/json.ts'
 import type { Json } from '../../core/messages.ts'
 import { cancelledText } from '../../tools/told.ts'
@@ -10,7 +10,7 @@ import type { PendingItem } from '../run/result.ts'
 import { type RunContext, tagsOf } from '../run/run-context.ts'
 import { nobodyDecided, refusedText, unansweredText } from '../told.ts'
 import { withArguments } from './approvals.ts'
-import { approvalKey, fingerprintOf, type Verdict } from './decisions.ts'
+import { approvalKey, fingerprintOf, madeDecision, type Verdict } from './decisions.ts'
 
 /** A round that has calls which wait for somebody: an approval, the caller's own tool, a question. */
 export interface WaitingRound {
@@ -78,9 +78,16 @@ async function waitForDecisions(
     for (const { call, verdict } of decided) {
       if ('approved' in verdict && verdict.approved && verdict.remember) state.remembered.add(approvalKey(call.name, call.args ?? {}))
     }
-    const ended = await carryOut(decided.map((one) => workOf(run, one)))
+    const works: CallWork[] = []
+    for (const one of decided) {
+      const decision = madeDecision(one.item, one.verdict, one.call.decision)
+      await publishDecision(execution, one.item, decision)
+      works.push(workOf(run, one, decision))
+    }
+    const ended = await carryOut(works)
     finished.push(...ended.filter(({ question }) => question === undefined))
-    waiting = decided.flatMap(({ call, index }, at) => {
+    // Whoever asks again runs with the arguments that were approved, not with those that the model wrote.
+    waiting = works.flatMap(({ call, index }, at) => {
       const question = ended[at]?.question
       return question === undefined ? [] : [waitingCall(run.runId, iteration, call, index, question, asked)]
     })
@@ -112,6 +119,19 @@ async function publishPending({ durable, run }: Execution, item: PendingItem): P
   })
 }
 
+export async function publishDecision(
+  { durable, run }: Execution,
+  { place, toolCallId, tool }: PendingItem,
+  decision: MadeDecision,
+): Promise<void> {
+  const key = `${place}.made`
+  await durable.step(key, async () => {
+    const meta = { iteration: Number.parseInt(place, 10), toolCallId, ...tagsOf(durable, key) }
+    run.emit(Event.DECISION_MADE, { ...decision, toolCallId, tool, place }, meta)
+    return null
+  })
+}
+
 /** Undefined where nobody has decided, and nobody can wait. */
 export async function verdictOn({ durable, run }: Execution, item: PendingItem): Promise<Verdict | undefined> {
   const { decisionTimeoutMs } = run.settings
@@ -125,14 +145,16 @@ export async function verdictOn({ durable, run }: Execution, item: PendingItem):
 }
 
 /** The call as it is now to be carried out. */
-function workOf(run: RunContext, { call, index, verdict, item }: DecidedCall): CallWork {
-  const { approval: _, ...free } = call
+function workOf(run: RunContext, { call, index, verdict, item }: DecidedCall, decision: MadeDecision): CallWork {
+  const { approval: _, ...rest } = call
+  const free = { ...rest, decision }
   const work: CallWork = { call: free, index, key: `${item.place}.done` }
-  if (item.kind === 'approval' || item.kind === 'question') work.decided = item.kind
-  if ('result' in verdict) return { ...work, result: { value: verdict.result, isError: verdict.isError === true } }
-  if ('answer' in verdict) return { ...work, answered: { answer: verdict.answer, asked: item.about } }
-  if (!verdict.approved) {
-    const text = (item.kind === 'question' ? unansweredText : refusedText)(call.name, verdict.reason)
+  if (item.kind === 'client_tool' && 'result' in verdict)
+    return { ...work, result: { value: verdict.result, isError: verdict.isError === true } }
+  if (item.kind === 'question' && 'answer' in verdict) return { ...work, answered: { answer: verdict.answer, asked: item.about } }
+  if (!('approved' in verdict && verdict.approved)) {
+    const reason = 'reason' in verdict ? verdict.reason : undefined
+    const text = (item.kind === 'question' ? unansweredText : refusedText)(call.name, reason)
     return { ...work, call: { ...free, action: 'reject', refusal: { code: 'tool_denied', text } } }
   }
   const { args } = verdict

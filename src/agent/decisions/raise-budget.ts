@@ -3,8 +3,8 @@ import type { Unpaid } from '../recorded.ts'
 import type { Execution, TakeTurn } from '../run/execution.ts'
 import type { PendingItem } from '../run/result.ts'
 import { tagsOf } from '../run/run-context.ts'
-import { fingerprintOf } from './decisions.ts'
-import { verdictOn } from './pending-calls.ts'
+import { fingerprintOf, madeDecision } from './decisions.ts'
+import { publishDecision, verdictOn } from './pending-calls.ts'
 
 /** Takes a turn whose step's key ends with `suffix`. */
 type TakeTurnAs = (...[execution, place, suffix]: [...Parameters<TakeTurn>, suffix?: string]) => ReturnType<TakeTurn>
@@ -20,6 +20,7 @@ export function waitForBudget(takeTurn: TakeTurnAs): TakeTurnAs {
       const item = budgetItem(run.runId, `${place.iteration}.budget${suffix}${again}`, turn)
       await publish(execution, place.iteration, item)
       const verdict = await verdictOn(execution, item)
+      if (verdict !== undefined) await publishDecision(execution, item, madeDecision(item, verdict))
       if (verdict === undefined) {
         const isOver = await durable.step(`${place.iteration}.pause`, async () => run.interruption !== undefined)
         // Whoever aborts a run does not want it to wait: the turn says so when it is taken again.

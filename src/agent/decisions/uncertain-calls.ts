@@ -43,6 +43,7 @@ async function reconcile(
     ...ids,
     ...(answered === undefined ? {} : { answer: answered.answer }),
     ...(asked === undefined ? {} : { asked }),
+    ...(call.decision === undefined ? {} : { decision: call.decision }),
     logger,
     progress() {},
   }

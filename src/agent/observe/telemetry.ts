@@ -1,3 +1,4 @@
+import type { MadeDecision } from '../../core/events.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { ChatMessage, Json, JsonObject } from '../../core/messages.ts'
 import type { ModelRequest, ModelResponse, Sampling } from '../../models/chat-model.ts'
@@ -90,7 +91,7 @@ export interface MeasuredCall {
   readonly iteration: number
   readonly repairs: readonly string[] | undefined
   /** What somebody has decided before it could run. */
-  readonly decided: 'approval' | 'question' | undefined
+  readonly decision: MadeDecision | undefined
 }
 
 export interface MeasuredOutcome {

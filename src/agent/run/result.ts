@@ -1,5 +1,5 @@
 import type { ErrorCode, ToolloopError } from '../../core/errors.ts'
-import type { FinishReason, StopReason, ToolCallOutcome } from '../../core/events.ts'
+import type { FinishReason, MadeDecision, StopReason, ToolCallOutcome } from '../../core/events.ts'
 import type { ChatMessage, Content, Json, JsonObject, Usage } from '../../core/messages.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
 
@@ -30,6 +30,8 @@ export interface ToolCallRecord {
   attempts: number
   /** What had to be put right before the call could be understood, such as values of another type than their schema's. */
   repairs?: string[]
+  /** What somebody decided on it; of several decisions, the last, with the others as `earlier`. */
+  decision?: MadeDecision
   /** What runs made inside the call have used up. */
   nested?: Spent
 }

@@ -144,6 +144,7 @@ const nestedPayloads: ReadonlySet<EventName> = new Set<EventName>([
   'TOOL_CALL_REJECTED',
   'TOOL_PROGRESS',
   'DECISION_NEEDED',
+  'DECISION_MADE',
 ])
 
 function metaOf(place: EventPlace, origin: EventOrigin, time: number): EventMeta {

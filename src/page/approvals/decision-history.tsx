@@ -27,7 +27,7 @@ export function DecisionHistory({ decisions }: { decisions: readonly Decision[] 
   )
 }
 
-function Decided({ at, by, tool, agents = [], verdict, args, edited, about, reason, answer, result }: Decision) {
+function Decided({ at, by, tool, agents = [], verdict, args, edited, about, reason, note, answer, result }: Decision) {
   return (
     <li class={`decided-item ${verdict}`}>
       <p>
@@ -44,6 +44,7 @@ function Decided({ at, by, tool, agents = [], verdict, args, edited, about, reas
           <q>{visible(reason)}</q>
         </p>
       )}
+      {note !== undefined && <p class="decision-about muted">{`Note: ${visible(note)}`}</p>}
       {typeof about === 'string' && <p class="decision-about muted">{visible(about)}</p>}
       {edited === undefined ? <Value label="Arguments" value={args} /> : <Diff before={args} after={edited} label="Changed arguments" />}
       {verdict === 'answered' && <Value label="Answer" value={answer} />}

@@ -62,6 +62,7 @@ function describe(decision: JsonObject, pending: readonly unknown[], agents: rea
       ...(about === undefined ? {} : { about: shortened(about) }),
       ...(isEdited ? { edited: shortened(edited) } : {}),
       ...(typeof decision.reason === 'string' ? { reason: redactor.redactText(decision.reason) } : {}),
+      ...(typeof decision.note === 'string' ? { note: redactor.redactText(decision.note) } : {}),
       ...('answer' in decision ? { answer: shown(decision.answer) } : {}),
       ...('result' in decision ? { result: shown(decision.result) } : {}),
     },

@@ -1,4 +1,5 @@
-/** Parts of events that are shown in a form of their own: arguments that are JSON, and metadata. */
+import type { RunResult } from '../../agent/types.ts'
+/** Parts of events and results that are shown in a form of their own. */
 import { Event, type RunEvent } from '../../core/events.ts'
 import { parseUpTo } from '../../core/json.ts'
 import { redact } from '../../core/logger.ts'
@@ -37,4 +38,10 @@ export class ShownMetadata {
 
 function isPiece({ type }: RunEvent): boolean {
   return type === Event.TEXT_DELTA || type === Event.REASONING_DELTA || type === Event.TOOL_INPUT_DELTA
+}
+
+/** A result as plain JSON: the error as its code and message, without the values tools returned, which need not be JSON. */
+export function resultAsJson({ error, ...result }: RunResult): Record<string, unknown> {
+  const toolCalls = result.toolCalls.map(({ value: _value, ...call }) => call)
+  return { ...result, toolCalls, ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }) }
 }

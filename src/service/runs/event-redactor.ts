@@ -18,7 +18,7 @@ import { SecretTexts } from '../../core/redaction/secret-texts.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { hiddenParts } from '../hidden-arguments.ts'
-import { argumentsIn, ShownMetadata } from './event-parts.ts'
+import { argumentsIn, resultAsJson, ShownMetadata } from './event-parts.ts'
 import { StreamedText } from './streamed-text.ts'
 
 type TextDelta = Extract<RunEvent, { type: 'TEXT_DELTA' | 'REASONING_DELTA' }>
@@ -146,8 +146,9 @@ export class EventRedactor {
       output: redact(result.output, undefined, this.#secrets),
       messages: await inTurn(result.messages, (message) => this.#cleanMessage(message, pauses)),
       newMessages: await inTurn(result.newMessages, (message) => this.#cleanMessage(message, pauses)),
-      toolCalls: await inTurn(result.toolCalls, async ({ value: _value, args, ...call }) => ({
+      toolCalls: await inTurn(result.toolCalls, async ({ value: _value, args, decision, ...call }) => ({
         ...call,
+        ...(decision === undefined ? {} : { decision: redact(decision, undefined, this.#secrets) }),
         ...(args === undefined ? {} : { args: this.#hideArguments(call.tool, args) }),
         rawArguments: await this.#hideJson(call.tool, call.rawArguments, pauses),
         content: await this.#cleanContent(call.content, call.tool, pauses),
@@ -341,10 +342,4 @@ const noKeys: ReadonlySet<string> = new Set()
 function endsText(event: RunEvent): boolean {
   if (event.type === Event.MODEL_END) return event.finishReason !== 'length'
   return event.type === Event.RUN_END || (event.type === Event.MODEL_START && !event.continues)
-}
-
-/** A result as plain JSON: the error as its code and message, without the values tools returned, which need not be JSON. */
-export function resultAsJson({ error, ...result }: RunResult): Record<string, unknown> {
-  const toolCalls = result.toolCalls.map(({ value: _value, ...call }) => call)
-  return { ...result, toolCalls, ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }) }
 }

@@ -139,8 +139,9 @@ export class RunStore {
    * Carries out what was decided on what the run waits with; resolves when that has begun. Rejects with an `HttpProblem`: it waits for a decision as
    * before then.
    */
-  async resume(run: ServiceRun, outcome: Outcome, { decisions, by, context }: Decided): Promise<void> {
+  async resume(run: ServiceRun, outcome: Outcome, { decisions: given, by, context }: Decided): Promise<void> {
     const { host, limiter } = this.#parts
+    const decisions = given.map((decision) => ({ ...decision, by: by.name }))
     const tools = await host.toolsFor(run.head.clientTools)
     const agent = this.#agentOf(run)
     const recorded = this.#recordsOf(run.head)

@@ -1,3 +1,4 @@
+import type { MadeDecision } from '../../core/events.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { ChatMessage, FinishReason, Json, JsonObject } from '../../core/messages.ts'
 
@@ -22,6 +23,8 @@ export interface ToolContext<Context = unknown> {
   readonly answer?: Json
   /** What the tool asked (`Question.about`), when it is called again. */
   readonly asked?: Json
+  /** The decision by which the call runs: its approval, or the answer to its question. Absent if nobody had to decide. */
+  readonly decision?: MadeDecision
   /** The run the call belongs to: a run made inside the tool with `parent: ctx` shares its budget. Absent outside of a run. */
   readonly run?: RunScope
   /** The call's place in its run's trace. Absent in a run without telemetry. */

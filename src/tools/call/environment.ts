@@ -6,7 +6,7 @@ import type { ModelAnswer, ModelQuestion, ToolContext, WritableContext } from '.
 
 /** What one call needs to know of the run it belongs to. */
 export interface ToolCallEnvironment
-  extends Pick<WritableContext, 'metadata' | 'answer' | 'asked' | 'run' | 'trace' | 'saved' | 'save' | 'mcpClient'> {
+  extends Pick<WritableContext, 'metadata' | 'answer' | 'asked' | 'decision' | 'run' | 'trace' | 'saved' | 'save' | 'mcpClient'> {
   context: unknown
   /** Aborted when the run ends: the call is then abandoned at once. */
   signal: AbortSignal

@@ -3,6 +3,7 @@ import type { ResponseWriter } from '../../agent/web/response-format.ts'
 import type { RunEnding } from '../../agent/web/run-ending.ts'
 import { Event, type RunEvent } from '../../core/events.ts'
 import { addUsage, type JsonObject, noUsage, type Usage } from '../../core/messages.ts'
+import { decisionShown } from '../decision-shown.ts'
 import { SaidText } from '../said-text.ts'
 import { type AgUiEvent, ShownMessages } from './shown-messages.ts'
 
@@ -134,6 +135,10 @@ export class AgUiWriter implements ResponseWriter {
         this.#count(event)
         // A text that was cut may be continued.
         if (event.finishReason !== 'length') this.#close()
+        break
+      case Event.DECISION_MADE:
+        this.#close()
+        this.#send({ type: 'CUSTOM', name: 'decision_made', value: decisionShown(event) })
         break
       case Event.TOOL_CALL_START:
       case Event.TOOL_CALL_END:

@@ -3,6 +3,7 @@ import type { ResponseWriter } from '../../agent/web/response-format.ts'
 import type { RunEnding } from '../../agent/web/run-ending.ts'
 import { Event, type RunEvent, type StopReason } from '../../core/events.ts'
 import type { JsonObject } from '../../core/messages.ts'
+import { decisionShown } from '../decision-shown.ts'
 import { SaidText } from '../said-text.ts'
 import { structured } from '../structured.ts'
 import type { UIToolPart } from './ui-message.ts'
@@ -99,6 +100,9 @@ export class UIMessageWriter implements ResponseWriter {
     switch (event.type) {
       case Event.DECISION_NEEDED:
         this.#waiting.push(event)
+        break
+      case Event.DECISION_MADE:
+        this.#send({ type: 'data-decision', id: event.place, data: decisionShown(event) })
         break
       case Event.RUN_START:
         this.#goOn()
