@@ -24,6 +24,11 @@ interface Told {
   redactor: EventRedactor
 }
 
+/** Decisions with the name of the token that made them. */
+export function signed(decisions: readonly Decision[], { name }: Caller): Decision[] {
+  return decisions.map((decision) => ({ ...decision, by: name }))
+}
+
 /**
  * Who has decided what, and when, each as JSON and without secrets: one for each item that was decided, also of agents inside calls.
  * `pending`: the items as they were shown.

@@ -8,7 +8,7 @@ import type { Caller, ContextOf } from '../http/auth.ts'
 import { blamingRequest, HttpProblem } from '../http/problem.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import type { RecordOption, RunRecordings } from '../recordings/run-recordings.ts'
-import { type Decided, DecisionNote, describeDecisions } from './describe-decisions.ts'
+import { type Decided, DecisionNote, describeDecisions, signed } from './describe-decisions.ts'
 import { EventLog } from './event-log.ts'
 import { RunFollower, type RunObserver, type RunWatcher, sinkInto } from './follow-run.ts'
 import { type ListQuery, listRuns, type RunList } from './listed/list-runs.ts'
@@ -139,9 +139,8 @@ export class RunStore {
    * Carries out what was decided on what the run waits with; resolves when that has begun. Rejects with an `HttpProblem`: it waits for a decision as
    * before then.
    */
-  async resume(run: ServiceRun, outcome: Outcome, { decisions: given, by, context }: Decided): Promise<void> {
+  async resume(run: ServiceRun, outcome: Outcome, { decisions, by, context }: Decided): Promise<void> {
     const { host, limiter } = this.#parts
-    const decisions = given.map((decision) => ({ ...decision, by: by.name }))
     const tools = await host.toolsFor(run.head.clientTools)
     const agent = this.#agentOf(run)
     const recorded = this.#recordsOf(run.head)
@@ -159,7 +158,7 @@ export class RunStore {
       await recorded?.readEvents(run)
       await this.#follow(run, { giveBack }, (record) => {
         control.useModel(agent.model.current)
-        const options = { decisions, tools, control, signal, context, ...record }
+        const options = { decisions: signed(decisions, by), tools, control, signal, context, ...record }
         if (recorded !== undefined) return recorded.runnerOf(agent).resumeStream(run.id, options)
         return agent.runner.resumeStream(JSON.parse(outcome.state ?? ''), options)
       })
