@@ -69,4 +69,68 @@ describe.skipIf(!hasBrowser)('the command palette of the admin page, in a browse
     await page.keyboard.press('Control+k')
     expect(await field.count()).toBe(0)
   })
+
+  it('X4 letters typed while the palette or the list of shortcuts loads decide nothing, and are the palette’s', async () => {
+    const { tool, paid } = payTool()
+    const asks = { toolCalls: [{ name: 'pay', arguments: { euros: 250 } }] }
+    const { url, post } = await startService({ model: scriptedModel(() => asks), tools: [tool] })
+    await post('/v1/runs', { input: 'a refund' })
+    const page = await open(url, { path: '#/approvals' })
+    const card = page.getByRole('article', { name: /pay/ })
+    await card.getByText('250').waitFor()
+    // Somebody has chosen the card: one more key would approve.
+    await page.keyboard.press('a')
+    await card.locator(':focus').waitFor()
+    const held = Promise.withResolvers<void>()
+    const chunks = /\/(palette|commands|shortcut-list)-[^/]+\.js/
+    await page.route(chunks, async (route) => {
+      await held.promise
+      await route.continue()
+    })
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('approvalsx', { delay: 5 })
+    await page.keyboard.press('Backspace')
+    await page.keyboard.press('Enter')
+    held.resolve()
+    const field = page.getByRole('combobox', { name: 'Command' })
+    await field.and(page.locator(':focus')).waitFor()
+    await expect.poll(() => field.inputValue()).toBe('approvals')
+    await page.getByRole('option', { name: /Approvals/, selected: true }).waitFor()
+    await page.keyboard.press('Escape')
+    await card.locator(':focus').waitFor()
+    await page.keyboard.press('?')
+    await page.keyboard.type('aaa')
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
+    await page.keyboard.press('Escape')
+    expect(await page.locator('.decision[data-decided]').count()).toBe(0)
+    expect(paid).toEqual([])
+  })
+
+  it('X4 after a decision the next card has the focus but has not been chosen: neither a key nor Enter, held or pressed, decides on it', async () => {
+    const { tool, paid } = payTool()
+    const { url, post } = await startService({
+      model: scriptedModel(({ messages }) =>
+        messages.at(-1)?.role === 'tool' ? 'done' : { toolCalls: [{ name: 'pay', arguments: { euros: 7 } }] },
+      ),
+      tools: [tool],
+    })
+    for (const input of ['first', 'second', 'third']) await post('/v1/runs', { input })
+    const page = await open(url, { path: '#/approvals' })
+    const waiting = page.locator('.decision:not([data-decided])')
+    await expect.poll(() => waiting.count()).toBe(3)
+    await waiting.first().getByRole('button', { name: 'Approve' }).and(page.locator(':enabled')).waitFor()
+    await page.keyboard.press('a')
+    await page.keyboard.press('a')
+    await expect.poll(() => paid.length).toBe(1)
+    await page.locator('.decision:not([data-decided]):focus').waitFor()
+    await page.keyboard.press('Enter')
+    // Held down, as the system repeats it.
+    await page.keyboard.down('a')
+    await page.keyboard.down('a')
+    await page.keyboard.up('a')
+    await page.locator('.decision:not([data-decided])').locator(':focus').waitFor()
+    expect(paid).toHaveLength(1)
+    await page.keyboard.press('a')
+    await expect.poll(() => paid.length).toBe(2)
+  })
 })

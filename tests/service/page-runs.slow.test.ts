@@ -75,6 +75,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     await page.keyboard.press('j')
     await page.keyboard.press('a')
     await expect.poll(() => cards.count(), { timeout: 30_000 }).toBe(52)
+    await page.keyboard.press('j')
     await page.keyboard.press('r')
     await page.getByLabel('Reason').fill('no')
     await page.keyboard.press('Control+Enter')

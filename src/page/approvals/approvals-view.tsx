@@ -19,9 +19,9 @@ export function ApprovalsView() {
   const decisions = useOpenDecisions(pending)
   const view = useRef<HTMLDivElement>(null)
   const heading = useRef<HTMLHeadingElement>(null)
-  // The view may have been left by then: nothing of another one gets the focus.
+  // The view may have been left by then: nothing of another one gets the focus. Nor does a button: the next Enter would press it.
   const onDecided = () => {
-    const next = view.current?.querySelector('.decision:not([data-decided]) .buttons button:enabled')
+    const next = view.current?.querySelector('.decision:not([data-decided])')
     if (next instanceof HTMLElement) next.focus()
     else heading.current?.focus()
   }

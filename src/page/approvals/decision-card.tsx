@@ -47,6 +47,7 @@ export function DecisionCard({ decision, link = false, hasBox = false, onDecided
     <article
       ref={card}
       class="decision"
+      tabIndex={-1}
       aria-labelledby={headingId}
       aria-busy={decision.isBusy.value ? 'true' : undefined}
       data-decided={decision.decided.value || undefined}

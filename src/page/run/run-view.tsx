@@ -38,10 +38,9 @@ export function RunView({ id }: { id: string }) {
     }
   }
   const decideNow = () => {
-    const first = panel.current?.querySelector('.decision .buttons button:enabled')
-    if (!(first instanceof HTMLElement)) return
-    first.closest('.decision')?.scrollIntoView({ block: 'nearest' })
-    first.focus()
+    const card = panel.current?.querySelector<HTMLElement>('.decision:has(button:enabled)')
+    card?.scrollIntoView({ block: 'nearest' })
+    card?.focus({ preventScroll: true })
   }
   const path = `v1/runs/${encodeURIComponent(id)}`
   const cancel = async () => {

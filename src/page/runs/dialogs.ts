@@ -1,4 +1,5 @@
 import type { Live } from '../data/live.ts'
+import { dropKeys, holdKeys } from '../ui/held-keys.ts'
 
 /* The dialogs about a run are loaded when one is opened, and there is one at a time, however often it is asked for. */
 
@@ -17,9 +18,11 @@ let isOpen = false
 async function open(show: () => Promise<void>): Promise<void> {
   if (isOpen) return
   isOpen = true
+  holdKeys()
   try {
     await show()
   } finally {
+    dropKeys()
     isOpen = false
   }
 }

@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { announce } from '../ui/announce.ts'
+import { dropKeys, holdKeys } from '../ui/held-keys.ts'
 import { Icon } from '../ui/icon.tsx'
 import { useLive } from '../ui/live-context.ts'
 import { type Session, signOut } from './access.ts'
@@ -151,8 +152,13 @@ function tellEvents({ live }: Session): () => void {
 async function showPalette(session: Session): Promise<void> {
   // Another dialog has been asked something, and is answered first.
   if (document.querySelector('dialog[open]:not(.palette)') !== null) return
-  const [{ openPalette }, { commandsOf }] = await Promise.all([import('./palette.tsx'), import('./commands.ts')])
-  await openPalette(commandsOf(session))
+  holdKeys()
+  try {
+    const [{ openPalette }, { commandsOf }] = await Promise.all([import('./palette.tsx'), import('./commands.ts')])
+    await openPalette(commandsOf(session))
+  } finally {
+    dropKeys()
+  }
 }
 
 /** It leads to a part of the page, without the address, which belongs to the router. */

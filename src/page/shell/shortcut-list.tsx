@@ -6,7 +6,7 @@ const list: [keys: string[], words: string][] = [
   ...places.map(({ key, words }): [string[], string] => [['g', key], words]),
   [['j'], 'Next run, or next call that waits'],
   [['k'], 'Previous run, or previous call that waits'],
-  [['a'], 'Approve the call that has the focus'],
+  [['a'], 'Approve the call you have chosen'],
   [['e'], 'Edit its arguments'],
   [['r'], 'Reject it'],
   [['x'], 'Select it, to decide on many at once'],

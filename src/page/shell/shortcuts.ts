@@ -1,4 +1,6 @@
 import { useEffect } from 'preact/hooks'
+import { dropKeys, holdKeys } from '../ui/held-keys.ts'
+import { isWriting } from '../ui/is-writing.ts'
 import { places } from './places.ts'
 
 const storageKey = 'toolloop.shortcuts'
@@ -13,9 +15,14 @@ function areOn(): boolean {
 
 /** Their list is loaded when it is wanted. */
 export async function showShortcuts(): Promise<void> {
-  const { showShortcutList } = await import('./shortcut-list.tsx')
-  if (document.querySelector('dialog[open]') !== null) return
-  await showShortcutList(areOn(), (isOn) => localStorage.setItem(storageKey, isOn ? 'on' : 'off'))
+  holdKeys()
+  try {
+    const { showShortcutList } = await import('./shortcut-list.tsx')
+    if (document.querySelector('dialog[open]') !== null) return
+    await showShortcutList(areOn(), (isOn) => localStorage.setItem(storageKey, isOn ? 'on' : 'off'))
+  } finally {
+    dropKeys()
+  }
 }
 
 /** Keys that work wherever nothing is being written. They can be switched off, for those whose tools send letters of their own. */
@@ -46,12 +53,22 @@ export function useShortcuts(): void {
         timer = setTimeout(() => {
           first = ''
         }, pairMs)
-      } else if (actions[event.key]?.()) event.preventDefault()
+      } else if (!event.repeat && actions[event.key]?.()) event.preventDefault()
+    }
+    const onPress = ({ target }: PointerEvent) => {
+      chosen = cardOf(target)
+    }
+    const onKeyUp = ({ key }: KeyboardEvent) => {
+      if (key === 'Tab') chosen = cardOf(document.activeElement)
     }
     document.addEventListener('keydown', onKey)
+    document.addEventListener('keyup', onKeyUp)
+    document.addEventListener('pointerdown', onPress)
     return () => {
       clearTimeout(timer)
       document.removeEventListener('keydown', onKey)
+      document.removeEventListener('keyup', onKeyUp)
+      document.removeEventListener('pointerdown', onPress)
     }
   }, [])
 }
@@ -71,10 +88,18 @@ const actions: Record<string, () => boolean> = {
   x: () => decideOnFocused('.decision-select'),
 }
 
-/** Acts on the card that has the focus. Where none has, the first gets it, and nothing else happens: nobody approves what they don't look at. */
+/** The card that somebody has chosen, by a press or a key. The page itself may have moved the focus to another. */
+let chosen: Element | null = null
+
+function cardOf(target: EventTarget | null): Element | null {
+  return target instanceof Element ? target.closest('.decision') : null
+}
+
+/** Acts on the card that was chosen and has the focus. If there is none, a card is chosen, and nothing else happens: nobody approves what they don't look at. */
 function decideOnFocused(selector: string): boolean {
-  const card = document.activeElement?.closest('.decision')
-  if (card === null || card === undefined) return focusCard(document.querySelector('main .decision'))
+  const card = cardOf(document.activeElement)
+  if (card === null) return focusCard(document.querySelector('main .decision'))
+  if (card !== chosen) return focusCard(card)
   const target = card.querySelector(selector)
   if (!(target instanceof HTMLElement)) return false
   target.click()
@@ -84,6 +109,7 @@ function decideOnFocused(selector: string): boolean {
 function focusCard(card: Element | null | undefined): boolean {
   const target = card?.querySelector('[data-key]:enabled, .decision-form button, .decision-form textarea')
   if (!focusOn(target)) return false
+  chosen = card ?? null
   card?.scrollIntoView({ block: 'nearest' })
   return true
 }
@@ -92,10 +118,6 @@ function focusOn(element: Element | null | undefined): boolean {
   if (!(element instanceof HTMLElement)) return false
   element.focus({ preventScroll: true })
   return true
-}
-
-function isWriting(target: EventTarget | null): target is HTMLElement {
-  return target instanceof HTMLElement && (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName))
 }
 
 /** Out of a field, or back from a run to the list. */
@@ -108,14 +130,12 @@ function leave(): void {
 /** To the next card that waits, or the next run. */
 function step(by: 1 | -1): boolean {
   const cards = [...document.querySelectorAll('main[data-view="approvals"] .decision')]
-  if (cards.length > 0)
-    return focusCard(
-      neighbour(
-        cards,
-        cards.findIndex((card) => card.contains(document.activeElement)),
-        by,
-      ),
-    )
+  if (cards.length > 0) {
+    const focused = cardOf(document.activeElement)
+    // The page has moved the focus there: this card is the next one.
+    if (focused !== null && focused !== chosen) return focusCard(focused)
+    return focusCard(neighbour(cards, focused === null ? -1 : cards.indexOf(focused), by))
+  }
   const links = [...document.querySelectorAll<HTMLAnchorElement>('.run-item')]
   const next = neighbour(
     links,

@@ -1,4 +1,5 @@
 import { type ComponentChild, render } from 'preact'
+import { releaseKeys } from './held-keys.ts'
 
 /** How a dialog is called, by words or by the id of its heading, and how it looks and is left. */
 export type DialogOptions = ({ label: string } | { labelledBy: string }) & {
@@ -30,6 +31,7 @@ export function showDialog<Result = never>(
   document.body.append(dialog)
   render(content(close), dialog)
   dialog.showModal()
+  releaseKeys()
   return new Promise((resolve) => {
     dialog.addEventListener('close', ({ target }) => {
       if (target !== dialog) return
