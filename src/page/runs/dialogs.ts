@@ -1,5 +1,5 @@
 import type { Live } from '../data/live.ts'
-import { dropKeys, holdKeys } from '../ui/held-keys.ts'
+import { dropKeys, holdKeys } from '../ui/dialog.tsx'
 
 /* The dialogs about a run are loaded when one is opened, and there is one at a time, however often it is asked for. */
 

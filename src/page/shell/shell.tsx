@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { announce } from '../ui/announce.ts'
-import { dropKeys, holdKeys } from '../ui/held-keys.ts'
+import { dropKeys, holdKeys } from '../ui/dialog.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { useLive } from '../ui/live-context.ts'
 import { type Session, signOut } from './access.ts'

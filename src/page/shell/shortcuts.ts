@@ -1,6 +1,5 @@
 import { useEffect } from 'preact/hooks'
-import { dropKeys, holdKeys } from '../ui/held-keys.ts'
-import { isWriting } from '../ui/is-writing.ts'
+import { dropKeys, holdKeys } from '../ui/dialog.tsx'
 import { places } from './places.ts'
 
 const storageKey = 'toolloop.shortcuts'
@@ -118,6 +117,10 @@ function focusOn(element: Element | null | undefined): boolean {
   if (!(element instanceof HTMLElement)) return false
   element.focus({ preventScroll: true })
   return true
+}
+
+function isWriting(target: EventTarget | null): target is HTMLElement {
+  return target instanceof HTMLElement && (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName))
 }
 
 /** Out of a field, or back from a run to the list. */
