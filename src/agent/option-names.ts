@@ -111,6 +111,7 @@ const limitNames: OptionNames<RunLimits> = {
   costUsd: true,
   toolCalls: true,
   repeatedCalls: true,
+  repeatWindow: true,
   depth: true,
 }
 

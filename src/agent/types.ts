@@ -96,7 +96,7 @@ export interface RunSettings<Context = unknown> extends Sampling {
   /** Tools of one turn that run at once. Default 8; 1 for calls that were written as text. */
   toolConcurrency?: number
   /**
-   * Most bytes of text the model gets from one result; the middle of a longer one is cut. Pictures and documents of a result may have 320
+   * Most bytes of text the model gets from one result; the middle of a longer one is cut, and the note that says so counts. Pictures and documents of a result may have 320
    * times as many together (base64), and a result 256 parts. Default 65 536.
    */
   maxResultBytes?: number

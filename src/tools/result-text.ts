@@ -161,45 +161,62 @@ const maxParts = 256
 
 /**
  * Keeps at most `maxBytes` of text (UTF-8), head and tail, with a note in between of how much was cut; pictures and documents up to 320 times as
- * much; and the first 256 parts.
+ * much; and the first 256 parts. Notes count as text. If there is no room for a note, the head alone is kept.
  */
 export function capContent(content: Content, maxBytes: number): CappedContent {
   if (typeof content === 'string') {
     const capped = capText(content, maxBytes)
     return { content: capped.text, cutBytes: capped.cutBytes }
   }
-  let left = maxBytes
+  const whole = capParts(content, maxBytes, maxBytes)
+  if (whole.leftOut === 0) return { content: whole.parts, cutBytes: whole.cutBytes }
+  const room = Math.max(0, maxBytes - Buffer.byteLength(partsNote(sizeOf(content))))
+  const { parts, cutBytes, leftOut } = capParts(content, room, maxBytes)
+  parts.push({ type: 'text', text: headOf(partsNote(leftOut), maxBytes) })
+  return { content: parts, cutBytes: cutBytes + leftOut }
+}
+
+/** `leftOut`: bytes of parts that no text stands for. */
+function capParts(content: readonly ContentPart[], textBytes: number, maxBytes: number) {
+  let left = textBytes
   let mediaLeft = maxBytes * mediaBytesPerByte
   let cutBytes = 0
   let leftOut = 0
   const parts: ContentPart[] = []
   for (const part of content) {
-    const isTooMany = parts.length >= maxParts
-    if (part.type !== 'text') {
-      const size = 'data' in part ? part.data.length : part.url.length
-      if (isTooMany) leftOut += size
-      else if (size <= Math.min(maxMediaBytes, mediaLeft)) {
-        mediaLeft -= size
-        parts.push({ ...part })
-      } else {
-        cutBytes += size
-        parts.push({ type: 'text', text: `(${part.type} of ${size} base64 characters left out: too large)` })
+    const size = bytesOf(part)
+    if (parts.length >= maxParts) {
+      leftOut += size
+    } else if (part.type !== 'text' && size <= Math.min(maxMediaBytes, mediaLeft)) {
+      mediaLeft -= size
+      parts.push({ ...part })
+    } else {
+      const text = part.type === 'text' ? part.text.toWellFormed() : `(${part.type} of ${size} base64 characters left out: too large)`
+      const capped = capText(text, left)
+      const isLost = capped.cutBytes > 0 && (part.type !== 'text' || !capped.isNoted)
+      // Once nothing fits, one note stands for all that follow, however many.
+      if (isLost) leftOut += size
+      else {
+        left = capped.cutBytes > 0 ? 0 : left - Buffer.byteLength(text)
+        cutBytes += part.type === 'text' ? capped.cutBytes : size
+        parts.push({ type: 'text', text: capped.text })
       }
-      continue
     }
-    const bytes = Buffer.byteLength(part.text)
-    // Once nothing fits, one note stands for all that follow, however many.
-    if (isTooMany || (left === 0 && bytes > 0)) {
-      leftOut += bytes
-      continue
-    }
-    const capped = capText(part.text.toWellFormed(), left)
-    left = capped.cutBytes > 0 ? 0 : left - bytes
-    cutBytes += capped.cutBytes
-    parts.push({ type: 'text', text: capped.text })
   }
-  if (leftOut > 0) parts.push({ type: 'text', text: `(… ${leftOut} bytes left out …)` })
-  return { content: parts, cutBytes: cutBytes + leftOut }
+  return { parts, cutBytes, leftOut }
+}
+
+function partsNote(bytes: number): string {
+  return `(… ${bytes} bytes left out …)`
+}
+
+function sizeOf(content: readonly ContentPart[]): number {
+  return content.reduce((sum, part) => sum + bytesOf(part), 0)
+}
+
+function bytesOf(part: ContentPart): number {
+  if (part.type === 'text') return Buffer.byteLength(part.text)
+  return 'data' in part ? part.data.length : part.url.length
 }
 
 /** Its first whole characters, at most so many bytes of them (UTF-8). */
@@ -209,22 +226,32 @@ export function headOf(text: string, maxBytes: number): string {
   return bytes.toString('utf8', 0, characterStart(bytes, bytes.length))
 }
 
-function capText(text: string, maxBytes: number): { text: string; cutBytes: number } {
+/** `isNoted`: the text says that it was cut. */
+function capText(text: string, maxBytes: number): { text: string; cutBytes: number; isNoted?: true } {
   // A character has at most 3 bytes for each UTF-16 unit, so a short text needs no count.
   if (text.length * 3 <= maxBytes) return { text, cutBytes: 0 }
   const total = Buffer.byteLength(text)
   if (total <= maxBytes) return { text, cutBytes: 0 }
-  const headBytes = Math.floor((maxBytes * 2) / 3)
+  const room = maxBytes - Buffer.byteLength(cutNote(total, total))
+  if (room < 0) {
+    const head = headOf(text, maxBytes)
+    return { text: head, cutBytes: total - Buffer.byteLength(head) }
+  }
+  const headBytes = Math.floor((room * 2) / 3)
   // Encoding no more units than can matter makes the cost that of the cap, not of the text; and a copy, unlike a slice, does not keep the
   // long original alive.
   const head = Buffer.from(text.slice(0, headBytes)).subarray(0, headBytes)
-  const tailBytes = maxBytes - headBytes
+  const tailBytes = room - headBytes
   const tail = Buffer.from(text.slice(-Math.max(tailBytes, 1)))
   const headEnd = characterStart(head, head.length)
   const tailStart = nextCharacter(tail, Math.max(0, tail.length - tailBytes))
   const keptTail = tailBytes === 0 ? '' : tail.toString('utf8', tailStart)
   const cutBytes = total - headEnd - (tailBytes === 0 ? 0 : tail.length - tailStart)
-  return { text: `${head.toString('utf8', 0, headEnd)}\n\n(… ${cutBytes} of ${total} bytes cut here …)\n\n${keptTail}`, cutBytes }
+  return { text: `${head.toString('utf8', 0, headEnd)}${cutNote(cutBytes, total)}${keptTail}`, cutBytes, isNoted: true }
+}
+
+function cutNote(cutBytes: number, total: number): string {
+  return `\n\n(… ${cutBytes} of ${total} bytes cut here …)\n\n`
 }
 
 /** The end of the last whole character in the first `end` bytes. */

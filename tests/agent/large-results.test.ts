@@ -315,6 +315,27 @@ describe('a text read in parts', () => {
     )
   })
 
+  it('P2.9 `maxResultBytes` includes what is said around a part, and the note of a shortened result', async () => {
+    const text = 'é'.repeat(20_000)
+    for (const maxBytes of [300, 1_000, 20_000]) {
+      for (const range of [{}, { offset: 10 }, { offset: 19_990 }, { line: 1, lines: 1 }])
+        expect(Buffer.byteLength(readPart(text, range, 65_536, maxBytes))).toBeLessThanOrEqual(maxBytes)
+    }
+    const long = defineTool({ name: 'long', description: 'x', execute: () => text })
+    const shownWithin = async (bytes: number) => {
+      const model = scriptedModel([{ toolCalls: [{ name: 'long', args: {} }] }, 'done'])
+      const runner = new AgentRunner({ model, tools: [long], maxResultBytes: bytes, largeResults: { overBytes: bytes, shownBytes: bytes } })
+      return told(await runner.run('go'))[0] ?? ''
+    }
+    const shown = await shownWithin(1_000)
+    expect(shown).toContain('Shortened')
+    expect(Buffer.byteLength(shown)).toBeLessThanOrEqual(1_000)
+    // There is no room for the note that says how to read on.
+    const cut = await shownWithin(60)
+    expect(cut).toContain('bytes cut here')
+    expect(Buffer.byteLength(cut)).toBeLessThanOrEqual(60)
+  })
+
   it('has every match of a search, when it is gone on with', () => {
     fc.assert(
       fc.property(texts, (text) => {

@@ -34,6 +34,7 @@ describe('resolveLimits', () => {
       toolCalls: Number.POSITIVE_INFINITY,
       depth: 5,
       repeatedCalls: 3,
+      repeatWindow: 8,
     })
   })
 
@@ -44,6 +45,7 @@ describe('resolveLimits', () => {
     ['maxResultBytes', (maxResultBytes) => ({ maxResultBytes }), 1],
     ['limits.toolCalls', (toolCalls) => ({ limits: { toolCalls } }), 0],
     ['limits.repeatedCalls', (repeatedCalls) => ({ limits: { repeatedCalls } }), 1],
+    ['limits.repeatWindow', (repeatWindow) => ({ limits: { repeatWindow } }), 1],
   ]
 
   it.each(counts)('H4 S0-20 `%s` is an integer, and no less than it may be', (name, settings, least) => {
@@ -196,7 +198,7 @@ describe('RepeatBreaker', () => {
     })
 
   it('H5 a call repeated as often as allowed is told of once; repeated again, it ends the run', () => {
-    expect(turns(new RepeatBreaker(2), ['a'], ['a'], ['a'], ['a'])).toEqual([
+    expect(turns(new RepeatBreaker(2, 8), ['a'], ['a'], ['a'], ['a'])).toEqual([
       [[], false],
       [[], false],
       [['2.0'], false],
@@ -205,7 +207,7 @@ describe('RepeatBreaker', () => {
   })
 
   it('H5 a turn without it begins the count anew; other calls beside it do not', () => {
-    expect(turns(new RepeatBreaker(1), ['a'], ['b'], ['a'], ['a', 'c'], ['a'])).toEqual([
+    expect(turns(new RepeatBreaker(1, 8), ['a'], ['b'], ['a'], ['a', 'c'], ['a'])).toEqual([
       [[], false],
       [[], false],
       [[], false],
@@ -215,20 +217,20 @@ describe('RepeatBreaker', () => {
   })
 
   it('H5 the same call several times in one turn is made once, as far as repeating goes', () => {
-    expect(turns(new RepeatBreaker(1), ['a', 'a', 'a'], ['a', 'a'])).toEqual([
+    expect(turns(new RepeatBreaker(1, 8), ['a', 'a', 'a'], ['a', 'a'])).toEqual([
       [[], false],
       [['1.0', '1.1'], false],
     ])
   })
 
   it('H5 other arguments are another call', () => {
-    const breaker = new RepeatBreaker(1)
+    const breaker = new RepeatBreaker(1, 8)
     for (let i = 0; i < 20; i++) expect(breaker.countRound([call({ rawArguments: `{"i":${i}}`, args: { i } })], []).end).toBe(false)
   })
 
   it('H5 white space and the order of keys make no other call; the order of a list does', () => {
     const ends = (...texts: string[]) => {
-      const breaker = new RepeatBreaker(1)
+      const breaker = new RepeatBreaker(1, 8)
       return texts.map((rawArguments) => breaker.countRound([call({ rawArguments, args: JSON.parse(rawArguments) })], []).end)
     }
     expect(ends('{"a":{"b":1,"c":2},"d":3}', '{"d":3, "a":{"c":2, "b":1}}', '{ "a":{"b":1,"c":2}, "d":3 }')).toEqual([false, false, true])
@@ -237,7 +239,7 @@ describe('RepeatBreaker', () => {
 
   it('H5 the same call with another result is no repeat; with the result it had, it is one', () => {
     const ends = (...contents: Content[]) => {
-      const breaker = new RepeatBreaker(1)
+      const breaker = new RepeatBreaker(1, 8)
       return contents.map((content) => breaker.countRound([call({ id: 'c' })], [{ id: 'c', content }]).end)
     }
     expect(ends('15 %', '30 %', '45 %', '60 %', 'done')).toEqual([false, false, false, false, false])
@@ -249,8 +251,46 @@ describe('RepeatBreaker', () => {
   })
 
   it('H5 switched off, it never ends a run', () => {
-    const breaker = new RepeatBreaker(resolveLimits({ limits: { repeatedCalls: Number.POSITIVE_INFINITY } }).repeatedCalls)
+    const breaker = new RepeatBreaker(Number.POSITIVE_INFINITY, 8)
     for (let i = 0; i < 100; i++) expect(breaker.countRound([call()], [])).toEqual({ tell: new Set(), end: false })
+  })
+
+  it('P2.6 calls in turn are repeated, as far as the window goes', () => {
+    const endOf = (breaker: RepeatBreaker, names: string[]) => turns(breaker, ...names.map((name) => [name])).findIndex(([, end]) => end)
+    const inTurn = (...cycle: string[]) => Array.from({ length: 60 }, (_, at) => cycle[at % cycle.length] ?? '')
+    expect(endOf(new RepeatBreaker(3, 8), inTurn('a', 'b'))).toBe(8)
+    expect(endOf(new RepeatBreaker(3, 1), inTurn('a', 'b'))).toBe(-1)
+    expect(endOf(new RepeatBreaker(3, 8), inTurn('a', 'b', 'c'))).toBeGreaterThan(8)
+    expect(endOf(new RepeatBreaker(3, 8), inTurn(...'abcd'))).toBeGreaterThan(8)
+    expect(endOf(new RepeatBreaker(3, 8), inTurn(...'abcde'))).toBe(-1)
+    expect(endOf(new RepeatBreaker(3, 10), inTurn(...'abcde'))).toBeGreaterThan(8)
+    // More repeats than the window has turns.
+    expect(endOf(new RepeatBreaker(20, 8), inTurn('a'))).toBe(21)
+    expect(turns(new RepeatBreaker(1, 8), ['a'], ['b'], ['a'], ['b'], ['a'], ['b'])).toEqual([
+      [[], false],
+      [[], false],
+      [[], false],
+      [['3.0'], false],
+      [['4.0'], false],
+      [[], true],
+    ])
+  })
+
+  it('P2.6 a call is not repeated if something new happens in between, such as an edit between two tests', () => {
+    const breaker = new RepeatBreaker(1, 8)
+    for (let i = 0; i < 30; i++) {
+      const edit = call({ id: 'e', name: 'edit', rawArguments: `{"i":${i}}`, args: { i } })
+      expect(breaker.countRound([edit], [{ id: 'e', content: 'ok' }]).end).toBe(false)
+      expect(breaker.countRound([call({ id: 't', name: 'test' })], [{ id: 't', content: '1 failed' }]).end).toBe(false)
+    }
+  })
+
+  it('P2.6 polls whose results change continue, whatever they take turns with', () => {
+    const breaker = new RepeatBreaker(1, 8)
+    for (let i = 0; i < 30; i++) {
+      expect(breaker.countRound([call({ id: 'p', name: 'poll' })], [{ id: 'p', content: `${i} %` }]).end).toBe(false)
+      expect(breaker.countRound([call({ id: 'w', name: 'wait' })], [{ id: 'w', content: 'waited' }]).end).toBe(false)
+    }
   })
 
   it('H5 it ends exactly when some call has been made in more than `most` + 1 turns on end', () => {
@@ -259,7 +299,7 @@ describe('RepeatBreaker', () => {
         fc.array(fc.uniqueArray(fc.constantFrom('a', 'b', 'c'), { maxLength: 3 }), { maxLength: 12 }),
         fc.integer({ min: 1, max: 4 }),
         (rounds, most) => {
-          const breaker = new RepeatBreaker(most)
+          const breaker = new RepeatBreaker(most, 1)
           const ends = turns(breaker, ...rounds).map(([, end]) => end)
           const expected = rounds.map((_, at) =>
             (['a', 'b', 'c'] as const).some(

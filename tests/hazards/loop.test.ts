@@ -145,6 +145,20 @@ describe.each(modes)('the loop: $name', (mode) => {
     expect((await running).stopReason).toBe('deadline')
   })
 
+  it('P2.6 two calls in turn with the same results: the model is told, then the run ends; polls in turn continue', async () => {
+    const look = countingTool('look')
+    const inTurn: ModeScript = (_request, index) => ({ toolCalls: [call('look', { page: index % 2 })] })
+    await using on = await stage(mode, inTurn, { tools: [look.tool], maxIterations: 40 })
+    const result = await on.run()
+    expect(result).toMatchObject({ stopReason: 'repeated_calls', iterations: 9 })
+    expect(resultTexts(result).filter((text) => text !== 'look done')).toHaveLength(2)
+    let polled = 0
+    const poll = defineTool({ name: 'poll', description: 'polls', execute: () => `${++polled} %` })
+    const polling: ModeScript = (_request, index) => (index === 20 ? 'done' : { toolCalls: [call(index % 2 === 0 ? 'poll' : 'look')] })
+    await using polls = await stage(mode, polling, { tools: [poll, look.tool], maxIterations: 40 })
+    expect(await polls.run()).toMatchObject({ stopReason: 'answered', iterations: 21 })
+  })
+
   it('H5 the same call over and over, failing or not: the model is told once, then the run ends', async () => {
     const fail = defineTool({
       name: 'fail',

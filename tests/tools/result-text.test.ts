@@ -185,7 +185,7 @@ describe('capContent', () => {
     )
   })
 
-  it('H22 of more: head and tail of the text itself, whole characters, never more than allowed, and the right numbers', () => {
+  it('H22 P2.9 of more: head and tail of the text itself, whole characters, never more than allowed with its note, and the right numbers', () => {
     const text = fc.oneof(
       fc.string({ unit: anyCharacter, minLength: 1, maxLength: 300 }),
       fc.string({ unit: fc.constantFrom('a', 'é', '€', '🙂', '\n', '\ud83d', '\ude42'), minLength: 1, maxLength: 300 }),
@@ -199,16 +199,22 @@ describe('capContent', () => {
           expect([content, cutBytes]).toEqual([given, 0])
           return
         }
+        expect(bytesOf(content)).toBeLessThanOrEqual(most)
         const match = note.exec(content)
-        if (match === null) throw new Error(`expected a note in ${content}`)
+        if (match === null) {
+          // There was no room for a note.
+          expect(bytesOf(`\n\n(… ${bytesOf(given)} of ${bytesOf(given)} bytes cut here …)\n\n`)).toBeGreaterThan(most)
+          expect(given.toWellFormed().startsWith(content)).toBe(true)
+          expect(cutBytes).toBe(bytesOf(given) - bytesOf(content))
+          return
+        }
         const head = content.slice(0, match.index)
         const tail = content.slice(match.index + match[0].length)
         expect(given.toWellFormed().startsWith(head)).toBe(true)
         expect(given.toWellFormed().endsWith(tail)).toBe(true)
         expect(content.isWellFormed()).toBe(true)
-        expect(bytesOf(head) + bytesOf(tail)).toBeLessThanOrEqual(most)
-        // At most one character at each of the two cuts had to go that would have had room.
-        expect(bytesOf(head) + bytesOf(tail)).toBeGreaterThanOrEqual(most - 6)
+        // At most one character at each of the two cuts had to go that would have had room, and digits of the note that are not there.
+        expect(bytesOf(content)).toBeGreaterThanOrEqual(most - 6 - String(bytesOf(given)).length)
         expect([Number(match[1]), Number(match[2])]).toEqual([cutBytes, bytesOf(given)])
         expect(cutBytes).toBe(bytesOf(given) - bytesOf(head) - bytesOf(tail))
       }),
@@ -217,8 +223,9 @@ describe('capContent', () => {
   })
 
   it('H22 more of the head than of the tail', () => {
-    const { content } = capContent(`${'h'.repeat(100)}${'t'.repeat(100)}`, 30)
+    const { content } = capContent(`${'h'.repeat(100)}${'t'.repeat(100)}`, 69)
     expect(content).toBe(`${'h'.repeat(20)}\n\n(… 170 of 200 bytes cut here …)\n\n${'t'.repeat(10)}`)
+    expect(bytesOf(String(content))).toBe(69)
   })
 
   it('passes parts on as copies, in order', () => {
@@ -242,26 +249,27 @@ describe('capContent', () => {
   it('H22 the texts of all parts together have the room of one; the note of the first cut and one more stand for the rest', () => {
     const text = (length: number): ContentPart => ({ type: 'text', text: 'x'.repeat(length) })
     const image: ContentPart = { type: 'image', url: 'https://x/i.png' }
-    expect(capContent([text(10), image, text(10), text(10), text(0), text(5), image], 16)).toEqual({
+    expect(capContent([text(10), image, text(100), text(10), text(0), text(5), image], 83)).toEqual({
       content: [
         text(10),
         image,
-        { type: 'text', text: 'xxxx\n\n(… 4 of 10 bytes cut here …)\n\nxx' },
+        { type: 'text', text: 'xxxx\n\n(… 94 of 100 bytes cut here …)\n\nxx' },
         text(0),
         image,
         { type: 'text', text: '(… 15 bytes left out …)' },
       ],
-      cutBytes: 19,
+      cutBytes: 109,
     })
     const many = capContent(
       Array.from({ length: 10_000 }, () => text(10)),
-      15,
+      100,
     )
-    expect(many.content).toHaveLength(3)
-    expect(many.cutBytes).toBe(100_000 - 15)
+    expect(many.content).toHaveLength(7)
+    expect(many.content.at(-1)).toEqual({ type: 'text', text: '(… 99940 bytes left out …)' })
+    expect(many.cutBytes).toBe(99_940)
   })
 
-  it('H22 parts: never more text than allowed and the notes', () => {
+  it('H22 P2.9 parts: never more text than allowed, their notes included', () => {
     const part = fc.string({ unit: anyCharacter, maxLength: 40 }).map((text): ContentPart => ({ type: 'text', text }))
     fc.assert(
       fc.property(fc.array(part, { maxLength: 10 }), fc.integer({ min: 1, max: 100 }), (parts, most) => {
@@ -269,9 +277,13 @@ describe('capContent', () => {
         const { content, cutBytes } = capContent(parts, most)
         if (typeof content === 'string') throw new Error('expected parts')
         const shown = content.map((one) => (one.type === 'text' ? one.text : '')).join('')
-        const kept = bytesOf(shown.replace(note, '').replace(/\(… \d+ bytes left out …\)$/, ''))
-        expect(kept).toBeLessThanOrEqual(most)
-        expect(kept + cutBytes).toBe(given)
+        expect(bytesOf(shown)).toBeLessThanOrEqual(most)
+        expect(cutBytes).toBeLessThanOrEqual(given)
+        expect(cutBytes === 0).toBe(given <= most)
+        const last = content.at(-1)
+        const isNoted = last?.type === 'text' && /^\(… \d+ bytes left out …\)$/.test(last.text)
+        if (isNoted || note.test(shown))
+          expect(bytesOf(shown.replace(note, '').replace(/\(… \d+ bytes left out …\)$/, '')) + cutBytes).toBe(given)
       }),
     )
   })
@@ -279,15 +291,15 @@ describe('capContent', () => {
   it('H22 pictures and documents have a bound together, which is 320 times that of text; smaller ones behind a large one still fit', () => {
     const file = (size: number): ContentPart => ({ type: 'file', data: 'A'.repeat(size), mediaType: 'application/pdf' })
     const linked = (size: number): ContentPart => ({ type: 'image', url: `data:image/png;base64,${'A'.repeat(size - 22)}` })
-    const { content, cutBytes } = capContent([file(2_000), linked(1_000), file(500), linked(200), file(1)], 10)
+    const { content, cutBytes } = capContent([file(24_000), linked(12_000), file(6_000), linked(2_400), file(1)], 120)
     expect(content).toEqual([
-      file(2_000),
-      linked(1_000),
-      { type: 'text', text: '(file of 500 base64 characters left out: too large)' },
-      linked(200),
+      file(24_000),
+      linked(12_000),
+      { type: 'text', text: '(file of 6000 base64 characters left out: too large)' },
+      linked(2_400),
       { type: 'text', text: '(file of 1 base64 characters left out: too large)' },
     ])
-    expect(cutBytes).toBe(501)
+    expect(cutBytes).toBe(6_001)
   })
 
   it('H22 of very many parts the first are kept, with a note for the rest', () => {

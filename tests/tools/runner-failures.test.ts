@@ -68,7 +68,7 @@ describe('a tool that fails', () => {
 
   it('H22 a long message is capped like a result', async () => {
     const { run } = failing(new Error('x'.repeat(1_000_000)))
-    const { content } = (await run('fail', {}, { maxResultBytes: 30 })).message
+    const { content } = (await run('fail', {}, { maxResultBytes: 77 })).message
     expect(content).toBe(`${'x'.repeat(20)}\n\n(… 999970 of 1000000 bytes cut here …)\n\n${'x'.repeat(10)}`)
   })
 

@@ -224,7 +224,7 @@ describe('what comes back', () => {
   )
 
   it('H22 is capped, and what is too long to show is not kept either', async () => {
-    const { run } = bench([defineTool({ name: 'give', description: '', execute: () => 'x'.repeat(50_000_000) })], { maxResultBytes: 300 })
+    const { run } = bench([defineTool({ name: 'give', description: '', execute: () => 'x'.repeat(50_000_000) })], { maxResultBytes: 349 })
     const { end, message } = await run('give')
     expect(end).toMatchObject({ outcome: 'ok', value: undefined })
     expect(message.content).toBe(`${'x'.repeat(200)}\n\n(… 49999700 of 50000000 bytes cut here …)\n\n${'x'.repeat(100)}`)

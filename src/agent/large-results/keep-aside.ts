@@ -4,6 +4,7 @@ import type { AroundTool, CallOutcome } from '../calls/running-call.ts'
 import { type Ended, withContent } from '../hooks/changed-call.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { keptAsideText } from '../told.ts'
+import { keptId } from './kept-results.ts'
 import { readResultName } from './read-result.ts'
 
 /** Keeps aside what is too long for the conversation: as hooks and guardrails have left it, so that nothing they took out is read later. */
@@ -20,10 +21,11 @@ export async function withoutLongText(run: RunContext, outcome: CallOutcome): Pr
   const { overBytes, shownBytes, keptBytes } = largeResults
   const text = textIn(end.content)
   const isLong = text.length * 3 > overBytes && Buffer.byteLength(text) > overBytes
+  const room = maxResultBytes - noteBytes(text.length)
   // The result of a final tool is the run's: there is nobody left who could read on.
-  const id = isLong && tool.final !== true ? await run.keptResults.keep(text, keptBytes) : undefined
+  const id = isLong && room >= 0 && tool.final !== true ? await run.keptResults.keep(text, keptBytes) : undefined
   if (id === undefined) return cut(outcome, end, maxResultBytes)
-  return shownAs(outcome, end, shortened(id, text, end.content, { shownBytes, maxResultBytes }))
+  return shownAs(outcome, end, shortened(id, text, end.content, { shownBytes: Math.min(shownBytes, room), maxResultBytes }))
 }
 
 function cut(outcome: CallOutcome, end: Ended, maxBytes: number): CallOutcome {
@@ -53,11 +55,20 @@ function shortened(
   { shownBytes, maxResultBytes }: { shownBytes: number; maxResultBytes: number },
 ): Content {
   const head = headOf(text, shownBytes)
-  const told = `${head}\n\n${keptAsideText({ id, shown: head.length, of: text.length })}`
+  const told = `${head}${noteOf(id, head.length, text.length)}`
   if (typeof content === 'string') return told
   const media = capContent(
     content.filter(({ type }) => type !== 'text'),
     maxResultBytes,
   ).content
   return [{ type: 'text', text: told }, ...(media as ContentPart[])]
+}
+
+function noteOf(id: string, shown: number, of: number): string {
+  return `\n\n${keptAsideText({ id, shown, of })}`
+}
+
+/** The most that such a note has. */
+function noteBytes(of: number): number {
+  return Buffer.byteLength(noteOf(keptId(''), of, of))
 }

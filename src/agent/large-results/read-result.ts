@@ -8,10 +8,13 @@ import { readPart, searchText } from './read-text.ts'
 /** The name of the tool by which the model reads what was kept aside. */
 export const readResultName = 'read_result'
 
-/** A run that keeps its long results, and how much of one the model is given at once, in bytes: if it says nothing, and at most. */
+/**
+ * A run that keeps its long results, and how much of one the model is given at once, in bytes: if it says nothing, and at most. `maxResultBytes`
+ * is for the words around it, too.
+ */
 interface Keeping extends RunScope {
   readonly keptResults: KeptResults
-  readonly limits: { readonly largeResults: { shownBytes: number; overBytes: number } | undefined }
+  readonly limits: { readonly maxResultBytes: number; readonly largeResults: { shownBytes: number; overBytes: number } | undefined }
 }
 
 /** Runs whose model is told of the tool. */
@@ -42,11 +45,12 @@ export const readResult: AnyTool = defineTool({
     if (range.offset !== undefined && range.line !== undefined) throw new Error('Expected `offset` or `line`, got both.')
     const { keptResults, limits } = (run && keeping.get(run)) ?? {}
     const { shownBytes = 0, overBytes = 0 } = limits?.largeResults ?? {}
+    const maxBytes = limits?.maxResultBytes ?? 0
     const text = await keptResults?.read(id)
     if (text === undefined) throw new Error(goneResultText(id))
-    if (search !== undefined) return searchText(text, search, range, overBytes)
+    if (search !== undefined) return searchText(text, search, range, Math.min(overBytes, maxBytes))
     const isSized = range.length !== undefined || range.lines !== undefined
-    return readPart(text, range, isSized ? overBytes : shownBytes)
+    return readPart(text, range, isSized ? overBytes : shownBytes, maxBytes)
   },
 })
 

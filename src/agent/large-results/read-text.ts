@@ -16,23 +16,32 @@ const around = 160
 const mostShown = 10
 /** So many matches are counted. */
 const mostCounted = 1_000
+/** Positions behind a part have more digits than those at its beginning. */
+const numberSlack = 16
 
-/** A part of the text, of at most `maxBytes` (UTF-8), with where it stands and how to go on. */
-export function readPart(text: string, range: TextRange, maxBytes: number): string {
+/**
+ * A part of the text, of at most `partBytes` (UTF-8), with where it stands and how to go on: at most `maxBytes` together. At least one character
+ * in any case, or the model would get no further.
+ */
+export function readPart(text: string, range: TextRange, partBytes: number, maxBytes: number = Number.POSITIVE_INFINITY): string {
   const from = startOf(text, range)
   const { length = text.length, lines = Number.POSITIVE_INFINITY } = range
-  const part = headOf(text.slice(from, wholeEnd(text, Math.min(from + length, lineStart(text, lines + 1, from)))), maxBytes)
-  return partText({ part, from, line: lineOf(text, from), of: text.length, lines: lineOf(text, text.length) })
+  const place = { from, line: lineOf(text, from), of: text.length, lines: lineOf(text, text.length) }
+  // As long as it can be: that of a part of one character says how many are left.
+  const frameBytes = Buffer.byteLength(partText({ ...place, part: ' ' }))
+  const room = Math.max(4, Math.min(partBytes, maxBytes - frameBytes - numberSlack))
+  const part = headOf(text.slice(from, wholeEnd(text, Math.min(from + length, lineStart(text, lines + 1, from)))), room)
+  return partText({ ...place, part })
 }
 
-/** Where the text has `wanted`, upper and lower case alike, with what stands around it; at most so many bytes, but one match in any case. */
+/** Where the text has `wanted`, upper and lower case alike, with what stands around it; at most so many bytes together, but one match in any case. */
 export function searchText(text: string, wanted: string, range: TextRange, maxBytes: number): string {
   const from = startOf(text, range)
   const pattern = new RegExp(wanted.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'), 'gi')
   const shown: string[] = []
   let isFull = false
   let count = 0
-  let bytes = 0
+  let bytes = Buffer.byteLength(foundText({ wanted, from, count: mostCounted, mostCounted, shown, next: text.length, of: text.length }))
   let next = from
   let line = { at: 0, number: 1 }
   pattern.lastIndex = from
@@ -43,11 +52,12 @@ export function searchText(text: string, wanted: string, range: TextRange, maxBy
     if (isFull || index < next) continue
     const end = Math.min(text.length, index + match[0].length + around)
     const found = text.slice(Math.max(next, index - around), end).toWellFormed()
-    bytes += Buffer.byteLength(found)
+    line = { at: index, number: line.number + lineOf(text.slice(line.at, index), index) - 1 }
+    const told = `Line ${line.number}, character ${index}:\n${found}`
+    bytes += Buffer.byteLength(told) + 2
     isFull = shown.length > 0 && (shown.length >= mostShown || bytes > maxBytes)
     if (isFull) continue
-    line = { at: index, number: line.number + lineOf(text.slice(line.at, index), index) - 1 }
-    shown.push(`Line ${line.number}, character ${index}:\n${found}`)
+    shown.push(told)
     next = end
   }
   return foundText({ wanted, from, count, mostCounted, shown, ...(isFull ? { next } : {}), of: text.length })

@@ -22,6 +22,7 @@ export interface ResolvedLimits {
   costUsd: number
   toolCalls: number
   repeatedCalls: number
+  repeatWindow: number
   depth: number
 }
 
@@ -46,6 +47,7 @@ export function resolveLimits(settings: RunSettings<never>): ResolvedLimits {
     toolCalls: countOrNone('limits.toolCalls', limits.toolCalls, Number.POSITIVE_INFINITY, 0),
     depth: count('limits.depth', limits.depth, 5, 0),
     repeatedCalls: countOrNone('limits.repeatedCalls', limits.repeatedCalls, 3, 1),
+    repeatWindow: count('limits.repeatWindow', limits.repeatWindow, 8, 1),
   }
 }
 

@@ -12,11 +12,16 @@ export interface RunLimits {
   /** Tool calls that may run, those of nested runs included. Calls beyond it are answered with "not run". */
   toolCalls?: number
   /**
-   * How often the very same call (name, arguments and result) may be repeated, turn after turn. Then the model is told once; if it repeats
-   * the call again the run ends with `repeated_calls`. A call whose result changes, as a poll's does, is no repeat. Default 3; `Infinity`
-   * switches the breaker off.
+   * How often the very same call (name, arguments and result) may be repeated. Then the model is told once; if it repeats the call again the run
+   * ends with `repeated_calls`. A call whose result changes, as a poll's does, is no repeat; neither is one between which the model has made a
+   * call that is new. Default 3; `Infinity` switches the breaker off.
    */
   repeatedCalls?: number
+  /**
+   * How many turns back repeated calls are looked for, so that calls in turn (A, B, A, B) are noticed: cycles of up to half as many turns. 1: only
+   * calls that are repeated from one turn to the next. Default 8.
+   */
+  repeatWindow?: number
   /** How deep runs may be nested inside each other's tool calls. Of the outermost run; default 5. */
   depth?: number
 }

@@ -47,7 +47,7 @@ export interface LoopState {
 /** What a run is started with, and the process it is executed in. */
 interface Start {
   input: { instructions?: string; messages: readonly ChatMessage[]; given: number }
-  run: { begin(): RunBudget; limits: { repeatedCalls: number }; settings: { remembered?: readonly string[] } }
+  run: { begin(): RunBudget; limits: { repeatedCalls: number; repeatWindow: number }; settings: { remembered?: readonly string[] } }
 }
 
 /** The state at the beginning of an execution. */
@@ -65,7 +65,7 @@ export function openState({ input, run }: Start): LoopState {
     objections: 0,
     agent: undefined,
     budget: run.begin(),
-    breaker: new RepeatBreaker(run.limits.repeatedCalls),
+    breaker: new RepeatBreaker(run.limits.repeatedCalls, run.limits.repeatWindow),
     remembered: new Set(run.settings.remembered),
     unread: undefined,
   }
@@ -150,54 +150,121 @@ export function rejectedAnswers(
   }
 }
 
-/** Notices a model that makes the very same call turn after turn and is told the very same thing each time. */
+/**
+ * Notices a model that makes the same calls over several turns and is told the same each time. A call is repeated if it was made in one of the
+ * turns before, with the same result, and nothing new has happened since: turns in between count if their own calls are repeated, too.
+ */
 export class RepeatBreaker {
   readonly #maxRepeats: number
-  /** The last turn's calls, by tool and result. */
-  #last = new Map<string, CountedCall[]>()
+  readonly #window: number
+  /** The calls of the latest turns, the latest last. */
+  readonly #turns: Map<number, CountedCall>[] = []
+  readonly #ids = new CallIds()
+  #counted = 0
 
-  constructor(maxRepeats: number) {
+  constructor(maxRepeats: number, window: number) {
     this.#maxRepeats = maxRepeats
+    this.#window = window
   }
 
   /**
-   * Counts one turn's calls with what they came to. `tell`: ids of calls now repeated as often as is allowed, whose results should say so.
-   * `end`: a call was repeated although the model had been told. A call whose result changes is never a repeat: it may be polling.
+   * Counts one turn's calls with their results. `tell`: ids of calls now repeated as often as is allowed, whose results should say so. `end`: a
+   * call was repeated although the model had been told. A call whose result changes is never a repeat: it may be polling.
    */
   countRound(planned: readonly PlannedCall[], records: readonly { id: string; content: Content }[]): Repeats {
     if (this.#maxRepeats === Number.POSITIVE_INFINITY) return noRepeats
     const results = new Map<string, Content>()
     for (const { id, content } of records) results.set(id, content)
-    const counted = new Map<string, CountedCall[]>()
+    const now = ++this.#counted
+    const calls = planned.map((call) => ({ id: call.id, same: this.#ids.of(call, results.get(call.id), now) }))
+    const before = this.#before(new Set(calls.map(({ same }) => same)))
+    const turn = new Map<number, CountedCall>()
     const tell = new Set<string>()
     let end = false
-    const known = new Map<string, Map<string, number>>()
-    for (const call of planned) {
-      const place = `${call.name}\n${resultKey(results.get(call.id))}`
-      // Arguments are compared only where the tool and its result are the same.
-      const before = this.#last.get(place)
-      const repeats = before === undefined ? 0 : (repeatsBefore(place, before).get(argumentsKey(call)) ?? -1) + 1
-      if (repeats === this.#maxRepeats) tell.add(call.id)
-      if (repeats > this.#maxRepeats) end = true
-      const group = counted.get(place)
-      if (group === undefined) counted.set(place, [{ call, repeats }])
-      else group.push({ call, repeats })
+    for (const { id, same } of calls) {
+      const counted = turn.get(same) ?? repeatOf(same, before)
+      const isOften = counted.repeats >= this.#maxRepeats
+      if (isOften && !counted.isTold) tell.add(id)
+      if (isOften && counted.isTold) end = true
+      turn.set(same, counted)
     }
-    this.#last = counted
+    for (const counted of turn.values()) counted.isTold ||= counted.repeats >= this.#maxRepeats
+    this.#turns.push(turn)
+    if (this.#turns.length > this.#window) this.#turns.shift()
+    this.#ids.forget(now - this.#window)
     return { tell, end }
+  }
 
-    function repeatsBefore(place: string, before: readonly CountedCall[]): Map<string, number> {
-      const byArguments = known.get(place) ?? new Map(before.map(({ call, repeats }) => [argumentsKey(call), repeats]))
-      known.set(place, byArguments)
-      return byArguments
+  /** The turns in the window, the latest first; `isNew`: with a call that no other turn has. */
+  #before(now: ReadonlySet<number>): Turns {
+    const times = new Map<number, number>()
+    for (const turn of [now, ...this.#turns]) for (const same of turn.keys()) times.set(same, (times.get(same) ?? 0) + 1)
+    return this.#turns.toReversed().map((calls) => ({ calls, isNew: [...calls.keys()].some((same) => times.get(same) === 1) }))
+  }
+}
+
+/** How often a call has been made before. */
+interface CountedCall {
+  repeats: number
+  /** The model was told that it repeats it. */
+  isTold: boolean
+}
+
+type Turns = readonly { calls: ReadonlyMap<number, CountedCall>; isNew: boolean }[]
+
+function repeatOf(same: number, before: Turns): CountedCall {
+  let times = 0
+  let latest: CountedCall | undefined
+  for (const { calls, isNew } of before) {
+    const counted = calls.get(same)
+    if (counted === undefined && isNew) break
+    if (counted !== undefined) times++
+    latest ??= counted
+  }
+  // The window may be shorter than the repeats that are allowed.
+  return { repeats: latest === undefined ? 0 : Math.max(times, latest.repeats + 1), isTold: latest?.isTold === true }
+}
+
+/** Gives the same call with the same result the same id. */
+class CallIds {
+  /** By tool and result. */
+  readonly #places = new Map<string, Map<string, CallPlace>>()
+  #made = 0
+
+  of(call: PlannedCall, content: Content | undefined, turn: number): number {
+    const byResult = this.#places.get(call.name) ?? new Map<string, CallPlace>()
+    this.#places.set(call.name, byResult)
+    const result = resultKey(content)
+    const place = byResult.get(result)
+    if (place === undefined) {
+      byResult.set(result, { first: call, id: ++this.#made, seen: turn, others: undefined })
+      return this.#made
+    }
+    place.seen = turn
+    // Arguments are compared only if tool and result are the same.
+    place.others ??= new Map([[argumentsKey(place.first), place.id]])
+    const key = argumentsKey(call)
+    const id = place.others.get(key) ?? ++this.#made
+    place.others.set(key, id)
+    return id
+  }
+
+  /** Lets go of results, which may be long, that no turn from `oldest` on had. */
+  forget(oldest: number): void {
+    for (const [name, byResult] of this.#places) {
+      for (const [result, { seen }] of byResult) if (seen < oldest) byResult.delete(result)
+      if (byResult.size === 0) this.#places.delete(name)
     }
   }
 }
 
-/** A call, and how often in a row it has been made before. */
-interface CountedCall {
-  call: PlannedCall
-  repeats: number
+interface CallPlace {
+  readonly first: PlannedCall
+  readonly id: number
+  /** The latest turn with such a call. */
+  seen: number
+  /** Ids by arguments, once there is more than one call. */
+  others: Map<string, number> | undefined
 }
 
 export interface Repeats {

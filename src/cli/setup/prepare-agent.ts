@@ -32,7 +32,7 @@ export async function prepareAgent(flags: Flags, terminal: Terminal, signal: Abo
   const instructions = [own, skills?.catalogue()].filter((text) => text !== undefined && text !== '').join('\n\n') || undefined
   // Nothing has been started until a tool is called.
   const choice = await chooseModel({ model: flags.model, baseURL: flags.baseUrl, env, cwd, signal })
-  const { deadlineMs, tokens, costUsd, toolCalls, repeatedCalls, ...settings } = choice.limits ?? {}
+  const { deadlineMs, tokens, costUsd, toolCalls, repeatedCalls, repeatWindow, ...settings } = choice.limits ?? {}
   // What is given on the command line goes over the file, as everywhere.
   const options: BackendOptions = {
     ...settings,
@@ -44,7 +44,7 @@ export async function prepareAgent(flags: Flags, terminal: Terminal, signal: Abo
     toolCalling: flags.toolCalling,
     maxIterations: flags.maxIterations ?? settings.maxIterations,
     toolTimeoutMs: inMilliseconds(flags.timeout) ?? settings.toolTimeoutMs,
-    limits: { deadlineMs: inMilliseconds(flags.deadline) ?? deadlineMs, tokens, costUsd, toolCalls, repeatedCalls },
+    limits: { deadlineMs: inMilliseconds(flags.deadline) ?? deadlineMs, tokens, costUsd, toolCalls, repeatedCalls, repeatWindow },
     stream: flags.stream,
   }
   return { choice, tools: dispatcher.list(), options, close: async () => skills?.close() }

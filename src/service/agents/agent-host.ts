@@ -238,11 +238,13 @@ export class AgentHost {
   }
 
   #optionsOf({ limits = {}, instructions: own }: Config, ofTools: string): RunnerOptions {
-    const { deadlineMs, tokens, costUsd, toolCalls, repeatedCalls, ...bounds } = limits
+    const { deadlineMs, tokens, costUsd, toolCalls, repeatedCalls, repeatWindow, ...bounds } = limits
     const { options, bus, logger } = this.#parts
     const telemetry = this.#parts.telemetry()
     const instructions = withInstructions(own ?? options.instructions, ofTools)
-    const given = Object.entries({ deadlineMs, tokens, costUsd, toolCalls, repeatedCalls }).filter(([, limit]) => limit !== undefined)
+    const given = Object.entries({ deadlineMs, tokens, costUsd, toolCalls, repeatedCalls, repeatWindow }).filter(
+      ([, limit]) => limit !== undefined,
+    )
     return {
       maxArgumentValues,
       ...(telemetry === undefined ? {} : { telemetry }),

@@ -59,6 +59,7 @@ export interface LimitsConfig {
   costUsd?: number
   toolCalls?: number
   repeatedCalls?: number
+  repeatWindow?: number
 }
 
 /** `service` of the configuration: its address, tokens and limits. */
