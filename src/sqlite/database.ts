@@ -1,8 +1,10 @@
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, realpathSync, statfsSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, realpathSync, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { ToolloopError } from '../core/errors.ts'
+import { checkHome } from './home.ts'
 import { type FileKind, tried } from './problems.ts'
+import { differenceOf } from './table-shapes.ts'
 
 /** Which files these are, and what is in them. */
 export interface Schema extends FileKind {
@@ -12,6 +14,8 @@ export interface Schema extends FileKind {
   readonly applicationId: number
   /** Overwrites what is deleted. Default false: its bytes stay until their place is needed. */
   readonly erases?: boolean
+  /** Whether a copy is refused as long as its original is used. It has a table `home` then. Default false. */
+  readonly isUnique?: boolean
 }
 
 /** How a file is opened; see `SqliteJournalOptions`. */
@@ -19,34 +23,38 @@ export interface DatabaseOptions {
   file: string
   synchronous: 'full' | 'normal'
   busyTimeoutMs: number
-  /** The same while it is opened, which others may delay by writing to it. Default: `busyTimeoutMs`. */
-  openTimeoutMs?: number
   maxBytes: number | undefined
+  /** Whether a copy is used though its original is. Default false. */
+  adopt?: boolean
 }
 
 /**
- * Opens the file, brought up to date if it is of an older version. Throws what SQLite throws, and
- * the schema's error for a file of a newer version or of another program.
+ * Opens the file, brought up to date if it is of an older version. Its statements wait for nobody: they throw if it is locked. Throws what
+ * SQLite throws, and the schema's error for a file that is not one of its own; it is left as it is then. `real`: its path without symbolic links.
  */
 export function openDatabase(
   schema: Schema,
-  { file, synchronous, busyTimeoutMs, openTimeoutMs = busyTimeoutMs, maxBytes }: DatabaseOptions,
+  { file, synchronous, busyTimeoutMs, maxBytes, adopt = false }: DatabaseOptions,
+  real: string,
 ): DatabaseSync {
-  const database = new DatabaseSync(file)
+  checkNotCut(schema, file, real)
+  const database = new DatabaseSync(real)
   try {
-    database.exec(`PRAGMA busy_timeout = ${openTimeoutMs}`)
-    checkKind(database, schema, file)
+    database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
+    const version = inTransaction(database, () => checkedVersion(database, schema, file), 'reads')
     database.exec('PRAGMA journal_mode = WAL')
     if (schema.erases) database.exec('PRAGMA secure_delete = ON')
     database.exec(`PRAGMA synchronous = ${synchronous}`)
     // macOS alone has these: without them its disks may keep what is written in their own memory.
     const isFull = synchronous === 'full' ? 1 : 0
     database.exec(`PRAGMA fullfsync = ${isFull}; PRAGMA checkpoint_fullfsync = ${isFull}`)
-    migrate(database, schema, file)
+    if (version < schema.migrations.length) migrate(database, schema, file)
+    if (schema.isUnique && !adopt) checkHome(database, schema, { file, real })
     if (maxBytes !== undefined) {
       const pageSize = numberOf(database, 'page_size')
       database.exec(`PRAGMA max_page_count = ${Math.max(1, Math.floor(maxBytes / pageSize))}`)
     }
+    database.exec('PRAGMA busy_timeout = 0')
     return database
   } catch (error) {
     tried(() => database.close())
@@ -108,48 +116,53 @@ function networkOf(folder: string): string | undefined {
   return name === undefined ? undefined : `a network file system (${name})`
 }
 
-/** Throws for a file that something else has made. Reads it, so that what is no database is found out here. */
-function checkKind(database: DatabaseSync, { noun, code, applicationId }: Schema, file: string): void {
-  // In this order: another process may be making it, its tables and its id at once.
-  const isEmpty = database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined
-  const id = numberOf(database, 'application_id')
-  if (id === applicationId || (isEmpty && id === 0)) return
-  throw new ToolloopError(code, `Expected \`${file}\` to be a toolloop ${noun}, got another program's database`)
-}
-
-function migrate(database: DatabaseSync, { noun, code, migrations, applicationId }: Schema, file: string): void {
-  const newest = migrations.length
-  if (numberOf(database, 'user_version') === newest) return
-  inTransaction(database, () => {
-    // Read again: another process may have been faster.
-    const version = numberOf(database, 'user_version')
-    if (version > newest) {
-      const message = `Expected the ${noun} \`${file}\` to be of version ${newest} or older, got ${version}: a newer toolloop has written it`
-      throw new ToolloopError(code, message)
-    }
-    for (const migration of migrations.slice(version)) database.exec(migration)
-    database.exec(`PRAGMA application_id = ${applicationId}`)
-    database.exec(`PRAGMA user_version = ${newest}`)
-  })
+/**
+ * Throws for an empty file beside which owners have been: they made its tables before. Asked in this order, and before SQLite opens the file: it
+ * would delete the log beside it, which may have what is missing.
+ */
+function checkNotCut({ noun, code }: FileKind, file: string, real: string): void {
+  if (!existsSync(`${real}-owners`) || statSync(real).size > 0) return
+  const begin = `delete the file and \`${file}-owners\` to begin a new one`
+  throw new ToolloopError(code, `Expected \`${file}\` to be the ${noun} that was there, got an empty file: restore a backup, or ${begin}`)
 }
 
 /**
- * Empties the log beside the file, which may still hold what was deleted from the file. Does nothing while another process uses that: it is not
- * waited for.
+ * Its version; 0 for one that is new. Throws for a file that something else has made or changed, or a newer version. Reads it, so that what is no
+ * database, or a damaged one, is found out here. To be called in a transaction: another process may be making the file.
  */
-export function emptyLog(database: DatabaseSync): void {
-  const timeout = numberOf(database, 'busy_timeout')
-  database.exec('PRAGMA busy_timeout = 0')
-  try {
-    database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-  } finally {
-    database.exec(`PRAGMA busy_timeout = ${timeout}`)
+function checkedVersion(database: DatabaseSync, { noun, code, applicationId, migrations }: Schema, file: string): number {
+  const refuse = (got: string): never => {
+    throw new ToolloopError(code, `Expected \`${file}\` to be a toolloop ${noun}${got}`)
   }
+  const isEmpty = database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined
+  const [id, version] = [numberOf(database, 'application_id'), numberOf(database, 'user_version')]
+  if (isEmpty && version === 0 && (id === 0 || id === applicationId)) return 0
+  if (id !== applicationId) refuse(", got another program's database")
+  if (version > migrations.length) refuse(` of version ${migrations.length} or older, got ${version}: a newer toolloop has written it`)
+  if (version < 1) refuse(` of version 1 or newer, got ${version}: something else has changed it`)
+  const difference = differenceOf(database, migrations.slice(0, version))
+  if (difference !== undefined) refuse(` with the tables of version ${version}, got ${difference}: something else has changed it`)
+  return version
 }
 
-/** Undone as a whole if `work` throws. */
-export function inTransaction<T>(database: DatabaseSync, work: () => T): T {
-  database.exec('BEGIN IMMEDIATE')
+function migrate(database: DatabaseSync, schema: Schema, file: string): void {
+  const { migrations, applicationId } = schema
+  inTransaction(database, () => {
+    // Looked at again: another process may have been faster.
+    for (const migration of migrations.slice(checkedVersion(database, schema, file))) database.exec(migration)
+    database.exec(`PRAGMA application_id = ${applicationId}`)
+    database.exec(`PRAGMA user_version = ${migrations.length}`)
+  })
+}
+
+/** Empties the log beside the file, which may still hold what was deleted from the file. Does nothing while another process uses it. */
+export function emptyLog(database: DatabaseSync): void {
+  database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+}
+
+/** Undone as a whole if `work` throws. Others can write meanwhile if it only reads. */
+export function inTransaction<T>(database: DatabaseSync, work: () => T, kind: 'reads' | 'writes' = 'writes'): T {
+  database.exec(kind === 'writes' ? 'BEGIN IMMEDIATE' : 'BEGIN')
   try {
     const value = work()
     database.exec('COMMIT')

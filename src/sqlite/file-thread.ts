@@ -16,6 +16,8 @@ export interface Call {
 export interface Asked {
   id: number
   call: Call
+  /** Until when it is tried again if the file is locked, by the thread's clock. */
+  until?: number
 }
 export type Answer = { id: number } & ({ ok: true; value: unknown } | { ok: false; code: ErrorCode; message: string })
 
@@ -48,10 +50,16 @@ interface OpenStore<Tables> {
   asked: Asked[]
   /** Until its log is emptied. */
   erasing?: NodeJS.Timeout
+  /** Until what found the file locked is tried again; how often in a row it has. */
+  retrying?: NodeJS.Timeout | undefined
+  locked: number
 }
 
 /** How soon after something was deleted for good the log is emptied, in milliseconds: once for all that is deleted meanwhile. */
 const erasedWithinMs = 200
+
+/** The longest that a call waits until it finds out that a file is no longer locked, in milliseconds. */
+const longestRetryMs = 50
 
 /**
  * The thread that has the files: SQLite blocks whoever writes until the disk has it. What has been asked for while one transaction was being
@@ -68,34 +76,40 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
     return { ok: false, code, message }
   }
 
+  const reading = new Set(contents.reading)
+  const reads = ({ call }: Asked) => reading.has(call.name)
+
   /** One transaction for all; each call in it happens as a whole or not at all. */
-  const commit = ({ database, tables }: OpenedFile<Tables>, file: string, asked: readonly Asked[]): Answer[] =>
-    inTransaction(database, () =>
-      asked.map(({ id, call }): Answer => {
-        database.exec('SAVEPOINT one')
-        try {
-          // A name and its arguments belong together, as `SqliteFile` says.
-          const method = tables[call.name as keyof Tables] as (...args: unknown[]) => unknown
-          const value = method.apply(tables, [...call.args])
-          database.exec('RELEASE one')
-          return { id, ok: true, value }
-        } catch (error) {
-          // A full disk may have ended the whole transaction: then nothing in it has happened.
-          if (!tried(() => database.exec('ROLLBACK TO one; RELEASE one'))) throw error
-          return { id, ...failure(error, file) }
-        }
-      }),
+  const carryOut = ({ database, tables }: OpenedFile<Tables>, file: string, asked: readonly Asked[], kind: 'reads' | 'writes'): Answer[] =>
+    inTransaction(
+      database,
+      () =>
+        asked.map(({ id, call }): Answer => {
+          database.exec('SAVEPOINT one')
+          try {
+            // A name and its arguments belong together, as `SqliteFile` says.
+            const method = tables[call.name as keyof Tables] as (...args: unknown[]) => unknown
+            const value = method.apply(tables, [...call.args])
+            database.exec('RELEASE one')
+            return { id, ok: true, value }
+          } catch (error) {
+            // A full disk may have ended the whole transaction: then nothing in it has happened.
+            if (!tried(() => database.exec('ROLLBACK TO one; RELEASE one'))) throw error
+            return { id, ...failure(error, file) }
+          }
+        }),
+      kind,
     )
 
   /** Where they have no room together, each has a transaction of its own: one that is too large is not to take the others with it. */
-  const commitWhatFits = (opened: OpenedFile<Tables>, file: string, asked: readonly Asked[]): Answer[] => {
+  const commit = (opened: OpenedFile<Tables>, file: string, asked: readonly Asked[]): Answer[] => {
     try {
-      return commit(opened, file, asked)
+      return carryOut(opened, file, asked, 'writes')
     } catch (error) {
       if (asked.length === 1 || isBusy(error)) throw error
       return asked.flatMap((one) => {
         try {
-          return commit(opened, file, [one])
+          return carryOut(opened, file, [one], 'writes')
         } catch (problem) {
           return { id: one.id, ...failure(problem, file) }
         }
@@ -111,34 +125,70 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
     }, erasedWithinMs)
   }
 
-  const answerAll = (): void => {
-    for (const [store, kept] of stores) {
-      const { asked, options } = kept
-      if (asked.length === 0) continue
-      kept.asked = []
-      const { file } = options.database
-      try {
-        // Tried again by each call: what was wrong may have been put right.
-        kept.opened ??= openFile(contents, options.database, options.own as Options)
-        send({ store, answers: commitWhatFits(kept.opened, file, asked) })
-        if (asked.some(({ call }) => contents.erasing?.includes(call.name))) eraseSoon(kept, kept.opened)
-      } catch (error) {
-        send({ store, answers: asked.map(({ id }) => ({ id, ...failure(error, file) })) })
+  /** One that can't be written is opened again by the next call. */
+  const enter = (kept: OpenStore<Tables>, opened: OpenedFile<Tables>): void => {
+    try {
+      opened.enter()
+    } catch (error) {
+      if (!isBusy(error)) {
+        delete kept.opened
+        tried(() => opened.close())
       }
+      throw error
     }
   }
 
+  /** Answers them, but for those that it returns: they found the file locked. */
+  const attempt = (store: number, kept: OpenStore<Tables>, asked: readonly Asked[], kind: 'reads' | 'writes'): readonly Asked[] => {
+    const { file } = kept.options.database
+    try {
+      // Tried again by each call: what was wrong may have been put right.
+      kept.opened ??= openFile(contents, kept.options.database, kept.options.own as Options)
+      if (kind === 'writes') enter(kept, kept.opened)
+      send({ store, answers: kind === 'reads' ? carryOut(kept.opened, file, asked, kind) : commit(kept.opened, file, asked) })
+      return []
+    } catch (error) {
+      const now = performance.now()
+      const waits = ({ until = 0 }: Asked) => isBusy(error) && until > now
+      const answers = asked.filter((one) => !waits(one)).map(({ id }): Answer => ({ id, ...failure(error, file) }))
+      if (answers.length > 0) send({ store, answers })
+      return asked.filter(waits)
+    }
+  }
+
+  const answer = (store: number, kept: OpenStore<Tables>): void => {
+    const { asked } = kept
+    kept.asked = []
+    clearTimeout(kept.retrying)
+    const kind = asked.every(reads) ? 'reads' : 'writes'
+    let waiting = attempt(store, kept, asked, kind)
+    if (kind === 'writes' && waiting.some(reads)) {
+      waiting = [...waiting.filter((one) => !reads(one)), ...attempt(store, kept, waiting.filter(reads), 'reads')]
+    }
+    kept.asked.push(...waiting)
+    kept.locked = waiting.length > 0 ? kept.locked + 1 : 0
+    kept.retrying = waiting.length > 0 ? setTimeout(() => answer(store, kept), Math.min(2 ** kept.locked, longestRetryMs)) : undefined
+    const hasErased = asked.some((one) => contents.erasing?.includes(one.call.name) && !waiting.includes(one))
+    if (hasErased && kept.opened !== undefined) eraseSoon(kept, kept.opened)
+  }
+
+  const answerAll = (): void => {
+    for (const [store, kept] of stores) if (kept.asked.length > 0) answer(store, kept)
+  }
+
   parentPort?.on('message', ({ store, open, calls, close }: ToThread) => {
-    if (open !== undefined) stores.set(store, { options: open, asked: [] })
+    if (open !== undefined) stores.set(store, { options: open, asked: [], locked: 0 })
     const kept = stores.get(store)
     if (calls !== undefined && kept !== undefined) {
       // All messages that have arrived are read before this runs.
       setImmediate(answerAll)
-      kept.asked.push(...calls)
+      const until = performance.now() + kept.options.database.busyTimeoutMs
+      for (const { id, call } of calls) kept.asked.push({ id, call, until })
     }
     if (close === true) {
       stores.delete(store)
       clearTimeout(kept?.erasing)
+      clearTimeout(kept?.retrying)
       try {
         kept?.opened?.close()
         send({ store, answers: [], closed: true })

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { ToolloopError } from '../core/errors.ts'
 import { type DatabaseOptions, inTransaction, makeFile, openDatabase, type Schema } from './database.ts'
+import { settleAt } from './home.ts'
 import { Owner } from './owner.ts'
 import { fileProblem, tried } from './problems.ts'
 
@@ -10,6 +11,8 @@ export interface Contents<Tables, Options> extends Schema {
   open(database: DatabaseSync, owner: Owner, options: Options): Tables
   /** Lets go of all that an owner has who leaves. */
   release(database: DatabaseSync, ownerId: string): void
+  /** Methods that only read. They wait for no writer; what was asked for and not answered before, they may not see. */
+  readonly reading: readonly string[]
   /** Methods after which nothing of what they have deleted may stay in the log beside the file. */
   readonly erasing?: readonly string[]
 }
@@ -18,6 +21,8 @@ export interface Contents<Tables, Options> extends Schema {
 export interface OpenedFile<Tables> {
   readonly database: DatabaseSync
   readonly tables: Tables
+  /** Before anything is written: from the first time on, its owner is alive. Who only reads is nobody to the others. */
+  enter(): void
   close(): void
 }
 
@@ -27,48 +32,62 @@ export interface OpenedFile<Tables> {
  */
 const sharedSince = [3, 51, 3]
 
-/** A connection, and the owners of this process that share it. */
+/** A connection, who uses it, and which owners of this process share it. */
 interface Connection {
-  database: DatabaseSync
-  owners: Set<string>
+  readonly database: DatabaseSync
+  users: number
+  readonly owners: Set<string>
 }
 
 const connections = new Map<string, Connection>()
 
 /** Stores of one process that open a file in the same way share a connection. Throws the kind's error; nothing is left open then. */
 export function openFile<Tables, Options>(contents: Contents<Tables, Options>, options: DatabaseOptions, own: Options): OpenedFile<Tables> {
-  const { file } = options
+  const { file, busyTimeoutMs } = options
   let connection: Connection | undefined
-  let owner: Owner | undefined
   try {
     const real = makeFile(contents, file)
     const key = JSON.stringify({ ...options, file: real })
-    connection = connections.get(key) ?? { database: openDatabase(contents, { ...options, file: real }), owners: new Set() }
-    owner = new Owner(`${real}-owners`)
-    enter(connection, owner, contents, file)
-    connection.database.exec(`PRAGMA busy_timeout = ${options.busyTimeoutMs}`)
-    connections.set(key, connection)
-    const opened = { connection, owner }
+    connection = connections.get(key) ?? { database: openDatabase(contents, options, real), users: 0, owners: new Set() }
+    const { database, owners } = connection
+    const owner = new Owner(`${real}-owners`)
+    const tables = contents.open(database, owner, own)
+    const used = connection
+    connections.set(key, used)
+    used.users++
     const close = () => {
+      // There is no later: it waits for others as long as it may.
+      tried(() => database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`))
       try {
-        leave(opened, contents)
+        if (owners.delete(owner.id)) leave(database, owner, contents)
+        owner.close()
       } finally {
-        if (opened.connection.owners.size === 0) {
+        tried(() => database.exec('PRAGMA busy_timeout = 0'))
+        if (--used.users === 0) {
           connections.delete(key)
-          opened.connection.database.close()
+          database.close()
         }
       }
     }
-    return { database: connection.database, tables: contents.open(connection.database, owner, own), close }
+    const enterOnce = () => {
+      if (owners.has(owner.id)) return
+      owner.live()
+      enter({ database, owners }, owner, contents, { file, real })
+    }
+    return { database, tables, enter: enterOnce, close }
   } catch (error) {
-    tried(() => owner?.close())
-    if (connection?.owners.size === 0) tried(() => connection?.database.close())
+    if (connection?.users === 0) tried(() => connection?.database.close())
     throw fileProblem(error, contents, file)
   }
 }
 
 /** Registers the owner among those of the file, from which the dead are removed. */
-function enter({ database, owners: sharing }: Connection, owner: Owner, { noun, code }: Schema, file: string): void {
+function enter(
+  { database, owners: sharing }: Pick<Connection, 'database' | 'owners'>,
+  owner: Owner,
+  { noun, code, isUnique }: Schema,
+  { file, real }: { file: string; real: string },
+): void {
   const sqlite = String(database.prepare('SELECT sqlite_version() AS version').get()?.version)
   inTransaction(database, () => {
     const owners = database.prepare('SELECT id, pid, sqlite FROM owners').all()
@@ -86,21 +105,17 @@ function enter({ database, owners: sharing }: Connection, owner: Owner, { noun, 
       }
     }
     database.prepare('INSERT INTO owners (id, pid, sqlite) VALUES (?, ?, ?)').run(owner.id, process.pid, sqlite)
+    if (isUnique) settleAt(database, real)
   })
   sharing.add(owner.id)
 }
 
-function leave(
-  { connection: { database, owners }, owner }: { connection: Connection; owner: Owner },
-  { release }: Pick<Contents<never, never>, 'release'>,
-): void {
-  owners.delete(owner.id)
+function leave(database: DatabaseSync, owner: Owner, { release }: Pick<Contents<never, never>, 'release'>): void {
   // Where the disk can't be written, whoever comes next finds this owner dead.
   tried(() => {
     release(database, owner.id)
     database.prepare('DELETE FROM owners WHERE id = ?').run(owner.id)
   })
-  owner.close()
 }
 
 function isSafeToShare(version: string): boolean {

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { makeFolder } from './database.ts'
@@ -13,32 +13,26 @@ import { isBusy, tried } from './problems.ts'
 export class Owner {
   readonly id: string = crypto.randomUUID()
   readonly #folder: string
-  readonly #lock: DatabaseSync
+  #lock: DatabaseSync | undefined
 
   constructor(folder: string) {
     this.#folder = folder
-    makeFolder(folder)
+  }
+
+  /** From now on this owner is alive to everybody. */
+  live(): void {
+    if (this.#lock !== undefined) return
+    makeFolder(this.#folder)
     closeSync(openSync(this.#file(this.id), 'a', 0o600))
-    this.#lock = new DatabaseSync(this.#file(this.id))
-    this.#lock.exec('BEGIN EXCLUSIVE')
+    const lock = new DatabaseSync(this.#file(this.id))
+    lock.exec('BEGIN EXCLUSIVE')
+    this.#lock = lock
   }
 
   /** Whether the owner of that id still holds its lock. */
   isAlive(id: string): boolean {
     if (id === this.id) return true
-    const file = this.#file(id)
-    if (!existsSync(file)) return false
-    const probe = new DatabaseSync(file)
-    try {
-      probe.exec('PRAGMA busy_timeout = 0')
-      probe.exec('BEGIN EXCLUSIVE')
-      return false
-    } catch (error) {
-      if (isBusy(error)) return true
-      throw error
-    } finally {
-      probe.close()
-    }
+    return isLocked(this.#file(id))
   }
 
   /** Removes what a dead owner has left. */
@@ -48,12 +42,32 @@ export class Owner {
 
   /** From now on this owner is dead to everybody. */
   close(): void {
-    this.#lock.close()
+    this.#lock?.close()
     // What can't be removed is found unlocked by whoever comes next.
     tried(() => this.forget(this.id))
   }
 
   #file(id: string): string {
     return join(this.#folder, id)
+  }
+}
+
+/** Whether any owner in that folder is alive. */
+export function hasLivingOwner(folder: string): boolean {
+  return existsSync(folder) && readdirSync(folder).some((id) => isLocked(join(folder, id)))
+}
+
+function isLocked(file: string): boolean {
+  if (!existsSync(file)) return false
+  const probe = new DatabaseSync(file)
+  try {
+    probe.exec('PRAGMA busy_timeout = 0')
+    probe.exec('BEGIN EXCLUSIVE')
+    return false
+  } catch (error) {
+    if (isBusy(error)) return true
+    throw error
+  } finally {
+    probe.close()
   }
 }

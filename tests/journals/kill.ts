@@ -91,6 +91,8 @@ async function count(folder: string): Promise<Omit<Outcome, 'kills' | 'repeated'
   const pays = starts.filter((line) => line.startsWith('start pay '))
   const journal = sqliteJournal({ file: `${folder}/runs.sqlite` })
   const { runs } = new AgentRunner({ model: scriptedModel([]), journal })
+  // Who writes cleans up after the dead.
+  await runs.prune({ keep: Number.MAX_SAFE_INTEGER })
   const others: string[] = []
   let ended = 0
   let uncertain = 0

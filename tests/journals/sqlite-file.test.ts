@@ -52,8 +52,10 @@ describe('the file of an SQLite journal', () => {
       await journal.close()
       const database = new DatabaseSync(file)
       const version = Number(database.prepare('PRAGMA user_version').get()?.user_version)
-      database.exec('DROP INDEX shown_runs_waiting; DROP TABLE shown_decisions; DROP TABLE shown_words; DROP TABLE shown_recordings')
-      database.exec(`ALTER TABLE runs DROP COLUMN tries; DROP TABLE kept_texts; PRAGMA user_version = ${version - 3}`)
+      database.exec(
+        'DROP INDEX shown_runs_waiting; DROP TABLE shown_decisions; DROP TABLE shown_words; DROP TABLE shown_recordings; DROP TABLE home',
+      )
+      database.exec(`ALTER TABLE runs DROP COLUMN tries; DROP TABLE kept_texts; PRAGMA user_version = ${version - 4}`)
       database.exec("UPDATE runs SET status = 'running'; DELETE FROM steps WHERE key = 'end'")
       database.close()
       const newer = open({ file })
@@ -77,7 +79,7 @@ describe('the file of an SQLite journal', () => {
       }
       const newer = change('newer.sqlite', 'PRAGMA user_version = 99')
       expect(await problemOf({ file: newer })).toMatch(
-        /journal_failed: Expected the journal `.+newer.sqlite` to be of version \d+ or older, got 99/,
+        /journal_failed: Expected `.+newer.sqlite` to be a toolloop journal of version \d+ or older, got 99/,
       )
       const foreign = change('foreign.sqlite', 'CREATE TABLE mine (x)')
       const before = readFileSync(foreign)

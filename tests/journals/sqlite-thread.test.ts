@@ -62,7 +62,7 @@ it('when the thread dies, what is carried out is aborted, and can be taken up by
 it('a store whose closing fails leaves the others alone', () =>
   inFolder(async (folder) => {
     const [one, two] = ['one', 'two'].map((name) => sqliteJournal({ file: join(folder, name) }))
-    await one?.connect(async () => ({})).pending()
+    await one?.connect(async () => ({})).start('run', {})
     const { promise: end, resolve } = Promise.withResolvers<void>()
     const engine = two?.connect(async (durable) => {
       await end

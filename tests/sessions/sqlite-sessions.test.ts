@@ -60,7 +60,7 @@ describe('the file of SQLite sessions', () => {
         message: expect.stringMatching(/to be a toolloop journal/),
       })
       change(newer, 'PRAGMA user_version = 99')
-      expect(await problemOf(newer)).toMatch(/^session_failed: Expected the session file `.+` to be of version \d+ or older, got 99/)
+      expect(await problemOf(newer)).toMatch(/^session_failed: Expected `.+` to be a toolloop session file of version \d+ or older, got 99/)
     }))
 
   it('what is damaged in it is told by session and place, nothing is sent, and the other sessions are there', () =>

@@ -11,7 +11,7 @@ import {
   type RunQuery,
   waitsOf,
 } from './journal.ts'
-import { type EngineStore, type NamedValue, type Outcome, type Store, type Taken, unknownRun } from './store.ts'
+import { type EngineStore, type NamedValue, type Outcome, parseStored, type Store, type Taken, unknownRun } from './store.ts'
 import { hasEngine, StoredSteps } from './stored-steps.ts'
 import { TakeOver, type TakeOverOptions } from './take-over.ts'
 import { type Trial, Trials } from './trials.ts'
@@ -246,7 +246,7 @@ class StoreJournal implements Journal {
       this.#checkHere(body)
       const durable = new StoredSteps(store, runId, { ...taken, ...begun, steps }, controller.signal)
       running.durable = durable
-      const output = await body(durable, JSON.parse(input))
+      const output = await body(durable, parseStored(input, runId, 'input'))
       return { output, stopReason: stopReasonOf(output), durable }
     }
     return hasEngine(store) ? store.execute(runId, taken.epoch, work) : work(taken.steps)
@@ -305,7 +305,7 @@ class StoreJournal implements Journal {
       if (here !== undefined) return here.output
       const run = await this.#store.get(runId)
       if (run === undefined) throw unknownRun(runId)
-      if (run.status !== 'running' && run.output !== undefined) return JSON.parse(run.output)
+      if (run.status !== 'running' && run.output !== undefined) return parseStored(run.output, runId, 'output')
       // Carried out elsewhere. Should its process die, it is gone on with here.
       const taken = await this.#start(body, runId)
       // It may have failed already, which is to be told.
@@ -318,7 +318,11 @@ class StoreJournal implements Journal {
     const run = await this.#store.get(runId)
     if (run === undefined) return undefined
     const { input, output, ...rest } = run
-    return { ...rest, input: JSON.parse(input), ...(output === undefined ? {} : { output: JSON.parse(output) }) }
+    return {
+      ...rest,
+      input: parseStored(input, runId, 'input'),
+      ...(output === undefined ? {} : { output: parseStored(output, runId, 'output') }),
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
+import type { Json } from '../../core/messages.ts'
 import type { PruneOptions, RunPage, RunQuery, RunSummary } from './journal.ts'
 
 /**
@@ -146,6 +147,15 @@ export function unknownRun(runId: string): ToolloopError {
 
 export function takenOver(runId: string): ToolloopError {
   return new ToolloopError('run_taken_over', `Another process executes run \`${runId}\` now: nothing more is recorded here`)
+}
+
+/** What was recorded of a run, read. Rejects what is no JSON, naming the run and what of it that is. */
+export function parseStored(text: string, runId: string, name: string): Json {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new ToolloopError('journal_failed', `Run \`${runId}\` can’t be read: \`${name}\` is not what was recorded`, { cause })
+  }
 }
 
 export function decisionRefused(runId: string, name: string, why: string): ToolloopError {

@@ -1,7 +1,7 @@
 import type { ToolloopError } from '../../core/errors.ts'
 import { type Json, storedText } from '../../core/messages.ts'
 import { type Durable, isDoneAnew, isTurn, type StepContext } from './journal.ts'
-import type { EngineStore, Store, Taken } from './store.ts'
+import { type EngineStore, parseStored, type Store, type Taken } from './store.ts'
 import type { Trial } from './trials.ts'
 
 /** What an execution begins with. */
@@ -48,7 +48,7 @@ export class StoredSteps implements Durable {
     if (known !== undefined) {
       // It is asked for once: a long run need not be kept twice.
       this.#steps.delete(key)
-      return JSON.parse(known)
+      return parseStored(known, this.runId, key) as T
     }
     const value = await this.#orLeft(this.#carryOut(key, fn))
     this.#keys.push(key)
@@ -89,7 +89,7 @@ export class StoredSteps implements Durable {
 
   async wait<T extends Json>(name: string, { timeoutMs }: { timeoutMs?: number } = {}): Promise<T | null | undefined> {
     const decided = this.#decisions.get(name)
-    if (decided !== undefined) return JSON.parse(decided)
+    if (decided !== undefined) return parseStored(decided, this.runId, name) as T
     if (timeoutMs !== undefined && Number.isFinite(timeoutMs)) this.#timeouts.set(name, timeoutMs)
     return undefined
   }
@@ -101,7 +101,7 @@ export class StoredSteps implements Durable {
 
   async kept(name: string): Promise<string | undefined> {
     const value = await this.#store.kept(this.runId, name)
-    return value === undefined ? undefined : JSON.parse(value)
+    return value === undefined ? undefined : (parseStored(value, this.runId, name) as string)
   }
 
   suspension(output: Json, waits: readonly string[]): Parameters<Store['suspend']>[2] {

@@ -72,7 +72,7 @@ export async function cancelRun(runId: string, flags: Flags, io: CliIO): Promise
   const terminal = new Terminal(io)
   const interrupts = new Interrupts(io)
   try {
-    return await withRuns(flags, io, async (runner) => {
+    const cancel = async (runner: AgentRunner) => {
       await knownRun(runner, runId)
       await runner.runs.cancel(runId)
       terminal.waitFor('the run is cancelled, and ends')
@@ -80,7 +80,8 @@ export async function cancelRun(runId: string, flags: Flags, io: CliIO): Promise
         if (!interrupts.signal.aborted) throw error
       })
       return interrupts.exitCode ?? EXIT_OK
-    })
+    }
+    return await withRuns(flags, io, cancel, 'writes')
   } finally {
     terminal.waitFor(undefined)
     interrupts.release()
@@ -163,9 +164,14 @@ function deciding(terminal: Terminal, tools: PreparedAgent['tools'], signal: Abo
   return { terminal, asker, approve, signal }
 }
 
-/** Does something with the runs of a journal. */
-export async function withRuns(flags: Flags, io: CliIO, work: (runner: AgentRunner) => Promise<number>): Promise<number> {
-  const journal = await openExistingJournal(flags, io)
+/** Does something with the runs of a journal. To read them does no harm to the original of a copy. */
+export async function withRuns(
+  flags: Flags,
+  io: CliIO,
+  work: (runner: AgentRunner) => Promise<number>,
+  kind: 'reads' | 'writes' = 'reads',
+): Promise<number> {
+  const journal = await openExistingJournal(flags, io, { adopt: kind === 'reads' })
   const sessions = await openKeptSessions(io)
   try {
     // Its model is never asked: a runner is what knows the runs of a journal.

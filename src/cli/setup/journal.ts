@@ -15,13 +15,13 @@ export interface OpenJournal {
 /** The journal of `--journal`, or of `TOOLLOOP_JOURNAL`; undefined without either: then nothing is recorded. The file is made if it is not there. */
 export async function openJournal(flags: Flags, io: CliIO): Promise<OpenJournal | undefined> {
   const file = fileOf(flags, io)
-  return file === undefined ? undefined : open(file, io)
+  return file === undefined ? undefined : open(file, io, false)
 }
 
-/** The same of a file that is there. Rejects with `invalid_option`. */
-export async function openExistingJournal(flags: Flags, io: CliIO): Promise<OpenJournal> {
+/** The same of a file that is there; `adopt`: also if it is a copy whose original is used. Rejects with `invalid_option`. */
+export async function openExistingJournal(flags: Flags, io: CliIO, { adopt = false }: { adopt?: boolean } = {}): Promise<OpenJournal> {
   const file = fileOf(flags, io)
-  if (file !== undefined && existsSync(resolve(io.cwd, file))) return open(file, io)
+  if (file !== undefined && existsSync(resolve(io.cwd, file))) return open(file, io, adopt)
   const got = file === undefined ? 'neither it nor TOOLLOOP_JOURNAL' : `${file}, which is not there`
   throw new ToolloopError(
     'invalid_option',
@@ -34,9 +34,9 @@ function fileOf({ journal }: Flags, { env }: CliIO): string | undefined {
   return (journal ?? env.TOOLLOOP_JOURNAL) || undefined
 }
 
-async function open(file: string, { cwd }: CliIO): Promise<OpenJournal> {
+async function open(file: string, { cwd }: CliIO, adopt: boolean): Promise<OpenJournal> {
   const { sqliteJournal } = await import('../../journals/sqlite/index.ts')
   // A command executes the runs it was asked for, and no others.
-  const journal = sqliteJournal({ file: resolve(cwd, file), takeOverEveryMs: Number.POSITIVE_INFINITY })
+  const journal = sqliteJournal({ file: resolve(cwd, file), adopt, takeOverEveryMs: Number.POSITIVE_INFINITY })
   return { journal, close: () => journal.close() }
 }

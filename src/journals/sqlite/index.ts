@@ -26,6 +26,11 @@ export interface SqliteJournalOptions {
   /** Most bytes of the file, at least 1 048 576; what does not fit fails with `journal_failed`. Default: what the disk has. */
   maxBytes?: number
   /**
+   * Whether a copy of a journal is used though its original is: its runs are executed here as well then, those of living processes among them.
+   * Default false: it is refused with `journal_failed`.
+   */
+  adopt?: boolean
+  /**
    * How often this process looks for runs that no living process executes, and resumes them, in milliseconds, at least 100; `Infinity`: only
    * `recover()` does. Begins with the first run, or the first `recover()`. Default 2 000.
    */
@@ -45,6 +50,7 @@ const optionNames: OptionNames<SqliteJournalOptions> = {
   synchronous: true,
   busyTimeoutMs: true,
   maxBytes: true,
+  adopt: true,
   takeOverEveryMs: true,
   takeOverConcurrency: true,
   maxTakeOvers: true,
@@ -62,9 +68,10 @@ const optionNames: OptionNames<SqliteJournalOptions> = {
  */
 export function sqliteJournal(options: SqliteJournalOptions): Journal & { close(): Promise<void> } {
   checkOptionNames(options, optionNames, '`sqliteJournal`')
-  const { agent = 'default', takeOverEveryMs, takeOverConcurrency, maxTakeOvers, ...file } = options
+  const { agent = 'default', adopt = false, takeOverEveryMs, takeOverConcurrency, maxTakeOvers, ...file } = options
   const takeOver = checkedTakeOver({ takeOverEveryMs, takeOverConcurrency })
   checkMaxTakeOvers(maxTakeOvers)
   if (typeof agent !== 'string' || agent === '') throw new InvalidOptionError('agent', 'a name', agent)
-  return storeJournal(new SqliteStore(fileOptions(file), agent), { takeOver, maxTakeOvers })
+  if (typeof adopt !== 'boolean') throw new InvalidOptionError('adopt', 'true or false', adopt)
+  return storeJournal(new SqliteStore({ ...fileOptions(file), adopt }, agent), { takeOver, maxTakeOvers })
 }

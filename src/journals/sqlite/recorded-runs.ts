@@ -1,4 +1,5 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import { crc32 } from 'node:zlib'
 import { loopVersion, type PruneOptions, type RunPage, type RunQuery, type RunStatus } from '../../agent/durable/journal.ts'
 import type { RecordingPart } from '../../agent/durable/shown-runs.ts'
 import {
@@ -22,6 +23,9 @@ import type { Owner } from '../../sqlite/owner.ts'
 import { type Row, Statements } from '../../sqlite/statements.ts'
 import { summaryOf, timeOf } from '../run-row.ts'
 
+/** What else has a checksum is called by the names of steps and waits. */
+const [inputName, outputName] = ['input', 'output']
+
 /** How many runs one call deletes: while it does, no step can be recorded. */
 export const prunedAtOnce = 200
 
@@ -30,8 +34,10 @@ export class RecordedRuns {
   readonly #sql: Statements
   readonly #owner: Owner
   readonly #agent: string
+  readonly #file: string
 
   constructor(database: DatabaseSync, owner: Owner, agent: string) {
+    this.#file = database.location() ?? ''
     this.#sql = new Statements(database)
     this.#owner = owner
     this.#agent = agent
@@ -51,13 +57,13 @@ export class RecordedRuns {
     const hasDied = run.owner !== null && run.owner !== this.#owner.id
     const taken = "UPDATE runs SET status = 'running', owner = ?, epoch = epoch + 1, problem = NULL, updated_at = ? WHERE n = ?"
     this.#sql.run(taken, this.#owner.id, Date.now(), run.n)
-    const input = this.#sql.one('SELECT value FROM inputs WHERE run = ?', run.n)
-    return { ...this.#taken({ ...run, epoch: Number(run.epoch) + 1 }), hasDied, input: String(input?.value) }
+    return { ...this.#taken({ ...run, epoch: Number(run.epoch) + 1 }), hasDied, input: this.#input(run) }
   }
 
   record(runId: string, epoch: number, key: string, value: string): void {
-    const owned = 'SELECT n, ?, ? FROM runs WHERE id = ? AND owner = ? AND epoch = ?'
-    const { changes } = this.#sql.run(`INSERT INTO steps (run, key, value) ${owned}`, key, value, runId, this.#owner.id, epoch)
+    const owned = 'SELECT n, ?, ?, ? FROM runs WHERE id = ? AND owner = ? AND epoch = ?'
+    const crc = checksum(runId, key, value)
+    const { changes } = this.#sql.run(`INSERT INTO steps (run, key, value, crc) ${owned}`, key, value, crc, runId, this.#owner.id, epoch)
     if (changes === 0) throw takenOver(runId)
   }
 
@@ -65,7 +71,8 @@ export class RecordedRuns {
     const { n } = this.#owned(runId, epoch)
     const others = this.#sql.one('SELECT total(bytes) AS bytes FROM kept_texts WHERE run = ? AND name <> ?', n, name)
     if (Number(others?.bytes) + bytes > maxBytes) return false
-    this.#sql.run('INSERT OR REPLACE INTO kept_texts (run, name, bytes, value) VALUES (?, ?, ?, ?)', n, name, bytes, value)
+    const kept = 'INSERT OR REPLACE INTO kept_texts (run, name, bytes, value, crc) VALUES (?, ?, ?, ?, ?)'
+    this.#sql.run(kept, n, name, bytes, value, checksum(runId, name, value))
     return true
   }
 
@@ -84,8 +91,8 @@ export class RecordedRuns {
 
   kept(runId: string, name: string): string | undefined {
     const { n } = this.#found(runId)
-    const text = this.#sql.one('SELECT value FROM kept_texts WHERE run = ? AND name = ?', n, name)
-    return text === undefined ? undefined : String(text.value)
+    const text = this.#sql.one('SELECT value, crc FROM kept_texts WHERE run = ? AND name = ?', n, name)
+    return text && this.#whole(text, runId, name)
   }
 
   finish(runId: string, epoch: number, output: string, stopReason: string): void {
@@ -126,7 +133,8 @@ export class RecordedRuns {
       if (wait.deadline !== null && Number(wait.deadline) <= now) {
         throw decisionRefused(runId, name, `it was waited for until ${timeOf(wait.deadline)}`)
       }
-      this.#sql.run('UPDATE waits SET value = ?, decided_at = ? WHERE run = ? AND name = ?', value, now, run.n, name)
+      const decided = 'UPDATE waits SET value = ?, crc = ?, decided_at = ? WHERE run = ? AND name = ?'
+      this.#sql.run(decided, value, checksum(runId, name, value), now, run.n, name)
     }
   }
 
@@ -147,14 +155,13 @@ export class RecordedRuns {
   get(runId: string): StoredRun | undefined {
     const run = this.#find(runId)
     if (run === undefined || run.agent !== this.#agent) return undefined
-    const input = this.#sql.one('SELECT value FROM inputs WHERE run = ?', run.n)
-    const output = this.#sql.one('SELECT value FROM outputs WHERE run = ?', run.n)
+    const output = this.#sql.one('SELECT value, crc FROM outputs WHERE run = ?', run.n)
     const waits = run.status === 'ended' ? [] : this.#sql.all('SELECT name FROM waits WHERE run = ? AND value IS NULL', run.n)
     return {
       ...summaryOf(run),
-      input: String(input?.value),
+      input: this.#input(run),
       waits: waits.map(({ name }) => String(name)),
-      ...(output === undefined ? {} : { output: String(output.value) }),
+      ...(output === undefined ? {} : { output: this.#whole(output, runId, outputName) }),
     }
   }
 
@@ -208,7 +215,8 @@ export class RecordedRuns {
     const columns = '(id, agent, status, owner, epoch, loop, created_at, updated_at)'
     const insert = `INSERT INTO runs ${columns} VALUES (?, ?, 'running', ?, 1, ?, ?, ?)`
     const { lastInsertRowid } = this.#sql.run(insert, runId, this.#agent, this.#owner.id, loop, now, now)
-    this.#sql.run('INSERT INTO inputs (run, value) VALUES (?, ?)', lastInsertRowid, input)
+    const crc = checksum(runId, inputName, input)
+    this.#sql.run('INSERT INTO inputs (run, value, crc) VALUES (?, ?, ?)', lastInsertRowid, input, crc)
     return { kind: 'taken', epoch: 1, steps: [], decisions: [], tries: 0, hasDied: false }
   }
 
@@ -222,28 +230,44 @@ export class RecordedRuns {
   /** What is decided by now is what the run goes on with. */
   #takeDecisions({ n = null }: Row): void {
     const now = Date.now()
+    // Nobody has decided: there is no more to it than that.
     const late = 'UPDATE waits SET value = ?, decided_at = ? WHERE run = ? AND value IS NULL AND deadline <= ?'
     this.#sql.run(late, expiredText, now, n, now)
     this.#sql.run('UPDATE waits SET taken = 1 WHERE run = ? AND value IS NOT NULL', n)
   }
 
-  #taken({ n = null, epoch, cancel_reason, tries }: Row): Taken {
-    const named = (rows: Row[]): NamedValue[] => rows.map(({ name, value }) => ({ name: String(name), value: String(value) }))
+  #taken({ n = null, id, epoch, cancel_reason, tries }: Row): Taken {
+    const named = (rows: Row[]): NamedValue[] =>
+      rows.map((row) => ({ name: String(row.name), value: this.#whole(row, String(id), String(row.name)) }))
     return {
       kind: 'taken',
       epoch: Number(epoch),
       tries: Number(tries),
       hasDied: false,
-      steps: named(this.#sql.all('SELECT key AS name, value FROM steps WHERE run = ?', n)),
-      decisions: named(this.#sql.all('SELECT name, value FROM waits WHERE run = ? AND taken = 1', n)),
+      steps: named(this.#sql.all('SELECT key AS name, value, crc FROM steps WHERE run = ?', n)),
+      decisions: named(this.#sql.all('SELECT name, value, crc FROM waits WHERE run = ? AND taken = 1', n)),
       ...(typeof cancel_reason === 'string' ? { cancelled: cancel_reason } : {}),
     }
   }
 
-  #leave({ n = null }: Row, status: RunStatus, stopReason: string, output: string): void {
+  #input({ n, id }: Row): string {
+    return this.#whole(this.#sql.one('SELECT value, crc FROM inputs WHERE run = ?', n) ?? {}, String(id), inputName)
+  }
+
+  /** A text as it was recorded. Throws if it is not. */
+  #whole({ value, crc }: Row, runId: string, name: string): string {
+    const text = String(value)
+    if (crc === null || crc === checksum(runId, name, text)) return text
+    const damaged = `Run \`${runId}\` of the journal \`${this.#file}\` can’t be read: \`${name}\` is not what was recorded. Restore a backup`
+    throw new ToolloopError('journal_failed', damaged)
+  }
+
+  #leave({ n = null, id }: Row, status: RunStatus, stopReason: string, output: string): void {
     const left = 'UPDATE runs SET status = ?, stop_reason = ?, owner = NULL, problem = NULL, updated_at = ? WHERE n = ?'
     this.#sql.run(left, status, stopReason, Date.now(), n)
-    this.#sql.run('INSERT INTO outputs (run, value) VALUES (?, ?) ON CONFLICT (run) DO UPDATE SET value = excluded.value', n, output)
+    const kept =
+      'INSERT INTO outputs (run, value, crc) VALUES (?, ?, ?) ON CONFLICT (run) DO UPDATE SET value = excluded.value, crc = excluded.crc'
+    this.#sql.run(kept, n, output, checksum(String(id), outputName, output))
   }
 
   #find(runId: string): Row | undefined {
@@ -271,6 +295,11 @@ export class RecordedRuns {
     const message = `Expected run \`${runId}\` to be recorded by loop version ${loopVersion} or older, got ${loop}: a newer toolloop has written it`
     throw new ToolloopError('journal_failed', message)
   }
+}
+
+/** Finds out what a disk has changed. It covers the names, too: a text that has come to another place is not whole. */
+function checksum(runId: string, name: string, text: string): number {
+  return crc32(text, crc32(`${runId}\n${name}`))
 }
 
 /** Deletes a run with all that is recorded of it. */

@@ -7,6 +7,7 @@ export const runsSchema: Schema = {
   // "tlJ1"
   applicationId: 0x746c4a31,
   erases: true,
+  isUnique: true,
   migrations: [
     `CREATE TABLE runs (
        n INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -103,5 +104,12 @@ export const runsSchema: Schema = {
        PRIMARY KEY (run, name)
      ) STRICT;
      CREATE INDEX shown_recordings_sizes ON shown_recordings (run, size);`,
+    // Checksums of what a run continues from; NULL of what is older.
+    `CREATE TABLE home (id TEXT PRIMARY KEY, path TEXT NOT NULL) STRICT, WITHOUT ROWID;
+     ALTER TABLE inputs ADD COLUMN crc INTEGER;
+     ALTER TABLE outputs ADD COLUMN crc INTEGER;
+     ALTER TABLE steps ADD COLUMN crc INTEGER;
+     ALTER TABLE waits ADD COLUMN crc INTEGER;
+     ALTER TABLE kept_texts ADD COLUMN crc INTEGER;`,
   ],
 }

@@ -14,6 +14,7 @@ serveFiles({
   ...runsSchema,
   open: (database, owner, { agent, isShown }: RunsOptions): RecordedRuns | ShownRunsTable =>
     isShown ? new ShownRunsTable(database) : new RecordedRuns(database, owner, agent),
+  reading: ['kept', 'cancelled', 'get', 'list', 'pending', 'result', 'events', 'recording', 'progress', 'said', 'unsettled', 'waiting'],
   erasing: ['clear', 'forget', 'giveUp', 'prune'],
   release: (database, ownerId) => database.prepare('UPDATE runs SET owner = NULL WHERE owner = ?').run(ownerId),
 })

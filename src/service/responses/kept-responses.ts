@@ -11,7 +11,7 @@ import { HttpProblem } from '../http/problem.ts'
 import { mostValues, valuesIn } from '../http/read-body.ts'
 import { jsonInTurn } from '../runs/json-in-turn.ts'
 import type { RunBounds } from '../runs/memory/kept-runs.ts'
-import { filePatience, type JournalPlace } from '../runs/recorded/open-journal.ts'
+import { type JournalPlace, outageMs } from '../runs/recorded/open-journal.ts'
 
 /** A response as it is kept, for the caller it was made for. */
 export interface KeptResponse {
@@ -227,7 +227,7 @@ async function openFile(folder: string): Promise<SessionStore> {
   const { SqliteSessionStore } = await import('../../sessions/sqlite/sqlite-session-store.ts')
   const file = resolve(folder, 'responses.sqlite')
   // They are deleted here when they are too old.
-  return new SqliteSessionStore({ file, synchronous: 'full', ...filePatience, maxBytes: undefined }, Number.POSITIVE_INFINITY)
+  return new SqliteSessionStore({ file, synchronous: 'full', busyTimeoutMs: outageMs, maxBytes: undefined }, Number.POSITIVE_INFINITY)
 }
 
 const mostConnections = 3

@@ -28,6 +28,9 @@ export const prunedAtOnce = 200
 
 /** A session that no run has, as far as the table tells: whose process is dead is found out besides. */
 const free = 'run IS NULL OR (owner IS NULL AND durable = 0 AND draft IS NULL)'
+/** The same where the first value has the owners that are alive. */
+const isOwned = '(owner IS NOT NULL AND owner IN (SELECT value FROM json_each(?1)))'
+const freeByNow = `run IS NULL OR (NOT ${isOwned} AND durable = 0 AND draft IS NULL)`
 const noHold = 'run = NULL, durable = 0, epoch = NULL, token = NULL, owner = NULL, waits_for = NULL, draft = NULL, resumed_at = NULL'
 
 /** What `SessionStore` promises, in SQL. Each call has to be made inside a transaction, which is rolled back if it throws. */
@@ -119,37 +122,41 @@ export class SessionTables {
   }
 
   list({ prefix, status, updatedAfter, updatedBefore, limit = 50, cursor }: SessionQuery): SessionPage {
-    this.#forgetDead()
     const before = cursor === undefined ? undefined : cursorFrom(cursor)
     const isIn: Record<SessionStatus, string> = {
-      idle: `(${free})`,
-      running: `NOT (${free}) AND (owner IS NOT NULL OR draft IS NULL)`,
-      waiting: 'owner IS NULL AND draft IS NOT NULL',
+      idle: `(${freeByNow})`,
+      running: `NOT (${freeByNow}) AND (${isOwned} OR draft IS NULL)`,
+      waiting: `NOT ${isOwned} AND draft IS NOT NULL`,
     }
     const conditions: [condition: string, ...values: (string | number | undefined)[]][] = [
       ['substr(id, 1, length(?)) = ?', prefix, prefix],
       ['updated_at > ?', updatedAfter],
       ['updated_at < ?', updatedBefore],
       ['(updated_at, n) < (?, ?)', before?.updatedAt, before?.session],
-      [`(updated_at > ? OR NOT (${free}))`, this.#expired],
+      [`(updated_at > ? OR NOT (${freeByNow}))`, this.#expired],
     ]
     const given = conditions.filter(([, first]) => first !== undefined)
-    const where = ['TRUE', ...given.map(([condition]) => condition), ...(status === undefined ? [] : [isIn[status]])].join(' AND ')
+    const where = ['?1 IS NOT NULL', ...given.map(([condition]) => condition), ...(status === undefined ? [] : [isIn[status]])].join(
+      ' AND ',
+    )
     // One more than is shown, to know whether there is a next page.
-    const values = given.flatMap(([, ...those]) => those)
+    const values = [JSON.stringify(this.#living()), ...given.flatMap(([, ...those]) => those)]
     const rows = this.#sql.all(`SELECT * FROM sessions WHERE ${where} ORDER BY updated_at DESC, n DESC LIMIT ?`, ...values, limit + 1)
     return pageFrom(rows, limit, (row) => summaryFrom(row, this.#holdOf(row)))
   }
 
   delete(id: string): boolean {
-    const row = this.#find(id)
-    if (row !== undefined) this.#remove(Number(row.n))
-    return row !== undefined
+    const row = this.#row(id)
+    if (row === undefined) return false
+    const isExpired = this.#isExpired(row)
+    this.#remove(Number(row.n))
+    return !isExpired
   }
 
   /** Deletes some of them, and returns how many: fewer than `prunedAtOnce` when all are deleted. */
   prune(olderThanMs: number): number {
-    this.#forgetDead()
+    const dead = 'UPDATE sessions SET owner = NULL WHERE owner NOT IN (SELECT value FROM json_each(?))'
+    this.#sql.run(dead, JSON.stringify(this.#living()))
     return this.#removeOlder(Date.now() - olderThanMs)
   }
 
@@ -158,19 +165,28 @@ export class SessionTables {
     return Number.isFinite(this.#expireAfterMs) ? Date.now() - this.#expireAfterMs : undefined
   }
 
+  #row(id: string): Row | undefined {
+    return this.#sql.one('SELECT * FROM sessions WHERE id = ?', id)
+  }
+
+  /** Undefined also for one that is expired. */
   #find(id: string): Row | undefined {
-    const row = this.#sql.one('SELECT * FROM sessions WHERE id = ?', id)
+    const row = this.#row(id)
+    return row !== undefined && this.#isExpired(row) ? undefined : row
+  }
+
+  #isExpired(row: Row): boolean {
     const expired = this.#expired
-    if (row === undefined || expired === undefined || Number(row.updated_at) > expired || this.#statusOf(row) !== 'idle') return row
-    this.#remove(Number(row.n))
-    return undefined
+    return expired !== undefined && Number(row.updated_at) <= expired && this.#statusOf(row) === 'idle'
   }
 
   #make(id: string): Row {
+    const expired = this.#row(id)
+    if (expired !== undefined) this.#remove(Number(expired.n))
     if (this.#expired !== undefined) this.#removeOlder(this.#expired)
     const now = Date.now()
     this.#sql.run('INSERT INTO sessions (id, length, created_at, updated_at) VALUES (?, 0, ?, ?)', id, now, now)
-    return this.#sql.one('SELECT * FROM sessions WHERE id = ?', id) ?? {}
+    return this.#row(id) ?? {}
   }
 
   /** Appends, and lets go. */
@@ -203,11 +219,10 @@ export class SessionTables {
     return statusOf(this.#holdOf(row))
   }
 
-  /** Dead processes have no sessions; the statements of lists can't ask who is alive. */
-  #forgetDead(): void {
-    for (const { owner } of this.#sql.all('SELECT DISTINCT owner FROM sessions WHERE owner IS NOT NULL')) {
-      if (!this.#owner.isAlive(String(owner))) this.#sql.run('UPDATE sessions SET owner = NULL WHERE owner = ?', owner)
-    }
+  /** Owners of sessions that are alive: statements can't ask who is. */
+  #living(): string[] {
+    const owners = this.#sql.all('SELECT DISTINCT owner FROM sessions WHERE owner IS NOT NULL')
+    return owners.map(({ owner }) => String(owner)).filter((owner) => this.#owner.isAlive(owner))
   }
 
   #removeOlder(than: number): number {

@@ -11,6 +11,7 @@ export interface TablesOptions {
 serveFiles({
   ...sessionsSchema,
   open: (database, owner, { expireAfterMs }: TablesOptions) => new SessionTables(database, owner, expireAfterMs),
+  reading: ['get', 'list', 'read'],
   // Whose owner is no longer there is free, unless its run waits or is in a journal.
   release: (database, ownerId) => database.prepare('UPDATE sessions SET owner = NULL WHERE owner = ?').run(ownerId),
 })

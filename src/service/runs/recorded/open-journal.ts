@@ -22,9 +22,7 @@ const agent = 'service'
 /** What names the folder. */
 export const folderOption = 'service.keepRuns.folder'
 /** How long a call waits for a file that is locked, or for a server that can't be reached, in milliseconds: who has asked is told then. */
-const outageMs = 5_000
-/** The same for a file of the service; `openTimeoutMs`: while the service starts, when nobody waits for it yet, but others may write to it. */
-export const filePatience: { busyTimeoutMs: number; openTimeoutMs: number } = { busyTimeoutMs: outageMs, openTimeoutMs: 30_000 }
+export const outageMs = 5_000
 
 /** Opens the journal; a folder is made if need be. Rejects with `invalid_option` when it can't be had. */
 export async function openJournal(place: JournalPlace, logger: Logger = defaultLogger): Promise<OpenedJournal> {
@@ -59,5 +57,5 @@ async function openStore(place: JournalPlace, logger: Logger): Promise<(Store | 
   await chmod(folder, 0o700)
   const { SqliteStore } = await import('../../../journals/sqlite/sqlite-store.ts')
   const file = join(folder, 'runs.sqlite')
-  return new SqliteStore({ file, synchronous: 'full', ...filePatience, maxBytes: undefined }, agent)
+  return new SqliteStore({ file, synchronous: 'full', busyTimeoutMs: outageMs, maxBytes: undefined }, agent)
 }
