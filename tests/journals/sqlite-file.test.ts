@@ -55,6 +55,7 @@ describe('the file of an SQLite journal', () => {
       database.exec(
         'DROP INDEX shown_runs_waiting; DROP TABLE shown_decisions; DROP TABLE shown_words; DROP TABLE shown_recordings; DROP TABLE home',
       )
+      for (const table of ['inputs', 'outputs', 'steps', 'waits']) database.exec(`ALTER TABLE ${table} DROP COLUMN crc`)
       database.exec(`ALTER TABLE runs DROP COLUMN tries; DROP TABLE kept_texts; PRAGMA user_version = ${version - 4}`)
       database.exec("UPDATE runs SET status = 'running'; DELETE FROM steps WHERE key = 'end'")
       database.close()
