@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { ToolloopError } from '../core/errors.ts'
-import { type DatabaseOptions, inTransaction, makeFile, openDatabase, type Schema } from './database.ts'
+import { type DatabaseOptions, inTransaction, openDatabase, type Schema } from './database.ts'
+import { makeFile } from './file-place.ts'
 import { settleAt } from './home.ts'
 import { Owner } from './owner.ts'
 import { fileProblem, tried } from './problems.ts'

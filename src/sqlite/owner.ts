@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { makeFolder } from './database.ts'
+import { makeFolder } from './file-place.ts'
 import { isBusy, tried } from './problems.ts'
 
 /**

@@ -1,0 +1,58 @@
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, realpathSync, statfsSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { ToolloopError } from '../core/errors.ts'
+import type { FileKind } from './problems.ts'
+
+/** Not `mkdirSync`'s `recursive`: where a folder can't be made, such as in /proc, that never returns. */
+export function makeFolder(folder: string): void {
+  if (existsSync(folder)) return
+  if (dirname(folder) !== folder) makeFolder(dirname(folder))
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (error) {
+    // Another process may have been faster.
+    if (!existsSync(folder)) throw error
+  }
+}
+
+/**
+ * The file's path without symbolic links: whichever way two processes come to it, they are to meet. Made if it is not there, for its owner's
+ * eyes alone, as are the files SQLite puts beside it: they get the same mode. Throws the kind's error where it is on a network.
+ */
+export function makeFile(kind: FileKind, file: string): string {
+  makeFolder(dirname(file))
+  checkLocal(kind, dirname(file), file)
+  if (!existsSync(file)) {
+    closeSync(openSync(file, 'a', 0o600))
+    chmodSync(file, 0o600)
+  }
+  const real = realpathSync(file)
+  checkLocal(kind, dirname(real), file)
+  return real
+}
+
+function checkLocal({ noun, code }: FileKind, folder: string, file: string): void {
+  const network = networkOf(folder)
+  if (network !== undefined) {
+    throw new ToolloopError(
+      code,
+      `Expected the ${noun} \`${file}\` to be on a local disk, got ${network}: locks and shared memory don’t work there`,
+    )
+  }
+}
+
+/** The magic numbers of statfs(2). */
+const networks: Readonly<Record<number, string>> = {
+  26985: 'NFS',
+  20859: 'SMB',
+  4283649346: 'CIFS',
+  4266872130: 'SMB2',
+  1397113167: 'AFS',
+  12805120: 'Ceph',
+  198183888: 'Lustre',
+}
+
+function networkOf(folder: string): string | undefined {
+  const name = process.platform === 'linux' ? networks[statfsSync(folder).type >>> 0] : undefined
+  return name === undefined ? undefined : `a network file system (${name})`
+}
