@@ -48,7 +48,8 @@ export interface ParsedToolCall {
 /** A message of the system, of a user, or of a model without tool calls. */
 export type StandardChatMessage =
   | { role: 'system'; content: string; name?: string; providerData?: ProviderData }
-  | { role: 'user'; content: Content; name?: string; providerData?: ProviderData }
+  /** `id`: what an application or a page calls the message. It is kept, and never sent to a model. */
+  | { role: 'user'; content: Content; id?: string; name?: string; providerData?: ProviderData }
   | { role: 'assistant'; content: string; name?: string; providerData?: ProviderData }
 
 /** A model's message that calls tools. */

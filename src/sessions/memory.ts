@@ -102,12 +102,11 @@ export class MemorySessionStore implements SessionStore {
     return { kind: 'claimed', token, session: entry.session, length: messages.length, ...(compaction === undefined ? {} : { compaction }) }
   }
 
-  async commit(claim: Claim, { messages, compaction }: Added): Promise<Kept> {
+  async commit(claim: Claim, added: Added): Promise<Kept> {
     const { entry, kept } = this.#claimed(claim)
     if (entry === undefined) return kept
     entry.runs.set(claim.runId, 'stored')
-    if (compaction !== undefined) entry.compaction = compaction
-    this.#add(entry, messages)
+    this.#add(entry, added)
     return kept
   }
 
@@ -128,11 +127,11 @@ export class MemorySessionStore implements SessionStore {
     else this.#memory.entries.delete(entry.id)
   }
 
-  async release(id: string, runId: string, messages: readonly string[], outcome: 'stored' | 'released'): Promise<boolean> {
+  async release(id: string, runId: string, added: Added, outcome: 'stored' | 'released'): Promise<boolean> {
     const entry = this.#find(id)
     if (entry?.hold?.runId !== runId) return false
     entry.runs.set(runId, outcome)
-    this.#add(entry, messages)
+    this.#add(entry, added)
     return true
   }
 
@@ -149,9 +148,7 @@ export class MemorySessionStore implements SessionStore {
     const hold = found && this.#holdOf(found)
     const refused = refusalOf(hold)
     if (refused !== undefined) return refused
-    const entry = found ?? this.#make(id)
-    if (compaction !== undefined) entry.compaction = compaction
-    this.#add(entry, messages)
+    this.#add(found ?? this.#make(id), { messages, ...(compaction === undefined ? {} : { compaction }) })
     return { kind: 'appended' }
   }
 
@@ -224,7 +221,9 @@ export class MemorySessionStore implements SessionStore {
   }
 
   /** Appends, and lets go. */
-  #add(entry: Entry, messages: readonly string[]): void {
+  #add(entry: Entry, { messages, compaction, at }: Added): void {
+    if (at !== undefined) entry.messages.splice(at)
+    if (at !== undefined || compaction !== undefined) entry.compaction = compaction
     for (const message of messages) entry.messages.push(message)
     entry.hold = undefined
     entry.updatedAt = Date.now()

@@ -3,6 +3,7 @@ import { crashCases } from './session-contract/crashes.ts'
 import { keepingCases } from './session-contract/keeping.ts'
 import { type MakeSessions, type SessionCase, SessionWorld } from './session-contract/kit.ts'
 import { ownerCases } from './session-contract/owners.ts'
+import { replacingCases } from './session-contract/replacing.ts'
 import { turnCases } from './session-contract/turns.ts'
 import { waitingCases } from './session-contract/waiting.ts'
 
@@ -12,7 +13,7 @@ export interface TestSessionsOptions {
   skip?: Readonly<Record<string, string>>
 }
 
-const cases: readonly SessionCase[] = [...keepingCases, ...turnCases, ...waitingCases, ...crashCases, ...ownerCases]
+const cases: readonly SessionCase[] = [...keepingCases, ...turnCases, ...waitingCases, ...crashCases, ...replacingCases, ...ownerCases]
 
 /**
  * The contract of `Sessions` as a test suite, which every place for sessions has to pass: what is kept and found again, who has a session when

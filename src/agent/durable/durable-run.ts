@@ -9,6 +9,8 @@ export interface DurableInput {
   instructions?: string
   /** The id of its session, which has the messages before it. */
   session?: string
+  /** The message of the session that it replaces, with all behind it. */
+  replaces?: string
   /** The conversation with the new input at its end. */
   messages: readonly ChatMessage[]
   /** How many of them were there before this run. */

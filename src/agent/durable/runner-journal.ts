@@ -6,7 +6,7 @@ import type { Loop } from '../run/execution.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { conclude, execute, prepareModel } from '../run/start-run.ts'
 import { RunnerSessions } from '../sessions/run-session.ts'
-import type { TakeUp } from '../sessions/session-turn.ts'
+import type { RunsOfJournal } from '../sessions/session-turn.ts'
 import type { RunnerOptions, RunResult } from '../types.ts'
 import { type DurableInput, givenUpToJson, inputFromJson, inputToJson, resultFromJson, resultToJson } from './durable-run.ts'
 import type { Durable, Engine, Journal } from './journal.ts'
@@ -31,7 +31,7 @@ export class RunnerJournal {
     this.#engine = journal?.connect((durable, input) => this.#execute(durable, input))
     this.#loop = loop
     this.#opener = opener
-    this.#sessions = new RunnerSessions(sessions, (runId) => this.#takeUp(runId))
+    this.#sessions = new RunnerSessions(sessions, { takeUp: (runId) => this.#takeUp(runId), cancel: (runId) => this.#cancel(runId) })
     this.runs = new Runs(this.#engine, (recorded) => this.#sessions.complete(recorded))
   }
 
@@ -119,13 +119,19 @@ export class RunnerJournal {
     return close !== undefined
   }
 
-  /** See `TakeUp`. */
-  async #takeUp(runId: string): ReturnType<TakeUp> {
+  /** See `RunsOfJournal`. */
+  async #takeUp(runId: string): ReturnType<RunsOfJournal['takeUp']> {
     const known = await this.#engine?.get?.(runId)
     if (known === undefined || known.status === 'ended') return known
     await this.#engine?.start(runId)
     const { status = 'ended', output } = (await this.#engine?.get?.(runId)) ?? {}
     return { ...known, status, ...(output === undefined ? {} : { output }) }
+  }
+
+  /** See `RunsOfJournal`. */
+  async #cancel(runId: string): Promise<void> {
+    await this.#engine?.cancel(runId, 'its message was replaced')
+    await this.#engine?.result(runId)
   }
 
   /** While `work` goes on, executions of the run are those of `live`. */

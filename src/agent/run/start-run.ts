@@ -144,7 +144,8 @@ export function execute(durable: Durable, parts: ExecutionParts): Promise<RunRes
 
 async function executeSteps(durable: Durable, { loop, run, input, sessions, state: given }: ExecutionParts): Promise<RunResult> {
   run.keptResults.begin(durable)
-  const session = input.session === undefined ? undefined : await sessions.open(durable, run, input.session)
+  const { session: id, replaces } = input
+  const session = id === undefined ? undefined : await sessions.open(durable, run, { id, replaces })
   const state = given ?? openState({ input: withEarlier(input, session?.messages), run })
   if (session !== undefined) {
     const { healed, healing } = state.history

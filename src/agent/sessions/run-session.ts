@@ -8,8 +8,8 @@ import type { PendingItem, RunResult } from '../run/result.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { RunError } from '../run/run-error.ts'
 import { checkId, type SessionOptions } from './session-options.ts'
-import { type SessionPlace, SessionTurn, type TakeUp, type TurnRequest, takeTurn } from './session-turn.ts'
-import { draftText, notClaimed, readCompaction, readMessages, type Sessions, textsOf } from './sessions.ts'
+import { type RunsOfJournal, type SessionPlace, SessionTurn, type TurnRequest, takeTurn } from './session-turn.ts'
+import { draftText, notClaimed, positionOf, reachOf, readCompaction, readMessages, type Sessions, textsOf } from './sessions.ts'
 
 /** The step that records it. */
 const placeKey = 'session'
@@ -25,24 +25,24 @@ export interface OpenedSession {
 /** A runner's side of its sessions, if it has any. */
 export class RunnerSessions {
   readonly #sessions: Sessions | undefined
-  readonly #takeUp: TakeUp
+  readonly #journal: RunsOfJournal
   /** Runs that need their session no longer. */
   readonly #left = new WeakSet<RunContext>()
 
   /** Throws `invalid_option`. */
-  constructor(sessions: Sessions | undefined, takeUp: TakeUp) {
+  constructor(sessions: Sessions | undefined, journal: RunsOfJournal) {
     // Not `instanceof`: they may be of another installed copy of this package.
     if (sessions !== undefined && typeof sessions?.store?.claim !== 'function')
       throw new InvalidOptionError('sessions', 'what `memorySessions`, `sqliteSessions` or `postgresSessions` gives', sessions)
     this.#sessions = sessions
-    this.#takeUp = takeUp
+    this.#journal = journal
   }
 
   /**
    * Waits until a new run has its session. A run that the journal has already needs none: its journal goes on with it. Rejects with
    * `session_busy` and `session_waiting`, and with `invalid_option` for a run that is in the session already.
    */
-  async enter(run: RunContext, { id, onBusy = 'wait' }: SessionOptions): Promise<void> {
+  async enter(run: RunContext, { id, onBusy = 'wait', replaces }: SessionOptions): Promise<void> {
     const sessions = this.#given()
     checkId(run.runId, 'runId')
     for (let outer = run.outer; outer !== undefined; outer = outer.outer) {
@@ -50,9 +50,9 @@ export class RunnerSessions {
         throw new InvalidOptionError('session', 'another than that of the run in whose call this one is made', id)
     }
     const { runId } = run
-    const turn = await takeTurn(sessions, { id, claim: { runId, durable: false }, onBusy, takeUp: this.#takeUp }, run)
+    const turn = await takeTurn(sessions, { id, claim: { runId, durable: false }, onBusy, replaces, journal: this.#journal }, run)
     if (turn instanceof SessionTurn) run.turn = turn
-    else if (turn !== undefined && (await this.#takeUp(runId)) === undefined) throw notClaimed(id, turn)
+    else if (turn !== undefined && (await this.#journal.takeUp(runId)) === undefined) throw notClaimed(id, turn)
   }
 
   /** The same for one that is resumed from its state. Rejects with `already_resumed` and `session_lost`. */
@@ -65,7 +65,7 @@ export class RunnerSessions {
     const place = steps[placeKey] as SessionPlace | null | undefined
     if (place === undefined || place === null) return
     const claim = { runId, durable: false, session: place.session, waitsFor: waitsFor(pending), again }
-    const turn = await takeTurn(this.#given(), { id, claim, onBusy: 'wait', takeUp: this.#takeUp }, run)
+    const turn = await takeTurn(this.#given(), { id, claim, onBusy: 'wait', journal: this.#journal }, run)
     if (turn instanceof SessionTurn) run.turn = turn
     else if (turn?.kind === 'gone' || turn?.kind === 'released') throw notClaimed(id, turn)
     else if (turn?.kind === 'waiting' && turn.resumedAt !== undefined) throw brokenOff(runId, id, turn.resumedAt)
@@ -88,7 +88,11 @@ export class RunnerSessions {
   }
 
   /** Begins an execution in its session. Undefined where the run was interrupted before it was its turn. */
-  async open(durable: Durable, run: RunContext, id: string): Promise<OpenedSession | undefined> {
+  async open(
+    durable: Durable,
+    run: RunContext,
+    { id, replaces }: Pick<SessionOptions, 'id' | 'replaces'>,
+  ): Promise<OpenedSession | undefined> {
     const sessions = this.#given()
     const { runId } = run
     const isDurable = durable.survivesCrashes
@@ -96,7 +100,8 @@ export class RunnerSessions {
       const before = run.turn
       if (before !== undefined && !isDurable) return
       const epoch = durable.epoch === undefined ? {} : { epoch: durable.epoch }
-      const asked: TurnRequest = { id, claim: { runId, durable: isDurable, ...epoch, ...again }, onBusy: 'wait', takeUp: this.#takeUp }
+      const claim = { runId, durable: isDurable, ...epoch, ...again }
+      const asked: TurnRequest = { id, claim, onBusy: 'wait', replaces, journal: this.#journal }
       const turn = await takeTurn(sessions, asked, run, before)
       run.turn = turn instanceof SessionTurn ? turn : undefined
       // Its journal has let go of the run meanwhile: nobody else would let go of the session.
@@ -109,7 +114,7 @@ export class RunnerSessions {
     const place = await durable.step<SessionPlace | null>(placeKey, async () => {
       isTaken = true
       await take()
-      return run.turn === undefined ? null : placeOf(run.turn)
+      return run.turn === undefined ? null : placeOf(sessions, run.turn, { replaces, isDurable })
     })
     if (place === null) {
       run.interrupt('aborted', new ToolloopError('session_lost', `The run ended while it waited for session \`${id}\``))
@@ -130,18 +135,19 @@ export class RunnerSessions {
   recorded({ messages }: RunResult, result: Json, run: RunContext): Json {
     if (run.place === undefined || !isJsonObject(result)) return result
     run.conversation = messages
-    const { messages: _, ...rest } = result
-    const { id, session, at } = run.place
-    return { ...rest, earlier: { id, session, at } }
+    const { messages: _m, ...rest } = result
+    const { compaction: _c, ...earlier } = run.place
+    return { ...rest, earlier: { ...earlier } }
   }
 
-  /** The result that was recorded. Of a session that is gone only the run's own messages are there. */
+  /** The result that was recorded. Of a session that is gone, or was cut in front of the run, only the run's own messages are there. */
   async complete(recorded: Json, run?: RunContext): Promise<Json> {
     if (!isJsonObject(recorded) || !isJsonObject(recorded.earlier)) return recorded
     const { earlier, ...result } = recorded
     if (run?.conversation !== undefined) return { ...result, messages: run.conversation as never }
-    const { session, at, id } = earlier
-    const messages = readMessages(String(id), await this.#given().store.read(Number(session), { from: 0, to: Number(at) }), 0)
+    const { session, at, id, digest } = earlier
+    const texts = await this.#given().store.read(Number(session), { from: 0, to: Number(at) })
+    const messages = digest === undefined || digest === hashOf(texts) ? readMessages(String(id), texts, 0) : []
     const newMessages = Array.isArray(result.newMessages) ? result.newMessages : []
     return { ...result, messages: [...new History(messages).slice(), ...newMessages] as never }
   }
@@ -159,8 +165,24 @@ function brokenOff(runId: string, id: string, at: number): ToolloopError {
   return new ToolloopError('already_resumed', `${what}: ${why}. Resume it with \`again: true\`, or \`release\` the session`)
 }
 
-function placeOf({ id, claimed: { session, length, compaction } }: SessionTurn): SessionPlace {
-  return { id, session, at: length, ...(compaction === undefined ? {} : { compaction: readCompaction(id, compaction) }) }
+async function placeOf(
+  { store }: Sessions,
+  { id, claimed }: SessionTurn,
+  { replaces, isDurable }: { replaces: string | undefined; isDurable: boolean },
+): Promise<SessionPlace> {
+  const { session, length } = claimed
+  const kept = replaces === undefined ? undefined : await store.get(id)
+  const found = kept && replaces !== undefined ? await positionOf(store, kept, replaces) : undefined
+  const at = found ?? length
+  const compaction = claimed.compaction === undefined ? undefined : readCompaction(id, claimed.compaction)
+  return {
+    id,
+    session,
+    at,
+    ...(compaction === undefined || reachOf(compaction) > at ? {} : { compaction }),
+    ...(found === undefined ? {} : { replaces: true }),
+    ...(isDurable ? { digest: hashOf(await store.read(session, { from: 0, to: at })) } : {}),
+  }
 }
 
 /** The same for the same pending calls. */
@@ -172,13 +194,14 @@ async function store(run: RunContext, result: RunResult, history: History, isDur
   const { turn, runId, logger } = run
   if (turn === undefined) return
   const { newMessages, pending } = result
+  const at = run.place?.replaces ? { at: run.place.at } : {}
   try {
     // Where the model has said nothing, the session stays as it was, and the run can be tried again.
     if (!newMessages.some(({ role }) => role === 'assistant')) return await turn.giveBack()
     const kept =
       result.stopReason === 'paused'
-        ? await turn.pause({ waitsFor: waitsFor(pending), value: draftText({ since: Date.now(), pending, messages: newMessages }) })
-        : await turn.commit({ messages: textsOf(newMessages), ...compactionOf(history) })
+        ? await turn.pause({ waitsFor: waitsFor(pending), value: draftText({ since: Date.now(), pending, messages: newMessages, ...at }) })
+        : await turn.commit({ messages: textsOf(newMessages), ...compactionOf(history), ...at })
     if (kept !== 'lost') return
   } catch (error) {
     // A run that goes on elsewhere has come to nothing here.

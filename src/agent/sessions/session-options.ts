@@ -9,16 +9,23 @@ export interface SessionOptions {
    * waits for a decision is not waited for: `session_waiting`. Default `'wait'`.
    */
   onBusy?: 'wait' | 'refuse'
+  /**
+   * The `id` of a user's message in the session: the run begins in front of it, and what it adds replaces that message and all behind it. For a
+   * page that regenerates an answer, or edits a message. The session changes when the run is stored, not before. A run that waits for a
+   * decision in the replaced part is released; its calls don't run. If the session has no such message, nothing is replaced.
+   */
+  replaces?: string | undefined
 }
 
-const sessionOptionNames: OptionNames<SessionOptions> = { id: true, onBusy: true }
+const sessionOptionNames: OptionNames<SessionOptions> = { id: true, onBusy: true, replaces: true }
 
 /** Throws `invalid_option`. */
 export function sessionOptions(given: string | SessionOptions): SessionOptions {
   const options = typeof given === 'string' ? { id: given } : given
   checkOptionNames(options, sessionOptionNames, 'a session', 'session')
-  const { id, onBusy } = options
+  const { id, onBusy, replaces } = options
   checkId(id)
+  if (replaces !== undefined && typeof replaces !== 'string') throw new InvalidOptionError('session.replaces', 'the id of a message', replaces)
   if (onBusy !== undefined && onBusy !== 'wait' && onBusy !== 'refuse')
     throw new InvalidOptionError('session.onBusy', "'wait' or 'refuse'", onBusy)
   return options

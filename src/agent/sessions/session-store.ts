@@ -15,10 +15,10 @@ export interface SessionStore {
   /** Lets go of a session to which nothing is added; one that was made for the run is deleted. Does nothing where the claim is lost. */
   unclaim(claim: Claim, options: UnclaimOptions): Promise<void>
   /**
-   * Takes the session from the run that has it, whose messages are these; what it adds later is not kept. False if the run does not have it.
+   * Takes the session from the run that has it, which has added these; what it adds later is not kept. False if the run does not have it.
    * `outcome`: what later claims of the run are told. `'stored'`: these are all its messages.
    */
-  release(id: string, runId: string, messages: readonly string[], outcome: 'stored' | 'released'): Promise<boolean>
+  release(id: string, runId: string, added: Added, outcome: 'stored' | 'released'): Promise<boolean>
   /** Messages `from` to `to`, without the latter, of the session with that number, or of that id. Of one that is not there, none. */
   read(session: string | number, range: { from?: number; to?: number }): Promise<string[]>
   /** Appends outside of runs; the session is made if it is not there. `isNew`: only where it is not there. */
@@ -92,8 +92,10 @@ export type NotClaimed =
 /** What a run has added. */
 export interface Added {
   messages: readonly string[]
-  /** Absent: as it was. */
+  /** Absent: as it was; with `at`, none. */
   compaction?: string
+  /** The position of the first message that is deleted, with all behind it, before these are appended. Absent: none is. */
+  at?: number
 }
 
 /** What a run that waits has come to. */

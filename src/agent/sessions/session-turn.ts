@@ -4,7 +4,7 @@ import { type ChatMessage, isJsonObject, type Json } from '../../core/messages.t
 import type { Compaction } from '../conversation/compaction.ts'
 import type { RunStatus } from '../durable/journal.ts'
 import type { Added, Claim, Claimed, ClaimRequest, Draft, Kept, NotClaimed, SessionStore } from './session-store.ts'
-import { healed, notClaimed, type Sessions, textsOf } from './sessions.ts'
+import { healed, notClaimed, positionOf, type Sessions, textsOf } from './sessions.ts'
 
 /** The run that waits for its turn. */
 export interface Waiter {
@@ -19,14 +19,21 @@ export interface TurnRequest {
   id: string
   claim: ClaimRequest
   onBusy: 'wait' | 'refuse'
-  takeUp: TakeUp
+  journal: RunsOfJournal
+  /** The id of the message that the run replaces, with all behind it. */
+  replaces?: string | undefined
 }
 
-/**
- * Takes up the run that has a session, where the journal knows it and no living process carries it out. Resolves with how it stands then, its
- * recorded result, and why the attempt before broke off, if it did; undefined where it is not known.
- */
-export type TakeUp = (runId: string) => Promise<{ status: RunStatus; output?: Json; problem?: string } | undefined>
+/** What can be done with the run that has a session, if it is in the runner's journal. */
+export interface RunsOfJournal {
+  /**
+   * Takes it up, where no living process carries it out. Resolves with how it stands then, its recorded result, and why the attempt before
+   * broke off, if it did; undefined where it is not known.
+   */
+  takeUp(runId: string): Promise<{ status: RunStatus; output?: Json; problem?: string } | undefined>
+  /** Ends one that waits. Resolves when it has ended. */
+  cancel(runId: string): Promise<void>
+}
 
 /** Where in its session a run begins. Recorded, so that it is the same for each execution. */
 export interface SessionPlace {
@@ -34,6 +41,10 @@ export interface SessionPlace {
   session: number
   at: number
   compaction?: Compaction
+  /** The messages from `at` on are replaced. */
+  replaces?: true
+  /** Digest of the messages in front of `at`. A recorded result has them only as long as the session does. */
+  digest?: string
 }
 
 /** How often other processes' sessions are looked at, in milliseconds: the longer it takes, the more seldom. */
@@ -150,8 +161,13 @@ export async function takeTurn(
         return claimed
       }
       if (claimed.kind === 'waiting' || !claimed.alive) {
-        const run = await request.takeUp(claimed.runId)
+        const run = await request.journal.takeUp(claimed.runId)
         if (run?.problem !== undefined) brokenOff++
+        if (claimed.kind === 'waiting' && (run === undefined || run.status === 'waiting') && (await isReplaced(sessions, request))) {
+          if (run === undefined) await sessions.release(id)
+          else await request.journal.cancel(claimed.runId)
+          continue
+        }
         if (run === undefined || run.status === 'waiting' || brokenOff > mostTakeUps) throw notClaimed(id, claimed, run?.problem)
         if (run.status === 'ended') {
           await releaseEnded(sessions, id, claimed.runId, run.output)
@@ -198,17 +214,28 @@ function isInTheWay(refused: NotClaimed, { claim: { runId } }: TurnRequest): ref
   return refused.runId !== runId || (refused.kind === 'busy' && !refused.durable)
 }
 
+/** Whether the run that waits in the session is in the part that is replaced, which is always at the end. */
+async function isReplaced({ store }: Sessions, { id, replaces }: TurnRequest): Promise<boolean> {
+  if (replaces === undefined) return false
+  const kept = await store.get(id)
+  return kept?.status === 'waiting' && (await positionOf(store, kept, replaces)) !== undefined
+}
+
 /** Its journal ended it, but its messages did not get here; or it has let go of the session just now. */
 async function releaseEnded(sessions: Sessions, id: string, runId: string, output: Json | undefined): Promise<void> {
-  const recorded = messagesIn(output)
+  const { messages, ...place } = addedIn(output)
   // Where the model has said nothing, there is only what the run may have paused with.
-  if (recorded.some(({ role }) => role === 'assistant')) await sessions.store.release(id, runId, textsOf(healed(recorded)), 'stored')
+  if (messages.some(({ role }) => role === 'assistant'))
+    await sessions.store.release(id, runId, { messages: textsOf(healed(messages)), ...place }, 'stored')
   else if ((await sessions.store.get(id))?.runId === runId) await sessions.release(id)
 }
 
-/** What a recorded result says that its run has added. */
-function messagesIn(output: Json | undefined): readonly ChatMessage[] {
-  return isJsonObject(output) && Array.isArray(output.newMessages) ? toChatMessages(output.newMessages as never) : []
+/** What a recorded result says that its run has added, and the position from which it replaces messages. */
+function addedIn(output: Json | undefined): { messages: readonly ChatMessage[]; at?: number } {
+  if (!isJsonObject(output) || !Array.isArray(output.newMessages)) return { messages: [] }
+  const { newMessages, earlier } = output
+  const at = isJsonObject(earlier) && earlier.replaces === true ? { at: Number(earlier.at) } : {}
+  return { messages: toChatMessages(newMessages as never), ...at }
 }
 
 /** A run in line for a session, until it has been there. */

@@ -7,6 +7,7 @@ import { History } from '../conversation/history.ts'
 import { takenOver } from '../durable/store.ts'
 import type { PendingItem } from '../run/result.ts'
 import { uncertainText } from '../told.ts'
+import { messageIdOf } from '../conversation/message-id.ts'
 import { checkId } from './session-options.ts'
 import {
   mostSessions,
@@ -15,6 +16,7 @@ import {
   type SessionQuery,
   type SessionStore,
   type SessionSummary,
+  type StoredSession,
 } from './session-store.ts'
 
 /** A session as it is kept. */
@@ -31,6 +33,8 @@ export interface WaitingRun {
   pending: PendingItem[]
   /** What it has come to: its input and the messages since. They join the session when it ends. */
   messages: ChatMessage[]
+  /** The position of the first message of the session that these replace; see `replaces` of a run's `session`. Absent: they are added. */
+  at?: number
   /** When it was resumed, in milliseconds since 1970, if that came to no end: see `again` of `resume`. */
   resumedAt?: number
 }
@@ -45,8 +49,8 @@ export interface ReadOptions {
 
 /** Where a session is forked, and under which id the fork is kept. */
 export interface ForkOptions {
-  /** How many messages the fork begins with: the position of the first that it does not have. Default: all. */
-  at?: number
+  /** The first message that the fork does not have: its position, or the `id` of a user's message. Default: the fork has all. */
+  at?: number | string
   /** The id of the fork. Default: made at random. */
   to?: string
 }
@@ -139,13 +143,12 @@ export class Sessions {
     const kept = await this.store.get(id)
     if (kept === undefined) throw unknownSession(id)
     const { session, messageCount, compaction } = kept
-    const count = at ?? messageCount
+    const count = (typeof at === 'string' ? await positionOf(this.store, kept, at) : at) ?? (at === undefined ? messageCount : -1)
     if (!Number.isSafeInteger(count) || count < 0 || count > messageCount)
-      throw new InvalidOptionError('at', `a position from 0 to ${messageCount}`, at)
+      throw new InvalidOptionError('at', `a position from 0 to ${messageCount}, or the id of a user’s message`, at)
     const messages = readMessages(id, await this.store.read(session, { from: 0, to: count }), 0)
     // One that reaches beyond the copy is not its own.
-    const { from = 0, shortenBefore = 0 } = compaction === undefined ? {} : readCompaction(id, compaction)
-    const isWithin = compaction !== undefined && Math.max(from, shortenBefore) <= count
+    const isWithin = compaction !== undefined && reachOf(readCompaction(id, compaction)) <= count
     const options = { isNew: true, ...(isWithin ? { compaction } : {}) }
     const appended = await this.store.append(to, textsOf(healed(messages)), options)
     if (appended.kind !== 'appended') throw new InvalidOptionError('to', 'the id of no session', to)
@@ -161,11 +164,12 @@ export class Sessions {
     checkId(id)
     const kept = await this.store.get(id)
     if (kept?.runId === undefined) return false
-    const { messages, pending }: DraftOfRun = kept.draft === undefined ? { messages: [], pending: [] } : readDraft(id, kept.draft)
+    const { messages, pending, at }: DraftOfRun = kept.draft === undefined ? { messages: [], pending: [] } : readDraft(id, kept.draft)
     // Of one that was resumed and came to no end nobody knows whether its calls were run.
     const uncertain = pending.map(({ toolCallId, tool }) => toolMessage({ id: toolCallId, name: tool }, uncertainText(tool), false))
     const results = kept.resumedAt === undefined ? [] : uncertain
-    return this.store.release(id, kept.runId, textsOf(healed([...messages, ...results])), 'released')
+    const added = { messages: textsOf(healed([...messages, ...results])), ...(at === undefined ? {} : { at }) }
+    return this.store.release(id, kept.runId, added, 'released')
   }
 
   /** Deletes a session with all that is kept of it, and resolves with whether it was there. A run that is going on in it is not stored. */
@@ -205,6 +209,11 @@ export function readMessages(id: string, texts: readonly string[], from: number)
   return texts.map((text, at) => readStored(id, `message ${from + at}`, () => toChatMessage(JSON.parse(text), 'it')))
 }
 
+/** The position up to which a compaction has changed what is sent. */
+export function reachOf({ from, shortenBefore }: Compaction): number {
+  return Math.max(from, shortenBefore)
+}
+
 export function readCompaction(id: string, text: string): Compaction {
   return readStored(id, 'compaction', () => {
     const value: unknown = JSON.parse(text)
@@ -213,7 +222,7 @@ export function readCompaction(id: string, text: string): Compaction {
   })
 }
 
-type DraftOfRun = Pick<WaitingRun, 'messages' | 'pending'>
+type DraftOfRun = Pick<WaitingRun, 'messages' | 'pending' | 'at'>
 
 /** What `draftText` has written, with the run's id beside it. */
 function readDraft(id: string, text: string): Omit<WaitingRun, 'runId' | 'resumedAt'> {
@@ -221,12 +230,36 @@ function readDraft(id: string, text: string): Omit<WaitingRun, 'runId' | 'resume
     const value: unknown = JSON.parse(text)
     const isDraft = isJsonObject(value) && typeof value.since === 'number' && Array.isArray(value.pending)
     if (!isDraft) throw new TypeError(`Expected what a run has come to, got ${show(value)}`)
-    return { since: value.since as number, pending: value.pending as never, messages: [...toChatMessages(value.messages as never)] }
+    const { since, pending, messages, at } = value
+    const place = typeof at === 'number' ? { at } : {}
+    return { since: since as number, pending: pending as never, messages: [...toChatMessages(messages as never)], ...place }
   })
 }
 
 export function draftText(draft: Omit<WaitingRun, 'runId'>): string {
   return storedText(draft)
+}
+
+/** How many messages are read at a time in the search for one: it is nearly always among the last. */
+const searchedAtOnce = 100
+
+/**
+ * The position of the user's message with an id: its own, or the one that `messageId` gives a message without. Of a message of the run that
+ * waits, the position that the run begins at. Undefined: there is none.
+ */
+export async function positionOf(store: SessionStore, kept: StoredSession, messageId: string): Promise<number | undefined> {
+  const { id, session, messageCount, draft } = kept
+  const waiting: DraftOfRun | undefined = draft === undefined ? undefined : readDraft(id, draft)
+  const start = waiting?.at ?? messageCount
+  const isIt = (message: ChatMessage, at: number): boolean => message.role === 'user' && messageIdOf(message, at) === messageId
+  if (waiting?.messages.some((message, index) => isIt(message, start + index))) return start
+  for (let to = messageCount; to > 0; to -= searchedAtOnce) {
+    const from = Math.max(0, to - searchedAtOnce)
+    const messages = readMessages(id, await store.read(session, { from, to }), from)
+    const found = messages.findLastIndex((message, index) => isIt(message, from + index))
+    if (found >= 0) return from + found
+  }
+  return undefined
 }
 
 function readStored<T>(id: string, what: string, read: () => T): T {

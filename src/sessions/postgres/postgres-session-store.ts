@@ -89,10 +89,10 @@ export class PostgresSessionStore implements SessionStore {
     return claimed
   }
 
-  async commit(claim: Claim, { messages, compaction }: Added): Promise<Kept> {
+  async commit(claim: Claim, added: Added): Promise<Kept> {
     return this.#letGo(claim, async (query, row) => {
       await this.#note(query, row, claim.runId, 'stored')
-      await this.#add(query, row, messages, compaction)
+      await this.#add(query, row, added)
     })
   }
 
@@ -115,12 +115,12 @@ export class PostgresSessionStore implements SessionStore {
     })
   }
 
-  async release(id: string, runId: string, messages: readonly string[], outcome: 'stored' | 'released'): Promise<boolean> {
+  async release(id: string, runId: string, added: Added, outcome: 'stored' | 'released'): Promise<boolean> {
     return this.#change(async (query) => {
       const row = await this.#found(query, id)
       if (row?.run !== runId) return false
       await this.#note(query, row, runId, outcome)
-      await this.#add(query, row, messages)
+      await this.#add(query, row, added)
       return true
     })
   }
@@ -142,7 +142,7 @@ export class PostgresSessionStore implements SessionStore {
       const row = await this.#foundOrMade(query, id)
       const refused = refusalOf(holdOf(row))
       if (refused !== undefined) return refused
-      await this.#add(query, row, messages, compaction)
+      await this.#add(query, row, { messages, ...(compaction === undefined ? {} : { compaction }) })
       return { kind: 'appended' }
     }
     // Not tried again: nothing would tell that it has been done.
@@ -230,12 +230,15 @@ export class PostgresSessionStore implements SessionStore {
   }
 
   /** Appends, and lets go. */
-  async #add(query: Query, { n, length }: Row, messages: readonly string[], compaction?: string): Promise<void> {
+  async #add(query: Query, { n, length, compaction: before }: Row, { messages, compaction, at }: Added): Promise<void> {
+    const first = Math.min(Number(length), at ?? Number(length))
+    if (at !== undefined) await query(`DELETE FROM ${this.#schema}.session_messages WHERE session = $1 AND at >= $2`, [n, first])
     const inserted = `INSERT INTO ${this.#schema}.session_messages (session, at, value)`
     const numbered = 'SELECT $1, $2 + new.at - 1, new.value FROM unnest($3::text[]) WITH ORDINALITY AS new (value, at)'
-    if (messages.length > 0) await query(`${inserted} ${numbered}`, [n, length, messages])
-    const added = `length = length + $2, compaction = coalesce($3, compaction), updated_at = ${now}`
-    await query(`UPDATE ${this.#schema}.sessions SET ${noHold}, ${added} WHERE n = $1`, [n, messages.length, compaction ?? null])
+    if (messages.length > 0) await query(`${inserted} ${numbered}`, [n, first, messages])
+    const kept = compaction ?? (at === undefined ? before : null)
+    const added = `length = $2, compaction = $3, updated_at = ${now}`
+    await query(`UPDATE ${this.#schema}.sessions SET ${noHold}, ${added} WHERE n = $1`, [n, first + messages.length, kept])
   }
 
   async #note(query: Query, { n, length }: Row, runId: string, outcome: 'stored' | 'released'): Promise<void> {

@@ -65,11 +65,11 @@ export class SessionTables {
     return claimedFrom(row, token)
   }
 
-  commit(claim: Claim, { messages, compaction }: Added): Kept {
+  commit(claim: Claim, added: Added): Kept {
     const { row, kept } = this.#claimed(claim)
     if (row !== undefined) {
       this.#note(row, claim.runId, 'stored')
-      this.#add(row, messages, compaction)
+      this.#add(row, added)
     }
     return kept
   }
@@ -91,11 +91,11 @@ export class SessionTables {
     else this.#remove(Number(row.n))
   }
 
-  release(id: string, runId: string, messages: readonly string[], outcome: 'stored' | 'released'): boolean {
+  release(id: string, runId: string, added: Added, outcome: 'stored' | 'released'): boolean {
     const row = this.#find(id)
     if (row === undefined || row.run !== runId) return false
     this.#note(row, runId, outcome)
-    this.#add(row, messages)
+    this.#add(row, added)
     return true
   }
 
@@ -112,7 +112,7 @@ export class SessionTables {
     const hold = found && this.#holdOf(found)
     const refused = refusalOf(hold)
     if (refused !== undefined) return refused
-    this.#add(found ?? this.#make(id), messages, compaction)
+    this.#add(found ?? this.#make(id), { messages, ...(compaction === undefined ? {} : { compaction }) })
     return { kind: 'appended' }
   }
 
@@ -190,13 +190,15 @@ export class SessionTables {
   }
 
   /** Appends, and lets go. */
-  #add({ n, length }: Row, messages: readonly string[], compaction?: string): void {
-    const first = Number(length)
+  #add({ n, length, compaction: before }: Row, { messages, compaction, at }: Added): void {
+    const first = Math.min(Number(length), at ?? Number(length))
+    if (at !== undefined) this.#sql.run('DELETE FROM messages WHERE session = ? AND at >= ?', n, first)
     for (const [at, message] of messages.entries()) {
       this.#sql.run('INSERT INTO messages (session, at, value) VALUES (?, ?, ?)', n, first + at, message)
     }
-    const added = `UPDATE sessions SET ${noHold}, length = ?, compaction = coalesce(?, compaction), updated_at = ? WHERE n = ?`
-    this.#sql.run(added, first + messages.length, compaction, Date.now(), n)
+    const kept = compaction ?? (at === undefined ? before : undefined)
+    const added = `UPDATE sessions SET ${noHold}, length = ?, compaction = ?, updated_at = ? WHERE n = ?`
+    this.#sql.run(added, first + messages.length, kept, Date.now(), n)
   }
 
   #note({ n, length }: Row, runId: string, outcome: 'stored' | 'released'): void {
