@@ -261,7 +261,9 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     const { sessions } = this.#journal
     const needs = notStored(options as RunOptions<never>)
     const { metadata } = settings
-    const inputDigest = isRecorded ? hashOf([...given, ...asked, session?.id, ...(session?.replaces === undefined ? [] : [session.replaces]), metadata] as never) : undefined
+    const inputDigest = isRecorded
+      ? hashOf([...given, ...asked, session?.id, ...(session?.replaces === undefined ? [] : [session.replaces]), metadata] as never)
+      : undefined
     try {
       if (areMany()) await fairTurn()
       if (options.runId !== undefined && inputDigest !== undefined) await this.#journal.checkSame(run.runId, inputDigest)

@@ -27,6 +27,13 @@ export function refusedText(tool: string, reason?: string): string {
   return `The call to \`${tool}\` was refused${reason === undefined ? '.' : `: ${reason}`}`
 }
 
+/** Why a call was refused, if its result is that of `refusedText`; undefined if it is any other. */
+export function refusalIn(tool: string, text: string): { reason?: string } | undefined {
+  if (text === refusedText(tool)) return {}
+  const before = refusedText(tool, '')
+  return text.startsWith(before) ? { reason: text.slice(before.length) } : undefined
+}
+
 export function refusedByText(tool: string, guardrail: string): string {
   return `The call to \`${tool}\` was refused by ${guardrail}`
 }

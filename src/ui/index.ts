@@ -2,8 +2,11 @@
 export { type AgUiInput, type AgUiInputOptions, type AgUiResume, inputFromAgUi } from './ag-ui/ag-ui-input.ts'
 export { type AgUiResponseOptions, agUiFormat, toAgUiResponse } from './ag-ui/ag-ui-response.ts'
 export { decisionsFromAgUi } from './ag-ui/decisions-from-ag-ui.ts'
+export { type AgUiContent, type AgUiMessage, type AgUiSnapshotOptions, messagesToAgUi, toAgUiSnapshot } from './ag-ui/messages-to-ag-ui.ts'
 export { decisionsFromUI } from './message-stream/decisions-from-ui.ts'
+export { inputFromUI, type UIInput } from './message-stream/input-from-ui.ts'
 export { type MessagesFromUIOptions, messagesFromUI } from './message-stream/messages-from-ui.ts'
+export { messagesToUI, type StoredUIMessage, type UICallPart, type UIPart } from './message-stream/messages-to-ui.ts'
 export {
   type SendableRun,
   toUIMessageResponse,
@@ -11,3 +14,4 @@ export {
   type UIMessageResponseOptions,
   uiMessageFormat,
 } from './message-stream/ui-message-response.ts'
+export type { ShownConversationOptions, WaitingConversation } from './stored-conversation.ts'

@@ -30,6 +30,13 @@ export function idAt(value: unknown, path: string): string {
   return typeof value === 'string' && value !== '' && value.length <= maxIdLength ? value : fail(path, 'the id of a call', value)
 }
 
+/** What a page calls a message. */
+export function messageIdAt(value: unknown, path: string): string {
+  return typeof value === 'string' && value.length <= maxIdLength
+    ? value
+    : fail(path, `a string of at most ${maxIdLength} characters`, value)
+}
+
 /** A name that every provider takes. */
 export function toolNameAt(value: unknown, path: string): string {
   return typeof value === 'string' && /^[a-zA-Z0-9_-]{1,64}$/.test(value) ? value : fail(path, 'the name of a tool', value)

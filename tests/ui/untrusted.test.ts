@@ -124,6 +124,7 @@ describe('what a client sends as UI messages', () => {
     expect(messagesFromUI(messages)).toEqual([
       {
         role: 'user',
+        id: 'u1',
         content: [
           { type: 'text', text: 'see' },
           { type: 'image', mediaType: 'image/png', url: 'data:image/png;base64,AA==' },

@@ -25,7 +25,8 @@ export function sessionOptions(given: string | SessionOptions): SessionOptions {
   checkOptionNames(options, sessionOptionNames, 'a session', 'session')
   const { id, onBusy, replaces } = options
   checkId(id)
-  if (replaces !== undefined && typeof replaces !== 'string') throw new InvalidOptionError('session.replaces', 'the id of a message', replaces)
+  if (replaces !== undefined && typeof replaces !== 'string')
+    throw new InvalidOptionError('session.replaces', 'the id of a message', replaces)
   if (onBusy !== undefined && onBusy !== 'wait' && onBusy !== 'refuse')
     throw new InvalidOptionError('session.onBusy', "'wait' or 'refuse'", onBusy)
   return options

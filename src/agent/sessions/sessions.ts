@@ -4,10 +4,10 @@ import { type ChatMessage, isJsonObject, storedText, toolMessage } from '../../c
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { type Compaction, isCompaction } from '../conversation/compaction.ts'
 import { History } from '../conversation/history.ts'
+import { messageIdOf } from '../conversation/message-id.ts'
 import { takenOver } from '../durable/store.ts'
 import type { PendingItem } from '../run/result.ts'
 import { uncertainText } from '../told.ts'
-import { messageIdOf } from '../conversation/message-id.ts'
 import { checkId } from './session-options.ts'
 import {
   mostSessions,

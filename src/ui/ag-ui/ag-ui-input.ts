@@ -11,7 +11,7 @@ import {
 } from '../../core/messages.ts'
 import { checkOptionNames } from '../../core/option-names.ts'
 import type { AnyTool } from '../../tools/tool.ts'
-import { idAt, listAt, malformed, objectAt, optionalText, textAt, toolNameAt, urlAt } from '../malformed.ts'
+import { idAt, listAt, malformed, messageIdAt, objectAt, optionalText, textAt, toolNameAt, urlAt } from '../malformed.ts'
 
 /** An answer to an interrupt. */
 export interface AgUiResume {
@@ -70,10 +70,10 @@ function readMessages(given: unknown, { system = 'refuse' }: AgUiInputOptions): 
   const names = new Map<string, string>()
   const messages = listAt(given, 'messages').flatMap((one, at): ChatMessage[] => {
     const path = `messages[${at}]`
-    const { role, content, toolCalls, toolCallId, error } = objectAt(one, path)
+    const { id: messageId, role, content, toolCalls, toolCallId, error } = objectAt(one, path)
     switch (role) {
       case 'user':
-        return [{ role, content: contentOf(content, `${path}.content`) }]
+        return [{ role, content: contentOf(content, `${path}.content`), ...idIn(messageId, `${path}.id`) }]
       case 'assistant': {
         const calls = listAt(toolCalls ?? [], `${path}.toolCalls`).map((call, index) => readCall(call, `${path}.toolCalls[${index}]`))
         for (const { id, function: called } of calls) names.set(id, called.name)
@@ -104,6 +104,10 @@ function readMessages(given: unknown, { system = 'refuse' }: AgUiInputOptions): 
     }
   })
   return toChatMessages(messages)
+}
+
+function idIn(id: unknown, path: string): { id?: string } {
+  return id === undefined || id === '' ? {} : { id: messageIdAt(id, path) }
 }
 
 function contentOf(content: unknown, path: string): Content {

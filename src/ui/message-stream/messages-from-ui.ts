@@ -32,7 +32,7 @@ export function* eachFromUI(messages: unknown, options: MessagesFromUIOptions = 
 function read(message: UIMessageParts, { system = 'refuse' }: MessagesFromUIOptions): ChatMessage[] {
   const { role, parts, path } = message
   if (role === 'assistant') return ofAssistant(message)
-  if (role === 'user') return [{ role, content: contentOf(message) }]
+  if (role === 'user') return [{ role, content: contentOf(message), ...(message.id === undefined ? {} : { id: message.id }) }]
   if (system === 'keep') return [{ role, content: parts.map((part, at) => textOf(part, `${path}.parts[${at}]`)).join('') }]
   throw malformed(`${path}.role`, "'user' or 'assistant'; `system: 'keep'` lets clients instruct the model", role)
 }
@@ -59,7 +59,10 @@ function textOf({ type, text }: JsonObject, path: string): string {
 
 function filePart({ url, mediaType, filename }: JsonObject, path: string): ContentPart {
   const kind = textAt(mediaType, `${path}.mediaType`)
-  const part = { url: urlAt(url, `${path}.url`), mediaType: kind }
+  const address = urlAt(url, `${path}.url`)
+  // These only say that the type of what is there is not known.
+  const isUnknown = (kind === 'image' || kind === 'application/octet-stream') && !/^data:/i.test(address)
+  const part = { url: address, ...(isUnknown ? {} : { mediaType: kind }) }
   if (/^image(\/|$)/i.test(kind)) return { type: 'image', ...part }
   const name = optionalText(filename, `${path}.filename`)
   return { type: 'file', ...part, ...(name === undefined ? {} : { name }) }
@@ -99,12 +102,32 @@ function callOf({ toolCallId: id, tool: name, input }: UIToolPart, path: string)
 
 function resultsOf(calls: readonly UIToolPart[], path: string): ChatMessage[] {
   return calls.map((part) => {
-    const { toolCallId: id, tool: name, state, output, errorText, approval, isPreliminary } = part
+    const { toolCallId: id, tool: name, state, output, content, errorText, approval, isPreliminary } = part
     const call = { id, name }
+    if (content !== undefined) return toolMessage(call, content.map(resultPart), true)
     if (state === 'output-available' && !isPreliminary)
       return toolMessage(call, typeof output === 'string' ? output : jsonOf(output, `${path}: the output of call ${id}`), true)
     if (state === 'output-error') return toolMessage(call, errorText, false)
     const isDenied = state === 'output-denied' || approval?.approved === false
     return toolMessage(call, isDenied ? refusedText(name, approval?.reason) : waitingText(name), false)
   })
+}
+
+/** A part of a result, as `messagesToUI` has written it. */
+function resultPart({ part, path }: { part: JsonObject; path: string }): ContentPart {
+  const { type, text, url, data, mediaType, name } = part
+  if (type === 'text') return { type, text: textAt(text, `${path}.text`) }
+  if (type !== 'image' && type !== 'file') throw malformed(`${path}.type`, "'text', 'image' or 'file'", type)
+  const place =
+    data === undefined
+      ? placeOf(url, mediaType, path)
+      : { data: textAt(data, `${path}.data`), mediaType: textAt(mediaType, `${path}.mediaType`) }
+  if (type === 'image') return { type, ...place }
+  const filename = optionalText(name, `${path}.name`)
+  return { type, ...place, ...(filename === undefined ? {} : { name: filename }) }
+}
+
+function placeOf(url: unknown, mediaType: unknown, path: string): { url: string; mediaType?: string } {
+  const kind = optionalText(mediaType, `${path}.mediaType`)
+  return { url: urlAt(url, `${path}.url`), ...(kind === undefined ? {} : { mediaType: kind }) }
 }

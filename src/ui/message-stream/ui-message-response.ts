@@ -1,3 +1,4 @@
+import { replyIdOf } from '../../agent/conversation/message-id.ts'
 import type { ResponseOptions } from '../../agent/web/respond.ts'
 import type { ResponseFormat } from '../../agent/web/response-format.ts'
 import type { RunEnding } from '../../agent/web/run-ending.ts'
@@ -18,7 +19,10 @@ export interface UIMessageOptions {
    * and calls that are in it are not told of again.
    */
   originalMessages?: unknown
-  /** The id of the message, where the response does not go on with one. Default: the client makes one. */
+  /**
+   * The id of the message, where the response does not go on with one. Default: the one that `messagesToUI` gives it; without
+   * `originalMessages`, the client makes one.
+   */
   messageId?: string
   /** The message's metadata: asked without an ending when it begins, and with it when it has ended without an error. Must not throw. */
   messageMetadata?(ending?: RunEnding): unknown
@@ -55,12 +59,14 @@ export function uiMessageFormat(options: UIMessageOptions = {}): ResponseFormat 
   checkOptionNames(options, formatOptionNames, 'a UI message')
   const { originalMessages, messageId, messageMetadata } = options
   const known = originalMessages === undefined ? undefined : new Map(openToolParts(originalMessages).map((part) => [part.toolCallId, part]))
-  const writerOptions = { messageId: continuedId(originalMessages) ?? messageId, known, messageMetadata }
+  const last = lastOf(originalMessages)
+  const own = messageId ?? (last && replyIdOf(last.id))
+  const writerOptions = { messageId: last?.isReply ? last.id : own, known, messageMetadata }
   return { headers: { 'x-vercel-ai-ui-message-stream': 'v1' }, takesBack: true, open: () => new UIMessageWriter(writerOptions) }
 }
 
-/** The id of the message that the response goes on with. */
-function continuedId(messages: unknown): string | undefined {
+/** The last message of the client, if it has an id. */
+function lastOf(messages: unknown): { id: string; isReply: boolean } | undefined {
   const last: unknown = Array.isArray(messages) ? messages.at(-1) : undefined
-  return isJsonObject(last) && last.role === 'assistant' && typeof last.id === 'string' ? last.id : undefined
+  return isJsonObject(last) && typeof last.id === 'string' ? { id: last.id, isReply: last.role === 'assistant' } : undefined
 }

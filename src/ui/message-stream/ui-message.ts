@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
-import { idAt, listAt, malformed, objectAt, textAt, toolNameAt } from '../malformed.ts'
+import { idAt, listAt, malformed, messageIdAt, objectAt, textAt, toolNameAt } from '../malformed.ts'
 
 // The messages of the AI SDK's `useChat`, as they are sent to a server. https://ai-sdk.dev/docs/reference/ai-sdk-core/ui-message
 
@@ -12,6 +12,8 @@ export interface UIToolPart {
   input: unknown
   /** Of `output-available`; of another state, undefined. */
   output: unknown
+  /** The parts of the output, if not all are text. */
+  content?: { part: JsonObject; path: string }[]
   /** Whether more of the output was to come. */
   isPreliminary: boolean
   errorText: string
@@ -32,6 +34,8 @@ type ToolPartState = (typeof states)[number]
 
 export interface UIMessageParts {
   role: 'system' | 'user' | 'assistant'
+  /** What the page calls it. */
+  id: string | undefined
   parts: readonly JsonObject[]
   path: string
 }
@@ -40,7 +44,7 @@ export interface UIMessageParts {
 export function readUIMessages(messages: unknown): UIMessageParts[] {
   return listAt(messages, 'messages').map((given, at) => {
     const path = `messages[${at}]`
-    const { role, parts } = objectAt(given, path)
+    const { role, parts, id } = objectAt(given, path)
     if (role !== 'system' && role !== 'user' && role !== 'assistant')
       throw malformed(`${path}.role`, "'system', 'user' or 'assistant'", role)
     const list = listAt(parts, `${path}.parts`).map((part, index) => {
@@ -49,7 +53,7 @@ export function readUIMessages(messages: unknown): UIMessageParts[] {
       textAt(whole.type, `${place}.type`)
       return whole
     })
-    return { role, parts: list, path }
+    return { role, id: id === undefined || id === '' ? undefined : messageIdAt(id, `${path}.id`), parts: list, path }
   })
 }
 
@@ -60,7 +64,7 @@ export function isToolPart({ type }: JsonObject): boolean {
 
 /** Throws `invalid_message`. */
 export function readToolPart(part: JsonObject, path: string): UIToolPart {
-  const { type, toolName, toolCallId, state, input, rawInput, output, errorText, preliminary, approval } = part
+  const { type, toolName, toolCallId, state, input, rawInput, output, errorText, preliminary, approval, resultProviderMetadata } = part
   const name = type === 'dynamic-tool' ? toolName : String(type).slice('tool-'.length)
   const known = states.find((one) => one === state)
   if (known === undefined) throw malformed(`${path}.state`, `one of ${states.join(', ')}`, state)
@@ -70,10 +74,18 @@ export function readToolPart(part: JsonObject, path: string): UIToolPart {
     state: known,
     input: input ?? rawInput,
     output: known === 'output-available' ? output : undefined,
+    ...(known === 'output-available' ? contentIn(resultProviderMetadata, `${path}.resultProviderMetadata.toolloop.content`) : {}),
     isPreliminary: preliminary === true,
     errorText: known === 'output-error' ? textAt(errorText, `${path}.errorText`) : '',
     ...(isJsonObject(approval) ? { approval: readApproval(approval) } : {}),
   }
+}
+
+/** The parts of a result that is not text alone, as `messagesToUI` has added them. */
+function contentIn(metadata: unknown, path: string): Pick<UIToolPart, 'content'> {
+  const own = isJsonObject(metadata) ? metadata.toolloop : undefined
+  if (!isJsonObject(own) || own.content === undefined) return {}
+  return { content: listAt(own.content, path).map((part, at) => ({ part: objectAt(part, `${path}[${at}]`), path: `${path}[${at}]` })) }
 }
 
 function readApproval({ id, approved, reason }: JsonObject): NonNullable<UIToolPart['approval']> {

@@ -1,0 +1,93 @@
+import { refusalIn } from '../../agent/told.ts'
+import type { MessageInput } from '../../core/message-input.ts'
+import { type Content, type ContentPart, type Json, legalName, textOf } from '../../core/messages.ts'
+import { readConversation, type ShownCall, type ShownConversationOptions } from '../stored-conversation.ts'
+import { structured, structuredArguments } from '../structured.ts'
+
+/** A part of a message, as `ai` defines it. */
+export type UIPart =
+  | { type: 'step-start' }
+  | { type: 'text'; text: string; state: 'done' }
+  | { type: 'file'; mediaType: string; url: string; filename?: string }
+  | { type: `data-${string}`; id: string; data: unknown }
+  | UICallPart
+
+/** A call and what became of it. */
+export type UICallPart = { type: `tool-${string}`; toolCallId: string; input: unknown } & (
+  | { state: 'input-available' }
+  | { state: 'approval-requested'; approval: { id: string } }
+  | { state: 'output-available'; output: unknown; resultProviderMetadata?: { toolloop: { content: Json } } }
+  | { state: 'output-error'; errorText: string }
+  | { state: 'output-denied'; approval: { id: string; approved: false; reason?: string } }
+)
+
+/** A message of the AI SDK's `useChat`: what is returned can be used as its `UIMessage[]`. */
+export interface StoredUIMessage {
+  id: string
+  role: 'system' | 'user' | 'assistant'
+  parts: UIPart[]
+}
+
+/**
+ * A stored conversation as the messages of the AI SDK's `useChat`: the inverse of `messagesFromUI`. For a page that is reloaded, a second device,
+ * or a list of chats. Calls have their results; those that `waiting` waits for can be decided on, as after the run itself. Ids are the same each
+ * time: a user's message has the `id` that it came with, a reply one made of that. What providers attach to messages stays on the server.
+ * Throws `invalid_message` and `invalid_option`.
+ *
+ * ```ts
+ * const session = await sessions.get(id)
+ * return Response.json(messagesToUI(await sessions.read(id), { waiting: session?.waiting }))
+ * ```
+ */
+export function messagesToUI(messages: readonly MessageInput[], options: ShownConversationOptions = {}): StoredUIMessage[] {
+  const shown: StoredUIMessage[] = []
+  for (const one of readConversation(messages, options, 'messagesToUI')) {
+    const { id, message } = one
+    const last = shown.at(-1)
+    if (!('calls' in one)) {
+      shown.push({ id, role: message.role as 'system' | 'user', parts: partsOf(message.content) })
+      continue
+    }
+    const said = message.content === '' ? [] : partsOf(message.content)
+    const parts: UIPart[] = [{ type: 'step-start' }, ...said, ...one.calls.flatMap(callParts)]
+    // One message of the page has all the turns of a run.
+    if (last?.role === 'assistant') last.parts.push(...parts)
+    else shown.push({ id, role: 'assistant', parts })
+  }
+  return shown
+}
+
+function partsOf(content: Content): UIPart[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content, state: 'done' }] : content.map(partOf)
+}
+
+function partOf(part: ContentPart): UIPart {
+  if (part.type === 'text') return { type: 'text', text: part.text, state: 'done' }
+  const mediaType = part.mediaType ?? (part.type === 'image' ? 'image' : 'application/octet-stream')
+  const url = 'data' in part ? `data:${mediaType};base64,${part.data}` : part.url
+  const name = part.type === 'file' ? part.name : undefined
+  return { type: 'file', mediaType, url, ...(name === undefined ? {} : { filename: name }) }
+}
+
+function callParts({ call, result, pending }: ShownCall): UIPart[] {
+  const name = legalName(call.function.name)
+  const part = { type: `tool-${name}` as const, toolCallId: call.id, input: pending?.args ?? structuredArguments(call.function.arguments) }
+  if (result === undefined) {
+    if (pending?.kind === 'approval') return [{ ...part, state: 'approval-requested', approval: { id: pending.fingerprint } }]
+    if (pending?.kind !== 'question') return [{ ...part, state: 'input-available' }]
+    const { toolCallId, tool, about, schema } = pending
+    return [
+      { ...part, state: 'input-available' },
+      { type: 'data-question', id: toolCallId, data: { toolCallId, tool, about, schema } },
+    ]
+  }
+  const text = textOf(result.content)
+  if (result.isError !== true) {
+    const isText = typeof result.content === 'string' || result.content.every(({ type }) => type === 'text')
+    const metadata = isText ? {} : { resultProviderMetadata: { toolloop: { content: result.content as Json } } }
+    return [{ ...part, state: 'output-available', output: structured(text), ...metadata }]
+  }
+  const refusal = refusalIn(call.function.name, text)
+  if (refusal === undefined) return [{ ...part, state: 'output-error', errorText: text }]
+  return [{ ...part, state: 'output-denied', approval: { id: call.id, approved: false, ...refusal } }]
+}

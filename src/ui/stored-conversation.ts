@@ -1,0 +1,119 @@
+import { History } from '../agent/conversation/history.ts'
+import { messageIdOf, replyIdOf } from '../agent/conversation/message-id.ts'
+import type { PendingItem } from '../agent/run/result.ts'
+import { InvalidOptionError } from '../core/errors.ts'
+import { type MessageInput, toChatMessages } from '../core/message-input.ts'
+import {
+  type AssistantMessage,
+  type ChatMessage,
+  hasToolCalls,
+  isToolResult,
+  type ToolCall,
+  type ToolResultMessage,
+} from '../core/messages.ts'
+import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
+
+/** A run that waits for decisions: `waiting` of `sessions.get(id)`, or `{ pending }` of a result. */
+export interface WaitingConversation {
+  pending: readonly PendingItem[]
+  /** What the run has added. Absent: it is among the messages. */
+  messages?: readonly MessageInput[]
+  /** The position of the first message that these replace. Absent: they are behind all others. */
+  at?: number
+}
+
+/** How a stored conversation is shown. */
+export interface ShownConversationOptions {
+  /** The run that waits: its calls can be decided on. */
+  waiting?: WaitingConversation | undefined
+  /** The position of the first message in its conversation, if these are not all: ids are made of positions. Default 0. */
+  from?: number
+  /** Whether system messages are shown. They may hold your instructions. Default `'omit'`. */
+  system?: 'omit' | 'keep'
+}
+
+const optionNames: OptionNames<ShownConversationOptions> = { waiting: true, from: true, system: true }
+
+/** A call as it stands. `result` absent: the call is open; `pending` absent: nobody has to decide on it. */
+export interface ShownCall {
+  call: ToolCall
+  result?: ToolResultMessage
+  pending?: PendingItem
+}
+
+/** One message, under an id that is the same each time. */
+export type Shown =
+  | { id: string; message: Exclude<ChatMessage, AssistantMessage | ToolResultMessage> }
+  | { id: string; message: AssistantMessage; calls: ShownCall[] }
+
+/** The conversation as a page shows it. Throws `invalid_message` and `invalid_option`. */
+export function readConversation(given: readonly MessageInput[], options: ShownConversationOptions, name: string): Shown[] {
+  checkOptionNames(options, optionNames, `\`${name}\``)
+  const { waiting, from = 0, system = 'omit' } = options
+  if (!Number.isSafeInteger(from) || from < 0) throw new InvalidOptionError('from', 'an integer ≥ 0', from)
+  const messages = withWaiting(toChatMessages(given), waiting, from)
+  // Healing adds and moves results; a user's message keeps its place among the users'.
+  const positions = messages.flatMap(({ role }, index) => (role === 'user' ? [from + index] : []))
+  const open = openCalls(messages, waiting)
+  const healed = new History(messages).slice()
+  const results = new Map(healed.filter(isToolResult).map((message) => [message.toolCallId, message]))
+  const shown: Shown[] = []
+  let user: string | undefined
+  let behind = 0
+  for (const [index, message] of healed.entries()) {
+    if (message.role === 'user') {
+      user = messageIdOf(message, positions.shift() ?? from + index)
+      behind = 0
+      shown.push({ id: user, message })
+      continue
+    }
+    behind++
+    const id = user === undefined ? `message-${from + index}` : replyIdOf(user, behind)
+    if (message.role === 'assistant') shown.push({ id, message, calls: callsOf(message, results, open) })
+    else if (message.role === 'system' && system === 'keep') shown.push({ id, message })
+  }
+  const last = shown.findLast((one) => 'calls' in one)
+  if (last !== undefined && 'calls' in last) last.calls.push(...[...open.values()].flatMap(asOwnCall))
+  return shown
+}
+
+function withWaiting(messages: readonly ChatMessage[], waiting: WaitingConversation | undefined, from: number): readonly ChatMessage[] {
+  if (waiting?.messages === undefined) return messages
+  const kept = waiting.at === undefined ? messages : messages.slice(0, Math.max(0, waiting.at - from))
+  return [...kept, ...toChatMessages(waiting.messages)]
+}
+
+/** The calls without a result of a run that waits, with what is to be decided on them, by their ids. */
+function openCalls(messages: readonly ChatMessage[], waiting: WaitingConversation | undefined): Map<string, PendingItem | undefined> {
+  if (waiting === undefined) return new Map()
+  const at = messages.findLastIndex(hasToolCalls)
+  const turn = messages[at]
+  const answered = new Set(messages.slice(at + 1).flatMap((message) => (isToolResult(message) ? [message.toolCallId] : [])))
+  const calls = turn !== undefined && hasToolCalls(turn) ? turn.toolCalls.map(({ id }) => id) : []
+  return new Map([
+    ...calls.filter((id) => !answered.has(id)).map((id) => [id, undefined] as const),
+    ...waiting.pending.map((item) => [item.toolCallId, item] as const),
+  ])
+}
+
+/** Takes the calls that it finds out of `open`. */
+function callsOf(
+  message: AssistantMessage,
+  results: ReadonlyMap<string, ToolResultMessage>,
+  open: Map<string, PendingItem | undefined>,
+): ShownCall[] {
+  if (!hasToolCalls(message)) return []
+  return message.toolCalls.map((call) => {
+    const pending = open.get(call.id)
+    if (open.delete(call.id)) return { call, ...(pending === undefined ? {} : { pending }) }
+    const result = results.get(call.id)
+    return { call, ...(result === undefined ? {} : { result }) }
+  })
+}
+
+/** What waits inside of a call is shown beside it. */
+function asOwnCall(pending: PendingItem | undefined): ShownCall[] {
+  if (pending?.kind !== 'approval') return []
+  const { toolCallId: id, tool: name, args } = pending
+  return [{ call: { id, type: 'function', function: { name, arguments: JSON.stringify(args) } }, pending }]
+}
