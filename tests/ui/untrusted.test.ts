@@ -300,6 +300,7 @@ describe('what a client sends as an AG-UI input', () => {
     expect(input.messages).toEqual([
       {
         role: 'user',
+        id: '1',
         content: [
           { type: 'text', text: 'see' },
           { type: 'file', data: 'AA==', mediaType: 'application/pdf', name: 'a.pdf' },
