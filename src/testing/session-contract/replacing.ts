@@ -183,4 +183,22 @@ export const replacingCases: readonly SessionCase[] = [
       }
     },
   },
+  {
+    name: 'a run that replaces, and has ended in its journal alone, has replaced when the next begins',
+    async run({ place, expect }) {
+      const world = await place()
+      const runs = new MemoryRuns()
+      const first = world.open({ runs })
+      await talk(first)
+      await first.sessions.fork('chat', { to: 'other' })
+      await first.runner.run(said('u2', 'call look'), { session: { id: 'other', replaces: 'u2' }, runId: 'run' })
+      // As if its commit had never arrived.
+      await first.sessions.store.claim('chat', { runId: 'run', durable: true, epoch: 2 })
+      await first.kill()
+      const second = world.open({ runs })
+      await second.runner.run('after', { session: 'chat' })
+      const story = ['user: call look', 'assistant: ', 'tool: did look', 'assistant: done']
+      expect(textsIn(await second.sessions.read('chat'))).toEqual([...talked.slice(0, 2), ...story, 'user: after', 'assistant: heard 7'])
+    },
+  },
 ]
