@@ -57,12 +57,13 @@ const stored = async (url: string) => (await (await fetch(`${url}/chat?id=c1`)).
 const textsOf = (messages: readonly UIMessage[]) =>
   messages.map(({ role, parts }) => `${role}: ${parts.map((part) => (part.type === 'text' ? part.text : '')).join('')}`)
 const lastCall = ({ lastMessage }: Chat) => lastMessage?.parts.findLast(isToolUIPart)
-/** What a page shows of its messages, and by which ids. */
+/** What a page shows of its messages, and by which ids. Who has decided is kept with the run, not in the conversation. */
 const shown = (messages: readonly UIMessage[]) =>
   JSON.parse(JSON.stringify(messages)).map(({ id, role, parts }: UIMessage) => ({
     id,
     role,
-    parts: parts.map((part) => {
+    parts: parts.flatMap((part) => {
+      if (part.type === 'data-decision') return []
       if (!isToolUIPart(part)) return { type: part.type, text: part.type === 'text' ? part.text : undefined }
       const { type, toolCallId, state, input, output, errorText } = part
       return { type, toolCallId, state, input, output, errorText }
