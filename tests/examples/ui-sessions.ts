@@ -43,8 +43,9 @@ const said = (id: string, text: string) => ({ id, role: 'user', parts: [{ type: 
 await post({ messages: [said('m1', 'Hi.')] })
 await post({ messages: [said('m1', 'Hi.')], trigger: 'regenerate-message' })
 await post({ messages: [said('m2', 'Give me my money back.')] })
-const page = await (await GET(new Request('http://localhost/api/chat/chat-1'), { id: 'chat-1' })).json()
-for (const { id, parts } of page)
-  console.log(id, ...parts.flatMap(({ text, state }: { text?: string; state?: string }) => text ?? state ?? []))
+const response = await GET(new Request('http://localhost/api/chat/chat-1'), { id: 'chat-1' })
+for (const { id, parts } of (await response.json()) as ReturnType<typeof messagesToUI>) {
+  console.log(id, ...parts.flatMap((part) => ('text' in part ? part.text : 'state' in part ? part.state : [])))
+}
 await journal.close()
 await sessions.close()
