@@ -2,9 +2,9 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { AgentRunner } from 'toolloop'
-import { sqliteJournal } from 'toolloop/journals/sqlite'
-import { scriptedModel } from 'toolloop/testing'
+import { AgentRunner } from '../../src/index.ts'
+import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
 
 const folder = process.env.DATA_FOLDER ?? mkdtempSync(join(tmpdir(), 'runs-'))
 const file = join(folder, 'runs.sqlite')
