@@ -2,6 +2,7 @@ import { Command, CommanderError, Help, type Option } from 'commander'
 import { messageOf, ToolloopError } from '../core/errors.ts'
 import { redactText } from '../core/logger.ts'
 import { nearestName } from '../core/nearest-name.ts'
+import { readable } from '../core/text/visible.ts'
 import { version } from '../core/version.ts'
 import { describeExitCodes, EXIT_FAILED, EXIT_OK, EXIT_USAGE } from './exit-codes.ts'
 import { createOptions, type Flags } from './flags.ts'
@@ -212,7 +213,8 @@ export async function runCommand(args: readonly string[], io: CliIO): Promise<nu
 /** An option, file or module that can't be used is told in one line; anything else is a fault of the command's own. */
 function reportFailure(error: unknown, io: CliIO, verbose: boolean): number {
   const isUsage = ToolloopError.isInstance(error) && error.fault === 'programmer'
-  io.stderr.write(fitted(`error: ${redactText(messageOf(error))}\n`, io.stderr))
+  const message = redactText(messageOf(error))
+  io.stderr.write(fitted(`error: ${io.stderr.isTTY ? readable(message) : message}\n`, io.stderr))
   if (verbose && error instanceof Error) io.stderr.write(`${error.stack}\n${error.cause instanceof Error ? `${error.cause.stack}\n` : ''}`)
   return isUsage ? EXIT_USAGE : EXIT_FAILED
 }

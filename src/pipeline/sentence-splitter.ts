@@ -1,6 +1,6 @@
 import { InvalidOptionError } from '../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
-import { TextBuffer } from '../core/text-buffer.ts'
+import { TextBuffer } from '../core/text/text-buffer.ts'
 import { type CharacterKind, kindOf, OpenQuotes } from './characters.ts'
 import { type StopMeaning, WordContext } from './full-stops.ts'
 import { mergeLanguages, type SentenceLanguage, sentenceLanguages, type WordLists } from './languages.ts'

@@ -1,5 +1,5 @@
 import type { RunEnding } from '../agent/web/run-ending.ts'
-import { TextBuffer } from '../core/text-buffer.ts'
+import { TextBuffer } from '../core/text/text-buffer.ts'
 
 /** What the model has said since it was last asked, so that an answer that was not said piece by piece is not missing at the end. */
 export class SaidText {

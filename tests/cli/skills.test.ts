@@ -121,6 +121,28 @@ describe('toolloop tools', () => {
     )
   })
 
+  it('X6 tools call: neither a result nor an error steers the terminal; a pipe gets the result as it is', async () => {
+    const evil = '\\x1b]0;owned\\x07\\u202efdp.exe'
+    const files = {
+      'tools.mjs': `export default [
+        { name: 'read', description: 'Reads ${evil}.', parameters: { type: 'object' }, execute: () => '${evil}' },
+        { name: 'fail', description: 'Fails.', parameters: { type: 'object' }, execute: () => { throw new Error('${evil}') } },
+      ]`,
+    }
+    const cwd = await tempFolder(files)
+    const call = async (tty: boolean, ...args: string[]) => {
+      const io = fakeIO({ cwd, tty, env: { HOME: cwd, NO_COLOR: '1' } })
+      await runCommand(['tools', ...args, '--tools', 'tools.mjs'], io)
+      return io.out() + io.err()
+    }
+    expect(await call(false, 'call', 'read', '{}')).toBe('\x1b]0;owned\x07\u202efdp.exe\n')
+    for (const args of [['call', 'read', '{}'], ['call', 'fail', '{}'], ['call', 'read', '{}', '--json'], ['list']]) {
+      const written = await call(true, ...args)
+      expect(written).toContain('‹U+202E›fdp.exe')
+      expect(written).not.toMatch(/(?!\n)[\p{Cc}\u202e]/u)
+    }
+  })
+
   it('call: one of them, as typed', async () => {
     const files = within('s', geometry)
     expect(await run(['tools', 'call', 'calculate', '{"expression": "6 * 7"}'])).toMatchObject({

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { shorten, Terminal, withoutControls } from '../../src/cli/terminal/terminal.ts'
-import { visible } from '../../src/cli/terminal/visible.ts'
+import { visible } from '../../src/core/text/visible.ts'
 import { fakeIO } from './fake-io.ts'
 
 const erase = '\r\x1b[K'
@@ -45,6 +45,25 @@ describe('the screen', () => {
     expect(io.out()).toBe('ok]0;title\n\tnext2J')
     expect(withoutControls('a\r\n\x1bb')).toBe('a b')
     expect(withoutControls('to \u202eeno\u202c')).toBe('to ‹U+202E›eno‹U+202C›')
+  })
+
+  it('X6 nothing that is written to a terminal steers it, whoever made it; looks of the program’s own stay', () => {
+    const evil = '\x1b]0;t\x07\x1b[2J\x1b[8mhidden\x1b]8;;http://x\x1b\\link\u009b1A\u202eback\u2066\x1b[31mred'
+    const shown = ']0;t[2J[8mhidden]8;;http://x\\link1A‹U+202E›back‹U+2066›'
+    const io = fakeIO({ tty: true, env: { NO_COLOR: '1' } })
+    const terminal = new Terminal(io)
+    terminal.print(`${evil}\nnext`)
+    expect(io.out()).toBe(`${shown}[31mred\nnext\n`)
+    terminal.note(evil)
+    terminal.row(evil)
+    expect(io.err()).toBe(`${shown}\x1b[31mred\n`.repeat(2))
+    const said = fakeIO({ tty: true, env: { NO_COLOR: '1' } })
+    new Terminal(said).say(evil)
+    new Terminal(said).answer(`می‌خواهم ${evil}`)
+    expect(said.out()).toBe(`${shown}\x1b[31mred\nمی‌خواهم ${shown}[31mred`)
+    const piped = fakeIO()
+    new Terminal(piped).print(evil)
+    expect(piped.out()).toBe(`${evil}\n`)
   })
 })
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import type { Locator, Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
-import { visible } from '../../src/cli/terminal/visible.ts'
+import { visible } from '../../src/core/text/visible.ts'
 import { AgentRunner, ask as askSomebody, asTool, type JsonSchema } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
@@ -60,12 +60,11 @@ limits: { maxIterations: 0 }
   expect(lineOfPath(text, '/not/there')).toBeUndefined()
 })
 
-it('makes the same characters visible as the command line', async () => {
-  const { visible: onPage, escapedJson } = await import(new URL('../../src/page/ui/visible.ts', import.meta.url).href)
+it('JSON to be edited says the same, and has nothing in it that a screen does not show', async () => {
+  const { escapedJson } = await import(new URL('../../src/page/ui/hidden-text.ts', import.meta.url).href)
   const unit = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('\u202e', '\u200d', '\ufe0f', '❤️', '👩‍💻', '\u{e0041}', '\x9b'))
   fc.assert(
     fc.property(fc.string({ unit }), (text) => {
-      expect(onPage(text.replace(/[\n\t]/g, ''))).toBe(visible(text.replace(/[\n\t]/g, '')))
       const json = JSON.stringify({ text }, null, 2)
       expect(JSON.parse(escapedJson(json))).toEqual({ text })
       expect(visible(escapedJson(json).replaceAll('\n', ''))).toBe(escapedJson(json).replaceAll('\n', ''))
@@ -556,6 +555,17 @@ models:
     await inner.getByText('succeeded').waitFor()
     const left = async (card: Locator) => (await card.boundingBox())?.x ?? 0
     expect(await left(inner)).toBeGreaterThan(await left(page.getByRole('article', { name: 'Call to payer', exact: true })))
+  })
+
+  it('X6 what a tool says of itself can’t change the direction of the page', async () => {
+    const evil = 'reads \u202egnp.exe\u202c'
+    const parameters = { type: 'object', properties: { path: { type: 'string', description: `The ${evil}` } } }
+    const tool = defineTool({ name: 'look', description: `Looks, ${evil}`, parameters, execute: () => '' })
+    const { url } = await startService({ model: scriptedModel([]), tools: [tool] })
+    const page = await open(url, { path: '#/tools/look' })
+    await page.locator('.tool-body').getByText('The reads').first().waitFor()
+    expect(await page.locator('.tool-about').textContent()).toBe('Looks, reads ‹U+202E›gnp.exe‹U+202C›')
+    expect(await page.locator('body').textContent()).not.toMatch(/[\u202a-\u202e\u2066-\u2069]/)
   })
 
   it('can be used without a mouse: sign-in, approval, dialogs', async () => {

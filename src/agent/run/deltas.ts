@@ -1,5 +1,5 @@
 import type { EventName, RunEvent } from '../../core/events.ts'
-import { TextBuffer } from '../../core/text-buffer.ts'
+import { TextBuffer } from '../../core/text/text-buffer.ts'
 import { keepShape } from '../../core/v8/keep-shape.ts'
 
 /** An event that is a piece of a text. */

@@ -1,4 +1,4 @@
-import { TextBuffer } from '../../core/text-buffer.ts'
+import { TextBuffer } from '../../core/text/text-buffer.ts'
 import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { Dialect, TextToolSink } from '../../dialects/dialect.ts'
 import { DialectParser, type ParserOptions } from '../../dialects/reader/parser.ts'

@@ -1,6 +1,6 @@
 import { Event, type EventPlace } from '../../core/events.ts'
 import type { Usage } from '../../core/messages.ts'
-import { TextBuffer } from '../../core/text-buffer.ts'
+import { TextBuffer } from '../../core/text/text-buffer.ts'
 import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { ChatModel, ModelRetry, ModelSink } from '../../models/chat-model.ts'
 import type { ToolSet } from '../../tools/registry.ts'

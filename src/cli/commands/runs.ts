@@ -8,6 +8,7 @@ import { createAgentRunner } from '../../backends/index.ts'
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 import { jsonOrText } from '../../core/json.ts'
 import { type ChatMessage, type Content, hasToolCalls } from '../../core/messages.ts'
+import { readable } from '../../core/text/visible.ts'
 import { createModel } from '../../models/create-model.ts'
 import { EXIT_OK, exitCodeOf } from '../exit-codes.ts'
 import type { Flags } from '../flags.ts'
@@ -203,7 +204,7 @@ function* linesOf({ runId, status, stopReason, createdAt, updatedAt, problem, pe
 
 function* messageLines(message: ChatMessage): Iterable<string> {
   const text = describeContent(message.content)
-  if (text !== '') yield `${message.role}: ${shorten(withoutControls(text, true), shownLength)}`
+  if (text !== '') yield `${message.role}: ${shorten(readable(text), shownLength)}`
   if (!hasToolCalls(message)) return
   for (const { function: called } of message.toolCalls)
     yield `  → ${shorten(withoutControls(`${called.name} ${called.arguments}`), shownLength)}`

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
 import { didYouMean } from '../../core/nearest-name.ts'
+import { readable } from '../../core/text/visible.ts'
 import { ToolDispatcher } from '../../tools/dispatcher.ts'
 import type { SkillProblem } from '../../tools/skills/skill.ts'
 import { EXIT_FAILED, EXIT_OK, EXIT_USAGE } from '../exit-codes.ts'
@@ -100,5 +101,5 @@ export async function runSkill(name: string, script: string, args: readonly stri
 }
 
 function describe({ path, severity, message }: SkillProblem, terminal: Terminal): string {
-  return `${terminal.paint(severity === 'error' ? 'red' : 'yellow', severity)} ${withoutControls(path)}: ${withoutControls(message, true)}`
+  return `${terminal.paint(severity === 'error' ? 'red' : 'yellow', severity)} ${withoutControls(path)}: ${readable(message)}`
 }

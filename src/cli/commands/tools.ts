@@ -1,5 +1,6 @@
 import { isJsonObject } from '../../core/messages.ts'
 import { didYouMean } from '../../core/nearest-name.ts'
+import { readable } from '../../core/text/visible.ts'
 import { fitArguments, parseArguments } from '../../tools/arguments.ts'
 import type { DispatchResult } from '../../tools/dispatcher.ts'
 import { parametersOf } from '../../tools/schema/schema.ts'
@@ -89,5 +90,5 @@ function signatureOf({ properties, required }: Record<string, unknown>): string 
 export function printDispatched(result: DispatchResult, json: boolean, terminal: Terminal): void {
   if (json) terminal.print(JSON.stringify(result))
   else if (result.success) terminal.print(typeof result.result === 'string' ? result.result : (JSON.stringify(result.result) ?? ''))
-  if (!result.success) terminal.note(`error: ${result.error}`)
+  if (!result.success) terminal.note(`error: ${readable(result.error)}`)
 }

@@ -1,9 +1,9 @@
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
+import { visible } from '../../core/text/visible.ts'
 import { rowsOf } from './approvals/shown-arguments.ts'
 import { type DiffLine, diffLines } from './line-diff.ts'
 import { plural } from './render.ts'
 import type { Terminal } from './terminal.ts'
-import { visible } from './visible.ts'
 
 /** How many calls are kept, and how many lines of a result are shown. */
 const mostCalls = 200

@@ -1,11 +1,11 @@
 import type { Readable, Writable } from 'node:stream'
 import { styleText } from 'node:util'
+import { readable } from '../../core/text/visible.ts'
 import { charactersOf } from './editor/edited-text.ts'
 import { cellsOf } from './editor/layout.ts'
 import type { DiffLine } from './line-diff.ts'
 import { MarkdownWriter } from './markdown/markdown-writer.ts'
 import type { Style } from './style.ts'
-import { visible } from './visible.ts'
 import { wrapWords } from './wrap-words.ts'
 
 /** What a command sees of its process, so that it can also be run on streams of a caller's own. */
@@ -89,7 +89,7 @@ export class Terminal {
   answer(text: string): void {
     if (text === '') return
     // A model must not be able to steer the terminal of who reads its answer; a file or pipe gets the text as it is.
-    const shown = this.#io.stdout.isTTY ? withoutControls(text, true) : text
+    const shown = this.#io.stdout.isTTY ? readable(text) : text
     this.#write(this.#markdown === undefined ? shown : this.#markdown.push(shown))
   }
 
@@ -108,7 +108,7 @@ export class Terminal {
   /** Writes one line to stderr as it is, below whatever is on the screen. */
   row(line: string): void {
     this.startLine()
-    this.#abovePrompt(() => void this.#io.stderr.write(`${line}\n`))
+    this.#abovePrompt(() => void this.#io.stderr.write(`${this.#io.stderr.isTTY ? steerless(line) : line}\n`))
   }
 
   /** Cells of a row on the screen. */
@@ -126,8 +126,12 @@ export class Terminal {
     }
   }
 
-  /** Writes one line of data to stdout. */
+  /** Writes one line of data to stdout: as it is, but on a terminal, which it can't steer. */
   print(line: string): void {
+    this.#print(this.#io.stdout.isTTY ? readable(line) : line)
+  }
+
+  #print(line: string): void {
     this.endAnswerLine()
     this.#eraseStatus()
     this.#io.stdout.write(`${line}\n`)
@@ -137,7 +141,7 @@ export class Terminal {
   say(line: string): void {
     const { isTTY, columns = 80 } = this.#io.stdout
     const rows = isTTY ? line.split('\n').flatMap((one) => wrapWords(one, Math.max(narrowest, columns - 1))) : [line]
-    for (const row of rows) this.print(row)
+    for (const row of rows) this.#print(isTTY ? steerless(row) : row)
   }
 
   /** Says what is being waited for from now on; undefined: nothing is. Shown on a terminal only. */
@@ -242,13 +246,22 @@ function wantsColour(stream: { isTTY?: boolean }, env: CliIO['env']): boolean {
   return stream.isTTY === true && env.TERM !== 'dumb'
 }
 
-/**
- * `text` on one line, without control characters, and with those visible that change its direction; with `keepLines`, only line ends and
- * tabs are left of control characters.
- */
-export function withoutControls(text: string, keepLines = false): string {
-  if (!keepLines) return text.replace(/\p{Cc}+/gu, ' ').replace(/\p{Bidi_Control}/gu, visible)
-  return text.replace(/\p{Cc}/gu, (found) => (found === '\n' || found === '\t' ? found : ''))
+/** `text` on one line, without control characters, and with those visible that change its direction. */
+export function withoutControls(text: string): string {
+  return readable(text.replace(/\p{Cc}+/gu, ' '))
+}
+
+/** Colours and other looks of text, but for the one that hides it. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they begin with it
+const look = /(\x1b\[(?:[0-79]|[1-9]\d|10\d)m)/
+
+/** `text` as a terminal may get it: nothing in it but its looks can steer the terminal. */
+function steerless(text: string): string {
+  if (!/[\p{Cc}\u202A-\u202E\u2066-\u2069]/u.test(text)) return text
+  return text
+    .split(look)
+    .map((part, at) => (at % 2 === 1 ? part : readable(part)))
+    .join('')
 }
 
 /** As much of `text` as has room in so many cells, the last of them `…` when something was cut. */

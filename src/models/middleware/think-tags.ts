@@ -1,6 +1,6 @@
 import { ModelError } from '../../core/errors.ts'
 import { type ChatMessage, deepFreeze } from '../../core/messages.ts'
-import { TextBuffer } from '../../core/text-buffer.ts'
+import { TextBuffer } from '../../core/text/text-buffer.ts'
 import { divideThinking, ThinkingReader, type ThinkingSink } from '../../dialects/reader/thinking.ts'
 import { type ChatModel, isModelError, type ModelRequest, type ModelResponse, type ModelSink } from '../chat-model.ts'
 import type { ThinkTags } from '../quirk-checks.ts'

@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
-import { TextBuffer } from '../../core/text-buffer.ts'
+import { TextBuffer } from '../../core/text/text-buffer.ts'
 import type { ModelSink } from '../chat-model.ts'
 import type { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import type { LayoutPiece } from '../streaming/response-layout.ts'

@@ -1,6 +1,6 @@
 import { jsonIn } from '../../core/json.ts'
 import type { Json, JsonObject } from '../../core/messages.ts'
-import { TextBuffer } from '../../core/text-buffer.ts'
+import { TextBuffer } from '../../core/text/text-buffer.ts'
 import type { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import type { ToolCallSink } from '../streaming/open-call.ts'
 import { customEnd, customStart, escaped } from './items.ts'

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/messages.ts'
-import { TextBuffer } from '../../core/text-buffer.ts'
+import { TextBuffer } from '../../core/text/text-buffer.ts'
 import type { ModelSink } from '../chat-model.ts'
 import { gapBetween, type LayoutPiece } from '../streaming/response-layout.ts'
 import { restOf } from './response-call.ts'

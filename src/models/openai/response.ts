@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject, type ToolCall } from '../../core/messages.ts'
-import { TextBuffer } from '../../core/text-buffer.ts'
+import { TextBuffer } from '../../core/text/text-buffer.ts'
 import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'

@@ -1,8 +1,9 @@
 import { useMemo, useRef, useState } from 'preact/hooks'
+import { visibleLines } from '../../core/text/visible.ts'
 import { messageOf } from '../data/api.ts'
 import { Diff } from '../run/diff.tsx'
+import { escapedJson, hiddenPart } from '../ui/hidden-text.ts'
 import { useNewId } from '../ui/new-id.ts'
-import { escapedJson, hiddenPart, visible } from '../ui/visible.ts'
 import { Form, type FormProps } from './form.tsx'
 import { hiddenIn, isLarge, splitLarge } from './large-values.ts'
 
@@ -74,7 +75,7 @@ async function read(text: string, large: Arguments): Promise<Arguments> {
 
 function tooLarge(names: string[]): string {
   if (names.length > 3) return `${names.length.toLocaleString()} arguments are`
-  return `${names.map(visible).join(', ')}: ${names.length > 1 ? 'are' : 'is'}`
+  return `${names.map(visibleLines).join(', ')}: ${names.length > 1 ? 'are' : 'is'}`
 }
 
 /** What is written is other than what was asked: shown before it is sent. Nothing while it can't be read. */

@@ -1,4 +1,5 @@
 import { useRef } from 'preact/hooks'
+import { visibleLines } from '../../core/text/visible.ts'
 import { moment } from '../data/format.ts'
 import type { Item } from '../data/pending-items.ts'
 import { useLive } from '../ui/live-context.ts'
@@ -6,7 +7,6 @@ import { useNewId } from '../ui/new-id.ts'
 import { isFocusFree } from '../ui/refocus.ts'
 import { Since } from '../ui/since.tsx'
 import { nextTask } from '../ui/slices.ts'
-import { visible } from '../ui/visible.ts'
 import { Approval, ClientTool, Question } from './decision-forms.tsx'
 import type { FormProps } from './form.tsx'
 import type { OpenDecision } from './open-decision.ts'
@@ -74,18 +74,18 @@ export function DecisionCard({ decision, link = false, hasBox = false, onDecided
         {link && item.owner !== undefined && (
           <>
             {' · started by '}
-            <bdi>{visible(item.owner)}</bdi>
+            <bdi>{visibleLines(item.owner)}</bdi>
           </>
         )}
       </p>
       {link && item.input !== '' && (
         <p class="muted decision-input">
-          Input: <q>{visible(item.input)}</q>
+          Input: <q>{visibleLines(item.input)}</q>
         </p>
       )}
       {item.agents.length > 0 && (
         <p class="muted">
-          From agent <code>{visible(item.agents.join(' › '))}</code>
+          From agent <code>{visibleLines(item.agents.join(' › '))}</code>
         </p>
       )}
       <Form decision={decision} errorId={errorId} submit={submit} />

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useReducer, useRef } from 'preact/hooks'
+import { visibleLines } from '../../core/text/visible.ts'
 import type { JsonSchema } from '../types.ts'
-import { visible } from '../ui/visible.ts'
 import { ArgumentsForm, editable } from './arguments-form.tsx'
 import { DeclineButton, Form, type FormProps, TextField } from './form.tsx'
 import { Subject } from './subject.tsx'
@@ -134,7 +134,7 @@ function AnswerForm({ decision, errorId, submit }: FormProps) {
       <div class="buttons">
         {choices.map((answer) => (
           <button key={wordsOf(answer)} type="button" onClick={() => submit({ answer }, 'Answered')}>
-            {visible(wordsOf(answer))}
+            {visibleLines(wordsOf(answer))}
           </button>
         ))}
         <DeclineButton submit={submit} />

@@ -1,8 +1,8 @@
+import { visibleLines } from '../../core/text/visible.ts'
 import { clock, moment } from '../data/format.ts'
 import { ValueView } from '../reading/value-view.tsx'
 import { Diff } from '../run/diff.tsx'
 import type { Decision } from '../types.ts'
-import { visible } from '../ui/visible.ts'
 
 const verdicts: Record<Decision['verdict'], string> = {
   approved: 'approved',
@@ -33,19 +33,19 @@ function Decided({ at, by, tool, agents = [], verdict, args, edited, about, reas
       <p>
         <strong>{by}</strong>
         {` ${verdicts[verdict] ?? verdict} `}
-        <code>{visible(tool)}</code>
-        {agents.length > 0 && ` of ${visible(agents.join(' › '))}`}{' '}
+        <code>{visibleLines(tool)}</code>
+        {agents.length > 0 && ` of ${visibleLines(agents.join(' › '))}`}{' '}
         <time dateTime={at} title={moment(at)} class="muted">
           {clock(at)}
         </time>
       </p>
       {reason !== undefined && (
         <p class="decision-about">
-          <q>{visible(reason)}</q>
+          <q>{visibleLines(reason)}</q>
         </p>
       )}
-      {note !== undefined && <p class="decision-about muted">{`Note: ${visible(note)}`}</p>}
-      {typeof about === 'string' && <p class="decision-about muted">{visible(about)}</p>}
+      {note !== undefined && <p class="decision-about muted">{`Note: ${visibleLines(note)}`}</p>}
+      {typeof about === 'string' && <p class="decision-about muted">{visibleLines(about)}</p>}
       {edited === undefined ? <Value label="Arguments" value={args} /> : <Diff before={args} after={edited} label="Changed arguments" />}
       {verdict === 'answered' && <Value label="Answer" value={answer} />}
       {verdict === 'result' && <Value label="Result" value={result} />}

@@ -1,7 +1,7 @@
 import { json } from '../data/format.ts'
 import { isWithin, walk } from '../reading/json-nodes.ts'
+import { hiddenPart } from '../ui/hidden-text.ts'
 import { inSlices } from '../ui/slices.ts'
-import { hiddenPart } from '../ui/visible.ts'
 
 /** What is laid out, or edited, at once. */
 const mostAtOnce = { values: 1_500, characters: 60_000 }

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 import { messageOf, send } from '../data/api.ts'
 import { type Item, merged, type Verdict } from '../data/pending-items.ts'
 import { announce } from '../ui/announce.ts'
-import { hiddenPart } from '../ui/visible.ts'
+import { hiddenPart } from '../ui/hidden-text.ts'
 import { isLarge } from './large-values.ts'
 
 /** A pending item, and what somebody is doing about it: it outlives the card that shows it. */

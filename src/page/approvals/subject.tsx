@@ -1,13 +1,14 @@
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { visibleLines } from '../../core/text/visible.ts'
 import { count, json } from '../data/format.ts'
 import type { Item } from '../data/pending-items.ts'
 import { JsonTree } from '../reading/json-tree.tsx'
 import { TextFinder } from '../reading/long-text.tsx'
 import { TextBlocks } from '../reading/text-blocks.ts'
 import { CopyButton } from '../ui/copy.tsx'
+import { hiddenPart } from '../ui/hidden-text.ts'
 import { scrollable } from '../ui/scrollable.ts'
 import { inSlices } from '../ui/slices.ts'
-import { hiddenPart, visible } from '../ui/visible.ts'
 import { hiddenIn, isLarge, splitLarge, writtenOut } from './large-values.ts'
 
 interface SubjectProps {
@@ -61,8 +62,8 @@ function fieldsOf(args: Item['args'], label: string): Part[] {
   const rest = Object.entries(small).filter(([, value]) => !isText(value))
   return [
     ...(rest.length > 0 || Object.keys(args).length === 0 ? [{ label, json: Object.fromEntries(rest) }] : []),
-    ...Object.entries(small).flatMap(([name, text]) => (isText(text) ? [{ label: visible(name), name, text }] : [])),
-    ...Object.entries(large).map(([name, value]) => ({ label: visible(name), name, large: value })),
+    ...Object.entries(small).flatMap(([name, text]) => (isText(text) ? [{ label: visibleLines(name), name, text }] : [])),
+    ...Object.entries(large).map(([name, value]) => ({ label: visibleLines(name), name, large: value })),
   ]
 }
 
@@ -71,11 +72,11 @@ function PartView({ part, onLoaded }: { part: Part; onLoaded: () => void }) {
   return (
     <>
       {name !== undefined && <PartName name={name} text={'text' in part ? part.text : 'large' in part ? part.large : undefined} />}
-      {'words' in part && <p class="decision-about">{visible(part.words)}</p>}
+      {'words' in part && <p class="decision-about">{visibleLines(part.words)}</p>}
       {'json' in part && <JsonBlock label={label} value={part.json} />}
       {'text' in part && (
         <pre class="code" {...scrollable(label)}>
-          {visible(part.text)}
+          {visibleLines(part.text)}
         </pre>
       )}
       {'large' in part && <LargeValue value={part.large} label={label} onLoaded={onLoaded} />}
@@ -87,7 +88,7 @@ function PartName({ name, text }: { name: string; text: unknown }) {
   return (
     <p class="muted">
       <code>
-        <bdi>{visible(name)}</bdi>
+        <bdi>{visibleLines(name)}</bdi>
       </code>
       {typeof text === 'string' && `, text of ${count(text.length, 'character')}`}
     </p>
@@ -96,7 +97,7 @@ function PartName({ name, text }: { name: string; text: unknown }) {
 
 function JsonBlock({ label, value }: { label: string; value: unknown }) {
   // Each text on its own: letters written from right to left would change the order of what is beside them.
-  const parts = visible(json(value)).split(/("[^"\\]*(?:\\.[^"\\]*)*")/)
+  const parts = visibleLines(json(value)).split(/("[^"\\]*(?:\\.[^"\\]*)*")/)
   const isolated = (part: string, at: number) => (at % 2 === 1 ? <bdi>{part}</bdi> : part)
   return (
     <pre class="code" {...scrollable(label)}>

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks'
+import { visibleLines } from '../../core/text/visible.ts'
 import { diffLines } from '../data/diff.ts'
 import { duration } from '../data/format.ts'
 import type { RunResult } from '../types.ts'
-import { visible } from '../ui/visible.ts'
 import { Compared } from './compared.tsx'
 
 type CallRecord = NonNullable<RunResult['toolCalls']>[number]
@@ -45,7 +45,7 @@ function CallPair({ a, b }: Omit<Pair, 'at'>) {
   return (
     <details class="tool" onToggle={({ currentTarget }) => currentTarget.open && setOpened(true)}>
       <summary class="tool-summary">
-        <code class="tool-name">{visible((a ?? b)?.tool ?? '')}</code>
+        <code class="tool-name">{visibleLines((a ?? b)?.tool ?? '')}</code>
         <span class="tool-marks">
           <span class={`badge ${words === 'same' ? 'off' : 'wait'}`}>{words}</span>
           <span class="muted">{[a, b].flatMap((call) => (call === undefined ? [] : [duration(call.durationMs)])).join(' → ')}</span>

@@ -1,8 +1,8 @@
+import { visibleLines } from '../../core/text/visible.ts'
 import type { RunWithResult } from '../data/follow-run.ts'
 import { clock, duration, ending, money } from '../data/format.ts'
 import { runHref } from '../runs/addresses.ts'
 import { scrollable } from '../ui/scrollable.ts'
-import { visible } from '../ui/visible.ts'
 
 const none = '–'
 
@@ -42,7 +42,7 @@ export function FactsTable({ one, other }: { one: RunWithResult; other: RunWithR
 function RunHead({ which, run: { id, input } }: { which: string; run: RunWithResult }) {
   return (
     <th scope="col">
-      {which}: <a href={runHref(id)}>{visible(input || 'Run').slice(0, 120)}</a>
+      {which}: <a href={runHref(id)}>{visibleLines(input || 'Run').slice(0, 120)}</a>
     </th>
   )
 }

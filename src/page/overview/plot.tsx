@@ -1,4 +1,4 @@
-import { visible } from '../ui/visible.ts'
+import { visibleLines } from '../../core/text/visible.ts'
 
 interface PlotProps {
   /** What it shows, for who can't see it. */
@@ -79,7 +79,7 @@ export function BarList({ bars, tone }: { bars: { name: string; value: number }[
     <ul class="bar-list">
       {bars.map(({ name, value }) => (
         <li key={name}>
-          <span class="bar-name">{visible(name)}</span>
+          <span class="bar-name">{visibleLines(name)}</span>
           <span class="bar-value">{value.toLocaleString()}</span>
           <span class={tone === undefined ? 'bar-share' : `bar-share ${tone}`} aria-hidden="true" style={{ '--share': value / most }} />
         </li>

@@ -1,9 +1,9 @@
 import type { VNode } from 'preact'
 import { useCallback, useLayoutEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks'
+import { visibleLines } from '../../core/text/visible.ts'
 import { count } from '../data/format.ts'
 import { copyText } from '../ui/copy.tsx'
 import { inSlices, nextTask } from '../ui/slices.ts'
-import { visible } from '../ui/visible.ts'
 import { FindBar } from './find-bar.tsx'
 import { type Found, markFound, mostMatches, patternOf } from './found.ts'
 import { type JsonNode, type JsonPath, nodesTo, partsOf, pathOf, previewOf, rootOf, sizeOf, walk } from './json-nodes.ts'
@@ -131,7 +131,7 @@ function Tree({ root, label }: { root: JsonNode; label: string }) {
             {words}
           </button>
         ))}
-        <code class="json-path">{visible(pathOf(selected))}</code>
+        <code class="json-path">{visibleLines(pathOf(selected))}</code>
       </div>
     </div>
   )
@@ -185,7 +185,7 @@ function JsonRow({ node, place, size, isOpen, isSelected, tell }: RowProps) {
     if (row.current !== null) tell({ element: row.current })
   }, [tell])
   const tellText = useCallback((text: TextBlocks | undefined) => row.current && tell({ element: row.current, text }), [tell])
-  const name = range === undefined ? (typeof key === 'string' ? visible(key) : key) : `${range[0]} … ${range[1] - 1}`
+  const name = range === undefined ? (typeof key === 'string' ? visibleLines(key) : key) : `${range[0]} … ${range[1] - 1}`
   return (
     <div
       ref={row}
@@ -207,7 +207,7 @@ function JsonRow({ node, place, size, isOpen, isSelected, tell }: RowProps) {
           {': '}
         </>
       )}
-      {range === undefined && <bdi data-kind={value === null ? 'null' : typeof value}>{visible(shortOf(node))}</bdi>}
+      {range === undefined && <bdi data-kind={value === null ? 'null' : typeof value}>{visibleLines(shortOf(node))}</bdi>}
       {isOpen && typeof value === 'string' && <RowText text={value} tell={tellText} />}
     </div>
   )

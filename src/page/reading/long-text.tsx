@@ -1,7 +1,7 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { visibleLines } from '../../core/text/visible.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { scrollable } from '../ui/scrollable.ts'
-import { visible } from '../ui/visible.ts'
 import { FindBar } from './find-bar.tsx'
 import { type Found, markFound, mostMatches, patternOf } from './found.ts'
 import { TextBlocks } from './text-blocks.ts'
@@ -25,7 +25,7 @@ export function LongText({ text, label }: { text: string; label: string }) {
   if (!isShort(text)) return <FoldedText key={text} text={text} label={label} />
   return (
     <div class="value">
-      <pre class="code">{visible(text)}</pre>
+      <pre class="code">{visibleLines(text)}</pre>
       <CopyButton label={`Copy ${label.toLowerCase()}`} textOf={() => text} />
     </div>
   )
@@ -41,7 +41,7 @@ function FoldedText({ text, label }: { text: string; label: string }) {
   return (
     <div class="value long-text">
       <pre key={isOpen} ref={place} class="code" {...scrollable(label)}>
-        {isOpen ? null : visible(text.slice(0, shortLength).split('\n', shortLines).join('\n'))}
+        {isOpen ? null : visibleLines(text.slice(0, shortLength).split('\n', shortLines).join('\n'))}
       </pre>
       <div class="value-tools">
         <button type="button" class="link-button" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>

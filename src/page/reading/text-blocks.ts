@@ -1,4 +1,4 @@
-import { visible } from '../ui/visible.ts'
+import { visibleLines } from '../../core/text/visible.ts'
 
 /** Characters that a browser lays out at once. */
 const blockOfText = 10_000
@@ -29,8 +29,8 @@ export class TextBlocks {
     this.#show(end)
     const range = new Range()
     const [first, last] = [this.#blocks.findLast((block) => block.start <= start), this.#blocks.findLast((block) => block.start < end)]
-    if (first?.element.firstChild) range.setStart(first.element.firstChild, visible(this.#text.slice(first.start, start)).length)
-    if (last?.element.firstChild) range.setEnd(last.element.firstChild, visible(this.#text.slice(last.start, end)).length)
+    if (first?.element.firstChild) range.setStart(first.element.firstChild, visibleLines(this.#text.slice(first.start, start)).length)
+    if (last?.element.firstChild) range.setEnd(last.element.firstChild, visibleLines(this.#text.slice(last.start, end)).length)
     return range
   }
 
@@ -46,7 +46,7 @@ export class TextBlocks {
       const next = endOfBlock(this.#text, this.#shown, blockOfText)
       const element = document.createElement('span')
       element.className = 'text-block'
-      element.textContent = visible(this.#text.slice(this.#shown, next))
+      element.textContent = visibleLines(this.#text.slice(this.#shown, next))
       this.#blocks.push({ start: this.#shown, element })
       this.#more.before(element)
       this.#shown = next

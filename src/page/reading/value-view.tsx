@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { visibleLines } from '../../core/text/visible.ts'
 import { json } from '../data/format.ts'
 import { CopyButton } from '../ui/copy.tsx'
-import { visible } from '../ui/visible.ts'
 import { isWithin, previewOf } from './json-nodes.ts'
 import { JsonTree } from './json-tree.tsx'
 import { isShort, LongText } from './long-text.tsx'
@@ -42,13 +42,13 @@ function JsonView({ value, label }: { value: unknown; label: string }) {
   const text = useMemo(() => (isWithin(value, few) ? json(value) : undefined), [value])
   if (text === undefined || !isShort(text))
     return (
-      <WhenNear first={<pre class="code">{visible(previewOf(value))}</pre>}>
+      <WhenNear first={<pre class="code">{visibleLines(previewOf(value))}</pre>}>
         <JsonTree value={value} label={label} />
       </WhenNear>
     )
   return (
     <div class="value">
-      <pre class="code">{visible(text)}</pre>
+      <pre class="code">{visibleLines(text)}</pre>
       <CopyButton label={`Copy ${label.toLowerCase()}`} textOf={() => JSON.stringify(value, null, 2)} />
     </div>
   )

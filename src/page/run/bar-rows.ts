@@ -1,5 +1,5 @@
+import { visibleLines } from '../../core/text/visible.ts'
 import { count, duration, money, short } from '../data/format.ts'
-import { visible } from '../ui/visible.ts'
 import type { Span } from './spans.ts'
 
 /** A line of the time line: a span, or many calls of the same `tool` as one, with what is inside of it. */
@@ -79,8 +79,8 @@ export function withParts(row: Row): Row[] {
 }
 
 export function nameOf({ span, tool, total }: Row): string {
-  if (span === undefined) return `${visible(tool ?? '')} × ${total.toLocaleString()}`
-  return span.kind === 'call' ? visible(span.name) : `Turn ${span.iteration}`
+  if (span === undefined) return `${visibleLines(tool ?? '')} × ${total.toLocaleString()}`
+  return span.kind === 'call' ? visibleLines(span.name) : `Turn ${span.iteration}`
 }
 
 /** What of a row is folded away. */

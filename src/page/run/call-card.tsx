@@ -1,10 +1,10 @@
+import { visibleLines } from '../../core/text/visible.ts'
 import type { Call } from '../data/calls.ts'
 import { duration } from '../data/format.ts'
 import { ValueView } from '../reading/value-view.tsx'
 import { Icon, type IconName } from '../ui/icon.tsx'
 import { memo } from '../ui/memo.ts'
 import { Since } from '../ui/since.tsx'
-import { visible } from '../ui/visible.ts'
 
 const words: Record<Exclude<Call['state'], 'waiting'>, string> = {
   writing: 'receiving arguments',
@@ -55,7 +55,7 @@ interface CardProps extends Partial<Link> {
 
 const Card = memo(({ call, href, words: linkWords, asks }: CardProps) => {
   const { state, args, progress, result } = call
-  const [tool, within] = [visible(call.tool), visible(call.within)]
+  const [tool, within] = [visibleLines(call.tool), visibleLines(call.within)]
   const outcome = result === '' && state === 'ok' ? '(empty)' : result
   return (
     <article

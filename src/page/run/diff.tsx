@@ -1,8 +1,8 @@
 import { useMemo, useState } from 'preact/hooks'
+import { visibleLines } from '../../core/text/visible.ts'
 import { type DiffLine, diffLines } from '../data/diff.ts'
 import { count } from '../data/format.ts'
 import { scrollable } from '../ui/scrollable.ts'
-import { visible } from '../ui/visible.ts'
 
 const marks = { same: ' ', gone: '-', new: '+' }
 const words = { same: '', gone: 'removed: ', new: 'added: ' }
@@ -84,7 +84,7 @@ function lineOf(row: Row) {
     <span class={`diff-line ${kind}`}>
       <span aria-hidden="true">{`${marks[kind]} `}</span>
       {kind !== 'same' && <span class="visually-hidden">{words[kind]}</span>}
-      <bdi>{visible(text)}</bdi>
+      <bdi>{visibleLines(text)}</bdi>
       {'\n'}
     </span>
   )

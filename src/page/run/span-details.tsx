@@ -1,9 +1,9 @@
+import { visibleLines } from '../../core/text/visible.ts'
 import type { RunWithResult } from '../data/follow-run.ts'
 import { duration, messageText, money } from '../data/format.ts'
 import { ValueView } from '../reading/value-view.tsx'
 import type { Message } from '../types.ts'
 import { memo } from '../ui/memo.ts'
-import { visible } from '../ui/visible.ts'
 import type { Span } from './spans.ts'
 
 type MessageCall = NonNullable<Message['toolCalls']>[number]
@@ -35,7 +35,7 @@ function drawnFact([name, value]: Fact) {
   return (
     <div>
       <dt>{name}</dt>
-      <dd>{visible(value)}</dd>
+      <dd>{visibleLines(value)}</dd>
     </div>
   )
 }

@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { readable } from '../../core/text/visible.ts'
 import { showDialog } from '../ui/dialog.tsx'
 import { useNewId } from '../ui/new-id.ts'
 
@@ -120,7 +121,7 @@ function Option({ id, command, isChosen, onChoose }: OptionProps) {
     // biome-ignore lint/a11y: the focus stays in the combobox, which has the keys
     <div ref={option} id={id} role="option" class="palette-option" aria-selected={isChosen} onClick={() => onChoose(command)}>
       <span class="palette-name">{command.name}</span>
-      {command.about !== undefined && <span class="muted palette-about">{command.about}</span>}
+      {command.about !== undefined && <span class="muted palette-about">{readable(command.about)}</span>}
       {command.keys !== undefined && <kbd>{command.keys}</kbd>}
     </div>
   )

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { readable } from '../../core/text/visible.ts'
 
 interface OpenableProps {
   name: string
@@ -31,7 +32,7 @@ export function Openable({ name, about, marks, isWanted = false, children }: Ope
       <summary class="tool-summary">
         <code class="tool-name">{name}</code>
         <span class="tool-marks">{marks}</span>
-        <span class="tool-about">{about}</span>
+        <span class="tool-about">{readable(about)}</span>
       </summary>
       {wasOpen && <div class="tool-body">{children}</div>}
     </details>

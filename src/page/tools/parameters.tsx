@@ -1,3 +1,4 @@
+import { readable } from '../../core/text/visible.ts'
 import type { JsonSchema } from '../types.ts'
 
 /** What a tool takes, in a few words for each. */
@@ -23,7 +24,7 @@ function Parameter({ name, schema, isRequired }: { name: string; schema: JsonSch
       </dt>
       <dd>
         <span class="type">{typeOf(schema)}</span>
-        {schema?.description !== undefined && <span>{String(schema.description)}</span>}
+        {schema?.description !== undefined && <span>{readable(String(schema.description))}</span>}
       </dd>
     </>
   )

@@ -1,5 +1,6 @@
 import { createContext, type TargetedInputEvent, type VNode } from 'preact'
 import { useContext, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { readable } from '../../core/text/visible.ts'
 import { messageOf } from '../data/api.ts'
 import { useNewId } from '../ui/new-id.ts'
 import { firstValue, fits, isRecord, type Plan, pointerTo } from './form-plan.ts'
@@ -87,7 +88,7 @@ function Single({ plan: { schema, isRequired }, label, path, hint = schema.descr
         'aria-invalid': problem !== undefined || undefined,
       })}
       <p class="hint" id={`${id}-hint`}>
-        {hint}
+        {hint === undefined ? undefined : readable(hint)}
       </p>
       <p class="error-text" role="alert" id={`${id}-error`}>
         {problem}
@@ -281,7 +282,7 @@ function ListFields({ plan, value, onChange, label, path }: FieldProps<'list'>) 
         {label}
         {plan.isRequired && <RequiredMark />}
       </legend>
-      {plan.schema.description !== undefined && <p class="hint">{plan.schema.description}</p>}
+      {plan.schema.description !== undefined && <p class="hint">{readable(plan.schema.description)}</p>}
       <div ref={rows} class="form-rows">
         {items.map((item, at) => (
           <div key={ids.current[at]} class="form-row">

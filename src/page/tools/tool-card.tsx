@@ -1,5 +1,6 @@
 import { useEffect } from 'preact/hooks'
 import type { ToolWithCalls } from '../types.ts'
+import { escapedJson } from '../ui/hidden-text.ts'
 import { memo } from '../ui/memo.ts'
 import { scrollable } from '../ui/scrollable.ts'
 import { Openable } from './openable.tsx'
@@ -41,7 +42,7 @@ export const ToolCard = memo(({ tool, isWanted, onShown, onTried }: ToolCardProp
       <details class="raw">
         <summary class="raw-summary">JSON Schema</summary>
         <pre class="code" {...scrollable(`JSON Schema of ${name}`)}>
-          {JSON.stringify(parameters, null, 2)}
+          {escapedJson(JSON.stringify(parameters, null, 2))}
         </pre>
       </details>
       {tool.runsHere ? (

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { visible } from '../../../core/text/visible.ts'
 import type { McpTokenStore } from '../../../tools/mcp/index.ts'
 import { EXIT_OK } from '../../exit-codes.ts'
 import type { Flags } from '../../flags.ts'
@@ -6,7 +7,6 @@ import { serverNamed, tokenFolder } from '../../setup/mcp-servers.ts'
 import { createCliLogger } from '../../terminal/cli-logger.ts'
 import { Interrupts } from '../../terminal/interrupts.ts'
 import { type CliIO, isOnTerminal, Terminal } from '../../terminal/terminal.ts'
-import { visible } from '../../terminal/visible.ts'
 
 /** `toolloop mcp login`: signs in to an MCP server of the configuration in a browser. Resolves with the exit code. */
 export async function mcpLogin(name: string, flags: Flags, io: CliIO): Promise<number> {

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { messageOf } from '../../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../core/messages.ts'
+import { visible } from '../../../core/text/visible.ts'
 import { prepareArguments } from '../../../tools/arguments.ts'
 import type { Terminal } from '../terminal.ts'
-import { visible } from '../visible.ts'
 import type { Asker } from './asker.ts'
 
 /**

@@ -1,5 +1,6 @@
 import { isJsonObject, type Json } from '../../../core/messages.ts'
-import { visible, wrap } from '../visible.ts'
+import { visible } from '../../../core/text/visible.ts'
+import { wrap } from '../rows.ts'
 
 /** What stands before each line of a text of several lines, and before the rest of a line that is longer than the screen. */
 const lineBar = '│'

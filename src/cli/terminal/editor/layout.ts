@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util'
-import { visible } from '../visible.ts'
+import { visible } from '../../../core/text/visible.ts'
 import { charactersOf } from './edited-text.ts'
 
 const plain = /^[\x20-\x7e]*$/

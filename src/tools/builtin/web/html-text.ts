@@ -1,5 +1,5 @@
 import { decodeHTML } from 'entities/decode'
-import { TextBuffer } from '../../../core/text-buffer.ts'
+import { TextBuffer } from '../../../core/text/text-buffer.ts'
 import { Pauses } from '../../yield-to-event-loop.ts'
 
 // Our own reader: htmlparser2 comes with four more packages, and parse5 keeps the event loop to itself for as long as a page takes.

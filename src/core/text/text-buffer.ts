@@ -1,4 +1,4 @@
-import { keepShape } from './v8/keep-shape.ts'
+import { keepShape } from '../v8/keep-shape.ts'
 
 /** Pieces that are joined into one before they have lived long: a garbage collector is slow on many small things that stay. */
 const maxPieces = 512
