@@ -104,6 +104,7 @@ const printed: Record<string, RegExp> = {
   'mount-fastify.ts': /^200 .*"stopReason":"answered"/,
   'mount-node-http.ts': /^200 .*"stopReason":"answered"/,
   'mount-next.ts': /^200 .*"stopReason":"answered"/,
+  'chat-table.ts': /^\[ 'm1', 'm1-1' \]\n$/,
   'client-left.ts': /^The client has left\.\naborted\n$/,
   'ui-sessions.ts': /^m1 Hi\.\nm1-1 Good morning!\nm2 Give me my money back\.\nm2-1 approval-requested\n$/,
   'ui-chat.ts': /^It was paid back\.It is on its way\.\n$/,

@@ -58,7 +58,10 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     checkRunnerOptionNames(options, '`AgentRunner`', new.target !== AgentRunner)
     resolveLimits(options)
     this.#options = options
-    this.#owned = new OwnedRuns(owner)
+    const { history } = options
+    if (history !== undefined && (typeof history?.load !== 'function' || typeof history.save !== 'function'))
+      throw new InvalidOptionError('history', 'the functions `load` and `save`', history)
+    this.#owned = new OwnedRuns({ ...owner, history: () => owner.history?.() ?? history })
     this.#loop = loop
     this.#model = toModel(options)
     checkSettings(options, this.#model)

@@ -112,7 +112,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
    */
   protected perform?(run: PerformedRun<Context>, next: PerformRun<Context>): Promise<RunResult>
 
-  /** For an agent that keeps its conversations itself: how they are loaded and saved. Else see `sessions` of a runner's options. */
+  /** For an agent that keeps its conversations itself: how they are loaded and saved. Default: `history` of the options. */
   protected history?(): AgentHistory<Context>
 
   /** A piece of visible text, as it arrives. Not awaited. Throwing is logged once a run and changes nothing. */

@@ -64,6 +64,7 @@ export const runnerOptionNames: OptionNames<RunnerOptions> = {
   journal: true,
   restore: true,
   sessions: true,
+  history: true,
 }
 
 export const runOptionNames: OptionNames<RunOptions & OutputOptions> = {

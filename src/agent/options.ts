@@ -60,6 +60,7 @@ export function mergeOptions<Context>(runner: RunnerOptions<Context>, run: RunOp
     journal: _journal,
     restore: _restore,
     sessions: _sessions,
+    history: _history,
     ...settings
   } = runner
   const merged: RunOptions<Context> = { ...noOptions, ...settings }

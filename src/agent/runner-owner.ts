@@ -21,7 +21,7 @@ export interface PerformedRun<Context = unknown> {
 /** Carries a run out, with another input or other options if they are given. A run that a journal continues by itself has what it has. */
 export type PerformRun<Context = unknown> = (changed?: Partial<Pick<PerformedRun<Context>, 'input' | 'options'>>) => Promise<RunResult>
 
-/** A run, as the history of an agent is asked about it. */
+/** A run, as a history is asked about it. */
 export interface HistoryRun<Context = unknown> {
   runId: string
   context: Context
@@ -30,7 +30,7 @@ export interface HistoryRun<Context = unknown> {
   parentRunId?: string
 }
 
-/** Conversations that an agent keeps itself. */
+/** Conversations in tables of your own. */
 export interface AgentHistory<Context = unknown> {
   /**
    * The conversation that a run continues. Awaited when the run begins, unless its caller gives it `messages` or a `session`. Undefined: none, and

@@ -19,6 +19,7 @@ import type { Telemetry } from './observe/telemetry.ts'
 import type { OutputSchema } from './output/output.ts'
 import type { RunStep } from './run/result.ts'
 import type { RunControl } from './run/run-control.ts'
+import type { AgentHistory } from './runner-owner.ts'
 import type { SessionOptions } from './sessions/session-options.ts'
 import type { Sessions } from './sessions/sessions.ts'
 import type { AgentTools, RequiredContext, ToolsFor } from './typed.ts'
@@ -225,6 +226,20 @@ export interface RunnerOptions<Context = unknown, Tools extends AgentTools = Too
   restore?(run: RunToRestore): Restored<NoInfer<Context>> | Promise<Restored<NoInfer<Context>>>
   /** Where conversations are kept: `memorySessions()`, `sqliteSessions({ file })`, … Default: nowhere. */
   sessions?: Sessions
+  /**
+   * How conversations are loaded from and saved to tables of your own, in place of `sessions`. A run's `metadata` or `context` says which one is
+   * meant. Runs that are given `messages` or a `session` have nothing to do with it.
+   *
+   * ```ts
+   * const history = {
+   *   load: ({ metadata }) => table.messagesOf(metadata.chat),
+   *   save: ({ metadata, runId }, { newMessages }) => table.add(metadata.chat, runId, newMessages),
+   * }
+   * const runner = new AgentRunner({ model, tools, history })
+   * await runner.run('Hello.', { metadata: { chat: 'chat-1' } })
+   * ```
+   */
+  history?: AgentHistory<NoInfer<Context>>
 }
 
 /** A run that continues without its caller, as `restore` is asked about it. */
