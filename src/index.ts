@@ -1,5 +1,6 @@
 export type { ActiveRun, CloseOptions } from './agent/active-runs.ts'
 export { AgentRunner } from './agent/agent-runner.ts'
+export type { AgentHistory, HistoryRun } from './agent/conversation/agent-history.ts'
 export { type CompactionSize, compactMessages } from './agent/conversation/compaction.ts'
 export { CustomAgent } from './agent/custom-agent.ts'
 export type { Decision, Signature, Verdict } from './agent/decisions/decisions.ts'
@@ -39,7 +40,7 @@ export type { RunState } from './agent/run/result.ts'
 export { RunControl } from './agent/run/run-control.ts'
 export { RunError } from './agent/run/run-error.ts'
 export type { RunStream } from './agent/run/run-stream.ts'
-export type { AgentHistory, HistoryRun, PerformedRun, PerformRun } from './agent/runner-owner.ts'
+export type { PerformedRun, PerformRun } from './agent/runner-owner.ts'
 export type { ExpiryOptions, SessionOptions } from './agent/sessions/session-options.ts'
 export type {
   Added as SessionAddition,

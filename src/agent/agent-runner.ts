@@ -58,10 +58,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     checkRunnerOptionNames(options, '`AgentRunner`', new.target !== AgentRunner)
     resolveLimits(options)
     this.#options = options
-    const { history } = options
-    if (history !== undefined && (typeof history?.load !== 'function' || typeof history.save !== 'function'))
-      throw new InvalidOptionError('history', 'the functions `load` and `save`', history)
-    this.#owned = new OwnedRuns({ ...owner, history: () => owner.history?.() ?? history })
+    this.#owned = new OwnedRuns(owner, options.history)
     this.#loop = loop
     this.#model = toModel(options)
     checkSettings(options, this.#model)

@@ -2,12 +2,13 @@ import { type EventBus, type EventListener, type EventName, isThenable } from '.
 import { knownOptions } from '../core/option-names.ts'
 import type { ActiveRun, CloseOptions } from './active-runs.ts'
 import { AgentRunner } from './agent-runner.ts'
+import type { AgentHistory } from './conversation/agent-history.ts'
 import type { RecoveredRun, RecoverOptions, Runs } from './durable/runs.ts'
 import type { Hooks, ModelTurn, ModelTurnChange, ToolEnding, ToolTurn, ToolTurnChange } from './hooks/hooks.ts'
 import { runnerOptionNames } from './option-names.ts'
 import type { AnswerOf, OutputSchema, PartialAnswerOf } from './output/output.ts'
 import type { RunStream } from './run/run-stream.ts'
-import type { AgentHistory, PerformedRun, PerformRun } from './runner-owner.ts'
+import type { PerformedRun, PerformRun } from './runner-owner.ts'
 import { ToolAgent } from './tool-agent.ts'
 import {
   type AgentTools,

@@ -1,6 +1,6 @@
-import { messageOf, ToolloopError } from '../core/errors.ts'
+import { InvalidOptionError, messageOf, ToolloopError } from '../core/errors.ts'
 import type { MessageInput } from '../core/message-input.ts'
-import type { JsonObject } from '../core/messages.ts'
+import type { AgentHistory, HistoryRun } from './conversation/agent-history.ts'
 import type { DurableInput } from './durable/durable-run.ts'
 import type { RunContext } from './run/run-context.ts'
 import { RunError } from './run/run-error.ts'
@@ -21,29 +21,6 @@ export interface PerformedRun<Context = unknown> {
 /** Carries a run out, with another input or other options if they are given. A run that a journal continues by itself has what it has. */
 export type PerformRun<Context = unknown> = (changed?: Partial<Pick<PerformedRun<Context>, 'input' | 'options'>>) => Promise<RunResult>
 
-/** A run, as a history is asked about it. */
-export interface HistoryRun<Context = unknown> {
-  runId: string
-  context: Context
-  metadata?: JsonObject
-  /** The run in whose tool call this one is made. */
-  parentRunId?: string
-}
-
-/** Conversations in tables of your own. */
-export interface AgentHistory<Context = unknown> {
-  /**
-   * The conversation that a run continues. Awaited when the run begins, unless its caller gives it `messages` or a `session`. Undefined: none, and
-   * nothing of the run is saved. Throwing rejects the run.
-   */
-  load(run: HistoryRun<Context>): Awaitable<readonly MessageInput[] | undefined>
-  /**
-   * Keeps what a run has added, `result.newMessages`, when it has ended. Awaited before a journal records that: after a crash it may be called
-   * again for the same `runId`, in another process. Throwing rejects the run; a recorded one is then tried again.
-   */
-  save(run: HistoryRun<Context>, result: RunResult): Awaitable<void>
-}
-
 /** The agent that a runner is a part of. */
 export interface RunnerOwner<Context> {
   /** Adds the owner's own to what a run is given, each time that the run is executed. */
@@ -58,9 +35,19 @@ type CarryOut<Context> = (run: PerformedRun<Context>) => Promise<RunResult<never
 /** What the owner of a runner, if it has one, does around its runs. */
 export class OwnedRuns<Context> {
   readonly #owner: RunnerOwner<Context>
+  readonly #history: AgentHistory<Context> | undefined
 
-  constructor(owner: RunnerOwner<Context>) {
+  /** `history`: for an owner that has none. Throws `invalid_option`. */
+  constructor(owner: RunnerOwner<Context>, history: AgentHistory<Context> | undefined) {
+    if (history !== undefined && (typeof history?.load !== 'function' || typeof history.save !== 'function'))
+      throw new InvalidOptionError('history', 'the functions `load` and `save`', history)
     this.#owner = owner
+    this.#history = history
+  }
+
+  /** Asked for each time: what an owner has may change. */
+  get #keeper(): AgentHistory<Context> | undefined {
+    return this.#owner.history?.() ?? this.#history
   }
 
   complete(given: RunOptions<Context>): RunOptions<Context> {
@@ -106,13 +93,13 @@ export class OwnedRuns<Context> {
   }
 
   async loadHistory(run: RunContext): Promise<readonly MessageInput[] | undefined> {
-    return run.untilInterrupted((async () => this.#owner.history?.()?.load(describe(run)))())
+    return run.untilInterrupted((async () => this.#keeper?.load(describe(run)))())
   }
 
   /** Rejects with a `RunError`. */
   async #save(run: RunContext, result: RunResult): Promise<void> {
     try {
-      await this.#owner.history?.()?.save(describe(run), result)
+      await this.#keeper?.save(describe(run), result)
     } catch (error) {
       const message = `The conversation of run \`${run.runId}\` could not be saved: ${messageOf(error)}`
       throw new RunError(result, new ToolloopError('session_failed', message, { cause: error }))

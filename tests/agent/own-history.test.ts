@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import type { AgentHistory } from '../../src/agent/conversation/agent-history.ts'
 import { CustomAgent } from '../../src/agent/custom-agent.ts'
-import type { AgentHistory } from '../../src/agent/runner-owner.ts'
 import { createLogger } from '../../src/core/logger.ts'
 import type { MessageInput } from '../../src/core/message-input.ts'
 import { MemoryRuns, memoryJournal } from '../../src/testing/memory-journal.ts'
