@@ -6,8 +6,6 @@ import type { RunContext } from './run/run-context.ts'
 import { RunError } from './run/run-error.ts'
 import type { ResumeOptions, RunInput, RunOptions, RunResult, RunState } from './types.ts'
 
-type Awaitable<T> = T | Promise<T>
-
 /** A run on its way through an agent's `perform`. */
 export interface PerformedRun<Context = unknown> {
   /** What it is started with; absent for one that continues. */
