@@ -8,17 +8,18 @@ import type { ToolSet } from '../tools/registry.ts'
 import type { ModelAnswer, ModelQuestion, ToolContext } from '../tools/tool.ts'
 import { type ActiveRun, ActiveRuns, type CloseOptions } from './active-runs.ts'
 import { toMessages } from './conversation/run-input.ts'
+import { type ContinueRun, continueRun } from './decisions/continue-run.ts'
 import { hashOf } from './decisions/decisions.ts'
-import { continues, decide, readState } from './decisions/paused-run.ts'
-import { withClaim } from './decisions/resume-claim.ts'
-import { type DurableInput, inputFromJson } from './durable/durable-run.ts'
-import type { GivenHere, RecordedStart } from './durable/live-run.ts'
+import { readState } from './decisions/paused-run.ts'
+import { type DurableInput, inputToJson } from './durable/durable-run.ts'
+import type { GivenHere, RecordedStart, RunOpener } from './durable/live-run.ts'
 import { askRestore, lackingIn, notStored } from './durable/restore.ts'
 import { RunnerJournal } from './durable/runner-journal.ts'
 import type { RecoveredRun, RecoverOptions, Runs } from './durable/runs.ts'
 import { checkedInput } from './hooks/ask-guardrails.ts'
 import { resolveLimits } from './limits/limits.ts'
 import { runLoop } from './loop.ts'
+import { begunRun, nestedRun } from './nested/nested-run.ts'
 import { checkResumeOptionNames, checkRunnerOptionNames, checkRunOptionNames } from './option-names.ts'
 import { checkSettings, mergeOptions, toModel, toToolSet, warnOfDeprecated } from './options.ts'
 import type { AnswerOf, OutputSchema, PartialAnswerOf } from './output/output.ts'
@@ -48,18 +49,22 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   readonly #journal: RunnerJournal
   readonly #loop: Loop
   readonly #active = new ActiveRuns()
+  readonly #continue: ContinueRun
+  /** Whether runs inside calls are recorded with them. */
+  readonly #isRecorded: boolean
 
   /** `loop`: another one in place of ours; `createAgentRunner` of `toolloop/backends` gives it. `owner`: the agent that the runner is a part of. */
   constructor(
     options: RunnerOptions<Context, Tools> & FittingTools<Context> & WithRestore<Context>,
     loop: Loop = runLoop,
-    { warns = true, ...owner }: RunnerOwner<Context> & { warns?: boolean } = {},
+    { warns = true, isRecorded = true, ...owner }: RunnerOwner<Context> & { warns?: boolean; isRecorded?: boolean } = {},
   ) {
     checkRunnerOptionNames(options, '`AgentRunner`', new.target !== AgentRunner)
     resolveLimits(options)
     this.#options = options
     this.#owned = new OwnedRuns(owner, options.history)
     this.#loop = loop
+    this.#isRecorded = isRecorded
     this.#model = toModel(options)
     checkSettings(options, this.#model)
     const { restore } = options
@@ -68,13 +73,15 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     this.#logger = options.logger === undefined ? defaultLogger : redacting(options.logger)
     if (warns) warnOfDeprecated(this.#model, options.logger)
     this.bus = options.bus ?? new EventBus((error, event) => this.#logger.error({ error, event }, 'event listener failed'))
-    this.#journal = new RunnerJournal(options, loop, {
+    const opener: RunOpener = {
       logger: this.#logger,
       active: this.#active,
       open: (recorded, given) => this.#open(recorded, given),
       restored: (recorded, given) => this.#restored(recorded, given),
       executed: (run, input, alone, next) => this.#owned.executed(run, input, alone as RunOptions<Context>, next),
-    })
+    }
+    this.#journal = new RunnerJournal(options, loop, opener)
+    this.#continue = continueRun({ opener, loop, sessions: this.#journal.sessions })
   }
 
   get model(): ChatModel {
@@ -191,31 +198,10 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     this.#active.checkOpen(options.parent)
     if (typeof again !== 'boolean') throw new InvalidOptionError('again', 'true or false', again)
     const given = this.#given(options, watch)
-    if (typeof state === 'string') return this.#journal.resume(state, decisions, given)
-    const paused = readState(state)
-    const input = inputFromJson(paused.input)
-    const recorded = { runId: paused.runId, input }
-    const whole = await this.#restored(recorded, given)
-    // It may have been closed meanwhile.
-    this.#active.checkOpen(options.parent)
-    const run = this.#open(recorded, whole)
-    const leave = this.#active.enter(run, { isRecorded: false, session: input.session })
-    if (again) run.mayHaveRunIn = Number.parseInt(paused.pending[0]?.place ?? '', 10)
-    const { sessions } = this.#journal
-    try {
-      await prepareModel(run)
-      const { decisionTimeoutMs: timeoutMs } = run.settings
-      const decided = await decide(paused, decisions, { registry: run.agent.registry, logger: this.#logger, timeoutMs })
-      const carryOn = async () => {
-        if (input.session !== undefined) await sessions.enterAgain(run, input.session, { ...paused, again })
-        return this.#owned.executed(run, input, undefined, () => executeHere({ loop: this.#loop, run, input, sessions }, decided))
-      }
-      return await conclude(await (continues(decided, timeoutMs) ? withClaim(run, paused, claim, carryOn) : carryOn()), run)
-    } finally {
-      await sessions.leave(run)
-      run.dispose()
-      leave()
-    }
+    if (typeof state !== 'string') return this.#continue(readState(state), given, { decisions, claim, again })
+    const nested = options.parent && (await begunRun(options.parent as ToolContext<never>, state))
+    if (nested?.recorded === undefined) return this.#journal.resume(state, decisions, given)
+    return this.#continue(nested.recorded, given, { decisions, again, place: nested.place })
   }
 
   /** A run that was started before, with what it is given here. */
@@ -247,14 +233,18 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     checkRunOptionNames(options)
     this.#active.checkOpen(options.parent)
     const here = this.#given(options, watch)
+    // Copied at once: the caller may change the lists while the run goes on.
+    const given = [...toChatMessages(options.messages ?? [])]
+    const asked = [...toMessages(input as RunInput)]
+    const parent = this.#isRecorded ? (options.parent as ToolContext<never> | undefined) : undefined
+    const nested = parent && (await nestedRun(parent, { runId: options.runId, input: [...given, ...asked] }))
+    if (nested?.recorded !== undefined) return this.#continue(nested.recorded, here, { decisions: [], place: nested.place })
     const settings = mergeOptions(this.#options, withParent(here.completed as RunOptions<Context>, this.#options))
     settings.control = watch?.control ?? settings.control
     const session = settings.session === undefined ? undefined : sessionOptions(settings.session)
     if (session !== undefined && options.messages !== undefined)
       throw new InvalidOptionError('messages', 'absent with a `session`, which has the conversation', options.messages)
-    // Copied at once: the caller may change the lists while the run goes on.
-    const given = [...toChatMessages(options.messages ?? [])]
-    const asked = [...toMessages(input as RunInput)]
+    if (nested !== undefined) settings.runId = nested.runId
     const run = this.#openRun(settings, { steerable: settings.control !== undefined }, watch)
     const isRecorded = this.#journal.keeps(run)
     const leave = this.#active.enter(run, { isRecorded, session: session?.id })
@@ -292,7 +282,8 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
       if (isRecorded) return await this.#journal.start(run, start, here)
       // With a session, what it holds comes before that.
       const begun = session === undefined ? state : undefined
-      const carryOut = () => executeHere({ loop: this.#loop, run, input: start, sessions, state: begun })
+      await nested?.place.record.begin(inputToJson(start))
+      const carryOut = () => executeHere({ loop: this.#loop, run, input: start, sessions, state: begun, place: nested?.place })
       return await conclude(await this.#owned.executed(run, start, undefined, carryOut), run)
     } finally {
       await sessions.leave(run)
@@ -334,7 +325,8 @@ async function askModel({ messages, instructions, ...sampling }: ModelQuestion, 
   const { model } = run.agent
   const { stream, streamIdleTimeoutMs, streamStallTimeoutMs } = run.settings
   const options = { model, logger: run.logger, ...(instructions === undefined ? {} : { instructions }) }
-  const runner = new AgentRunner(options, runLoop, { warns: false })
+  // A call that is made again asks the model again: nothing else has happened.
+  const runner = new AgentRunner(options, runLoop, { warns: false, isRecorded: false })
   const given = Object.entries({ stream, streamIdleTimeoutMs, streamStallTimeoutMs }).filter(([, value]) => value !== undefined)
   const settings = { ...sampling, ...Object.fromEntries(given) }
   const { stopReason, text, steps, error } = await runner.run(messages, {

@@ -131,10 +131,9 @@ export class RecordingRecorder implements RunRecorder {
     return { provider: model.provider, model: model.model, capabilities: model.capabilities, generate }
   }
 
-  calls(run: RecordedScope, { call, prepared, idempotencyKey, answered }: Calls): (end: ToolCallEnd) => void {
+  calls(run: RecordedScope, { call, key: place, prepared, answered }: Calls): (end: ToolCallEnd) => void {
     const turn = this.#lastTurn(run)
     if (turn === undefined) return () => {}
-    const place = idempotencyKey.startsWith(`${run.runId}/`) ? idempotencyKey.slice(run.runId.length + 1) : idempotencyKey
     const recorded: RecordedCall = { place, id: call.id, tool: prepared.tool.name, args: copyAsJson(prepared.args) }
     if (answered !== undefined) recorded.answer = copyJson(answered.answer)
     turn.calls ??= []

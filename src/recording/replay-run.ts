@@ -157,7 +157,7 @@ class PlayedRun {
   async goOn(begin: Begin): Promise<RunResult<unknown>> {
     const { state, pending = [] } = this.#result ?? {}
     const decisions = pending.filter(({ place }) => this.#undecided.delete(place)).map((item) => decisionOn(this.#recorded, item))
-    this.#result = await this.#runner.resume(state, { ...begin, ...this.#options, decisions })
+    this.#result = await this.#runner.resume(state ?? this.#runId, { ...begin, ...this.#options, decisions })
     return this.#result
   }
 

@@ -2,12 +2,14 @@ import type { Journal, PruneOptions, RunPage, RunQuery, RunStatus, RunSummary } 
 import {
   cursorOf,
   decisionRefused,
+  entryTaken,
   expiredText,
   type KeptText,
   type NamedValue,
   type NewRun,
   type NotTaken,
   type Store,
+  type StoredEntry,
   type StoredRun,
   type Suspension,
   type Taken,
@@ -41,6 +43,7 @@ interface Run {
   steps: Map<string, string>
   waits: Map<string, Wait>
   kept: Map<string, KeptText>
+  records: Map<string, StoredEntry[]>
   tries: number
 }
 
@@ -101,6 +104,18 @@ class MemoryStore implements Store {
     return true
   }
 
+  async append(runId: string, epoch: number, record: string, entry: StoredEntry): Promise<void> {
+    const { records } = this.#owned(runId, epoch)
+    const entries = records.get(record) ?? []
+    if (entries.some(({ position }) => position === entry.position)) throw entryTaken(runId, record, entry)
+    records.set(record, [...entries, entry])
+  }
+
+  async entries(runId: string, record: string): Promise<StoredEntry[]> {
+    const entries = this.#found(runId).records.get(record) ?? []
+    return entries.toSorted((a, b) => a.position - b.position)
+  }
+
   async noteTries(runId: string, epoch: number, tries: number): Promise<void> {
     this.#owned(runId, epoch).tries = tries
   }
@@ -113,6 +128,7 @@ class MemoryStore implements Store {
     const run = this.#owned(runId, epoch)
     change(run, { status: 'ended', owner: undefined, output, stopReason })
     run.kept.clear()
+    run.records.clear()
   }
 
   async suspend(runId: string, epoch: number, { output, waits, forget }: Suspension): Promise<Taken | undefined> {
@@ -215,6 +231,7 @@ class MemoryStore implements Store {
       steps: new Map(),
       waits: new Map(),
       kept: new Map(),
+      records: new Map(),
       tries: 0,
     }
     this.#kept.runs.set(id, { ...made, status: 'running' })

@@ -191,7 +191,7 @@ describe('nested runs at their edges', () => {
     expect(result.toolCalls).toMatchObject([{ outcome: 'ok', content: 'Seen.' }, { outcome: 'failed' }])
   })
 
-  it('H8 every attempt of a call counts, once; many nested runs at once share one budget', async () => {
+  it('H8 P2.3 a call that is tried again repeats nothing that its nested run has done; many nested runs at once share one budget', async () => {
     const inside = agent(() => ({ toolCalls: [{ name: 'look' }], usage }), { tools: [look], maxIterations: 2 })
     const again = { ...asTool(inside, researcher), retries: 1 }
     const result = await agent(
@@ -203,8 +203,8 @@ describe('nested runs at their edges', () => {
     ).run('go')
     expect(result).toMatchObject({
       stopReason: 'answered',
-      usage: { totalTokens: 300 },
-      toolCalls: [{ nested: { usage: { totalTokens: 200 } } }],
+      usage: { totalTokens: 200 },
+      toolCalls: [{ attempts: 2, nested: { usage: { totalTokens: 100 } } }],
     })
     const quick = agent(() => ({ text: 'Seen.', usage }))
     const calls = Array.from({ length: 50 }, (_one, n) => research(String(n)))

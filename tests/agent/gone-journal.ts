@@ -30,7 +30,7 @@ export function durableOver(recorded: { [key: string]: Json } = {}): Durable {
     survivesCrashes: false,
     signal,
     async step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T> {
-      if (!steps.has(key)) steps.set(key, await fn({ idempotencyKey: `run_1/${key}`, signal }))
+      if (!steps.has(key)) steps.set(key, await fn({ signal }))
       return steps.get(key) as T
     },
     all: (promises) => Promise.all(promises),

@@ -133,7 +133,7 @@ class Execution {
       runId,
       attempt,
       survivesCrashes: true,
-      step: (key, fn) => this.#step(key, () => fn({ idempotencyKey: `${runId}/${key}`, signal })),
+      step: (key, fn) => this.#step(key, () => fn({ signal })),
       all: (steps) => (this.#open.size <= steps.length ? Promise.all(steps) : this.#wrongJoin(steps)),
       wait: async (name, options) => this.#step(`wait:${name}`, async () => journal.decide(name, options?.about) as never),
     }

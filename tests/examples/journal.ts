@@ -26,7 +26,7 @@ function sqliteJournal({ dieAt }: { dieAt?: string } = {}): Journal {
               died.resolve()
               return new Promise(() => {}) // The process has died: nothing settles any more.
             }
-            const value = await work({ idempotencyKey: `${runId}/${key}`, signal: new AbortController().signal })
+            const value = await work({ signal: new AbortController().signal })
             insert.run(runId, key, JSON.stringify(value))
             return value
           },

@@ -24,10 +24,10 @@ it.skipIf(!hasPostgres)(
     }
     expect(await start('ask').ended).toEqual([0, 'paused\n'])
     const worker = start('worker')
-    expect(await start('approve').ended).toEqual([0, 'Done: refunded order 17 (refund-17/1.tool.0.decision.done)\n'])
+    expect(await start('approve').ended).toEqual([0, 'Done: refunded order 17 (refund-17/1.tool.0)\n'])
     worker.child.kill('SIGTERM')
     await worker.ended
     // The run has ended: nobody does it again.
-    expect(await start('approve').ended).toEqual([0, 'Done: refunded order 17 (refund-17/1.tool.0.decision.done)\n'])
+    expect(await start('approve').ended).toEqual([0, 'Done: refunded order 17 (refund-17/1.tool.0)\n'])
   },
 )

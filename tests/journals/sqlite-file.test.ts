@@ -56,7 +56,9 @@ describe('the file of an SQLite journal', () => {
         'DROP INDEX shown_runs_waiting; DROP TABLE shown_decisions; DROP TABLE shown_words; DROP TABLE shown_recordings; DROP TABLE home',
       )
       for (const table of ['inputs', 'outputs', 'steps', 'waits']) database.exec(`ALTER TABLE ${table} DROP COLUMN crc`)
-      database.exec(`ALTER TABLE runs DROP COLUMN tries; DROP TABLE kept_texts; PRAGMA user_version = ${version - 4}`)
+      database.exec(
+        `ALTER TABLE runs DROP COLUMN tries; DROP TABLE kept_texts; DROP TABLE call_records; PRAGMA user_version = ${version - 5}`,
+      )
       database.exec("UPDATE runs SET status = 'running'; DELETE FROM steps WHERE key = 'end'")
       database.close()
       const newer = open({ file })

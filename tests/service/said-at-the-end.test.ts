@@ -29,7 +29,7 @@ async function answeredRun(): Promise<{ run: ServiceRun; shown: ShownRuns; steps
     runId: 'r',
     attempt: 'first',
     survivesCrashes: true,
-    step: (_key, fn) => fn({ idempotencyKey: '', signal: AbortSignal.timeout(60_000) }),
+    step: (_key, fn) => fn({ signal: AbortSignal.timeout(60_000) }),
     all: (steps) => Promise.all(steps),
     wait: async () => undefined,
   }

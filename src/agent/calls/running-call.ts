@@ -42,6 +42,8 @@ export interface CallPlace {
 
 /** A call on its way to its tool's function. */
 export interface RunningCall extends CallPlace, CallTerms {
+  /** Of its step. */
+  readonly key: string
   readonly idempotencyKey: string
   readonly prepared: PreparedCall
   readonly answered: CallWork['answered']

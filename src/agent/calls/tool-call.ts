@@ -3,10 +3,10 @@ import { Event, type EventPayloads, type EventPlace } from '../../core/events.ts
 import { toJson } from '../../core/json.ts'
 import { type Json, type JsonObject, textOf } from '../../core/messages.ts'
 import { keepShape } from '../../core/v8/keep-shape.ts'
-import { type PreparedCall, prepareArguments } from '../../tools/arguments.ts'
+import type { PreparedCall } from '../../tools/arguments.ts'
 import type { Lanes } from '../../tools/concurrency.ts'
 import { resultText } from '../../tools/result-text.ts'
-import { cancelledText, notFoundText } from '../../tools/told.ts'
+import { cancelledText } from '../../tools/told.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
 import { endOf, executeCall, type RawEnd, type ToolCallEnd, type ToolCallEnvironment } from '../../tools/tool-runner.ts'
 import type { StepContext } from '../durable/journal.ts'
@@ -17,6 +17,7 @@ import type { Execution } from '../run/execution.ts'
 import type { ToolCallRecord } from '../run/result.ts'
 import { type RunContext, tagsOf } from '../run/run-context.ts'
 import { uncertainText, withNote } from '../told.ts'
+import { notFound, prepareAgain } from './prepare-again.ts'
 import {
   type AroundTool,
   type CallOutcome,
@@ -34,28 +35,30 @@ import { shownEnd, shownRejection } from './shown-call.ts'
 export async function carryOutCall(
   execution: Execution,
   iteration: number,
-  { call, key, answered, result }: CallWork,
+  { call, index, key, answered, result }: CallWork,
   step: StepContext,
   terms: CallTerms,
 ): Promise<FinishedCall> {
   const { durable, run, layers } = execution
-  const place: CallPlace = { iteration, call, tags: tagsOf(durable, key) }
+  const tags = tagsOf(durable, key)
   const refuse = (refusal: Refusal) => {
-    const finished = refuseCall(execution, place, refusal)
+    const finished = refuseCall(execution, { iteration, call, tags }, refusal)
     terms.ended?.()
     return finished
   }
   if (call.refusal !== undefined) return refuse(call.refusal)
-  const { idempotencyKey } = step
-  const saved = durable.survivesCrashes ? savedValueOf(durable, key) : undefined
+  // The same for each of its steps: when it is asked for, carried out, and carried out again.
+  const place = `${iteration}.tool.${index}`
+  const saved = durable.survivesCrashes ? savedValueOf(durable, place) : undefined
   const running = (prepared: PreparedCall): RunningCall => ({
     iteration,
     call,
-    tags: place.tags,
+    tags,
+    key,
     lanes: terms.lanes,
     mayHaveRun: terms.mayHaveRun,
     ended: terms.ended,
-    idempotencyKey,
+    idempotencyKey: `${run.runId}/${place}`,
     prepared,
     answered,
     saved,
@@ -82,24 +85,6 @@ export async function carryOutCall(
 
 function withResultNote({ record, ...rest }: FinishedCall, note: string): FinishedCall {
   return { ...rest, record: { ...record, content: withNote(record.content, note) } }
-}
-
-/** A resumed run makes its calls ready again. */
-async function prepareAgain(run: RunContext, { name, rawArguments, asText }: CallWork['call']): Promise<PreparedCall | Refusal> {
-  const tool = run.agent.registry.get(name)
-  if (tool === undefined) return notFound(run, name)
-  const { signal, limits } = run
-  const preparation = await prepareArguments(tool, rawArguments, {
-    timeoutMs: limits.toolTimeoutMs,
-    signal,
-    asText: asText === true,
-    asNative: true,
-  })
-  return preparation.ok ? preparation.call : { code: preparation.problem.code, text: preparation.problem.message }
-}
-
-function notFound({ agent }: RunContext, name: string): Refusal {
-  return { code: 'tool_not_found', text: notFoundText(name, agent.registry.names()) }
 }
 
 /** Lets calls start in their order, so many at once as may run. */
@@ -264,7 +249,8 @@ function finishCall(execution: Execution, { call, end, durationMs = 0, returned,
   if (end.outcome === 'question') {
     const { about, schema } = end.question
     const question = { about: toJson(about), ...(schema === undefined ? {} : { schema: toJson(schema) as JsonSchema }) }
-    return { ...recordCall(execution, call, 'cancelled', { content: resultText(about), attempts, durationMs }), question }
+    // Nobody reads this record: the call gets another when it has been answered.
+    return { ...recordCall(execution, call, 'cancelled', { content: '', attempts, durationMs }), question }
   }
   const { tool } = call.prepared
   if (end.outcome === 'ok' && end.value !== undefined) execution.run.values.set(call.call.id, end.value)

@@ -82,7 +82,8 @@ function carryOutTogether(execution: Execution, iteration: number, calls: readon
 
   return async (batch) => {
     const name = batches++ === 0 ? 'round' : `round.${batches}`
-    const terms: CallTerms = { lanes, mayHaveRun: isRecorded ? await mayHaveRun(name) : run.mayHaveRunIn === iteration }
+    const isFromEarlier = isRecorded && (await mayHaveRun(name))
+    const terms: CallTerms = { lanes, mayHaveRun: isFromEarlier || run.mayHaveRunIn === iteration }
     const started: Promise<FinishedCall>[] = []
     for (const work of batch) {
       started.push(deferred === undefined ? carryOne(execution, iteration, work, terms) : carryOneWithText(work, terms, deferred))

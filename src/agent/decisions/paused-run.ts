@@ -13,16 +13,20 @@ export function readState(state: unknown): RunState {
     throw new InvalidOptionError('state', `the \`state\` of a paused run's result${expected}`, got)
   }
   if (!isJsonObject(state)) return fail('', state)
-  const { version, runId, input, steps, decisions, waitingSince, pending, kept = {} } = state
+  const { version, runId, input, steps, decisions, waitingSince, pending, kept = {}, records = {} } = state
   if (version !== 1) fail(' of version 1', version)
-  const isWhole =
-    typeof runId === 'string' && [input, steps, decisions, waitingSince].every(isJsonObject) && Array.isArray(pending) && areTexts(kept)
+  const areObjects = [input, steps, decisions, waitingSince].every(isJsonObject)
+  const isWhole = typeof runId === 'string' && areObjects && Array.isArray(pending) && areTexts(kept) && areLists(records)
   if (!isWhole) fail(', whole', Object.keys(state))
   return copyAsJson(state) as never
 }
 
 function areTexts(kept: unknown): boolean {
   return isJsonObject(kept) && Object.values(kept).every((text) => typeof text === 'string')
+}
+
+function areLists(records: unknown): boolean {
+  return isJsonObject(records) && Object.values(records).every(Array.isArray)
 }
 
 /** A state that is about to be gone on from. Whether something has waited too long is judged once, by the time of the decisions. */

@@ -2,9 +2,8 @@ import type { ToolloopError } from '../../core/errors.ts'
 import type { StopReason } from '../../core/events.ts'
 import { isJsonObject, type Json } from '../../core/messages.ts'
 
-/** What a step is given: the key that stays the same over every attempt at it, and the signal that ends it. */
+/** What a step is given: the signal that ends it. */
 export interface StepContext {
-  readonly idempotencyKey: string
   readonly signal: AbortSignal
 }
 
@@ -48,6 +47,22 @@ export interface Durable {
   keep?(name: string, text: string, maxBytes: number): Promise<boolean>
   /** A text that this or an earlier execution has kept. */
   kept?(name: string): Promise<string | undefined>
+  /**
+   * Adds an entry to the record of a call, from inside the call's step. Resolves when the entry is stored. Entries are never replaced: rejects if the
+   * position is taken. They are kept until the run has ended. Absent: a call that runs again starts over.
+   */
+  append?(record: string, entry: RecordEntry): Promise<void>
+  /** The entries that this and earlier executions have added to a record, by position. */
+  entries?(record: string): Promise<RecordEntry[]>
+}
+
+/** One entry of the record of a call: something that the call has done. */
+export interface RecordEntry {
+  /** Counts the entries of a record from 0. */
+  position: number
+  /** Says what the entry is for. A call that runs again uses the value only for the same thing. */
+  fingerprint: string
+  value: Json
 }
 
 /** The workflow a journal runs: the loop, from its JSON input to its JSON output. */
@@ -185,6 +200,8 @@ export interface RecordedSteps {
   waitingSince: { [place: string]: number }
   /** Long results, by their ids. */
   kept?: { [id: string]: string }
+  /** The records of calls that have not ended, by name. */
+  records?: { [record: string]: RecordEntry[] }
   /** By which time what waits already is judged. Default: the time at which it is looked at. */
   asOf?: number
 }

@@ -1,6 +1,6 @@
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 import type { Json } from '../../core/messages.ts'
-import type { PruneOptions, RunPage, RunQuery, RunSummary } from './journal.ts'
+import type { PruneOptions, RecordEntry, RunPage, RunQuery, RunSummary } from './journal.ts'
 
 /**
  * Where `storeJournal` keeps runs. Each call is one transaction: it happens as a whole, and has outlived the process when it resolves. One
@@ -13,15 +13,19 @@ export interface Store {
    * is not known, and with `journal_failed` for one of another agent or of a newer loop.
    */
   take(runId: string, created?: NewRun): Promise<Taken | NotTaken>
-  /** Records a step. As `keep`, `noteTries`, `finish` and `suspend`, rejects with `run_taken_over` when the run is not this instance's in this epoch. */
+  /** Records a step. As `keep`, `append`, `noteTries`, `finish` and `suspend`, rejects with `run_taken_over` when the run is not this instance's in this epoch. */
   record(runId: string, epoch: number, key: string, value: string): Promise<void>
   /** Keeps a text beside the steps; see `Durable.keep`. Rejects as `record` does. */
   keep(runId: string, epoch: number, text: KeptText, maxBytes: number): Promise<boolean>
   /** The value of a text that was kept. */
   kept(runId: string, name: string): Promise<string | undefined>
+  /** Adds an entry to the record of a call; see `Durable.append`. Rejects as `record` does. */
+  append(runId: string, epoch: number, record: string, entry: StoredEntry): Promise<void>
+  /** The entries of a record, by position. */
+  entries(runId: string, record: string): Promise<StoredEntry[]>
   /** Notes how many processes in a row have begun to carry a step out, and have not recorded it. */
   noteTries(runId: string, epoch: number, tries: number): Promise<void>
-  /** Records how the run ended, forgets the texts that it kept, and lets go of it. */
+  /** Records how the run ended, forgets the texts that it kept and the records of its calls, and lets go of it. */
   finish(runId: string, epoch: number, output: string, stopReason: string): Promise<void>
   /** The run has to wait: lets go of it; or, where it can go on already, gives what it goes on from. */
   suspend(runId: string, epoch: number, suspension: Suspension): Promise<Taken | undefined>
@@ -63,6 +67,11 @@ export interface NewRun {
 
 export interface NamedValue {
   name: string
+  value: string
+}
+
+/** An entry of a record; its value is a JSON text. */
+export interface StoredEntry extends Omit<RecordEntry, 'value'> {
   value: string
 }
 
@@ -156,6 +165,10 @@ export function parseStored(text: string, runId: string, name: string): Json {
   } catch (cause) {
     throw new ToolloopError('journal_failed', `Run \`${runId}\` can’t be read: \`${name}\` is not what was recorded`, { cause })
   }
+}
+
+export function entryTaken(runId: string, record: string, { position }: Pick<RecordEntry, 'position'>): ToolloopError {
+  return new ToolloopError('journal_failed', `Entry ${position} of record \`${record}\` of run \`${runId}\` is stored already`)
 }
 
 export function decisionRefused(runId: string, name: string, why: string): ToolloopError {

@@ -1,6 +1,6 @@
 import type { ToolloopError } from '../../core/errors.ts'
 import { type Json, storedText } from '../../core/messages.ts'
-import { type Durable, isDoneAnew, isTurn, type StepContext } from './journal.ts'
+import { type Durable, isDoneAnew, isTurn, type RecordEntry, type StepContext } from './journal.ts'
 import { type EngineStore, parseStored, type Store, type Taken } from './store.ts'
 import type { Trial } from './trials.ts'
 
@@ -66,7 +66,7 @@ export class StoredSteps implements Durable {
   async #carryOut<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<string> {
     if (this.#left !== undefined) throw this.#left
     const work = async (): Promise<string> => {
-      const done = await fn({ idempotencyKey: `${this.runId}/${key}`, signal: this.signal })
+      const done = await fn({ signal: this.signal })
       // Nobody is there to record it.
       return this.#left === undefined ? storedText(done ?? null) : new Promise<never>(() => {})
     }
@@ -102,6 +102,24 @@ export class StoredSteps implements Durable {
   async kept(name: string): Promise<string | undefined> {
     const value = await this.#store.kept(this.runId, name)
     return value === undefined ? undefined : (parseStored(value, this.runId, name) as string)
+  }
+
+  async append(record: string, { value, ...entry }: RecordEntry): Promise<void> {
+    if (this.#left !== undefined) throw this.#left
+    const stored = { ...entry, value: storedText(value) }
+    try {
+      await this.#orLeft(this.#store.append(this.runId, this.#epoch, record, stored))
+    } catch (error) {
+      // The call must not end as if it had failed by itself: the fault is the store's.
+      this.leave(error as ToolloopError)
+      throw error
+    }
+    if (this.#trial !== undefined) await this.#trial.pass()
+  }
+
+  async entries(record: string): Promise<RecordEntry[]> {
+    const entries = await this.#store.entries(this.runId, record)
+    return entries.map(({ value, ...entry }) => ({ ...entry, value: parseStored(value, this.runId, record) }))
   }
 
   suspension(output: Json, waits: readonly string[]): Parameters<Store['suspend']>[2] {

@@ -81,11 +81,12 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
     timeoutMs,
     ...(effect === undefined ? {} : { effect }),
     execute: async (args: unknown, ctx: ToolContext<Context>): Promise<unknown> => {
-      const nested = { ...options.options, parent: ctx, forwardEvents }
-      const paused = isPaused(ctx.asked) ? ctx.asked : undefined
+      const nested: RunOptions<Context> = { ...options.options, parent: ctx, forwardEvents }
+      const paused = pausedIn(ctx.asked)
       if (paused === undefined) {
         try {
-          return conclude(await agent.run(input(args as TaskArgs<S>), nested), options)
+          // One call, one run: whatever `input` makes of the arguments when the call is made again.
+          return conclude(await agent.run(input(args as TaskArgs<S>), { ...nested, runId: ctx.idempotencyKey }), options)
         } catch (error) {
           // A missing key or package: no model can put that right, and none is told of it. The run outside ends with it.
           const isMissing = isSetupFault(error) && error.code !== 'invalid_option'
@@ -94,19 +95,14 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
         }
       }
       try {
-        // What it began with is in its state.
+        // What it began with is recorded.
         const { messages: _messages, session: _session, instructions: _instructions, ...again } = nested
-        const resumed = { ...again, decisions: decisionsIn(ctx.answer) }
-        // A call is carried out again only where that does no harm; its session, if it has one, has it for the same run.
-        const result = await agent.resume(paused.state, resumed).catch((error: unknown) => {
-          if (!ToolloopError.isInstance(error) || error.code !== 'already_resumed') throw error
-          return agent.resume(paused.state, { ...resumed, again: true })
-        })
-        return conclude(result, options)
+        const from = paused.state ?? paused.runId
+        return conclude(await agent.resume(from, { ...again, decisions: decisionsIn(ctx.answer) }), options)
       } catch (error) {
         // Decisions that can't be carried out have changed nothing: they are asked for again, or the agent's run would be lost.
         if (!(error instanceof InvalidOptionError)) throw error
-        return questionOf(paused.agent, paused.pending, paused.state, error.message)
+        return questionOf({ ...paused, problem: error.message })
       }
     },
   }) as Tool<Context>
@@ -130,8 +126,8 @@ function taskOf(args: unknown): RunInput {
 }
 
 function conclude(result: RunResult, { name, result: show }: Pick<AsToolOptions<never>, 'name' | 'result'>): unknown {
-  const { stopReason, output, text, error, pending, state } = result
-  if (stopReason === 'paused' && state !== undefined) return questionOf(name, pending, state)
+  const { runId, stopReason, output, text, error, pending, state } = result
+  if (stopReason === 'paused') return questionOf({ agent: name, runId, pending, ...(state === undefined ? {} : { state }) })
   if (stopReason === 'answered' || stopReason === 'stopped' || answeredAtLimit(result)) return show === undefined ? output : show(result)
   if (stopReason === 'truncated') throw new Error(cutAnswerText(`the agent \`${name}\``, text))
   const said = text === '' ? '' : ` It had come to: ${text}`
@@ -147,12 +143,15 @@ function answeredAtLimit({ stopReason, error, messages }: RunResult): boolean {
 
 interface PausedAgent {
   agent: string
+  runId: string
   pending: PendingItem[]
-  state: RunState
+  /** Only if the run is not recorded with the call. */
+  state?: RunState
+  /** Why it asks again. */
+  problem?: string
 }
 
-function questionOf(agent: string, pending: readonly PendingItem[], state: RunState, problem?: string): Question {
-  const about = { agent, pending, state, ...(problem === undefined ? {} : { problem }) }
+function questionOf(about: PausedAgent): Question {
   return ask({ about: JSON.parse(JSON.stringify(about)), schema: decisionsSchema })
 }
 
@@ -162,9 +161,10 @@ const decisionsSchema: JsonSchema = {
   required: ['decisions'],
 }
 
-/** What was asked comes from the run's record, so that its state is the one that was written there. */
-function isPaused(asked: unknown): asked is PausedAgent {
-  return isJsonObject(asked) && typeof asked.agent === 'string' && isJsonObject(asked.state) && Array.isArray(asked.pending)
+/** What was asked comes from the run's record: nobody else has written it. */
+function pausedIn(asked: Json | undefined): PausedAgent | undefined {
+  const isOne = isJsonObject(asked) && typeof asked.agent === 'string' && typeof asked.runId === 'string' && Array.isArray(asked.pending)
+  return isOne ? (asked as never) : undefined
 }
 
 function decisionsIn(answer: Json | undefined): readonly Decision[] {

@@ -85,6 +85,8 @@ export interface RunState {
   pending: PendingItem[]
   /** Long results that are kept aside, by their ids. */
   kept?: { [id: string]: string }
+  /** What calls that have not ended have recorded, such as the runs inside them. */
+  records?: { [record: string]: { position: number; fingerprint: string; value: Json }[] }
 }
 
 /** What a run came to, however it ended. `Call`: its calls, where the compiler knows its tools. */
@@ -109,7 +111,7 @@ export interface RunResult<Output = string, Call = ToolCallRecord> {
   toolCalls: Call[]
   /** Calls that wait for the caller; only with `paused`. */
   pending: PendingItem[]
-  /** What `resume` needs to go on with a run that is `paused`; plain JSON. Not there under a journal, which keeps it. */
+  /** What `resume` needs to go on with a run that is `paused`; plain JSON. Absent if a journal keeps the run, or another run in whose call it was made. */
   state?: RunState
   /** Approvals that were to be remembered: for `remembered` of other runs. */
   remembered?: string[]

@@ -2,19 +2,19 @@ import { messageOf, type ToolloopError } from '../../core/errors.ts'
 import { channels, Event, type EventBus, type EventName, type EventPayloads, type EventPlace, type StopReason } from '../../core/events.ts'
 import { copyAsJson } from '../../core/json.ts'
 import type { Logger } from '../../core/logger.ts'
-import { type ChatMessage, deepFreeze, type Json, type JsonObject } from '../../core/messages.ts'
+import { type ChatMessage, deepFreeze, type JsonObject } from '../../core/messages.ts'
 import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import type { PreparedCall } from '../../tools/arguments.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { RunScope } from '../../tools/tool.ts'
 import type { ToolCallEnvironment } from '../../tools/tool-runner.ts'
-import { type Durable, isDoneAnew, isTurn, type RecordedSteps, type StepContext, type StepTags } from '../durable/journal.ts'
-import { Waits } from '../durable/waits.ts'
+import type { Durable, StepTags } from '../durable/journal.ts'
 import { KeptResults } from '../large-results/kept-results.ts'
 import { withReadResult } from '../large-results/read-result.ts'
 import { checkCostIsKnown, costLimitOf, type ResolvedLimits, startDeadline } from '../limits/limits.ts'
 import { RunBudget } from '../limits/run-budget.ts'
+import type { NestedRuns } from '../nested/nested-runs.ts'
 import type { RunRecorder } from '../observe/recorder.ts'
 import { measuredParent, type RunTelemetry } from '../observe/telemetry.ts'
 import type { OutputFormat } from '../output/output.ts'
@@ -55,17 +55,14 @@ export interface RunParent {
 }
 
 /**
- * What of a run lives only in this process: its signal, the agent that has the conversation, where its events go, and, without a journal, its
- * record. What the loop decides by is elsewhere, as plain data (`LoopState`). `dispose` releases every timer and listener.
+ * What of a run lives only in this process: its signal, the agent that has the conversation, where its events go. What the loop decides by is elsewhere, as plain data (`LoopState`). `dispose` releases every timer and listener.
  */
-export class RunContext implements RunScope, Durable {
+export class RunContext implements RunScope {
   readonly runId: string
   readonly depth: number
   readonly steerable: boolean
   readonly recorder: RunRecorder | undefined
   readonly askModel: ToolCallEnvironment['askModel']
-  readonly attempt: string
-  readonly survivesCrashes = false
   readonly limits: ResolvedLimits
   readonly settings: RunOptions<never>
   readonly logger: Logger
@@ -79,6 +76,10 @@ export class RunContext implements RunScope, Durable {
   readonly errors: Map<string, ToolloopError> = new Map()
   /** Its long results, as far as they are kept aside. */
   readonly keptResults: KeptResults
+  /** The port of the execution under way: for runs inside its calls. */
+  durable: Durable | undefined
+  /** The runs inside its calls, if there were any. */
+  nested: NestedRuns | undefined
   /** Resumed expressly again: the calls of this iteration that wait may have run before. */
   mayHaveRunIn: number | undefined
   /** Whether it goes on from a turn that was recorded before. */
@@ -100,15 +101,12 @@ export class RunContext implements RunScope, Durable {
   readonly #release = new Set<() => void>()
   /** Told of an interruption; a plain set, because listeners on a signal cost more than the rest of a turn's bookkeeping. */
   readonly #waiting = new Set<() => void>()
-  #steps = new Map<string, unknown>()
-  readonly #waits = new Waits()
   #interruption: Interruption | undefined
   #abortError: ToolloopError | undefined
 
   constructor(parts: RunContextParts) {
     const { runId = `run_${crypto.randomUUID()}`, model, tools, limits, settings, logger, output, parent, steerable = false } = parts
     this.runId = runId
-    this.attempt = runId
     this.depth = parent === undefined ? 0 : parent.run.depth + 1
     this.steerable = steerable
     this.askModel = parts.askModel
@@ -282,42 +280,6 @@ export class RunContext implements RunScope, Durable {
     return (payload) => {
       if (this.#interruption === undefined) publish(payload)
     }
-  }
-
-  // Without a journal a run keeps its own record: what it has come to is enough to take it up again, anywhere.
-
-  /** Begins with what was recorded before. */
-  recall(recorded: RecordedSteps): void {
-    this.#steps = new Map(Object.entries(recorded.steps))
-    this.#waits.recall(recorded)
-    this.keptResults.recall(recorded.kept)
-    this.resumed = Object.keys(recorded.steps).some(isTurn)
-  }
-
-  async step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T> {
-    if (this.#steps.has(key)) return this.#steps.get(key) as T
-    const value = await fn({ idempotencyKey: `${this.runId}/${key}`, signal: this.signal })
-    this.#steps.set(key, value)
-    return value
-  }
-
-  all<T>(steps: Promise<T>[]): Promise<T[]> {
-    return Promise.all(steps)
-  }
-
-  async wait<T extends Json>(name: string, { timeoutMs }: { timeoutMs?: number } = {}): Promise<T | null | undefined> {
-    return this.#waits.look<T>(name, timeoutMs)
-  }
-
-  /** What there is to go on from: without what is done anew by each execution. */
-  recorded(): RecordedSteps {
-    const steps = [...this.#steps].filter(([key]) => !isDoneAnew(key, 0))
-    const { texts } = this.keptResults
-    return copyAsJson({
-      steps: Object.fromEntries(steps) as RecordedSteps['steps'],
-      ...this.#waits.recorded(),
-      ...(texts === undefined ? {} : { kept: texts }),
-    })
   }
 
   dispose(): void {

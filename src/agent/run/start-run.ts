@@ -1,10 +1,12 @@
 import { InvalidOptionError, isSetupFault, ToolloopError } from '../../core/errors.ts'
 import { Event, type StopReason } from '../../core/events.ts'
+import { copyAsJson } from '../../core/json.ts'
 import { type ChatMessage, textOf } from '../../core/messages.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { AnyTool, ToolContext } from '../../tools/tool.ts'
 import { type DurableInput, inputToJson } from '../durable/durable-run.ts'
-import type { Durable, RecordedSteps } from '../durable/journal.ts'
+import { type Durable, isTurn, type RecordedSteps } from '../durable/journal.ts'
+import { OwnSteps, type RecordPlace } from '../durable/own-steps.ts'
 import { composeLayers } from '../layers.ts'
 import { stoppedByGuardrail } from '../loop.ts'
 import type { MeasuredExecution } from '../observe/telemetry.ts'
@@ -110,15 +112,31 @@ export interface ExecutionParts {
   sessions: RunnerSessions
   /** Default: that of the run's beginning. */
   state?: LoopState
+  /** Where it is recorded, if it is inside a call of another run. */
+  place?: RecordPlace | undefined
 }
 
-/** Carries the run out in this process; one that has to wait can be taken up again from its result's `state`. */
+/**
+ * Carries the run out in this process. One that has to wait can be continued from its result's `state`; one inside a call, from the record of that call.
+ */
 export async function executeHere(parts: ExecutionParts, recorded?: RecordedSteps): Promise<RunResult> {
-  const { run, input } = parts
-  if (recorded !== undefined) run.recall(recorded)
-  const result = await execute(run, parts)
+  const { run, input, place } = parts
+  const steps = new OwnSteps(run, place)
+  if (recorded !== undefined) {
+    steps.recall(recorded)
+    run.keptResults.recall(recorded.kept)
+    run.resumed = Object.keys(recorded.steps).some(isTurn)
+  }
+  const result = await execute(steps, parts)
   if (result.stopReason !== 'paused') return result
-  return { ...result, state: { version: 1, runId: run.runId, input: inputToJson(input), pending: result.pending, ...run.recorded() } }
+  const { pending } = result
+  if (place !== undefined) {
+    await place.record.pause(pending, steps.waits)
+    return result
+  }
+  const { texts } = run.keptResults
+  const kept = texts === undefined ? {} : { kept: copyAsJson(texts) as NonNullable<RecordedSteps['kept']> }
+  return { ...result, state: { version: 1, runId: run.runId, input: inputToJson(input), pending, ...steps.recorded(), ...kept } }
 }
 
 /** One execution: from its start, or from where its record ends, to its result. */
@@ -144,6 +162,7 @@ export function execute(durable: Durable, parts: ExecutionParts): Promise<RunRes
 
 async function executeSteps(durable: Durable, { loop, run, input, sessions, state: given }: ExecutionParts): Promise<RunResult> {
   run.keptResults.begin(durable)
+  run.durable = durable
   const { session: id, replaces } = input
   const session = id === undefined ? undefined : await sessions.open(durable, run, { id, replaces })
   const state = given ?? openState({ input: withEarlier(input, session?.messages), run })

@@ -3,6 +3,7 @@ import type { ShownRuns } from '../../agent/durable/shown-runs.ts'
 import type { EngineStore, NamedValue, Outcome, RunTries, Suspension, Taken } from '../../agent/durable/store.ts'
 import { ToolloopError } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
+import { CallRecords } from './call-records.ts'
 import { Database } from './database.ts'
 import { DbosProcess } from './dbos-process.ts'
 import { loadDbos } from './load-dbos.ts'
@@ -28,6 +29,7 @@ const noSteps: RecordedSteps = { steps: 0, characters: 0 }
 /** What there is once the database was reached. */
 interface Opened {
   runs: RecordedRuns
+  records: CallRecords
   shown: ShownRunsTable
   owner: Owner
 }
@@ -62,6 +64,8 @@ export class DbosStore implements EngineStore {
   }
   keep: EngineStore['keep'] = async (...args) => (await this.#runs()).keep(...args)
   kept: EngineStore['kept'] = async (...args) => (await this.#runs()).kept(...args)
+  append: EngineStore['append'] = async (...args) => (await this.#opened()).records.append(...args)
+  entries: EngineStore['entries'] = async (...args) => (await this.#opened()).records.entries(...args)
   noteTries: EngineStore['noteTries'] = async (...args) => (await this.#runs()).noteTries(...args)
   finish: EngineStore['finish'] = async (runId, epoch, output, stopReason) => {
     await (await this.#runs()).finish(runId, epoch, output, stopReason)
@@ -208,7 +212,8 @@ export class DbosStore implements EngineStore {
     }
     this.#isOpen = true
     const tables = { agent, schema }
-    return { owner, runs: new RecordedRuns(database, owner, tables), shown: new ShownRunsTable(database, tables) }
+    const runs = new RecordedRuns(database, owner, tables)
+    return { owner, runs, records: new CallRecords(database, owner, tables), shown: new ShownRunsTable(database, tables) }
   }
 
   /** What earlier executions have recorded, of which none goes on from now on. */

@@ -126,8 +126,9 @@ export class RecordedRuns {
     // Done already where a first attempt has come through.
     const mine = `epoch = $3 AND (owner = $4 OR (status = 'ended' AND stop_reason = $5))`
     const update = `UPDATE ${this.#in}.runs SET ${ended} WHERE agent = $1 AND id = $2 AND ${mine} RETURNING n`
-    const forget = `DELETE FROM ${this.#in}.kept_texts WHERE run IN (SELECT n FROM ended)`
-    const finish = `WITH ended AS (${update}), forgotten AS (${forget}) SELECT n FROM ended`
+    const forget = (table: string) => `DELETE FROM ${this.#in}.${table} WHERE run IN (SELECT n FROM ended)`
+    const forgotten = `texts AS (${forget('kept_texts')}), records AS (${forget('call_records')})`
+    const finish = `WITH ended AS (${update}), ${forgotten} SELECT n FROM ended`
     const values = [this.#agent, runId, epoch, this.#owner.n, stopReason, output]
     if ((await this.#database.query(finish, values)).length === 0) throw takenOver(runId)
   }

@@ -123,6 +123,15 @@ const migrations: readonly ((schema: string) => string)[] = [
   (schema) => `
     ALTER TABLE ${schema}.shown_runs ADD COLUMN folded_title text NOT NULL DEFAULT '';
     UPDATE ${schema}.shown_runs SET folded_title = lower(title);`,
+  (schema) => `
+    CREATE TABLE ${schema}.call_records (
+      run bigint NOT NULL REFERENCES ${schema}.runs ON DELETE CASCADE,
+      record text NOT NULL,
+      position integer NOT NULL,
+      fingerprint text NOT NULL,
+      value text NOT NULL,
+      PRIMARY KEY (run, record, position)
+    );`,
 ]
 
 /** Makes or migrates the tables, and returns their id. `schema` is quoted. Rejects with `journal_failed` where a newer version has made them. */

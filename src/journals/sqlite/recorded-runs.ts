@@ -6,12 +6,14 @@ import {
   cursorOf,
   decisionRefused,
   endOfTime,
+  entryTaken,
   expiredText,
   type KeptText,
   mostRuns,
   type NamedValue,
   type NewRun,
   type NotTaken,
+  type StoredEntry,
   type StoredRun,
   type Suspension,
   type Taken,
@@ -76,6 +78,25 @@ export class RecordedRuns {
     return true
   }
 
+  append(runId: string, epoch: number, record: string, entry: StoredEntry): void {
+    const { n } = this.#owned(runId, epoch)
+    const { position, fingerprint, value } = entry
+    const columns = '(run, record, position, fingerprint, value, crc)'
+    const insert = `INSERT INTO call_records ${columns} VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+    const crc = checksum(runId, entryName(record, position, fingerprint), value)
+    const { changes } = this.#sql.run(insert, n, record, position, fingerprint, value, crc)
+    if (changes === 0) throw entryTaken(runId, record, entry)
+  }
+
+  entries(runId: string, record: string): StoredEntry[] {
+    const { n } = this.#found(runId)
+    const all = 'SELECT position, fingerprint, value, crc FROM call_records WHERE run = ? AND record = ? ORDER BY position'
+    return this.#sql.all(all, n, record).map((row): StoredEntry => {
+      const [position, fingerprint] = [Number(row.position), String(row.fingerprint)]
+      return { position, fingerprint, value: this.#whole(row, runId, entryName(record, position, fingerprint)) }
+    })
+  }
+
   /** `keepRecording` of what is shown of runs: here, for it to be in one transaction with a step. */
   keepRecording(runId: string, attempt: string, parts: readonly RecordingPart[]): boolean {
     const run = this.#sql.one('SELECT n FROM shown_runs WHERE id = ? AND attempt = ?', runId, attempt)
@@ -97,7 +118,7 @@ export class RecordedRuns {
 
   finish(runId: string, epoch: number, output: string, stopReason: string): void {
     const run = this.#owned(runId, epoch)
-    this.#sql.run('DELETE FROM kept_texts WHERE run = ?', run.n)
+    for (const table of ['kept_texts', 'call_records']) this.#sql.run(`DELETE FROM ${table} WHERE run = ?`, run.n)
     this.#leave(run, 'ended', stopReason, output)
   }
 
@@ -302,8 +323,13 @@ function checksum(runId: string, name: string, text: string): number {
   return crc32(text, crc32(`${runId}\n${name}`))
 }
 
+function entryName(record: string, position: number, fingerprint: string): string {
+  return `${record}, ${position}: ${fingerprint}`
+}
+
 /** Deletes a run with all that is recorded of it. */
 export function deleteRecorded(sql: Statements, n: SQLOutputValue | undefined): void {
-  for (const table of ['steps', 'waits', 'kept_texts', 'inputs', 'outputs']) sql.run(`DELETE FROM ${table} WHERE run = ?`, n)
+  for (const table of ['steps', 'waits', 'kept_texts', 'call_records', 'inputs', 'outputs'])
+    sql.run(`DELETE FROM ${table} WHERE run = ?`, n)
   sql.run('DELETE FROM runs WHERE n = ?', n)
 }

@@ -111,5 +111,14 @@ export const runsSchema: Schema = {
      ALTER TABLE steps ADD COLUMN crc INTEGER;
      ALTER TABLE waits ADD COLUMN crc INTEGER;
      ALTER TABLE kept_texts ADD COLUMN crc INTEGER;`,
+    `CREATE TABLE call_records (
+       run INTEGER NOT NULL,
+       record TEXT NOT NULL,
+       position INTEGER NOT NULL,
+       fingerprint TEXT NOT NULL,
+       crc INTEGER,
+       value TEXT NOT NULL,
+       PRIMARY KEY (run, record, position)
+     ) STRICT, WITHOUT ROWID;`,
   ],
 }

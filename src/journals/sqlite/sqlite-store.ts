@@ -30,6 +30,8 @@ export class SqliteStore implements Store {
   record: Store['record'] = (...args) => this.#file.call('record', ...args)
   keep: Store['keep'] = (...args) => this.#file.call('keep', ...args)
   kept: Store['kept'] = (...args) => this.#file.call('kept', ...args)
+  append: Store['append'] = (...args) => this.#file.call('append', ...args)
+  entries: Store['entries'] = (...args) => this.#file.call('entries', ...args)
   noteTries: Store['noteTries'] = (...args) => this.#file.call('noteTries', ...args)
   finish: Store['finish'] = (...args) => this.#file.call('finish', ...args)
   suspend: Store['suspend'] = (...args) => this.#file.call('suspend', ...args)

@@ -1,3 +1,4 @@
+import { withShownAbout } from '../../agent/nested/shown-question.ts'
 import type { RunResult } from '../../agent/types.ts'
 import { Event, type EventMeta, type RunEvent } from '../../core/events.ts'
 import { REDACTED, redact, redactText, redactTextInParts, secretTexts } from '../../core/logger.ts'
@@ -154,7 +155,7 @@ export class EventRedactor {
         content: await this.#cleanContent(call.content, call.tool, pauses),
       })),
       ...(result.unread === undefined ? {} : { unread: await inTurn(result.unread, (message) => this.#cleanMessage(message, pauses)) }),
-      pending: await inTurn(result.pending, async (item) => {
+      pending: await inTurn(result.pending.map(withShownAbout), async (item) => {
         const shown = await this.#cleanFields(item, pauses)
         const hidden = hiddenParts(item, shown)
         return hidden.length === 0 ? shown : { ...shown, hidden }
@@ -220,7 +221,7 @@ export class EventRedactor {
           : await this.#takeArguments(tool, event.args, pauses)
       return { ...event, tool: this.redactText(tool), args, error: this.redactText(event.error) }
     }
-    return this.#cleanFields(event, pauses)
+    return this.#cleanFields(event.type === Event.DECISION_NEEDED ? withShownAbout(event) : event, pauses)
   }
 
   /** Of events and pending items: without the secrets in what others have written. */

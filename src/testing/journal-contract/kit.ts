@@ -122,6 +122,8 @@ export class Death {
   isDead = false
   /** Sizes of the steps' values, in characters. */
   readonly recorded: number[] = []
+  /** Sizes of the entries of calls' records, in characters. */
+  readonly appended: number[] = []
   /** Resolves when it has died. */
   readonly happened: Promise<'died'>
   readonly #at: number
@@ -160,6 +162,8 @@ function mortal(durable: Durable, death: Death): Durable {
     ...(signal === undefined ? {} : { signal }),
     ...(durable.keep === undefined ? {} : { keep: async (...args) => durable.keep?.(...args) ?? false }),
     ...(durable.kept === undefined ? {} : { kept: async (name) => durable.kept?.(name) }),
+    ...(durable.entries === undefined ? {} : { entries: async (record) => durable.entries?.(record) ?? [] }),
+    ...(durable.append === undefined ? {} : { append: (record, entry) => appendOrDie(durable, death, record, entry) }),
     all: (steps) => durable.all(steps),
     wait: async (name, options) => {
       await death.moment()
@@ -177,6 +181,13 @@ function mortal(durable: Durable, death: Death): Durable {
       return value
     },
   }
+}
+
+async function appendOrDie(durable: Durable, death: Death, ...entry: Parameters<Required<Durable>['append']>): Promise<void> {
+  await death.moment()
+  await durable.append?.(...entry)
+  death.appended.push(JSON.stringify(entry).length)
+  await death.moment()
 }
 
 /** What two results have to have in common, whatever happened on the way. */

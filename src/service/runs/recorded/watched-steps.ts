@@ -1,4 +1,4 @@
-import type { Durable, StepContext } from '../../../agent/durable/journal.ts'
+import type { Durable, RecordEntry, StepContext } from '../../../agent/durable/journal.ts'
 import type { ShownRuns } from '../../../agent/durable/shown-runs.ts'
 import type { Steering, Turn } from '../../../agent/recorded.ts'
 import { type ChatMessage, isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
@@ -70,6 +70,22 @@ export class WatchedSteps implements Durable {
       await this.#run.recording?.hide()
     }
     return decided
+  }
+
+  async keep(...text: Parameters<Required<Durable>['keep']>): Promise<boolean> {
+    return (await this.#steps.keep?.(...text)) ?? false
+  }
+
+  async kept(name: string): Promise<string | undefined> {
+    return this.#steps.kept?.(name)
+  }
+
+  async append(...entry: Parameters<Required<Durable>['append']>): Promise<void> {
+    await this.#steps.append?.(...entry)
+  }
+
+  async entries(record: string): Promise<RecordEntry[]> {
+    return (await this.#steps.entries?.(record)) ?? []
   }
 
   /** Looks whether something was said. Where that was the last time, nothing can be said any more, in any process. */

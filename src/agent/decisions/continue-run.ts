@@ -1,0 +1,58 @@
+import { inputFromJson } from '../durable/durable-run.ts'
+import type { GivenHere, RunOpener } from '../durable/live-run.ts'
+import type { RecordPlace } from '../durable/own-steps.ts'
+import type { Loop } from '../run/execution.ts'
+import { conclude, executeHere, prepareModel } from '../run/start-run.ts'
+import type { RunnerSessions } from '../sessions/run-session.ts'
+import type { ResumeOptions, RunResult, RunState } from '../types.ts'
+import type { Decision } from './decisions.ts'
+import { continues, decide } from './paused-run.ts'
+import { withClaim } from './resume-claim.ts'
+
+/** How a run is continued. */
+interface Continued extends Pick<ResumeOptions, 'claim' | 'again'> {
+  decisions: readonly Decision[]
+  /** Where it is recorded, if it is inside a call. */
+  place?: RecordPlace
+}
+
+/** Continues a run from its state or, inside the call of another run, from the record of that call. */
+export type ContinueRun = (paused: RunState, given: GivenHere, how: Continued) => Promise<RunResult<never>>
+
+interface Runner {
+  opener: RunOpener
+  loop: Loop
+  sessions: RunnerSessions
+}
+
+export function continueRun({ opener, loop, sessions }: Runner): ContinueRun {
+  const { active, logger } = opener
+  return async (paused, given, { decisions, claim, again = false, place }) => {
+    const input = inputFromJson(paused.input)
+    const recorded = { runId: paused.runId, input }
+    const whole = await opener.restored(recorded, given)
+    // It may have been closed meanwhile.
+    active.checkOpen(given.options.parent)
+    const run = opener.open(recorded, whole)
+    const leave = active.enter(run, { isRecorded: false, session: input.session })
+    const isAgain = again || (place !== undefined && run.outer?.mayHaveRunIn === given.options.parent?.iteration)
+    if (isAgain) run.mayHaveRunIn = Number.parseInt(paused.pending[0]?.place ?? '', 10)
+    try {
+      await prepareModel(run)
+      const { decisionTimeoutMs: timeoutMs } = run.settings
+      const decided = await decide(paused, decisions, { registry: run.agent.registry, logger, timeoutMs })
+      await place?.record.decide(paused, decided)
+      const carryOn = async () => {
+        if (input.session !== undefined) await sessions.enterAgain(run, input.session, { ...paused, again: again || place !== undefined })
+        return opener.executed(run, input, undefined, () => executeHere({ loop, run, input, sessions, place }, decided))
+      }
+      // A run inside a call is continued by whoever makes the call.
+      const isClaimed = place === undefined && continues(decided, timeoutMs)
+      return await conclude(await (isClaimed ? withClaim(run, paused, claim, carryOn) : carryOn()), run)
+    } finally {
+      await sessions.leave(run)
+      run.dispose()
+      leave()
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import type { Json } from '../../core/messages.ts'
+import type { Durable, RecordEntry } from './journal.ts'
+
+/** A port that keeps records of calls. */
+export type RecordKeeper = Durable & Pick<Required<Durable>, 'append' | 'entries'>
+
+export function keepsRecords(durable: Durable | undefined): durable is RecordKeeper {
+  return durable?.append !== undefined && durable.entries !== undefined
+}
+
+/** The record of a call, opened for one execution of the call. */
+export class CallRecord {
+  /** What earlier executions have added. */
+  readonly entries: readonly RecordEntry[]
+  readonly #keeper: RecordKeeper
+  readonly #name: string
+  #position: number
+  #hasLeft = false
+
+  private constructor(keeper: RecordKeeper, name: string, entries: readonly RecordEntry[]) {
+    this.#keeper = keeper
+    this.#name = name
+    this.entries = entries
+    this.#position = entries.length
+  }
+
+  static async open(keeper: RecordKeeper, name: string): Promise<CallRecord> {
+    // A copy: in memory, the list grows with the record.
+    return new CallRecord(keeper, name, [...(await keeper.entries(name))])
+  }
+
+  /** Adds an entry behind the others. Resolves when it is stored. */
+  async add(fingerprint: string, value: Json): Promise<void> {
+    if (!this.#hasLeft) await this.#keeper.append(this.#name, { position: this.#position++, fingerprint, value })
+  }
+
+  /** Adds nothing more: another execution of the call has the record now. */
+  leave(): void {
+    this.#hasLeft = true
+  }
+}

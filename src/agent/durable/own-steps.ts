@@ -1,0 +1,138 @@
+import { copyAsJson } from '../../core/json.ts'
+import { isJsonObject, type Json } from '../../core/messages.ts'
+import { keepShape } from '../../core/v8/keep-shape.ts'
+import type { RunRecord } from '../nested/run-record.ts'
+import { type Durable, isDoneAnew, type RecordEntry, type RecordedSteps, type StepContext } from './journal.ts'
+
+/** The run whose steps these are. */
+interface Owner {
+  readonly runId: string
+  readonly signal: AbortSignal
+}
+
+/** Where a run inside a call is recorded. */
+export interface RecordPlace {
+  record: RunRecord
+  /** The port of the run that makes the call. */
+  outer: Durable
+}
+
+/**
+ * The port for a run that no journal executes. Its steps are kept in memory and, if the run is inside a call of another run, in the record of that
+ * call.
+ */
+export class OwnSteps implements Durable {
+  readonly runId: string
+  readonly attempt: string
+  readonly survivesCrashes: boolean
+  readonly signal: AbortSignal
+  readonly keep?: Required<Durable>['keep']
+  readonly kept?: Required<Durable>['kept']
+  readonly #place: RecordPlace | undefined
+  #steps = new Map<string, unknown>()
+  readonly #waits = new Waits()
+  /** The records of its calls, unless an outer run keeps them. */
+  #records = new Map<string, RecordEntry[]>()
+
+  constructor({ runId, signal }: Owner, place?: RecordPlace) {
+    this.runId = runId
+    this.signal = signal
+    this.survivesCrashes = place !== undefined
+    this.attempt = place === undefined ? runId : crypto.randomUUID()
+    this.#place = place
+    const outer = place?.outer
+    if (outer?.keep === undefined) return
+    this.keep = async (name, text, maxBytes) => (await outer.keep?.(`${runId}/${name}`, text, maxBytes)) === true
+    this.kept = async (name) => outer.kept?.(`${runId}/${name}`)
+  }
+
+  /** Begins with what was recorded before. */
+  recall(recorded: RecordedSteps): void {
+    this.#steps = new Map(Object.entries(recorded.steps))
+    this.#waits.recall(recorded)
+    this.#records = new Map(Object.entries(recorded.records ?? {}))
+  }
+
+  async step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T> {
+    if (this.#steps.has(key)) return this.#steps.get(key) as T
+    const value = await fn({ signal: this.signal })
+    this.#steps.set(key, value)
+    if (this.#place !== undefined) await this.#place.record.addStep(key, value, this.signal.aborted)
+    if (this.#records.size > 0 && isSettled(value)) this.#forgetRecords(key)
+    return value
+  }
+
+  all<T>(steps: Promise<T>[]): Promise<T[]> {
+    return Promise.all(steps)
+  }
+
+  async wait<T extends Json>(name: string, { timeoutMs }: { timeoutMs?: number } = {}): Promise<T | null | undefined> {
+    return this.#waits.look<T>(name, timeoutMs)
+  }
+
+  async append(record: string, entry: RecordEntry): Promise<void> {
+    if (this.#place !== undefined) return this.#place.outer.append?.(record, entry)
+    const entries = this.#records.get(record)
+    if (entries === undefined) this.#records.set(record, [entry])
+    else entries.push(entry)
+  }
+
+  async entries(record: string): Promise<RecordEntry[]> {
+    if (this.#place !== undefined) return (await this.#place.outer.entries?.(record)) ?? []
+    return this.#records.get(record) ?? []
+  }
+
+  get waits(): Pick<RecordedSteps, 'decisions' | 'waitingSince'> {
+    return this.#waits.recorded()
+  }
+
+  /** What there is to continue from: without what each execution does again. */
+  recorded(): RecordedSteps {
+    const steps = [...this.#steps].filter(([key]) => !isDoneAnew(key, 0))
+    return copyAsJson({
+      steps: Object.fromEntries(steps) as RecordedSteps['steps'],
+      ...this.waits,
+      ...(this.#records.size === 0 ? {} : { records: Object.fromEntries(this.#records) }),
+    })
+  }
+
+  /** Forgets the records of a call that will not be made again, and of the calls inside it. */
+  #forgetRecords(key: string): void {
+    const call = `${this.runId}/${key.split('.', 3).join('.')}`
+    for (const name of this.#records.keys()) if (name === call || name.startsWith(`${call}/`)) this.#records.delete(name)
+  }
+}
+
+/** Whether a step was a call that has ended for good. */
+function isSettled(value: unknown): boolean {
+  return isJsonObject(value) && 'record' in value && value.interrupted === undefined && value.question === undefined
+}
+
+/** What a run without a journal waits for: since when, and what was decided. */
+class Waits {
+  #decisions: RecordedSteps['decisions'] = {}
+  #waitingSince: RecordedSteps['waitingSince'] = {}
+  #asOf: number | undefined
+
+  recall({ decisions, waitingSince, asOf }: RecordedSteps): void {
+    this.#decisions = decisions
+    this.#waitingSince = { ...waitingSince }
+    this.#asOf = asOf
+  }
+
+  /** What was decided; null when the time for it is over, undefined while it is not. */
+  look<T extends Json>(name: string, timeoutMs: number | undefined): T | null | undefined {
+    const waited = this.#waitingSince[name]
+    const since = waited ?? Date.now()
+    this.#waitingSince[name] = since
+    if (Object.hasOwn(this.#decisions, name)) return this.#decisions[name] as T
+    const now = waited === undefined ? since : (this.#asOf ?? Date.now())
+    return timeoutMs !== undefined && now - since >= timeoutMs ? null : undefined
+  }
+
+  recorded(): Pick<RecordedSteps, 'decisions' | 'waitingSince'> {
+    return { decisions: this.#decisions, waitingSince: this.#waitingSince }
+  }
+}
+
+keepShape(Waits)

@@ -1,0 +1,44 @@
+import type { ChatMessage } from '../../core/messages.ts'
+import type { ToolContext } from '../../tools/tool.ts'
+import { hashOf } from '../decisions/decisions.ts'
+import type { RecordKeeper } from '../durable/call-record.ts'
+import type { RecordPlace } from '../durable/own-steps.ts'
+import type { RunState } from '../run/result.ts'
+import { RunRecord } from './run-record.ts'
+
+/** A run inside a call, with its place in the record of that call. */
+export interface NestedRun {
+  readonly runId: string
+  readonly place: RecordPlace
+  /** What earlier executions of the call have left of it. */
+  readonly recorded: RunState | undefined
+}
+
+/** The runs inside the calls of one run. */
+export class NestedRuns {
+  /** How many runs with the same input an attempt at a call has begun. */
+  readonly #counts = new Map<string, number>()
+  readonly #open = new Map<string, RunRecord>()
+
+  /** A call is made, perhaps again: its runs are counted from the first. */
+  restart(call: string): void {
+    for (const name of this.#counts.keys()) if (name.startsWith(`${call}/`)) this.#counts.delete(name)
+  }
+
+  /** The next id of a run with this input. Runs of a call are told apart by their inputs, in whatever order they begin. */
+  nextId({ idempotencyKey, attempt }: Pick<ToolContext, 'idempotencyKey' | 'attempt'>, input: readonly ChatMessage[]): string {
+    const id = `${idempotencyKey}/${hashOf(input as never).slice(0, 8)}`
+    const place = `${id} ${attempt}`
+    const count = (this.#counts.get(place) ?? 0) + 1
+    this.#counts.set(place, count)
+    return count === 1 ? id : `${id}.${count}`
+  }
+
+  async open(keeper: RecordKeeper, name: string, runId: string): Promise<NestedRun> {
+    const record = await RunRecord.open(keeper, name, runId)
+    // An attempt that was left behind must not write any more.
+    this.#open.get(name)?.leave()
+    this.#open.set(name, record)
+    return { runId, place: { record, outer: keeper }, recorded: record.read() }
+  }
+}
