@@ -12,6 +12,7 @@ export type {
   Journal,
   KeptRun,
   PruneOptions,
+  RecordEntry,
   RunPage,
   RunQuery,
   RunStatus,

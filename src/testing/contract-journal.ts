@@ -4,6 +4,7 @@ import { decisionCases } from './journal-contract/decisions.ts'
 import { keepingCases } from './journal-contract/keeping.ts'
 import { type JournalCase, type MakeJournal, World } from './journal-contract/kit.ts'
 import { ownerCases } from './journal-contract/owners.ts'
+import { recordCases } from './journal-contract/records.ts'
 
 /** What of the suite is run. */
 export interface TestJournalOptions {
@@ -11,7 +12,7 @@ export interface TestJournalOptions {
   skip?: Readonly<Record<string, string>>
 }
 
-const cases: readonly JournalCase[] = [...crashCases, ...decisionCases, ...ownerCases, ...keepingCases]
+const cases: readonly JournalCase[] = [...crashCases, ...recordCases, ...decisionCases, ...ownerCases, ...keepingCases]
 
 /**
  * The contract of `Journal` as a test suite, which every journal has to pass: what happens to a run when its process dies at any moment, who

@@ -1,14 +1,16 @@
 import { appendFileSync } from 'node:fs'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { asTool } from '../../src/agent/nested/sub-agent.ts'
 import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
-import { defineTool, type ToolEffect } from '../../src/tools/tool.ts'
+import { type AnyTool, defineTool, type ToolEffect } from '../../src/tools/tool.ts'
 
 /**
  * A worker that is killed: recovers the runs in the journal, and starts runs until there are as many as asked for. Its tools write a line
- * for each start and each end to a file that outlives it. `node journal-process.ts <folder> <runs> <turns> <concurrency>`
+ * for each start and each end to a file that outlives it. With levels, each run has another inside one of its calls, which does the same.
+ * `node journal-process.ts <folder> <runs> <turns> <concurrency> <levels>`
  */
-const [folder = '.', runs = '1', turns = '3', concurrency = '1'] = process.argv.slice(2)
+const [folder = '.', runs = '1', turns = '3', concurrency = '1', levels = '1'] = process.argv.slice(2)
 const note = (line: string): void => appendFileSync(`${folder}/world.txt`, `${line}\n`)
 
 const tool = (name: string, effect: ToolEffect) =>
@@ -24,15 +26,23 @@ const tool = (name: string, effect: ToolEffect) =>
     },
   })
 
-const model = scriptedModel(({ messages }) => {
-  const asked = messages.filter(({ role }) => role === 'assistant').length
-  return asked >= Number(turns) ? 'done' : { toolCalls: [{ name: 'pay' }, { name: 'put' }] }
-})
+const modelOf = (inner: readonly AnyTool[]) =>
+  scriptedModel(({ messages }) => {
+    const asked = messages.filter(({ role }) => role === 'assistant').length
+    const more = asked === 0 ? inner.map(({ name }) => ({ name, args: { task: 'pay' } })) : []
+    return asked >= Number(turns) ? 'done' : { toolCalls: [{ name: 'pay' }, { name: 'put' }, ...more] }
+  })
 const journal = sqliteJournal({ file: `${folder}/runs.sqlite` })
 const tools = [tool('pay', 'unsafe'), tool('put', 'idempotent')]
 const logger = { debug() {}, info() {}, warn() {}, error() {} }
 const limits = { repeatedCalls: Number.POSITIVE_INFINITY }
-const runner = new AgentRunner({ model, tools, journal, logger, limits, maxIterations: Number(turns) + 1 })
+const options = { logger, limits, maxIterations: Number(turns) + 1 }
+let inner: AnyTool[] = []
+for (let level = Number(levels); level > 1; level--) {
+  const agent = new AgentRunner({ model: modelOf(inner), tools: [...tools, ...inner], ...options })
+  inner = [asTool(agent, { name: 'ask', description: 'asks', effect: 'idempotent' })]
+}
+const runner = new AgentRunner({ model: modelOf(inner), tools: [...tools, ...inner], journal, ...options })
 
 note(`process ${process.pid}`)
 await runner.recover({ concurrency: Number(concurrency) })

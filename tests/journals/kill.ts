@@ -14,6 +14,8 @@ export interface Chaos {
   runs: number
   turns: number
   concurrency: number
+  /** How many runs are inside each other. Default 1. */
+  levels?: number
   kills: number
   /** A number in [0, 1) for each kill: how long the process lives. */
   random(): number
@@ -30,6 +32,8 @@ export interface Outcome {
   /** Calls that were started again after their end was recorded. */
   repeated: string[]
   uncertain: number
+  /** The most that the calls of one run have recorded, in characters. */
+  largestRecords: number
   ended: number
   /** How runs that are not answered stand. */
   others: string[]
@@ -37,16 +41,20 @@ export interface Outcome {
 }
 
 /** Starts workers and kills them with SIGKILL, until so many are dead; then lets one finish, and counts. */
-export async function killWorkers({ folder, runs, turns, concurrency, kills, random, longestMs }: Chaos): Promise<Outcome> {
-  const start = () => spawn(process.execPath, [program, folder, String(runs), String(turns), String(concurrency)], { stdio: 'inherit' })
+export async function killWorkers({ folder, runs, turns, concurrency, levels = 1, kills, random, longestMs }: Chaos): Promise<Outcome> {
+  const given = [folder, ...[runs, turns, concurrency, levels].map(String)]
+  const start = () => spawn(process.execPath, [program, ...given], { stdio: 'inherit' })
   const finished = new Set<string>()
   const repeated: string[] = []
   let read = 0
+  let largestRecords = 0
   const look = (): void => {
     const lines = worldOf(folder)
     repeated.push(...lines.slice(read).filter((line) => line.startsWith('start ') && finished.has(line.split(' ')[2] ?? '')))
     read = lines.length
-    for (const key of recordedCalls(folder)) finished.add(key)
+    const recorded = recordedIn(folder)
+    for (const key of recorded.calls) finished.add(key)
+    largestRecords = Math.max(largestRecords, recorded.largestRecords)
   }
   let killed = 0
   while (killed < kills) {
@@ -65,7 +73,7 @@ export async function killWorkers({ folder, runs, turns, concurrency, kills, ran
   const [code] = await once(start(), 'exit')
   if (code !== 0) throw new Error(`Expected the last worker to finish, got exit code ${code}`)
   look()
-  return { kills: killed, repeated, ...(await count(folder)) }
+  return { kills: killed, repeated, largestRecords, ...(await count(folder)) }
 }
 
 function worldOf(folder: string): string[] {
@@ -73,20 +81,26 @@ function worldOf(folder: string): string[] {
   return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : []
 }
 
-/** Idempotency keys of the calls whose end is on the disk. */
-function recordedCalls(folder: string): string[] {
+/** Idempotency keys of the calls whose end is on the disk, and how much is in the records of one run. */
+function recordedIn(folder: string): { calls: string[]; largestRecords: number } {
   const file = `${folder}/runs.sqlite`
-  if (!existsSync(file)) return []
+  if (!existsSync(file)) return { calls: [], largestRecords: 0 }
   const database = new DatabaseSync(file, { readOnly: true })
   try {
-    const rows = database.prepare("SELECT id, key FROM steps JOIN runs ON run = n WHERE key GLOB '*.tool.*'").all()
-    return rows.map(({ id, key }) => `${id}/${key}`)
+    const steps = database.prepare("SELECT id || '/' || key AS call FROM steps JOIN runs ON run = n WHERE key GLOB '*.tool.*'").all()
+    const nested = database.prepare(
+      "SELECT record || '/' || substr(fingerprint, 6) AS call FROM call_records WHERE fingerprint GLOB 'step *.tool.*'",
+    )
+    const sums = database
+      .prepare('SELECT max(total) AS most FROM (SELECT sum(length(value)) AS total FROM call_records GROUP BY run)')
+      .get()
+    return { calls: [...steps, ...nested.all()].map(({ call }) => String(call)), largestRecords: Number(sums?.most ?? 0) }
   } finally {
     database.close()
   }
 }
 
-async function count(folder: string): Promise<Omit<Outcome, 'kills' | 'repeated'>> {
+async function count(folder: string): Promise<Omit<Outcome, 'kills' | 'repeated' | 'largestRecords'>> {
   const starts = worldOf(folder).filter((line) => line.startsWith('start '))
   const pays = starts.filter((line) => line.startsWith('start pay '))
   const journal = sqliteJournal({ file: `${folder}/runs.sqlite` })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { AgentRunner, ask, asTool, defineTool } from '../../src/index.ts'
+import { AgentRunner, type AnyTool, ask, asTool, defineTool } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { json, startService } from './start-service.ts'
 
@@ -126,6 +126,37 @@ describe('an approval over the API', () => {
     expect(await decide({ approved: true, acknowledgeHidden: true })).toMatchObject({ status: 'done' })
     expect(paid).toEqual([args])
   })
+})
+
+it('P2.4 three agents inside each other wait, and nothing is shown but what they wait for', async () => {
+  const { tool, paid } = payTool()
+  const secret = 'These instructions are nobody’s business.'
+  const nested = (turn: object, tools: AnyTool[]) =>
+    asTool(new AgentRunner({ model: scriptedModel([turn as never, 'told']), tools, instructions: secret }), {
+      name: 'teller',
+      description: 'Pays.',
+    })
+  const asks = { text: 'x'.repeat(40_000), toolCalls: [{ name: 'teller', args: { task: 'pay' } }] }
+  const teller = nested(asks, [nested(asks, [nested(call, [tool])])])
+  const { post, ask: read } = await startService({ model: scriptedModel([{ toolCalls: asks.toolCalls }, 'done']), tools: [teller] })
+  const run = await json(post('/v1/runs', { input: 'pay' }))
+  expect(run.status).toBe('paused')
+  const shown = [
+    JSON.stringify(run),
+    await (await read(`/v1/runs/${run.id}`)).text(),
+    await (await read(`/v1/runs/${run.id}/events`)).text(),
+  ]
+  for (const text of shown) {
+    expect(text).not.toContain(secret)
+    expect(text).not.toContain('"state"')
+    expect(text.length).toBeLessThan(20_000)
+  }
+  const approve = (item: { about?: { pending: object[] } }): object =>
+    item.about === undefined
+      ? { ...item, approved: true, acknowledgeHidden: true }
+      : { ...item, answer: { decisions: item.about.pending.map(approve) } }
+  const decided = await json(post(`/v1/runs/${run.id}/decisions`, { decisions: run.pending.map(approve) }))
+  expect([decided.status, decided.stopReason, paid]).toEqual(['done', 'answered', [args]])
 })
 
 it('however much is hidden in one call of an agent, what is hidden in the next is not forgotten', async () => {

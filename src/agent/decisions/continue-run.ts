@@ -43,7 +43,7 @@ export function continueRun({ opener, loop, sessions }: Runner): ContinueRun {
       const decided = await decide(paused, decisions, { registry: run.agent.registry, logger, timeoutMs })
       await place?.record.decide(paused, decided)
       const carryOn = async () => {
-        if (input.session !== undefined) await sessions.enterAgain(run, input.session, { ...paused, again: again || place !== undefined })
+        if (input.session !== undefined) await sessions.enterAgain(run, input.session, { ...paused, again, isInCall: place !== undefined })
         return opener.executed(run, input, undefined, () => executeHere({ loop, run, input, sessions, place }, decided))
       }
       // A run inside a call is continued by whoever makes the call.

@@ -108,7 +108,7 @@ export class StoredSteps implements Durable {
     if (this.#left !== undefined) throw this.#left
     const stored = { ...entry, value: storedText(value) }
     try {
-      await this.#orLeft(this.#store.append(this.runId, this.#epoch, record, stored))
+      await this.#orLeft(this.#store.append(this.runId, this.epoch, record, stored))
     } catch (error) {
       // The call must not end as if it had failed by itself: the fault is the store's.
       this.leave(error as ToolloopError)

@@ -34,11 +34,13 @@ export class NestedRuns {
     return count === 1 ? id : `${id}.${count}`
   }
 
-  async open(keeper: RecordKeeper, name: string, runId: string): Promise<NestedRun> {
-    const record = await RunRecord.open(keeper, name, runId)
+  async open(keeper: RecordKeeper, name: string, runId: string, times = 1): Promise<NestedRun> {
+    const again = times === 1 ? '' : `/${times}`
+    const record = await RunRecord.open(keeper, name + again, runId + again)
+    if (record.isSpent) return this.open(keeper, name, runId, times + 1)
     // An attempt that was left behind must not write any more.
     this.#open.get(name)?.leave()
     this.#open.set(name, record)
-    return { runId, place: { record, outer: keeper }, recorded: record.read() }
+    return { runId: record.runId, place: { record, outer: keeper }, recorded: record.read() }
   }
 }

@@ -8,6 +8,7 @@ const inputMark = 'input'
 const stepMark = 'step '
 const pauseMark = 'paused'
 const decisionMark = 'decided '
+const spentMark = 'spent'
 
 /** What a pause keeps. */
 type Pause = Pick<RunState, 'pending' | 'waitingSince'>
@@ -49,6 +50,15 @@ export class RunRecord {
     }
     if (input === undefined) return undefined
     return { version: 1, runId: this.runId, input, steps: Object.fromEntries(steps), decisions, ...copyAsJson(pause) }
+  }
+
+  /** Whether the run is over for good: a call that is made again begins another. */
+  get isSpent(): boolean {
+    return this.#record.entries.at(-1)?.fingerprint === spentMark
+  }
+
+  async spend(): Promise<void> {
+    await this.#record.add(spentMark, null)
   }
 
   async begin(input: Json): Promise<void> {

@@ -128,6 +128,8 @@ export async function executeHere(parts: ExecutionParts, recorded?: RecordedStep
     run.resumed = Object.keys(recorded.steps).some(isTurn)
   }
   const result = await execute(steps, parts)
+  // Its session has the conversation as far as it came, and takes nothing more from this run.
+  if (place !== undefined && input.session !== undefined && run.interruption !== undefined) await place.record.spend()
   if (result.stopReason !== 'paused') return result
   const { pending } = result
   if (place !== undefined) {

@@ -59,16 +59,18 @@ export class RunnerSessions {
   async enterAgain(
     run: RunContext,
     id: string,
-    { steps, pending, again }: { steps: { [key: string]: Json }; pending: PendingItem[]; again: boolean },
+    { steps, pending, again, isInCall }: { steps: { [key: string]: Json }; pending: PendingItem[]; again: boolean; isInCall: boolean },
   ): Promise<void> {
     const { runId } = run
     const place = steps[placeKey] as SessionPlace | null | undefined
     if (place === undefined || place === null) return
-    const claim = { runId, durable: false, session: place.session, waitsFor: waitsFor(pending), again }
+    const claim = { runId, durable: false, session: place.session, waitsFor: waitsFor(pending), again: again || isInCall }
     const turn = await takeTurn(this.#given(), { id, claim, onBusy: 'wait', journal: this.#journal }, run)
     if (turn instanceof SessionTurn) run.turn = turn
     else if (turn?.kind === 'gone' || turn?.kind === 'released') throw notClaimed(id, turn)
     else if (turn?.kind === 'waiting' && turn.resumedAt !== undefined) throw brokenOff(runId, id, turn.resumedAt)
+    // The call is made again to find out what the run has come to.
+    else if (turn?.kind === 'stored' && isInCall) return
     else if (turn !== undefined) {
       throw new ToolloopError('already_resumed', `Run \`${runId}\` of session \`${id}\` was resumed from this state, or from a later one`)
     }
@@ -95,7 +97,7 @@ export class RunnerSessions {
   ): Promise<OpenedSession | undefined> {
     const sessions = this.#given()
     const { runId } = run
-    const isDurable = durable.survivesCrashes
+    const isDurable = durable.survivesCrashes && run.depth === 0
     const take = async (again: { session?: number } = {}): Promise<void> => {
       const before = run.turn
       if (before !== undefined && !isDurable) return

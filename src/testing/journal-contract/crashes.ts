@@ -1,5 +1,4 @@
 import { AgentRunner } from '../../agent/agent-runner.ts'
-import { asTool } from '../../agent/nested/sub-agent.ts'
 import type { RunResult } from '../../agent/types.ts'
 import type { ScriptedTurn } from '../script.ts'
 import { comparable, type JournalCase, type JournalKit, usageOfTurn, type World } from './kit.ts'
@@ -125,35 +124,6 @@ export const crashCases: readonly JournalCase[] = [
       expect(comparable(await runner.resume('run'))).toEqual(comparable(first))
       expect(comparable(await runner.run('go', { runId: 'run' }))).toEqual(comparable(first))
       expect([world.requests, world.startsOf('pay')]).toEqual([2, [1]])
-    },
-  },
-  {
-    name: 'a run inside a tool call that was killed is begun again with the call, if the call may run again',
-    async run({ place, expect }) {
-      const inner: ScriptedTurn[] = [{ toolCalls: [{ id: 'in', name: 'look' }] }, { text: 'found' }]
-      const outer: ScriptedTurn[] = [{ toolCalls: [{ id: 'out', name: 'ask_inner', args: { task: 'find' } }] }, { text: 'done' }]
-      const world = await place()
-      const tools = () => [
-        asTool(new AgentRunner({ model: world.model(inner), tools: world.tools() }), {
-          name: 'ask_inner',
-          description: 'x',
-          effect: 'read',
-        }),
-      ]
-      const whole = world.open(outer, { tools: tools() })
-      const ended = await whole.runner.run('go', { runId: 'whole' })
-      expect([ended.stopReason, ended.usage.inputTokens]).toEqual(['answered', 4 * usageOfTurn.inputTokens])
-      for (let dieAt = 1; dieAt <= whole.death.moments; dieAt++) {
-        const runId = `run-${dieAt}`
-        const { runner, journal, death } = world.open(outer, { tools: tools(), dieAt })
-        await Promise.race([runner.run('go', { runId }), death.happened])
-        await journal.close()
-        const next = world.open(outer, { tools: tools() })
-        const known = await next.runner.runs.get(runId)
-        expect(comparable(known === undefined ? await next.runner.run('go', { runId }) : await next.runner.resume(runId))).toEqual(
-          comparable(ended),
-        )
-      }
     },
   },
   {

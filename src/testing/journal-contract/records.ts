@@ -1,0 +1,158 @@
+import { AgentRunner } from '../../agent/agent-runner.ts'
+import type { Durable, DurableBody, RecordEntry } from '../../agent/durable/journal.ts'
+import { asTool } from '../../agent/nested/sub-agent.ts'
+import type { RunResult } from '../../agent/types.ts'
+import type { Json } from '../../core/messages.ts'
+import type { ScriptedTurn } from '../script.ts'
+import { comparable, type JournalCase, type LocalProcess, type ProcessOptions, refusalOf, usageOfTurn, type World } from './kit.ts'
+
+/** An agent that pays, reads and asks the next agent, which does the same. */
+const level = (name: string): readonly ScriptedTurn[] => [
+  {
+    toolCalls: [
+      { id: 'a', name: 'put', args: { by: name } },
+      { id: 'b', name: 'pay', args: { by: name } },
+      { id: 'c', name: 'ask_next', args: { task: name } },
+    ],
+  },
+  { toolCalls: [{ id: 'd', name: 'put', args: { by: name, n: 2 } }] },
+  { text: `${name} is done` },
+]
+const last: readonly ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'pay', args: { by: 'last' } }] }, { text: 'last is done' }]
+
+/** A process in which three agents run inside each other. */
+function openNested(world: World, options: ProcessOptions = {}): LocalProcess {
+  const next = (agent: AgentRunner) => asTool(agent, { name: 'ask_next', description: 'x', effect: 'idempotent' })
+  const inner = new AgentRunner({ model: world.model(last), tools: world.tools() })
+  const middle = new AgentRunner({ model: world.model(level('middle')), tools: [...world.tools(), next(inner)] })
+  return world.open(level('outer'), { tools: [...world.tools(), next(middle)], ...options })
+}
+
+async function continued({ runner }: LocalProcess, runId: string): Promise<RunResult> {
+  const known = await runner.runs.get(runId)
+  return known === undefined ? runner.run('go', { runId }) : runner.resume(runId)
+}
+
+/** A call of a run, with the run's id left out. */
+const callsOf = (world: World, runId: string) =>
+  world.started.filter(({ key }) => key.startsWith(`${runId}/`)).map(({ tool, key }) => `${tool} ${key.slice(runId.length)}`)
+
+function entry(position: number, value: Json): RecordEntry {
+  return { position, fingerprint: `call ${position}`, value }
+}
+
+/** Runs `work` inside a call of a run. */
+async function inCall(world: World, runId: string, work: (durable: Required<Durable>) => Promise<Json>): Promise<Json> {
+  const journal = world.place.open()
+  const body: DurableBody = (durable) => durable.step('1.tool.0', () => work(durable as Required<Durable>))
+  try {
+    const engine = journal.connect(body)
+    await engine.start(runId, null)
+    return await engine.result(runId)
+  } finally {
+    await journal.close()
+  }
+}
+
+/** Records of calls: what a call has done is there when the call is made again. */
+export const recordCases: readonly JournalCase[] = [
+  {
+    name: 'runs inside a call that was killed are continued with the call: no finished call runs again, and every key stays',
+    async run({ place, expect }) {
+      const world = await place()
+      const whole = openNested(world)
+      const ended = await continued(whole, 'whole')
+      expect([ended.stopReason, ended.usage.inputTokens]).toEqual(['answered', 8 * usageOfTurn.inputTokens])
+      const calls = callsOf(world, 'whole')
+      expect(calls.length).toBe(7)
+      // Whatever a moment is about, some of these are at it.
+      for (let dieAt = 1; dieAt <= whole.death.moments; dieAt += 5) {
+        const runId = `killed-${dieAt}`
+        const dying = openNested(world, { dieAt })
+        await Promise.race([continued(dying, runId), dying.death.happened])
+        await dying.journal.close()
+        const result = await continued(openNested(world), runId)
+        const made = callsOf(world, runId)
+        const doubled = made.filter((call, at) => made.indexOf(call) !== at)
+        expect(made.filter((call) => !calls.includes(call))).toEqual([])
+        // The call in flight runs again if it may. Else it may have been killed before it began.
+        expect(doubled.length <= 1 && doubled.every((call) => call.startsWith('put '))).toBe(true)
+        const missing = calls.filter((call) => !made.includes(call))
+        expect(missing.length <= 1 && missing.every((call) => call.startsWith('pay '))).toBe(true)
+        expect(result.toolCalls.length).toBe(ended.toolCalls.length)
+        if (missing.length === 0 && result.toolCalls.every(({ outcome }) => outcome === 'ok'))
+          expect(comparable(result)).toEqual(comparable(ended))
+      }
+    },
+  },
+  {
+    name: 'what a call records grows with what its runs say, at any depth',
+    async run({ place, expect }) {
+      const world = await place()
+      const long: ScriptedTurn = { toolCalls: [{ id: 'a', name: 'look', args: { text: 'x'.repeat(20_000) } }] }
+      const open = (depth: number) => {
+        let agent = new AgentRunner({ model: world.model([long, { text: 'done' }]), tools: world.tools() })
+        for (let n = 1; n < depth; n++) {
+          const turns: readonly ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'ask_next', args: { task: 'x' } }] }, { text: 'done' }]
+          agent = new AgentRunner({ model: world.model(turns), tools: [asTool(agent, { name: 'ask_next', description: 'x' })] })
+        }
+        const outer: readonly ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'ask_next', args: { task: 'x' } }] }, { text: 'done' }]
+        return world.open(outer, { tools: [asTool(agent, { name: 'ask_next', description: 'x' })] })
+      }
+      const sizes: number[] = []
+      for (const depth of [1, 4]) {
+        const { runner, death } = open(depth)
+        expect((await runner.run('go')).stopReason).toBe('answered')
+        sizes.push(death.appended.reduce((sum, size) => sum + size, 0))
+      }
+      const [one = 0, four = 0] = sizes
+      expect(one > 20_000 && four < one * 2).toBe(true)
+    },
+  },
+  {
+    name: 'the entries of a record come back in their order, in another execution too, and are gone when the run has ended',
+    async run({ place, expect }) {
+      const world = await place()
+      const value = { text: `\u0000 “ü” 🙂 \n ' " \\ ${'x'.repeat(100_000)}` }
+      let kept: RecordEntry[] = []
+      const died = Promise.withResolvers<void>()
+      const journal = world.place.open()
+      const dying: DurableBody = async (durable) => {
+        await durable.step('1.tool.0', async () => {
+          await durable.append?.('call', entry(0, value))
+          await Promise.all([2, 1, 3].map((position) => durable.append?.('call', entry(position, position))))
+          await durable.append?.('other', entry(0, null))
+          died.resolve()
+          return new Promise(() => {})
+        })
+        return null
+      }
+      const engine = journal.connect(dying)
+      await engine.start('run', null)
+      engine.result('run').catch(() => {})
+      await died.promise
+      await journal.close()
+      await inCall(world, 'run', async (durable) => {
+        kept = await durable.entries('call')
+        await durable.append('call', entry(4, 4))
+        return (await durable.entries('none')).length
+      })
+      expect(kept).toEqual([entry(0, value), entry(1, 1), entry(2, 2), entry(3, 3)])
+    },
+  },
+  {
+    name: 'an entry of a record is stored once: another one at its position is refused',
+    async run({ place, expect }) {
+      const world = await place()
+      const refused = await refusalOf(
+        inCall(world, 'run', async (durable) => {
+          await durable.append('call', entry(0, 'first'))
+          await durable.append('call', { ...entry(0, 'second'), fingerprint: 'another' })
+          return null
+        }),
+      )
+      expect(refused).toBe('journal_failed')
+      expect(await inCall(world, 'run', async (durable) => (await durable.entries('call')) as never)).toEqual([entry(0, 'first')])
+    },
+  },
+]
