@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { isDeepStrictEqual } from 'node:util'
-import type { Durable, DurableBody, Engine, Journal } from '../../src/agent/durable/journal.ts'
-import type { Json } from '../../src/core/messages.ts'
+import type { Durable, DurableBody, Engine, Journal, RecordEntry } from '../../src/agent/durable/journal.ts'
+import { type Json, storedText } from '../../src/core/messages.ts'
 
 /** Where an execution dies: at the n-th moment (from 1) at which a process could die. `Infinity` never. */
 export type CrashAt = number
@@ -24,6 +24,7 @@ export class StrictJournal implements Journal {
   readonly #crashAt: CrashAt
   readonly #decide: (name: string, about: Json | undefined) => Json
   readonly #records = new Map<string, Recorded>()
+  readonly #callRecords = new Map<string, RecordEntry[]>()
   readonly #inside = new AsyncLocalStorage<{ step?: string }>()
 
   constructor(crashAt: CrashAt, decide: (name: string, about: Json | undefined) => Json = () => null) {
@@ -72,6 +73,17 @@ export class StrictJournal implements Journal {
     this.#checkJson(key, value)
     if (this.#records.has(key)) this.violations.push(`step ${key} was carried out again although it was recorded`)
     this.#records.set(key, { value: JSON.parse(JSON.stringify(value)) })
+  }
+
+  entriesOf(record: string): RecordEntry[] {
+    return this.#callRecords.get(record) ?? []
+  }
+
+  append(record: string, entry: RecordEntry): void {
+    const entries = this.entriesOf(record)
+    this.#checkJson(`an entry of ${record}`, entry)
+    if (entry.position !== entries.length) this.violations.push(`entry ${entry.position} of ${record} does not come next`)
+    this.#callRecords.set(record, [...entries, JSON.parse(storedText(entry))])
   }
 
   decide(name: string, about: Json | undefined): Json {
@@ -135,8 +147,16 @@ class Execution {
       survivesCrashes: true,
       step: (key, fn) => this.#step(key, () => fn({ signal })),
       all: (steps) => (this.#open.size <= steps.length ? Promise.all(steps) : this.#wrongJoin(steps)),
+      append: (record, entry) => this.#append(record, entry),
+      entries: async (record) => structuredClone(journal.entriesOf(record)),
       wait: async (name, options) => this.#step(`wait:${name}`, async () => journal.decide(name, options?.about) as never),
     }
+  }
+
+  async #append(record: string, entry: RecordEntry): Promise<void> {
+    if (this.#dead || this.#crash()) return new Promise(() => {})
+    this.#journal.append(record, entry)
+    if (this.#crash()) return new Promise(() => {})
   }
 
   #wrongJoin<T>(steps: Promise<T>[]): Promise<T[]> {

@@ -26,8 +26,6 @@ export class OwnSteps implements Durable {
   readonly attempt: string
   readonly survivesCrashes: boolean
   readonly signal: AbortSignal
-  readonly keep?: Required<Durable>['keep']
-  readonly kept?: Required<Durable>['kept']
   readonly #place: RecordPlace | undefined
   #steps = new Map<string, unknown>()
   readonly #waits = new Waits()
@@ -40,10 +38,6 @@ export class OwnSteps implements Durable {
     this.survivesCrashes = place !== undefined
     this.attempt = place === undefined ? runId : crypto.randomUUID()
     this.#place = place
-    const outer = place?.outer
-    if (outer?.keep === undefined) return
-    this.keep = async (name, text, maxBytes) => (await outer.keep?.(`${runId}/${name}`, text, maxBytes)) === true
-    this.kept = async (name) => outer.kept?.(`${runId}/${name}`)
   }
 
   /** Begins with what was recorded before. */
@@ -68,6 +62,21 @@ export class OwnSteps implements Durable {
 
   async wait<T extends Json>(name: string, { timeoutMs }: { timeoutMs?: number } = {}): Promise<T | null | undefined> {
     return this.#waits.look<T>(name, timeoutMs)
+  }
+
+  /** Undefined where an outer run keeps nothing either. */
+  get keep(): Required<Durable>['keep'] | undefined {
+    const { outer } = this.#place ?? {}
+    if (outer?.keep === undefined) return undefined
+    return async (name, text, maxBytes) => (await outer.keep?.(this.#nameOutside(name), text, maxBytes)) === true
+  }
+
+  async kept(name: string): Promise<string | undefined> {
+    return this.#place?.outer.kept?.(this.#nameOutside(name))
+  }
+
+  #nameOutside(name: string): string {
+    return `${this.runId}/${name}`
   }
 
   async append(record: string, entry: RecordEntry): Promise<void> {

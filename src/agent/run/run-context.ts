@@ -160,6 +160,8 @@ export class RunContext implements RunScope {
   /** An execution begins, the first or a later one: with the agent the run began with, and a budget of its own. */
   begin(): RunBudget {
     this.#agent = this.#first
+    // Else calls that an execution before this one has made ready would start before others.
+    this.prepared.clear()
     this.#budget = this.#openBudget()
     return this.#budget
   }
