@@ -1,0 +1,87 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Held } from './ledger.ts'
+import type { Stage } from './scenario.ts'
+import { leaseMs } from './stores.ts'
+
+type Fault = (stage: Stage, held: Held) => Promise<void>
+
+const dayMs = 86_400_000
+
+/** What happens to the process that has just told the ledger something, while it waits for the answer. */
+const onWorker =
+  (fault: (stage: Stage, found: NonNullable<ReturnType<Stage['workerOf']>>, held: Held) => Promise<void>): Fault =>
+  async (stage, held) => {
+    const found = stage.workerOf(held.entry.pid)
+    if (found !== undefined) await fault(stage, found, held)
+  }
+
+/** Each resolves when there are as many workers as before; the faults may go on. */
+export const faults = {
+  /** `kill -9`; another takes its place. */
+  kill: onWorker(async (stage, { worker }) => {
+    await worker.kill()
+    await stage.addWorker()
+    stage.recoverAll()
+  }),
+  /** The process stands still for longer than its lease, and wakes up. */
+  stop: onWorker(async (_stage, { worker }, held) => {
+    worker.isLeaving = true
+    worker.signal('SIGSTOP')
+    held.answer()
+    await pause(leaseMs * 3)
+    worker.signal('SIGCONT')
+    worker.isLeaving = false
+  }),
+  /** A rolling deploy: a new process starts, the old one drains and lets go. */
+  deploy: onWorker(async (stage, { worker }, held) => {
+    const ended = stage.deploy(worker)
+    held.answer()
+    await Promise.all([ended, stage.addWorker()])
+    stage.recoverAll()
+  }),
+  /** A process with a clock that is 40 days off, one way or the other, works beside the others for a while. */
+  clock: async (stage, held) => {
+    const worker = await stage.addWorker({ clockMs: (stage.random.chance(0.5) ? 40 : -40) * dayMs })
+    held.answer()
+    await worker.ask({ do: 'recover' }).catch(() => {})
+    await pause(1_000)
+    await worker.kill()
+  },
+  /** Every process takes up what it finds. */
+  owners: async (stage, held) => {
+    held.answer()
+    await Promise.all([stage.addWorker(), stage.addWorker()])
+    stage.recoverAll()
+  },
+  /** All connections of a process are reset. */
+  cut: onWorker(async (_stage, { proxy }) => proxy?.cut()),
+  /** A process loses its database for longer than others wait until they take its runs over, and does not notice. */
+  partition: onWorker(async (_stage, { proxy }, held) => {
+    proxy?.stall()
+    held.answer()
+    await pause(6_000)
+    proxy?.heal()
+  }),
+  /** PostgreSQL is restarted as by its service manager. */
+  restart: async ({ place }) => place.postgres?.restart(),
+  /** PostgreSQL dies with all its processes, and is started again. */
+  crash: async ({ place }) => {
+    await place.postgres?.kill()
+    await place.postgres?.restart()
+  },
+  /** The disk is full for a while. */
+  disk: async (stage, held) => {
+    const free = stage.place.fillDisk?.()
+    held.answer()
+    await pause(1_000)
+    free?.()
+    stage.recoverAll()
+  },
+} satisfies Record<string, Fault>
+
+export type FaultName = keyof typeof faults
+
+export const faultsOf: Readonly<Record<'sqlite' | 'dbos', readonly FaultName[]>> = {
+  sqlite: ['kill', 'stop', 'deploy', 'owners'],
+  dbos: ['kill', 'stop', 'deploy', 'owners', 'cut', 'partition', 'restart', 'crash'],
+}

@@ -1,0 +1,72 @@
+import { execFileSync } from 'node:child_process'
+import { chmodSync, closeSync, mkdtempSync, openSync, rmSync, unlinkSync, writeSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Postgres } from '../postgres.ts'
+import { DatabaseProxy } from './database-proxy.ts'
+import type { Store } from './stores.ts'
+
+/** Where the workers of a scenario keep their runs, and how that can be broken. */
+export interface Place extends AsyncDisposable {
+  /** For a new worker, with its own way to the database. */
+  store(): Promise<{ store: Store; proxy?: DatabaseProxy }>
+  postgres?: Postgres
+  /** Fills the disk; the function returned frees it. */
+  fillDisk?(): () => void
+}
+
+let schemas = 0
+
+export function inPostgres(postgres: Postgres): Place {
+  const schema = `faults_${++schemas}`
+  const proxies: DatabaseProxy[] = []
+  return {
+    postgres,
+    store: async () => {
+      const proxy = await DatabaseProxy.open(postgres.url)
+      proxies.push(proxy)
+      return { store: { kind: 'dbos', url: proxy.url, schema }, proxy }
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const proxy of proxies) await proxy[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** `diskMB`: on a disk of its own of that size. Needs root. */
+export function inFolder(diskMB?: number): Place {
+  const folder = mkdtempSync(join(tmpdir(), 'toolloop-faults-'))
+  if (diskMB !== undefined) execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${diskMB}m`, 'tmpfs', folder])
+  chmodSync(folder, 0o700)
+  return {
+    store: async () => ({ store: { kind: 'sqlite', folder } }),
+    ...(diskMB === undefined ? {} : { fillDisk: () => fill(join(folder, 'filler')) }),
+    [Symbol.asyncDispose]: async () => {
+      if (diskMB !== undefined) execFileSync('umount', ['--lazy', folder])
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Whether a folder can be put on a small disk here. */
+export function canMount(): boolean {
+  try {
+    void inFolder(1)[Symbol.asyncDispose]()
+    return true
+  } catch {
+    return false
+  }
+}
+
+function fill(file: string): () => void {
+  const filler = openSync(file, 'w')
+  for (let size = 65_536; size >= 512; ) {
+    try {
+      writeSync(filler, Buffer.alloc(size, 1))
+    } catch {
+      size /= 2
+    }
+  }
+  closeSync(filler)
+  return () => unlinkSync(file)
+}

@@ -1,0 +1,37 @@
+import pg from 'pg'
+import type { Journal, Logger, Sessions } from '../../src/index.ts'
+import { dbosJournal } from '../../src/journals/dbos/index.ts'
+import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
+import { postgresSessions } from '../../src/sessions/postgres/index.ts'
+import { sqliteSessions } from '../../src/sessions/sqlite/index.ts'
+
+/** Where workers keep their runs and conversations. */
+export type Store = { kind: 'sqlite'; folder: string } | { kind: 'dbos'; url: string; schema: string }
+
+/** How long a process that gives no sign of life keeps its sessions, in milliseconds. */
+export const leaseMs = 600
+
+export async function openStores(store: Store, logger: Logger): Promise<{ journal: Journal; sessions: Sessions; end(): Promise<void> }> {
+  if (store.kind === 'sqlite') {
+    const journal = sqliteJournal({ file: `${store.folder}/runs.sqlite`, synchronous: 'normal' })
+    const sessions = sqliteSessions({ file: `${store.folder}/sessions.sqlite`, synchronous: 'normal' })
+    const end = async () => {
+      await journal.close()
+      await sessions.close()
+    }
+    return { journal, sessions, end }
+  }
+  const { url, schema } = store
+  const pool = new pg.Pool({ connectionString: url, max: 5 })
+  // A connection that nobody uses may be lost.
+  pool.on('error', () => {})
+  const journal = dbosJournal({ url, schema, takeOverEveryMs: 300, outageMs: 5_000, logger })
+  const sessions = postgresSessions({ pool, schema: `${schema}_sessions`, leaseMs })
+  await sessions.migrate()
+  const end = async () => {
+    await journal.close()
+    await sessions.close()
+    await pool.end()
+  }
+  return { journal, sessions, end }
+}

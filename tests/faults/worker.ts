@@ -1,0 +1,198 @@
+/**
+ * A backend of shops: a runner with a journal, sessions, a typed context and `restore`, in a process that the harness breaks. It does what it is
+ * told over IPC, and closes on SIGTERM. `node worker.ts <options as JSON>`
+ */
+import { createHash } from 'node:crypto'
+import {
+  AgentRunner,
+  type AnyTool,
+  defineTool,
+  type Hooks,
+  type StoredResult,
+  type ToolContext,
+  type ToolEffect,
+  textOf,
+} from '../../src/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { openStores, type Store } from './stores.ts'
+
+export interface WorkerOptions {
+  store: Store
+  ledgerUrl: string
+  /** How long it drains on SIGTERM, in milliseconds. */
+  drainMs: number
+}
+
+/** A run to start. Each word of `plan` is a turn; tools joined by `+` are called in one turn. */
+export interface RunSpec {
+  runId: string
+  session: string
+  shop: string
+  plan: string
+}
+
+export type Order =
+  | { do: 'run'; spec: RunSpec }
+  | { do: 'resume'; runId: string; decisions: object[] }
+  | { do: 'recover' }
+  | { do: 'look'; runId: string }
+  | { do: 'read'; session: string }
+
+/** What came of an order. */
+export interface Done {
+  stopReason?: string | undefined
+  status?: string | undefined
+  problem?: string | undefined
+  /** A digest of the answer and all messages of the run. */
+  digest?: string
+  pending?: { toolCallId: string; fingerprint: string; tool: string }[]
+  outcomes?: { tool: string; place: string; outcome: string }[]
+  messages?: string[]
+}
+
+class Shop {
+  readonly name: string
+  readonly allow: readonly string[] = ['look', 'refund', 'charge', 'notify', 'ship']
+
+  constructor(name: string) {
+    this.name = name
+  }
+}
+
+const { store, ledgerUrl, drainMs } = JSON.parse(process.argv[2] ?? '{}') as WorkerOptions
+
+async function tell(told: object, signal?: AbortSignal): Promise<{ refused?: true; ran?: boolean }> {
+  const body = JSON.stringify({ ...told, pid: process.pid })
+  const response = await fetch(ledgerUrl, { method: 'POST', body, ...(signal === undefined ? {} : { signal }) })
+  return (await response.json()) as { refused?: true; ran?: boolean }
+}
+
+interface Place {
+  turn: number
+  place: string
+}
+
+const shopTool = (name: string, effect: ToolEffect, more: Partial<AnyTool> = {}): AnyTool => ({
+  ...defineTool({
+    name,
+    description: name,
+    effect,
+    parameters: { type: 'object', properties: { turn: { type: 'integer' }, place: { type: 'string' } }, required: ['turn', 'place'] },
+    execute: async (args: Place, ctx: ToolContext<Shop | undefined>) => {
+      const { context, metadata, runId: run, idempotencyKey: key, signal } = ctx
+      const shops = { shop: context?.name ?? 'none', shopStored: metadata?.shop ?? 'none' }
+      const { refused } = await tell({ kind: 'call', run, tool: name, key, ...shops, ...args }, signal)
+      if (refused) throw new Error('Another process makes this call')
+      return `${name} done`
+    },
+  } as never),
+  ...more,
+})
+
+const tools = [
+  shopTool('look', 'read'),
+  shopTool('refund', 'idempotent'),
+  shopTool('notify', 'unsafe'),
+  shopTool('ship', 'unsafe', { approval: true }),
+  shopTool('charge', 'unsafe', {
+    reconcile: async (_args: never, { runId: run, idempotencyKey: key, signal }) => {
+      const { ran } = await tell({ kind: 'reconcile', run, key }, signal)
+      return ran ? { ran, value: 'charge done' } : { ran: false }
+    },
+  }),
+  shopTool('erase', 'unsafe'),
+]
+
+const model = scriptedModel(
+  async ({ messages, signal }) => {
+    const from = messages.findLastIndex(({ role }) => role === 'user')
+    const [run = '', plan = ''] = textOf(messages[from]?.content ?? '').split(' | ')
+    const turn = messages.slice(from).filter(({ role }) => role === 'assistant').length
+    await tell({ kind: 'model', run, turn }, signal)
+    const names = plan.split(' ')[turn]?.split('+')
+    return names === undefined ? `done ${run}` : { toolCalls: names.map((name, at) => ({ name, args: { turn, place: `${turn}.${at}` } })) }
+  },
+  { record: false },
+)
+
+/** A failure of the policy would let everything pass if hooks failed open. */
+const policy: Hooks<Shop> = {
+  beforeTool: ({ tool, context }) => (context.allow.includes(tool) ? undefined : { refuse: 'not allowed in this shop' }),
+}
+const given = (shop: string) => ({ context: new Shop(shop), hooks: [policy] })
+const log = (level: string) => (fields: object, message: string) => {
+  if (process.connected) process.send?.({ log: `${level} ${message} ${JSON.stringify(fields)}` })
+}
+const logger = { debug() {}, info() {}, warn: log('warn'), error: log('error') }
+const { journal, sessions, end } = await openStores(store, logger)
+const runner = new AgentRunner<Shop>({
+  model,
+  tools,
+  journal,
+  sessions,
+  logger,
+  limits: { repeatedCalls: Number.POSITIVE_INFINITY },
+  maxIterations: 20,
+  restore: ({ metadata }) => given(String(metadata?.shop)),
+})
+
+function doneBy({ stopReason, text, newMessages, pending, error }: StoredResult): Done {
+  const said = JSON.stringify([text, newMessages])
+  return {
+    stopReason,
+    problem: error?.message,
+    digest: createHash('sha256').update(said).digest('hex'),
+    pending: pending.map(({ toolCallId, fingerprint, tool }) => ({ toolCallId, fingerprint, tool })),
+  }
+}
+
+async function carryOut(order: Order): Promise<Done> {
+  switch (order.do) {
+    case 'run': {
+      const { runId, session, shop, plan } = order.spec
+      return doneBy(await runner.run(`${runId} | ${plan}`, { runId, session, metadata: { shop }, ...given(shop) }))
+    }
+    case 'resume':
+      return doneBy(await runner.resume(order.runId, { decisions: order.decisions as never, context: undefined as never }))
+    case 'recover':
+      await runner.recover()
+      return {}
+    case 'look': {
+      const found = await runner.runs.get(order.runId)
+      if (found === undefined) return {}
+      const { status, stopReason, problem, pending, result } = found
+      const outcomes = result?.toolCalls.map(({ tool, args, outcome }) => ({ tool, place: String(args?.place), outcome }))
+      return {
+        ...(result === undefined ? {} : doneBy(result)),
+        status,
+        stopReason,
+        problem,
+        pending: pending.map(({ toolCallId, fingerprint, tool }) => ({ toolCallId, fingerprint, tool })),
+        ...(outcomes === undefined ? {} : { outcomes }),
+      }
+    }
+    case 'read':
+      return { messages: (await sessions.read(order.session)).map(({ role, content }) => `${role} ${textOf(content ?? '')}`) }
+  }
+}
+
+process.on('message', ({ id, order }: { id: number; order: Order }) => {
+  carryOut(order).then(
+    (done) => process.connected && process.send?.({ id, done }),
+    (error) => process.connected && process.send?.({ id, failed: { code: error.code, message: error.message } }),
+  )
+})
+
+let isClosing = false
+process.once('SIGTERM', async () => {
+  isClosing = true
+  await runner.close({ drainMs })
+  await end()
+  // From here on nothing of ours keeps the process alive.
+  process.disconnect()
+})
+// The harness is gone.
+process.on('disconnect', () => {
+  if (!isClosing) process.exit(1)
+})
+process.send?.({ ready: true })
