@@ -43,7 +43,12 @@ export class ActiveRuns {
     return [...shown.values()]
   }
 
-  /** The run goes on until the function returned is called. */
+  /** The journal has the run from now on. */
+  record(run: RunContext): void {
+    for (const entry of this.#entries) if (entry.run === run) entry.isRecorded = true
+  }
+
+  /** The run goes on until the function returned is called. `isRecorded`: the journal has it. */
   enter(run: RunContext, { isRecorded, session }: { isRecorded: boolean; session: string | undefined }): () => void {
     const { runId, metadata, within } = run
     const shown: ActiveRun = {

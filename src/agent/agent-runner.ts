@@ -247,7 +247,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     if (nested !== undefined) settings.runId = nested.runId
     const run = this.#openRun(settings, { steerable: settings.control !== undefined }, watch)
     const isRecorded = this.#journal.keeps(run)
-    const leave = this.#active.enter(run, { isRecorded, session: session?.id })
+    const leave = this.#active.enter(run, { isRecorded: false, session: session?.id })
     const { sessions } = this.#journal
     const needs = notStored(options as RunOptions<never>)
     const { metadata } = settings

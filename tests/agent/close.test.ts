@@ -197,6 +197,22 @@ describe('close', () => {
     expect(await goingOn).toMatchObject({ stopReason: 'answered' })
   })
 
+  it('P1.6 rejects a run that waits for the session of a run elsewhere: it was never started', async () => {
+    const journal = openedIn(memoryJournal())
+    const sessions = memorySessions()
+    const { pay, begun, open } = gate()
+    const beside = new AgentRunner({ model: paying(), tools: [pay], journal, sessions, logger })
+    const goingOn = beside.run('go', { runId: 'r', session: 's' })
+    await begun
+    const runner = new AgentRunner({ model: paying(), tools: [pay], journal, sessions, logger })
+    const waiting = expect(runner.run('again', { runId: 'w', session: 's' })).rejects.toMatchObject(closed)
+    await runner.close({ drainMs: 5 })
+    await waiting
+    expect(await runner.runs.get('w')).toBeUndefined()
+    open()
+    expect(await goingOn).toMatchObject({ stopReason: 'answered' })
+  })
+
   it('P1.6 a journal that is closed records nothing of a call that it lets go of', async () => {
     const file = join(newFolder(), 'runs.sqlite')
     const journal = sqliteJournal({ file })

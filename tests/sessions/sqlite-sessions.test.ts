@@ -24,6 +24,26 @@ function change(file: string, sql: string): void {
 }
 
 describe('the file of SQLite sessions', () => {
+  it('P1.13 is let go of later by a run that could not do so when it ended', () =>
+    inFolder(async (folder) => {
+      const file = join(folder, 'sessions.sqlite')
+      const busyTimeoutMs = 50
+      const first = open({ file, busyTimeoutMs })
+      const second = open({ file })
+      await second.runner.run('hi', { session: 'chat' })
+      const database = new DatabaseSync(file)
+      const locking = scriptedModel(() => {
+        database.exec('BEGIN IMMEDIATE')
+        return 'heard'
+      })
+      const failing = first.runner.run('hi', { session: 'chat', model: locking })
+      await expect(failing).rejects.toMatchObject({ code: 'session_failed' })
+      database.exec('ROLLBACK')
+      database.close()
+      expect((await second.runner.run('hi again', { session: 'chat' })).output).toBe('heard 3')
+      await Promise.all([first.sessions.close(), second.sessions.close()])
+    }))
+
   it('is for its owner alone, and outlives its process', () =>
     inFolder(async (folder) => {
       const file = join(folder, 'data', 'sessions.sqlite')

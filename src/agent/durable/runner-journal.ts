@@ -58,6 +58,7 @@ export class RunnerJournal {
     const { runId } = run
     const { inputDigest } = input
     const live: LiveRun = { run, given, inputDigest, isExecuted: false }
+    this.#opener.active.record(run)
     return this.#asLive(live, async () => {
       await engine.start(runId, inputToJson(input))
       const output = await this.#resultOf(engine, live)

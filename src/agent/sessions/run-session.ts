@@ -85,7 +85,8 @@ export class RunnerSessions {
       await turn?.leave()
     } catch (error) {
       // Of a run that has ended, everything is stored. Any other has its own error to tell.
-      run.logger.error({ runId: run.runId, session: turn?.id, error: messageOf(error) }, 'the session could not be let go of')
+      run.logger.error({ runId: run.runId, session: turn?.id, error: messageOf(error) }, 'the session could not be let go of yet')
+      if (turn !== undefined) void leaveLater(turn)
     }
   }
 
@@ -157,6 +158,22 @@ export class RunnerSessions {
   #given(): Sessions {
     if (this.#sessions === undefined) throw new InvalidOptionError('sessions', 'given to the runner: it keeps no sessions without')
     return this.#sessions
+  }
+}
+
+/** How soon a session that could not be let go of is tried again, at first and at last, in milliseconds. */
+const firstRetryMs = 200
+const lastRetryMs = 60_000
+
+/** Others wait for the session as long as this process lives. */
+async function leaveLater(turn: SessionTurn): Promise<void> {
+  for (let pauseMs = firstRetryMs; ; pauseMs = Math.min(pauseMs * 2, lastRetryMs)) {
+    await new Promise((resolve) => setTimeout(resolve, pauseMs).unref())
+    try {
+      return await turn.leave()
+    } catch {
+      // Told when it failed first.
+    }
   }
 }
 
