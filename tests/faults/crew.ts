@@ -48,7 +48,7 @@ export class Worker {
 
   /** Resolves when it takes orders. `clockMs`: how far its clock is off. */
   static async start(options: WorkerOptions, { clockMs = 0, log }: { clockMs?: number; log(line: string): void }): Promise<Worker> {
-    const execArgv = clockMs === 0 ? [] : ['--import', wrongClock]
+    const execArgv = clockMs === 0 ? [] : ['--require', wrongClock]
     const child = fork(program, [JSON.stringify(options)], {
       execArgv,
       env: { ...process.env, CLOCK_OFF_BY_MS: String(clockMs) },

@@ -17,11 +17,14 @@ const onWorker =
 
 /** Each resolves when there are as many workers as before; the faults may go on. */
 export const faults = {
-  /** `kill -9`; another takes its place. */
-  kill: onWorker(async (stage, { worker }) => {
+  /** `kill -9`, during a call or soon after it; another takes its place. */
+  kill: onWorker(async (stage, { worker }, held) => {
+    if (stage.random.chance(0.5)) {
+      held.answer()
+      await pause(stage.random.below(30))
+    }
     await worker.kill()
     await stage.addWorker()
-    stage.recoverAll()
   }),
   /** The process stands still for longer than its lease, and wakes up. */
   stop: onWorker(async (_stage, { worker }, held) => {
@@ -37,22 +40,22 @@ export const faults = {
     const ended = stage.deploy(worker)
     held.answer()
     await Promise.all([ended, stage.addWorker()])
-    stage.recoverAll()
   }),
   /** A process with a clock that is 40 days off, one way or the other, works beside the others for a while. */
   clock: async (stage, held) => {
     const worker = await stage.addWorker({ clockMs: (stage.random.chance(0.5) ? 40 : -40) * dayMs })
     held.answer()
-    await worker.ask({ do: 'recover' }).catch(() => {})
-    await pause(1_000)
+    worker.ask({ do: 'recover' }).catch(() => {})
+    await pause(2_000)
     await worker.kill()
   },
-  /** Every process takes up what it finds. */
-  owners: async (stage, held) => {
+  /** A process more, and each takes up what it finds; then one of them is let go. */
+  owners: onWorker(async (stage, { worker }, held) => {
     held.answer()
-    await Promise.all([stage.addWorker(), stage.addWorker()])
+    await stage.addWorker()
     stage.recoverAll()
-  },
+    await stage.deploy(worker)
+  }),
   /** All connections of a process are reset. */
   cut: onWorker(async (_stage, { proxy }) => proxy?.cut()),
   /** A process loses its database for longer than others wait until they take its runs over, and does not notice. */
@@ -75,7 +78,6 @@ export const faults = {
     held.answer()
     await pause(1_000)
     free?.()
-    stage.recoverAll()
   },
 } satisfies Record<string, Fault>
 

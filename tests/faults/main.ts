@@ -1,6 +1,6 @@
 /**
  * The long form of the fault harness: scenario after scenario, each with its seed.
- * `npm run test:faults -- [--store sqlite|dbos] [--fault kill] [--seed 17] [--scenarios 100] [--log]`
+ * `npm run test:faults -- [--store sqlite|dbos] [--faults kill,cut] [--seed 17] [--scenarios 100] [--log]`
  */
 import { parseArgs } from 'node:util'
 import { hasPostgres, startPostgres } from '../postgres.ts'
@@ -11,20 +11,20 @@ import { scenarioOf } from './scenarios.ts'
 const { values } = parseArgs({
   options: {
     store: { type: 'string', default: 'sqlite' },
-    fault: { type: 'string' },
+    faults: { type: 'string' },
     seed: { type: 'string' },
     scenarios: { type: 'string' },
     log: { type: 'boolean', default: false },
   },
 })
-const { store, fault, log } = values
+const { store, faults, log } = values
 if (store !== 'sqlite' && store !== 'dbos') throw new Error(`Expected --store sqlite or dbos, got ${store}`)
 if (store === 'dbos' && !hasPostgres) throw new Error('PostgreSQL is not installed')
 const first = Number(values.seed ?? Math.floor(Math.random() * 1e9))
 const count = Number(values.scenarios ?? (values.seed === undefined ? 100 : 1))
 await using postgres = store === 'dbos' ? await startPostgres() : undefined
 for (let seed = first; seed < first + count; seed++) {
-  const scenario = scenarioOf(seed, store, fault)
+  const scenario = scenarioOf(seed, store, faults?.split(','))
   const place = postgres === undefined ? inFolder(scenario.faults.includes('disk') ? 8 : undefined) : inPostgres(postgres)
   const started = performance.now()
   const report = await play(scenario, place)

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, closeSync, mkdtempSync, openSync, rmSync, unlinkSync, writeSync } from 'node:fs'
+import { chmodSync, closeSync, mkdtempSync, openSync, readdirSync, rmSync, unlinkSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Postgres } from '../postgres.ts'
@@ -13,6 +13,8 @@ export interface Place extends AsyncDisposable {
   postgres?: Postgres
   /** Fills the disk; the function returned frees it. */
   fillDisk?(): () => void
+  /** Names of what is left of processes when all have ended. */
+  leftovers(): string[]
 }
 
 let schemas = 0
@@ -27,6 +29,8 @@ export function inPostgres(postgres: Postgres): Place {
       proxies.push(proxy)
       return { store: { kind: 'dbos', url: proxy.url, schema }, proxy }
     },
+    // Locks end with their connections.
+    leftovers: () => [],
     [Symbol.asyncDispose]: async () => {
       for (const proxy of proxies) await proxy[Symbol.asyncDispose]()
     },
@@ -40,6 +44,7 @@ export function inFolder(diskMB?: number): Place {
   chmodSync(folder, 0o700)
   return {
     store: async () => ({ store: { kind: 'sqlite', folder } }),
+    leftovers: () => ['runs', 'sessions'].flatMap((name) => readdirSync(join(folder, `${name}.sqlite-owners`))),
     ...(diskMB === undefined ? {} : { fillDisk: () => fill(join(folder, 'filler')) }),
     [Symbol.asyncDispose]: async () => {
       if (diskMB !== undefined) execFileSync('umount', ['--lazy', folder])

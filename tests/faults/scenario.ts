@@ -133,6 +133,7 @@ export class Stage {
       sessions.set(session, (await worker.ask({ do: 'read', session })).messages ?? [])
     for (const { worker: one } of this.#workers) if (!one.isLeaving) void this.deploy(one)
     await Promise.all(this.#ending)
+    for (const name of this.place.leftovers()) this.evidence.seen.push(`${name} is left of an owner`)
   }
 
   async kill(): Promise<void> {
@@ -185,6 +186,8 @@ export class Stage {
       if (confirmedBefore.has(item)) seen.push(`${item} is asked again`)
     }
     for (const { toolCallId, tool } of pending) asked.set(`${runId} ${toolCallId}`, { runId, tool, approved: verdictOf(runId) })
+    // Some think it over.
+    if (this.random.chance(0.3)) await pause(this.random.below(1_500))
     const decisions = pending.map((item) => ({ ...item, approved: verdictOf(runId) }))
     if (decisions.length === 0) return
     try {

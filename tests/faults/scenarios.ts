@@ -2,10 +2,13 @@ import { type FaultName, faults, faultsOf } from './faults.ts'
 import { randomOf } from './random.ts'
 import type { Scenario } from './scenario.ts'
 
-/** The scenario of a seed. `fault`: its only kind; else faults of all kinds. */
-export function scenarioOf(seed: number, store: 'sqlite' | 'dbos', fault?: string): Scenario {
-  if (fault !== undefined && !(fault in faults)) throw new Error(`Expected a fault of ${Object.keys(faults).join(', ')}, got ${fault}`)
+/** The scenario of a seed: five faults of these kinds. Default: of all. */
+export function scenarioOf(seed: number, store: 'sqlite' | 'dbos', kinds: readonly string[] = faultsOf[store]): Scenario {
   const random = randomOf(seed ^ 0x5eed)
-  const names = Array.from({ length: 5 }, () => (fault as FaultName | undefined) ?? random.pick(faultsOf[store]))
-  return { seed, faults: names }
+  return { seed, faults: Array.from({ length: 5 }, () => faultNamed(random.pick(kinds))) }
+}
+
+function faultNamed(name: string): FaultName {
+  if (Object.hasOwn(faults, name)) return name as FaultName
+  throw new Error(`Expected one of ${Object.keys(faults).join(', ')}, got ${name}`)
 }

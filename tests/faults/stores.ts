@@ -8,13 +8,15 @@ import { sqliteSessions } from '../../src/sessions/sqlite/index.ts'
 /** Where workers keep their runs and conversations. */
 export type Store = { kind: 'sqlite'; folder: string } | { kind: 'dbos'; url: string; schema: string }
 
+/** What a clock that is off by weeks would end: conversations nobody continues, and runs nobody decides on. */
+export const expireAfterMs: number = 7 * 86_400_000
 /** How long a process that gives no sign of life keeps its sessions, in milliseconds. */
-export const leaseMs = 600
+export const leaseMs: number = 600
 
 export async function openStores(store: Store, logger: Logger): Promise<{ journal: Journal; sessions: Sessions; end(): Promise<void> }> {
   if (store.kind === 'sqlite') {
-    const journal = sqliteJournal({ file: `${store.folder}/runs.sqlite`, synchronous: 'normal' })
-    const sessions = sqliteSessions({ file: `${store.folder}/sessions.sqlite`, synchronous: 'normal' })
+    const journal = sqliteJournal({ file: `${store.folder}/runs.sqlite`, synchronous: 'normal', takeOverEveryMs: 300 })
+    const sessions = sqliteSessions({ file: `${store.folder}/sessions.sqlite`, synchronous: 'normal', expireAfterMs })
     const end = async () => {
       await journal.close()
       await sessions.close()
@@ -26,7 +28,7 @@ export async function openStores(store: Store, logger: Logger): Promise<{ journa
   // A connection that nobody uses may be lost.
   pool.on('error', () => {})
   const journal = dbosJournal({ url, schema, takeOverEveryMs: 300, outageMs: 5_000, logger })
-  const sessions = postgresSessions({ pool, schema: `${schema}_sessions`, leaseMs })
+  const sessions = postgresSessions({ pool, schema: `${schema}_sessions`, leaseMs, expireAfterMs })
   await sessions.migrate()
   const end = async () => {
     await journal.close()

@@ -14,7 +14,7 @@ import {
   textOf,
 } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
-import { openStores, type Store } from './stores.ts'
+import { expireAfterMs, openStores, type Store } from './stores.ts'
 
 export interface WorkerOptions {
   store: Store
@@ -133,6 +133,7 @@ const runner = new AgentRunner<Shop>({
   logger,
   limits: { repeatedCalls: Number.POSITIVE_INFINITY },
   maxIterations: 20,
+  decisionTimeoutMs: expireAfterMs,
   restore: ({ metadata }) => given(String(metadata?.shop)),
 })
 

@@ -1,15 +1,26 @@
-/** Puts the clock of this process, and of its threads, off by `CLOCK_OFF_BY_MS`. Loaded with `--import`. */
-const offMs = Number(process.env.CLOCK_OFF_BY_MS ?? 0)
-const RealDate = Date
+/** Puts the clock of this process, and of its threads, off by `CLOCK_OFF_BY_MS`. Loaded with `--require`. */
+import { syncBuiltinESMExports } from 'node:module'
+import threads, { type WorkerOptions } from 'node:worker_threads'
 
-class WrongDate extends RealDate {
+const offMs = Number(process.env.CLOCK_OFF_BY_MS ?? 0)
+const RightDate = Date
+
+class WrongDate extends RightDate {
   constructor(...given: []) {
-    super(...(given.length === 0 ? ([RealDate.now() + offMs] as never) : given))
+    super(...(given.length === 0 ? ([WrongDate.now()] as never) : given))
   }
 
   static override now(): number {
-    return RealDate.now() + offMs
+    return RightDate.now() + offMs
   }
 }
 
 globalThis.Date = WrongDate as DateConstructor
+
+// Threads are started without the options of the process.
+threads.Worker = class extends threads.Worker {
+  constructor(file: string | URL, options: WorkerOptions = {}) {
+    super(file, { ...options, execArgv: process.execArgv })
+  }
+}
+syncBuiltinESMExports()
