@@ -1,9 +1,10 @@
 /**
  * The long form of the fault harness: scenario after scenario, each with its seed.
- * `npm run test:faults -- [--store sqlite|dbos] [--faults kill,cut] [--seed 17] [--scenarios 100] [--log]`
+ * `npm run test:faults -- [--store sqlite|dbos] [--faults kill,cut] [--seed 17] [--scenarios 100] [--times 1] [--log]`
  */
 import { parseArgs } from 'node:util'
 import { hasPostgres, startPostgres } from '../postgres.ts'
+import { faultsOf } from './faults.ts'
 import { canMount, inFolder, inPostgres } from './place.ts'
 import { play } from './scenario.ts'
 import { scenarioOf } from './scenarios.ts'
@@ -14,27 +15,29 @@ const { values } = parseArgs({
     faults: { type: 'string' },
     seed: { type: 'string' },
     scenarios: { type: 'string' },
+    times: { type: 'string', default: '1' },
     log: { type: 'boolean', default: false },
   },
 })
-const { store, faults, log } = values
-if (store !== 'sqlite' && store !== 'dbos') throw new Error(`Expected --store sqlite or dbos, got ${store}`)
-if (store === 'dbos' && !hasPostgres) throw new Error('PostgreSQL is not installed')
+const { store, times } = values
+if (store !== 'sqlite' && store !== 'dbos') throw new Error(`Expected \`--store\` to be sqlite or dbos, got ${store}`)
+if (store === 'dbos' && !hasPostgres) throw new Error('Expected PostgreSQL to be installed for `--store dbos`')
+const hasDisk = store === 'sqlite' && canMount()
+if (store === 'sqlite' && !hasDisk) console.warn('SKIPPED: full disks, because none can be mounted here (only root may)')
+const kinds = values.faults?.split(',') ?? [...faultsOf[store], ...(hasDisk ? ['disk'] : [])]
 const first = Number(values.seed ?? Math.floor(Math.random() * 1e9))
-const count = Number(values.scenarios ?? (values.seed === undefined ? 100 : 1))
+const scenarios = Number(values.scenarios ?? (values.seed === undefined ? 100 : 1))
+
 await using postgres = store === 'dbos' ? await startPostgres() : undefined
-for (let seed = first; seed < first + count; seed++) {
-  const scenario = scenarioOf(seed, store, faults?.split(','))
-  const place = postgres === undefined ? inFolder(scenario.faults.includes('disk') ? 8 : undefined) : inPostgres(postgres)
+for (let n = 0; n < scenarios * Number(times); n++) {
+  const seed = first + Math.floor(n / Number(times))
+  const { faults } = scenarioOf(seed, store, kinds)
+  await using place = postgres === undefined ? inFolder(faults.includes('disk') ? 8 : undefined) : inPostgres(postgres)
   const started = performance.now()
-  const report = await play(scenario, place)
-  await place[Symbol.asyncDispose]()
-  const { violations, done } = report
-  console.log(
-    `seed ${seed} (${store}): ${scenario.faults.join(' ')}; ${JSON.stringify(done)} in ${Math.round(performance.now() - started)} ms`,
-  )
-  for (const violation of violations) console.error(`  ${violation}`)
+  const { violations, log, done } = await play({ seed, faults }, place)
+  const seconds = Math.round((performance.now() - started) / 1_000)
+  console.log(`--seed ${seed}: ${faults.join(' ')}; ${done.runs} runs, ${done.entries} entries in the ledger, ${seconds} s`)
   if (violations.length > 0) process.exitCode = 1
-  if (log) for (const line of report.log) console.log(`  ${line}`)
+  if (violations.length > 0 || values.log) console.log(log.join('\n'))
+  for (const violation of violations) console.error(`VIOLATED: ${violation}`)
 }
-if (store === 'sqlite' && !canMount()) console.warn('SKIPPED: the full disk, because no disk can be mounted here (only root may)')

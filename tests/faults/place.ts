@@ -40,14 +40,14 @@ export function inPostgres(postgres: Postgres): Place {
 /** `diskMB`: on a disk of its own of that size. Needs root. */
 export function inFolder(diskMB?: number): Place {
   const folder = mkdtempSync(join(tmpdir(), 'toolloop-faults-'))
-  if (diskMB !== undefined) execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${diskMB}m`, 'tmpfs', folder])
+  if (diskMB !== undefined) execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${diskMB}m`, 'tmpfs', folder], { stdio: 'pipe' })
   chmodSync(folder, 0o700)
   return {
     store: async () => ({ store: { kind: 'sqlite', folder } }),
     leftovers: () => ['runs', 'sessions'].flatMap((name) => readdirSync(join(folder, `${name}.sqlite-owners`))),
     ...(diskMB === undefined ? {} : { fillDisk: () => fill(join(folder, 'filler')) }),
     [Symbol.asyncDispose]: async () => {
-      if (diskMB !== undefined) execFileSync('umount', ['--lazy', folder])
+      if (diskMB !== undefined) execFileSync('umount', ['--lazy', folder], { stdio: 'pipe' })
       rmSync(folder, { recursive: true, force: true })
     },
   }
@@ -55,6 +55,7 @@ export function inFolder(diskMB?: number): Place {
 
 /** Whether a folder can be put on a small disk here. */
 export function canMount(): boolean {
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) return false
   try {
     void inFolder(1)[Symbol.asyncDispose]()
     return true

@@ -119,9 +119,14 @@ export class Stage {
       if (!worker.isLeaving) worker.ask({ do: 'recover' }).catch((error) => this.#noteFailure('recover', error))
   }
 
-  /** The customers give up. */
-  giveUp(): void {
+  /** The customers give up. What goes on is in the log then. */
+  async giveUp(): Promise<void> {
     this.#isOver = true
+    for (const { worker } of this.#workers) {
+      if (worker.isLeaving) continue
+      const { messages = [] } = await worker.ask({ do: 'active' })
+      this.log.push(`worker ${worker.pid} goes on with ${messages.join(', ')}`)
+    }
   }
 
   /** What there is at the end, as a worker that lives sees it; then all workers end. */
@@ -207,7 +212,7 @@ export class Stage {
 
   #noteFailure(runId: string, error: unknown): void {
     const code = error instanceof OrderFailed ? error.code : undefined
-    this.log.push(`client of ${runId}: ${error}`)
+    if (code !== 'session_waiting') this.log.push(`client of ${runId}: ${error}`)
     if (code === undefined || !passing.has(code)) this.evidence.seen.push(`${runId} failed: ${code} ${error}`)
   }
 }
@@ -240,8 +245,8 @@ export async function play({ seed, faults: names }: Scenario, place: Place): Pro
       held.answer()
       left--
     }
-    await Promise.race([serving, pause(endsWithinMs, undefined, { ref: false })])
-    stage.giveUp()
+    const inTime = serving.then(() => true)
+    if (!(await Promise.race([inTime, pause(endsWithinMs, false, { ref: false })]))) await stage.giveUp()
     await stage.close()
   } finally {
     await stage.kill()

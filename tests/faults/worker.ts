@@ -37,6 +37,7 @@ export type Order =
   | { do: 'recover' }
   | { do: 'look'; runId: string }
   | { do: 'read'; session: string }
+  | { do: 'active' }
 
 /** What came of an order. */
 export interface Done {
@@ -172,6 +173,8 @@ async function carryOut(order: Order): Promise<Done> {
         ...(outcomes === undefined ? {} : { outcomes }),
       }
     }
+    case 'active':
+      return { messages: runner.active.map(({ runId, session }) => `${runId} in ${session}`) }
     case 'read':
       return { messages: (await sessions.read(order.session)).map(({ role, content }) => `${role} ${textOf(content ?? '')}`) }
   }

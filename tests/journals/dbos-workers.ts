@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, watch } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import pg from 'pg'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { dbosJournal } from '../../src/journals/dbos/index.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
@@ -58,22 +57,6 @@ export async function seen(folder: string, wanted: (line: string) => boolean): P
     return await promise
   } finally {
     stop.abort()
-  }
-}
-
-/** Idempotency keys of the calls whose end is recorded. Undefined where the server can't be reached. */
-export async function recordedCalls(url: string): Promise<Set<string> | undefined> {
-  const client = new pg.Client({ connectionString: url })
-  client.on('error', () => {})
-  try {
-    await client.connect()
-    const select = `SELECT workflow_uuid AS id, function_name AS key FROM dbos.operation_outputs WHERE function_name LIKE '%.tool.%' AND error IS NULL`
-    const { rows } = await client.query<{ id: string; key: string }>(select)
-    return new Set(rows.map(({ id, key }) => `${id.split('/')[1]}/${key}`))
-  } catch {
-    return undefined
-  } finally {
-    await client.end().catch(() => {})
   }
 }
 

@@ -6,7 +6,6 @@ import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { type SqliteJournalOptions, sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { killWorkers } from './kill.ts'
 import { inFolder } from './temp-folder.ts'
 
 const look = defineTool({ name: 'look', description: 'looks', effect: 'read', execute: () => 'x'.repeat(50_000) })
@@ -210,12 +209,6 @@ describe('the file of an SQLite journal', () => {
     expect(() => sqliteJournal({ file: 'x', sync: 'full' } as never)).toThrow(/`synchronous`|sync/)
   })
 })
-
-it('a process that is killed loses no finished step: the next takes its runs up, and cleans up after it', () =>
-  inFolder(async (folder) => {
-    const outcome = await killWorkers({ folder, runs: 4, turns: 3, concurrency: 4, kills: 1, random: () => 0, longestMs: 0 })
-    expect(outcome).toMatchObject({ kills: 1, doubled: [], repeated: [], others: [], ended: 4, owners: 0 })
-  }))
 
 it('reached by a symbolic link it is the same file: a run is carried out once', () =>
   inFolder(async (folder) => {

@@ -10,8 +10,6 @@ export interface Chaos {
   where: string
   sessions: number
   runs: number
-  /** Of a journal, or `''`. */
-  journal: string
   workers: number
   kills: number
   /** The longest that a worker lives after it has begun, in milliseconds. */
@@ -23,14 +21,12 @@ export async function killWorkers({
   where,
   sessions,
   runs,
-  journal,
   workers,
   kills,
   longestMs,
 }: Chaos): Promise<{ killed: number; wrong: string[] }> {
   let killed = 0
-  const start = () =>
-    spawn(process.execPath, [program, where, String(sessions), String(runs), journal], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const start = () => spawn(process.execPath, [program, where, String(sessions), String(runs)], { stdio: ['ignore', 'pipe', 'inherit'] })
   const live = async (): Promise<void> => {
     while (killed < kills) {
       const child = start()

@@ -12,16 +12,7 @@ const timeout = 120_000 + kills * 3_000
 describe(`sessions under ${kills} kill -9: each run is in its session once and whole, in order`, () => {
   it('SQLite', { timeout }, () =>
     inFolder(async (folder) => {
-      const { killed, wrong } = await killWorkers({ ...chaos, where: join(folder, 'sessions.sqlite'), journal: '' })
-      expect(wrong).toEqual([])
-      expect(killed).toBeGreaterThan(5)
-    }),
-  )
-
-  it('SQLite, runs recorded in a journal', { timeout }, () =>
-    inFolder(async (folder) => {
-      const journal = join(folder, 'runs.sqlite')
-      const { killed, wrong } = await killWorkers({ ...chaos, where: join(folder, 'sessions.sqlite'), journal })
+      const { killed, wrong } = await killWorkers({ ...chaos, where: join(folder, 'sessions.sqlite') })
       expect(wrong).toEqual([])
       expect(killed).toBeGreaterThan(5)
     }),
@@ -29,7 +20,7 @@ describe(`sessions under ${kills} kill -9: each run is in its session once and w
 
   it.skipIf(!hasPostgres)('PostgreSQL', { timeout }, async () => {
     await using server = await startPostgres()
-    const { killed, wrong } = await killWorkers({ ...chaos, where: server.url, journal: '' })
+    const { killed, wrong } = await killWorkers({ ...chaos, where: server.url })
     expect(wrong).toEqual([])
     expect(killed).toBeGreaterThan(5)
   })

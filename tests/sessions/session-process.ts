@@ -1,14 +1,13 @@
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { openSessions } from './open-sessions.ts'
 
 /**
  * A worker that is killed: makes each session as long as it is asked for, a run of four messages at a time. Several do so at once on the same
- * sessions. `node session-process.ts <where> <sessions> <runs> <journal file, or ''>`
+ * sessions. `node session-process.ts <where> <sessions> <runs>`
  */
-const [where = '', sessionCount = '1', runCount = '1', journalFile = ''] = process.argv.slice(2)
+const [where = '', sessionCount = '1', runCount = '1'] = process.argv.slice(2)
 const { sessions, end } = await openSessions(where)
 const look = defineTool({
   name: 'look',
@@ -21,10 +20,8 @@ const look = defineTool({
 })
 const model = scriptedModel(({ messages }) => (messages.at(-1)?.role === 'tool' ? 'done' : { toolCalls: [{ name: 'look' }] }))
 const logger = { debug() {}, info() {}, warn() {}, error() {} }
-const journal = journalFile === '' ? undefined : sqliteJournal({ file: journalFile })
-const runner = new AgentRunner({ model, tools: [look], sessions, logger, ...(journal === undefined ? {} : { journal }) })
+const runner = new AgentRunner({ model, tools: [look], sessions, logger })
 
-if (journal !== undefined) await runner.recover()
 console.log('begun')
 const work = async (session: string): Promise<void> => {
   for (;;) {
@@ -39,5 +36,4 @@ const work = async (session: string): Promise<void> => {
   }
 }
 await Promise.all(Array.from({ length: Number(sessionCount) }, (_, at) => work(`session-${at}`)))
-await journal?.close()
 await end()
