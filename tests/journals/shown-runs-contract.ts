@@ -43,9 +43,9 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
   describe(`what is shown of runs, ${name}`, () => {
     it('only the execution that began last adds to a run, whose events are read in order, in as many answers as it takes', async () => {
       const { shown } = await open()
-      expect(await shown.begin(run('a'), 'first')).toEqual({ lastEventId: 0 })
+      expect(await shown.begin(run('a'), { attempt: 'first' })).toEqual({ lastEventId: 0 })
       expect(await shown.append('a', 'first', news([1, 2, 3], { secrets: ['4711', '4711', '\0\uD800'] }))).toBe(true)
-      expect(await shown.begin(run('a', { title: 'another' }), 'second')).toEqual({ lastEventId: 3 })
+      expect(await shown.begin(run('a', { title: 'another' }), { attempt: 'second' })).toEqual({ lastEventId: 3 })
       expect(await shown.append('a', 'first', news([4]))).toBe(false)
       const large = (id: number) => ({ id, type: 'TEXT_DELTA', data: JSON.stringify('x'.repeat(600_000)) })
       expect(await shown.append('a', 'second', news([], { events: [4, 5, 6].map(large), firstEventId: 2 }))).toBe(true)
@@ -69,9 +69,26 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       expect(await shown.get('none')).toBeUndefined()
     })
 
+    it('H59 an execution that has lost its run to a later one does not begin, and keeps it from nothing', async () => {
+      const { shown, journal } = await open()
+      let executions = 0
+      const engine = journal.connect(async () => {
+        if (++executions === 1) throw new Error('It breaks off')
+        return { stopReason: 'answered' }
+      })
+      await engine.start('a', {})
+      await expect(engine.result('a')).rejects.toThrow('It breaks off')
+      expect(await shown.begin(run('a'), { attempt: 'early', epoch: 1 })).toEqual({ lastEventId: 0 })
+      await engine.start('a')
+      await engine.result('a')
+      expect(await shown.begin(run('a'), { attempt: 'late', epoch: 2 })).toEqual({ lastEventId: 0 })
+      await expect(shown.begin(run('a'), { attempt: 'early', epoch: 1 })).rejects.toMatchObject({ code: 'run_taken_over' })
+      expect(await shown.append('a', 'late', news([1]))).toBe(true)
+    })
+
     it('one that waits goes on; of one that is done there is only what is shown, and it never begins again', async () => {
       const { shown } = await open()
-      await shown.begin(run('a'), 'first')
+      await shown.begin(run('a'), { attempt: 'first' })
       await shown.append('a', 'first', news([1], { secrets: ['4711'] }))
       expect(await shown.settle('a', running('other'), outcome('paused'))).toBe('changed')
       expect(await shown.settle('none', running('first'), outcome('paused'))).toBe('changed')
@@ -81,18 +98,18 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       expect(await shown.get('a')).toMatchObject({ status: 'paused', finishedAt: 2_000, secrets: ['4711'], head: run('a').head })
       const { runs, characters } = await shown.waiting('ann')
       expect([runs, characters > 30, await shown.waiting('bob')]).toEqual([1, true, { runs: 0, characters: 0 }])
-      expect(await shown.begin(run('a'), 'second')).toEqual({ lastEventId: 1 })
+      expect(await shown.begin(run('a'), { attempt: 'second' })).toEqual({ lastEventId: 1 })
       expect(await shown.get('a')).toMatchObject({ status: 'running', attempt: 'second' })
       expect(await shown.settle('a', running('second'), outcome('done', { finishedAt: 3_000 }))).toBe('settled')
       expect(await shown.get('a')).toMatchObject({ status: 'done', finishedAt: 3_000, secrets: [], head: '', title: 'title' })
       expect([await shown.result('a'), await shown.result('none')]).toEqual(['{"text":"good day"}', ''])
-      expect(await shown.begin(run('a'), 'third')).toBeUndefined()
+      expect(await shown.begin(run('a'), { attempt: 'third' })).toBeUndefined()
       expect((await shown.events('a', 0)).length).toBe(1)
     })
 
     it('what is said to a run is there in its order, until nothing more can be said', async () => {
       const { shown } = await open()
-      await shown.begin(run('a'), 'first')
+      await shown.begin(run('a'), { attempt: 'first' })
       expect(await shown.say('none', ['1'])).toBe(false)
       expect([await shown.say('a', ['1', '2']), await shown.say('a', ['3'])]).toEqual([true, true])
       expect([await shown.said('a', 0), await shown.said('a', 2)]).toEqual([['1', '2', '3'], ['3']])
@@ -103,7 +120,7 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       expect(await shown.hush('a', Number.MAX_SAFE_INTEGER)).toBe(true)
       await shown.settle('a', running('first'), outcome('done'))
       expect(await shown.said('a', 0)).toEqual([])
-      const said = Promise.all(['b', 'c'].map(async (id) => [await shown.begin(run(id), 'x'), await shown.say(id, ['1'])]))
+      const said = Promise.all(['b', 'c'].map(async (id) => [await shown.begin(run(id), { attempt: 'x' }), await shown.say(id, ['1'])]))
       expect((await said).map(([, accepted]) => accepted)).toEqual([true, true])
     })
 
@@ -111,7 +128,7 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       const { shown } = await open()
       for (let round = 0; round < 20; round++) {
         const id = `run${round}`
-        await shown.begin(run(id), 'first')
+        await shown.begin(run(id), { attempt: 'first' })
         const [one, two, hushed] = await Promise.all([shown.say(id, ['1']), shown.say(id, ['2']), shown.hush(id, 0)])
         const { length } = await shown.said(id, 0)
         expect(length).toBe(Number(one) + Number(two))
@@ -119,16 +136,16 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       }
     })
 
-    it('those that wait are given up by their id, or by since when they wait', async () => {
+    it('those that wait are given up by their id, or by how long they have waited', async () => {
       const { shown } = await open()
       for (const id of ['a', 'b', 'c']) {
-        await shown.begin(run(id), 'first')
+        await shown.begin(run(id), { attempt: 'first' })
         const summary = id === 'a' ? '{"output":"x\\u0000","pending":[1]}' : '{}'
-        await shown.settle(id, running('first'), outcome('paused', { finishedAt: id === 'c' ? 9_000 : 5_000, summary }))
+        await shown.settle(id, running('first'), outcome('paused', { finishedAt: Date.now() - (id === 'c' ? 0 : 60_000), summary }))
       }
       expect(await shown.giveUp({ runId: 'a' }, error)).toEqual(['a'])
       expect(await shown.giveUp({ runId: 'a' }, error)).toEqual([])
-      expect(await shown.giveUp({ before: 6_000 }, error)).toEqual(['b'])
+      expect(await shown.giveUp({ waitingForMs: 30_000 }, error)).toEqual(['b'])
       const { summary = '', head, status } = (await shown.get('a')) ?? {}
       expect([status, head, JSON.parse(summary)]).toEqual(['done', '', { output: 'x\0', stopReason: 'aborted', pending: [], error }])
       expect((await shown.get('c'))?.status).toBe('paused')
@@ -138,10 +155,9 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       const { shown } = await open()
       const summary = JSON.stringify('x'.repeat(1_500_000))
       for (let n = 1; n <= 6; n++) {
-        await shown.begin(
-          run(`${n}`, { caller: n % 2 === 0 ? 'bob\0' : 'ann', agent: n > 4 ? 'other' : 'toolloop', createdAt: n }),
-          'first',
-        )
+        await shown.begin(run(`${n}`, { caller: n % 2 === 0 ? 'bob\0' : 'ann', agent: n > 4 ? 'other' : 'toolloop', createdAt: n }), {
+          attempt: 'first',
+        })
         if (n <= 4) await shown.settle(`${n}`, running('first'), outcome('done', { summary }))
       }
       const ids = async (query: Parameters<ShownRuns['list']>[0]) => {
@@ -165,18 +181,18 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       const costs = [0.5, undefined, 2, 0.01]
       for (const [at, costUsd] of costs.entries()) {
         const id = `run${at}`
-        await shown.begin(run(id, { title: `Refund ÄRGER ${at}`, words: `user:ann\nfirst ${at}`, createdAt: at }), 'first')
+        await shown.begin(run(id, { title: `Refund ÄRGER ${at}`, words: `user:ann\nfirst ${at}`, createdAt: at }), { attempt: 'first' })
         const stopReason = at === 1 ? 'model_error' : 'answered'
         const words = `tool:pay${at}\nmüller 100%_\\ ${at}`
         await shown.settle(id, running('first'), outcome('done', { title: `Refund ÄRGER ${at}`, words, costUsd, stopReason }))
       }
-      await shown.begin(run('goes on', { title: 'Refund', words: 'tool:none user:bob' }), 'first')
+      await shown.begin(run('goes on', { title: 'Refund', words: 'tool:none user:bob' }), { attempt: 'first' })
       const ids = async (query: Omit<Parameters<ShownRuns['list']>[0], 'limit'>) =>
         (await shown.list({ ...query, limit: 10 })).runs.map(({ runId }) => runId).join(' ')
       expect(await ids({ words: ['refund'] })).toBe('goes on run3 run2 run1 run0')
       expect(await ids({ words: ['refund', 'tool:pay2'] })).toBe('run2')
       expect(await ids({ words: ['ärger 3'] })).toBe('run3')
-      await shown.begin(run('greek', { title: 'ΛΌΓΟΙ' }), 'first')
+      await shown.begin(run('greek', { title: 'ΛΌΓΟΙ' }), { attempt: 'first' })
       expect(await ids({ words: ['λόγοι'] })).toBe('greek')
       await shown.append('greek', 'first', { events: [], firstEventId: 1, title: 'ÉTÉ', secrets: [], hidesAll: false })
       expect([await ids({ words: ['été'] }), await ids({ words: ['λόγοι'] })]).toEqual(['greek', ''])
@@ -195,13 +211,13 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       expect(await ids({ words: ['müller'], minCostUsd: 1, runIds: ['run2'], status: 'done' })).toBe('run2')
       await shown.settle('goes on', running('first'), outcome('paused', { words: 'waits' }))
       expect(await ids({ status: 'paused', words: ['waits'] })).toBe('goes on')
-      await shown.begin(run('goes on', { words: 'again' }), 'second')
+      await shown.begin(run('goes on', { words: 'again' }), { attempt: 'second' })
       expect([await ids({ words: ['waits'] }), await ids({ words: ['again'] })]).toEqual(['', 'goes on'])
     })
 
     it('who has decided what stays for as long as the run, unless it could not be carried out', async () => {
       const { shown } = await open()
-      await shown.begin(run('a'), 'first')
+      await shown.begin(run('a'), { attempt: 'first' })
       expect((await shown.get('a'))?.decisions).toEqual([])
       expect(await shown.noteDecisions('none', 'one', ['1'])).toBe(false)
       expect(await shown.noteDecisions('a', 'one', ['"1"', '"2\\u0000"'])).toBe(true)
@@ -213,13 +229,13 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       await shown.clear('a')
       expect((await shown.get('a'))?.decisions).toEqual(['"1"', '"2\\u0000"', '"two"'])
       expect(await shown.forget({ runs: 0, ageMs: 1, characters: 0, recordingCharacters: 0 })).toBe(1)
-      await shown.begin(run('a'), 'second')
+      await shown.begin(run('a'), { attempt: 'second' })
       expect((await shown.get('a'))?.decisions).toEqual([])
     })
 
     it('the recording of a run is there in its parts, until the run goes, or there is no room: first those of runs that are done go', async () => {
       const { shown } = await open()
-      for (const id of ['a', 'b', 'c', 'd']) await shown.begin(run(id), 'first')
+      for (const id of ['a', 'b', 'c', 'd']) await shown.begin(run(id), { attempt: 'first' })
       const part = (name: string, value = 'x'.repeat(100)) => ({ name, value })
       expect(await shown.keepRecording('none', 'first', [part('1')])).toBe(false)
       expect(await shown.keepRecording('a', 'other', [part('1')])).toBe(false)
@@ -264,7 +280,7 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       const { shown } = await open()
       const now = Date.now()
       for (let n = 1; n <= 6; n++) {
-        await shown.begin(run(`${n}`), 'first')
+        await shown.begin(run(`${n}`), { attempt: 'first' })
         if (n < 6)
           await shown.settle(`${n}`, running('first'), outcome('done', { finishedAt: now - 100_000 * (7 - n), result: 'x'.repeat(100) }))
       }
@@ -285,11 +301,11 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
         return { runId: durable.runId, ...waits } as Json
       })
       for (const id of ['ends', 'waits', 'given up']) {
-        await shown.begin(run(id), 'first')
+        await shown.begin(run(id), { attempt: 'first' })
         await engine.start(id, { pin: '4711' })
         await engine.result(id)
       }
-      await shown.begin(run('lost'), 'first')
+      await shown.begin(run('lost'), { attempt: 'first' })
       const kept = async () => (await engine.list?.({}))?.runs.map(({ runId, status }) => `${runId}: ${status}`)
       expect((await shown.unsettled(0)).toSorted()).toEqual(['ends', 'given up', 'lost', 'waits'])
       expect(await shown.unsettled(60_000)).toEqual(['lost'])

@@ -34,7 +34,7 @@ describe.runIf(hasPostgres)('in PostgreSQL', () => {
 
   it('a run is found by its title where a process of an earlier version, which is still there after an update, has written it', async () => {
     const { shown } = await open('older')
-    await shown.begin({ runId: 'a', caller: 'ann', agent: 'service', createdAt: 1, title: 'First', head: '{}' }, 'here')
+    await shown.begin({ runId: 'a', caller: 'ann', agent: 'service', createdAt: 1, title: 'First', head: '{}' }, { attempt: 'here' })
     const client = new Client(postgres.url)
     await client.connect()
     onTestFinished(() => client.end())

@@ -27,7 +27,7 @@ describe('a part of a recording', () => {
     onTestFinished(() => store.close())
     const shown = { caller: 'eva', agent: 'service', createdAt: Date.now(), title: 'Go', head: '{}' }
     await store.take('run', { input: '"go"', loop: 1 })
-    await store.shown.begin({ runId: 'run', ...shown }, 'one')
+    await store.shown.begin({ runId: 'run', ...shown }, { attempt: 'one' })
     const part = store.shown.keepRecording('run', 'one', [{ name: '0', value: 'x'.repeat(2_000_000) }])
     const step = store.record('run', 1, '1.model', '"done"')
     await expect(part).rejects.toThrow('the disk is full')

@@ -27,7 +27,7 @@ describe('the log of a run that goes on elsewhere', () => {
     )
     onTestFinished(() => store.close())
     const { shown } = store
-    await shown.begin({ runId: 'r', caller: 'a', agent: 'a', createdAt: 1, title: '', head: '{}' }, 'first')
+    await shown.begin({ runId: 'r', caller: 'a', agent: 'a', createdAt: 1, title: '', head: '{}' }, { attempt: 'first' })
     const events = Array.from({ length: 12 }, (_, at) => event(at + 1, JSON.stringify('x'.repeat(500_000))))
     await shown.append('r', 'first', { events, firstEventId: 1, title: '', secrets: [], hidesAll: false })
     const log = new EventLog(bounds)

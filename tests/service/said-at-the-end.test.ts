@@ -24,7 +24,7 @@ async function answeredRun(): Promise<{ run: ServiceRun; shown: ShownRuns; steps
   const caller = { name: 'ann', roles: [] }
   const order = { id: 'r', caller, agent: 'a', kind: 'run' as const, clientTools: [], input: 'hi', options: {} }
   const run = new ServiceRun(storedOrder(order), [], { events: 10, characters: 1_000 })
-  await shown.begin({ runId: 'r', caller: 'ann', agent: 'a', createdAt: 1, title: '', head: '{}' }, 'first')
+  await shown.begin({ runId: 'r', caller: 'ann', agent: 'a', createdAt: 1, title: '', head: '{}' }, { attempt: 'first' })
   const durable: Durable = {
     runId: 'r',
     attempt: 'first',

@@ -32,7 +32,7 @@ export async function seedRuns(folder: string, runs: readonly SeededRun[]): Prom
           { role: 'assistant', content: output },
         ]
         const result = { text: output, output, messages, newMessages: messages, steps: [], toolCalls: [], stopReason }
-        await shown.begin({ runId, caller: owner, agent: 'toolloop', createdAt, title, words, head: '' }, 'seed')
+        await shown.begin({ runId, caller: owner, agent: 'toolloop', createdAt, title, words, head: '' }, { attempt: 'seed' })
         const told = { title, words, costUsd, summary: JSON.stringify(summary), result: JSON.stringify(result) }
         await shown.settle(
           runId,

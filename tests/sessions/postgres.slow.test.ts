@@ -4,7 +4,12 @@ import { fileURLToPath } from 'node:url'
 import { Pool } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import { type PostgresSessionsOptions, postgresSessions } from '../../src/sessions/postgres/index.ts'
+import {
+  type PostgresClient,
+  type PostgresPool,
+  type PostgresSessionsOptions,
+  postgresSessions,
+} from '../../src/sessions/postgres/index.ts'
 import { testSessions } from '../../src/testing/index.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { hasPostgres, type Postgres, startPostgres } from '../postgres.ts'
@@ -151,6 +156,56 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
     expect(String((await said)[0]).trim()).toBe('session_lost')
     await exit
     expect((await sessions.read('chat')).map(({ content }) => content)).toEqual(['me', 'heard 1'])
+  })
+
+  it('H59 a process that stands still in the middle of a transaction holds up nobody for longer than its lease', async () => {
+    const { schema, open } = await place({ leaseMs: 400 })
+    const inside = Promise.withResolvers<void>()
+    const goesOn = Promise.withResolvers<void>()
+    /** Stands still before it changes the session that it has locked. */
+    const still: PostgresPool = {
+      query: (text, values) => pool.query(text, values),
+      connect: (callback) =>
+        pool.connect((error, client) => {
+          if (client === undefined) return callback(error, undefined)
+          const standing: PostgresClient = {
+            on(event, listener) {
+              client.on(event, listener)
+              return this
+            },
+            off: (event, listener) => client.off(event, listener),
+            release: (broken) => client.release(broken),
+            query: async (text, values) => {
+              if (text.startsWith('UPDATE')) {
+                inside.resolve()
+                await goesOn.promise
+              }
+              return client.query(text, values)
+            },
+          }
+          callback(undefined, standing)
+        }),
+    }
+    const first = postgresSessions({ pool: still, schema, leaseMs: 400 })
+    const early = first.store.claim('chat', { runId: 'run', durable: true, epoch: 1 })
+    await inside.promise
+    const sessions = open()
+    const late = await sessions.store.claim('chat', { runId: 'run', durable: true, epoch: 2 })
+    expect(late.kind).toBe('claimed')
+    goesOn.resolve()
+    expect(await early).toEqual({ kind: 'taken_over', runId: 'run' })
+  })
+
+  it('P1.11 a pool that nobody listens to does not end the process when its idle connections are lost', async () => {
+    const { schema } = await place()
+    const silent = new Pool({ connectionString: server.url, application_name: 'silent' })
+    const sessions = postgresSessions({ pool: silent, schema })
+    await sessions.append('chat', [{ role: 'user', content: 'hi' }])
+    const lost = new Promise((resolve) => silent.once('remove', resolve))
+    await pool.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'silent'")
+    await lost
+    expect((await sessions.read('chat')).length).toBe(1)
+    await silent.end()
   })
 
   it('a living process keeps its session for many times its lease', async () => {

@@ -4,8 +4,11 @@
  * it resolves. Rejects with `journal_failed` where it can't be read or written.
  */
 export interface ShownRuns {
-  /** An execution begins: from now on only it adds to the run, which is made if it is new. One that is `done` stays so. */
-  begin(run: NewShownRun, attempt: string): Promise<BegunRun>
+  /**
+   * An execution begins: from now on only it adds to the run, which is made if it is new. One that is `done` stays so. Rejects with `run_taken_over`
+   * if the journal has a later execution.
+   */
+  begin(run: NewShownRun, attempt: Attempt): Promise<BegunRun>
   /** Adds events; false where another execution has begun since. */
   append(runId: string, attempt: string, news: ShownNews): Promise<boolean>
   /**
@@ -14,10 +17,10 @@ export interface ShownRuns {
    */
   settle(runId: string, expected: ExpectedRun, outcome: ShownOutcome, room?: WaitingRoom): Promise<'settled' | 'changed' | 'no_room'>
   /**
-   * Ends runs that wait, without a result of their own: what is known of them stays. Resolves with their ids; a few at a time where `before`
-   * (milliseconds since 1970) says since when they have waited.
+   * Ends runs that wait, without a result of their own: what is known of them stays. Resolves with their ids; a few at a time of those that have waited
+   * for longer than `waitingForMs`, by the clock of the store.
    */
-  giveUp(which: { runId: string } | { before: number }, error: { code: string; message: string }): Promise<string[]>
+  giveUp(which: { runId: string } | { waitingForMs: number }, error: { code: string; message: string }): Promise<string[]>
   /** Keeps who has decided what, each as JSON, for as long as the run. The same `note` again changes nothing. False for a run that is not known. */
   noteDecisions(runId: string, note: string, decisions: readonly string[]): Promise<boolean>
   /** What was noted could not be carried out. */
@@ -55,7 +58,7 @@ export interface ShownRuns {
    */
   clear(runId?: string): Promise<void>
   /**
-   * Deletes runs that are done and beyond these bounds, the oldest first, and recordings for which there is no room, first those of runs that are
+   * Deletes runs that are done and beyond these bounds (their age by the clock of the store), the oldest first, and recordings for which there is no room, first those of runs that are
    * done. Resolves with how many runs.
    */
   forget(bounds: ShownBounds): Promise<number>
@@ -84,6 +87,12 @@ export interface NewShownRun {
   words?: string | undefined
   /** What the host has to know to go on with it, as JSON; `''`: it is done. */
   head: string
+}
+
+/** An execution of a run. `epoch`: see `Durable.epoch`. */
+export interface Attempt {
+  attempt: string
+  epoch?: number | undefined
 }
 
 /** Undefined for one that is done. */
@@ -147,6 +156,8 @@ export interface ShownRun extends Omit<NewShownRun, 'words'> {
   status: ShownStatus
   attempt: string
   finishedAt?: number
+  /** For how long it has waited or been done, in milliseconds, by the clock of the store. */
+  settledForMs?: number
   summary?: string
   firstEventId: number
   lastEventId: number
@@ -157,7 +168,7 @@ export interface ShownRun extends Omit<NewShownRun, 'words'> {
 }
 
 /** A run as a list has it; `cursor` is where the page behind it begins. */
-export type ListedRun = Omit<ShownRun, 'head' | 'secrets' | 'hidesAll' | 'attempt' | 'decisions'> & { cursor: string }
+export type ListedRun = Omit<ShownRun, 'head' | 'secrets' | 'hidesAll' | 'attempt' | 'decisions' | 'settledForMs'> & { cursor: string }
 
 export interface ShownQuery {
   caller?: string | undefined

@@ -20,6 +20,23 @@ export interface DatabaseOptions {
 const pauses = [50, 2_000] as const
 /** How long a connection may take, in milliseconds. */
 const connectTimeoutMs = 10_000
+/** How long a process that stands still in the middle of a transaction keeps its locks, in milliseconds. */
+const idleInTransactionMs = 30_000
+
+/** A pool that loses connections without ending the process: the next statement fails, or gets another connection. */
+export function openPool(pg: Pg, { url, connections }: Pick<DatabaseOptions, 'url' | 'connections'>): Pool {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: connections,
+    connectionTimeoutMillis: connectTimeoutMs,
+    idle_in_transaction_session_timeout: idleInTransactionMs,
+    keepAlive: true,
+    application_name: 'toolloop',
+  })
+  // From the moment there is a connection: whoever waits for it is told only later, and it may have ended by then.
+  const ignore = (): void => {}
+  return pool.on('error', ignore).on('connect', (client) => client.on('error', ignore))
+}
 
 /**
  * A PostgreSQL database. Calls wait for a server that is restarted, and are then made again as a whole: what they do has to be the same when it
@@ -32,19 +49,10 @@ export class Database {
   readonly #outageMs: number
   #closed = false
 
-  constructor(pg: Pg, { url, connections, outageMs }: DatabaseOptions) {
-    this.name = nameOf(url)
-    this.#outageMs = outageMs
-    this.pool = new pg.Pool({
-      connectionString: url,
-      max: connections,
-      connectionTimeoutMillis: connectTimeoutMs,
-      keepAlive: true,
-      application_name: 'toolloop',
-    })
-    // A connection that ends while no statement is under way would end the process. The next statement fails of it, or gets another.
-    const ignore = (): void => {}
-    this.pool.on('error', ignore).on('connect', (client) => client.on('error', ignore))
+  constructor(pg: Pg, options: DatabaseOptions) {
+    this.name = nameOf(options.url)
+    this.#outageMs = options.outageMs
+    this.pool = openPool(pg, options)
   }
 
   query: Query = (sql, values) => this.persistently(() => rowsOf(this.pool, sql, values))

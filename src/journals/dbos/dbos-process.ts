@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Pool } from 'pg'
 import type { NamedValue, Outcome } from '../../agent/durable/store.ts'
 import { InvalidOptionError, messageOf, ToolloopError } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -50,7 +51,7 @@ const ending = new Map<string, Promise<unknown>>()
 const outside = AsyncLocalStorage.snapshot()
 /** DBOS has one instance a process: launches and shutdowns come one after the other. */
 let turn: Promise<unknown> = Promise.resolve()
-let launched: { url: string; users: number } | undefined
+let launched: { url: string; pool: Pool; users: number } | undefined
 let workflow: ((runId: string) => Promise<string>) | undefined
 
 /** How long a shutdown waits for DBOS to write down that executions were broken off, in milliseconds. */
@@ -60,8 +61,8 @@ const takenOverCodes = new Set([5, 24, 26])
 
 export interface LaunchOptions {
   url: string
-  /** Most connections at once. */
-  connections: number
+  /** DBOS's own does not listen to errors of connections that have only just been made, which end the process. */
+  openPool(): Pool
   logger: Logger
 }
 
@@ -83,7 +84,7 @@ export class DbosProcess {
   }
 
   /** Launches DBOS, unless another journal has. Rejects with `invalid_option` where it was launched otherwise. */
-  launch({ url, connections, logger }: LaunchOptions): Promise<void> {
+  launch({ url, openPool, logger }: LaunchOptions): Promise<void> {
     return inTurn(async () => {
       if (launched === undefined && this.#dbos.isInitialized()) {
         throw new InvalidOptionError('launch', '`false` where the application launches DBOS', true)
@@ -92,10 +93,11 @@ export class DbosProcess {
         throw new InvalidOptionError('url', 'the same for all journals of a process, which has one DBOS', 'another')
       }
       if (launched === undefined) {
+        const pool = openPool()
         this.#dbos.setConfig({
           name: 'toolloop',
           systemDatabaseUrl: url,
-          systemDatabasePoolSize: connections,
+          systemDatabasePool: pool,
           // DBOS takes up what an executor of the same name has left, dead or not; of several versions, only what its own has. Neither is to happen.
           executorID: crypto.randomUUID(),
           applicationVersion: 'toolloop',
@@ -107,9 +109,10 @@ export class DbosProcess {
         } catch (error) {
           // What it has begun, so that it can be launched again; why it failed is what there is to tell.
           await this.#dbos.shutdown().catch(() => {})
+          await pool.end()
           throw error
         }
-        launched = { url, users: 0 }
+        launched = { url, pool, users: 0 }
       }
       launched.users++
     })
@@ -119,8 +122,13 @@ export class DbosProcess {
   leave(): Promise<void> {
     return inTurn(async () => {
       if (launched === undefined || --launched.users > 0) return
+      const { pool } = launched
       launched = undefined
-      await this.#dbos.shutdown({ workflowCompletionTimeoutMS: drainMs })
+      try {
+        await this.#dbos.shutdown({ workflowCompletionTimeoutMS: drainMs })
+      } finally {
+        await pool.end()
+      }
     })
   }
 

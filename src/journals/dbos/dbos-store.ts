@@ -4,7 +4,7 @@ import type { EngineStore, NamedValue, Outcome, RunTries, Suspension, Taken } fr
 import { ToolloopError } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
 import { CallRecords } from './call-records.ts'
-import { Database } from './database.ts'
+import { Database, openPool } from './database.ts'
 import { DbosProcess } from './dbos-process.ts'
 import { loadDbos } from './load-dbos.ts'
 import { Owner } from './owner.ts'
@@ -203,7 +203,8 @@ export class DbosStore implements EngineStore {
     this.#tables = await migrate(database, schema)
     const owner = await database.persistently(() => Owner.open(database, this.#pg, { url, schema }))
     try {
-      const launching = { url, connections: Math.ceil(((connections - 1) * 2) / 3), logger }
+      const ofDbos = { url, connections: Math.ceil(((connections - 1) * 2) / 3) }
+      const launching = { url, openPool: () => openPool(this.#pg, ofDbos), logger }
       // Processes that start together would disturb each other where DBOS makes its tables.
       if (launch) await database.persistently(() => owner.exclusively(() => this.#dbos.launch(launching)))
     } catch (error) {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Client } from 'pg'
 import type { Database, Query } from './database.ts'
 import type { Pg } from './load-dbos.ts'
+import { checkSession } from './session.ts'
 
 /**
  * How long an owner has to be without its lock until it counts as dead, in milliseconds: a living one that has lost its connection, or whose
@@ -126,6 +127,7 @@ export class Owner {
     client.on('error', () => {})
     try {
       await client.connect()
+      await checkSession(client, this.#database)
       // Of them, those that this version has.
       const settings = JSON.stringify(sessionSettings)
       await client.query('SELECT set_config(name, $1::jsonb ->> name, false) FROM pg_settings WHERE $1::jsonb ? name', [settings])

@@ -12,7 +12,8 @@ const words: Readonly<Record<string, string>> = {
 }
 
 /** Codes of a server that is not there for a while, and of transactions that only have to be tried again. */
-const passing = /^(08...|57P0[123]|53300|40001|40P01|E(CONNREFUSED|CONNRESET|TIMEDOUT|PIPE|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH))$/
+const passing =
+  /^(08...|25P03|57P0[123]|53300|40001|40P01|E(CONNREFUSED|CONNRESET|TIMEDOUT|PIPE|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH))$/
 /** What the driver says without a code. */
 const lostConnection = /connection terminated|connection error|not queryable|timeout exceeded when trying to connect|timeout expired/i
 

@@ -25,6 +25,9 @@ import { now, plain } from './values.ts'
 /** How many runs one call deletes. */
 export const prunedAtOnce = 200
 
+/** A longer wait is one for ever: it would end behind the last moment there is. */
+const longestWaitMs = endOfTime / 2
+
 /** What an execution has recorded. */
 export interface RecordedSteps {
   steps: number
@@ -142,7 +145,7 @@ export class RecordedRuns {
       if (Number(run.owner) !== this.#owner.n) throw takenOver(runId)
       await this.#addExecution(query, run.n, { epoch, ...recorded, forgotten: forget })
       for (const { name, timeoutMs } of waits) {
-        const isForEver = timeoutMs === undefined || Date.now() + timeoutMs > endOfTime
+        const isForEver = timeoutMs === undefined || timeoutMs > longestWaitMs
         await query(`INSERT INTO ${this.#in}.waits (run, name, deadline) VALUES ($1, $2, ${now} + $3::bigint) ON CONFLICT DO NOTHING`, [
           run.n,
           name,

@@ -132,6 +132,9 @@ const migrations: readonly ((schema: string) => string)[] = [
       value text NOT NULL,
       PRIMARY KEY (run, record, position)
     );`,
+  (schema) => `
+    ALTER TABLE ${schema}.shown_runs ADD COLUMN settled_at bigint;
+    CREATE INDEX shown_runs_settled ON ${schema}.shown_runs (coalesce(settled_at, finished_at)) WHERE status = 'paused';`,
 ]
 
 /** Makes or migrates the tables, and returns their id. `schema` is quoted. Rejects with `journal_failed` where a newer version has made them. */

@@ -1,4 +1,5 @@
 import type {
+  Attempt,
   BegunRun,
   ExpectedRun,
   NewShownRun,
@@ -15,21 +16,26 @@ import type {
   ShownStatus,
   WaitingRoom,
 } from '../../agent/durable/shown-runs.ts'
-import { cursorOf, mostRuns } from '../../agent/durable/store.ts'
+import { cursorOf, mostRuns, takenOver } from '../../agent/durable/store.ts'
 import { listed, mostCharacters, mostCharactersOfEvents, mostEvents } from '../run-row.ts'
 import type { Database, Query, Row } from './database.ts'
 import { prunedAtOnce } from './recorded-runs.ts'
 import { now, plain } from './values.ts'
+import { WaitingRuns } from './waiting-room.ts'
 
 /** Runs that are given up at once. */
 const givenUpAtOnce = 100
 
 const listColumns = 'n, id, caller, agent, status, stop_reason, created_at, finished_at, size, first_event, last_event, title, summary'
 
+/** When a run began to wait, or was done. A process of an earlier version says so only by its own clock. */
+const settled = 'coalesce(settled_at, finished_at)'
+
 /** What `ShownRuns` promises, in PostgreSQL, but for `clear`. Each call may be made twice, as those of `RecordedRuns`. */
 export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'> {
   readonly #database: Database
   readonly #agent: string
+  readonly #waiting: WaitingRuns
   /** The schema, quoted. */
   readonly #in: string
 
@@ -37,17 +43,22 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
     this.#database = database
     this.#agent = agent
     this.#in = schema
+    this.#waiting = new WaitingRuns({ agent, schema })
   }
 
-  async begin({ runId, caller, agent, thread, createdAt, title, words = '', head }: NewShownRun, attempt: string): Promise<BegunRun> {
+  begin({ runId, caller, agent, thread, createdAt, title, words = '', head }: NewShownRun, { attempt, epoch }: Attempt): Promise<BegunRun> {
     const columns = '(id, caller, agent, thread, status, attempt, created_at, title, head, words, folded_title)'
     const taken = `status = 'running', attempt = excluded.attempt, finished_at = NULL, words = excluded.words`
     const again = `UPDATE SET ${taken} WHERE shown_runs.status <> 'done'`
     const insert = `INSERT INTO ${this.#in}.shown_runs ${columns} VALUES ($1, $2, $3, $8, 'running', $4, $5, $6, $7, $9, $10)`
     const inThread = thread === undefined ? null : plain(thread)
     const values = [runId, plain(caller), plain(agent), attempt, createdAt, plain(title), head, inThread, plain(words), folded(title)]
-    const [begun] = await this.#database.query(`${insert} ON CONFLICT (id) DO ${again} RETURNING last_event`, values)
-    return begun && { lastEventId: Number(begun.last_event) }
+    return this.#database.transaction(async (query) => {
+      const later = `SELECT epoch > $3::bigint AS is_later FROM ${this.#in}.runs WHERE agent = $1 AND id = $2 FOR SHARE`
+      if (epoch !== undefined && (await query(later, [this.#agent, runId, epoch]))[0]?.is_later === true) throw takenOver(runId)
+      const [begun] = await query(`${insert} ON CONFLICT (id) DO ${again} RETURNING last_event`, values)
+      return begun && { lastEventId: Number(begun.last_event) }
+    })
   }
 
   append(runId: string, attempt: string, { events, firstEventId, title, secrets, hidesAll }: ShownNews): Promise<boolean> {
@@ -94,28 +105,30 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
       // By an attempt at this very call, whose answer was lost.
       if (run.status === status && Number(run.finished_at) === finishedAt) return 'settled'
       if (run.status !== expected.status) return 'changed'
-      const state = status === 'paused' ? await this.#stateSize(query, runId) : 0
-      const size = state + (result?.length ?? 0) + (await this.#eventsSize(query, run))
-      if (room !== undefined && !(await this.#hasRoom(query, run, size, state, room))) return 'no_room'
+      const state = status === 'paused' ? await this.#waiting.stateSize(query, runId) : 0
+      const size = state + (result?.length ?? 0) + (await this.#waiting.eventsSize(query, run))
+      if (room !== undefined && !(await this.#waiting.hasRoom(query, run, size, state, room))) return 'no_room'
       const came = 'status = $2, stop_reason = $3, finished_at = $4, size = $5, title = $6, summary = $7, result = coalesce($8, result)'
       const values = [run.n, status, stopReason, finishedAt, size, plain(title), summary, result ?? null]
       const found = [plain(words), costUsd ?? null, folded(title)]
-      const sets = `${came}, words = $9, cost = $10, folded_title = $11`
-      await query(`UPDATE ${this.#in}.shown_runs SET ${sets} WHERE n = $1`, [...values, ...found])
+      // By the server's clock: that of this process may be wrong, and others judge by it how long the run has waited.
+      const sets = `${came}, words = $9, cost = $10, folded_title = $11, settled_at = ${now} - $12::bigint`
+      await query(`UPDATE ${this.#in}.shown_runs SET ${sets} WHERE n = $1`, [...values, ...found, Math.max(0, Date.now() - finishedAt)])
       if (status === 'done') await this.#hide(query, [run.n])
       return 'settled'
     })
   }
 
-  giveUp(which: { runId: string } | { before: number }, error: { code: string; message: string }): Promise<string[]> {
-    const [those, value] = 'runId' in which ? ['id = $1', which.runId] : ['finished_at < $1::float8', which.before]
+  giveUp(which: { runId: string } | { waitingForMs: number }, error: { code: string; message: string }): Promise<string[]> {
+    const late = `${settled} < ${now} - $1::float8`
+    const [those, value] = 'runId' in which ? ['id = $1', which.runId] : [late, which.waitingForMs]
     return this.#database.transaction(async (query) => {
       const waiting = `SELECT n, id, summary FROM ${this.#in}.shown_runs WHERE status = 'paused' AND ${those}`
       const runs = await query(`${waiting} LIMIT ${givenUpAtOnce} FOR UPDATE`, [value])
       for (const { n, summary } of runs) {
         const told = JSON.stringify({ ...JSON.parse(String(summary ?? '{}')), stopReason: 'aborted', pending: [], error })
-        const given = `status = 'done', stop_reason = 'aborted', finished_at = $2, summary = $3`
-        await query(`UPDATE ${this.#in}.shown_runs SET ${given} WHERE n = $1`, [n, Date.now(), told])
+        const given = `status = 'done', stop_reason = 'aborted', finished_at = ${now}, settled_at = ${now}, summary = $2`
+        await query(`UPDATE ${this.#in}.shown_runs SET ${given} WHERE n = $1`, [n, told])
       }
       const ids = runs.map(({ n }) => n)
       await this.#hide(query, ids)
@@ -144,13 +157,15 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
   async get(runId: string): Promise<ShownRun | undefined> {
     const secrets = `ARRAY(SELECT value FROM ${this.#in}.shown_secrets WHERE run = shown_runs.n) AS secrets`
     const decisions = `ARRAY(SELECT value FROM ${this.#in}.shown_decisions d WHERE run = shown_runs.n ORDER BY d.n) AS decisions`
-    const columns = `${listColumns}, attempt, head, hides_all, ${secrets}, ${decisions}`
+    const age = `${now} - ${settled} AS settled_for`
+    const columns = `${listColumns}, attempt, head, hides_all, ${age}, ${secrets}, ${decisions}`
     const [run] = await this.#database.query(`SELECT ${columns} FROM ${this.#in}.shown_runs WHERE id = $1`, [runId])
     if (run === undefined) return undefined
     return {
       ...listed(run),
       attempt: String(run.attempt),
       head: String(run.head),
+      ...(run.settled_for === null ? {} : { settledForMs: Number(run.settled_for) }),
       secrets: (run.secrets as string[]).map((secret) => String(JSON.parse(secret))),
       hidesAll: run.hides_all === true,
       decisions: run.decisions as string[],
@@ -271,17 +286,17 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
   }
 
   waiting(caller?: string): Promise<{ runs: number; characters: number }> {
-    return this.#waiting(this.#database.query, caller)
+    return this.#waiting.count(this.#database.query, caller)
   }
 
   async forget({ runs, ageMs, characters, recordingCharacters }: ShownBounds): Promise<number> {
-    const order = 'OVER (ORDER BY finished_at DESC, n DESC ROWS UNBOUNDED PRECEDING)'
-    const counted = `SELECT n, finished_at, count(*) ${order} AS place, sum(size) ${order} AS total FROM ${this.#in}.shown_runs WHERE status = 'done'`
-    const old = 'place > $1::float8 OR total > $2::float8 OR finished_at <= $3::float8'
+    const order = `OVER (ORDER BY ${settled} DESC, n DESC ROWS UNBOUNDED PRECEDING)`
+    const counted = `SELECT n, ${settled} AS settled, count(*) ${order} AS place, sum(size) ${order} AS total FROM ${this.#in}.shown_runs WHERE status = 'done'`
+    const old = `place > $1::float8 OR total > $2::float8 OR settled <= ${now} - $3::float8`
     const doomed = `SELECT n FROM (${counted}) AS counted WHERE ${old} LIMIT ${prunedAtOnce}`
     let deleted = 0
     for (;;) {
-      const values = [runs, characters, Date.now() - ageMs]
+      const values = [runs, characters, ageMs]
       const rows = await this.#database.query(`DELETE FROM ${this.#in}.shown_runs WHERE n IN (${doomed}) RETURNING n`, values)
       deleted += rows.length
       // Not until there is none: runs that end meanwhile could keep this from ending.
@@ -311,29 +326,6 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
   async #hide(query: Query, runs: readonly unknown[]): Promise<void> {
     for (const table of ['secrets', 'messages']) await query(`DELETE FROM ${this.#in}.shown_${table} WHERE run = ANY($1)`, [runs])
     await query(`UPDATE ${this.#in}.shown_runs SET head = '' WHERE n = ANY($1)`, [runs])
-  }
-
-  async #waiting(query: Query, caller?: string): Promise<{ runs: number; characters: number }> {
-    const sums = `SELECT count(*) AS runs, coalesce(sum(size), 0) AS characters FROM ${this.#in}.shown_runs WHERE status = 'paused'`
-    const [found] = await (caller === undefined ? query(sums) : query(`${sums} AND caller = $1`, [plain(caller)]))
-    return { runs: Number(found?.runs), characters: Number(found?.characters) }
-  }
-
-  /** Of what the journal keeps of it. */
-  async #stateSize(query: Query, runId: string): Promise<number> {
-    const steps = `SELECT coalesce(sum(characters), 0) FROM ${this.#in}.executions WHERE run = n`
-    const sum = `SELECT octet_length(input) + (${steps}) AS size FROM ${this.#in}.runs WHERE agent = $1 AND id = $2`
-    return Number((await query(sum, [this.#agent, runId]))[0]?.size ?? 0)
-  }
-
-  async #eventsSize(query: Query, { n }: Row): Promise<number> {
-    const sum = `SELECT coalesce(sum(octet_length(data)), 0) AS size FROM ${this.#in}.shown_events WHERE run = $1`
-    return Number((await query(sum, [n]))[0]?.size ?? 0)
-  }
-
-  async #hasRoom(query: Query, { caller }: Row, size: number, state: number, { ofState, ofCaller, ofAll }: WaitingRoom): Promise<boolean> {
-    const own = (await this.#waiting(query, String(caller))).characters + size
-    return state <= ofState && own <= ofCaller && (await this.#waiting(query)).characters + size <= ofAll
   }
 }
 

@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import type {
+  Attempt,
   BegunRun,
   ExpectedRun,
   ListedRun,
@@ -16,7 +17,7 @@ import type {
   ShownStatus,
   WaitingRoom,
 } from '../../agent/durable/shown-runs.ts'
-import { cursorOf, mostRuns } from '../../agent/durable/store.ts'
+import { cursorOf, mostRuns, takenOver } from '../../agent/durable/store.ts'
 import { type Row, Statements } from '../../sqlite/statements.ts'
 import { listed, mostCharacters, mostCharactersOfEvents, mostEvents } from '../run-row.ts'
 import { deleteRecorded, prunedAtOnce } from './recorded-runs.ts'
@@ -31,7 +32,9 @@ export class ShownRunsTable {
     this.#sql = new Statements(database)
   }
 
-  begin({ runId, caller, agent, thread, createdAt, title, words = '', head }: NewShownRun, attempt: string): BegunRun {
+  begin({ runId, caller, agent, thread, createdAt, title, words = '', head }: NewShownRun, { attempt, epoch }: Attempt): BegunRun {
+    const later = 'SELECT 1 FROM runs WHERE id = ? AND epoch > ?'
+    if (epoch !== undefined && this.#sql.one(later, runId, epoch) !== undefined) throw takenOver(runId)
     const columns = '(id, caller, agent, thread, status, attempt, created_at, title, head)'
     const again =
       "ON CONFLICT (id) DO UPDATE SET status = 'running', attempt = excluded.attempt, finished_at = NULL WHERE status <> 'done' " +
@@ -75,8 +78,8 @@ export class ShownRunsTable {
     return 'settled'
   }
 
-  giveUp(which: { runId: string } | { before: number }, error: { code: string; message: string }): string[] {
-    const [those, value] = 'runId' in which ? ['id = ?', which.runId] : ['finished_at < ? LIMIT 100', which.before]
+  giveUp(which: { runId: string } | { waitingForMs: number }, error: { code: string; message: string }): string[] {
+    const [those, value] = 'runId' in which ? ['id = ?', which.runId] : ['finished_at < ? LIMIT 100', Date.now() - which.waitingForMs]
     const waiting = `SELECT n FROM shown_runs WHERE status = 'paused' AND ${those}`
     const told = "json_set(coalesce(summary, '{}'), '$.stopReason', 'aborted', '$.pending', json('[]'), '$.error', json(?))"
     const given = `UPDATE shown_runs SET status = 'done', stop_reason = 'aborted', finished_at = ?, summary = ${told} WHERE n IN (${waiting}) RETURNING n, id`
@@ -107,6 +110,7 @@ export class ShownRunsTable {
       ...listed(run),
       attempt: String(run.attempt),
       head: String(run.head),
+      ...(run.finished_at === null ? {} : { settledForMs: Date.now() - Number(run.finished_at) }),
       secrets: secrets.map(({ value }) => String(JSON.parse(String(value)))),
       hidesAll: run.hides_all === 1,
       decisions: decisions.map(({ value }) => String(value)),

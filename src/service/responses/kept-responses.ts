@@ -102,8 +102,6 @@ export class KeptResponses {
   }
 
   async #read(key: string): Promise<KeptResponse | undefined> {
-    const kept = await this.#store.get(key)
-    if (kept === undefined || kept.updatedAt < Date.now() - this.#bounds().ageMs) return undefined
     const [json, ...messages] = await this.#store.read(key, {})
     return json === undefined ? undefined : { json, messages }
   }

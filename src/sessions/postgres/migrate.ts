@@ -41,9 +41,12 @@ const migrations: readonly ((schema: string) => string)[] = [
   (schema) => `ALTER TABLE ${schema}.sessions ADD COLUMN epoch bigint`,
 ]
 
+/** Nobody stands between the statements of a migration for as long, in milliseconds. */
+const migrationIdleMs = 60_000
+
 /** Makes the tables, or brings them up to date; several processes may do so at once. */
 export async function migrate(pool: PostgresPool, schema: string, name: string): Promise<void> {
-  await inTransaction(pool, async (query) => {
+  await inTransaction(pool, migrationIdleMs, async (query) => {
     await query('SELECT pg_advisory_xact_lock(hashtext($1))', [`toolloop sessions ${name}`])
     // Not `IF NOT EXISTS`: that needs the right to make schemas, also where there is nothing to make.
     const [there] = await query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [name])

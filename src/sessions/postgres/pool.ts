@@ -17,17 +17,27 @@ export interface PostgresClient {
 export interface PostgresPool {
   query(text: string, values?: unknown[]): Promise<PostgresResult>
   connect(callback: (error: Error | undefined, client: PostgresClient | undefined) => void): void
+  /** Listened to: `pg` ends the process of whoever does not when an idle connection is lost. */
+  on?(event: 'error', listener: (error: Error) => void): unknown
+}
+
+const listenedTo = new WeakSet<PostgresPool>()
+
+/** From now on a lost connection that nobody uses does not end the process. The pool makes another. */
+export function surviveLostConnections(pool: PostgresPool): void {
+  if (!listenedTo.has(pool)) pool.on?.('error', ignore)
+  listenedTo.add(pool)
 }
 
 /** A statement, within a transaction. */
 export type Query = (text: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
 
-/** Undone as a whole if `work` rejects. */
-export async function inTransaction<T>(pool: PostgresPool, work: (query: Query) => Promise<T>): Promise<T> {
+/** Undone as a whole if `work` rejects, or leaves the server waiting for longer than `idleMs`, as a process does that stands still. */
+export async function inTransaction<T>(pool: PostgresPool, idleMs: number, work: (query: Query) => Promise<T>): Promise<T> {
   const client = await connectionOf(pool)
   let broken: Error | undefined
   try {
-    await client.query('BEGIN')
+    await client.query(`BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${idleMs}`)
     const value = await work(async (text, values) => (await client.query(text, values)).rows)
     await client.query('COMMIT')
     return value
@@ -81,7 +91,7 @@ export async function withRetries<T>(work: () => Promise<T>, tries: number = few
 }
 
 /** Classes of SQLSTATE: connections, resources, an operator's doing; transactions that have to be tried again. https://www.postgresql.org/docs/current/errcodes-appendix.html */
-const passingStates = /^(08|53|57P)|^40(001|P01)$/
+const passingStates = /^(08|53|57P)|^(25P03|40001|40P01)$/
 const passingCodes = /^E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH)$/
 
 function isPassing(error: unknown): boolean {

@@ -21,7 +21,7 @@ import {
 } from '../../agent/sessions/session-store.ts'
 import { claimedFrom, pageFrom, storedFrom, summaryFrom } from '../session-row.ts'
 import { checkTables, migrate, now } from './migrate.ts'
-import { inTransaction, manyTries, type PostgresPool, type Query, withRetries } from './pool.ts'
+import { inTransaction, manyTries, type PostgresPool, type Query, surviveLostConnections, withRetries } from './pool.ts'
 import { alive, clamped, free, holdOf, noHold, noOwner, type Row } from './session-rows.ts'
 
 /** How the store works. */
@@ -52,6 +52,7 @@ export class PostgresSessionStore implements SessionStore {
   #closed = false
 
   constructor({ pool, schema, leaseMs, expireAfterMs }: StoreOptions) {
+    surviveLostConnections(pool)
     this.#pool = pool
     this.#name = schema
     this.#schema = `"${schema.replaceAll('"', '""')}"`
@@ -300,7 +301,7 @@ export class PostgresSessionStore implements SessionStore {
 
   async #change<T>(work: (query: Query) => Promise<T>, tries: number = manyTries): Promise<T> {
     await this.#ready()
-    return withRetries(() => inTransaction(this.#pool, work), tries)
+    return withRetries(() => inTransaction(this.#pool, this.#leaseMs, work), tries)
   }
 
   /** Looks once whether the tables are there. */

@@ -89,7 +89,7 @@ async function upgrade(run: EarlierRun, journal: Journal, shown: ShownRuns): Pro
     words: wordsOf(runId, ofRun),
     head: JSON.stringify(head),
   }
-  await shown.begin(record, attempt)
+  await shown.begin(record, { attempt })
   // What an upgrade that was interrupted has done already is not done again.
   const heard = await shown.said(runId, 0)
   const messages = [...messagesIn(state), ...waiting].slice(heard.length)

@@ -31,11 +31,11 @@ interface CaretakerParts {
  */
 export class Caretaker {
   readonly #parts: CaretakerParts
-  /** Runs that could not go on: when they are tried again. */
+  /** Runs that could not go on: when they are tried again, by `performance.now()`. */
   readonly #retries = new Map<string, { at: number; delayMs: number }>()
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> | undefined
-  #tidiedAt = 0
+  #tidiedAt = Number.NEGATIVE_INFINITY
   #isClosed = false
   #problem: string | undefined
 
@@ -62,7 +62,7 @@ export class Caretaker {
   async #look(): Promise<void> {
     try {
       await this.#takeUp()
-      if (Date.now() - this.#tidiedAt >= tidyEveryMs) await this.#tidy()
+      if (performance.now() - this.#tidiedAt >= tidyEveryMs) await this.#tidy()
       this.#problem = undefined
     } catch (error) {
       const problem = messageOf(error)
@@ -73,7 +73,7 @@ export class Caretaker {
 
   async #takeUp(): Promise<void> {
     const { runs, isHere } = this.#parts
-    const now = Date.now()
+    const now = performance.now()
     const open = (await runs.engine.pending()).filter((runId) => !isHere(runId) && (this.#retries.get(runId)?.at ?? 0) <= now)
     const next = open.values()
     const work = async () => {
@@ -94,7 +94,7 @@ export class Caretaker {
     } catch (error) {
       if (error instanceof RunsElsewhere || isUnknownRun(error) || this.#isClosed) return
       const delayMs = Math.min(lastRetryMs, (this.#retries.get(runId)?.delayMs ?? firstRetryMs / 2) * 2)
-      this.#retries.set(runId, { at: Date.now() + delayMs, delayMs })
+      this.#retries.set(runId, { at: performance.now() + delayMs, delayMs })
       logger.error({ runId, error, retryMs: delayMs }, 'a run of an earlier process can not go on yet')
     }
   }
@@ -105,8 +105,8 @@ export class Caretaker {
     await this.forgetOld()
     await shown.clear()
     await engine.prune?.({ olderThanMs: keptInJournalMs })
-    for (const [runId, { at }] of this.#retries) if (at < Date.now() - lastRetryMs) this.#retries.delete(runId)
-    this.#tidiedAt = Date.now()
+    for (const [runId, { at }] of this.#retries) if (at < performance.now() - lastRetryMs) this.#retries.delete(runId)
+    this.#tidiedAt = performance.now()
   }
 
   async #settle(runId: string): Promise<void> {
@@ -123,8 +123,8 @@ export class Caretaker {
   async forgetOld(): Promise<void> {
     const { runs, bounds } = this.#parts
     const { pausedMs, count, ageMs, characters, recordingCharacters } = bounds()
-    const before = Date.now() - pausedMs
-    for (let given = 1; given > 0; ) given = (await runs.shown.giveUp({ before }, { code: 'aborted', message: tooLate })).length
+    const late = { waitingForMs: pausedMs }
+    for (let given = 1; given > 0; ) given = (await runs.shown.giveUp(late, { code: 'aborted', message: tooLate })).length
     await runs.shown.forget({ runs: count, ageMs, characters, recordingCharacters })
   }
 }

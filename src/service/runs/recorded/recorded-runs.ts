@@ -92,8 +92,7 @@ export class RecordedRuns {
   /** The run as it is written down, without its events. */
   async get(runId: string): Promise<ServiceRun | undefined> {
     const shown = await this.shown.get(runId)
-    if (shown === undefined) return undefined
-    return this.#open(shown, shown.status === 'running' ? '' : await this.shown.result(runId))
+    return shown && this.#withResult(shown)
   }
 
   /** A run that the journal has; one whose process died as it began has not been shown yet. */
@@ -156,12 +155,15 @@ export class RecordedRuns {
 
   /** The run as it is written down, as far as it is to be kept: one that has waited too long is given up now. */
   async find(runId: string): Promise<ServiceRun | undefined> {
-    const run = this.followed.get(runId) ?? (await this.get(runId))
-    if (run?.outcome === undefined) return run
+    const followed = this.followed.get(runId)
+    if (followed !== undefined) return followed
+    const shown = await this.shown.get(runId)
+    if (shown === undefined) return undefined
     const { ageMs, pausedMs } = this.#parts.bounds()
-    const age = Date.now() - Date.parse(run.outcome.finishedAt)
-    if (run.status === 'done') return age < ageMs ? run : undefined
-    if (age > pausedMs) await this.cancel(run, tooLate)
+    const { settledForMs = 0 } = shown
+    if (shown.status === 'done' && settledForMs >= ageMs) return undefined
+    const run = await this.#withResult(shown)
+    if (run.status === 'paused' && settledForMs > pausedMs) await this.cancel(run, tooLate)
     return run
   }
 
@@ -239,6 +241,10 @@ export class RecordedRuns {
   async list(query: ShownQuery): Promise<{ runs: { createdAt: number; cursor: string; json: string }[]; hasMore: boolean }> {
     const { runs, hasMore } = await this.shown.list(query)
     return { runs: runs.map((run) => ({ createdAt: run.createdAt, cursor: run.cursor, json: summaryJsonOf(run) })), hasMore }
+  }
+
+  async #withResult(shown: ShownRun): Promise<ServiceRun> {
+    return this.#open(shown, shown.status === 'running' ? '' : await this.shown.result(shown.runId))
   }
 
   #open(

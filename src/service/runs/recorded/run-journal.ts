@@ -64,7 +64,7 @@ export class RunJournal implements Journal {
   }
 
   async #execute(body: DurableBody, durable: Durable, { head, run: input }: RecordedInput): Promise<Json> {
-    const { runId, attempt, signal } = durable
+    const { runId, attempt, epoch, signal } = durable
     const { shown, runOf } = this.#parts
     try {
       const run = runOf(runId)
@@ -73,7 +73,7 @@ export class RunJournal implements Journal {
       const createdAt = Date.parse(head.createdAt)
       const words = wordsOf(runId, head)
       const record = { runId, caller: caller.name, agent, thread, title, words, createdAt, head: JSON.stringify(head) }
-      const begun = await shown.begin(record, attempt)
+      const begun = await shown.begin(record, { attempt, epoch })
       if (begun === undefined) return abortedOutput(runId)
       if (run === undefined) return await body(durable, input)
       run.beginAttempt(attempt)
