@@ -102,6 +102,10 @@ export class KeptResponses {
   }
 
   async #read(key: string): Promise<KeptResponse | undefined> {
+    const kept = await this.#store.get(key)
+    if (kept === undefined) return undefined
+    // Whether it really is too old, the store says: the clock of this process may be wrong.
+    if (kept.updatedAt < Date.now() - this.#bounds().ageMs) await this.#prune()
     const [json, ...messages] = await this.#store.read(key, {})
     return json === undefined ? undefined : { json, messages }
   }
