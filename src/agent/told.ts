@@ -17,6 +17,12 @@ export function unreadableText(why: string): string {
   return `The call could not be read, and was not run. ${why}`
 }
 
+export const callNothingNowText = 'Not run: no tool may be called now. Answer with what you know.'
+
+export function onlyCallableText(tool: string): string {
+  return `Not run: only \`${tool}\` may be called now.`
+}
+
 export function callLimitText(limit: number): string {
   return `Not run: the limit of ${limit} tool calls is reached.`
 }

@@ -13,7 +13,7 @@ import {
   wellFormed,
 } from '../../core/messages.ts'
 import { keepShape } from '../../core/v8/keep-shape.ts'
-import { answerIn, toModelError } from '../../models/chat-model.ts'
+import { answerIn, type ToolChoice, toModelError } from '../../models/chat-model.ts'
 import { usageOfFailure, withCost } from '../../models/usage.ts'
 import { type ArgumentTerms, innerArguments, type Preparation, type PreparedCall, prepareArguments } from '../../tools/arguments.ts'
 import type { ToolSet } from '../../tools/registry.ts'
@@ -29,7 +29,7 @@ import type { RunStep } from '../run/result.ts'
 import { tagsOf } from '../run/run-context.ts'
 import { earlierText } from '../run/run-state.ts'
 import type { ReadCall, ReadResponse } from '../text-calls/read-call.ts'
-import { truncatedText, unreadableText } from '../told.ts'
+import { callNothingNowText, onlyCallableText, truncatedText, unreadableText } from '../told.ts'
 import { buildTurn } from './ask-model.ts'
 import type { TurnRequest } from './model-call.ts'
 import type { ReviewedReply } from './review.ts'
@@ -171,6 +171,7 @@ class ModelTurn {
       calls,
       finishReason,
       registry: this.#asked.tools,
+      choice: this.#asked.request.toolChoice,
       withUniqueIds: (found) => state.history.withUniqueIds(found),
       terms: { timeoutMs, maxValues, signal: run.signal, asNative: true },
       needsApproval: (call) => needsApproval(run, state.remembered, call),
@@ -250,6 +251,8 @@ export interface PlanInput {
   calls: readonly ReadCall[]
   finishReason: FinishReason
   registry: ToolSet
+  /** What the request said may be called; not every provider holds a model to it. */
+  choice: ToolChoice | undefined
   withUniqueIds(calls: readonly ToolCall[]): ToolCall[]
   /** How arguments are read. */
   terms: ArgumentTerms
@@ -303,6 +306,10 @@ function planCall(input: PlanInput, id: string, { call, tool, repairs }: OpenedC
   if (input.finishReason === 'length') return refuse(planned, 'tool_call_truncated', truncatedText(name))
   if (unreadable !== undefined) return refuse(planned, 'unreadable_call', unreadableText(unreadable))
   if (tool === undefined) return refuse(planned, 'tool_not_found', notFoundText(name, input.registry.names()))
+  const { choice } = input
+  if (choice === 'none') return refuse(planned, 'tool_denied', callNothingNowText)
+  if (typeof choice === 'object' && choice.function.name !== tool.name)
+    return refuse(planned, 'tool_denied', onlyCallableText(choice.function.name))
   const preparation = prepareArguments(tool, rawArguments, asText ? { ...input.terms, asText } : input.terms)
   if (!(preparation instanceof Promise)) return planPrepared(input, planned, preparation)
   return preparation.then((prepared) => planPrepared(input, planned, prepared))
