@@ -39,6 +39,7 @@ async function plan(
     calls,
     finishReason,
     registry,
+    choice: undefined,
     withUniqueIds: (list) => history.withUniqueIds(list),
     terms: {},
     needsApproval: needsApproval ?? (async ({ tool: { approval } }) => approval === true),
