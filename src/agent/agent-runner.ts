@@ -21,7 +21,7 @@ import { resolveLimits } from './limits/limits.ts'
 import { runLoop } from './loop.ts'
 import { begunRun, nestedRun } from './nested/nested-run.ts'
 import { checkResumeOptionNames, checkRunnerOptionNames, checkRunOptionNames } from './option-names.ts'
-import { checkSettings, mergeOptions, toModel, toToolSet, warnOfDeprecated } from './options.ts'
+import { checkSettings, mergeOptions, rulesOf, toModel, toToolSet, warnOfDeprecated } from './options.ts'
 import type { AnswerOf, OutputSchema, PartialAnswerOf } from './output/output.ts'
 import type { Loop } from './run/execution.ts'
 import { areMany, fairTurn } from './run/fair-turns.ts'
@@ -33,7 +33,7 @@ import { conclude, executeHere, openRun, prepareModel, withParent } from './run/
 import { OwnedRuns, type PerformedRun, type RunnerOwner } from './runner-owner.ts'
 import { sessionOptions } from './sessions/session-options.ts'
 import type { AgentTools, FittingTools, RunArguments, ToolCallOf, WithRestore } from './typed.ts'
-import type { OutputOptions, ResumeOptions, RunInput, RunnerOptions, RunOptions, RunResult, RunState } from './types.ts'
+import type { AgentRules, OutputOptions, ResumeOptions, RunInput, RunnerOptions, RunOptions, RunResult, RunState } from './types.ts'
 
 /**
  * Drives a bounded tool loop: asks the model, runs the tools it calls, gives it the results, until it answers or a bound is reached.
@@ -94,6 +94,11 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
 
   get instructions(): RunnerOptions<Context>['instructions'] {
     return this.#options.instructions
+  }
+
+  /** What stands around its turns and calls, also after a `handoff` to it. */
+  get handoffRules(): AgentRules<Context> {
+    return rulesOf(this.#options)
   }
 
   /** The runs in the journal. */
@@ -328,12 +333,8 @@ async function askModel({ messages, instructions, ...sampling }: ModelQuestion, 
   // A call that is made again asks the model again: nothing else has happened.
   const runner = new AgentRunner(options, runLoop, { warns: false, isRecorded: false })
   const given = Object.entries({ stream, streamIdleTimeoutMs, streamStallTimeoutMs }).filter(([, value]) => value !== undefined)
-  const settings = { ...sampling, ...Object.fromEntries(given) }
-  const { stopReason, text, steps, error } = await runner.run(messages, {
-    ...settings,
-    parent: ctx as ToolContext<never>,
-    maxIterations: 1,
-  })
+  const settings = { ...sampling, ...Object.fromEntries(given), parent: ctx as ToolContext<never>, maxIterations: 1 }
+  const { stopReason, text, steps, error } = await runner.run(messages, settings)
   const step = steps.at(-1)
   // The finish reason tells of an answer that was cut.
   if ((stopReason !== 'answered' && stopReason !== 'truncated') || step === undefined)

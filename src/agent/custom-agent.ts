@@ -6,6 +6,7 @@ import type { AgentHistory } from './conversation/agent-history.ts'
 import type { RecoveredRun, RecoverOptions, Runs } from './durable/runs.ts'
 import type { Hooks, ModelTurn, ModelTurnChange, ToolEnding, ToolTurn, ToolTurnChange } from './hooks/hooks.ts'
 import { runnerOptionNames } from './option-names.ts'
+import { rulesOf } from './options.ts'
 import type { AnswerOf, OutputSchema, PartialAnswerOf } from './output/output.ts'
 import type { RunStream } from './run/run-stream.ts'
 import type { PerformedRun, PerformRun } from './runner-owner.ts'
@@ -20,6 +21,7 @@ import {
   type ToolsFor,
 } from './typed.ts'
 import type {
+  AgentRules,
   OutputOptions,
   Restored,
   ResumeOptions,
@@ -49,6 +51,7 @@ type StepState = Parameters<NonNullable<RunSettings['stopWhen']>>[0]
  */
 export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = AgentTools> extends ToolAgent<Context> {
   readonly #runner: AgentRunner<Context>
+  #ownHooks: Hooks<Context> | undefined
 
   constructor(options: RunnerOptions<Context, Tools> & FittingTools<Context>) {
     super(options)
@@ -185,6 +188,19 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     return this.#runner.on(name, listener)
   }
 
+  /** What stands around its turns and calls, also after a `handoff` to it: what is overridden here, and the options' hooks, guardrails and limits. */
+  get handoffRules(): AgentRules<Context> {
+    const { hooks, ...rules } = rulesOf(this.options)
+    const own = this.#hooks()
+    return {
+      ...rules,
+      ...(own === undefined ? { hooks } : { hooks: [...(hooks ?? []), own] }),
+      ...(this.shouldStop === undefined ? {} : { stopWhen: this.#ownStop }),
+    }
+  }
+
+  readonly #ownStop = (state: StepState): boolean => this.#stops(state, this.options.stopWhen)
+
   /** What a run is given, with what is overridden here. The agent's hooks are the innermost, around nothing but the loop. */
   #withOwn(given: RunOptions<Context>): RunOptions<Context> {
     const { onText, context = given.parent?.context, stopWhen, hooks = this.options.hooks ?? [] } = given
@@ -217,11 +233,17 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     return Promise.all([own(), given()])
   }
 
+  /** The same object each time: a conversation that comes back to the agent has its hooks once. */
   #hooks(): Hooks<Context> | undefined {
+    this.#ownHooks ??= this.#makeHooks()
+    return Object.keys(this.#ownHooks).length === 1 ? undefined : this.#ownHooks
+  }
+
+  #makeHooks(): Hooks<Context> {
     const own: Hooks<Context> = { name: this.constructor.name }
     if (this.prepareTurn !== undefined) own.beforeModel = (turn) => this.prepareTurn?.(turn)
     if (this.onToolCall !== undefined) own.beforeTool = (call) => this.onToolCall?.(call)
     if (this.onToolResult !== undefined) own.afterTool = (ending) => this.onToolResult?.(ending)
-    return Object.keys(own).length === 1 ? undefined : own
+    return own
   }
 }

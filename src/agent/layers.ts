@@ -32,10 +32,11 @@ interface Survival {
   survivesCrashes: boolean
 }
 
-/** What stands around the requests and the calls of a run, composed when it begins: nothing that the run does not have. */
+/** What stands around the requests and the calls of a run, composed when it begins and after a handoff: nothing that it does not have. */
 export function composeLayers(run: RunContext, survival: Survival, session?: string): Layers {
   const { settings, agent } = run
-  const { hooks, guardrails, compaction } = settings
+  const { hooks, guardrails } = agent
+  const { compaction } = settings
   const isReviewed = hooks !== undefined || agent.output !== undefined || hasGuardrail(guardrails, 'output')
   const takeOne = budgetsOf(run).length > 0 && waitsForBudget(run) ? waitForBudget(takeTurn) : takeTurn
   return {
@@ -54,7 +55,8 @@ type Named<Layer> = [name: string, layer: Layer]
 /** What stands around a model request, outermost first. Retries, fallback and limits of requests are the model's own. */
 export function modelLayers(run: RunContext): Named<AroundModel>[] {
   const { telemetry, recorder } = run
-  const { hooks, guardrails, toolCalling } = run.settings
+  const { hooks, guardrails } = run.agent
+  const { toolCalling } = run.settings
   const isHooked = hasHook(hooks, 'aroundModel')
   return there(
     areMany() && ['turns with other runs', takeTurns],
@@ -73,7 +75,7 @@ export function modelLayers(run: RunContext): Named<AroundModel>[] {
 /** What stands around a tool's function, outermost first. */
 export function toolLayers(run: RunContext, { survivesCrashes }: Survival): Named<AroundTool>[] {
   const { telemetry } = run
-  const { hooks, guardrails } = run.settings
+  const { hooks, guardrails } = run.agent
   return there(
     ['concurrency', inLane],
     telemetry !== undefined && ['telemetry', measureCall(telemetry)],

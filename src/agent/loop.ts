@@ -7,7 +7,7 @@ import { handOff } from './nested/handoff.ts'
 import { jsonOf, type OutputFormat } from './output/output.ts'
 import type { Ending, Objection, PlannedCall, Reply, Steering, ToolRound, Turn } from './recorded.ts'
 import type { Execution, Place } from './run/execution.ts'
-import { addRound, addTurn, noRepeats, type RejectedAnswers, refuseAll, rejectedAnswers, say } from './run/run-state.ts'
+import { addRound, addTurn, countRound, noRepeats, type RejectedAnswers, refuseAll, rejectedAnswers, say } from './run/run-state.ts'
 
 /**
  * THE LOOP. Asks the model, runs the calls it makes, gives it their results, until `decideNext` says how the run ends. Decides only by what
@@ -42,7 +42,7 @@ export async function closeIteration(execution: Execution, place: Place, turn: T
   const { output } = run.agent
   const { iteration, lastTurn } = place
   const planned = turn.kind === 'reply' ? turn.planned : []
-  const repeats = round === undefined || lastTurn !== undefined ? noRepeats : state.breaker.countRound(planned, round.records)
+  const repeats = round === undefined || lastTurn !== undefined ? noRepeats : countRound(state, planned, round.records)
   if (round !== undefined) addRound(state, round, repeats)
   const facts: Facts = {
     turn,
@@ -59,7 +59,8 @@ export async function closeIteration(execution: Execution, place: Place, turn: T
     steering: undefined,
   }
   let next = decideNext(facts)
-  if (round?.handoff !== undefined && lastTurn === undefined) handOff(execution, round.handoff)
+  const refused = round?.handoff && lastTurn === undefined ? await handOff(execution, iteration, round.handoff) : undefined
+  if (refused !== undefined && next.kind !== 'end') next = end(stoppedByGuardrail(refused))
   if (next.kind === 'steer') {
     const steering = await takeSteering(execution, iteration, next)
     state.unread = steering.unread
@@ -81,17 +82,17 @@ export function nextPlace({ iteration }: Place, next: GoOn): Place {
 
 /** What the caller's `stopWhen` says; one that throws says no. */
 function isStopped({ run, state }: Execution, iteration: number): boolean {
-  const { stopWhen } = run.settings
-  if (stopWhen === undefined) return false
-  try {
-    const says: unknown = stopWhen({ iteration, steps: state.steps, messages: state.history.slice() })
-    if (!isThenable(says)) return says === true
-    says.then(undefined, () => {})
-    throw new TypeError('Expected it to return true or false, got a promise')
-  } catch (error) {
-    run.logger.error({ runId: run.runId, error: messageOf(error) }, 'stopWhen threw; the run goes on')
-    return false
-  }
+  return run.agent.stopWhen.some((stopWhen) => {
+    try {
+      const says: unknown = stopWhen({ iteration, steps: state.steps, messages: state.history.slice() })
+      if (!isThenable(says)) return says === true
+      says.then(undefined, () => {})
+      throw new TypeError('Expected it to return true or false, got a promise')
+    } catch (error) {
+      run.logger.error({ runId: run.runId, error: messageOf(error) }, 'stopWhen threw; the run goes on')
+      return false
+    }
+  })
 }
 
 const noSteering: Steering = { messages: [], stops: false }

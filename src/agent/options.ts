@@ -13,7 +13,7 @@ import { Budget } from './limits/budget.ts'
 import { checkCostIsKnown, iterationsOf } from './limits/limits.ts'
 import { runOptionNames } from './option-names.ts'
 import { chooseCallForm } from './text-calls/mode.ts'
-import type { CompactionOptions, RunnerOptions, RunOptions, RunSettings } from './types.ts'
+import type { AgentRules, CompactionOptions, RunnerOptions, RunOptions, RunSettings } from './types.ts'
 
 /** The one model, or several as one. Throws `invalid_option` unless there is either, or what `createModel` throws. */
 export function toModel({ model, models, fallbackOn }: Pick<RunnerOptions<never>, 'model' | 'models' | 'fallbackOn'>): ChatModel {
@@ -22,6 +22,21 @@ export function toModel({ model, models, fallbackOn }: Pick<RunnerOptions<never>
   if (fallbackOn !== undefined) throw new InvalidOptionError('fallbackOn', 'absent unless `models` is given', fallbackOn)
   if (model === undefined) throw new InvalidOptionError('model', "a model, 'provider/model' or settings, unless `models` is given", model)
   return openModel(model)
+}
+
+/** What of an agent's options holds also in the run of another agent that has handed over to it. */
+export function rulesOf<Context>(options: RunSettings<Context>): AgentRules<Context> {
+  const { hooks, guardrails, limits, activeTools, stopWhen } = options
+  const rules: AgentRules<Context> = {}
+  assignGiven(rules, {
+    hooks,
+    guardrails,
+    limits,
+    activeTools,
+    stopWhen,
+    maxIterations: iterationsOf(options as RunSettings<never>),
+  } as typeof rules)
+  return rules
 }
 
 export function toToolSet(tools: readonly AnyTool[] | ToolSet | undefined): ToolSet {

@@ -197,6 +197,13 @@ export interface RunSettings<Context = unknown> extends Sampling {
   telemetry?: Telemetry
 }
 
+/**
+ * What stands around the turns and calls of an agent, whoever asks it. After a `handoff` it holds inside what the run was started with, and its
+ * limits count from there.
+ */
+export interface AgentRules<Context = unknown>
+  extends Pick<RunSettings<Context>, 'hooks' | 'guardrails' | 'limits' | 'maxIterations' | 'activeTools' | 'stopWhen'> {}
+
 /** What an `AgentRunner` is made of; settings are the defaults of its runs. */
 export interface RunnerOptions<Context = unknown, Tools extends AgentTools = ToolsFor<Context>> extends RunSettings<Context> {
   /** A model, or what `createModel` takes: `'openai/gpt-5.2'` or settings. Either this or `models`. */

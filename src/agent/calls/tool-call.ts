@@ -159,7 +159,7 @@ class CallEnvironment implements ToolCallEnvironment {
     this.asked = call.answered?.asked
     this.decision = call.call.decision
     this.save = call.saved?.write
-    this.raw = settings.hooks === undefined && call.trace === undefined ? undefined : {}
+    this.raw = run.agent.hooks === undefined && call.trace === undefined ? undefined : {}
     this.#call = call
   }
 
@@ -312,4 +312,4 @@ const rejections: Partial<Record<ErrorCode, Rejection>> = {
   tool_uncertain: 'uncertain',
 }
 
-keepShape(CallEnvironment, { settings: {}, limits: {} }, { call: {} })
+keepShape(CallEnvironment, { settings: {}, limits: {}, agent: {} }, { call: {} })

@@ -12,7 +12,7 @@ import type { Hooks, SentRequest } from './hooks.ts'
 
 /** Lets hooks stand around a request, the first outermost. */
 export function standAroundRequest(run: RunContext): AroundModel {
-  const hooks = (run.settings.hooks ?? []).filter(({ aroundModel }) => aroundModel !== undefined)
+  const hooks = (run.agent.hooks ?? []).filter(({ aroundModel }) => aroundModel !== undefined)
   return (next) => hooks.reduceRight((inner, hook) => surround(run, hook, inner), next)
 }
 

@@ -14,7 +14,7 @@ import { answered } from './tool-hooks.ts'
 
 /** Lets hooks stand around the function of a call, the first outermost. */
 export function standAroundFunction(run: RunContext): AroundTool {
-  const hooks = (run.settings.hooks ?? []).filter(({ aroundTool }) => aroundTool !== undefined)
+  const hooks = (run.agent.hooks ?? []).filter(({ aroundTool }) => aroundTool !== undefined)
   return (next) => hooks.reduceRight((inner, hook) => surround(run, hook, inner), next)
 }
 

@@ -1,10 +1,12 @@
+import { isDeepStrictEqual } from 'node:util'
 import pTimeout from 'p-timeout'
 import { messageOf } from '../../core/errors.ts'
 import { Event } from '../../core/events.ts'
 import { isContent, type MessageInput, toChatMessages } from '../../core/message-input.ts'
 import { type ChatMessage, type Content, copyJson, isJsonObject, type JsonObject } from '../../core/messages.ts'
+import { guardrailsAt } from '../run/active-agent.ts'
 import type { RunContext } from '../run/run-context.ts'
-import { checkFailed, endedBeforeCheck, withheldText } from '../told.ts'
+import { checkFailed, endedBeforeCheck, shownAlready, withheldText } from '../told.ts'
 import { type Guardrail, type GuardrailPlace, type GuardrailVerdict, hasGuardrail } from './guardrails.ts'
 import { placeOf } from './hook-place.ts'
 import type { ToolEnding, ToolTurn } from './hooks.ts'
@@ -14,11 +16,38 @@ type Verdict<T> = GuardrailVerdict<T> | Promise<GuardrailVerdict<T>>
 /** What came of all checks: what is left of the subject, or which of them ended it. */
 export type Checked<T> = { passed: true; subject: T } | { passed: false; how: 'refuse' | 'stop'; reason: string }
 
-function checkInput(run: RunContext, messages: readonly ChatMessage[], iteration: number): Promise<Checked<readonly ChatMessage[]>> {
+function checkInput(
+  run: RunContext,
+  messages: readonly ChatMessage[],
+  iteration: number,
+  guardrails = guardrailsAt(run.agent, 'input'),
+): Promise<Checked<readonly ChatMessage[]>> {
   const place = placeOf(run, iteration)
-  return askAll(run, place, 'input', messages, async (guardrail, asked) =>
-    asMessages(await guardrail.input?.({ ...place, messages: copyJson(asked) })),
+  const check = async (guardrail: Guardrail<never>, asked: readonly ChatMessage[]) =>
+    asMessages(await guardrail.input?.({ ...place, messages: copyJson(asked) }))
+  return askAll(run, place, 'input', messages, check, guardrails)
+}
+
+/**
+ * Puts what was said to a run to the guardrails of an agent that is about to take it over. Gives why it does not: also if one of them would
+ * replace a message, as the conversation is there already.
+ */
+export async function checkHandoff(
+  run: RunContext,
+  guardrails: readonly Guardrail<never>[],
+  messages: readonly ChatMessage[],
+  iteration: number,
+): Promise<string | undefined> {
+  const checked = await checkInput(
+    run,
+    messages,
+    iteration,
+    guardrails.filter(({ input }) => input !== undefined),
   )
+  // One that was interrupted meanwhile ends as that.
+  if (run.interruption !== undefined) return undefined
+  if (!checked.passed) return checked.reason
+  return isDeepStrictEqual(checked.subject, messages) ? undefined : shownAlready
 }
 
 export function checkOutput(run: RunContext, iteration: number, text: string): Promise<Checked<string>> {
@@ -42,10 +71,10 @@ async function askAll<T>(
   place: GuardrailPlace,
   first: T,
   check: (guardrail: Guardrail<never>, subject: T) => Verdict<T>,
+  guardrails: readonly Guardrail<never>[] = guardrailsAt(run.agent, place),
 ): Promise<Checked<T>> {
   let subject = first
-  for (const guardrail of run.settings.guardrails ?? []) {
-    if (guardrail[place] === undefined) continue
+  for (const guardrail of guardrails) {
     const verdict = await ask(run, guardrail, place, async () => check(guardrail, subject))
     if (run.interruption !== undefined) return { passed: false, how: 'refuse', reason: `${guardrail.name}: ${endedBeforeCheck}` }
     if (verdict === undefined) continue
@@ -106,7 +135,7 @@ export async function checkedInput(
   messages: readonly ChatMessage[],
   iteration = 0,
 ): Promise<{ messages: readonly ChatMessage[]; refused?: string }> {
-  if (!hasGuardrail(run.settings.guardrails, 'input')) return { messages }
+  if (!hasGuardrail(run.agent.guardrails, 'input')) return { messages }
   const checked = await checkInput(run, messages, iteration)
   if (checked.passed) return { messages: checked.subject }
   const noted: ChatMessage[] = [{ role: 'user', content: withheldText(checked.reason) }]

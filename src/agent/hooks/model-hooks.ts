@@ -13,7 +13,7 @@ import type { ModelEnding, ModelTurn, ModelTurnChange } from './hooks.ts'
 export function beforeModel(run: RunContext): ChangeTurn {
   return async (before, iteration) => {
     let asked = before
-    for (const hook of run.settings.hooks ?? []) {
+    for (const hook of run.agent.hooks ?? []) {
       if (hook.beforeModel === undefined) continue
       const changed = await askHook(run, hook, 'beforeModel', async () => {
         const change = await hook.beforeModel?.(described(run, asked, iteration))
@@ -60,7 +60,7 @@ function known(tools: ToolSet, names: readonly string[]): readonly string[] {
 /** The response's text after the hooks have seen it. Rejects with a `HookFailure`. */
 export async function afterModel(run: RunContext, ending: ModelEnding<never>): Promise<string> {
   let { text } = ending
-  for (const hook of (run.settings.hooks ?? []).toReversed()) {
+  for (const hook of (run.agent.hooks ?? []).toReversed()) {
     if (hook.afterModel === undefined) continue
     const change = await askHook(run, hook, 'afterModel', async () => {
       const change = await hook.afterModel?.({ ...ending, text })

@@ -50,7 +50,7 @@ function refusalOf(error: unknown): ToolTurnChange {
 /** What the hooks make of a call before it is run; undefined where none of them changed anything. Rejects with a `HookFailure`. */
 async function askBeforeTool(run: RunContext, call: ToolTurn<never>): Promise<ToolTurnChange | undefined> {
   let args = call.args
-  for (const hook of run.settings.hooks ?? []) {
+  for (const hook of run.agent.hooks ?? []) {
     if (hook.beforeTool === undefined) continue
     const change = await askHook(run, hook, 'beforeTool', async () => {
       const change = await hook.beforeTool?.({ ...call, args: copyJson(args) })
@@ -67,7 +67,7 @@ async function askBeforeTool(run: RunContext, call: ToolTurn<never>): Promise<To
 /** What the model is to be given after the hooks have seen it. Rejects with a `HookFailure`. */
 async function askAfterTool(run: RunContext, call: ToolEnding<never>): Promise<Content> {
   let { content } = call
-  for (const hook of (run.settings.hooks ?? []).toReversed()) {
+  for (const hook of (run.agent.hooks ?? []).toReversed()) {
     if (hook.afterTool === undefined) continue
     const change = await askHook(run, hook, 'afterTool', async () => {
       const change = await hook.afterTool?.({ ...call, args: copyJson(call.args), content: copyJson(content) })

@@ -4,6 +4,7 @@ import type { ChatModel } from '../../models/chat-model.ts'
 import { knowsCost } from '../../models/usage.ts'
 import type { LargeResultOptions, RunSettings } from '../types.ts'
 import type { Budget } from './budget.ts'
+import type { RunLimits } from './types.ts'
 
 /** A run's bounds, every one decided. */
 export interface ResolvedLimits {
@@ -107,14 +108,22 @@ interface Limited {
 }
 
 /** The option that limits the cost of a run, its own or an outer run's, and its value. */
-export function costLimitOf({ limits, settings: { budget }, outer }: Limited): [option: string, costUsd: number] {
+function costLimitOf({ limits, settings: { budget }, outer }: Limited): [option: string, costUsd: number] {
   if (Number.isFinite(limits.costUsd)) return ['limits.costUsd', limits.costUsd]
   if (budget !== undefined && Number.isFinite(budget.limits.costUsd)) return ['budget.costUsd', budget.limits.costUsd]
   return outer === undefined ? ['limits.costUsd', Number.POSITIVE_INFINITY] : costLimitOf(outer)
 }
 
+/** Throws `invalid_option` for a model whose cost is not known, if that of the run is limited, or that of the agent that has its conversation. */
+export function checkModelCost(run: Limited, own: RunLimits | undefined, model: ChatModel): void {
+  const [option, costUsd] = costLimitOf(run)
+  checkCostIsKnown(option, costUsd, model)
+  checkCostIsKnown('limits.costUsd', own?.costUsd, model)
+}
+
 /** Calls `end` when the time is over; gives the function that stops waiting. */
 export function startDeadline(milliseconds: number, end: () => void): () => void {
+  if (!Number.isFinite(milliseconds)) return () => {}
   // A timer that is longer fires at once: what is left is waited for in parts.
   const longest = 2 ** 31 - 1
   let timer: NodeJS.Timeout

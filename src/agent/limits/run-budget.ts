@@ -16,6 +16,9 @@ export interface BudgetParent {
   runId: string
 }
 
+/** The run whose conversation another agent has taken over: its limits hold beside that agent's. */
+type HandedOver = { budget: RunBudget }
+
 /** What one call's nested runs have used. */
 interface CallSpent {
   readonly runs: Map<string, RunBudget>
@@ -33,7 +36,9 @@ interface CallSpent {
 export class RunBudget extends Budget {
   override readonly option = 'limits'
   readonly #resolved: Limiting
-  readonly #parent: BudgetParent | undefined
+  readonly #parent: BudgetParent | HandedOver | undefined
+  /** Of agents that have taken the conversation over. */
+  readonly #stays: RunBudget[] = []
   /** Of calls without a record yet. */
   readonly #calls = new Map<string, CallSpent>()
   /** By requests and calls of its own, and by its calls as their records tell. */
@@ -44,11 +49,24 @@ export class RunBudget extends Budget {
   #dearest: BudgetAmounts = { costUsd: 0, tokens: 0 }
   #callsLeftOut = false
 
-  constructor(limits: Limiting, parent?: BudgetParent) {
+  constructor(limits: Limiting, parent?: BudgetParent | HandedOver) {
     super({ costUsd: limits.costUsd, tokens: limits.tokens })
     this.#resolved = limits
     this.#parent = parent
-    if (parent !== undefined) parent.budget.#enter(parent, this)
+    if (parent === undefined) return
+    if ('runId' in parent) parent.budget.#enter(parent, this)
+    else parent.budget.#stays.push(this)
+  }
+
+  /** Another agent takes the run's conversation over, with limits of its own that count from now on. */
+  handOver(limits: Limiting): RunBudget {
+    const run = this.#run
+    return new RunBudget({ ...limits, maxIterations: Math.min(limits.maxIterations, run.#resolved.maxIterations) }, { budget: run })
+  }
+
+  /** Of the whole run. */
+  get #run(): RunBudget {
+    return this.#parent === undefined || 'runId' in this.#parent ? this : this.#parent.budget
   }
 
   /** Those that limit requests: this one and the ones it is nested in. */
@@ -168,6 +186,7 @@ export class RunBudget extends Budget {
   #total(): Spent {
     let total = addSpent(this.#recorded, { usage: this.#unrecorded, toolCalls: 0 })
     for (const id of this.#calls.keys()) total = addSpent(total, this.spentIn(id) ?? nothingSpent)
+    for (const stay of this.#stays) total = addSpent(total, stay.#total())
     return total
   }
 
@@ -178,6 +197,7 @@ export class RunBudget extends Budget {
       for (const run of runs.values()) running += run.#sum(of)
       sum += told === undefined ? running : Math.max(running, of(told))
     }
+    for (const stay of this.#stays) sum += stay.#sum(of)
     return sum
   }
 }

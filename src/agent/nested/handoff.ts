@@ -5,20 +5,24 @@ import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import { type AnyTool, defineTool, type Tool, type ToolContext } from '../../tools/tool.ts'
-import { toToolSet } from '../options.ts'
+import { checkHandoff } from '../hooks/ask-guardrails.ts'
+import { hasGuardrail } from '../hooks/guardrails.ts'
+import { resolveLimits } from '../limits/limits.ts'
+import { activeTools, toToolSet } from '../options.ts'
 import type { Handoff } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
 import { RunContext } from '../run/run-context.ts'
-import { handTo } from '../run/run-state.ts'
+import { handTo, RepeatBreaker } from '../run/run-state.ts'
 import { handedOffText } from '../told.ts'
 import type { ToolsFor } from '../typed.ts'
-import type { RunnerOptions } from '../types.ts'
+import type { AgentRules, RunnerOptions } from '../types.ts'
 
 /** An agent that a conversation can be handed to: an `AgentRunner` or a `CustomAgent`. */
 export interface ConversationTaker<Context = unknown> {
   readonly model: ChatModel
   readonly tools: ToolSet | ((input: { context: Context }) => ToolsFor<Context>)
   readonly instructions?: RunnerOptions<Context>['instructions']
+  readonly handoffRules?: AgentRules<Context>
 }
 
 /** How an agent is offered to take the conversation over. */
@@ -36,10 +40,12 @@ interface HandoffTool extends Tool<never> {
 }
 
 /**
- * A tool by which the model hands the conversation to another agent: from the next turn on it is that agent's model, instructions and tools
- * that go on with it. Limits, hooks, guardrails and events stay those of the run, the history goes on, and the result's `agent` says who
- * has the conversation at the end: the next run is best that agent's. `activeTools` is about the tools of the agent the run began with.
- * Throws `invalid_tool`.
+ * A tool with which the model hands the conversation to another agent. From the next turn on, that agent's model, instructions and tools are
+ * used. Its hooks, guardrails, limits, `activeTools` and `stopWhen` hold around its turns and calls; those of the run stay around them. The
+ * result's `agent` names the agent that has the conversation at the end: start the next run with it.
+ *
+ * The agent's `input` guardrails check what was said to the run so far; if they refuse it, or would replace it, the run ends `refused`. Its limits
+ * count from the handoff. Throws `invalid_tool`.
  */
 export function handoff<Context = unknown>(to: ConversationTaker<Context>, options: HandoffOptions): Tool<Context> {
   checkOptionNames(options, handoffOptionNames, '`handoff`')
@@ -72,19 +78,35 @@ function isHandoffTool(tool: AnyTool): tool is HandoffTool {
   return 'handsTo' in tool
 }
 
-/** Makes the run go on as the agent that a call has handed the conversation to. */
-export function handOff({ run, state }: Execution, to: Handoff): void {
+/**
+ * Makes the run continue as the agent that a call has handed the conversation to. Gives why that agent's guardrails refuse it: the run then ends.
+ */
+export async function handOff(execution: Execution, iteration: number, to: Handoff): Promise<string | undefined> {
+  const { durable, run, state } = execution
   const tool = run.agent.registry.get(to.tool)
-  // Looked up by what is recorded: taken up again by a runner without the tool, the run stays with the agent it has.
-  if (tool === undefined || !isHandoffTool(tool)) return
+  // Looked up by what is recorded: resumed by a runner without the tool, the run stays with the agent it has.
+  if (tool === undefined || !isHandoffTool(tool)) return undefined
+  const { model, handoffRules: rules = {} } = tool.handsTo
+  const { guardrails = [], limits, maxIterations } = rules
+  if (hasGuardrail(guardrails, 'input')) {
+    const said = state.history.slice(state.earlier).filter(({ role }) => role === 'user')
+    const refused = await durable.step(`${iteration}.handoff`, async () => (await checkHandoff(run, guardrails, said, iteration)) ?? null)
+    if (refused !== null) return refused
+  }
   const { agent } = to
   try {
-    run.handTo({ model: tool.handsTo.model, tools: toolsOf(tool.handsTo, run.settings.context as never) })
+    const tools = activeTools(toolsOf(tool.handsTo, run.settings.context as never), rules, run.logger)
+    const most = maxIterations === undefined ? run.limits.maxIterations : iteration + maxIterations
+    run.handTo({ model, tools, rules, limits: resolveLimits({ limits: limits ?? {}, maxIterations: most }) })
   } catch (error) {
     run.logger.error({ runId: run.runId, agent, error: messageOf(error) }, 'the agent’s tools can’t be had: the conversation stays')
-    return
+    return undefined
   }
-  handTo(state, to)
+  const { repeatedCalls, repeatWindow } = limits ?? {}
+  const ownBreaker = repeatedCalls === undefined ? undefined : new RepeatBreaker(repeatedCalls, repeatWindow ?? run.limits.repeatWindow)
+  handTo(state, to, { budget: run.budget, ownBreaker })
+  execution.layers = execution.compose()
+  return undefined
 }
 
 /** What such a tool returned; undefined for what a hook put in its place. */

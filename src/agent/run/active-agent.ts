@@ -1,6 +1,10 @@
 import type { ChatModel } from '../../models/chat-model.ts'
 import type { ToolSet } from '../../tools/registry.ts'
+import type { Guardrail, GuardrailPlace } from '../hooks/guardrails.ts'
+import type { Hooks } from '../hooks/hooks.ts'
+import type { ResolvedLimits } from '../limits/limits.ts'
 import { namedBeside, type OutputFormat, withAnswerTool } from '../output/output.ts'
+import type { AgentRules, RunSettings } from '../types.ts'
 
 /** The agent that has the conversation. */
 export interface ActiveAgent {
@@ -11,9 +15,54 @@ export interface ActiveAgent {
   readonly registry: ToolSet
   /** How the answer is to be given, where it has a schema. */
   readonly output: OutputFormat | undefined
+  /** The run's, and inside them those of an agent that has taken over. */
+  readonly hooks: readonly Hooks<never>[] | undefined
+  /** The run's, then those of an agent that has taken over. */
+  readonly guardrails: readonly Guardrail<never>[]
+  /** The same in the order in which they see what leaves the agent: the run's have the last word. */
+  readonly guardrailsOutward: readonly Guardrail<never>[]
+  readonly stopWhen: readonly NonNullable<RunSettings['stopWhen']>[]
+  /** What the agent brings along that has taken over; undefined for the one the run began with. */
+  readonly rules: AgentRules<never> | undefined
 }
 
-export function activeAgent(model: ChatModel, tools: ToolSet, format: OutputFormat | undefined): ActiveAgent {
+interface AgentParts {
+  model: ChatModel
+  tools: ToolSet
+  format: OutputFormat | undefined
+  settings: AgentRules<never>
+  rules?: AgentRules<never> | undefined
+}
+
+/** An agent that takes over: `limits` are its own, resolved. */
+export interface NextAgent {
+  model: ChatModel
+  tools: ToolSet
+  rules: AgentRules<never>
+  limits: ResolvedLimits
+}
+
+export function activeAgent({ model, tools, format, settings, rules }: AgentParts): ActiveAgent {
   const output = format && namedBeside(format, tools)
-  return { model, offered: tools, registry: output === undefined ? tools : withAnswerTool(output, tools), output }
+  const { hooks, guardrails = [], stopWhen } = settings
+  // An agent that the conversation comes back to has its rules once.
+  const own = rules?.guardrails?.filter((one) => !guardrails.includes(one)) ?? []
+  const ownHooks = rules?.hooks?.filter((one) => hooks?.includes(one) !== true) ?? []
+  return {
+    model,
+    offered: tools,
+    registry: output === undefined ? tools : withAnswerTool(output, tools),
+    output,
+    hooks: ownHooks.length === 0 ? hooks : [...(hooks ?? []), ...ownHooks],
+    guardrails: [...guardrails, ...own],
+    guardrailsOutward: [...own, ...guardrails],
+    stopWhen: [...new Set([stopWhen, rules?.stopWhen])].filter((one) => one !== undefined),
+    rules,
+  }
+}
+
+/** The guardrails with a check of that place, in the order in which they are asked. */
+export function guardrailsAt({ guardrails, guardrailsOutward }: ActiveAgent, place: GuardrailPlace): Guardrail<never>[] {
+  const inOrder = place === 'output' || place === 'result' ? guardrailsOutward : guardrails
+  return inOrder.filter((guardrail) => guardrail[place] !== undefined)
 }

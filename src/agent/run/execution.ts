@@ -15,7 +15,9 @@ export interface Execution {
   /** What a replay brings back. */
   readonly state: LoopState
   /** What stands around its requests and calls. */
-  readonly layers: Layers
+  layers: Layers
+  /** Composes that for the agent that has the conversation. */
+  compose(): Layers
 }
 
 /** Where the loop is. */

@@ -12,7 +12,7 @@ import type { ToolCallEnvironment } from '../../tools/tool-runner.ts'
 import type { Durable, StepTags } from '../durable/journal.ts'
 import { KeptResults } from '../large-results/kept-results.ts'
 import { withReadResult } from '../large-results/read-result.ts'
-import { checkCostIsKnown, costLimitOf, type ResolvedLimits, startDeadline } from '../limits/limits.ts'
+import { checkModelCost, type ResolvedLimits, startDeadline } from '../limits/limits.ts'
 import { RunBudget } from '../limits/run-budget.ts'
 import type { NestedRuns } from '../nested/nested-runs.ts'
 import type { RunRecorder } from '../observe/recorder.ts'
@@ -20,8 +20,8 @@ import { measuredParent, type RunTelemetry } from '../observe/telemetry.ts'
 import type { OutputFormat } from '../output/output.ts'
 import type { SessionPlace, SessionTurn } from '../sessions/session-turn.ts'
 import { chooseCallForm } from '../text-calls/mode.ts'
-import type { RunOptions } from '../types.ts'
-import { type ActiveAgent, activeAgent } from './active-agent.ts'
+import type { AgentRules, RunOptions } from '../types.ts'
+import { type ActiveAgent, activeAgent, type NextAgent } from './active-agent.ts'
 import { countRun } from './fair-turns.ts'
 import { abortErrorOf } from './run-error.ts'
 import { type DeltaName, type EventTap, originOf, RunEvents } from './run-events.ts'
@@ -128,7 +128,7 @@ export class RunContext implements RunScope {
     this.events = new RunEvents({ bus: parts.bus, taps: this.#taps, watcher: parts.tap, onText, onCut, origin: originOf(this), logger })
     if (settings.signal !== undefined) this.follow(settings.signal)
     if (parent !== undefined) this.#endWith(parent.run)
-    if (Number.isFinite(limits.deadlineMs)) this.#release.add(startDeadline(limits.deadlineMs, () => this.interrupt('deadline')))
+    this.#release.add(startDeadline(limits.deadlineMs, () => this.interrupt('deadline')))
     this.#release.add(countRun())
   }
 
@@ -166,9 +166,13 @@ export class RunContext implements RunScope {
     return this.#budget
   }
 
-  /** Goes on with another model and other tools. */
-  handTo({ model, tools }: { model: ChatModel; tools: ToolSet }): void {
-    this.#agent = this.#agentOf(model, tools, this.#agent.output)
+  /** Continues as another agent: with its model, its tools and its rules. */
+  handTo({ model, tools, rules, limits }: NextAgent): void {
+    this.#agent = this.#agentOf(model, tools, this.#agent.output, rules)
+    this.#budget = this.#budget.handOver(limits)
+    // It ends with the agent's turn at the conversation.
+    const end = () => this.#agent.rules === rules && this.interrupt('deadline')
+    this.#release.add(startDeadline(limits.deadlineMs, end))
   }
 
   /** Goes on with another model; with its own where that can't be. */
@@ -176,15 +180,13 @@ export class RunContext implements RunScope {
     try {
       this.#agent = { ...this.#agent, model: this.usable(model) }
     } catch (error) {
-      const fields = { runId: this.runId, error: messageOf(error) }
-      this.logger.error(fields, 'the run can’t be gone on with by the model it was to use; it keeps its own')
+      this.logger.error({ runId: this.runId, error: messageOf(error) }, 'the run can’t switch to the requested model and keeps its own')
     }
   }
 
   /** The model, if the run can go on with it. Throws `invalid_option`. */
   usable(model: ChatModel): ChatModel {
-    const [option, costUsd] = costLimitOf(this)
-    checkCostIsKnown(option, costUsd, model)
+    checkModelCost(this, this.#agent.rules?.limits, model)
     chooseCallForm(this.settings, model)
     return model
   }
@@ -288,8 +290,9 @@ export class RunContext implements RunScope {
     for (const release of this.#release) release()
   }
 
-  #agentOf(model: ChatModel, tools: ToolSet, output: OutputFormat | undefined): ActiveAgent {
-    return activeAgent(model, this.limits.largeResults === undefined ? tools : withReadResult(tools, this), output)
+  #agentOf(model: ChatModel, given: ToolSet, format: OutputFormat | undefined, rules?: AgentRules<never>): ActiveAgent {
+    const tools = this.limits.largeResults === undefined ? given : withReadResult(given, this)
+    return activeAgent({ model, tools, format, settings: this.settings, rules })
   }
 
   #openBudget(): RunBudget {

@@ -36,8 +36,10 @@ export interface LoopState {
   objections: number
   /** The agent that has the conversation, where it was handed off. */
   agent: string | undefined
-  readonly budget: RunBudget
+  budget: RunBudget
   readonly breaker: RepeatBreaker
+  /** By the limits of an agent that has taken over. */
+  ownBreaker: RepeatBreaker | undefined
   /** Approvals that need not be asked for again: those handed in, and those given in this run. */
   readonly remembered: Set<string>
   /** What was said to the run and is not taken up; undefined until it has looked for the last time. */
@@ -66,6 +68,7 @@ export function openState({ input, run }: Start): LoopState {
     agent: undefined,
     budget: run.begin(),
     breaker: new RepeatBreaker(run.limits.repeatedCalls, run.limits.repeatWindow),
+    ownBreaker: undefined,
     remembered: new Set(run.settings.remembered),
     unread: undefined,
   }
@@ -120,8 +123,9 @@ export function say(state: LoopState, objection: Objection | undefined, messages
   if (messages.length > 0) state.history.extend(messages)
 }
 
-/** Another agent has the conversation. */
-export function handTo(state: LoopState, { agent, instructions }: Handoff): void {
+/** Another agent has the conversation, with limits of its own. */
+export function handTo(state: LoopState, { agent, instructions }: Handoff, own: Pick<LoopState, 'budget' | 'ownBreaker'>): void {
+  Object.assign(state, own)
   state.agent = agent
   state.history.instruct(instructions)
 }
@@ -265,6 +269,17 @@ interface CallPlace {
   seen: number
   /** Ids by arguments, once there is more than one call. */
   others: Map<string, number> | undefined
+}
+
+/** Counts a round by the limits of the run, and by those of the agent that has taken over. */
+export function countRound(
+  { breaker, ownBreaker }: Pick<LoopState, 'breaker' | 'ownBreaker'>,
+  planned: readonly PlannedCall[],
+  records: readonly { id: string; content: Content }[],
+): Repeats {
+  const repeats = breaker.countRound(planned, records)
+  const own = ownBreaker?.countRound(planned, records)
+  return own === undefined ? repeats : { tell: new Set([...repeats.tell, ...own.tell]), end: repeats.end || own.end }
 }
 
 export interface Repeats {

@@ -184,11 +184,11 @@ async function executeSteps(durable: Durable, { loop, run, input, sessions, stat
   run.resumed ||= durable.resumed === true
   run.recorder?.begins(run, inputToJson(withEarlier(input, session?.messages)))
   const { refused } = input
-  const layers = composeLayers(run, durable, input.session)
+  const compose = () => composeLayers(run, durable, input.session)
   run.turn?.begin()
   const { control } = run.settings
   if (control !== undefined) control.listens = true
-  const ending = refused === undefined ? await loop({ durable, run, state, layers }) : stoppedByGuardrail(refused)
+  const ending = refused === undefined ? await loop({ durable, run, state, layers: compose(), compose }) : stoppedByGuardrail(refused)
   if (ending.stopReason !== 'paused') state.unread ??= await lastLook(durable, run)
   if (control !== undefined) control.listens = ending.stopReason === 'paused'
   const result = resultOf(state, ending, run)
