@@ -308,18 +308,9 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     const limits = resolveLimits(settings)
     const model = settings.model === undefined ? this.#model : openModel(settings.model)
     checkSettings(settings, model)
-    return openRun({
-      model,
-      tools: settings.tools ?? this.#tools,
-      limits,
-      settings: settings as RunOptions<never>,
-      bus: this.bus,
-      logger: this.#logger,
-      askModel,
-      steerable,
-      tap: watch?.tap,
-      left: watch?.left,
-    })
+    const place = { bus: this.bus, logger: this.#logger }
+    const tools = settings.tools ?? this.#tools
+    return openRun({ ...watch, ...place, model, tools, limits, askModel, steerable, settings: settings as RunOptions<never> })
   }
 }
 
