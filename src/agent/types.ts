@@ -13,6 +13,7 @@ import type { Claim } from './decisions/resume-claim.ts'
 import type { Journal } from './durable/journal.ts'
 import type { Guardrail } from './hooks/guardrails.ts'
 import type { Hooks } from './hooks/hooks.ts'
+import type { LargeResultOptions } from './large-results/types.ts'
 import type { Budget } from './limits/budget.ts'
 import type { RunLimits } from './limits/types.ts'
 import type { RunRecorder } from './observe/recorder.ts'
@@ -25,6 +26,7 @@ import type { Sessions } from './sessions/sessions.ts'
 import type { AgentTools, RequiredContext, ToolsFor } from './typed.ts'
 
 export type { RunInput } from './conversation/run-input.ts'
+export type { LargeResultOptions } from './large-results/types.ts'
 export type { RunLimits } from './limits/types.ts'
 export type { PendingItem, RunResult, RunState, RunStep, ToolCallOutcome, ToolCallRecord } from './run/result.ts'
 
@@ -56,22 +58,6 @@ export interface CompactionOptions {
   estimate?(message: ChatMessage): number
   /** What is to be said in place of messages that are left out. One that throws is logged, and nothing is said. */
   summarise?(messages: readonly ChatMessage[], options: { signal: AbortSignal }): string | Promise<string>
-}
-
-/**
- * Results that are too long for the conversation: kept aside, and read by the model in parts with the tool `read_result`. They are kept until
- * the run ends, in its journal if it has one.
- */
-export interface LargeResultOptions {
-  /** A result with more bytes of text (UTF-8) is kept aside, and `read_result` gives at most so many at once. At most `maxResultBytes`, the default. */
-  overBytes?: number
-  /** How many bytes of its beginning the model is shown, and is given by `read_result` if it asks for no length. Default 8 192. */
-  shownBytes?: number
-  /**
-   * Most bytes that a run keeps, with the runs inside its calls; a result that does not fit any more is cut (`maxResultBytes`). `Infinity`:
-   * no limit. Default 33 554 432.
-   */
-  keptBytes?: number
 }
 
 /**
