@@ -8,14 +8,14 @@ export function keptId(text: string): string {
 }
 
 /**
- * The long results of a run, by hashes of their texts: beside the steps in its journal, or, without one, in memory and in the state of a
+ * The long results of a run, by hashes of their texts, and what its tools keep by name: beside the steps in its journal, or, without one, in memory and in the state of a
  * paused run. Those of a nested run are kept with the run outside: it is a part of that one's call.
  */
 export class KeptResults {
   readonly #outer: KeptResults | undefined
   #journal: Durable | undefined
   #texts = new Map<string, string>()
-  /** Of the journal: whoever reads a part of a text reads another one next. */
+  /** Whoever reads a part of a text reads another one next. */
   #lastRead: { id: string; text: string } | undefined
 
   constructor(outer: KeptResults | undefined) {
@@ -29,19 +29,24 @@ export class KeptResults {
 
   /** Gives its id. Undefined where there is no room for it: a run keeps at most `maxBytes` (UTF-8), or nothing in a journal that can't. */
   async keep(text: string, maxBytes: number): Promise<string | undefined> {
-    if (this.#outer !== undefined) return this.#outer.keep(text, maxBytes)
     const id = keptId(text)
-    const isKept = this.#journal === undefined ? this.#keepHere(id, text, maxBytes) : await this.#journal.keep?.(id, text, maxBytes)
-    return isKept === true ? id : undefined
+    return (await this.put(id, text, maxBytes)) ? id : undefined
   }
 
-  #keepHere(id: string, text: string, maxBytes: number): boolean {
-    if (this.#texts.has(id)) return true
+  /** Keeps a text by its name, in place of the one before. False where there is no room for it. */
+  async put(name: string, text: string, maxBytes: number = Number.MAX_SAFE_INTEGER): Promise<boolean> {
+    if (this.#outer !== undefined) return this.#outer.put(name, text, maxBytes)
+    if (this.#journal !== undefined) return (await this.#journal.keep?.(name, text, maxBytes)) === true
     let bytes = Buffer.byteLength(text)
-    for (const kept of this.#texts.values()) bytes += Buffer.byteLength(kept)
+    for (const [other, kept] of this.#texts) if (other !== name) bytes += Buffer.byteLength(kept)
     if (bytes > maxBytes) return false
-    this.#texts.set(id, text)
+    this.#texts.set(name, text)
     return true
+  }
+
+  async get(name: string): Promise<string | undefined> {
+    if (this.#outer !== undefined) return this.#outer.get(name)
+    return this.#journal === undefined ? this.#texts.get(name) : this.#journal.kept?.(name)
   }
 
   /** Undefined for what this run doesn't keep. */
@@ -49,9 +54,8 @@ export class KeptResults {
     // Other things are kept beside them, and a model may ask for any name.
     if (!/^[0-9a-f]{20}$/.test(id)) return undefined
     if (this.#outer !== undefined) return this.#outer.read(id)
-    if (this.#journal === undefined) return this.#texts.get(id)
     if (this.#lastRead?.id === id) return this.#lastRead.text
-    const text = await this.#journal.kept?.(id)
+    const text = await this.get(id)
     this.#lastRead = text === undefined ? undefined : { id, text }
     return text
   }

@@ -286,6 +286,14 @@ export class RunContext implements RunScope {
     }
   }
 
+  async keep(name: string, text: string): Promise<void> {
+    await this.keptResults.put(name, text)
+  }
+
+  kept(name: string): Promise<string | undefined> {
+    return this.keptResults.get(name)
+  }
+
   dispose(): void {
     for (const release of this.#release) release()
   }

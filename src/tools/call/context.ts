@@ -90,6 +90,13 @@ export interface RunScope {
   readonly runId: string
   /** How many runs it is nested in: 0 for one that no tool started. */
   readonly depth: number
+  /**
+   * Keeps a text until the run has ended, in its journal, or in the state of a paused run without one. It replaces the one of that name, which the
+   * run shares with the runs it is nested in. For what is to be known in later calls: what belongs to one call is `save`d with it.
+   */
+  keep(name: string, text: string): Promise<void>
+  /** A text that was kept, perhaps by another process; undefined: there is none. */
+  kept(name: string): Promise<string | undefined>
 }
 
 /** The MCP client that has made a call. */

@@ -1,7 +1,7 @@
 import { createMcpHandler, Server } from '@modelcontextprotocol/server'
 import { describe, expect, it } from 'vitest'
-import { AgentRunner } from '../../../src/index.ts'
-import { scriptedModel } from '../../../src/testing/index.ts'
+import { AgentRunner, asTool, defineTool, type JsonObject } from '../../../src/index.ts'
+import { MemoryRuns, memoryJournal, scriptedModel } from '../../../src/testing/index.ts'
 import { connectMcpServers, type McpServerOptions, type McpTools } from '../../../src/tools/mcp/index.ts'
 import { recordingLogger } from '../../hazards/stage.ts'
 import { callTool } from './open-tools.ts'
@@ -59,6 +59,9 @@ function library({ ttlMs }: { ttlMs?: number } = {}) {
   return { asked, shelf, open, notify: handler.notify }
 }
 
+const approve = (item: object) => ({ ...item, approved: true })
+const pendingIn = (about: unknown) => (about as { pending: object[] }).pending
+
 const contentOf = async (tools: McpTools, name: string, args: object = {}) => {
   const end = await callTool(tools, name, args)
   return end.outcome === 'question' ? undefined : end.content
@@ -100,6 +103,48 @@ describe.each(revisions)('what a server has besides tools (%s)', (revision) => {
       expect.stringMatching(/No result in this conversation has linked to that address/),
     ])
     expect(await run(read('book://one'))).toEqual([expect.stringMatching(/No result in this conversation/)])
+  })
+
+  describe.each(['in a journal', 'in the state of a paused run'])('P1.13 links are kept %s', (where) => {
+    const kept = new MemoryRuns()
+    const ask = defineTool({ name: 'ask', description: 'asks', approval: true, execute: () => 'yes' })
+    const turn = (name: string, args: JsonObject = {}) => ({ toolCalls: [{ name, args }] })
+    const turns = [turn('find'), turn('ask'), turn('read_resource', { uri: 'book://one' }), turn('read_resource', { uri: 'book://2' })]
+    /** As a process that has just been started has it. */
+    const runnerOf = (tools: McpTools, isNested: boolean) => {
+      const journal = where === 'in a journal' ? { journal: memoryJournal(kept) } : {}
+      const { logger } = recordingLogger()
+      const own = { model: scriptedModel(({ messages }) => turns[turnOf(messages)] ?? 'Done.'), tools: [...tools.list(), ask], logger }
+      if (!isNested) return new AgentRunner({ ...own, ...journal })
+      const reader = asTool(new AgentRunner(own), {
+        name: 'reader',
+        description: 'reads',
+        effect: 'idempotent',
+        result: (result) => result.toolCalls,
+      })
+      const model = scriptedModel(({ messages }) => (turnOf(messages) === 0 ? turn('reader', { task: 'Read.' }) : 'Done.'))
+      return new AgentRunner({ model, tools: [reader], logger, ...journal })
+    }
+    const turnOf = (messages: readonly { role: string }[]) => messages.filter(({ role }) => role === 'assistant').length
+
+    it.each([false, true])('for the process that continues it; inside a call: %s', async (isNested) => {
+      const runId = `${revision} ${isNested}`
+      await using first = await library().open(revision, { resources: 'links', prefix: '' })
+      const paused = await runnerOf(first, isNested).run('Go.', { runId })
+      const decisions = paused.pending.map((item) =>
+        isNested ? { ...item, answer: { decisions: pendingIn(item.about).map(approve) } } : approve(item),
+      )
+      await using second = await library().open(revision, { resources: 'links', prefix: '' })
+      const state = where === 'in a journal' ? runId : JSON.parse(JSON.stringify(paused.state))
+      const result = await runnerOf(second, isNested).resume(state, {
+        decisions: decisions as never,
+      })
+      const calls = isNested ? JSON.parse(String(result.toolCalls[0]?.content)) : result.toolCalls
+      expect(calls.map(({ content }: { content: string }) => content).slice(2)).toEqual([
+        'book://one:\nThe text of book://one',
+        expect.stringMatching(/No result in this conversation has linked to that address/),
+      ])
+    })
   })
 
   it('are prompts for the model, and for an application to begin a run with', async () => {

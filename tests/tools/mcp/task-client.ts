@@ -1,16 +1,28 @@
-/** A run whose one call becomes a task, with its record in a file: started, or taken up. Its arguments: what to do, the server's address, the file. */
-import { AgentRunner } from '../../../src/index.ts'
+/**
+ * A run whose one call becomes a task, with its record in a file: started, or taken up. `inside`: the run is inside a call of another. Its arguments:
+ * what to do, the server's address, the file, where.
+ */
+import { AgentRunner, asTool } from '../../../src/index.ts'
 import { sqliteJournal } from '../../../src/journals/sqlite/index.ts'
 import { scriptedModel } from '../../../src/testing/index.ts'
 import { connectMcpServers } from '../../../src/tools/mcp/index.ts'
 
-const [what = '', url = '', file = ''] = process.argv.slice(2)
+const [what = '', url = '', file = '', where = ''] = process.argv.slice(2)
 const model = scriptedModel(({ messages }) =>
   messages.at(-1)?.role === 'tool' ? 'Done.' : { toolCalls: [{ name: 'jobs__work', args: {} }] },
 )
 const tools = await connectMcpServers({ jobs: { url } })
 const journal = sqliteJournal({ file })
-const runner = new AgentRunner({ model, tools, journal })
+const outer = scriptedModel(({ messages }) =>
+  messages.at(-1)?.role === 'tool' ? 'Done.' : { toolCalls: [{ name: 'worker', args: { task: 'Go.' } }] },
+)
+const worker = asTool(new AgentRunner({ model, tools }), {
+  name: 'worker',
+  description: 'works',
+  effect: 'idempotent',
+  result: ({ toolCalls }) => toolCalls[0]?.content,
+})
+const runner = where === 'inside' ? new AgentRunner({ model: outer, tools: [worker], journal }) : new AgentRunner({ model, tools, journal })
 if (what === 'run') await runner.run('Go.', { runId: 'r1' })
 else await runner.recover()
 const run = await runner.runs.get('r1')

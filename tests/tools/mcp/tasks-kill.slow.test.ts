@@ -9,13 +9,15 @@ import { TaskServer } from './task-server.ts'
 
 const program = fileURLToPath(new URL('task-client.ts', import.meta.url))
 
-it.each(['2025-11-25', '2026-07-28'] as const)(
-  'a task outlives the processes that wait for it: killed again and again, they wait for the same one, and the call is made once (%s)',
-  async (revision) => {
+const revisions = ['2025-11-25', '2026-07-28'] as const
+
+it.each(revisions.flatMap((revision) => [[revision, ''] as const, [revision, 'inside'] as const]))(
+  'P1.13 a task outlives the processes that wait for it: killed again and again, they wait for the same one, and the call is made once (%s %s)',
+  async (revision, where) => {
     await inFolder(async (folder) => {
       await using server = await new TaskServer(revision).start()
       const start = (what: string): ChildProcess =>
-        spawn(process.execPath, [program, what, server.url, join(folder, 'runs.sqlite')], { stdio: ['ignore', 'pipe', 'inherit'] })
+        spawn(process.execPath, [program, what, server.url, join(folder, 'runs.sqlite'), where], { stdio: ['ignore', 'pipe', 'inherit'] })
       for (const what of ['run', 'recover', 'recover']) {
         const client = start(what)
         await server.until('tasks/get', server.count('tasks/get') + 3)

@@ -61,12 +61,13 @@ export class ServerCalls {
   /** Who is told of progress, by the token of the call: that of a task goes on over other connections. */
   readonly #told = new Map<unknown, Progress>()
   /** What its results have linked to. */
-  readonly links: GivenLinks = new GivenLinks()
+  readonly links: GivenLinks
 
   constructor(sdk: McpClientSdk, name: string, server: McpServer) {
     this.#sdk = sdk
     this.#name = name
     this.#server = server
+    this.links = new GivenLinks(name)
   }
 
   /** Makes a call, or goes on with one that has asked something or has become a task. Rejects with what the SDK does, or `tool_failed`. */
@@ -289,11 +290,11 @@ export class ServerCalls {
     await running.notes.add({ task })
   }
 
-  #resultOf(answer: CallAnswer, { ctx: { runId } }: Running): McpToolResult {
+  async #resultOf(answer: CallAnswer, { ctx }: Running): Promise<McpToolResult> {
     const result = readCallResult(answer)
     if (result === undefined) throw this.#noResult()
     if ('failure' in result) throw new ToolloopError('tool_failed', result.failure)
-    this.links.add(runId, linksIn(answer))
+    await this.links.add(ctx, linksIn(answer))
     return result
   }
 

@@ -84,10 +84,10 @@ function readResource(link: ServerLink, shared: Shared): AnyTool {
       additionalProperties: false,
     },
     toContent: (content: Content) => content,
-    execute: async ({ uri }, { signal, runId }: ToolContext) => {
-      if (resources === 'links' && !link.links.has(runId, uri))
+    execute: async ({ uri }, ctx: ToolContext) => {
+      if (resources === 'links' && !(await link.links.has(ctx, uri)))
         throw new ToolloopError('tool_failed', 'No result in this conversation has linked to that address. Use an address that one has.')
-      return readable(await link.context.read(uri, signal))
+      return readable(await link.context.read(uri, ctx.signal))
     },
   })
 }
