@@ -52,7 +52,7 @@ describe('the file of an SQLite journal', () => {
       const database = new DatabaseSync(file)
       const version = Number(database.prepare('PRAGMA user_version').get()?.user_version)
       database.exec(
-        'DROP INDEX shown_runs_waiting; DROP TABLE shown_decisions; DROP TABLE shown_words; DROP TABLE shown_recordings; DROP TABLE home',
+        'DROP INDEX shown_runs_waiting; DROP TABLE shown_decisions; DROP TABLE shown_words; DROP TABLE shown_recordings; DROP TABLE home; DROP TABLE tried_writes',
       )
       for (const table of ['inputs', 'outputs', 'steps', 'waits']) database.exec(`ALTER TABLE ${table} DROP COLUMN crc`)
       database.exec(

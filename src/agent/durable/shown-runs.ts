@@ -4,6 +4,8 @@
  * it resolves. Rejects with `journal_failed` where it can't be read or written.
  */
 export interface ShownRuns {
+  /** Writes something, as much as a run that starts. Rejects if it can't be stored. Absent: that can't be tried. */
+  tryWriting?(): Promise<void>
   /**
    * An execution begins: from now on only it adds to the run, which is made if it is new. One that is `done` stays so. Rejects with `run_taken_over`
    * if the journal has a later execution.

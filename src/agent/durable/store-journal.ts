@@ -11,6 +11,7 @@ import {
   type RunQuery,
   waitsOf,
 } from './journal.ts'
+import { type Release, Releases } from './releases.ts'
 import { type EngineStore, type NamedValue, type Outcome, parseStored, type Store, type Taken, unknownRun } from './store.ts'
 import { hasEngine, StoredSteps } from './stored-steps.ts'
 import { TakeOver, type TakeOverOptions } from './take-over.ts'
@@ -47,8 +48,6 @@ interface Running {
   readonly left: PromiseWithResolvers<never>
 }
 
-type Release = Parameters<Store['release']>
-
 /** What is carried out. */
 interface Execution {
   running: Running
@@ -74,8 +73,7 @@ class StoreJournal implements Journal {
   readonly #starting = new Map<string, Promise<Running | undefined>>()
   /** Connections that execute nothing any more, and why. */
   readonly #left = new Map<DurableBody, ToolloopError>()
-  /** Runs that broke off, and that the store could not let go of: nobody else can take them up until it has. */
-  readonly #unreleased = new Set<Release>()
+  readonly #releases: Releases
   #looking: NodeJS.Timeout | undefined
   #isLooking = false
   #closed = false
@@ -83,13 +81,17 @@ class StoreJournal implements Journal {
   constructor(store: Store | EngineStore, takeOver: TakeOverOptions | undefined, maxTakeOvers: number) {
     this.#store = store
     this.#takeOverOptions = takeOver
+    this.#releases = new Releases(store)
     this.#trials = new Trials(store, maxTakeOvers)
     store.onLost?.((problem) => this.#abortAll(problem))
   }
 
   connect(body: DurableBody): Engine {
     const store = this.#store
-    const pending = async () => (await store.pending()).filter((runId) => !this.#executions.has(runId))
+    const pending = async () => {
+      await this.#releases.retry()
+      return (await store.pending()).filter((runId) => !this.#executions.has(runId) && !this.#releases.has(runId))
+    }
     const takeOver = this.#takeOver(body, pending)
     return {
       start: async (runId, input) => {
@@ -123,6 +125,8 @@ class StoreJournal implements Journal {
     this.#closed = true
     for (const takeOver of this.#takingOver) takeOver.end()
     clearInterval(this.#looking)
+    // The last time that what calls have come to can be recorded.
+    if (this.#releases.size > 0 && !hasEngine(this.#store)) await this.#releases.retry()
     try {
       await this.#store.close(this.#trials.counts())
     } finally {
@@ -170,6 +174,7 @@ class StoreJournal implements Journal {
   async #take(body: DurableBody, runId: string, input?: Json): Promise<Running | undefined> {
     const created = input === undefined ? undefined : { input: storedText(input), loop: loopVersion }
     this.#checkHere(body)
+    await this.#releases.settle(runId)
     const taken = await this.#store.take(runId, created)
     if (taken.kind !== 'taken') return undefined
     const left = Promise.withResolvers<never>()
@@ -218,7 +223,9 @@ class StoreJournal implements Journal {
       controller.abort(error)
       // One that was let go of has no problem.
       const problem = this.#left.has(body) ? undefined : messageOf(error)
-      await this.#release([runId, taken.epoch, problem, trial?.untried.tries])
+      const args: Release['args'] = [runId, taken.epoch, problem, trial?.untried.tries]
+      // A store that is closed lets go of everything.
+      if (!this.#closed) await this.#releases.add({ args, steps: running.durable?.unrecorded ?? [] })
       throw error
     } finally {
       if (trial !== undefined) this.#trials.end(trial)
@@ -252,20 +259,9 @@ class StoreJournal implements Journal {
     return hasEngine(store) ? store.execute(runId, taken.epoch, work) : work(taken.steps)
   }
 
-  /** Repeated until the store can do it, or is closed: then it lets go of everything. */
-  async #release(release: Release): Promise<void> {
-    if (this.#closed) return
-    try {
-      await this.#store.release(...release)
-      this.#unreleased.delete(release)
-    } catch {
-      this.#unreleased.add(release)
-    }
-  }
-
   /** Looks again and again as long as there is anything to look for. */
   #keepLooking(): void {
-    if (!this.#closed && this.#executions.size + this.#unreleased.size > 0) {
+    if (!this.#closed && this.#executions.size + this.#releases.size > 0) {
       this.#looking ??= setInterval(() => void this.#look(), lookEveryMs).unref()
     } else {
       clearInterval(this.#looking)
@@ -277,7 +273,7 @@ class StoreJournal implements Journal {
     // A store that is locked may take longer than until the next time.
     if (this.#isLooking) return
     this.#isLooking = true
-    for (const release of this.#unreleased) await this.#release(release)
+    await this.#releases.retry()
     if (this.#executions.size > 0) await this.#lookForCancelled()
     this.#isLooking = false
     this.#keepLooking()

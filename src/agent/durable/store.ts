@@ -171,6 +171,10 @@ export function entryTaken(runId: string, record: string, { position }: Pick<Rec
   return new ToolloopError('journal_failed', `Entry ${position} of record \`${record}\` of run \`${runId}\` is stored already`)
 }
 
+export function isTakenOver(error: unknown): boolean {
+  return ToolloopError.isInstance(error) && error.code === 'run_taken_over'
+}
+
 export function decisionRefused(runId: string, name: string, why: string): ToolloopError {
   return new ToolloopError('decision_refused', `The decision on \`${name}\` of run \`${runId}\` was not stored: ${why}`)
 }

@@ -1,7 +1,7 @@
 import type { ToolloopError } from '../../core/errors.ts'
 import { type Json, storedText } from '../../core/messages.ts'
 import { type Durable, isDoneAnew, isTurn, type RecordEntry, type StepContext } from './journal.ts'
-import { type EngineStore, parseStored, type Store, type Taken } from './store.ts'
+import { type EngineStore, type NamedValue, parseStored, type Store, type Taken } from './store.ts'
 import type { Trial } from './trials.ts'
 
 /** What an execution begins with. */
@@ -27,6 +27,8 @@ export class StoredSteps implements Durable {
   readonly #trial: Trial | undefined
   /** Why nothing more is to be recorded. */
   #left: ToolloopError | undefined
+  /** What steps have come to that the store could not record, as on a full disk. */
+  readonly unrecorded: NamedValue[] = []
   /** Steps under way. */
   readonly #underWay = new Set<(problem: ToolloopError) => void>()
 
@@ -72,7 +74,12 @@ export class StoredSteps implements Durable {
     }
     if (hasEngine(this.#store)) return this.#store.step(this.runId, this.epoch, key, work)
     const value = await work()
-    await this.#store.record(this.runId, this.epoch, key, value)
+    try {
+      await this.#store.record(this.runId, this.epoch, key, value)
+    } catch (error) {
+      this.unrecorded.push({ name: key, value })
+      throw error
+    }
     return value
   }
 
@@ -83,8 +90,14 @@ export class StoredSteps implements Durable {
     return promise
   }
 
-  all<T>(steps: Promise<T>[]): Promise<T[]> {
-    return Promise.all(steps)
+  async all<T>(steps: Promise<T>[]): Promise<T[]> {
+    try {
+      return await Promise.all(steps)
+    } catch (error) {
+      // The run breaks off now, which would end the calls beside this one. What they come to can be recorded later, too.
+      if (this.unrecorded.length > 0) await Promise.allSettled(steps)
+      throw error
+    }
   }
 
   async wait<T extends Json>(name: string, { timeoutMs }: { timeoutMs?: number } = {}): Promise<T | null | undefined> {

@@ -23,9 +23,17 @@ export async function withoutLongText(run: RunContext, outcome: CallOutcome): Pr
   const isLong = text.length * 3 > overBytes && Buffer.byteLength(text) > overBytes
   const room = maxResultBytes - noteBytes(text.length)
   // The result of a final tool is the run's: there is nobody left who could read on.
-  const id = isLong && room >= 0 && tool.final !== true ? await run.keptResults.keep(text, keptBytes) : undefined
+  const id = isLong && room >= 0 && tool.final !== true ? await keptIn(run, text, keptBytes) : undefined
   if (id === undefined) return cut(outcome, end, maxResultBytes)
   return shownAs(outcome, end, shortened(id, text, end.content, { shownBytes: Math.min(shownBytes, room), maxResultBytes }))
+}
+
+/** What can't be stored, as on a full disk, is cut: the call has ended, and its run is to know. */
+function keptIn({ keptResults, logger, runId }: RunContext, text: string, maxBytes: number): Promise<string | undefined> {
+  return keptResults.keep(text, maxBytes).catch((error: unknown) => {
+    logger.warn({ runId, error }, 'a long result could not be stored, and was cut')
+    return undefined
+  })
 }
 
 function cut(outcome: CallOutcome, end: Ended, maxBytes: number): CallOutcome {

@@ -65,8 +65,19 @@ export class RecordedRuns {
   record(runId: string, epoch: number, key: string, value: string): void {
     const owned = 'SELECT n, ?, ?, ? FROM runs WHERE id = ? AND owner = ? AND epoch = ?'
     const crc = checksum(runId, key, value)
-    const { changes } = this.#sql.run(`INSERT INTO steps (run, key, value, crc) ${owned}`, key, value, crc, runId, this.#owner.id, epoch)
-    if (changes === 0) throw takenOver(runId)
+    const { changes } = this.#sql.run(
+      `INSERT INTO steps (run, key, value, crc) ${owned} ON CONFLICT DO NOTHING`,
+      key,
+      value,
+      crc,
+      runId,
+      this.#owner.id,
+      epoch,
+    )
+    if (changes > 0) return
+    this.#owned(runId, epoch)
+    const recorded = this.#sql.one('SELECT value FROM steps JOIN runs ON run = n WHERE id = ? AND key = ?', runId, key)
+    if (recorded?.value !== value) throw new ToolloopError('journal_failed', `Step \`${key}\` of run \`${runId}\` is recorded already`)
   }
 
   keep(runId: string, epoch: number, { name, value, bytes }: KeptText, maxBytes: number): boolean {

@@ -106,6 +106,7 @@ export const runsSchema: Schema = {
      CREATE INDEX shown_recordings_sizes ON shown_recordings (run, size);`,
     // Checksums of what a run continues from; NULL of what is older.
     `CREATE TABLE home (id TEXT PRIMARY KEY, path TEXT NOT NULL) STRICT, WITHOUT ROWID;
+     CREATE TABLE tried_writes (n INTEGER PRIMARY KEY, value BLOB NOT NULL) STRICT;
      ALTER TABLE inputs ADD COLUMN crc INTEGER;
      ALTER TABLE outputs ADD COLUMN crc INTEGER;
      ALTER TABLE steps ADD COLUMN crc INTEGER;

@@ -22,6 +22,9 @@ import { type Row, Statements } from '../../sqlite/statements.ts'
 import { listed, mostCharacters, mostCharactersOfEvents, mostEvents } from '../run-row.ts'
 import { deleteRecorded, prunedAtOnce } from './recorded-runs.ts'
 
+/** As much as a run with a longer input has when it starts. */
+const triedBytes = 32_768
+
 /** What `ShownRuns` promises, in SQL. Each call has to be made inside a transaction, which is rolled back if it throws. */
 export class ShownRunsTable {
   readonly #sql: Statements
@@ -30,6 +33,11 @@ export class ShownRunsTable {
     // SQLite's own `lower` knows ASCII alone.
     database.function('folded', { deterministic: true }, (text) => String(text).toLowerCase())
     this.#sql = new Statements(database)
+  }
+
+  tryWriting(): void {
+    // In the place of the last one, whose pages are written all the same.
+    this.#sql.run('INSERT OR REPLACE INTO tried_writes (n, value) VALUES (1, zeroblob(?))', triedBytes)
   }
 
   begin({ runId, caller, agent, thread, createdAt, title, words = '', head }: NewShownRun, { attempt, epoch }: Attempt): BegunRun {

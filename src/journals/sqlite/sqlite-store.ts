@@ -50,6 +50,7 @@ export class SqliteStore implements Store {
 
   /** What is shown of the runs, in the same file. */
   readonly shown: ShownRuns = {
+    tryWriting: () => this.#shown.call('tryWriting'),
     begin: (...args) => this.#shown.call('begin', ...args),
     append: (...args) => this.#shown.call('append', ...args),
     settle: (...args) => this.#shown.call('settle', ...args),

@@ -25,9 +25,13 @@ export function healthRoutes(parts: ServiceParts, all: () => readonly Route[]): 
       summary: 'Readiness: whether the service accepts new work.',
       responses: {
         200: { description: 'Ready', schema: statusSchema },
-        503: { description: 'Shutting down', schema: statusSchema },
+        503: { description: 'Shutting down (`draining`), or unable to store runs (`not_storing`)', schema: statusSchema },
       },
-      answer: () => (parts.isDraining() ? Response.json({ status: 'draining' }, { status: 503 }) : Response.json({ status: 'ready' })),
+      answer: async () => {
+        if (parts.isDraining()) return Response.json({ status: 'draining' }, { status: 503 })
+        if (!(await parts.runs.canStore())) return Response.json({ status: 'not_storing' }, { status: 503 })
+        return Response.json({ status: 'ready' })
+      },
     },
     {
       method: 'GET',

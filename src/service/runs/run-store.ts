@@ -75,6 +75,11 @@ export class RunStore {
     return this.#kept.paused + ((await this.#recorded?.runs.shown.waiting())?.runs ?? 0)
   }
 
+  /** Whether a new run could be stored. */
+  async canStore(): Promise<boolean> {
+    return (await this.#recorded?.writeCheck.canWrite()) ?? true
+  }
+
   /** Keeps runs in a journal from now on, and goes on with those in it that nobody carries out. Rejects with `invalid_option`. */
   async open(place: JournalPlace): Promise<void> {
     const { host, logger } = this.#parts

@@ -5,11 +5,13 @@ import type { ServiceRun } from '../service-run.ts'
 import { Caretaker } from './caretaker.ts'
 import { folderOption, type JournalPlace, openJournal } from './open-journal.ts'
 import { RecordedRuns, type RecordedRunsParts } from './recorded-runs.ts'
+import { WriteCheck } from './write-check.ts'
 
 /** Runs that outlive the process, and who looks after them. */
 export interface Recorded {
   runs: RecordedRuns
   caretaker: Caretaker
+  writeCheck: WriteCheck
   /** Lets go of all runs: whoever comes next goes on with them. */
   close(): Promise<void>
 }
@@ -36,7 +38,7 @@ export async function openRecorded(place: JournalPlace, { carryOn, ...parts }: R
     await stopped
     runs.close()
   }
-  return { runs, caretaker, close }
+  return { runs, caretaker, writeCheck: new WriteCheck(opened.shown, logger), close }
 }
 
 async function refuseEarlier(folder: string): Promise<void> {

@@ -1,0 +1,66 @@
+import { type EngineStore, isTakenOver, type NamedValue, type Store } from './store.ts'
+import { hasEngine } from './stored-steps.ts'
+
+/** How a run that broke off is let go of. */
+export interface Release {
+  args: Parameters<Store['release']>
+  /** What its steps have come to and could not be recorded. It is recorded before. */
+  steps: NamedValue[]
+}
+
+/**
+ * Runs that broke off, and that the store can't let go of yet. Until it can, no other process continues them: it would make calls again that have
+ * ended.
+ */
+export class Releases {
+  readonly #store: Store | EngineStore
+  readonly #left = new Map<string, Release>()
+  readonly #trying = new Map<string, Promise<void>>()
+
+  constructor(store: Store | EngineStore) {
+    this.#store = store
+  }
+
+  get size(): number {
+    return this.#left.size
+  }
+
+  has(runId: string): boolean {
+    return this.#left.has(runId)
+  }
+
+  /** Lets go of the run, now or in one of the next `retry`s. */
+  async add(release: Release): Promise<void> {
+    const [runId] = release.args
+    this.#left.set(runId, release)
+    await this.settle(runId).catch(() => {})
+  }
+
+  async retry(): Promise<void> {
+    for (const runId of this.#left.keys()) await this.settle(runId).catch(() => {})
+  }
+
+  /** Resolves when nothing is left of the run; rejects as the store does. */
+  async settle(runId: string): Promise<void> {
+    const release = this.#left.get(runId)
+    if (release === undefined) return
+    const trying = this.#trying.get(runId) ?? this.#recordAndRelease(release).finally(() => this.#trying.delete(runId))
+    this.#trying.set(runId, trying)
+    await trying
+  }
+
+  async #recordAndRelease({ args, steps }: Release): Promise<void> {
+    const store = this.#store
+    const [runId, epoch] = args
+    try {
+      for (let step = steps[0]; step !== undefined; step = steps[0]) {
+        if (!hasEngine(store)) await store.record(runId, epoch, step.name, step.value)
+        steps.shift()
+      }
+      await store.release(...args)
+    } catch (error) {
+      if (!isTakenOver(error)) throw error
+    }
+    this.#left.delete(runId)
+  }
+}
