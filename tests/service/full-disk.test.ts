@@ -8,10 +8,12 @@ import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { configFile, json, startService } from './start-service.ts'
 
+const [mount, unmount] = ['/bin/mount', '/bin/umount']
+
 /** A disk of 3 MB; undefined for a user who may not mount one. */
 function smallDisk(): string | undefined {
   const disk = mkdtempSync(join(tmpdir(), 'toolloop-disk-'))
-  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'tmpfs', disk]).status === 0) return disk
+  if (spawnSync(mount, ['-t', 'tmpfs', '-o', 'size=3m', 'tmpfs', disk]).status === 0) return disk
   rmSync(disk, { recursive: true })
   return undefined
 }
@@ -23,7 +25,7 @@ it.skipIf(disk === undefined)(
   async () => {
     const folder = disk ?? ''
     onTestFinished(() => {
-      execFileSync('umount', ['-l', folder])
+      execFileSync(unmount, ['-l', folder])
       rmSync(folder, { recursive: true })
     })
     const { file } = await configFile(`service: { keepRuns: { folder: ${join(folder, 'kept')} } }\n`)
