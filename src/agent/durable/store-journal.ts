@@ -11,11 +11,11 @@ import {
   type RunQuery,
   waitsOf,
 } from './journal.ts'
-import { type Release, Releases } from './releases.ts'
+import { type Release, Releases } from './recovery/releases.ts'
+import { TakeOver, type TakeOverOptions } from './recovery/take-over.ts'
+import { type Trial, Trials } from './recovery/trials.ts'
 import { type EngineStore, type NamedValue, type Outcome, parseStored, type Store, type Taken, unknownRun } from './store.ts'
 import { hasEngine, StoredSteps } from './stored-steps.ts'
-import { TakeOver, type TakeOverOptions } from './take-over.ts'
-import { type Trial, Trials } from './trials.ts'
 
 /** How often other processes' runs and cancellations are looked at, and what failed to be let go of is tried again, in milliseconds. */
 const lookEveryMs = 200

@@ -1,8 +1,8 @@
 import type { ToolloopError } from '../../core/errors.ts'
 import { type Json, storedText } from '../../core/messages.ts'
 import { type Durable, isDoneAnew, isTurn, type RecordEntry, type StepContext } from './journal.ts'
+import type { Trial } from './recovery/trials.ts'
 import { type EngineStore, type NamedValue, parseStored, type Store, type Taken } from './store.ts'
-import type { Trial } from './trials.ts'
 
 /** What an execution begins with. */
 interface Begun extends Pick<Taken, 'epoch' | 'steps' | 'decisions'> {

@@ -1,7 +1,7 @@
 /** `toolloop/journals/sqlite`: runs that outlive the process, in one file. */
 import type { Journal } from '../../agent/durable/journal.ts'
+import { checkedTakeOver } from '../../agent/durable/recovery/take-over.ts'
 import { checkMaxTakeOvers, storeJournal } from '../../agent/durable/store-journal.ts'
-import { checkedTakeOver } from '../../agent/durable/take-over.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { fileOptions } from '../../sqlite/sqlite-file.ts'

@@ -76,9 +76,7 @@ export class RunStore {
   }
 
   /** Whether a new run could be stored. */
-  async canStore(): Promise<boolean> {
-    return (await this.#recorded?.writeCheck.canWrite()) ?? true
-  }
+  canStore = (): Promise<boolean> => this.#recorded?.writeCheck.canWrite() ?? Promise.resolve(true)
 
   /** Keeps runs in a journal from now on, and goes on with those in it that nobody carries out. Rejects with `invalid_option`. */
   async open(place: JournalPlace): Promise<void> {
@@ -188,7 +186,9 @@ export class RunStore {
   /** The caller's own run; an admin's is any. Rejects with an `HttpProblem`: 404, or 503 for one that can't be read. */
   async get(id: string, caller: Caller): Promise<ServiceRun> {
     this.#kept.forgetOld()
-    const run = this.#running.get(id) ?? this.#kept.get(id) ?? (await this.#read(id))
+    const found = this.#running.get(id) ?? this.#kept.get(id) ?? (await this.#recorded?.runs.find(id))
+    // It may have begun here meanwhile.
+    const run = this.#running.get(id) ?? found
     if (run === undefined || !(run.head.caller.name === caller.name || caller.roles.includes('admin')))
       throw new HttpProblem(404, 'run_not_found', 'Unknown run; finished runs are kept for a limited time only', { param: 'id' })
     return run
@@ -310,11 +310,6 @@ export class RunStore {
       this.#running.delete(run)
       throw error
     }
-  }
-
-  async #read(id: string): Promise<ServiceRun | undefined> {
-    const found = await this.#recorded?.runs.find(id)
-    return this.#running.get(id) ?? found
   }
 
   /** Throws an `HttpProblem`. */

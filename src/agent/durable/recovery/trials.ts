@@ -1,6 +1,6 @@
 import { addAbortListener } from 'node:events'
-import { Lanes } from '../../tools/concurrency.ts'
-import type { RunTries, Store, Taken } from './store.ts'
+import { Lanes } from '../../../tools/concurrency.ts'
+import type { RunTries, Store, Taken } from '../store.ts'
 
 /**
  * How long a run is alone on trial, in milliseconds. After the first deaths hardly at all: most runs are innocent, and must not wait for one another.

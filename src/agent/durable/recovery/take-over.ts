@@ -1,4 +1,4 @@
-import { InvalidOptionError } from '../../core/errors.ts'
+import { InvalidOptionError } from '../../../core/errors.ts'
 
 /** How a process resumes, by itself, runs that no living process executes. */
 export interface TakeOverOptions {

@@ -1,5 +1,5 @@
-import { type EngineStore, isTakenOver, type NamedValue, type Store } from './store.ts'
-import { hasEngine } from './stored-steps.ts'
+import { type EngineStore, isTakenOver, type NamedValue, type Store } from '../store.ts'
+import { hasEngine } from '../stored-steps.ts'
 
 /** How a run that broke off is let go of. */
 export interface Release {
