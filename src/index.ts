@@ -121,6 +121,7 @@ export {
   type FinishReason,
   type ListenerFailure,
   type MadeDecision,
+  type PathStep,
   type RunEvent,
   type StopReason,
 } from './core/events.ts'

@@ -48,6 +48,10 @@ export function unansweredText(tool: string, reason?: string): string {
   return `The question of \`${tool}\` was not answered${reason === undefined ? '.' : `: ${reason}`}`
 }
 
+export function waitsWithinText(agent: string): string {
+  return `The agent \`${agent}\` waits for decisions.`
+}
+
 export const neverStartedText = 'Cancelled: the run ended before this call was dealt with.'
 
 /** Reasons within those sentences. */

@@ -48,6 +48,13 @@ export type StopReason =
 /** How one call ended. `ok` is the only one whose `value` is there. */
 export type ToolCallOutcome = 'ok' | 'failed' | 'timeout' | 'rejected' | 'denied' | 'truncated' | 'cancelled' | 'uncertain'
 
+/** An agent that runs inside a call. */
+export type PathStep = {
+  agent: string
+  /** The call, by its id in the run outside. */
+  toolCallId: string
+}
+
 /** A decision as it is kept with the run. */
 export interface MadeDecision {
   kind: 'approval' | 'client_tool' | 'question' | 'budget'
@@ -59,7 +66,9 @@ export interface MadeDecision {
   by?: Json
   /** A remark for the record. The model is not told. */
   note?: string
-  /** Earlier decisions on the same call, oldest first: of a call that was approved, and then asked a question. */
+  /** If it is about a call of an agent inside this call: the agents on the way to it, outermost first. */
+  path?: PathStep[]
+  /** Earlier decisions on the same call, oldest first: of a call that was approved, and then asked a question, or of an agent with several calls. */
   earlier?: MadeDecision[]
 }
 
@@ -131,6 +140,7 @@ export interface EventPayloads {
     about?: Json
     fingerprint: string
     place: string
+    path?: PathStep[]
   }
   /** Somebody has decided on a pending call, before that is carried out. */
   DECISION_MADE: MadeDecision & { toolCallId: string; tool: string; place: string }

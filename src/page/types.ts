@@ -69,6 +69,7 @@ export interface RunEvent {
   discards?: true
   usage?: Usage
   kind?: Pending['kind']
+  path?: Pending['path']
   guardrail?: string
   place?: string
   verdict?: string
@@ -122,6 +123,8 @@ export interface Pending {
   /** Of the answer to a question. */
   schema?: JsonSchema
   fingerprint: string
+  /** The agents inside calls that it comes from, outermost first. */
+  path?: { agent: string; toolCallId: string }[]
 }
 
 export interface Run {

@@ -18,17 +18,9 @@ const maxLength = 500
 /** In an error. */
 const maxNamed = 5
 
-/** What of a pending item is not shown, and of those of agents inside it: JSON Pointers into what is shown. At most 100 of each. */
-export function hiddenParts(item: object, shown: object): string[] {
-  return [...partsOf(item, shown, '')]
-}
-
-function* partsOf(item: unknown, shown: unknown, path: string): Iterable<string> {
-  if (!isJsonObject(item) || !isJsonObject(shown)) return
-  yield* firstOf(differences(item.args, shown.args, `${path}/args`))
-  const [inner, shownInner] = [pendingIn(item), pendingIn(shown)]
-  if (inner.length === 0) yield* firstOf(differences(item.about, shown.about, `${path}/about`))
-  for (const [at, one] of inner.entries()) yield* partsOf(one, shownInner[at], `${path}/about/pending/${at}`)
+/** What of a pending item is not shown: JSON Pointers into what is shown. At most 100 into its arguments, and into what it is about. */
+export function hiddenParts(item: Pick<PendingItem, 'args' | 'about'>, shown: { args?: unknown; about?: unknown }): string[] {
+  return [...firstOf(differences(item.args, shown.args, '/args')), ...firstOf(differences(item.about, shown.about, '/about'))]
 }
 
 function* firstOf(paths: Iterable<string>): Iterable<string> {
@@ -69,11 +61,6 @@ function isHolder(value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }
 
-/** What an agent inside a call waits for. */
-function pendingIn({ about }: JsonObject): readonly Json[] {
-  return isJsonObject(about) && typeof about.agent === 'string' && Array.isArray(about.pending) ? about.pending : []
-}
-
 /**
  * Decisions as a run takes them. Throws an `HttpProblem` 400 for an approval of a call, or an answer to a question, of which a part was not shown,
  * unless it says so, and for arguments that have a stand-in where a value was hidden.
@@ -83,7 +70,7 @@ export function checkDecisions(given: readonly GivenDecision[], pending: readonl
     checkForm(decision, pending, `decisions.${at}`)
     const item = pending.find((one) => isAbout(decision as JsonObject, one))
     const hidden = isJsonObject(item) && Array.isArray(item.hidden) ? item.hidden.map(String) : []
-    return withoutHidden(decision as JsonObject, item, { hidden, path: '', param: `decisions.${at}` }) as Decision
+    return withoutHidden(decision as JsonObject, item, { hidden, param: `decisions.${at}` }) as Decision
   })
 }
 
@@ -104,8 +91,6 @@ function checkForm({ acknowledgeHidden: _, ...given }: GivenDecision, pending: r
 
 interface Seen {
   hidden: readonly string[]
-  /** Of the item. */
-  path: string
   /** Of the decision. */
   param: string
 }
@@ -113,36 +98,24 @@ interface Seen {
 function withoutHidden(
   { acknowledgeHidden, hidden: _hidden, runId: _runId, ...decision }: JsonObject,
   item: unknown,
-  { hidden, path, param }: Seen,
+  { hidden, param }: Seen,
 ): JsonObject {
-  if (!isJsonObject(item)) return decision
-  if (item.kind === 'approval' && decision.approved === true)
-    return checkApproval({ ...decision, acknowledgeHidden: acknowledgeHidden === true }, item, { hidden, path, param })
-  const { answer } = decision
-  const inner = pendingIn(item)
-  const paths = hidden.filter((one) => one.startsWith(`${path}/`))
-  if (answer !== undefined && inner.length === 0 && paths.length > 0 && acknowledgeHidden !== true)
-    throw unseen(paths, param, ['question', 'answers', 'decline it'])
-  if (!isJsonObject(answer) || !Array.isArray(answer.decisions)) return decision
-  const decisions = answer.decisions.map((one, at) => {
-    const index = isJsonObject(one) ? inner.findIndex((each) => isAbout(one, each)) : -1
-    const place = { hidden, path: `${path}/about/pending/${index}`, param: `${param}.answer.decisions.${at}` }
-    return isJsonObject(one) ? withoutHidden(one, inner[index], place) : one
-  })
-  return { ...decision, answer: { ...answer, decisions } }
+  if (!isJsonObject(item) || hidden.length === 0) return decision
+  const isAcknowledged = acknowledgeHidden === true
+  if (item.kind === 'approval' && decision.approved === true) return checkApproval({ ...decision, isAcknowledged }, item, { hidden, param })
+  if (decision.answer !== undefined && !isAcknowledged) throw unseen(hidden, param, ['question', 'answers', 'decline it'])
+  return decision
 }
 
-function checkApproval({ acknowledgeHidden, ...decision }: JsonObject, item: JsonObject, { hidden, path, param }: Seen): JsonObject {
-  const paths = hidden.filter((one) => one.startsWith(`${path}/`))
-  if (paths.length === 0) return decision
+function checkApproval({ isAcknowledged, ...decision }: JsonObject, item: JsonObject, { hidden, param }: Seen): JsonObject {
   const { args, ...approval } = decision
   if (args === undefined || isDeepStrictEqual(args, item.args)) {
     // The call's own arguments are meant, not what stands for them.
-    if (acknowledgeHidden === true) return approval
-    throw unseen(paths, param, ['call', 'approves', 'give other `args`, reject the call'])
+    if (isAcknowledged === true) return approval
+    throw unseen(hidden, param, ['call', 'approves', 'give other `args`, reject the call'])
   }
-  for (const one of paths.filter((each) => each.startsWith(`${path}/args`))) {
-    const [value, shown] = [args, item.args].map((whole) => JSON.stringify(valueAt(whole, one.slice(`${path}/args`.length))))
+  for (const one of hidden.filter((each) => each.startsWith('/args'))) {
+    const [value, shown] = [args, item.args].map((whole) => JSON.stringify(valueAt(whole, one.slice('/args'.length))))
     if (value !== undefined && (value === shown || value.includes(REDACTED)))
       throw new HttpProblem(400, 'hidden_arguments', `Expected the actual value at ${one}, got the placeholder for a hidden value`, {
         param,

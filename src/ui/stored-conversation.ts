@@ -12,6 +12,7 @@ import {
   type ToolResultMessage,
 } from '../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
+import { idOnPage, isOwnCall } from './pending-on-page.ts'
 
 /** A run that waits for decisions: `waiting` of `sessions.get(id)`, or `{ pending }` of a result. */
 export interface WaitingConversation {
@@ -39,6 +40,8 @@ export interface ShownCall {
   call: ToolCall
   result?: ToolResultMessage
   pending?: PendingItem
+  /** An agent inside the call waits: what for is shown beside it. */
+  waitingAgent?: string
 }
 
 /** One message, under an id that is the same each time. */
@@ -55,6 +58,9 @@ export function readConversation(given: readonly MessageInput[], options: ShownC
   // Healing adds and moves results; a user's message keeps its place among the users'.
   const positions = messages.flatMap(({ role }, index) => (role === 'user' ? [from + index] : []))
   const open = openCalls(messages, waiting)
+  const agents = new Map(
+    (waiting?.pending ?? []).flatMap(({ path: [at] = [] }) => (at === undefined ? [] : [[at.toolCallId, at.agent] as const])),
+  )
   const healed = new History(messages).slice()
   const results = new Map(healed.filter(isToolResult).map((message) => [message.toolCallId, message]))
   const shown: Shown[] = []
@@ -69,7 +75,7 @@ export function readConversation(given: readonly MessageInput[], options: ShownC
     }
     behind++
     const id = user === undefined ? `message-${from + index}` : replyIdOf(user, behind)
-    if (message.role === 'assistant') shown.push({ id, message, calls: callsOf(message, results, open) })
+    if (message.role === 'assistant') shown.push({ id, message, calls: callsOf(message, results, open, agents) })
     else if (message.role === 'system' && system === 'keep') shown.push({ id, message })
   }
   const last = shown.findLast((one) => 'calls' in one)
@@ -92,7 +98,7 @@ function openCalls(messages: readonly ChatMessage[], waiting: WaitingConversatio
   const calls = turn !== undefined && hasToolCalls(turn) ? turn.toolCalls.map(({ id }) => id) : []
   return new Map([
     ...calls.filter((id) => !answered.has(id)).map((id) => [id, undefined] as const),
-    ...waiting.pending.map((item) => [item.toolCallId, item] as const),
+    ...waiting.pending.map((item) => [idOnPage(item), item] as const),
   ])
 }
 
@@ -101,19 +107,22 @@ function callsOf(
   message: AssistantMessage,
   results: ReadonlyMap<string, ToolResultMessage>,
   open: Map<string, PendingItem | undefined>,
+  agents: ReadonlyMap<string, string>,
 ): ShownCall[] {
   if (!hasToolCalls(message)) return []
   return message.toolCalls.map((call) => {
     const pending = open.get(call.id)
-    if (open.delete(call.id)) return { call, ...(pending === undefined ? {} : { pending }) }
+    const waitingAgent = agents.get(call.id)
+    if (open.delete(call.id))
+      return { call, ...(pending === undefined ? {} : { pending }), ...(waitingAgent === undefined ? {} : { waitingAgent }) }
     const result = results.get(call.id)
     return { call, ...(result === undefined ? {} : { result }) }
   })
 }
 
-/** What waits inside of a call is shown beside it. */
+/** What waits inside of a call is shown beside it, and what the run itself waits for, such as its budget. */
 function asOwnCall(pending: PendingItem | undefined): ShownCall[] {
-  if (pending?.kind !== 'approval') return []
-  const { toolCallId: id, tool: name, args } = pending
-  return [{ call: { id, type: 'function', function: { name, arguments: JSON.stringify(args) } }, pending }]
+  if (pending === undefined || (isOwnCall(pending) && pending.kind !== 'approval')) return []
+  const { tool: name, args } = pending
+  return [{ call: { id: idOnPage(pending), type: 'function', function: { name, arguments: JSON.stringify(args) } }, pending }]
 }

@@ -148,9 +148,7 @@ describe('nested runs at their edges', () => {
     })
     const make = (outer: Turns, inner: Turns) => agent(outer, { tools: [asTool(agent(inner, { tools: [wipe] }), researcher)] })
     const paused = await make([{ toolCalls: [research()] }], [{ toolCalls: [{ name: 'wipe' }] }]).run('go', { context: 'Ann' })
-    const [question] = paused.pending
-    const about = question?.about as { pending: object[] } | undefined
-    const decisions = [{ ...question, answer: { decisions: approved(about?.pending ?? []) } }] as never
+    const decisions = approved(paused.pending) as never
     const resumed = make(['All done.'], [{ toolCalls: [{ name: 'wipe' }] }, 'Wiped.'])
     expect(await resumed.resume(paused.state, { decisions, context: 'Ann', approve: () => true })).toMatchObject({ output: 'All done.' })
     expect(seen).toEqual(['Ann', 'Ann'])

@@ -380,13 +380,12 @@ describe("onBudget: 'pause'", () => {
     const tools = [asTool(inner, { name: 'ask', description: 'Asks.' })]
     const runner = new AgentRunner({ model, tools, budget, onBudget: 'pause' })
     const paused = await runner.run('go')
-    expect(paused).toMatchObject({ stopReason: 'paused', pending: [{ kind: 'question', about: { pending: [{ kind: 'budget' }] } }] })
+    expect(paused).toMatchObject({ stopReason: 'paused', pending: [{ kind: 'budget', path: [{ agent: 'ask' }] }] })
     budget.raise({ costUsd: 5 })
-    const [asked] = paused.pending
-    if (asked === undefined) throw new Error('Expected something to be pending')
-    const { pending } = asked.about as never as { pending: PendingItem[] }
-    const decisions = paused.pending.map((item) => ({ ...item, answer: { decisions: approvals(pending) } as never }))
-    expect(await runner.resume(paused.state, { decisions })).toMatchObject({ stopReason: 'answered', output: 'Done.' })
+    expect(await runner.resume(paused.state, { decisions: approvals(paused.pending) })).toMatchObject({
+      stopReason: 'answered',
+      output: 'Done.',
+    })
   })
 })
 

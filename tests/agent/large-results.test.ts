@@ -132,10 +132,8 @@ describe('a result of 5 MB', () => {
       runnerOf([{ toolCalls: [call('ask', { task: 'x' })] }], { tools: [asTool(inner.runner, { name: 'ask', description: 'x' })] })
     const paused = await outer().runner.run('go')
     expect(JSON.stringify(paused.pending).length).toBeLessThan(40_000)
-    const [item] = paused.pending
-    const about = item?.about as { pending: object[] }
-    const decisions = [{ ...item, answer: { decisions: about.pending.map((one) => ({ ...one, approved: true })) } }]
-    const result = await outer().runner.resume(stored(paused.state), { decisions: decisions as never })
+    const decisions = paused.pending.map((item) => ({ ...item, approved: true as const }))
+    const result = await outer().runner.resume(stored(paused.state), { decisions })
     expect(result.stopReason).toBe('answered')
     expect(textOf(inner.model.requests.at(-1)?.messages.at(-1)?.content ?? '')).toContain('Line 31234')
   })

@@ -113,7 +113,7 @@ describe('run.toResponse()', () => {
     expect(text).not.toContain('state')
     expect(text).not.toContain('of the inner run')
     expect(framesOf(text).at(-1)?.data).toMatchObject({
-      pending: [{ kind: 'question', about: { agent: 'helper', pending: [{ tool: 'refund' }] } }],
+      pending: [{ kind: 'approval', tool: 'refund', path: [{ agent: 'helper' }] }],
     })
   })
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import type { Decision } from '../../src/agent/decisions/decisions.ts'
 import { handoff } from '../../src/agent/nested/handoff.ts'
 import { asTool } from '../../src/agent/nested/sub-agent.ts'
 import type { RunnerOptions, RunResult } from '../../src/agent/types.ts'
@@ -166,24 +165,17 @@ describe('agents as tools', () => {
     const outside = (inner: Parameters<typeof scriptedModel>[0], outer: Parameters<typeof scriptedModel>[0]) =>
       agent(outer, { tools: [asTool(agent(inner, { tools: [pay] }), researcher)] })
     const paused = await outside([{ toolCalls: [call('pay', { sum: 5 })] }], [{ toolCalls: [call('research', { task: 'x' })] }]).run('go')
-    expect(paused).toMatchObject({ stopReason: 'paused', pending: [{ kind: 'question', tool: 'research' }] })
+    const [outerCall] = paused.messages.flatMap((message) => ('toolCalls' in message ? (message.toolCalls ?? []) : []))
+    const path = [{ agent: 'research', toolCallId: outerCall?.id }]
+    expect(paused).toMatchObject({ stopReason: 'paused', pending: [{ kind: 'approval', tool: 'pay', args: { sum: 5 }, path }] })
     expect(paid).toEqual([])
     const stored: RunResult = JSON.parse(JSON.stringify({ state: paused.state, pending: paused.pending }))
-    const [question] = stored.pending
-    const about = question?.about as { pending: Decision[] } | undefined
-    const answered = (decisions: unknown[]) => [{ ...question, answer: { decisions } }] as unknown[] as Decision[]
-    // A decision that can't be carried out loses nothing: it is asked for again.
-    const again = await outside([], []).resume(stored.state, {
-      decisions: answered([{ ...about?.pending[0], approved: true, args: { sum: 'x' } }]),
-    })
-    expect(again).toMatchObject({
-      stopReason: 'paused',
-      pending: [{ kind: 'question', about: { problem: expect.stringContaining('args') } }],
-    })
+    const approved = (more: object = {}) => stored.pending.map((item) => ({ ...item, approved: true as const, ...more }))
+    // A decision that can't be carried out changes nothing.
+    const wrong = outside([], []).resume(stored.state, { decisions: approved({ args: { sum: 'x' } }) })
+    await expect(wrong).rejects.toThrow(/Expected `decisions\[0\]\.args` to be arguments of `pay` .*number/s)
     expect(paid).toEqual([])
-    const result = await outside(['Paid it.'], ['All done.']).resume(stored.state, {
-      decisions: answered([{ ...about?.pending[0], approved: true }]),
-    })
+    const result = await outside(['Paid it.'], ['All done.']).resume(stored.state, { decisions: approved() })
     expect(result).toMatchObject({ stopReason: 'answered', output: 'All done.' })
     expect(paid).toEqual([5])
     expect(resultTexts(result)).toEqual(['Paid it.'])

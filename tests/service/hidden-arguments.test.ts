@@ -114,14 +114,12 @@ describe('an approval over the API', () => {
     })
     const run = await json(post('/v1/runs', { input: 'pay' }))
     const [item] = run.pending
-    const [inner] = item.about.pending
-    expect([item.hidden, inner.args.to]).toEqual([
-      expect.arrayContaining(['/about/pending/0/args/to/a~1b/0/api_key']),
-      { 'a/b': [{ api_key: '[redacted]' }] },
-    ])
-    const decide = async (decision: object) =>
-      json(post(`/v1/runs/${run.id}/decisions`, { decisions: [{ ...item, answer: { decisions: [{ ...inner, ...decision }] } }] }))
-    expect((await decide({ approved: true })).error).toMatchObject({ code: 'hidden_arguments', param: 'decisions.0.answer.decisions.0' })
+    expect(item).toMatchObject({
+      hidden: ['/args/pin', '/args/to/a~1b/0/api_key'],
+      args: { pin: '[redacted]', to: { 'a/b': [{ api_key: '[redacted]' }] } },
+    })
+    const decide = async (decision: object) => json(post(`/v1/runs/${run.id}/decisions`, { decisions: [{ ...item, ...decision }] }))
+    expect((await decide({ approved: true })).error).toMatchObject({ code: 'hidden_arguments', param: 'decisions.0' })
     expect(paid).toEqual([])
     expect(await decide({ approved: true, acknowledgeHidden: true })).toMatchObject({ status: 'done' })
     expect(paid).toEqual([args])
@@ -172,14 +170,13 @@ it('however much is hidden in one call of an agent, what is hidden in the next i
   const model = scriptedModel([{ toolCalls: [{ name: 'teller', args: { task: 'pay' } }] }, 'done'])
   const { post } = await startService({ model, tools: [teller] })
   const run = await json(post('/v1/runs', { input: 'pay' }))
-  const [item] = run.pending
-  const [first, second] = item.about.pending as unknown as [object, object]
+  const [first, second] = run.pending as unknown as [object, object]
   const decisions = [
     { ...first, approved: true, acknowledgeHidden: true },
     { ...second, approved: true },
   ]
-  const decided = await json(post(`/v1/runs/${run.id}/decisions`, { decisions: [{ ...item, answer: { decisions } }] }))
-  expect([decided.error.code, decided.error.param, paid]).toEqual(['hidden_arguments', 'decisions.0.answer.decisions.1', []])
+  const decided = await json(post(`/v1/runs/${run.id}/decisions`, { decisions }))
+  expect([decided.error.code, decided.error.param, paid]).toEqual(['hidden_arguments', 'decisions.1', []])
 })
 
 describe('an answer over the API', () => {

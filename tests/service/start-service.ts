@@ -115,8 +115,6 @@ interface Pending {
   fingerprint: string
   args: Record<string, unknown>
   hidden?: string[]
-  /** Of an agent inside a call. */
-  about: { pending: [Pending] }
 }
 
 /** The fields of all the service's responses. */

@@ -97,10 +97,8 @@ describe('the recording of a run in a journal', () => {
     const third = await open(3, 1)
     const [question, payment] = again.pending as unknown as (typeof run.pending)[0][]
     if (question === undefined || payment === undefined) throw new Error('Nothing waits')
-    const { toolCallId, fingerprint, about } = question
-    const inside = about.pending.map((item) => ({ toolCallId: item.toolCallId, fingerprint: item.fingerprint, approved: true }))
     const decisions = [
-      { toolCallId, fingerprint, answer: { decisions: inside } },
+      { ...question, approved: true },
       { toolCallId: payment.toolCallId, fingerprint: payment.fingerprint, approved: false, reason: 'Too much' },
     ]
     const ended = await json(third.post(`/v1/runs/${run.id}/decisions`, { decisions }))

@@ -119,10 +119,7 @@ describe('runs in sessions', () => {
       'waiting',
       'waiting',
     ])
-    const [item] = paused.pending
-    const about = item?.about as { pending: object[] }
-    const answer = { decisions: about.pending.map((one) => ({ ...one, approved: true })) } as never
-    const { output } = await outer.resume(paused.state, { decisions: paused.pending.map((one) => ({ ...one, answer })) })
+    const { output } = await outer.resume(paused.state, { decisions: paused.pending.map((one) => ({ ...one, approved: true as const })) })
     expect(output).toBe('done')
     expect((await sessions.read('clerk')).map(({ content }) => textOf(content))).toEqual(['pay', '', 'paid', 'refunded'])
     expect((await sessions.list({ status: 'idle' })).sessions.length).toBe(2)
@@ -227,9 +224,7 @@ describe('runs in sessions', () => {
       return { sessions, runner: new AgentRunner({ model: outerModel, tools: [clerk], sessions, logger }) }
     }
     const paused = await openProcess('paid').runner.run('pay', { session: 'chat' })
-    const about = paused.pending[0]?.about as { pending: object[] }
-    const answer = { decisions: about.pending.map((one) => ({ ...one, approved: true })) } as never
-    const decisions = paused.pending.map((one) => ({ ...one, answer }))
+    const decisions = paused.pending.map((one) => ({ ...one, approved: true as const }))
     const dying = openProcess(new Promise<never>(() => {}))
     const controller = new AbortController()
     const lost = dying.runner.resume(paused.state, { decisions, signal: controller.signal })

@@ -1,6 +1,7 @@
 import { type BaseEvent, EventType, HttpAgent, type Interrupt, type RunAgentInput, type RunFinishedEvent } from '@ag-ui/client'
 import { describe, expect, it, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { asTool } from '../../src/agent/nested/sub-agent.ts'
 import type { RunStream } from '../../src/agent/run/run-stream.ts'
 import type { RunnerOptions, RunResult } from '../../src/agent/types.ts'
 import { createLogger } from '../../src/core/logger.ts'
@@ -183,6 +184,38 @@ describe('AG-UI 1.0', () => {
     const results = agent.messages.filter(({ role }) => role === 'tool').map(({ content }) => content)
     expect(results).toEqual(expect.arrayContaining([expect.stringContaining('200 euros'), 'booked for 4']))
     expect(agent.messages.at(-1)).toMatchObject({ role: 'assistant', content: 'All done.' })
+  })
+
+  it('P3.2 what agents inside calls wait for comes as interrupts, and is answered by the next input', async () => {
+    paid.length = 0
+    const inner = new AgentRunner({
+      model: scriptedModel(({ messages }) =>
+        messages.at(-1)?.role === 'user' ? { toolCalls: [{ name: 'refund', args: { euros: 7 } }, { name: 'pick_file' }] } : 'done',
+      ),
+      tools: [refund, defineTool({ name: 'pick_file', description: 'Picks.' })],
+    })
+    const helper = asTool(inner, { name: 'helper', description: 'Helps.' })
+    const model = scriptedModel([{ toolCalls: [{ id: 'outer', name: 'helper', args: { task: 'pay' } }] }, 'All done.'])
+    await using backend = await agUiBackend({ model, tools: [helper] })
+    const { agent, run, say, interrupts, finished } = agentAt(backend.url)
+    say('pay')
+    await run()
+    const path = [{ agent: 'helper', toolCallId: 'outer' }]
+    expect(interrupts()).toMatchObject([
+      { reason: 'tool_call', toolCallId: 'outer', metadata: { kind: 'approval', tool: 'refund', args: { euros: 7 }, path } },
+      { reason: 'input_required', toolCallId: 'outer', metadata: { kind: 'client_tool', tool: 'pick_file', path } },
+    ])
+    const [approval, file] = interrupts().map(({ id }) => id) as [string, string]
+    await run({
+      resume: [
+        { interruptId: approval, status: 'resolved', payload: { approved: true } },
+        { interruptId: file, status: 'resolved', payload: 'menu.pdf' },
+      ],
+    })
+    expect(paid).toEqual([7])
+    expect(finished()).toMatchObject({ outcome: { type: 'success' } })
+    expect(agent.messages.at(-1)).toMatchObject({ role: 'assistant', content: 'All done.' })
+    expect(JSON.stringify(agent.messages)).not.toContain('refund')
   })
 
   it('tools of the page come with the input, and their results with the next one', async () => {

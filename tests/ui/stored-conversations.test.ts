@@ -10,6 +10,7 @@ import {
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { asTool } from '../../src/agent/nested/sub-agent.ts'
 import { createLogger } from '../../src/core/logger.ts'
 import type { MessageInput } from '../../src/core/message-input.ts'
 import { type ChatMessage, hasToolCalls } from '../../src/core/messages.ts'
@@ -217,6 +218,38 @@ describe('messagesToUI', () => {
     expect(approval).toMatchObject({ state: 'approval-requested', approval: { id: pending[0]?.fingerprint } })
     expect(booking).toMatchObject({ state: 'input-available' })
     expect(question).toMatchObject({ type: 'data-question', data: { about: 'For how many?' } })
+  })
+
+  it('P3.2 P3.10 messagesToUI shows what agents inside calls wait for as the page has seen it, also where ids are the same', async () => {
+    const refund = defineTool({ name: 'refund', description: 'Pays.', approval: true, execute: () => 'paid' })
+    const turn = {
+      toolCalls: [
+        { id: 'c', name: 'refund' },
+        { id: 'd', name: 'book' },
+      ],
+    }
+    const inner = new AgentRunner({ model: scriptedModel([turn]), tools: [refund, book], logger })
+    const helper = asTool(inner, { name: 'helper', description: 'Helps.' })
+    const outer = { toolCalls: [{ id: 'c', name: 'helper', args: { task: 'pay' } }] }
+    const run = new AgentRunner({ model: scriptedModel([outer]), tools: [helper], logger }).stream('go')
+    const body = toUIMessageResponse(run).body as ReadableStream<Uint8Array>
+    const { messages, pending } = await run.result
+    const frames = parseJsonEventStream({ stream: body, schema: uiMessageChunkSchema })
+    const chunks = frames.pipeThrough(
+      new TransformStream({ transform: (one, out) => out.enqueue((one as { value: UIMessageChunk }).value) }),
+    )
+    const { message } = await readChunks(chunks)
+    const [, shown] = messagesToUI(messages, { waiting: { pending } })
+    for (const [at, part] of (shown?.parts ?? []).entries()) expect(message?.parts[at]).toMatchObject(JSON.parse(JSON.stringify(part)))
+    expect(shown?.parts.map((one) => ('state' in one ? [one.type, one.state] : one.type))).toEqual([
+      'step-start',
+      ['tool-helper', 'output-available'],
+      ['tool-refund', 'approval-requested'],
+      ['tool-book', 'input-available'],
+      'data-question',
+    ])
+    // They are no calls of the conversation.
+    expect(messagesFromUI([shown]).flatMap((one) => (hasToolCalls(one) ? one.toolCalls.map(({ id }) => id) : []))).toEqual(['c'])
   })
 })
 

@@ -7,6 +7,7 @@ import {
 } from 'ai'
 import { describe, expect, it, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { Budget } from '../../src/agent/limits/budget.ts'
 import { asTool } from '../../src/agent/nested/sub-agent.ts'
 import type { RunStream } from '../../src/agent/run/run-stream.ts'
 import type { RunnerOptions, RunResult } from '../../src/agent/types.ts'
@@ -167,25 +168,57 @@ describe('the AI SDK’s UI message stream', () => {
     expect(message?.parts.at(-1)).toMatchObject({ type: 'text', text: 'Fine.' })
   })
 
-  it('a run inside a call is a part of that call, also when it waits for an approval', async () => {
+  it.each([
+    ['approved', true],
+    ['refused', false],
+  ])('P3.2 what an agent inside a call waits for is an approval on the page, which is %s', async (_what, approved) => {
     paid.length = 0
-    const inner = new AgentRunner({
-      model: scriptedModel([{ text: 'inner', toolCalls: [{ name: 'refund', args: { euros: 7 } }] }, 'done']),
-      tools: [refund],
-    })
+    const turns = ({ messages }: { messages: readonly { role: string }[] }) =>
+      messages.at(-1)?.role === 'user' ? { text: 'inner', toolCalls: [{ id: 'call_1', name: 'refund', args: { euros: 7 } }] } : 'done'
+    const inner = new AgentRunner({ model: scriptedModel(turns), tools: [refund] })
     const helper = asTool(inner, { name: 'helper', description: 'Helps.', forwardEvents: true })
-    const model = scriptedModel([{ toolCalls: [{ name: 'helper', args: { task: 'pay' } }] }, 'All done.'])
+    const model = scriptedModel([{ toolCalls: [{ id: 'call_1', name: 'helper', args: { task: 'pay' } }] }, 'All done.', 'Bye.'])
     await using backend = await chatBackend({ model, tools: [helper] })
-    const first = await readChunks(await send(backend.url, [userMessage('go')]))
-    expect(JSON.stringify(first.chunks)).not.toContain('inner')
-    const [part] = toolParts(first.message)
-    const question = first.message?.parts.find(({ type }) => type === 'data-question') as { data: { about: { pending: object[] } } }
-    const [item] = question.data.about.pending
-    const answered = { ...part, state: 'output-available', output: { decisions: [{ ...item, approved: true }] } }
-    const messages = [userMessage('go'), { ...first.message, parts: [{ type: 'step-start' }, answered] } as UIMessage]
-    const { chunks } = await readChunks(await send(backend.url, messages))
-    expect(paid).toEqual([7])
-    expect(chunks).toContainEqual(expect.objectContaining({ type: 'tool-output-available', output: 'done' }))
+    const chat = chatAt(backend.url, { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses })
+    await chat.sendMessage({ text: 'go' })
+    expect(toolParts(chat.lastMessage)).toMatchObject([
+      { type: 'tool-helper', toolCallId: 'call_1', state: 'output-available', output: 'The agent `helper` waits for decisions.' },
+      { type: 'tool-refund', toolCallId: 'call_1/call_1', state: 'approval-requested', input: { euros: 7 } },
+    ])
+    expect(JSON.stringify(chat.messages)).not.toContain('inner')
+    const id = toolParts(chat.lastMessage)[1]?.approval?.id ?? ''
+    await chat.addToolApprovalResponse({ id, approved, ...(approved ? {} : { reason: 'no' }) })
+    await vi.waitFor(() => expect(chat.lastMessage?.parts.at(-1)).toMatchObject({ type: 'text', text: 'All done.', state: 'done' }))
+    expect([paid, chat.error]).toEqual([approved ? [7] : [], undefined])
+    expect(toolParts(chat.lastMessage)).toMatchObject([
+      { state: 'output-available', output: 'done' },
+      approved ? { state: 'output-available', output: expect.stringContaining('`helper`') } : { state: 'output-denied' },
+    ])
+    expect(chat.lastMessage?.parts).toContainEqual(
+      expect.objectContaining({
+        type: 'data-decision',
+        data: expect.objectContaining({ toolCallId: 'call_1/call_1', tool: 'refund', approved }),
+      }),
+    )
+    // The next message of the page brings them again: they are no calls of this conversation.
+    await chat.sendMessage({ text: 'thanks' })
+    const sent = JSON.stringify(model.requests.at(-1)?.messages)
+    expect(sent).toContain('helper')
+    expect(sent).not.toContain('refund')
+  })
+
+  it('a run over its budget is an approval on the page', async () => {
+    const budget = new Budget({ costUsd: 1, spent: { costUsd: 1 } })
+    const priced = scriptedModel(['Done.'], { capabilities: { nativeTools: true, price: { input: 1, output: 1 } } })
+    await using backend = await chatBackend({ model: priced, budget, onBudget: 'pause' })
+    const chat = chatAt(backend.url, { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses })
+    await chat.sendMessage({ text: 'go' })
+    const [part] = toolParts(chat.lastMessage)
+    expect(part).toMatchObject({ type: 'tool-budget', state: 'approval-requested' })
+    budget.raise({ costUsd: 5 })
+    await chat.addToolApprovalResponse({ id: part?.approval?.id ?? '', approved: true })
+    await vi.waitFor(() => expect(chat.lastMessage?.parts.at(-1)).toMatchObject({ type: 'text', text: 'Done.', state: 'done' }))
+    expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'output-available', output: 'The run continues.' }])
   })
 
   it('an error ends the stream as one, and says nothing of what the provider told', async () => {

@@ -75,6 +75,7 @@ const itemNames: OptionNames<PendingItem> = {
   schema: true,
   fingerprint: true,
   place: true,
+  path: true,
 }
 
 /** A decision is made from its item: `{ ...item, approved: true }`. */
@@ -138,12 +139,13 @@ export function signatureOf({ by, note }: { by?: unknown; note?: unknown }, wher
 }
 
 /** The decision as it is kept with the run. What was answered or returned is in the call's context or its result. */
-export function madeDecision({ kind }: Pick<PendingItem, 'kind'>, verdict: Verdict, earlier?: MadeDecision): MadeDecision {
+export function madeDecision({ kind, path }: Pick<PendingItem, 'kind' | 'path'>, verdict: Verdict, earlier?: MadeDecision): MadeDecision {
   const { by, note } = verdict
   const made: MadeDecision = { kind, approved: !('approved' in verdict) || verdict.approved }
   if ('reason' in verdict && verdict.reason !== undefined) made.reason = verdict.reason
   if (by !== undefined) made.by = by
   if (note !== undefined) made.note = note
+  if (path !== undefined) made.path = path
   if (earlier !== undefined) {
     const { earlier: before = [], ...last } = earlier
     made.earlier = [...before, last]

@@ -4,6 +4,7 @@ import type { Logger } from '../../core/logger.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import { prepareArguments } from '../../tools/arguments.ts'
 import type { ToolSet } from '../../tools/registry.ts'
+import { toolsOf } from '../nested/items-within.ts'
 import type { PendingItem, RunState } from '../run/result.ts'
 import { checkDecision, checkNamesItem, type Decision, fingerprintOf, type Signature, signatureOf, type Verdict } from './decisions.ts'
 
@@ -57,8 +58,8 @@ export async function decide(
   for (const [at, decision] of decisions.entries()) {
     const where = `decisions[${at}]`
     checkNamesItem(decision, where)
-    const item = state.pending.find(({ toolCallId }) => toolCallId === decision.toolCallId)
-    const isOpen = item !== undefined && !Object.hasOwn(taken, item.place) && decision.fingerprint === fingerprintOf(state.runId, item)
+    const item = findItem(state.pending, decision)
+    const isOpen = item !== undefined && !Object.hasOwn(taken, item.place) && isWhole(state.runId, item)
     if (!isOpen || now - (state.waitingSince[item.place] ?? 0) >= timeoutMs) {
       logger.warn({ runId: state.runId, toolCallId: decision.toolCallId }, 'a decision was passed over: no call waits for it')
       continue
@@ -66,6 +67,16 @@ export async function decide(
     taken[item.place] = await checkedVerdict(decision, item, registry, where)
   }
   return { ...state, decisions: { ...state.decisions, ...taken }, asOf: now }
+}
+
+/** The item that a decision is made for. Ids of calls are unique within a run, but not among the runs inside its calls: fingerprints are. */
+export function findItem(pending: readonly PendingItem[], { toolCallId, fingerprint }: Decision): PendingItem | undefined {
+  return pending.find((item) => item.toolCallId === toolCallId && item.fingerprint === fingerprint)
+}
+
+/** Whether the fingerprint is that of the item as it stands: a stored state may have been changed. An agent inside a call checks its own. */
+export function isWhole(runId: string, item: PendingItem): boolean {
+  return item.path !== undefined || item.fingerprint === fingerprintOf(runId, item)
 }
 
 /** What is kept of a decision on the item it was made for. Rejects with `invalid_option` for one that can't be carried out. */
@@ -87,7 +98,7 @@ function editedArguments(decision: Decision, { args }: PendingItem): JsonObject 
 }
 
 async function checkArguments(decision: Decision, item: PendingItem, registry: ToolSet, where: string): Promise<void> {
-  const tool = registry.get(item.tool)
+  const tool = toolsOf(item, registry)?.get(item.tool)
   const args = editedArguments(decision, item)
   if (tool === undefined || args === undefined) return
   const prepared = await prepareArguments(tool, JSON.stringify(args))

@@ -1,10 +1,8 @@
-import { Event } from '../../core/events.ts'
 import type { Unpaid } from '../recorded.ts'
-import type { Execution, TakeTurn } from '../run/execution.ts'
+import type { TakeTurn } from '../run/execution.ts'
 import type { PendingItem } from '../run/result.ts'
-import { tagsOf } from '../run/run-context.ts'
-import { fingerprintOf, madeDecision } from './decisions.ts'
-import { publishDecision, verdictOn } from './pending-calls.ts'
+import { fingerprintOf } from './decisions.ts'
+import { publishDecision, publishItem, verdictOn } from './pending-calls.ts'
 
 /** Takes a turn whose step's key ends with `suffix`. */
 type TakeTurnAs = (...[execution, place, suffix]: [...Parameters<TakeTurn>, suffix?: string]) => ReturnType<TakeTurn>
@@ -18,9 +16,9 @@ export function waitForBudget(takeTurn: TakeTurnAs): TakeTurnAs {
       const turn = await takeTurn(execution, place, times === 1 ? suffix : `${suffix}.paid${again}`)
       if (turn.kind !== 'unpaid' || turn.isLimit) return turn
       const item = budgetItem(run.runId, `${place.iteration}.budget${suffix}${again}`, turn)
-      await publish(execution, place.iteration, item)
+      await publishItem(execution, item)
       const verdict = await verdictOn(execution, item)
-      if (verdict !== undefined) await publishDecision(execution, item, madeDecision(item, verdict))
+      if (verdict !== undefined) await publishDecision(execution, { item, verdict })
       if (verdict === undefined) {
         const isOver = await durable.step(`${place.iteration}.pause`, async () => run.interruption !== undefined)
         // Whoever aborts a run does not want it to wait: the turn says so when it is taken again.
@@ -33,12 +31,4 @@ export function waitForBudget(takeTurn: TakeTurnAs): TakeTurnAs {
 function budgetItem(runId: string, place: string, { about }: Unpaid): PendingItem {
   const named = { toolCallId: place, tool: 'budget', args: {} }
   return { kind: 'budget', ...named, about, fingerprint: fingerprintOf(runId, named), place }
-}
-
-async function publish({ durable, run }: Execution, iteration: number, item: PendingItem): Promise<void> {
-  const key = `${item.place}.asked`
-  await durable.step(key, async () => {
-    run.emit(Event.DECISION_NEEDED, { ...item }, { iteration, ...tagsOf(durable, key) })
-    return null
-  })
 }

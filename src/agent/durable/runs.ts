@@ -3,8 +3,8 @@ import type { StopReason } from '../../core/events.ts'
 import { isJsonObject, type Json } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import type { ToolSet } from '../../tools/registry.ts'
-import { checkNamesItem, type Decision, fingerprintOf } from '../decisions/decisions.ts'
-import { checkedVerdict } from '../decisions/paused-run.ts'
+import { checkNamesItem, type Decision } from '../decisions/decisions.ts'
+import { checkedVerdict, findItem, isWhole } from '../decisions/paused-run.ts'
 import type { PendingItem, RunResult } from '../types.ts'
 import type { Engine, KeptRun, PruneOptions, RunPage, RunQuery, RunSummary } from './journal.ts'
 import { decisionRefused, unknownRun } from './store.ts'
@@ -141,9 +141,10 @@ export async function storeDecisions(engine: Engine, kept: KeptRun, decisions: r
     const where = `decisions[${at}]`
     checkNamesItem(decision, where)
     const { toolCallId: called } = decision
-    const item = itemsOf(kept).find(({ toolCallId }) => toolCallId === called)
-    if (item === undefined) throw decisionRefused(runId, called, 'nothing waits for it')
-    if (decision.fingerprint !== fingerprintOf(runId, item)) {
+    const items = itemsOf(kept)
+    if (!items.some(({ toolCallId }) => toolCallId === called)) throw decisionRefused(runId, called, 'nothing waits for it')
+    const item = findItem(items, decision)
+    if (item === undefined || !isWhole(runId, item)) {
       throw decisionRefused(runId, called, 'its `fingerprint` is not that of the call that waits')
     }
     if (Object.hasOwn(values, item.place)) throw decisionRefused(runId, called, 'it is decided twice')

@@ -1,9 +1,11 @@
 import { isJsonObject, type Json } from '../../core/messages.ts'
 import type { PendingItem } from '../run/result.ts'
+import { waitsWithinText } from '../told.ts'
+import { itemsWithin } from './items-within.ts'
 
 /**
- * What of a question may be shown. That of an agent inside a call, or of an MCP server, has the state its call goes on from, which is for no
- * one's eyes but the program's.
+ * What of a question may be shown. That of an MCP server has the state its call goes on from, which is for no one's eyes but the program's. An agent
+ * inside a call asks for decisions on items of its own, which are shown by themselves.
  */
 export function shownAbout(about: unknown): unknown {
   if (!isJsonObject(about)) return about
@@ -11,9 +13,7 @@ export function shownAbout(about: unknown): unknown {
     const { state: _state, ...shown } = about
     return shown
   }
-  if (typeof about.agent !== 'string' || !Array.isArray(about.pending)) return about
-  const { state: _state, ...shown } = about
-  return { ...shown, pending: about.pending.map((item) => (isJsonObject(item) ? withShownAbout(item) : item)) }
+  return itemsWithin(about, '', '') === undefined ? about : waitsWithinText(String(about.agent))
 }
 
 /** The item, or an event of it, as it may be shown. */

@@ -5,6 +5,7 @@ import type { ArgsOf, IsAnySchema, ParametersSchema } from '../../tools/schema/i
 import { ask, defineTool, type JsonSchema, type Question, type Tool, type ToolContext, type ToolEffect } from '../../tools/tool.ts'
 import type { Decision } from '../decisions/decisions.ts'
 import { checkRunOptionNames } from '../option-names.ts'
+import { toToolSet } from '../options.ts'
 import { RunContext } from '../run/run-context.ts'
 import { cutAnswerText } from '../told.ts'
 import type { PendingItem, ResumeOptions, RunInput, RunOptions, RunResult, RunState } from '../types.ts'
@@ -53,8 +54,7 @@ const asToolOptionNames: OptionNames<AsToolOptions> = {
  * none of its own, and its usage is added to the call and to that run's result. Hooks and guardrails are its own. One that does not come to
  * an answer is a failed call, and the model is told how it ended.
  *
- * One that pauses asks its question through the call: the run outside pauses with an item of kind `question` whose `about.pending` holds the
- * agent's items; its answer is `{ decisions: [{ ...item, approved: true }] }`.
+ * If the agent pauses, the run outside pauses with it: the agent's items are among its `pending`, each with a `path`, and are decided like any other.
  */
 // No default for `S`: see `defineTool`.
 export function asTool<const S extends ParametersSchema, Context = unknown>(
@@ -74,7 +74,7 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
     effect,
   } = options
   const { timeoutMs = Number.POSITIVE_INFINITY } = options
-  return defineTool({
+  const tool = defineTool({
     name,
     description,
     parameters,
@@ -106,6 +106,8 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
       }
     },
   }) as Tool<Context>
+  const { tools } = options.options ?? {}
+  return Object.assign(tool, { runs: tools === undefined ? agent : { tools: toToolSet(tools) } })
 }
 
 /** The arguments of a call: the task, where the agent says nothing of its own. */

@@ -1,5 +1,5 @@
 import type { ErrorCode, ToolloopError } from '../../core/errors.ts'
-import type { FinishReason, MadeDecision, StopReason, ToolCallOutcome } from '../../core/events.ts'
+import type { FinishReason, MadeDecision, PathStep, StopReason, ToolCallOutcome } from '../../core/events.ts'
 import type { ChatMessage, Content, Json, JsonObject, Usage } from '../../core/messages.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
 
@@ -68,6 +68,8 @@ export interface PendingItem {
   fingerprint: string
   /** Where in the run it is waited for. */
   place: string
+  /** For an item of an agent inside a call: the agents on the way to it, outermost first, each with the call that it runs in. */
+  path?: PathStep[]
 }
 
 /** A paused run as plain JSON: to be stored, and given to `resume` in any process. What it holds is for no one's eyes but the program's. */

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import { messageOf, send } from '../data/api.ts'
-import { type Item, merged, type Verdict } from '../data/pending-items.ts'
+import type { Item, Verdict } from '../data/pending-items.ts'
 import { announce } from '../ui/announce.ts'
 import { hiddenPart } from '../ui/hidden-text.ts'
 import { isLarge } from './large-values.ts'
@@ -56,7 +56,7 @@ export class OpenDecision {
 async function decide(runId: string, decisions: readonly OpenDecision[], verdict: Verdict): Promise<void> {
   const response = await send(`v1/runs/${encodeURIComponent(runId)}/decisions`, {
     method: 'POST',
-    body: { decisions: merged(decisions.map(({ item }) => item.decide(verdict))) },
+    body: { decisions: decisions.map(({ item }) => item.decide(verdict)) },
     // Otherwise the answer would come when the run has ended.
     headers: { accept: 'text/event-stream' },
   })

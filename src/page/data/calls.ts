@@ -103,10 +103,11 @@ const changes: Record<string, (event: Omit<RunEvent, 'type' | 'meta'>, meta: Run
   TOOL_CALL_END: ({ result }, { ok, durationMs }) => ({ state: ok === false ? 'failed' : 'ok', result, durationMs, progress: '' }),
   TOOL_CALL_REJECTED: ({ args, error }) => ({ state: 'rejected', args, result: error }),
   // A tool that asks has ended its call with what it asks, which is not its result.
-  DECISION_NEEDED: ({ args, kind }, { time }) => ({
+  // What an agent inside the call waits for has arguments of its own.
+  DECISION_NEEDED: ({ args, kind, path }, { time }) => ({
     state: 'waiting',
     waitsFor: kind === 'client_tool' || kind === 'question' ? kind : 'approval',
-    args,
+    ...(path === undefined ? { args } : {}),
     result: '',
     durationMs: undefined,
     since: time,

@@ -6,7 +6,6 @@ export type Verdict = Record<string, unknown>
 export interface Decision extends Verdict {
   toolCallId: string
   fingerprint: string
-  answer?: { decisions?: Decision[] }
 }
 
 /** What waits for somebody, and how a decision on it is told to the run. */
@@ -34,62 +33,21 @@ export interface Item {
   key: string
 }
 
-/** What a run waits for. An agent inside a call asks through that call; here its own items stand in its place. */
+/** What a run waits for. */
 export function itemsOf(run: Run): Item[] {
   if (run.status !== 'paused') return []
-  return run.pending.flatMap((item) => unfold(item, { run, agents: [], problem: '' }, (decision) => decision))
+  return run.pending.map(({ kind, tool, args, about, schema, fingerprint, toolCallId, path = [] }) => ({
+    ...{ kind, tool, args, about, schema, fingerprint },
+    agents: path.map(({ agent }) => agent),
+    problem: path.length > 0 && kind === 'approval' ? problemIn(about) : '',
+    decide: (verdict) => ({ toolCallId, fingerprint, ...verdict }),
+    key: JSON.stringify([run.id, toolCallId, fingerprint]),
+    ...{ runId: run.id, input: run.input, owner: run.owner, since: run.finishedAt ?? run.createdAt },
+  }))
 }
 
-/** `outward` makes a decision of the run's of one on the item. */
-function unfold(
-  item: Pending,
-  { run, agents, problem }: { run: Run; agents: string[]; problem: string },
-  outward: (decision: Decision) => Decision,
-): Item[] {
-  const { kind, tool, args, about, schema, fingerprint, toolCallId } = item
-  const decide = (verdict: Verdict) => outward({ toolCallId, fingerprint, ...verdict })
-  const paused = kind === 'question' ? pausedAgent(about) : undefined
-  if (paused === undefined)
-    return [
-      {
-        ...{ kind, tool, args, about, schema, fingerprint, agents, problem, decide, key: keyOf(decide) },
-        ...{ runId: run.id, input: run.input, owner: run.owner, since: run.finishedAt ?? run.createdAt },
-      },
-    ]
-  const from = { run, agents: [...agents, paused.agent], problem: paused.problem ?? '' }
-  return paused.pending.flatMap((inner) => unfold(inner, from, (decision) => decide({ answer: { decisions: [decision] } })))
-}
-
-/** Everything a decision names. */
-function keyOf(decide: (verdict: Verdict) => Decision) {
-  return JSON.stringify(decide({}))
-}
-
-interface PausedAgent {
-  agent: string
-  pending: Pending[]
-  /** Why the last decision on it could not be carried out. */
-  problem?: string
-}
-
-/** A paused run of an agent inside a call, where that is what the call asks about. */
-function pausedAgent(about: unknown): PausedAgent | undefined {
-  const asked = about as Partial<PausedAgent> | null | undefined
-  const { agent, pending, problem } = asked ?? {}
-  if (typeof agent !== 'string' || !Array.isArray(pending) || pending.length === 0) return undefined
-  return pending.every((item) => typeof item?.fingerprint === 'string') ? { agent, pending, problem } : undefined
-}
-
-/** Decisions on items of one run, as one order: those on items of the same agent inside a call go into that call's answer together. */
-export function merged(decisions: readonly Decision[]): Decision[] {
-  const all = new Map<string, Decision>()
-  for (const decision of decisions) {
-    const key = `${decision.toolCallId} ${decision.fingerprint}`
-    const inner = decision.answer?.decisions
-    const known = all.get(key)
-    const others = known?.answer?.decisions
-    if (!Array.isArray(inner) || !Array.isArray(others)) all.set(key, decision)
-    else all.set(key, { ...decision, answer: { decisions: merged([...others, ...inner]) } })
-  }
-  return [...all.values()]
+/** Why an agent asks again. */
+function problemIn(about: unknown): string {
+  const { problem } = (about ?? {}) as { problem?: unknown }
+  return typeof problem === 'string' ? problem : ''
 }

@@ -186,7 +186,8 @@ export class Spans {
     const span = this.#span(`${runId} ${id}`, { kind: 'call', runId, iteration, name: event.tool, id })
     if (span === undefined) return
     if (type !== 'DECISION_NEEDED' && type !== 'TOOL_PROGRESS') for (const wait of span.waits) wait.to ??= time
-    if (event.args !== undefined) span.args = event.args
+    // What an agent inside the call waits for has arguments of its own.
+    if (event.args !== undefined && event.path === undefined) span.args = event.args
     switch (type) {
       case 'TOOL_CALL_START':
         span.start ??= time

@@ -47,6 +47,11 @@ const pending: JsonSchema = object(
     args: anyObject,
     fingerprint: text,
     place: text,
+    path: {
+      type: 'array',
+      items: object({ agent: text, toolCallId: text }),
+      description: 'For an item of an agent inside a call: the agents on the way to it, outermost first, with their calls.',
+    },
     hidden: { type: 'array', items: text, description: 'JSON Pointers to the hidden parts of this item. Absent if nothing is hidden.' },
   },
   ['kind', 'toolCallId', 'tool', 'args', 'fingerprint'],

@@ -135,8 +135,7 @@ const longestMessage = 10_000
 const asked = new WeakMap<Outcome, Asked[]>()
 
 /**
- * What a run waits for that can be decided here, approvals and answers: nothing of which a part is hidden, nothing that is too long to be read, and
- * nothing that an agent inside a call waits for.
+ * What a run waits for that can be decided here, approvals and answers: nothing of which a part is hidden, and nothing that is too long to be read.
  */
 function askedIn(outcome: Outcome): Asked[] {
   const known = asked.get(outcome)
@@ -145,12 +144,20 @@ function askedIn(outcome: Outcome): Asked[] {
     const { kind, tool, args = {}, about = null, schema, hidden, fingerprint, toolCallId } = item
     const isHidden = Array.isArray(hidden) && hidden.length > 0
     if (kind !== 'approval' && kind !== 'question') return []
-    if (isHidden || (isJsonObject(about) && Array.isArray(about.pending))) return []
-    const message = kind === 'question' ? messageIn(about) : `Allow the call of ${String(tool)} with ${resultText(args)}?`
+    if (isHidden) return []
+    const from = agentsOf(item)
+    const message =
+      kind === 'question' ? `${from}${messageIn(about)}` : `${from}Allow the call of ${String(tool)} with ${resultText(args)}?`
     if (message.length > longestMessage) return []
     const form = { message, schema: kind !== 'question' ? approval : isJsonObject(schema) ? schema : anyText }
     return [{ fingerprint: String(fingerprint), toolCallId: String(toolCallId), kind, form }]
   })
   asked.set(outcome, found)
   return found
+}
+
+/** Who asks, if it is an agent inside a call. */
+function agentsOf({ path }: JsonObject): string {
+  const agents = Array.isArray(path) ? path.filter(isJsonObject).map(({ agent }) => String(agent)) : []
+  return agents.length === 0 ? '' : `(the agent ${agents.join(' › ')}) `
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Decision } from '../../agent/decisions/decisions.ts'
 import type { ShownRuns } from '../../agent/durable/shown-runs.ts'
+import type { PendingItem } from '../../agent/types.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { Caller } from '../http/auth.ts'
 import type { EventRedactor } from './event-redactor.ts'
@@ -35,21 +36,16 @@ export function signed(decisions: readonly Decision[], { name }: Caller): Decisi
  */
 export function describeDecisions(decisions: readonly Decision[], pending: readonly unknown[], told: Told): string[] {
   const at = new Date().toISOString()
-  return decisions.flatMap((decision) => describe(decision as JsonObject, pending, [], told)).map((one) => JSON.stringify({ at, ...one }))
+  return decisions.flatMap((decision) => describe(decision as JsonObject, pending, told)).map((one) => JSON.stringify({ at, ...one }))
 }
 
-function describe(decision: JsonObject, pending: readonly unknown[], agents: readonly string[], told: Told): object[] {
+function describe(decision: JsonObject, pending: readonly unknown[], { by, redactor }: Told): object[] {
   const item = pending
     .filter(isJsonObject)
     .find((one) => one.toolCallId === decision.toolCallId && one.fingerprint === decision.fingerprint)
   if (item === undefined) return []
-  const { about } = item
-  const { answer } = decision
-  if (isJsonObject(about) && Array.isArray(about.pending) && isJsonObject(answer) && Array.isArray(answer.decisions)) {
-    const [inner, within] = [about.pending, [...agents, String(about.agent)]]
-    return answer.decisions.filter(isJsonObject).flatMap((one) => describe(one, inner, within, told))
-  }
-  const { by, redactor } = told
+  const { about, path } = item as never as PendingItem
+  const agents = path?.map(({ agent }) => agent) ?? []
   const tool = String(item.tool)
   const shown = (value: Json | undefined) => shortened(value === undefined ? value : redactor.redactArguments(tool, { value }).value)
   const asked = isJsonObject(item.args) ? item.args : {}

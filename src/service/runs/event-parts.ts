@@ -1,3 +1,4 @@
+import { agentTools } from '../../agent/nested/items-within.ts'
 import type { RunResult } from '../../agent/types.ts'
 /** Parts of events and results that are shown in a form of their own. */
 import { Event, type RunEvent } from '../../core/events.ts'
@@ -5,6 +6,7 @@ import { parseUpTo } from '../../core/json.ts'
 import { redact } from '../../core/logger.ts'
 import type { Json, JsonObject } from '../../core/messages.ts'
 import type { SecretTexts } from '../../core/redaction/secret-texts.ts'
+import type { AnyTool } from '../../tools/tool.ts'
 import { maxArgumentValues } from '../max-argument-values.ts'
 
 /** Undefined: it is not JSON, as a model's arguments sometimes are not, or has more values than a call may have. */
@@ -14,6 +16,25 @@ export function argumentsIn(json: string): Json | undefined {
   } catch {
     return undefined
   }
+}
+
+/**
+ * Which arguments are secret, by tool. Tools of agents inside calls count too: what these agents wait for is shown as what the run itself waits for.
+ */
+export function secretKeysOf(tools: Iterable<AnyTool>): Map<string, ReadonlySet<string>> {
+  const keys = new Map<string, ReadonlySet<string>>()
+  const known = new Set<AnyTool>()
+  const learn = (list: Iterable<AnyTool>) => {
+    for (const tool of list) {
+      if (known.has(tool)) continue
+      known.add(tool)
+      const { name, secrets = [] } = tool
+      if (secrets.length > 0) keys.set(name, new Set([...(keys.get(name) ?? []), ...secrets]))
+      learn(agentTools(tool)?.list() ?? [])
+    }
+  }
+  learn(tools)
+  return keys
 }
 
 /** Takes the secrets out of the metadata of events, which is the same object in all events of a run: pieces, of which there are very many, share it. */

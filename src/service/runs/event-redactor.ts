@@ -19,7 +19,7 @@ import { SecretTexts } from '../../core/redaction/secret-texts.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { hiddenParts } from '../hidden-arguments.ts'
-import { argumentsIn, resultAsJson, ShownMetadata } from './event-parts.ts'
+import { argumentsIn, resultAsJson, ShownMetadata, secretKeysOf } from './event-parts.ts'
 import { StreamedText } from './streamed-text.ts'
 
 type TextDelta = Extract<RunEvent, { type: 'TEXT_DELTA' | 'REASONING_DELTA' }>
@@ -54,7 +54,7 @@ const ownFields = new Set([
  */
 export class EventRedactor {
   /** Of tools that have some. */
-  readonly #secretKeys = new Map<string, ReadonlySet<string>>()
+  readonly #secretKeys: ReadonlyMap<string, ReadonlySet<string>>
   /** Values seen so far that must not be shown. */
   readonly #secrets: SecretTexts
   readonly #held = new Map<string, Held>()
@@ -64,7 +64,7 @@ export class EventRedactor {
 
   /** `secrets`: values known already. */
   constructor(tools: Iterable<AnyTool>, secrets: Iterable<string> = []) {
-    for (const { name, secrets: keys = [] } of tools) if (keys.length > 0) this.#secretKeys.set(name, new Set(keys))
+    this.#secretKeys = secretKeysOf(tools)
     this.#secrets = new SecretTexts(secrets)
     this.#metadata = new ShownMetadata(this.#secrets)
   }

@@ -2,7 +2,6 @@ import { AgentRunner } from '../../agent/agent-runner.ts'
 import { asTool } from '../../agent/nested/sub-agent.ts'
 import type { PendingItem } from '../../agent/types.ts'
 import { Event } from '../../core/events.ts'
-import type { Json } from '../../core/messages.ts'
 import type { ScriptedTurn } from '../script.ts'
 import { type JournalCase, refusalOf } from './kit.ts'
 
@@ -129,22 +128,28 @@ export const decisionCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'a run inside a tool call that waits is decided through the outer run',
+    name: 'what a run inside a tool call waits for is decided through the outer run, one by one',
     async run({ place, expect }) {
-      const inner: ScriptedTurn[] = [{ toolCalls: [{ id: 'in', name: 'refund', args: { n: 1 } }] }, { text: 'found' }]
+      const calls = [1, 2].map((n) => ({ id: `in-${n}`, name: 'refund', args: { n } }))
+      const inner: ScriptedTurn[] = [{ toolCalls: calls }, { text: 'found' }]
       const outer: ScriptedTurn[] = [{ toolCalls: [{ id: 'out', name: 'ask_inner', args: { task: 'find' } }] }, { text: 'done' }]
       const world = await place()
       const open = () => {
         const agent = new AgentRunner({ model: world.model(inner), tools: world.tools() })
         return world.open(outer, { tools: [asTool(agent, { name: 'ask_inner', description: 'x' })] }).runner
       }
-      const [item] = (await open().run('go', { runId: 'run' })).pending
-      if (item?.kind !== 'question') throw new Error(`Expected a question to wait, got ${JSON.stringify(item)}`)
-      const { pending } = item.about as { pending: { [name: string]: Json }[] }
-      const answer: Json = { decisions: pending.map((waiting) => ({ ...waiting, approved: true })) }
-      const ended = await open().resume('run', { decisions: [{ ...item, answer }] })
-      expect([ended.stopReason, ended.output]).toEqual(['answered', 'done'])
+      const { pending } = await open().run('go', { runId: 'run' })
+      expect(pending.map(({ kind, tool, toolCallId, path }) => [kind, tool, toolCallId, path?.[0]?.toolCallId])).toEqual([
+        ['approval', 'refund', 'in-1', 'out'],
+        ['approval', 'refund', 'in-2', 'out'],
+      ])
+      const approve = (items: readonly PendingItem[]) => items.map((item) => ({ ...item, approved: true as const }))
+      const half = await open().resume('run', { decisions: approve(pending.slice(1)) })
+      expect([half.stopReason, half.pending.map(({ toolCallId }) => toolCallId)]).toEqual(['paused', ['in-1']])
       expect(world.startsOf('refund')).toEqual([1])
+      const ended = await open().resume('run', { decisions: approve(half.pending) })
+      expect([ended.stopReason, ended.output]).toEqual(['answered', 'done'])
+      expect(world.startsOf('refund')).toEqual([1, 1])
     },
   },
 ]

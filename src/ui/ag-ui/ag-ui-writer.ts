@@ -2,7 +2,7 @@ import type { ResponseWriter } from '../../agent/web/response-format.ts'
 import type { RunEnding } from '../../agent/web/run-ending.ts'
 import { Event, type RunEvent } from '../../core/events.ts'
 import { addUsage, type JsonObject, noUsage, type Usage } from '../../core/messages.ts'
-import { decisionShown } from '../decision-shown.ts'
+import { decisionOnPage, isOwnCall } from '../pending-on-page.ts'
 import { SaidText } from '../said-text.ts'
 import { outcomeOf } from './outcome.ts'
 import { type AgUiEvent, ShownMessages } from './shown-messages.ts'
@@ -83,7 +83,7 @@ export class AgUiWriter implements ResponseWriter {
     const unsaid = this.#said.unsaid(ending)
     if (unsaid !== '') this.#piece('TEXT', unsaid)
     this.#close()
-    for (const { kind, toolCallId, tool, args } of pending) if (kind !== 'question') this.#call(toolCallId, tool, args)
+    for (const item of pending) if (item.kind !== 'question' && isOwnCall(item)) this.#call(item.toolCallId, item.tool, item.args)
     this.#endStep()
     const usage = this.#hasMissed ? {} : this.#used()
     if (error !== undefined && stopReason !== 'aborted')
@@ -138,7 +138,7 @@ export class AgUiWriter implements ResponseWriter {
         break
       case Event.DECISION_MADE:
         this.#close()
-        this.#send({ type: 'CUSTOM', name: 'decision_made', value: decisionShown(event) })
+        this.#send({ type: 'CUSTOM', name: 'decision_made', value: decisionOnPage(event) })
         break
       case Event.TOOL_CALL_START:
       case Event.TOOL_CALL_END:

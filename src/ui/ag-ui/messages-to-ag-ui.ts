@@ -2,6 +2,7 @@ import { replyIdOf } from '../../agent/conversation/message-id.ts'
 import { sseHeaders } from '../../agent/web/sse-stream.ts'
 import type { MessageInput } from '../../core/message-input.ts'
 import { type Content, type ContentPart, legalName, textOf } from '../../core/messages.ts'
+import { isOwnCall } from '../pending-on-page.ts'
 import { readConversation, type ShownCall, type ShownConversationOptions } from '../stored-conversation.ts'
 import { outcomeOf } from './outcome.ts'
 
@@ -43,10 +44,12 @@ export function messagesToAgUi(messages: readonly MessageInput[], options: Shown
       if (message.role === 'system') return [{ id, role: 'system', content: textOf(message.content) }]
       return [{ id, role: 'user', content: contentOf(message.content) }]
     }
-    const calls = one.calls.map(({ call }) => ({ ...call, function: { ...call.function, name: legalName(call.function.name) } }))
+    // What else waits comes as interrupts alone.
+    const own = one.calls.filter(({ pending }) => pending === undefined || isOwnCall(pending))
+    const calls = own.map(({ call }) => ({ ...call, function: { ...call.function, name: legalName(call.function.name) } }))
     return [
       { id, role: 'assistant', content: textOf(message.content), ...(calls.length === 0 ? {} : { toolCalls: calls }) },
-      ...one.calls.flatMap((call) => resultOf(call, id)),
+      ...own.flatMap((call) => resultOf(call, id)),
     ]
   })
 }

@@ -1,25 +1,28 @@
 import type { PendingItem } from '../../agent/run/result.ts'
+import { isOwnCall, isYesOrNo } from '../pending-on-page.ts'
 
 /** What a run waits for is asked as interrupts; calls of the page's tools are its own business, and answered by messages. */
 export function outcomeOf(pending: readonly PendingItem[]): object {
-  const interrupts = pending.filter(({ kind }) => kind !== 'client_tool').map(interruptOf)
+  const interrupts = pending.filter((item) => item.kind !== 'client_tool' || !isOwnCall(item)).map(interruptOf)
   if (interrupts.length > 0) return { type: 'interrupt', interrupts }
   return { type: 'success', ...(pending.length === 0 ? {} : { pendingToolCallIds: pending.map(({ toolCallId }) => toolCallId) }) }
 }
 
-function interruptOf({ kind, fingerprint: id, toolCallId, tool, args, about, schema }: PendingItem): object {
-  if (kind === 'approval')
-    return {
-      id,
-      reason: 'tool_call',
-      toolCallId,
-      message: `May ${tool} be called?`,
-      responseSchema: approvalSchema,
-      metadata: { kind, tool, args },
-    }
+/** Of an item of an agent inside a call, the call is the one that the client knows. */
+function interruptOf(item: PendingItem): object {
+  const { kind, fingerprint: id, tool, args, about, schema, path } = item
+  const toolCallId = path?.[0]?.toolCallId ?? item.toolCallId
+  const within = path === undefined ? {} : { path }
+  if (isYesOrNo(item)) {
+    const message = kind === 'budget' ? 'May the run continue over its budget?' : `May ${tool} be called?`
+    const metadata = { kind, tool, args, ...(about === undefined ? {} : { about }), ...within }
+    return { id, reason: kind === 'budget' ? 'input_required' : 'tool_call', toolCallId, message, responseSchema: approvalSchema, metadata }
+  }
+  const input = { id, reason: 'input_required', toolCallId }
+  if (kind === 'client_tool') return { ...input, message: `${tool} is yours to carry out.`, metadata: { kind, tool, args, ...within } }
   const message = typeof about === 'string' ? about : `${tool} asks a question.`
   const shape = schema === undefined ? {} : { responseSchema: schema }
-  return { id, reason: 'input_required', toolCallId, message, ...shape, metadata: { kind, tool, about: about ?? null } }
+  return { ...input, message, ...shape, metadata: { kind, tool, about: about ?? null, ...within } }
 }
 
 const approvalSchema = {

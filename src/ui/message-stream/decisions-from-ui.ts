@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Decision } from '../../agent/decisions/decisions.ts'
 import type { PendingItem } from '../../agent/run/result.ts'
 import { isJsonObject, type Json } from '../../core/messages.ts'
+import { idOnPage, isYesOrNo } from '../pending-on-page.ts'
 import { openToolParts, type UIToolPart } from './ui-message.ts'
 
 /**
@@ -13,7 +14,7 @@ import { openToolParts, type UIToolPart } from './ui-message.ts'
 export function decisionsFromUI(messages: unknown, pending: readonly PendingItem[]): Decision[] {
   const parts = new Map(openToolParts(messages).map((part) => [part.toolCallId, part]))
   return pending.flatMap((item) => {
-    const part = parts.get(item.toolCallId)
+    const part = parts.get(idOnPage(item))
     const decision = part === undefined || part.tool !== item.tool ? undefined : decisionOf(item, part)
     return decision === undefined ? [] : [decision]
   })
@@ -23,7 +24,7 @@ function decisionOf(item: PendingItem, part: UIToolPart): Decision | undefined {
   const { state, output, errorText, approval, input } = part
   const { toolCallId, fingerprint } = item
   const about = { toolCallId, fingerprint }
-  if (item.kind === 'approval') {
+  if (isYesOrNo(item)) {
     // The id is the item's fingerprint: an approval of another call, or of other arguments of this one, is none.
     if (state !== 'approval-responded' || approval?.id !== fingerprint) return undefined
     if (approval.approved === false)

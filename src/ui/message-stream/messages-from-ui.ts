@@ -85,8 +85,8 @@ function ofAssistant({ parts, path }: UIMessageParts): ChatMessage[] {
     else if (part.type === 'text') turn.text += textOf(part, place)
     else if (isToolPart(part)) {
       const call = readToolPart(part, place)
-      // What was cut off while it was written is no call yet.
-      if (call.state !== 'input-streaming') turn.calls.push(call)
+      // What was cut off while it was written is no call yet; what agents inside calls wait for is no call of this conversation.
+      if (call.state !== 'input-streaming' && call.isOwn) turn.calls.push(call)
     } else if (part.type !== 'file' && !shownOnly.test(String(part.type)))
       throw malformed(`${place}.type`, "'text', 'tool-…', or another part of a UI message", part.type)
   }

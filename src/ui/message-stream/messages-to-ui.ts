@@ -1,6 +1,8 @@
-import { refusalIn } from '../../agent/told.ts'
+import type { PendingItem } from '../../agent/run/result.ts'
+import { refusalIn, waitsWithinText } from '../../agent/told.ts'
 import type { MessageInput } from '../../core/message-input.ts'
-import { type Content, type ContentPart, type Json, legalName, textOf } from '../../core/messages.ts'
+import { type Content, type ContentPart, type Json, type JsonObject, legalName, textOf } from '../../core/messages.ts'
+import { isOwnCall, isYesOrNo, metadataOf } from '../pending-on-page.ts'
 import { readConversation, type ShownCall, type ShownConversationOptions } from '../stored-conversation.ts'
 import { structured, structuredArguments } from '../structured.ts'
 
@@ -13,7 +15,7 @@ export type UIPart =
   | UICallPart
 
 /** A call and what became of it. */
-export type UICallPart = { type: `tool-${string}`; toolCallId: string; input: unknown } & (
+export type UICallPart = { type: `tool-${string}`; toolCallId: string; input: unknown; callProviderMetadata?: { toolloop: JsonObject } } & (
   | { state: 'input-available' }
   | { state: 'approval-requested'; approval: { id: string } }
   | { state: 'output-available'; output: unknown; resultProviderMetadata?: { toolloop: { content: Json } } }
@@ -69,18 +71,11 @@ function partOf(part: ContentPart): UIPart {
   return { type: 'file', mediaType, url, ...(name === undefined ? {} : { filename: name }) }
 }
 
-function callParts({ call, result, pending }: ShownCall): UIPart[] {
+function callParts({ call, result, pending, waitingAgent }: ShownCall): UIPart[] {
   const name = legalName(call.function.name)
   const part = { type: `tool-${name}` as const, toolCallId: call.id, input: pending?.args ?? structuredArguments(call.function.arguments) }
-  if (result === undefined) {
-    if (pending?.kind === 'approval') return [{ ...part, state: 'approval-requested', approval: { id: pending.fingerprint } }]
-    if (pending?.kind !== 'question') return [{ ...part, state: 'input-available' }]
-    const { toolCallId, tool, about, schema } = pending
-    return [
-      { ...part, state: 'input-available' },
-      { type: 'data-question', id: toolCallId, data: { toolCallId, tool, about, schema } },
-    ]
-  }
+  if (waitingAgent !== undefined) return [{ ...part, state: 'output-available', output: waitsWithinText(waitingAgent) }]
+  if (result === undefined) return pending === undefined ? [{ ...part, state: 'input-available' }] : waitingParts(part, pending)
   const text = textOf(result.content)
   if (result.isError !== true) {
     const isText = typeof result.content === 'string' || result.content.every(({ type }) => type === 'text')
@@ -90,4 +85,16 @@ function callParts({ call, result, pending }: ShownCall): UIPart[] {
   const refusal = refusalIn(call.function.name, text)
   if (refusal === undefined) return [{ ...part, state: 'output-error', errorText: text }]
   return [{ ...part, state: 'output-denied', approval: { id: call.id, approved: false, ...refusal } }]
+}
+
+function waitingParts(call: Pick<UICallPart, 'type' | 'toolCallId' | 'input'>, pending: PendingItem): UIPart[] {
+  const { kind, tool, about, schema, fingerprint } = pending
+  const { toolCallId } = call
+  const part = isOwnCall(pending) ? call : { ...call, callProviderMetadata: metadataOf(pending) }
+  if (isYesOrNo(pending)) return [{ ...part, state: 'approval-requested', approval: { id: fingerprint } }]
+  if (kind !== 'question') return [{ ...part, state: 'input-available' }]
+  return [
+    { ...part, state: 'input-available' },
+    { type: 'data-question', id: toolCallId, data: { toolCallId, tool, about, schema } },
+  ]
 }

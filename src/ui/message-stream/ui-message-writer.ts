@@ -3,9 +3,10 @@ import type { ResponseWriter } from '../../agent/web/response-format.ts'
 import type { RunEnding } from '../../agent/web/run-ending.ts'
 import { Event, type RunEvent, type StopReason } from '../../core/events.ts'
 import type { JsonObject } from '../../core/messages.ts'
-import { decisionShown } from '../decision-shown.ts'
+import { decisionOnPage, idOnPage, isOwnCall, isYesOrNo, metadataOf } from '../pending-on-page.ts'
 import { SaidText } from '../said-text.ts'
 import { structured } from '../structured.ts'
+import { continuedText, withinText } from '../told.ts'
 import type { UIToolPart } from './ui-message.ts'
 
 export interface WriterOptions {
@@ -17,7 +18,7 @@ export interface WriterOptions {
 }
 
 type Chunk = { type: string } & Record<string, unknown>
-type WaitingItem = Pick<PendingItem, 'kind' | 'toolCallId' | 'tool' | 'args' | 'about' | 'schema' | 'fingerprint'>
+type WaitingItem = Pick<PendingItem, 'kind' | 'toolCallId' | 'tool' | 'args' | 'about' | 'schema' | 'fingerprint' | 'path'>
 type ToolEvent = Extract<RunEvent, { type: 'TOOL_CALL_START' | 'TOOL_CALL_END' | 'TOOL_CALL_REJECTED' | 'TOOL_PROGRESS' }>
 
 /**
@@ -102,7 +103,7 @@ export class UIMessageWriter implements ResponseWriter {
         this.#waiting.push(event)
         break
       case Event.DECISION_MADE:
-        this.#send({ type: 'data-decision', id: event.place, data: decisionShown(event) })
+        this.#decide(event)
         break
       case Event.RUN_START:
         this.#goOn()
@@ -147,7 +148,7 @@ export class UIMessageWriter implements ResponseWriter {
     const { tool } = event
     const { toolCallId = '', ok } = event.meta
     // Somebody has decided without the run having paused.
-    this.#waiting = this.#waiting.filter((item) => item.toolCallId !== toolCallId)
+    this.#waiting = this.#waiting.filter((item) => (item.path?.[0] ?? item).toolCallId !== toolCallId)
     if (event.type === Event.TOOL_CALL_START) this.#call(toolCallId, tool, event.args)
     else if (event.type === Event.TOOL_PROGRESS)
       this.#send({ type: 'data-tool-progress', data: { toolCallId, tool, update: event.update }, transient: true })
@@ -188,13 +189,29 @@ export class UIMessageWriter implements ResponseWriter {
   }
 
   /** A call that waits: its arguments, and what is to be done with it. */
-  #wait({ kind, toolCallId, tool, args, about, schema, fingerprint }: WaitingItem): void {
-    if (kind !== 'question') this.#call(toolCallId, tool, args)
-    if (kind === 'approval') this.#send({ type: 'tool-approval-request', approvalId: fingerprint, toolCallId })
-    if (kind !== 'question') return
+  #wait(item: WaitingItem): void {
+    const { kind, tool, args, about, schema, fingerprint } = item
+    const toolCallId = idOnPage(item)
+    if (!isOwnCall(item)) {
+      this.#available.add(toolCallId)
+      this.#send({ type: 'tool-input-available', toolCallId, toolName: tool, input: args, providerMetadata: metadataOf(item) })
+    } else if (kind !== 'question') this.#call(toolCallId, tool, args)
     // Its tool has run as far as that; now the page has to give the output.
-    this.#send({ type: 'tool-input-available', toolCallId, toolName: tool, input: args })
-    this.#send({ type: 'data-question', id: toolCallId, data: { toolCallId, tool, about, schema } })
+    else this.#send({ type: 'tool-input-available', toolCallId, toolName: tool, input: args })
+    if (isYesOrNo(item)) this.#send({ type: 'tool-approval-request', approvalId: fingerprint, toolCallId })
+    if (kind === 'question') this.#send({ type: 'data-question', id: toolCallId, data: { toolCallId, tool, about, schema } })
+  }
+
+  #decide(event: Extract<RunEvent, { type: 'DECISION_MADE' }>): void {
+    this.#send({ type: 'data-decision', id: event.place, data: decisionOnPage(event) })
+    const toolCallId = idOnPage(event)
+    const { known } = this.#options
+    const isShown = this.#available.has(toolCallId) || (!this.#hasAsked && (known === undefined || known.has(toolCallId)))
+    // A call of the run's own has an end of its own.
+    if (isOwnCall(event) || !isYesOrNo(event) || !isShown) return
+    const agent = event.path?.at(-1)?.agent
+    if (!event.approved) this.#send({ type: 'tool-output-denied', toolCallId })
+    else this.#send({ type: 'tool-output-available', toolCallId, output: agent === undefined ? continuedText : withinText(agent) })
   }
 
   #beginStep(): void {

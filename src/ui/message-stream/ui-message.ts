@@ -17,6 +17,8 @@ export interface UIToolPart {
   /** Whether more of the output was to come. */
   isPreliminary: boolean
   errorText: string
+  /** Whether it is a call of the conversation: not what an agent inside a call waits for, or a run over its budget. */
+  isOwn: boolean
   /** Of a call that was to be approved. */
   approval?: { id: string; approved: boolean | undefined; reason: string | undefined }
 }
@@ -64,7 +66,8 @@ export function isToolPart({ type }: JsonObject): boolean {
 
 /** Throws `invalid_message`. */
 export function readToolPart(part: JsonObject, path: string): UIToolPart {
-  const { type, toolName, toolCallId, state, input, rawInput, output, errorText, preliminary, approval, resultProviderMetadata } = part
+  const { type, toolName, toolCallId, state, input, rawInput, output, errorText, preliminary, approval } = part
+  const { callProviderMetadata, resultProviderMetadata } = part
   const name = type === 'dynamic-tool' ? toolName : String(type).slice('tool-'.length)
   const known = states.find((one) => one === state)
   if (known === undefined) throw malformed(`${path}.state`, `one of ${states.join(', ')}`, state)
@@ -77,6 +80,7 @@ export function readToolPart(part: JsonObject, path: string): UIToolPart {
     ...(known === 'output-available' ? contentIn(resultProviderMetadata, `${path}.resultProviderMetadata.toolloop.content`) : {}),
     isPreliminary: preliminary === true,
     errorText: known === 'output-error' ? textAt(errorText, `${path}.errorText`) : '',
+    isOwn: !(isJsonObject(callProviderMetadata) && isJsonObject(callProviderMetadata.toolloop)),
     ...(isJsonObject(approval) ? { approval: readApproval(approval) } : {}),
   }
 }

@@ -20,14 +20,16 @@ export interface Deciding {
 export async function decideItems(items: readonly PendingItem[], deciding: Deciding): Promise<Decision[]> {
   const decisions: Decision[] = []
   for (const item of items) {
-    const { toolCallId, fingerprint } = item
+    const { toolCallId, fingerprint, path = [] } = item
+    const agents = path.map(({ agent }) => visible(agent)).join(' › ')
+    if (agents !== '') deciding.terminal.note(deciding.terminal.paint('yellow', `the agent ${agents} asks:`))
     decisions.push({ toolCallId, fingerprint, ...(await verdictOn(item, deciding)) })
   }
   return decisions
 }
 
 async function verdictOn(item: PendingItem, deciding: Deciding): Promise<Verdict> {
-  const { kind, toolCallId, tool, args, about } = item
+  const { kind, toolCallId, tool, args } = item
   const { terminal, asker, approve, signal } = deciding
   if (kind === 'approval' || kind === 'budget') {
     const verdict = await approve({ toolCallId, tool, args, runId: '', context: undefined, signal })
@@ -39,11 +41,6 @@ async function verdictOn(item: PendingItem, deciding: Deciding): Promise<Verdict
     terminal.note(terminal.paint('yellow', `${visible(tool)} is yours to carry out, with:`))
     for (const row of rowsOf(args, terminal.columns)) terminal.row(row)
     return refusedOr(await asker.ask('its result (JSON or text, /no refuses): ', signal), (text) => ({ result: jsonOrText(text) }))
-  }
-  // An agent inside of the call waits for somebody itself.
-  if (isJsonObject(about) && typeof about.agent === 'string' && Array.isArray(about.pending)) {
-    const decisions = await decideItems(about.pending as never as PendingItem[], deciding)
-    return { answer: { decisions: decisions as never as Json } }
   }
   return answerQuestion(item, deciding)
 }

@@ -1,0 +1,42 @@
+import { isJsonObject, type Json } from '../../core/messages.ts'
+import type { ToolSet } from '../../tools/registry.ts'
+import type { PendingItem } from '../run/result.ts'
+
+/**
+ * The items that an agent inside a call waits for, as items of the run outside; undefined if `about` is a question of the tool's own. `place` is
+ * where the run outside waits.
+ */
+export function itemsWithin(about: Json | undefined, toolCallId: string, place: string): PendingItem[] | undefined {
+  if (!isJsonObject(about) || typeof about.agent !== 'string' || !Array.isArray(about.pending)) return undefined
+  const { agent, pending, problem } = about
+  if (pending.length === 0 || !pending.every(isItem)) return undefined
+  const items = pending as never as PendingItem[]
+  return items.map(({ path = [], ...item }) => ({
+    ...item,
+    ...(item.kind === 'approval' && problem !== undefined ? { about: { problem } } : {}),
+    path: [{ agent, toolCallId }, ...path],
+    place: `${place}/${item.place}`,
+  }))
+}
+
+function isItem(item: Json): boolean {
+  return isJsonObject(item) && ['kind', 'toolCallId', 'tool', 'fingerprint', 'place'].every((name) => typeof item[name] === 'string')
+}
+
+/** The tools among which the tool of an item is; undefined if they can't be known before the call is carried out. */
+export function toolsOf({ path = [] }: Pick<PendingItem, 'path'>, registry: ToolSet): ToolSet | undefined {
+  let tools: ToolSet | undefined = registry
+  for (const { agent } of path) tools = agentTools(tools?.get(agent))
+  return tools
+}
+
+/** The tools of the agent that a tool is; undefined for any other tool, and for an agent that makes its tools for each run. */
+export function agentTools(tool: object | undefined): ToolSet | undefined {
+  const agent: unknown = tool !== undefined && 'runs' in tool ? tool.runs : undefined
+  const tools: unknown = typeof agent === 'object' && agent !== null && 'tools' in agent ? agent.tools : undefined
+  return isToolSet(tools) ? tools : undefined
+}
+
+function isToolSet(tools: unknown): tools is ToolSet {
+  return typeof tools === 'object' && tools !== null && 'get' in tools && typeof tools.get === 'function' && 'list' in tools
+}
