@@ -44,7 +44,7 @@ function Decided({ at, by, tool, agents = [], verdict, args, edited, about, reas
           <q>{visibleLines(reason)}</q>
         </p>
       )}
-      {note !== undefined && <p class="decision-about muted">{`Note: ${visibleLines(note)}`}</p>}
+      {note !== undefined && <p class="decision-about muted">{visibleLines(note)}</p>}
       {typeof about === 'string' && <p class="decision-about muted">{visibleLines(about)}</p>}
       {edited === undefined ? <Value label="Arguments" value={args} /> : <Diff before={args} after={edited} label="Changed arguments" />}
       {verdict === 'answered' && <Value label="Answer" value={answer} />}

@@ -13,9 +13,9 @@ export interface Item {
   kind: Pending['kind']
   tool: string
   args: Record<string, unknown>
-  about: unknown
+  about?: unknown
   /** JSON Schema of the answer to a question. */
-  schema: JsonSchema | undefined
+  schema?: JsonSchema | undefined
   fingerprint: string
   runId: string
   /** What the run was asked. */
@@ -36,18 +36,15 @@ export interface Item {
 /** What a run waits for. */
 export function itemsOf(run: Run): Item[] {
   if (run.status !== 'paused') return []
-  return run.pending.map(({ kind, tool, args, about, schema, fingerprint, toolCallId, path = [] }) => ({
-    ...{ kind, tool, args, about, schema, fingerprint },
+  return run.pending.map(({ toolCallId, path = [], ...item }) => ({
+    ...item,
     agents: path.map(({ agent }) => agent),
-    problem: path.length > 0 && kind === 'approval' ? problemIn(about) : '',
-    decide: (verdict) => ({ toolCallId, fingerprint, ...verdict }),
-    key: JSON.stringify([run.id, toolCallId, fingerprint]),
-    ...{ runId: run.id, input: run.input, owner: run.owner, since: run.finishedAt ?? run.createdAt },
+    problem: (item.about as { problem?: string } | undefined)?.problem ?? '',
+    decide: (verdict) => ({ toolCallId, fingerprint: item.fingerprint, ...verdict }),
+    key: toolCallId + item.fingerprint,
+    runId: run.id,
+    input: run.input,
+    owner: run.owner,
+    since: run.finishedAt ?? run.createdAt,
   }))
-}
-
-/** Why an agent asks again. */
-function problemIn(about: unknown): string {
-  const { problem } = (about ?? {}) as { problem?: unknown }
-  return typeof problem === 'string' ? problem : ''
 }
