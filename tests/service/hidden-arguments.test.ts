@@ -149,11 +149,8 @@ it('P2.4 three agents inside each other wait, and nothing is shown but what they
     expect(text).not.toContain('"state"')
     expect(text.length).toBeLessThan(20_000)
   }
-  const approve = (item: { about?: { pending: object[] } }): object =>
-    item.about === undefined
-      ? { ...item, approved: true, acknowledgeHidden: true }
-      : { ...item, answer: { decisions: item.about.pending.map(approve) } }
-  const decided = await json(post(`/v1/runs/${run.id}/decisions`, { decisions: run.pending.map(approve) }))
+  const decisions = run.pending.map((item) => ({ ...item, approved: true, acknowledgeHidden: true }))
+  const decided = await json(post(`/v1/runs/${run.id}/decisions`, { decisions }))
   expect([decided.status, decided.stopReason, paid]).toEqual(['done', 'answered', [args]])
 })
 
