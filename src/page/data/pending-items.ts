@@ -3,7 +3,7 @@ import type { JsonSchema, Pending, Run } from '../types.ts'
 export type Verdict = Record<string, unknown>
 
 /** What a run is told of an item. */
-export interface Decision extends Verdict {
+interface Decision extends Verdict {
   toolCallId: string
   fingerprint: string
 }
