@@ -36,7 +36,7 @@ function idsIn(source: string, file: string): { id: string; place: string }[] {
   )
 }
 
-const rows = ['requirements.md', 'hazards.md', 'wire-quirks.md', 'field.md', 'production.md', 'security.md'].flatMap(rowsOf)
+const rows = ['requirements.md', 'hazards.md', 'wire-quirks.md', 'field.md', 'production.md', 'security.md', 'outside.md'].flatMap(rowsOf)
 const named = readdirSync(tests, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.ts') && file !== 'spec.test.ts')
   .flatMap((file) => idsIn(readFileSync(join(tests, file), 'utf8'), file.replaceAll('\\', '/')))
@@ -50,7 +50,7 @@ describe('the specification', () => {
 
   it('has no gap in a list that is numbered', () => {
     const numbers = (list: string) => rows.flatMap(({ id }) => (id.startsWith(list) ? [Number.parseInt(id.slice(list.length), 10)] : []))
-    for (const list of ['S0-', 'S1-', 'S2-', 'S4-', 'H', 'Q', 'F', 'X', 'P1.', 'P2.', 'P3.']) {
+    for (const list of ['S0-', 'S1-', 'S2-', 'S4-', 'H', 'Q', 'F', 'X', 'P1.', 'P2.', 'P3.', 'E1.', 'E2.', 'E3.', 'E4.']) {
       const found = [...new Set(numbers(list))]
       expect(found, list).toEqual(Array.from({ length: found.length }, (_, i) => i + 1))
     }

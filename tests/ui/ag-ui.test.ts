@@ -237,6 +237,26 @@ describe('AG-UI 1.0', () => {
     expect(model.requests[1]?.messages.at(-1)).toMatchObject({ role: 'tool', content: 'menu.pdf' })
   })
 
+  it.each([
+    ['a short one', 'menu.pdf'],
+    ['one that the agent cuts', 'menu '.repeat(40_000)],
+  ])('E1.5 a result that the page has sent is not sent to it: %s', async (_what, content) => {
+    const calls = { toolCalls: [{ name: 'pick_file' }, { name: 'weather', args: { city: 'Oslo' } }] }
+    await using backend = await agUiBackend({ model: scriptedModel([calls, 'Got it.']), tools: [weather] })
+    const { agent, events, run, say } = agentAt(backend.url)
+    const tools = [{ name: 'pick_file', description: 'Picks.', parameters: { type: 'object', properties: {} } }]
+    const results = () => events.filter(({ type }) => type === EventType.TOOL_CALL_RESULT)
+    say('pick')
+    await run({ tools })
+    expect(results()).toMatchObject([{ content: expect.stringContaining('celsius') }])
+    const toolCallId = agent.messages.flatMap((message) => ('toolCalls' in message ? (message.toolCalls ?? []) : []))[0]?.id ?? ''
+    agent.addMessage({ id: 'm', role: 'tool', toolCallId, content })
+    await run({ tools })
+    expect(results()).toEqual([])
+    expect(agent.messages.filter((message) => message.role === 'tool' && message.toolCallId === toolCallId)).toHaveLength(1)
+    expect(agent.messages.at(-1)).toMatchObject({ role: 'assistant', content: 'Got it.' })
+  })
+
   it('a client that stops ends the run; one that comes again is told everything', async () => {
     const held = Promise.withResolvers<void>()
     const model = scriptedModel([{ text: 'one ', hang: true }, { chunks: ['two ', held.promise, 'three'] }])

@@ -79,6 +79,8 @@ export interface ServiceConfig {
   pausedRuns?: number
   pausedMegabytes?: number
   maxBodyBytes?: number
+  /** What becomes of tools in a Responses request that only their provider could run. Default `leaveOut`, with a warning. */
+  hostedTools?: 'leaveOut' | 'refuse'
   keepRuns?: {
     folder?: string
     count?: number

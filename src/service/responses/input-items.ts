@@ -11,6 +11,7 @@ import {
 } from '../../core/messages.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { mostCalls } from '../runs/read-messages.ts'
+import { calledName } from './requested-tools.ts'
 
 /**
  * The messages that items of a request say. What a model says and the calls it makes beside that are one message. Throws an `HttpProblem` 400,
@@ -91,8 +92,8 @@ function messageOf(item: JsonObject, place: string): ChatMessage {
 }
 
 function callOf(item: JsonObject, place: string): ToolCall {
-  const [id, name, json] = ['call_id', 'name', 'arguments'].map((field) => textIn(item, field, place)) as [string, string, string]
-  return { id, type: 'function', function: { name, arguments: json } }
+  const [id, , json] = ['call_id', 'name', 'arguments'].map((field) => textIn(item, field, place)) as [string, string, string]
+  return { id, type: 'function', function: { name: calledName(item), arguments: json } }
 }
 
 function textIn(item: JsonObject, field: string, place: string): string {

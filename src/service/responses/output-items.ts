@@ -27,6 +27,8 @@ export interface CallItem {
   id: string
   status: Status
   call_id: string
+  /** Of the function, if it is in one. */
+  namespace?: string
   name: string
   arguments: string
 }

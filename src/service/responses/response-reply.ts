@@ -8,19 +8,21 @@ import { SaidText } from '../chat/said-text.ts'
 import { clientCalls, problemIn, type Shortfall, shortfallIn } from '../chat/told-result.ts'
 import { errorBody, type HttpProblem, problemOfRun } from '../http/problem.ts'
 import { type CallItem, type OutputItem, outputText, summaryText, type TextItem, textEvents } from './output-items.ts'
+import type { ReadTools } from './requested-tools.ts'
 import { itemIdOf } from './response-ids.ts'
 import { type ResponseRequest, wantsJson } from './response-request.ts'
 
 export interface ResponseReplyOptions {
   id: string
   request: ResponseRequest
+  tools: Pick<ReadTools, 'writtenName'>
   /** Keeps the whole response and its conversation. Never rejects; false: it is not kept. Undefined: it is not to be. */
   keep: ((response: object, messages: readonly ChatMessage[]) => Promise<boolean>) | undefined
 }
 
 /**
  * A run as a response: in typed events while it goes on, or whole when it has ended. Both say the same. What the model says in each of its
- * turns is an item of its own; those behind the first begin with a blank line, so that all texts together read as one.
+ * turns is an item of its own, as it was said: clients show them apart.
  */
 export class ResponseReply implements ClientReply {
   readonly frames: ReplyFrames | undefined
@@ -137,7 +139,8 @@ export class ResponseReply implements ClientReply {
   }
 
   #say(text: string, iteration: number): void {
-    this.#add('message', this.#said.add(text, iteration), iteration)
+    this.#said.add(text, iteration)
+    this.#add('message', text, iteration)
   }
 
   /** Adds to the text of the item that is open, if it is of this kind and turn, or else opens one. */
@@ -180,14 +183,15 @@ export class ResponseReply implements ClientReply {
     return { item_id: item.id, output_index: this.#output.length - 1, [textEvents[item.type].number]: 0 }
   }
 
-  #call({ id, function: { name, arguments: json } }: ToolCall): void {
-    const item: CallItem = { type: 'function_call', id: this.#itemId('fc'), status: 'in_progress', call_id: id, name, arguments: '' }
+  #call({ id, function: { name: tool, arguments: json } }: ToolCall): void {
+    const written = this.#options.tools.writtenName(tool)
+    const item: CallItem = { type: 'function_call', id: this.#itemId('fc'), status: 'in_progress', call_id: id, ...written, arguments: '' }
     this.#addItem(item)
     const place = { item_id: item.id, output_index: this.#output.length - 1 }
     item.status = 'completed'
     item.arguments = json
     this.#write('response.function_call_arguments.delta', () => ({ ...place, delta: json }))
-    this.#write('response.function_call_arguments.done', () => ({ ...place, name, arguments: json }))
+    this.#write('response.function_call_arguments.done', () => ({ ...place, name: written.name, arguments: json }))
     this.#write('response.output_item.done', () => ({ output_index: place.output_index, item }))
   }
 

@@ -6,14 +6,7 @@ import { blamed } from '../http/problem.ts'
 import { inTurn } from '../runs/read-messages.ts'
 import type { RunOrder } from '../runs/stored-run.ts'
 import { eachFromItems } from './input-items.ts'
-
-interface FunctionTool {
-  type: 'function'
-  name: string
-  description?: Maybe<string>
-  parameters?: Maybe<JsonObject>
-  strict?: Maybe<boolean>
-}
+import { nameIn, type ReadTools, type RequestedTool } from './requested-tools.ts'
 
 /** A request of OpenAI's Responses API; its schema has been checked. https://platform.openai.com/docs/api-reference/responses/create */
 export interface ResponseRequest {
@@ -23,8 +16,8 @@ export interface ResponseRequest {
   previous_response_id?: Maybe<string>
   store?: Maybe<boolean>
   stream?: Maybe<boolean>
-  tools?: Maybe<FunctionTool[]>
-  tool_choice?: Maybe<'auto' | 'none' | 'required' | { type: 'function'; name: string }>
+  tools?: Maybe<RequestedTool[]>
+  tool_choice?: Maybe<'auto' | 'none' | 'required' | { type: 'function'; name: string; namespace?: Maybe<string> }>
   parallel_tool_calls?: Maybe<boolean>
   text?: Maybe<{ format?: Maybe<{ type: 'text' | 'json_object' | 'json_schema'; schema?: JsonObject }> }>
   temperature?: Maybe<number>
@@ -48,10 +41,11 @@ interface OrderParts {
   context: unknown
   /** The conversation so far, and what the request adds to it. */
   messages: readonly ChatMessage[]
+  tools: ReadTools
 }
 
 /** The run that a request asks for. Rejects with an `HttpProblem` 400. */
-export async function orderOfResponse(request: ResponseRequest, { id, caller, context, messages }: OrderParts): Promise<RunOrder> {
+export async function orderOfResponse(request: ResponseRequest, { id, caller, context, messages, tools }: OrderParts): Promise<RunOrder> {
   const { instructions, tool_choice: choice, model } = request
   const options = clientOptions({
     temperature: request.temperature,
@@ -60,7 +54,7 @@ export async function orderOfResponse(request: ResponseRequest, { id, caller, co
     presencePenalty: request.presence_penalty,
     maxOutputTokens: request.max_output_tokens,
     reasoningEffort: request.reasoning?.effort,
-    toolChoice: typeof choice === 'object' && choice !== null ? { type: 'function', function: { name: choice.name } } : choice,
+    toolChoice: typeof choice === 'object' && choice !== null ? { type: 'function', function: { name: chosenName(choice) } } : choice,
     parallelToolCalls: request.parallel_tool_calls,
     metadata: request.metadata,
   })
@@ -75,8 +69,12 @@ export async function orderOfResponse(request: ResponseRequest, { id, caller, co
       ...(wantsJson(request) ? { output: await answerSchema(request.text?.format?.schema, 'text.format.schema') } : {}),
       context,
     },
-    clientTools: toClientTools((request.tools ?? []).map((tool) => ({ function: tool }))),
+    clientTools: toClientTools(tools.tools),
   }
+}
+
+function chosenName({ name, namespace }: { name: string; namespace?: Maybe<string> }): string {
+  return namespace ? nameIn(namespace, name) : name
 }
 
 /** Whether the answer is to be JSON: then nothing but the answer may be in the text. */

@@ -1,6 +1,7 @@
 import type { JsonSchema } from '../../tools/tool.ts'
 import { anyObject, count, effortSchema, functionFields, object, text, unless } from '../http/schemas.ts'
 
+const functionSchema: JsonSchema = object({ type: { const: 'function' }, ...functionFields }, ['type', 'name'])
 const numberOrNull: JsonSchema = { type: ['number', 'null'] }
 
 /**
@@ -18,9 +19,27 @@ export const responseRequestSchema: JsonSchema = object(
     tools: {
       type: ['array', 'null'],
       maxItems: 128,
-      items: object({ type: { const: 'function' }, ...functionFields }, ['type', 'name']),
+      description:
+        'Functions, alone or in a `namespace`. Tools of other types are left out, or refused if `service.hostedTools` is `refuse`.',
+      items: {
+        type: 'object',
+        anyOf: [
+          functionSchema,
+          object({
+            type: { const: 'namespace' },
+            name: functionFields.name as JsonSchema,
+            tools: { type: 'array', maxItems: 512, items: functionSchema },
+          }),
+          object({ type: { type: 'string', not: { enum: ['function', 'namespace'] } } }),
+        ],
+      },
     },
-    tool_choice: { oneOf: [{ enum: ['auto', 'none', 'required', null] }, object({ type: { const: 'function' }, name: text })] },
+    tool_choice: {
+      oneOf: [
+        { enum: ['auto', 'none', 'required', null] },
+        object({ type: { const: 'function' }, name: text, namespace: { type: ['string', 'null'] } }, ['type', 'name']),
+      ],
+    },
     parallel_tool_calls: { type: ['boolean', 'null'] },
     text: {
       type: ['object', 'null'],

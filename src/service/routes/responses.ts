@@ -6,6 +6,7 @@ import { HttpProblem } from '../http/problem.ts'
 import { respondWithText } from '../http/text-response.ts'
 import { checkOutputs } from '../responses/input-items.ts'
 import { continued } from '../responses/kept-responses.ts'
+import { readTools } from '../responses/requested-tools.ts'
 import { responseIdOf, runIdOf } from '../responses/response-ids.ts'
 import { ResponseReply } from '../responses/response-reply.ts'
 import { orderOfResponse, type ResponseRequest, readInputItems } from '../responses/response-request.ts'
@@ -17,10 +18,24 @@ const aResponse: RouteResponse = { description: 'The response', schema: response
 
 /** OpenAI's Responses API: an agent looks like a model that remembers what it has said. */
 export function responseRoutes(parts: ServiceParts): Route[] {
-  const { runs, responses, limiter } = parts
+  const { runs, responses, limiter, config, logger } = parts
   /** Those that are being made here. */
   const live = new Map<string, ResponseReply>()
   const keyOf = (id: string, { name }: Caller) => JSON.stringify([name, id])
+  /** Types of tools that were left out, and have been told of: clients send them with every request. */
+  const told = new Set<string>()
+  const leaveOut = (types: readonly string[]) => {
+    const [first] = types
+    if (first !== undefined && config.config.service?.hostedTools === 'refuse') {
+      const message = `Expected tools of type \`function\` or \`namespace\`, got \`${first}\`: the service can't run it`
+      throw new HttpProblem(400, 'invalid_request', message, { param: 'tools' })
+    }
+    for (const type of types) {
+      if (told.has(type) || told.size >= mostTold) continue
+      told.add(type)
+      logger.warn({ type }, 'tools of this type are left out of the requests that have them: only their provider could run them')
+    }
+  }
   const show = (reply: ResponseReply, { caller }: Call, mustArrive = false) =>
     respondWithText([JSON.stringify(reply.response)], { caller: caller.name, limiter, mustArrive })
   const showKept = async ({ params, caller }: Call) => {
@@ -42,6 +57,8 @@ export function responseRoutes(parts: ServiceParts): Route[] {
         const runId = `run_${randomUUID()}`
         const id = responseIdOf(runId)
         const key = keyOf(id, caller)
+        const tools = readTools(request.tools ?? [])
+        leaveOut(tools.leftOut)
         const { messages, release } = await conversationOf(request, caller, parts)
         const end = () => {
           live.delete(key)
@@ -53,11 +70,12 @@ export function responseRoutes(parts: ServiceParts): Route[] {
             caller,
             context: await parts.contextOf(call.request, caller),
             messages,
+            tools,
           })
           await checkChoice(order, parts.host, 'tool_choice.name')
           const keep = (response: object, all: readonly ChatMessage[]) =>
             responses.keep(id, caller, response, withoutInstructions(all, request))
-          const reply = new ResponseReply({ id, request, keep: request.store === false ? undefined : keep })
+          const reply = new ResponseReply({ id, request, tools, keep: request.store === false ? undefined : keep })
           live.set(key, reply)
           void reply.ended.then(end)
           return await answerClient(order, reply, call, parts)
@@ -115,6 +133,9 @@ export function responseRoutes(parts: ServiceParts): Route[] {
     },
   ]
 }
+
+/** A client names them as it likes. */
+const mostTold = 20
 
 const unknownResponse: HttpProblem = new HttpProblem(
   404,

@@ -12,6 +12,8 @@ export interface AgUiWriterOptions {
   runId: string | undefined
   /** Calls that the client knows. Undefined: it is not known which. */
   known: ReadonlySet<string> | undefined
+  /** The results that the client has sent, by call. */
+  results: ReadonlyMap<string, string>
   /** The client's messages. Undefined: it is not known what it has. */
   shown: readonly JsonObject[] | undefined
 }
@@ -163,6 +165,9 @@ export class AgUiWriter implements ResponseWriter {
   }
 
   #result(toolCallId: string, content: string): void {
+    // The page's own: it would be there twice. A long one may have been cut.
+    const own = this.#options.results.get(toolCallId)
+    if (!this.#hasAsked && own?.slice(0, comparedCharacters) === content.slice(0, comparedCharacters)) return
     this.#send({ type: 'TOOL_CALL_RESULT', messageId: this.#newId('result'), toolCallId, content, role: 'tool' })
   }
 
@@ -286,3 +291,5 @@ export class AgUiWriter implements ResponseWriter {
     return frames
   }
 }
+
+const comparedCharacters = 1_000
