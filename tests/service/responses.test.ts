@@ -301,7 +301,6 @@ describe('POST /v1/responses, by the official client', () => {
     for (const [param, more] of [
       ['input', { input: [] }],
       ['input.0.role', { input: [{ role: 'tool', content: 'x' }] }],
-      ['input.0', { input: [{ type: 'item_reference', id: 'msg_1' }] }],
       ['input.0.call_id', { input: [{ type: 'function_call_output', output: 'x' }] }],
       ['input.4000', { input: Array.from({ length: 5_000 }, () => ({ type: 'function_call', call_id: 'c', name: 'a', arguments: '{}' })) }],
       ['input.0.content.1', content({ type: 'input_image', file_id: 'file-1' })],
@@ -323,6 +322,11 @@ describe('POST /v1/responses, by the official client', () => {
       const response = await post('/v1/responses', { model, input: 'x', ...more })
       expect([response.status, (await json(response)).error]).toEqual([400, expect.objectContaining({ param, code: 'invalid_request' })])
     }
+    const reference = await post('/v1/responses', { model, input: [{ type: 'item_reference', id: 'msg_1' }] })
+    expect([reference.status, (await json(reference)).error]).toEqual([
+      404,
+      expect.objectContaining({ param: 'input.0.id', code: 'item_not_found' }),
+    ])
     const unknown = await post('/v1/responses', { model: 'gpt-99', input: 'x' })
     expect([unknown.status, (await json(unknown)).error]).toEqual([
       404,

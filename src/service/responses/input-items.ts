@@ -82,8 +82,6 @@ function isMessage({ type }: JsonObject): boolean {
 function messageOf(item: JsonObject, place: string): ChatMessage {
   if (item.type === 'function_call_output')
     return { role: 'tool', content: contentOf(item.output, `${place}.output`), toolCallId: textIn(item, 'call_id', place) }
-  if (item.type === 'item_reference')
-    throw unexpected(place, 'the item itself, not an `item_reference`; or `previous_response_id`, to continue a response that is kept')
   if (!isMessage(item)) throw unexpected(place, 'an item of type `message`, `function_call`, `function_call_output` or `reasoning`')
   const content = `${place}.content`
   if (item.role === 'user') return { role: 'user', content: contentOf(item.content, content) }

@@ -3,7 +3,7 @@ import { hashOf } from '../../agent/decisions/decisions.ts'
 import type { SessionStore } from '../../agent/sessions/session-store.ts'
 import { messageOf } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
-import type { ChatMessage } from '../../core/messages.ts'
+import type { ChatMessage, JsonObject } from '../../core/messages.ts'
 import { memorySessions } from '../../sessions/memory.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import type { Caller } from '../http/auth.ts'
@@ -16,8 +16,17 @@ import { type JournalPlace, outageMs } from '../runs/recorded/open-journal.ts'
 /** A response as it is kept, for the caller it was made for. */
 export interface KeptResponse {
   json: string
+  /** The items that its request had given. */
+  input: readonly JsonObject[]
   /** The conversation up to its end, each message as JSON. */
   messages: readonly string[]
+}
+
+/** What is kept of a response. */
+export interface ResponseParts {
+  response: object
+  input: readonly JsonObject[]
+  messages: readonly ChatMessage[]
 }
 
 /** Characters of a caller's responses, by key, the oldest first. */
@@ -69,8 +78,8 @@ export class KeptResponses {
   }
 
   /** False: it could not be kept, which is logged, or is too large. */
-  async keep(id: string, caller: Caller, response: object, messages: readonly ChatMessage[]): Promise<boolean> {
-    const kept = this.#keep(id, caller.name, response, messages).catch((error: unknown) => {
+  async keep(id: string, caller: Caller, parts: ResponseParts): Promise<boolean> {
+    const kept = this.#keep(id, caller.name, parts).catch((error: unknown) => {
       this.#logger.error({ response: id, error: messageOf(error) }, 'a response could not be kept')
       return false
     })
@@ -106,8 +115,8 @@ export class KeptResponses {
     if (kept === undefined) return undefined
     // Whether it really is too old, the store says: the clock of this process may be wrong.
     if (kept.updatedAt < Date.now() - this.#bounds().ageMs) await this.#prune()
-    const [json, ...messages] = await this.#store.read(key, {})
-    return json === undefined ? undefined : { json, messages }
+    const [json, input, ...messages] = await this.#store.read(key, {})
+    return json === undefined || input === undefined ? undefined : { json, input: JSON.parse(input), messages }
   }
 
   /** False where there was none. Rejects with `session_failed`. */
@@ -130,9 +139,9 @@ export class KeptResponses {
     await this.#endPool()
   }
 
-  async #keep(id: string, caller: string, response: object, messages: readonly ChatMessage[]): Promise<boolean> {
+  async #keep(id: string, caller: string, { response, input, messages }: ResponseParts): Promise<boolean> {
     const pauses = new Pauses()
-    const texts = [await jsonInTurn(response, pauses)]
+    const texts = [await jsonInTurn(response, pauses), await jsonInTurn(input, pauses)]
     for (const message of messages) {
       texts.push(JSON.stringify(message))
       await pauses.take()

@@ -11,3 +11,9 @@ export function runIdOf(responseId: string): string {
 export function itemIdOf(kind: string, responseId: string, at: number): string {
   return `${kind}_${responseId.replace('resp_', '')}_${at}`
 }
+
+/** The response that an item of that id was made in; undefined for an id of another form. */
+export function placeOfItem(id: string): string | undefined {
+  const [, response] = /^[a-z]{1,16}_([0-9a-f-]{36})_\d{1,9}$/.exec(id) ?? []
+  return response === undefined ? undefined : `resp_${response}`
+}

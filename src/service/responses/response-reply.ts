@@ -1,12 +1,13 @@
 import type { RunResult } from '../../agent/types.ts'
 import { sseFrame } from '../../agent/web/sse-stream.ts'
 import { Event, type RunEvent } from '../../core/events.ts'
-import type { ChatMessage, ToolCall, Usage } from '../../core/messages.ts'
+import type { ChatMessage, JsonObject, ToolCall, Usage } from '../../core/messages.ts'
 import type { ClientReply } from '../chat/answer-client.ts'
 import { ReplyFrames } from '../chat/reply-frames.ts'
 import { SaidText } from '../chat/said-text.ts'
 import { clientCalls, problemIn, type Shortfall, shortfallIn } from '../chat/told-result.ts'
 import { errorBody, type HttpProblem, problemOfRun } from '../http/problem.ts'
+import { inputItems } from './input-list.ts'
 import { type CallItem, type OutputItem, outputText, summaryText, type TextItem, textEvents } from './output-items.ts'
 import type { ReadTools } from './requested-tools.ts'
 import { itemIdOf } from './response-ids.ts'
@@ -56,6 +57,12 @@ export class ResponseReply implements ClientReply {
     const response = this.#inProgress()
     this.#write('response.created', () => ({ response }))
     this.#write('response.in_progress', () => ({ response }))
+  }
+
+  /** What the request has given. */
+  get input(): JsonObject[] {
+    const { id, request } = this.#options
+    return inputItems(request.input, id)
   }
 
   /** The response as it is now. */

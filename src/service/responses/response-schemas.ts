@@ -95,3 +95,11 @@ export const responseSchema: JsonSchema = object(
 )
 
 export const deletedResponseSchema: JsonSchema = object({ id: text, object: { const: 'response' }, deleted: { const: true } })
+
+export const inputItemListSchema: JsonSchema = object({
+  object: { const: 'list' },
+  data: { type: 'array', items: anyObject },
+  first_id: { type: ['string', 'null'] },
+  last_id: { type: ['string', 'null'] },
+  has_more: { type: 'boolean' },
+})

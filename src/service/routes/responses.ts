@@ -1,16 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import type { ChatMessage } from '../../core/messages.ts'
+import type { ChatMessage, JsonObject } from '../../core/messages.ts'
 import { answerClient, checkChoice } from '../chat/answer-client.ts'
 import type { Caller } from '../http/auth.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { respondWithText } from '../http/text-response.ts'
 import { checkOutputs } from '../responses/input-items.ts'
+import { inputItems, pageOfItems } from '../responses/input-list.ts'
+import { withoutReferences } from '../responses/item-references.ts'
 import { continued } from '../responses/kept-responses.ts'
 import { readTools } from '../responses/requested-tools.ts'
 import { responseIdOf, runIdOf } from '../responses/response-ids.ts'
 import { ResponseReply } from '../responses/response-reply.ts'
 import { orderOfResponse, type ResponseRequest, readInputItems } from '../responses/response-request.ts'
-import { deletedResponseSchema, responseRequestSchema, responseSchema } from '../responses/response-schemas.ts'
+import { deletedResponseSchema, inputItemListSchema, responseRequestSchema, responseSchema } from '../responses/response-schemas.ts'
 import type { ServiceParts } from '../service-parts.ts'
 import type { Call, Route, RouteResponse } from './route.ts'
 
@@ -53,7 +55,8 @@ export function responseRoutes(parts: ServiceParts): Route[] {
       responses: { 200: { ...aResponse, types: ['text/event-stream'] }, 502: { description: 'The model failed' } },
       answer: async (call) => {
         const { caller } = call
-        const request = call.body as ResponseRequest
+        const asked = call.body as ResponseRequest
+        const request = { ...asked, input: await withoutReferences(asked.input, caller, responses) }
         const runId = `run_${randomUUID()}`
         const id = responseIdOf(runId)
         const key = keyOf(id, caller)
@@ -74,7 +77,7 @@ export function responseRoutes(parts: ServiceParts): Route[] {
           })
           await checkChoice(order, parts.host, 'tool_choice.name')
           const keep = (response: object, all: readonly ChatMessage[]) =>
-            responses.keep(id, caller, response, withoutInstructions(all, request))
+            responses.keep(id, caller, { response, input: inputItems(request.input, id), messages: withoutInstructions(all, request) })
           const reply = new ResponseReply({ id, request, tools, keep: request.store === false ? undefined : keep })
           live.set(key, reply)
           void reply.ended.then(end)
@@ -96,6 +99,27 @@ export function responseRoutes(parts: ServiceParts): Route[] {
           throw new HttpProblem(400, 'invalid_request', 'Expected `stream` to be false: a response is streamed once', { param: 'stream' })
         const reply = live.get(keyOf(call.params.id ?? '', call.caller))
         return reply === undefined ? showKept(call) : show(reply, call)
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/responses/{id}/input_items',
+      access: 'run',
+      summary: "What the request of a response of the caller's had given, without what it continues.",
+      query: [
+        { name: 'limit', description: 'The maximum number of items, up to 100. Default 20.' },
+        { name: 'order', description: '`asc` or `desc`. Default `desc`.' },
+        { name: 'after', description: 'The id of the last item of the previous page.' },
+      ],
+      responses: { 200: { description: 'A list in OpenAI’s format', schema: inputItemListSchema } },
+      answer: async ({ params, caller, url }) => {
+        const { id = '' } = params
+        const page = (items: readonly JsonObject[]) =>
+          respondWithText([JSON.stringify(pageOfItems(items, url.searchParams))], { caller: caller.name, limiter })
+        const reply = live.get(keyOf(id, caller))
+        const list = reply === undefined ? await responses.find(id, caller, ({ input }) => page(input)) : page(reply.input)
+        if (list === undefined) throw unknownResponse
+        return list
       },
     },
     {
