@@ -75,6 +75,8 @@ describe('/openapi.json', () => {
     await check(await post('/v1/responses', { model: 'toolloop', input: 'x', stream: true }), 'post', '/v1/responses')
     await check(await post('/v1/responses', { model: 'toolloop' }), 'post', '/v1/responses')
     await check(await ask(`/v1/responses/${responseId}`), 'get', '/v1/responses/{id}')
+    const input = '/v1/responses/{id}/input_items'
+    await check(await ask(`/v1/responses/${responseId}/input_items`), 'get', input)
     await check(await post(`/v1/responses/${responseId}/cancel`, {}), 'post', '/v1/responses/{id}/cancel')
     await check(await ask(`/v1/responses/${responseId}`, { method: 'DELETE' }), 'delete', '/v1/responses/{id}')
     await check(await post('/v1/runs', { input: 'x' }), 'post', '/v1/runs')

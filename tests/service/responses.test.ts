@@ -555,7 +555,7 @@ describe('responses that are kept', () => {
     const { client: third } = await startWithClient({ model: scriptedModel(['a', 'b', 'c']), configFile: small })
     expect((await third.responses.create({ model, input: 'x'.repeat(20_000) })) as { store?: boolean }).toMatchObject({ store: false })
     const large: string[] = []
-    for (let n = 0; n < 2; n++) large.push((await third.responses.create({ model, input: 'x'.repeat(6_000) })).id)
+    for (let n = 0; n < 2; n++) large.push((await third.responses.create({ model, input: 'x'.repeat(4_000) })).id)
     await expect(third.responses.retrieve(large[0] ?? '')).rejects.toMatchObject({ status: 404 })
     expect((await third.responses.retrieve(large[1] ?? '')).output_text).toBe('c')
   })
