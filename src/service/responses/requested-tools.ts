@@ -4,7 +4,7 @@ import type { ClientTool } from '../agents/client-tools.ts'
 import { HttpProblem } from '../http/problem.ts'
 
 /** A function that the client runs, as a request has it. */
-export type FunctionTool = { type: 'function' } & ClientTool['function']
+type FunctionTool = { type: 'function' } & ClientTool['function']
 
 /** Functions that belong together: their calls name the namespace. Codex sends the tools of its MCP servers in them. */
 interface NamespaceTool {
@@ -17,7 +17,7 @@ interface NamespaceTool {
 export type RequestedTool = FunctionTool | NamespaceTool | { type: string }
 
 /** Where a function stands in a request. */
-export interface WrittenName {
+interface WrittenName {
   name: string
   namespace?: string
 }
