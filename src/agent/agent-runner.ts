@@ -33,7 +33,17 @@ import { conclude, executeHere, openRun, prepareModel, withParent } from './run/
 import { OwnedRuns, type PerformedRun, type RunnerOwner } from './runner-owner.ts'
 import { sessionOptions } from './sessions/session-options.ts'
 import type { AgentTools, FittingTools, RunArguments, ToolCallOf, WithRestore } from './typed.ts'
-import type { AgentRules, OutputOptions, ResumeOptions, RunInput, RunnerOptions, RunOptions, RunResult, RunState } from './types.ts'
+import type {
+  AgentRules,
+  NestingPlace,
+  OutputOptions,
+  ResumeOptions,
+  RunInput,
+  RunnerOptions,
+  RunOptions,
+  RunResult,
+  RunState,
+} from './types.ts'
 
 /**
  * Drives a bounded tool loop: asks the model, runs the tools it calls, gives it the results, until it answers or a bound is reached.
@@ -204,7 +214,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     if (typeof again !== 'boolean') throw new InvalidOptionError('again', 'true or false', again)
     const given = this.#given(options, watch)
     if (typeof state !== 'string') return this.#continue(readState(state), given, { decisions, claim, again })
-    const nested = options.parent && (await begunRun(options.parent as ToolContext<never>, state))
+    const nested = options.parent && (await begunRun(options.parent as NestingPlace<never>, state))
     if (nested?.recorded === undefined) return this.#journal.resume(state, decisions, given)
     return this.#continue(nested.recorded, given, { decisions, again, place: nested.place })
   }
@@ -241,7 +251,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     // Copied at once: the caller may change the lists while the run goes on.
     const given = [...toChatMessages(options.messages ?? [])]
     const asked = [...toMessages(input as RunInput)]
-    const parent = this.#isRecorded ? (options.parent as ToolContext<never> | undefined) : undefined
+    const parent = this.#isRecorded ? (options.parent as NestingPlace<never> | undefined) : undefined
     const nested = parent && (await nestedRun(parent, { runId: options.runId, input: [...given, ...asked] }))
     if (nested?.recorded !== undefined) return this.#continue(nested.recorded, here, { decisions: [], place: nested.place })
     const settings = mergeOptions(this.#options, withParent(here.completed as RunOptions<Context>, this.#options))
@@ -267,7 +277,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
       const instructions = await this.#prompt(settings, run)
       const own = session === undefined && options.messages === undefined ? await this.#owned.loadHistory(run) : undefined
       const earlier = own === undefined ? given : toChatMessages(own, 'history')
-      const { messages, refused } = await checkedInput(run, asked)
+      const { messages, refused, beside } = await checkedInput(run, asked)
       const start: DurableInput = {
         instructions,
         messages: [...earlier, ...messages],
@@ -277,6 +287,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
         ...(own === undefined ? {} : { ownHistory: true }),
         steerable: run.steerable,
         refused,
+        ...(beside === undefined ? {} : { beside }),
         settings: settings as RunOptions<never>,
         ...(needs.length === 0 ? {} : { needs }),
         ...(inputDigest === undefined ? {} : { inputDigest }),

@@ -7,7 +7,17 @@ import { handOff } from './nested/handoff.ts'
 import { jsonOf, type OutputFormat } from './output/output.ts'
 import type { Ending, Objection, PlannedCall, Reply, Steering, ToolRound, Turn } from './recorded.ts'
 import type { Execution, Place } from './run/execution.ts'
-import { addRound, addTurn, countRound, noRepeats, type RejectedAnswers, refuseAll, rejectedAnswers, say } from './run/run-state.ts'
+import {
+  addBeside,
+  addRound,
+  addTurn,
+  countRound,
+  noRepeats,
+  type RejectedAnswers,
+  refuseAll,
+  rejectedAnswers,
+  say,
+} from './run/run-state.ts'
 
 /**
  * THE LOOP. Asks the model, runs the calls it makes, gives it their results, until `decideNext` says how the run ends. Decides only by what
@@ -63,6 +73,7 @@ export async function closeIteration(execution: Execution, place: Place, turn: T
   if (refused !== undefined && next.kind !== 'end') next = end(stoppedByGuardrail(refused))
   if (next.kind === 'steer') {
     const steering = await takeSteering(execution, iteration, next)
+    addBeside(state, steering)
     state.unread = steering.unread
     next = decideNext(Object.assign(facts, { steering }))
   }

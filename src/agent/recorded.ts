@@ -2,7 +2,7 @@ import type { ErrorCode, ToolloopError } from '../core/errors.ts'
 import type { MadeDecision, StopReason } from '../core/events.ts'
 import type { AssistantMessage, ChatMessage, Content, JsonObject, ToolCall, Usage } from '../core/messages.ts'
 import type { ToolEffect } from '../tools/tool.ts'
-import type { PendingItem, RunStep, ToolCallRecord } from './run/result.ts'
+import type { PendingItem, RunStep, Spent, ToolCallRecord } from './run/result.ts'
 
 /** An error as it is recorded: the error itself, with its stack and cause, stays in the process that threw it. */
 export interface PlainError {
@@ -47,8 +47,14 @@ export interface Refusal {
   text: string
 }
 
+/** What runs of guardrails, hooks and summaries have used, by the step in which they were made. */
+export interface Beside {
+  beside?: Spent
+}
+
 /** One model turn: what was said and what is to be done about it. */
-export type Turn =
+export type Turn = TurnEnd & Beside
+type TurnEnd =
   | Reply
   /** Without `step` a hook has failed: before the model was asked, unless there is a `usage`. */
   | { kind: 'refused'; text: string; step?: RunStep; usage?: Usage; error: PlainError }
@@ -136,7 +142,7 @@ export interface ToolRound {
 }
 
 /** What was said to the run from outside since it was asked last. */
-export interface Steering {
+export interface Steering extends Beside {
   messages: readonly ChatMessage[]
   stops: boolean
   /** That was the last look: what it left. */

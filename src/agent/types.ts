@@ -12,7 +12,7 @@ import type { Decision, Signature } from './decisions/decisions.ts'
 import type { Claim } from './decisions/resume-claim.ts'
 import type { Journal } from './durable/journal.ts'
 import type { Guardrail } from './hooks/guardrails.ts'
-import type { Hooks } from './hooks/hooks.ts'
+import type { HookPlace, Hooks } from './hooks/hooks.ts'
 import type { LargeResultOptions } from './large-results/types.ts'
 import type { Budget } from './limits/budget.ts'
 import type { RunLimits } from './limits/types.ts'
@@ -57,7 +57,7 @@ export interface CompactionOptions {
   /** Tokens of a message. Default: by its length, see `estimateTokens`. */
   estimate?(message: ChatMessage): number
   /** What is to be said in place of messages that are left out. One that throws is logged, and nothing is said. */
-  summarise?(messages: readonly ChatMessage[], options: { signal: AbortSignal }): string | Promise<string>
+  summarise?(messages: readonly ChatMessage[], place: HookPlace): string | Promise<string>
 }
 
 /**
@@ -269,6 +269,9 @@ interface InstructionsMaker<Context> {
   make(input: { context: Context }): string | undefined | Promise<string | undefined>
 }
 
+/** Where a nested run can be made. */
+export type NestingPlace<Context = unknown> = ToolContext<Context> | HookPlace<Context>
+
 /** What one run can be given: every setting of a runner, and what belongs to this run alone. */
 export interface RunOptions<Context = unknown, Tools extends AgentTools = ToolsFor<Context>> extends RunSettings<Context> {
   signal?: AbortSignal
@@ -297,10 +300,11 @@ export interface RunOptions<Context = unknown, Tools extends AgentTools = ToolsF
   /** Steers the run while it goes on. */
   control?: RunControl
   /**
-   * The context of the tool call this run is made in: its signal and its budget are this run's too, events name it, and its caller's
-   * context and `approve` are the defaults. A nested run is a part of that call: it is kept in memory only.
+   * Where this run is made: what a tool call, a hook, a guardrail or `summarise` of another run was given. That run's signal, limits and budget
+   * are this one's too, events name it, and its context, `approve` and telemetry are the defaults. A nested run is kept in memory only, or with the
+   * call it is made in.
    */
-  parent?: ToolContext<Context>
+  parent?: NestingPlace<Context>
   /** Notes what the run, and every run inside it, is given and what comes of it; `recordRun` of `toolloop/recording` gives one. */
   recorder?: RunRecorder
   /** Whether the stream of the run outside has this run's events as well; they have `meta.parentRunId`. Default false. */

@@ -204,7 +204,7 @@ export class RecordingRecorder implements RunRecorder {
     return this.#outermost === runId
   }
 
-  #callsOf({ runId, toolCallId }: { runId: string; toolCallId: string }): RecordedCall[] {
+  #callsOf({ runId, toolCallId }: { runId: string; toolCallId: string | undefined }): RecordedCall[] {
     const turns = this.#runs.get(runId)?.recorded.turns ?? []
     return turns.flatMap(({ calls = [] }) => calls).filter(({ id }) => id === toolCallId)
   }

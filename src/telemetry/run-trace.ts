@@ -51,7 +51,7 @@ interface Open {
 }
 
 interface OpenCall extends Open {
-  tool: Pick<AnyTool, 'name' | 'description'>
+  tool?: Pick<AnyTool, 'name' | 'description'>
 }
 
 /**
@@ -191,10 +191,12 @@ export class RunTrace implements RunTelemetry {
     }
   }
 
-  /** The call that this run is made in. */
+  /** The call that this run is made in; else the run. */
   get #outer(): OpenCall | undefined {
     const { parent } = this.#run
-    return parent?.telemetry instanceof RunTrace ? parent.telemetry.#calls.get(parent.toolCallId) : undefined
+    if (!(parent?.telemetry instanceof RunTrace)) return undefined
+    const { telemetry, toolCallId } = parent
+    return (toolCallId === undefined ? undefined : telemetry.#calls.get(toolCallId)) ?? telemetry.#execution
   }
 
   /** `first`: the headers of the run's first execution, where this is a later one. */

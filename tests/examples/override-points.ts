@@ -1,4 +1,4 @@
-import { CustomAgent, defineTool, type ModelTurn, type ToolEnding, type ToolTurn } from '../../src/index.ts'
+import { CustomAgent, defineTool, type ModelTurn, type RunStep, type ToolEnding, type ToolTurn } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
 interface Visitor {
@@ -39,7 +39,7 @@ class NoteKeeper extends CustomAgent<Visitor> {
     process.stdout.write(delta)
   }
 
-  protected override shouldStop({ steps }: { steps: readonly { toolCalls: string[] }[] }) {
+  protected override shouldStop({ steps }: { steps: readonly RunStep[] }) {
     return steps.flatMap(({ toolCalls }) => toolCalls).length >= 10
   }
 }

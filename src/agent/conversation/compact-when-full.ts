@@ -1,9 +1,12 @@
 import { messageOf } from '../../core/errors.ts'
 import { addUsage, type ChatMessage, type Usage } from '../../core/messages.ts'
-import type { Turn } from '../recorded.ts'
+import { placeOf } from '../hooks/hook-place.ts'
+import type { HookPlace } from '../hooks/hooks.ts'
+import type { Beside, Turn } from '../recorded.ts'
 import type { Execution, TakeTurn } from '../run/execution.ts'
 import type { RunStep } from '../run/result.ts'
 import type { RunContext } from '../run/run-context.ts'
+import { addBeside } from '../run/run-state.ts'
 import type { CompactionOptions } from '../types.ts'
 import { type Compaction, chooseCompaction, earlierSummary, newlyLeftOut, sizeOf } from './compaction.ts'
 
@@ -56,11 +59,14 @@ async function compact({ durable, run, state }: Execution, options: CompactionOp
   const { history } = state
   const { estimate } = options
   const before = history.compaction
-  const next = await durable.step(key, async () => {
+  const { beside, ...next } = await durable.step(key, async (): Promise<Compaction & Beside> => {
     const chosen = chooseCompaction(history.whole, before, { tokens, ...(estimate === undefined ? {} : { estimate }) })
     if (chosen.from === before.from) return chosen
-    return withSummary(run, options, chosen, newlyLeftOut(history.whole, before, chosen))
+    const place = placeOf(run, Number.parseInt(key, 10))
+    const compaction = await withSummary(run, options, chosen, newlyLeftOut(history.whole, before, chosen), place)
+    return { ...compaction, ...run.budget.beside }
   })
+  addBeside(state, beside === undefined ? {} : { beside })
   if (next.from === before.from && next.shortenBefore === before.shortenBefore) return false
   history.compact(next)
   return true
@@ -72,10 +78,11 @@ async function withSummary(
   { summarise }: CompactionOptions,
   chosen: Compaction,
   leftOut: readonly ChatMessage[],
+  place: HookPlace<never>,
 ): Promise<Compaction> {
   let given: string | undefined
   try {
-    given = summarise && (await run.untilInterrupted(Promise.resolve(summarise(leftOut, { signal: run.signal }))))
+    given = summarise && (await run.untilInterrupted(Promise.resolve(summarise(leftOut, place))))
   } catch (error) {
     run.logger.error({ runId: run.runId, error: messageOf(error) }, 'the summary of earlier messages failed; they are left out without one')
   }

@@ -1,6 +1,7 @@
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 import { copyAsJson } from '../../core/json.ts'
 import { type ChatMessage, isJsonObject, type Json, noUsage } from '../../core/messages.ts'
+import type { Spent } from '../run/result.ts'
 import { errorOf, type Failed } from '../run/run-error.ts'
 import type { RestoredName, RunResult, RunSettings } from '../types.ts'
 
@@ -21,6 +22,8 @@ export interface DurableInput {
   ownHistory?: boolean
   /** Why a guardrail stopped it before it began. */
   refused?: string
+  /** What runs of its guardrails had used by then. */
+  beside?: Spent
   /** What it was given that is not stored: who continues it has to have that. */
   needs?: readonly RestoredName[]
   /** Digest of its input, session and metadata as they were handed in: the same only for the same. */

@@ -4,6 +4,7 @@ import { messageOf } from '../../core/errors.ts'
 import { Event } from '../../core/events.ts'
 import { isContent, type MessageInput, toChatMessages } from '../../core/message-input.ts'
 import { type ChatMessage, type Content, copyJson, isJsonObject, type JsonObject } from '../../core/messages.ts'
+import type { Beside } from '../recorded.ts'
 import { guardrailsAt } from '../run/active-agent.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { checkFailed, endedBeforeCheck, shownAlready, withheldText } from '../told.ts'
@@ -134,11 +135,12 @@ export async function checkedInput(
   run: RunContext,
   messages: readonly ChatMessage[],
   iteration = 0,
-): Promise<{ messages: readonly ChatMessage[]; refused?: string }> {
+): Promise<{ messages: readonly ChatMessage[]; refused?: string } & Beside> {
   if (!hasGuardrail(run.agent.guardrails, 'input')) return { messages }
   const checked = await checkInput(run, messages, iteration)
-  if (checked.passed) return { messages: checked.subject }
+  const beside = run.budget.beside
+  if (checked.passed) return { messages: checked.subject, ...beside }
   const noted: ChatMessage[] = [{ role: 'user', content: withheldText(checked.reason) }]
   // One that was interrupted meanwhile ends as that.
-  return run.interruption === undefined ? { messages: noted, refused: checked.reason } : { messages: noted }
+  return run.interruption === undefined ? { messages: noted, refused: checked.reason, ...beside } : { messages: noted, ...beside }
 }

@@ -5,7 +5,7 @@ import type { ChatMessage, Content, JsonObject, Usage } from '../../core/message
 import { checkCallbackNames, type OptionNames } from '../../core/option-names.ts'
 import type { ChatModel, ModelRequest, ModelResponse, ToolChoice } from '../../models/chat-model.ts'
 import type { AnyModel } from '../../models/create-model.ts'
-import type { ToolEffect } from '../../tools/tool.ts'
+import type { RunScope, ToolEffect } from '../../tools/tool.ts'
 import type { ToolCallOutcome } from '../run/result.ts'
 
 /** Where in which run a hook is asked. */
@@ -17,6 +17,8 @@ export interface HookPlace<Context = unknown> {
   readonly metadata?: JsonObject
   /** Aborted when the run is. */
   readonly signal: AbortSignal
+  /** The run: one that is made here with `parent`, such as that of an agent that judges, has its limits, its budget and its trace. */
+  readonly run: RunScope
 }
 
 /** A request before it is sent. */

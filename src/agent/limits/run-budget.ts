@@ -98,6 +98,12 @@ export class RunBudget extends Budget {
     return told !== undefined && told.usage.totalTokens > running.usage.totalTokens ? told : running
   }
 
+  /** What runs of guardrails, hooks and summaries have used since it was recorded last, to be recorded. */
+  get beside(): { beside?: Spent } {
+    const beside = this.spentIn('')
+    return beside === undefined ? {} : { beside }
+  }
+
   /** Counts what a call has used by its record, as long as its round goes on. A nested run that is resumed counts all of that again itself. */
   keep({ id, nested }: { id: string; nested?: Spent }): void {
     if (nested !== undefined) this.#calls.set(id, { runs: this.#calls.get(id)?.runs ?? new Map(), told: nested })

@@ -1,7 +1,7 @@
 import type { ChatMessage } from '../../core/messages.ts'
-import type { ToolContext } from '../../tools/tool.ts'
 import { keepsRecords } from '../durable/call-record.ts'
 import { RunContext } from '../run/run-context.ts'
+import type { NestingPlace } from '../types.ts'
 import { type NestedRun, NestedRuns } from './nested-runs.ts'
 
 /**
@@ -9,9 +9,11 @@ import { type NestedRun, NestedRuns } from './nested-runs.ts'
  * every key inside it. Undefined if the outer run keeps no records.
  */
 export async function nestedRun(
-  parent: ToolContext<never>,
+  parent: NestingPlace<never>,
   given: { runId?: string | undefined; input: readonly ChatMessage[] },
 ): Promise<NestedRun | undefined> {
+  // Only a call has a record.
+  if (!('idempotencyKey' in parent) || !('attempt' in parent)) return undefined
   const { run, idempotencyKey } = parent
   if (!(run instanceof RunContext) || !keepsRecords(run.durable)) return undefined
   run.nested ??= new NestedRuns()
@@ -20,7 +22,7 @@ export async function nestedRun(
 }
 
 /** The same of one that has begun. */
-export async function begunRun(parent: ToolContext<never>, runId: string): Promise<NestedRun | undefined> {
+export async function begunRun(parent: NestingPlace<never>, runId: string): Promise<NestedRun | undefined> {
   const found = await nestedRun(parent, { runId, input: [] })
   return found?.recorded === undefined ? undefined : found
 }

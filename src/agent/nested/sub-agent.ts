@@ -1,8 +1,17 @@
 import { InvalidOptionError, isSetupFault, ToolloopError } from '../../core/errors.ts'
 import { hasToolCalls, isJsonObject, type Json } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
-import type { ArgsOf, IsAnySchema, ParametersSchema } from '../../tools/schema/infer.ts'
-import { ask, defineTool, type JsonSchema, type Question, type Tool, type ToolContext, type ToolEffect } from '../../tools/tool.ts'
+import type { ArgsOf, InputOf, IsAnySchema, ParametersSchema } from '../../tools/schema/infer.ts'
+import {
+  type ApprovalContext,
+  ask,
+  defineTool,
+  type JsonSchema,
+  type Question,
+  type Tool,
+  type ToolContext,
+  type ToolEffect,
+} from '../../tools/tool.ts'
 import type { Decision } from '../decisions/decisions.ts'
 import { checkRunOptionNames } from '../option-names.ts'
 import { toToolSet } from '../options.ts'
@@ -35,6 +44,8 @@ export interface AsToolOptions<Context = unknown, S = TaskSchema> {
   timeoutMs?: number
   /** What the agent does to the world. Default `'unsafe'`. */
   effect?: ToolEffect
+  /** Whether a call needs an approval before the agent runs: true, or a predicate over the arguments. Default false. See `Tool.approval`. */
+  approval?: boolean | ((args: TaskInput<S>, ctx: ApprovalContext<Context>) => boolean | Promise<boolean>)
 }
 
 const asToolOptionNames: OptionNames<AsToolOptions> = {
@@ -47,6 +58,7 @@ const asToolOptionNames: OptionNames<AsToolOptions> = {
   forwardEvents: true,
   timeoutMs: true,
   effect: true,
+  approval: true,
 }
 
 /**
@@ -72,6 +84,7 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
     input = taskOf as (args: TaskArgs<S>) => RunInput,
     forwardEvents = false,
     effect,
+    approval,
   } = options
   const { timeoutMs = Number.POSITIVE_INFINITY } = options
   const tool = defineTool({
@@ -80,6 +93,7 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
     parameters,
     timeoutMs,
     ...(effect === undefined ? {} : { effect }),
+    ...(approval === undefined ? {} : { approval: approval as never }),
     execute: async (args: unknown, ctx: ToolContext<Context>): Promise<unknown> => {
       const nested: RunOptions<Context> = { ...options.options, parent: ctx, forwardEvents }
       const paused = pausedIn(ctx.asked)
@@ -112,6 +126,9 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
 
 /** The arguments of a call: the task, where the agent says nothing of its own. */
 type TaskArgs<S> = IsAnySchema<S> extends true ? ArgsOf<TaskSchema> : ArgsOf<S>
+
+/** The same as the model gives them. */
+type TaskInput<S> = IsAnySchema<S> extends true ? InputOf<TaskSchema> : InputOf<S>
 
 /** The arguments of an agent that says nothing of its own. */
 type TaskSchema = typeof taskOnly

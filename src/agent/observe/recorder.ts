@@ -11,7 +11,7 @@ import type { AroundModel, ModelCall } from '../turn/model-call.ts'
 export interface RecordedScope {
   readonly runId: string
   /** The call of another run that it is made in. */
-  readonly within: { runId: string; toolCallId: string } | undefined
+  readonly within: { runId: string; toolCallId: string | undefined } | undefined
   readonly agent: { readonly model: ChatModel; readonly offered: ToolSet }
   /** All that it was given, code too. */
   readonly settings: object

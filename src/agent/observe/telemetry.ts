@@ -29,8 +29,8 @@ export interface MeasuredRun {
   readonly runId: string
   /** The agent's name, if it has one. */
   readonly name: string | undefined
-  /** The run outside, if that is measured too, and the call this one is made in. */
-  readonly parent: { readonly telemetry: RunTelemetry; readonly toolCallId: string } | undefined
+  /** The run outside, if that is measured too, and the call this one is made in; undefined for one that a guardrail, a hook or a summary made. */
+  readonly parent: { readonly telemetry: RunTelemetry; readonly toolCallId: string | undefined } | undefined
   readonly logger: Logger
 }
 
@@ -101,7 +101,7 @@ export interface MeasuredOutcome {
 
 /** The run outside, as the telemetry of the one inside is told of it. */
 export function measuredParent(
-  parent: { readonly run: { readonly telemetry: RunTelemetry | undefined }; readonly toolCallId: string } | undefined,
+  parent: { readonly run: { readonly telemetry: RunTelemetry | undefined }; readonly toolCallId: string | undefined } | undefined,
 ): MeasuredRun['parent'] {
   const telemetry = parent?.run.telemetry
   return parent === undefined || telemetry === undefined ? undefined : { telemetry, toolCallId: parent.toolCallId }

@@ -52,7 +52,8 @@ export interface RunStep {
   timeToFirstTokenMs?: number
   retries: number
   warnings: string[]
-  toolCalls: string[]
+  /** The calls it made, by the names of their tools; `toolCalls` of the result has the rest. */
+  toolCalls: { id: string; tool: string }[]
 }
 
 /** A call the caller has to deal with before the run can go on. */

@@ -49,7 +49,8 @@ export interface RunContextParts {
 /** The call of another run that a run was made inside of. */
 export interface RunParent {
   run: RunContext
-  toolCallId: string
+  /** Undefined for one that a guardrail, a hook or a summary made. */
+  toolCallId: string | undefined
   /** Whether those who watch the other run see this one's events too. */
   forwards: boolean
 }
@@ -110,7 +111,8 @@ export class RunContext implements RunScope {
     this.depth = parent === undefined ? 0 : parent.run.depth + 1
     this.steerable = steerable
     this.askModel = parts.askModel
-    this.recorder = settings.recorder ?? parent?.run.recorder
+    // Whoever plays a run again asks no hooks and no guardrails.
+    this.recorder = settings.recorder ?? (parent?.toolCallId === undefined ? undefined : parent.run.recorder)
     this.limits = limits
     this.settings = settings
     this.logger = logger
@@ -138,7 +140,7 @@ export class RunContext implements RunScope {
   }
 
   /** The call of another run that this one is made in. */
-  get within(): { runId: string; toolCallId: string } | undefined {
+  get within(): { runId: string; toolCallId: string | undefined } | undefined {
     return this.#parent && { runId: this.#parent.run.runId, toolCallId: this.#parent.toolCallId }
   }
 
@@ -305,7 +307,7 @@ export class RunContext implements RunScope {
 
   #openBudget(): RunBudget {
     const parent = this.#parent
-    return new RunBudget(this.limits, parent && { budget: parent.run.budget, toolCallId: parent.toolCallId, runId: this.runId })
+    return new RunBudget(this.limits, parent && { budget: parent.run.budget, toolCallId: parent.toolCallId ?? '', runId: this.runId })
   }
 
   /** The run outside ends this one too, also when the attempt at the call it was made in is over, and that one's signal silent. */

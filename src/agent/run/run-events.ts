@@ -36,12 +36,13 @@ export type EventOrigin = Pick<EventMeta, 'runId' | 'parentRunId' | 'parentToolC
 /** A run, as its events tell of it. */
 interface Teller extends Pick<EventOrigin, 'runId' | 'depth' | 'metadata'> {
   /** The call of another run that it is made in. */
-  within: { runId: string; toolCallId: string } | undefined
+  within: { runId: string; toolCallId: string | undefined } | undefined
 }
 
 export function originOf({ runId, depth, within, metadata }: Teller): EventOrigin {
   const origin: EventOrigin = { runId }
-  if (within !== undefined) Object.assign(origin, { parentRunId: within.runId, parentToolCallId: within.toolCallId, depth })
+  if (within !== undefined) Object.assign(origin, { parentRunId: within.runId, depth })
+  if (within?.toolCallId !== undefined) origin.parentToolCallId = within.toolCallId
   if (metadata !== undefined) origin.metadata = metadata
   return origin
 }

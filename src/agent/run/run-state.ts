@@ -15,7 +15,7 @@ import { keepShape } from '../../core/v8/keep-shape.ts'
 import { History } from '../conversation/history.ts'
 import { sorted } from '../decisions/decisions.ts'
 import type { RunBudget } from '../limits/run-budget.ts'
-import type { Handoff, Objection, PlannedCall, ToolRound, Turn } from '../recorded.ts'
+import type { Beside, Handoff, Objection, PlannedCall, ToolRound, Turn } from '../recorded.ts'
 import { neverStartedText, noMoreCallsText, repeatNote, withNote } from '../told.ts'
 import type { RunStep, ToolCallRecord } from './result.ts'
 
@@ -48,14 +48,14 @@ export interface LoopState {
 
 /** What a run is started with, and the process it is executed in. */
 interface Start {
-  input: { instructions?: string; messages: readonly ChatMessage[]; given: number }
+  input: { instructions?: string; messages: readonly ChatMessage[]; given: number } & Beside
   run: { begin(): RunBudget; limits: { repeatedCalls: number; repeatWindow: number }; settings: { remembered?: readonly string[] } }
 }
 
 /** The state at the beginning of an execution. */
 export function openState({ input, run }: Start): LoopState {
   const history = new History(input.messages, input.instructions, input.given)
-  return {
+  const state: LoopState = {
     history,
     earlier: history.earlier,
     steps: [],
@@ -72,10 +72,13 @@ export function openState({ input, run }: Start): LoopState {
     remembered: new Set(run.settings.remembered),
     unread: undefined,
   }
+  addBeside(state, input)
+  return state
 }
 
 /** Takes a turn over: its message joins the history, what it cost the budget. */
 export function addTurn(state: LoopState, turn: Turn, iteration: number): void {
+  addBeside(state, turn)
   if (turn.kind === 'interrupted' && turn.unasked) return
   if (turn.kind === 'unpaid' && turn.usage === undefined) return
   const step = turn.kind === 'reply' || turn.kind === 'refused' ? turn.step : undefined
@@ -94,6 +97,12 @@ export function addTurn(state: LoopState, turn: Turn, iteration: number): void {
   if (state.continuations > 0) {
     if (isSaid) state.history.replaceLast({ ...message, content: text })
   } else if (isSaid || turn.kind === 'reply') state.history.append(message)
+}
+
+/** Takes over what runs of guardrails, hooks and summaries have used. */
+export function addBeside(state: Pick<LoopState, 'budget' | 'usage'>, { beside }: Beside): void {
+  state.usage = addUsage(state.usage, beside?.usage)
+  state.budget.settle([{ id: '', ...(beside === undefined ? {} : { nested: beside }) }])
 }
 
 /** The text that the next turn continues; `''` if it does not continue one. */

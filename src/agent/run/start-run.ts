@@ -3,7 +3,7 @@ import { Event, type StopReason } from '../../core/events.ts'
 import { copyAsJson } from '../../core/json.ts'
 import { type ChatMessage, textOf } from '../../core/messages.ts'
 import type { ToolSet } from '../../tools/registry.ts'
-import type { AnyTool, ToolContext } from '../../tools/tool.ts'
+import type { AnyTool } from '../../tools/tool.ts'
 import { type DurableInput, inputToJson } from '../durable/durable-run.ts'
 import { type Durable, isTurn, type RecordedSteps } from '../durable/journal.ts'
 import { OwnSteps, type RecordPlace } from '../durable/own-steps.ts'
@@ -14,7 +14,7 @@ import { activeTools, toToolSet } from '../options.ts'
 import { openOutput, outputOf } from '../output/output.ts'
 import type { Ending } from '../recorded.ts'
 import { compactAsBefore, type RunnerSessions } from '../sessions/run-session.ts'
-import type { OutputOptions, RunOptions, RunSettings } from '../types.ts'
+import type { NestingPlace, OutputOptions, RunOptions, RunSettings } from '../types.ts'
 import type { Loop } from './execution.ts'
 import type { RunResult, ToolCallRecord } from './result.ts'
 import { RunContext, type RunContextParts, type RunParent } from './run-context.ts'
@@ -95,8 +95,10 @@ export function withParent<Context>(options: RunOptions<Context>, runner: RunSet
   }
 }
 
-function parentOf({ run, toolCallId }: ToolContext<never>, forwards: boolean): RunParent {
-  if (!(run instanceof RunContext)) throw new InvalidOptionError('parent', 'the context that a tool receives in a run', run)
+function parentOf(place: NestingPlace<never>, forwards: boolean): RunParent {
+  const { run } = place
+  if (!(run instanceof RunContext)) throw new InvalidOptionError('parent', 'what a tool, a hook or a guardrail is given in a run', run)
+  const toolCallId = 'toolCallId' in place && typeof place.toolCallId === 'string' ? place.toolCallId : undefined
   const { depthLimit } = run
   if (run.depth >= depthLimit) {
     throw new ToolloopError('too_deep', `Expected runs to be nested at most ${depthLimit} levels deep (\`limits.depth\`)`)

@@ -47,11 +47,12 @@ export function takeTurn(execution: Execution, place: Place, suffix = ''): Promi
     const unfollow = step.signal === run.signal ? undefined : run.follow(step.signal)
     try {
       if (run.interruption !== undefined) return { kind: 'interrupted', why: run.interruption, text: '', unasked: true }
-      return await new ModelTurn(execution, place, key, await buildTurn(execution, place)).take()
+      const turn = await new ModelTurn(execution, place, key, await buildTurn(execution, place)).take()
+      return { ...turn, ...run.budget.beside }
     } catch (error) {
       if (!(error instanceof HookFailure)) throw error
       run.errors.set(key, error)
-      return { kind: 'refused', text: '', error: { code: error.code, message: error.message } }
+      return { kind: 'refused', text: '', error: { code: error.code, message: error.message }, ...run.budget.beside }
     } finally {
       unfollow?.()
     }
@@ -196,7 +197,7 @@ class ModelTurn {
       durationMs: performance.now() - this.#startedAt,
       retries: response.retries ?? 0,
       warnings: response.warnings ?? [],
-      toolCalls: calls.map(idOf),
+      toolCalls: calls.map(namedCall),
       waitedMs,
       timeToFirstTokenMs: firstPieceMs,
     }
@@ -282,8 +283,8 @@ export async function planCalls(input: PlanInput): Promise<Plan> {
   return { calls, planned: plans.every(isMade) ? plans : await Promise.all(plans) }
 }
 
-function idOf({ id }: ToolCall): string {
-  return id
+function namedCall({ id, function: { name } }: ToolCall): RunStep['toolCalls'][number] {
+  return { id, tool: name }
 }
 
 function callOf({ call }: OpenedCall): ReadCall {
