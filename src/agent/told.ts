@@ -17,6 +17,16 @@ export function unreadableText(why: string): string {
   return `The call could not be read, and was not run. ${why}`
 }
 
+const onlyQuoted = 'stands in a text that you were given, so it was taken for a quotation.'
+
+export function quotedText(tool: string): string {
+  return `Not run: this call to \`${tool}\` ${onlyQuoted} If you mean it, call the tool itself, with arguments of your own; don't write it as text.`
+}
+
+export function isQuotedText(text: string): boolean {
+  return text.includes(onlyQuoted)
+}
+
 export const callNothingNowText = 'Not run: no tool may be called now. Answer with what you know.'
 
 export function onlyCallableText(tool: string): string {

@@ -5,6 +5,7 @@ import { findDialect } from '../../dialects/index.ts'
 import { prepareArguments } from '../../tools/arguments.ts'
 import { openCalls } from '../calls/find-tools.ts'
 import type { ModelCall } from '../turn/model-call.ts'
+import { findQuoted } from './quoted-calls.ts'
 import type { ReadCall, ReadResponse } from './read-call.ts'
 import { TextReading } from './text-reading.ts'
 
@@ -25,14 +26,15 @@ export async function readRefusedCalls(call: Pick<ModelCall, 'request' | 'tools'
 }
 
 function* readingsOf({ request }: Pick<ModelCall, 'request'>, refused: string): Generator<Meant> {
-  for (const name of ['tool-action', 'salvage', 'json']) yield readAs(findDialect(name), request.tools ?? [], refused)
+  for (const name of ['tool-action', 'salvage', 'json']) yield readAs(findDialect(name), request, refused)
   const tag = readLlamaTag(refused)
   if (tag !== undefined) yield tag
 }
 
-function readAs(dialect: Dialect, tools: NonNullable<ModelCall['request']['tools']>, text: string): Meant {
+function readAs(dialect: Dialect, { tools = [], messages }: ModelCall['request'], text: string): Meant {
   const reading = new TextReading({ dialect, tools, fencedTags: 'run', besideNative: false, unreadable: 'call' }, undefined)
-  return reading.finish({ text, toolCalls: [], finishReason: 'stop' })
+  const meant = reading.finish({ text, toolCalls: [], finishReason: 'stop' })
+  return findQuoted(meant.toolCalls, { messages, tools, dialect }).size > 0 ? { text, toolCalls: [] } : meant
 }
 
 /** Llama models on Groq end the tag with anything but `>`: https://github.com/tashfeenahmed/freellmapi/pull/291 */

@@ -4,6 +4,7 @@ import type { ModelRequest, ModelResponse, ModelSink, ToolChoice } from '../../m
 import type { ToolDefinition } from '../../tools/tool.ts'
 import { callNothingText, mustCallText, oneCallText } from '../told.ts'
 import type { CallForm, CallSettings } from './mode.ts'
+import { findQuoted, type QuoteTerms } from './quoted-calls.ts'
 import type { ReadResponse } from './read-call.ts'
 import { TextHistory } from './text-history.ts'
 import { TextReading } from './text-reading.ts'
@@ -53,9 +54,20 @@ export class TextCalls {
     return {
       request: written,
       sink: reading.sink,
-      finish: (response) => reading.finish(response),
+      finish: (response) => this.#withQuoted(response, reading.finish(response), { messages: request.messages, tools, dialect }),
       partOf: (text) => reading.partOf(text),
     }
+  }
+
+  /** Marks what is only quoted; it is text where what can't be run is text. */
+  #withQuoted(response: ModelResponse, read: ReadResponse, terms: QuoteTerms): ReadResponse {
+    if (read === response || read.toolCalls.length === 0) return read
+    const quoted = findQuoted(read.toolCalls, terms)
+    if (quoted.size === 0) return read
+    if (this.#options.unreadable === 'call')
+      return { ...read, toolCalls: read.toolCalls.map((call) => (quoted.has(call) ? { ...call, isQuoted: true } : call)) }
+    const toolCalls = read.toolCalls.filter((call) => !quoted.has(call))
+    return toolCalls.length === 0 ? { ...read, text: response.text, toolCalls } : { ...read, toolCalls }
   }
 
   /** The request in text alone: no tools, but a prompt that tells of them; no calls and results, but what they are in the dialect. */

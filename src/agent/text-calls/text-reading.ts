@@ -173,7 +173,7 @@ export class TextReading {
   #add(raw: string, call?: ReadCall): void {
     const from = this.#read
     this.#read += raw.length
-    this.#markup.push({ from, to: this.#read, ...(call === undefined ? {} : { call }) })
+    this.#markup.push({ from, to: this.#read, ...(call === undefined ? {} : { call: { ...call, written: raw } }) })
   }
 
   /** The text before the first call, all the text there is, and the calls, each with the text behind it. */

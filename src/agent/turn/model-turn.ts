@@ -29,7 +29,7 @@ import type { RunStep } from '../run/result.ts'
 import { tagsOf } from '../run/run-context.ts'
 import { earlierText } from '../run/run-state.ts'
 import type { ReadCall, ReadResponse } from '../text-calls/read-call.ts'
-import { callNothingNowText, onlyCallableText, truncatedText, unreadableText } from '../told.ts'
+import { callNothingNowText, onlyCallableText, quotedText, truncatedText, unreadableText } from '../told.ts'
 import { buildTurn } from './ask-model.ts'
 import type { TurnRequest } from './model-call.ts'
 import type { ReviewedReply } from './review.ts'
@@ -297,7 +297,7 @@ function isMade(plan: PlannedCall | Promise<PlannedCall>): plan is PlannedCall {
 
 /** A promise only where the tool checks its arguments asynchronously, or it is asked whether the call needs an approval. */
 function planCall(input: PlanInput, id: string, { call, tool, repairs }: OpenedCall): PlannedCall | Promise<PlannedCall> {
-  const { asText, textAfter, unreadable } = call
+  const { asText, textAfter, unreadable, isQuoted } = call
   const { name: written, arguments: rawArguments } = call.function
   const name = tool?.name ?? written
   const planned: PlannedCall = { id, name, rawArguments, args: undefined, effect: tool?.effect ?? 'unsafe', action: 'reject' }
@@ -307,6 +307,7 @@ function planCall(input: PlanInput, id: string, { call, tool, repairs }: OpenedC
   if (input.finishReason === 'length') return refuse(planned, 'tool_call_truncated', truncatedText(name))
   if (unreadable !== undefined) return refuse(planned, 'unreadable_call', unreadableText(unreadable))
   if (tool === undefined) return refuse(planned, 'tool_not_found', notFoundText(name, input.registry.names()))
+  if (isQuoted) return refuse(planned, 'tool_denied', quotedText(name))
   const { choice } = input
   if (choice === 'none') return refuse(planned, 'tool_denied', callNothingNowText)
   if (typeof choice === 'object' && choice.function.name !== tool.name)

@@ -14,7 +14,7 @@ import type { Objection, Plan, PlannedCall } from '../recorded.ts'
 import type { RunStep } from '../run/result.ts'
 import type { RunContext } from '../run/run-context.ts'
 import type { ReadResponse } from '../text-calls/read-call.ts'
-import { shownAlready, unfitAnswerText, withheldAnswerText, withheldText } from '../told.ts'
+import { refusedByText, shownAlready, unfitAnswerText, withheldAnswerText, withheldText } from '../told.ts'
 
 /** A response that is about to become a reply. */
 interface ReviewedTurn {
@@ -66,6 +66,11 @@ export function reviewReply(run: RunContext): Review {
   }
 }
 
+function rule(call: PlannedCall, text: string): void {
+  delete call.approval
+  Object.assign(call, { action: 'reject', refusal: { code: 'tool_denied', text } } satisfies Partial<PlannedCall>)
+}
+
 type ReviewedText = Pick<ReviewedReply, 'text' | 'answer' | 'objection' | 'isCut' | 'stop'>
 
 async function reviewText(run: RunContext, turn: ReviewedTurn): Promise<ReviewedText> {
@@ -85,7 +90,11 @@ async function reviewText(run: RunContext, turn: ReviewedTurn): Promise<Reviewed
       return { text: withheldText(checked.reason), objection: { code: 'guardrail', text: withheldAnswerText(checked.reason) } }
     text = checked.passed ? checked.subject : ''
     if (text !== '') run.deltas(Event.TEXT_DELTA, meta)?.({ text })
-    for (const call of planned) delete call.textAfter
+    for (const call of planned) {
+      delete call.textAfter
+      // What was written in a text that is refused is refused with it.
+      if (!checked.passed && call.asText) rule(call, refusedByText(call.name, checked.reason))
+    }
   }
   if (run.agent.output === undefined || calls.length > 0 || (isCut && !isClosed(text))) return { text, isCut }
   const said = `${earlier}${answerIn(response, text)}`
