@@ -39,7 +39,7 @@ export function findQuoted(calls: readonly ReadCall[], { messages, tools, dialec
     return messages.some((message, at) => {
       const source = sources[at] ?? ''
       if (at <= own.at || source === '' || (isToolResult(message) && own.ids.has(message.toolCallId))) return false
-      if (source.includes(written)) return true
+      if (written !== '' && source.includes(written)) return true
       if (!source.includes(plain(meant.name))) return false
       return callsIn(decoded(wordsOf(message)), dialect, tools).some(({ name, arguments: args }) => isSame(comparedOf(name, args)))
     })

@@ -173,7 +173,9 @@ export class TextReading {
   #add(raw: string, call?: ReadCall): void {
     const from = this.#read
     this.#read += raw.length
-    this.#markup.push({ from, to: this.#read, ...(call === undefined ? {} : { call: { ...call, written: raw } }) })
+    // Several calls in one envelope: all of its text comes with the first.
+    const written = raw === '' ? (this.#markup.at(-1)?.call?.written ?? '') : raw
+    this.#markup.push({ from, to: this.#read, ...(call === undefined ? {} : { call: { ...call, written } }) })
   }
 
   /** The text before the first call, all the text there is, and the calls, each with the text behind it. */
