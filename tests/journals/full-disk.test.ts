@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { asTool } from '../../src/agent/nested/sub-agent.ts'
 import type { RunnerOptions } from '../../src/agent/types.ts'
 import { type SqliteJournalOptions, sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
@@ -22,7 +23,7 @@ function fill(file: string): { end(): void } {
 }
 
 /** Two payments at once: `first` ends while the disk is full, `second` when it is told to. */
-function open(options: SqliteJournalOptions, more: Partial<RunnerOptions> = {}) {
+function open(options: SqliteJournalOptions, more: Omit<Partial<RunnerOptions>, 'journal'> & { journal?: undefined } = {}) {
   const called: string[] = []
   const during = Promise.withResolvers<void>()
   const [first, second] = [Promise.withResolvers<string>(), Promise.withResolvers<string>()]
@@ -136,5 +137,52 @@ describe('a call of an unsafe tool that ends while the disk is full', () => {
       expect([ended, called]).toEqual(['journal_failed', ['first', 'second']])
       expect(records.filter(({ message }) => message === 'a long result could not be stored, and was cut')).toHaveLength(2)
       await journal.close()
+    }))
+
+  it('P1.13 is made once also inside the call of an agent', () =>
+    inFolder(async (folder) => {
+      const file = join(folder, 'runs.sqlite')
+      // Says how long its results are.
+      const telling = scriptedModel(({ messages }) => {
+        const results = messages.filter(({ role }) => role === 'tool')
+        const calls = [{ name: 'first' }, { name: 'second' }]
+        return results.length > 0 ? results.map(({ content }) => String(content).length).join(' and ') : { toolCalls: calls }
+      })
+      const {
+        runner: inner,
+        called,
+        during,
+        first,
+        second,
+        journal: unused,
+      } = open({ file: join(folder, 'unused.sqlite') }, { journal: undefined, model: telling })
+      const journal = sqliteJournal({ file, maxBytes: 1_048_576, takeOverEveryMs: 100 })
+      const beside = Promise.withResolvers<string>()
+      const wait = defineTool({ name: 'wait', description: 'Waits.', execute: () => beside.promise })
+      const runner = new AgentRunner({
+        model: scriptedModel(({ messages }) => {
+          const calls = [{ name: 'help', args: { task: 'Pay.' } }, { name: 'wait' }]
+          return messages.at(-1)?.role === 'tool' ? 'done' : { toolCalls: calls }
+        }),
+        tools: [asTool(inner, { name: 'help', description: 'Helps.', effect: 'idempotent' }), wait],
+        journal,
+        logger: recordingLogger().logger,
+      })
+      const running = runner.run('go', { runId: 'run' })
+      await during
+      const disk = fill(file)
+      for (const { resolve } of [first, second]) resolve('x'.repeat(20_000))
+      beside.resolve('y'.repeat(20_000))
+      await expect(running).rejects.toMatchObject({ code: 'journal_failed' })
+      disk.end()
+      await expect.poll(async () => (await runner.runs.get('run'))?.status, { timeout: 10_000 }).toBe('ended')
+      const calls = (await runner.runs.get('run'))?.result?.toolCalls
+      expect(calls?.map(({ tool, outcome, content }) => `${tool} ${outcome} ${String(content).slice(0, 15)}`)).toEqual([
+        'help ok 20000 and 20000',
+        'wait ok yyyyyyyyyyyyyyy',
+      ])
+      expect(called).toEqual(['first', 'second'])
+      await journal.close()
+      await unused.close()
     }))
 })

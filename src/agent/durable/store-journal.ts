@@ -225,7 +225,7 @@ class StoreJournal implements Journal {
       const problem = this.#left.has(body) ? undefined : messageOf(error)
       const args: Release['args'] = [runId, taken.epoch, problem, trial?.untried.tries]
       // A store that is closed lets go of everything.
-      if (!this.#closed) await this.#releases.add({ args, steps: running.durable?.unrecorded ?? [] })
+      if (!this.#closed) await this.#releases.add({ args, unrecorded: running.durable?.unrecorded ?? [] })
       throw error
     } finally {
       if (trial !== undefined) this.#trials.end(trial)

@@ -2,7 +2,7 @@ import type { ToolloopError } from '../../core/errors.ts'
 import { type Json, storedText } from '../../core/messages.ts'
 import { type Durable, isDoneAnew, isTurn, type RecordEntry, type StepContext } from './journal.ts'
 import type { Trial } from './recovery/trials.ts'
-import { type EngineStore, type NamedValue, parseStored, type Store, type Taken } from './store.ts'
+import { type EngineStore, parseStored, type Store, type Taken } from './store.ts'
 
 /** What an execution begins with. */
 interface Begun extends Pick<Taken, 'epoch' | 'steps' | 'decisions'> {
@@ -27,10 +27,12 @@ export class StoredSteps implements Durable {
   readonly #trial: Trial | undefined
   /** Why nothing more is to be recorded. */
   #left: ToolloopError | undefined
-  /** What steps have come to that the store could not record, as on a full disk. */
-  readonly unrecorded: NamedValue[] = []
+  /** Records what the store could not record, as on a full disk. */
+  readonly unrecorded: (() => Promise<void>)[] = []
   /** Steps under way. */
-  readonly #underWay = new Set<(problem: ToolloopError) => void>()
+  readonly #underWay = new Map<string, (problem: ToolloopError) => void>()
+  /** Steps that have rejected before their work has ended. */
+  readonly #brokenOff = new Set<string>()
 
   constructor(store: Store | EngineStore, runId: string, { epoch, steps, decisions, trial, givenUp }: Begun, signal: AbortSignal) {
     this.#store = store
@@ -52,7 +54,7 @@ export class StoredSteps implements Durable {
       this.#steps.delete(key)
       return parseStored(known, this.runId, key) as T
     }
-    const value = await this.#orLeft(this.#carryOut(key, fn))
+    const value = await this.#orLeft(key, this.#carryOut(key, fn))
     this.#keys.push(key)
     if (this.#trial !== undefined) await this.#trial.pass()
     // As a later execution will read it.
@@ -62,7 +64,7 @@ export class StoredSteps implements Durable {
   /** Lets go of the run: steps under way reject, and what they come to later is not recorded. */
   leave(problem: ToolloopError): void {
     this.#left = problem
-    for (const reject of this.#underWay) reject(problem)
+    for (const reject of this.#underWay.values()) reject(problem)
   }
 
   async #carryOut<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<string> {
@@ -70,24 +72,35 @@ export class StoredSteps implements Durable {
     const work = async (): Promise<string> => {
       const done = await fn({ signal: this.signal })
       // Nobody is there to record it.
-      return this.#left === undefined ? storedText(done ?? null) : new Promise<never>(() => {})
+      const isOver = this.#left !== undefined || this.#brokenOff.has(key)
+      return isOver ? new Promise<never>(() => {}) : storedText(done ?? null)
     }
-    if (hasEngine(this.#store)) return this.#store.step(this.runId, this.epoch, key, work)
+    const { runId, epoch } = this
+    const store = this.#store
+    if (hasEngine(store)) return store.step(runId, epoch, key, work)
     const value = await work()
     try {
-      await this.#store.record(this.runId, this.epoch, key, value)
+      await store.record(runId, epoch, key, value)
     } catch (error) {
-      this.unrecorded.push({ name: key, value })
+      this.unrecorded.push(() => store.record(runId, epoch, key, value))
       throw error
     }
     return value
   }
 
-  #orLeft<T>(step: Promise<T>): Promise<T> {
+  #orLeft<T>(key: string, step: Promise<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
-    this.#underWay.add(reject)
-    step.then(resolve, reject).finally(() => this.#underWay.delete(reject))
+    this.#underWay.set(key, reject)
+    step.then(resolve, reject).finally(() => this.#underWay.delete(key))
     return promise
+  }
+
+  /** Rejects the step, which must not end as if it had failed by itself: the fault is the store's. */
+  #breakOff(key: string, problem: ToolloopError): void {
+    const reject = this.#underWay.get(key)
+    if (reject === undefined) return this.leave(problem)
+    this.#brokenOff.add(key)
+    reject(problem)
   }
 
   async all<T>(steps: Promise<T>[]): Promise<T[]> {
@@ -119,12 +132,20 @@ export class StoredSteps implements Durable {
 
   async append(record: string, { value, ...entry }: RecordEntry): Promise<void> {
     if (this.#left !== undefined) throw this.#left
+    const { runId, epoch } = this
     const stored = { ...entry, value: storedText(value) }
+    const add = () => this.#store.append(runId, epoch, record, stored)
     try {
-      await this.#orLeft(this.#store.append(this.runId, this.epoch, record, stored))
+      await this.#orLeft(`${record} ${entry.position}`, add())
     } catch (error) {
-      // The call must not end as if it had failed by itself: the fault is the store's.
-      this.leave(error as ToolloopError)
+      if (this.#left !== undefined) throw error
+      this.unrecorded.push(async () => {
+        // It may have been added before the store failed.
+        if (!(await this.entries(record)).some(({ position }) => position === entry.position)) await add()
+      })
+      // A record is named by the key of its call.
+      const [step = ''] = record.slice(runId.length + 1).split('/')
+      this.#breakOff(step, error as ToolloopError)
       throw error
     }
     if (this.#trial !== undefined) await this.#trial.pass()

@@ -1,11 +1,10 @@
-import { type EngineStore, isTakenOver, type NamedValue, type Store } from '../store.ts'
-import { hasEngine } from '../stored-steps.ts'
+import { isTakenOver, type Store } from '../store.ts'
 
 /** How a run that broke off is let go of. */
 export interface Release {
   args: Parameters<Store['release']>
-  /** What its steps have come to and could not be recorded. It is recorded before. */
-  steps: NamedValue[]
+  /** Each records something of the run that could not be recorded, before. */
+  unrecorded: (() => Promise<void>)[]
 }
 
 /**
@@ -13,11 +12,11 @@ export interface Release {
  * ended.
  */
 export class Releases {
-  readonly #store: Store | EngineStore
+  readonly #store: Pick<Store, 'release'>
   readonly #left = new Map<string, Release>()
   readonly #trying = new Map<string, Promise<void>>()
 
-  constructor(store: Store | EngineStore) {
+  constructor(store: Pick<Store, 'release'>) {
     this.#store = store
   }
 
@@ -49,15 +48,14 @@ export class Releases {
     await trying
   }
 
-  async #recordAndRelease({ args, steps }: Release): Promise<void> {
-    const store = this.#store
-    const [runId, epoch] = args
+  async #recordAndRelease({ args, unrecorded }: Release): Promise<void> {
+    const [runId] = args
     try {
-      for (let step = steps[0]; step !== undefined; step = steps[0]) {
-        if (!hasEngine(store)) await store.record(runId, epoch, step.name, step.value)
-        steps.shift()
+      for (let record = unrecorded[0]; record !== undefined; record = unrecorded[0]) {
+        await record()
+        unrecorded.shift()
       }
-      await store.release(...args)
+      await this.#store.release(...args)
     } catch (error) {
       if (!isTakenOver(error)) throw error
     }
