@@ -97,10 +97,10 @@ export class StoredSteps implements Durable {
 
   /** Rejects the step, which must not end as if it had failed by itself: the fault is the store's. */
   #breakOff(key: string, problem: ToolloopError): void {
-    const reject = this.#underWay.get(key)
-    if (reject === undefined) return this.leave(problem)
     this.#brokenOff.add(key)
-    reject(problem)
+    const reject = this.#underWay.get(key)
+    if (reject === undefined) this.leave(problem)
+    else reject(problem)
   }
 
   async all<T>(steps: Promise<T>[]): Promise<T[]> {
