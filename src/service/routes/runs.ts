@@ -11,6 +11,7 @@ import { respondWithText } from '../http/text-response.ts'
 import { readListQuery } from '../runs/listed/list-query.ts'
 import { LogReader } from '../runs/log-reader.ts'
 import type { ServiceRun } from '../runs/service-run.ts'
+import { type Begin, idempotencyKey, StartOnce } from '../runs/start-once.ts'
 import type { ServiceParts } from '../service-parts.ts'
 import type { Call, Route, RouteResponse } from './route.ts'
 
@@ -36,6 +37,7 @@ const lastEventId = { name: 'last-event-id', description: 'The id of the last ev
 /** Starting, watching, steering, cancelling and deciding on runs. A run continues whether or not a client watches it. */
 export function runRoutes(parts: ServiceParts): Route[] {
   const { runs } = parts
+  const once = new StartOnce(runs)
   return [
     {
       method: 'POST',
@@ -43,8 +45,9 @@ export function runRoutes(parts: ServiceParts): Route[] {
       access: 'run',
       summary: 'Starts a run. Responds with its result once it ends, with its events as they occur, or at once.',
       body: startRunSchema,
+      headers: [idempotencyKey],
       responses: { 200: { ...aRun, types: events }, 202: { description: 'The run continues in the background', schema: runSchema } },
-      answer: (call) => startRun(call, parts),
+      answer: (call) => startRun(call, parts, once),
     },
     {
       method: 'GET',
@@ -161,11 +164,10 @@ function respondWith(
   return respondWithText(run.toParts(), { ...options, headers: { 'x-run-id': run.id }, caller: caller.name, limiter })
 }
 
-async function startRun(call: Call, parts: ServiceParts): Promise<Response> {
+async function startRun(call: Call, parts: ServiceParts, once: StartOnce): Promise<Response> {
   const body = call.body as StartRun
   const { input, model = 'toolloop', tools, background } = body
   const order = {
-    id: `run_${randomUUID()}`,
     caller: call.caller,
     kind: 'run' as const,
     agent: model,
@@ -176,7 +178,8 @@ async function startRun(call: Call, parts: ServiceParts): Promise<Response> {
   const wantsEvents = body.stream === true || accepts(call.request)
   if (background === true && body.stream === true)
     throw new HttpProblem(400, 'invalid_request', 'Expected `background` or `stream`, not both', { param: 'stream' })
-  const start = () => parts.runs.start(order)
+  const begin: Begin = (id, request) => parts.runs.start({ ...order, id, ...(request === undefined ? {} : { request }) })
+  const start = () => once.start(call, `run_${randomUUID()}`, begin)
   if (background === true) return respondWith(await start(), call, parts, { status: 202, mustArrive: true })
   return wantsEvents ? streamEvents(start, call, parts, { after: 0 }) : whenEnded(start, call, parts)
 }

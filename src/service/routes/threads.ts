@@ -9,6 +9,7 @@ import { type ClientTool, toClientTools } from '../agents/client-tools.ts'
 import { blamed, blamingRequest } from '../http/problem.ts'
 import { agUiInputSchema, uiChatSchema } from '../http/schemas.ts'
 import { inTurn } from '../runs/read-messages.ts'
+import { idempotencyKey, StartOnce } from '../runs/start-once.ts'
 import type { ServiceParts } from '../service-parts.ts'
 import { answerThread, rejoinThread, stopThread, type ThreadRequest } from '../threads/answer-thread.ts'
 import type { Call, Route, RouteResponse } from './route.ts'
@@ -26,6 +27,7 @@ const model = { name: 'model', description: 'The model. Default `toolloop`.' }
 
 /** The fronts that pages know: the AI SDK's `useChat`, and AG-UI. Their runs are runs as of `/v1/runs`. */
 export function threadRoutes(parts: ServiceParts): Route[] {
+  const once = new StartOnce(parts.runs)
   return [
     {
       method: 'POST',
@@ -33,9 +35,10 @@ export function threadRoutes(parts: ServiceParts): Route[] {
       access: 'run',
       summary: 'Answers a chat of the AI SDK’s `useChat`, or carries out what its messages decide on calls that wait.',
       body: uiChatSchema,
+      headers: [idempotencyKey],
       query: [model],
       responses: { 200: events },
-      answer: async (call) => answerThread(await readChat(call), call, parts),
+      answer: async (call) => answerThread(await readChat(call), call, parts, once),
     },
     {
       method: 'GET',
@@ -65,9 +68,10 @@ export function threadRoutes(parts: ServiceParts): Route[] {
       access: 'run',
       summary: 'A run of an agent over AG-UI 1.0, or the answers to its interrupts.',
       body: agUiInputSchema,
+      headers: [idempotencyKey],
       query: [model],
       responses: { 200: events },
-      answer: (call) => answerThread(readAgUi(call), call, parts),
+      answer: (call) => answerThread(readAgUi(call), call, parts, once),
     },
     {
       method: 'GET',

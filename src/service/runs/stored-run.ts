@@ -17,6 +17,8 @@ export interface RunHead {
   thread?: string
   /** Tools the client runs. */
   clientTools: readonly AnyTool[]
+  /** Digest of the request that has started it, if that had an `Idempotency-Key`. */
+  request?: string
 }
 
 /** What a run is started with. */
@@ -77,9 +79,17 @@ export interface StoredRun {
   outcome?: Outcome
 }
 
-export function storedOrder({ id, caller, agent, kind, thread, clientTools, input }: RunOrder): StoredRun {
+export function storedOrder({ id, caller, agent, kind, thread, clientTools, request, input }: RunOrder): StoredRun {
   return {
-    head: { id, caller, agent, kind, ...(thread === undefined ? {} : { thread }), clientTools },
+    head: {
+      id,
+      caller,
+      agent,
+      kind,
+      ...(thread === undefined ? {} : { thread }),
+      clientTools,
+      ...(request === undefined ? {} : { request }),
+    },
     createdAt: new Date().toISOString(),
     said: beginningOf(input),
     events: [],

@@ -9,6 +9,7 @@ import { HttpProblem, problemOfRequest } from '../http/problem.ts'
 import { streamRun } from '../http/stream-run.ts'
 import type { Call } from '../routes/route.ts'
 import type { ServiceRun } from '../runs/service-run.ts'
+import type { StartOnce } from '../runs/start-once.ts'
 import type { Outcome } from '../runs/stored-run.ts'
 import type { ServiceParts } from '../service-parts.ts'
 import { formattedLog, lastBeginning } from './formatted-log.ts'
@@ -47,11 +48,13 @@ interface Rejoining {
  * something else to say. So is one that waits for what the page does not decide. Rejects with an `HttpProblem`: 409 for answers that come while
  * the run goes on, as those do that are sent twice.
  */
-export async function answerThread(request: ThreadRequest, call: Call, parts: ServiceParts): Promise<Response> {
+export async function answerThread(request: ThreadRequest, call: Call, parts: ServiceParts, once: StartOnce): Promise<Response> {
   const { runs, limiter } = parts
   const { caller } = call
   const release = limiter.admitStream(caller.name)
   try {
+    const started = await once.startedBy(call)
+    if (started !== undefined) return await respond(started, request.format(started.id), { from: 'beginning', release }, parts)
     const before = await runs.latestOf(request.thread, caller)
     const decided = before === undefined ? undefined : decidedBy(request, before)
     if (before !== undefined && decided !== undefined) {
@@ -63,12 +66,14 @@ export async function answerThread(request: ThreadRequest, call: Call, parts: Se
     }
     if (request.answers && before?.status === 'running')
       throw new HttpProblem(409, 'not_pending', 'No call waits for these answers: the run goes on', { param: 'messages' })
-    const id = `run_${randomUUID()}`
-    const format = request.format(id)
-    const run = await start(id, request, call, parts)
+    const run = await once.start(call, `run_${randomUUID()}`, (id, digest) => {
+      // Before anything has begun: it may be refused.
+      request.format(id)
+      return start(id, request, call, parts, digest)
+    })
     // A request that is refused has ended nothing. The page need not wait for the end of what it has left.
-    if (before !== undefined) void giveUp(before, parts)
-    return await respond(run, format, { from: 'beginning', release }, parts)
+    if (before !== undefined && before.id !== run.id) void giveUp(before, parts)
+    return await respond(run, request.format(run.id), { from: 'beginning', release }, parts)
   } catch (error) {
     release()
     throw problemOfRequest(error) ?? error
@@ -118,10 +123,12 @@ async function start(
   { thread, messages, clientTools }: ThreadRequest,
   { caller, url, request }: Call,
   parts: ServiceParts,
+  digest: string | undefined,
 ): Promise<ServiceRun> {
   const agent = url.searchParams.get('model') ?? 'toolloop'
   const context = await parts.contextOf(request, caller)
-  return parts.runs.start({ id, caller, kind: 'run', agent, thread, input: messages, options: { context }, clientTools })
+  const once = digest === undefined ? {} : { request: digest }
+  return parts.runs.start({ id, caller, kind: 'run', agent, thread, input: messages, options: { context }, clientTools, ...once })
 }
 
 /** `from`: a number is that of the event it begins behind. */
