@@ -11,7 +11,7 @@ import { respondWithText } from '../http/text-response.ts'
 import { readListQuery } from '../runs/listed/list-query.ts'
 import { LogReader } from '../runs/log-reader.ts'
 import type { ServiceRun } from '../runs/service-run.ts'
-import { type Begin, idempotencyKey, StartOnce } from '../runs/start-once.ts'
+import { type Begin, idempotencyKey, StartOnce } from '../runs/starting/start-once.ts'
 import type { ServiceParts } from '../service-parts.ts'
 import type { Call, Route, RouteResponse } from './route.ts'
 

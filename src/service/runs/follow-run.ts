@@ -6,7 +6,7 @@ import type { AgentHost } from '../agents/agent-host.ts'
 import { problemOfRequest } from '../http/problem.ts'
 import type { EventLog } from './event-log.ts'
 import type { ServiceRun } from './service-run.ts'
-import { StartQueue } from './start-queue.ts'
+import { StartQueue } from './starting/start-queue.ts'
 import type { Outcome } from './stored-run.ts'
 
 export interface RunObserver {

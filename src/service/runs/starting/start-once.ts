@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { hashOf } from '../../agent/decisions/decisions.ts'
-import type { Json } from '../../core/messages.ts'
-import { HttpProblem } from '../http/problem.ts'
-import type { Call } from '../routes/route.ts'
-import type { RunStore } from './run-store.ts'
-import type { ServiceRun } from './service-run.ts'
+import { hashOf } from '../../../agent/decisions/decisions.ts'
+import type { Json } from '../../../core/messages.ts'
+import { HttpProblem } from '../../http/problem.ts'
+import type { Call } from '../../routes/route.ts'
+import type { RunStore } from '../run-store.ts'
+import type { ServiceRun } from '../service-run.ts'
 
 /** How a run is begun: under which id, and with which digest of its request. */
 export type Begin = (id: string, request: string | undefined) => Promise<ServiceRun>
