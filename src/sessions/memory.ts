@@ -25,6 +25,7 @@ import {
 } from '../agent/sessions/session-store.ts'
 import { Sessions } from '../agent/sessions/sessions.ts'
 import { checkOptionNames } from '../core/option-names.ts'
+import { processClock } from '../core/time/process-clock.ts'
 
 /**
  * Conversations in memory: for tests, and for a process whose conversations may end with it. `sqliteSessions` and `postgresSessions` do the
@@ -96,7 +97,7 @@ export class MemorySessionStore implements SessionStore {
     const token = crypto.randomUUID()
     // What a run waited for stays until it has come to something else: should its process die, it waits again.
     const { draft, resumedAt } = (statusOf(hold) === 'idle' ? undefined : found?.hold) ?? {}
-    const resumed = resumedAt ?? (request.waitsFor === undefined ? undefined : Date.now())
+    const resumed = resumedAt ?? (request.waitsFor === undefined ? undefined : processClock.now())
     entry.hold = { runId, durable, epoch, token, owner: this.#owner, draft, resumedAt: resumed }
     const { messages, compaction } = entry
     return { kind: 'claimed', token, session: entry.session, length: messages.length, ...(compaction === undefined ? {} : { compaction }) }
@@ -208,7 +209,7 @@ export class MemorySessionStore implements SessionStore {
   }
 
   #make(id: string): Entry {
-    const now = Date.now()
+    const now = processClock.now()
     for (const entry of this.#memory.entries.values()) {
       // Those behind it have changed later.
       if (entry.updatedAt > now - this.#expireAfterMs) break
@@ -226,7 +227,7 @@ export class MemorySessionStore implements SessionStore {
     if (at !== undefined || compaction !== undefined) entry.compaction = compaction
     for (const message of messages) entry.messages.push(message)
     entry.hold = undefined
-    entry.updatedAt = Date.now()
+    entry.updatedAt = processClock.now()
     this.#memory.entries.delete(entry.id)
     this.#memory.entries.set(entry.id, entry)
   }
@@ -253,7 +254,7 @@ export class MemorySessionStore implements SessionStore {
   }
 
   #isOlder(entry: Entry, ms: number): boolean {
-    return entry.updatedAt <= Date.now() - ms && this.#statusOf(entry) === 'idle'
+    return entry.updatedAt <= processClock.now() - ms && this.#statusOf(entry) === 'idle'
   }
 
   #summaryOf(entry: Entry): SessionSummary {

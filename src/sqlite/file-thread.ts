@@ -39,6 +39,8 @@ export interface ToThread {
 export interface FromThread {
   store: number
   answers: readonly Answer[]
+  /** What whoever keeps the file should know. */
+  warning?: string
   closed?: true
   /** Why closing it failed. */
   problem?: string
@@ -80,11 +82,16 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
   const reads = ({ call }: Asked) => reading.has(call.name)
 
   /** One transaction for all; each call in it happens as a whole or not at all. */
-  const carryOut = ({ database, tables }: OpenedFile<Tables>, file: string, asked: readonly Asked[], kind: 'reads' | 'writes'): Answer[] =>
+  const carryOut = (
+    { database, clock, tables }: OpenedFile<Tables>,
+    file: string,
+    asked: readonly Asked[],
+    kind: 'reads' | 'writes',
+  ): Answer[] =>
     inTransaction(
       database,
-      () =>
-        asked.map(({ id, call }): Answer => {
+      () => {
+        const answers = asked.map(({ id, call }): Answer => {
           database.exec('SAVEPOINT one')
           try {
             // A name and its arguments belong together, as `SqliteFile` says.
@@ -97,7 +104,10 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
             if (!tried(() => database.exec('ROLLBACK TO one; RELEASE one'))) throw error
             return { id, ...failure(error, file) }
           }
-        }),
+        })
+        if (kind === 'writes') clock.note()
+        return answers
+      },
       kind,
     )
 
@@ -143,7 +153,10 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
     const { file } = kept.options.database
     try {
       // Tried again by each call: what was wrong may have been put right.
-      kept.opened ??= openFile(contents, kept.options.database, kept.options.own as Options)
+      kept.opened ??= openFile(contents, kept.options.database, {
+        own: kept.options.own as Options,
+        warn: (warning) => send({ store, answers: [], warning }),
+      })
       if (kind === 'writes') enter(kept, kept.opened)
       send({ store, answers: kind === 'reads' ? carryOut(kept.opened, file, asked, kind) : commit(kept.opened, file, asked) })
       return []

@@ -1,15 +1,23 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { ToolloopError } from '../core/errors.ts'
 import { type DatabaseOptions, inTransaction, openDatabase, type Schema } from './database.ts'
+import { FileClock } from './file-clock.ts'
 import { makeFile } from './file-place.ts'
 import { settleAt } from './home.ts'
 import { Owner } from './owner.ts'
 import { fileProblem, tried } from './problems.ts'
 
+/** What the tables of a file work with. */
+export interface FileParts {
+  readonly database: DatabaseSync
+  readonly owner: Owner
+  readonly clock: FileClock
+}
+
 /** A file of some kind: its tables, and what can be done with them. */
 export interface Contents<Tables, Options> extends Schema {
   /** What is called in a transaction each, which is rolled back if it throws. */
-  open(database: DatabaseSync, owner: Owner, options: Options): Tables
+  open(parts: FileParts, options: Options): Tables
   /** Lets go of all that an owner has who leaves. */
   release(database: DatabaseSync, ownerId: string): void
   /** Methods that only read. They wait for no writer; what was asked for and not answered before, they may not see. */
@@ -21,6 +29,7 @@ export interface Contents<Tables, Options> extends Schema {
 /** The file with its owner, who is alive until it is closed. */
 export interface OpenedFile<Tables> {
   readonly database: DatabaseSync
+  readonly clock: FileClock
   readonly tables: Tables
   /** Before anything is written: from the first time on, its owner is alive. Who only reads is nobody to the others. */
   enter(): void
@@ -36,23 +45,31 @@ const sharedSince = [3, 51, 3]
 /** A connection, who uses it, and which owners of this process share it. */
 interface Connection {
   readonly database: DatabaseSync
+  readonly clock: FileClock
   users: number
   readonly owners: Set<string>
 }
 
 const connections = new Map<string, Connection>()
 
-/** Stores of one process that open a file in the same way share a connection. Throws the kind's error; nothing is left open then. */
-export function openFile<Tables, Options>(contents: Contents<Tables, Options>, options: DatabaseOptions, own: Options): OpenedFile<Tables> {
+/**
+ * Stores of one process that open a file in the same way share a connection. Throws the kind's error; nothing is left open then. `warn` is told if the
+ * clock of the machine is doubted.
+ */
+export function openFile<Tables, Options>(
+  contents: Contents<Tables, Options>,
+  options: DatabaseOptions,
+  { own, warn }: { own: Options; warn(message: string): void },
+): OpenedFile<Tables> {
   const { file, busyTimeoutMs } = options
   let connection: Connection | undefined
   try {
     const real = makeFile(contents, file)
     const key = JSON.stringify({ ...options, file: real })
-    connection = connections.get(key) ?? { database: openDatabase(contents, options, real), users: 0, owners: new Set() }
-    const { database, owners } = connection
+    connection = connections.get(key) ?? connect(openDatabase(contents, options, real), warn)
+    const { database, owners, clock } = connection
     const owner = new Owner(`${real}-owners`)
-    const tables = contents.open(database, owner, own)
+    const tables = contents.open({ database, owner, clock }, own)
     const used = connection
     connections.set(key, used)
     used.users++
@@ -73,18 +90,28 @@ export function openFile<Tables, Options>(contents: Contents<Tables, Options>, o
     const enterOnce = () => {
       if (owners.has(owner.id)) return
       owner.live()
-      enter({ database, owners }, owner, contents, { file, real })
+      enter({ database, owners, clock }, owner, contents, { file, real })
     }
-    return { database, tables, enter: enterOnce, close }
+    return { database, clock, tables, enter: enterOnce, close }
   } catch (error) {
     if (connection?.users === 0) tried(() => connection?.database.close())
     throw fileProblem(error, contents, file)
   }
 }
 
+/** Throws what SQLite throws; the database is closed then. */
+function connect(database: DatabaseSync, warn: (message: string) => void): Connection {
+  try {
+    return { database, clock: new FileClock(database, warn), users: 0, owners: new Set() }
+  } catch (error) {
+    tried(() => database.close())
+    throw error
+  }
+}
+
 /** Registers the owner among those of the file, from which the dead are removed. */
 function enter(
-  { database, owners: sharing }: Pick<Connection, 'database' | 'owners'>,
+  { database, owners: sharing, clock }: Omit<Connection, 'users'>,
   owner: Owner,
   { noun, code, isUnique }: Schema,
   { file, real }: { file: string; real: string },
@@ -107,6 +134,7 @@ function enter(
     }
     database.prepare('INSERT INTO owners (id, pid, sqlite) VALUES (?, ?, ?)').run(owner.id, process.pid, sqlite)
     if (isUnique) settleAt(database, real)
+    clock.note()
   })
   sharing.add(owner.id)
 }

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { InvalidOptionError, messageOf, ToolloopError } from '../core/errors.ts'
+import type { Logger } from '../core/logger.ts'
 import type { Answer, Asked, Call, FromThread, Methods, OpenOptions } from './file-thread.ts'
 import type { FileKind } from './problems.ts'
 import type { FileThread } from './thread-link.ts'
@@ -19,12 +20,19 @@ const longestTurnMs = 5
 /** When callers began to, in this one; of any file. */
 let turnBegan: number | undefined
 
+/** Who is told what. */
+export interface Told {
+  logger: Logger
+  lost?: (problem: ToolloopError) => void
+}
+
 /** A file behind a thread: no call blocks the event loop. It is opened by the first call. */
 export class SqliteFile<Tables extends Methods> {
   readonly #kind: FileKind
   readonly #thread: FileThread
   readonly #options: OpenOptions
   readonly #lost: ((problem: ToolloopError) => void) | undefined
+  readonly #logger: Logger
   readonly #store: number
   readonly #waiting = new Map<number, Waiting>()
   readonly #left = Promise.withResolvers<void>()
@@ -36,11 +44,12 @@ export class SqliteFile<Tables extends Methods> {
   #closed = false
 
   /** `lost` is called when the thread dies before the file is closed; it can be used on, with a new owner. */
-  constructor(kind: FileKind, thread: FileThread, options: OpenOptions, lost?: (problem: ToolloopError) => void) {
+  constructor(kind: FileKind, thread: FileThread, options: OpenOptions, { logger, lost }: Told) {
     this.#kind = kind
     this.#thread = thread
     this.#options = options
     this.#lost = lost
+    this.#logger = logger
     this.#store = thread.nextStore()
   }
 
@@ -94,7 +103,8 @@ export class SqliteFile<Tables extends Methods> {
     }
   }
 
-  #answered({ answers, closed, problem }: FromThread): void {
+  #answered({ answers, warning, closed, problem }: FromThread): void {
+    if (warning !== undefined) this.#logger.warn({ file: this.#options.database.file }, warning)
     this.#answers.push(...answers)
     // Of several that are due in one turn of the event loop, each is handed out when what the one before has led to is done.
     for (const _ of answers) setImmediate(() => this.#handOut())

@@ -33,7 +33,7 @@ describe('bounds of a paused run', () => {
   const none = Number.POSITIVE_INFINITY
 
   it('H34 those of the run that are infinite are so when it is resumed, whatever the runner’s are', async () => {
-    vi.useFakeTimers({ toFake: ['Date'] })
+    vi.useFakeTimers({ toFake: ['Date', 'performance'] })
     const { runner } = await pausedRun({
       decisionTimeoutMs: 1,
       maxIterations: 10,
@@ -47,7 +47,7 @@ describe('bounds of a paused run', () => {
       limits: { deadlineMs: none, tokens: none, toolCalls: none, repeatedCalls: none },
       compaction: { maxTokens: none },
     })
-    vi.setSystemTime(Date.now() + 1e9)
+    vi.advanceTimersByTime(1e9)
     const result = await runner.resume(stored(paused.state), { decisions: approved(paused) })
     expect(result).toMatchObject({ stopReason: 'answered', output: 'done', iterations: 6 })
     expect(result.toolCalls.map(({ outcome }) => outcome)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok'])

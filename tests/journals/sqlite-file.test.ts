@@ -54,15 +54,47 @@ describe('the file of an SQLite journal', () => {
       database.exec(
         'DROP INDEX shown_runs_waiting; DROP TABLE shown_decisions; DROP TABLE shown_words; DROP TABLE shown_recordings; DROP TABLE home; DROP TABLE tried_writes',
       )
+      database.exec('DROP TABLE clock; DROP INDEX shown_runs_done; ALTER TABLE shown_runs DROP COLUMN settled_at')
+      database.exec("CREATE INDEX shown_runs_done ON shown_runs (finished_at, size) WHERE status = 'done'")
       for (const table of ['inputs', 'outputs', 'steps', 'waits']) database.exec(`ALTER TABLE ${table} DROP COLUMN crc`)
       database.exec(
-        `ALTER TABLE runs DROP COLUMN tries; DROP TABLE kept_texts; DROP TABLE call_records; PRAGMA user_version = ${version - 5}`,
+        `ALTER TABLE runs DROP COLUMN tries; DROP TABLE kept_texts; DROP TABLE call_records; PRAGMA user_version = ${version - 6}`,
       )
       database.exec("UPDATE runs SET status = 'running'; DELETE FROM steps WHERE key = 'end'")
       database.close()
       const newer = open({ file })
       expect(await newer.runner.recover()).toEqual([{ runId: 'run', stopReason: 'answered' }])
       await newer.journal.close()
+    }))
+
+  it('P1.8 H60 tells the logger if it was used last long before the clock, and ends no run that waits', () =>
+    inFolder(async (folder) => {
+      const file = join(folder, 'runs.sqlite')
+      const ask = defineTool({ name: 'ask', description: 'Asks.', approval: true, execute: () => 'asked' })
+      const warnings: string[] = []
+      const logger = { debug() {}, info() {}, error() {}, warn: (_fields: object, message: string) => void warnings.push(message) }
+      const start = () => {
+        const journal = sqliteJournal({ file, logger })
+        const model = scriptedModel(({ messages }) => (messages.at(-1)?.role === 'tool' ? 'done' : { toolCalls: [{ name: 'ask' }] }))
+        return { journal, runner: new AgentRunner({ model, tools: [ask], journal, decisionTimeoutMs: 10 * 86_400_000 }) }
+      }
+      const before = start()
+      await before.runner.run('go', { runId: 'run' })
+      await before.journal.close()
+      // As if all that had been forty days ago.
+      const database = new DatabaseSync(file)
+      for (const [table, column] of [
+        ['clock', 'now'],
+        ['waits', 'deadline'],
+      ])
+        database.prepare(`UPDATE ${table} SET ${column} = ${column} - ?`).run(40 * 86_400_000)
+      database.close()
+      const { journal, runner } = start()
+      expect(await runner.recover()).toEqual([])
+      expect(warnings).toEqual([expect.stringMatching(/^The clock shows .*, where .* was expected: .* for 20 minutes$/)])
+      const pending = (await runner.runs.get('run'))?.pending ?? []
+      expect((await runner.resume('run', { decisions: pending.map((item) => ({ ...item, approved: true })) })).output).toBe('done')
+      await journal.close()
     }))
 
   it('is refused when it is of a newer version, of another program, damaged, or no database, and is left as it was', () =>

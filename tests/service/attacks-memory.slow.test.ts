@@ -22,7 +22,7 @@ function copyRun(folder: string, count: number, finishedAt = 'finished_at'): voi
   const many = `WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < ${count})`
   sql(
     folder,
-    `${many} INSERT INTO shown_runs (id, finished_at, ${columns}) SELECT 'run_copy-' || i, ${finishedAt}, ${columns} FROM shown_runs, c`,
+    `${many} INSERT INTO shown_runs (id, finished_at, settled_at, ${columns}) SELECT 'run_copy-' || i, ${finishedAt}, ${finishedAt}, ${columns} FROM shown_runs, c`,
   )
   const copies = "SELECT copy.n, value FROM shown_runs copy, shown_results WHERE copy.id LIKE 'run_copy-%'"
   sql(folder, `INSERT INTO shown_results (run, value) ${copies}`)

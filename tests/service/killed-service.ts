@@ -20,7 +20,8 @@ export interface KilledService {
 
 export interface SharedFolder {
   folder: string
-  start(): Promise<KilledService>
+  /** `env`: of this process alone. */
+  start(env?: NodeJS.ProcessEnv): Promise<KilledService>
   /** What tools have done, in any process. */
   world(): string[]
 }
@@ -33,7 +34,7 @@ export async function sharedFolder(service = 'keepRuns: { folder: kept }', env: 
     const path = join(folder, 'world.txt')
     return existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n') : []
   }
-  return { folder, world, start: () => startProcess(folder, file, env) }
+  return { folder, world, start: (own = {}) => startProcess(folder, file, { ...env, ...own }) }
 }
 
 async function startProcess(folder: string, file: string, env: NodeJS.ProcessEnv): Promise<KilledService> {

@@ -158,7 +158,9 @@ describe('the file of SQLite sessions', () => {
       await first.runner.run('hi', { session: 'chat' })
       await first.sessions.close()
       const database = new DatabaseSync(file)
-      database.exec('ALTER TABLE sessions DROP COLUMN resumed_at; ALTER TABLE sessions DROP COLUMN epoch; PRAGMA user_version = 1')
+      database.exec(
+        'ALTER TABLE sessions DROP COLUMN resumed_at; ALTER TABLE sessions DROP COLUMN epoch; DROP TABLE clock; PRAGMA user_version = 1',
+      )
       database.close()
       const { runner, sessions } = open({ file })
       expect((await runner.run('hi', { session: 'chat' })).output).toBe('heard 3')

@@ -2,6 +2,7 @@ import { InvalidOptionError } from '../../core/errors.ts'
 import { copyAsJson, isDeepEqual } from '../../core/json.ts'
 import type { Logger } from '../../core/logger.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { processClock } from '../../core/time/process-clock.ts'
 import { prepareArguments } from '../../tools/arguments.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import { toolsOf } from '../nested/items-within.ts'
@@ -53,7 +54,7 @@ export async function decide(
   { registry, logger, timeoutMs = Number.POSITIVE_INFINITY }: DecisionTerms,
 ): Promise<DecidedState> {
   if (!Array.isArray(decisions)) throw new InvalidOptionError('decisions', 'an array', decisions)
-  const now = Date.now()
+  const now = processClock.now()
   const taken: RunState['decisions'] = {}
   for (const [at, decision] of decisions.entries()) {
     const where = `decisions[${at}]`

@@ -1,5 +1,6 @@
 import { copyAsJson } from '../../core/json.ts'
 import { isJsonObject, type Json } from '../../core/messages.ts'
+import { processClock } from '../../core/time/process-clock.ts'
 import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { RunRecord } from '../nested/run-record.ts'
 import { type Durable, isDoneAnew, type RecordEntry, type RecordedSteps, type StepContext } from './journal.ts'
@@ -132,10 +133,10 @@ class Waits {
   /** What was decided; null when the time for it is over, undefined while it is not. */
   look<T extends Json>(name: string, timeoutMs: number | undefined): T | null | undefined {
     const waited = this.#waitingSince[name]
-    const since = waited ?? Date.now()
+    const since = waited ?? processClock.now()
     this.#waitingSince[name] = since
     if (Object.hasOwn(this.#decisions, name)) return this.#decisions[name] as T
-    const now = waited === undefined ? since : (this.#asOf ?? Date.now())
+    const now = waited === undefined ? since : (this.#asOf ?? processClock.now())
     return timeoutMs !== undefined && now - since >= timeoutMs ? null : undefined
   }
 

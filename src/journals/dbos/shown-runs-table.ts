@@ -48,7 +48,7 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
 
   begin({ runId, caller, agent, thread, createdAt, title, words = '', head }: NewShownRun, { attempt, epoch }: Attempt): Promise<BegunRun> {
     const columns = '(id, caller, agent, thread, status, attempt, created_at, title, head, words, folded_title)'
-    const taken = `status = 'running', attempt = excluded.attempt, finished_at = NULL, words = excluded.words`
+    const taken = `status = 'running', attempt = excluded.attempt, finished_at = NULL, settled_at = NULL, words = excluded.words`
     const again = `UPDATE SET ${taken} WHERE shown_runs.status <> 'done'`
     const insert = `INSERT INTO ${this.#in}.shown_runs ${columns} VALUES ($1, $2, $3, $8, 'running', $4, $5, $6, $7, $9, $10)`
     const inThread = thread === undefined ? null : plain(thread)

@@ -3,6 +3,7 @@ import type { Journal } from '../../agent/durable/journal.ts'
 import { checkedTakeOver } from '../../agent/durable/recovery/take-over.ts'
 import { checkMaxTakeOvers, storeJournal } from '../../agent/durable/store-journal.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
+import { defaultLogger, type Logger, redacting } from '../../core/logger.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { fileOptions } from '../../sqlite/sqlite-file.ts'
 import { SqliteStore } from './sqlite-store.ts'
@@ -42,6 +43,8 @@ export interface SqliteJournalOptions {
    * `Infinity`: no limit. Default 10.
    */
   maxTakeOvers?: number
+  /** Where it is logged that the clock of this machine has jumped. Default: warnings and errors, to standard error. */
+  logger?: Logger
 }
 
 const optionNames: OptionNames<SqliteJournalOptions> = {
@@ -54,6 +57,7 @@ const optionNames: OptionNames<SqliteJournalOptions> = {
   takeOverEveryMs: true,
   takeOverConcurrency: true,
   maxTakeOvers: true,
+  logger: true,
 }
 
 /**
@@ -68,10 +72,10 @@ const optionNames: OptionNames<SqliteJournalOptions> = {
  */
 export function sqliteJournal(options: SqliteJournalOptions): Journal & { close(): Promise<void> } {
   checkOptionNames(options, optionNames, '`sqliteJournal`')
-  const { agent = 'default', adopt = false, takeOverEveryMs, takeOverConcurrency, maxTakeOvers, ...file } = options
+  const { agent = 'default', adopt = false, takeOverEveryMs, takeOverConcurrency, maxTakeOvers, logger = defaultLogger, ...file } = options
   const takeOver = checkedTakeOver({ takeOverEveryMs, takeOverConcurrency })
   checkMaxTakeOvers(maxTakeOvers)
   if (typeof agent !== 'string' || agent === '') throw new InvalidOptionError('agent', 'a name', agent)
   if (typeof adopt !== 'boolean') throw new InvalidOptionError('adopt', 'true or false', adopt)
-  return storeJournal(new SqliteStore({ ...fileOptions(file), adopt }, agent), { takeOver, maxTakeOvers })
+  return storeJournal(new SqliteStore({ ...fileOptions(file), adopt }, agent, redacting(logger)), { takeOver, maxTakeOvers })
 }

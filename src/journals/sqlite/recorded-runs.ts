@@ -1,4 +1,4 @@
-import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import type { SQLOutputValue } from 'node:sqlite'
 import { crc32 } from 'node:zlib'
 import { loopVersion, type PruneOptions, type RunPage, type RunQuery, type RunStatus } from '../../agent/durable/journal.ts'
 import type { RecordingPart } from '../../agent/durable/shown-runs.ts'
@@ -21,6 +21,8 @@ import {
   unknownRun,
 } from '../../agent/durable/store.ts'
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
+import type { FileClock } from '../../sqlite/file-clock.ts'
+import type { FileParts } from '../../sqlite/opened-file.ts'
 import type { Owner } from '../../sqlite/owner.ts'
 import { type Row, Statements } from '../../sqlite/statements.ts'
 import { summaryOf, timeOf } from '../run-row.ts'
@@ -35,13 +37,15 @@ export const prunedAtOnce = 200
 export class RecordedRuns {
   readonly #sql: Statements
   readonly #owner: Owner
+  readonly #clock: FileClock
   readonly #agent: string
   readonly #file: string
 
-  constructor(database: DatabaseSync, owner: Owner, agent: string) {
+  constructor({ database, owner, clock }: FileParts, agent: string) {
     this.#file = database.location() ?? ''
     this.#sql = new Statements(database)
     this.#owner = owner
+    this.#clock = clock
     this.#agent = agent
   }
 
@@ -58,7 +62,7 @@ export class RecordedRuns {
     if (run.status === 'waiting') this.#takeDecisions(run)
     const hasDied = run.owner !== null && run.owner !== this.#owner.id
     const taken = "UPDATE runs SET status = 'running', owner = ?, epoch = epoch + 1, problem = NULL, updated_at = ? WHERE n = ?"
-    this.#sql.run(taken, this.#owner.id, Date.now(), run.n)
+    this.#sql.run(taken, this.#owner.id, this.#clock.now(), run.n)
     return { ...this.#taken({ ...run, epoch: Number(run.epoch) + 1 }), hasDied, input: this.#input(run) }
   }
 
@@ -136,7 +140,7 @@ export class RecordedRuns {
   suspend(runId: string, epoch: number, { output, waits, forget }: Suspension): Taken | undefined {
     const run = this.#owned(runId, epoch)
     for (const key of forget) this.#sql.run('DELETE FROM steps WHERE run = ? AND key = ?', run.n, key)
-    const now = Date.now()
+    const now = this.#clock.now()
     for (const { name, timeoutMs } of waits) {
       const deadline = timeoutMs === undefined || now + timeoutMs > endOfTime ? null : Math.ceil(now + timeoutMs)
       this.#sql.run('INSERT INTO waits (run, name, deadline) VALUES (?, ?, ?) ON CONFLICT DO NOTHING', run.n, name, deadline)
@@ -151,12 +155,12 @@ export class RecordedRuns {
 
   release(runId: string, epoch: number, problem: string | null = null, tries: number | null = null): void {
     const released = 'UPDATE runs SET owner = NULL, problem = ?, tries = coalesce(?, tries), updated_at = ?'
-    this.#sql.run(`${released} WHERE id = ? AND owner = ? AND epoch = ?`, problem, tries, Date.now(), runId, this.#owner.id, epoch)
+    this.#sql.run(`${released} WHERE id = ? AND owner = ? AND epoch = ?`, problem, tries, this.#clock.now(), runId, this.#owner.id, epoch)
   }
 
   deliver(runId: string, decisions: readonly NamedValue[]): void {
     const run = this.#found(runId)
-    const now = Date.now()
+    const now = this.#clock.now()
     for (const { name, value } of decisions) {
       const wait = this.#sql.one('SELECT deadline, value, decided_at FROM waits WHERE run = ? AND name = ?', run.n, name)
       if (wait === undefined) throw decisionRefused(runId, name, 'nothing waits for it')
@@ -228,14 +232,19 @@ export class RecordedRuns {
     const due =
       'n IN (SELECT run FROM waits WHERE taken = 0 AND value IS NOT NULL) OR ' +
       'n IN (SELECT run FROM waits WHERE taken = 0 AND value IS NULL AND deadline <= ?) OR cancel_reason IS NOT NULL'
-    const ready = this.#sql.all(`SELECT n, id FROM runs WHERE agent = ? AND status = 'waiting' AND (${due})`, this.#agent, Date.now())
+    const ready = this.#sql.all(
+      `SELECT n, id FROM runs WHERE agent = ? AND status = 'waiting' AND (${due})`,
+      this.#agent,
+      this.#clock.now(),
+    )
     return [...open, ...ready].toSorted((a, b) => Number(a.n) - Number(b.n)).map(({ id }) => String(id))
   }
 
   /** Deletes some of them, and returns how many: fewer than `prunedAtOnce` when all are deleted. */
   prune({ olderThanMs, keep }: PruneOptions): number {
     const ended = "SELECT n FROM runs WHERE agent = ? AND status = 'ended'"
-    const old = () => this.#sql.all(`${ended} AND updated_at <= ? LIMIT ${prunedAtOnce}`, this.#agent, Date.now() - (olderThanMs ?? 0))
+    const old = () =>
+      this.#sql.all(`${ended} AND updated_at <= ? LIMIT ${prunedAtOnce}`, this.#agent, this.#clock.now() - (olderThanMs ?? 0))
     const many = () => this.#sql.all(`${ended} ORDER BY updated_at DESC, n DESC LIMIT ${prunedAtOnce} OFFSET ?`, this.#agent, keep)
     const doomed = new Set([...(olderThanMs === undefined ? [] : old()), ...(keep === undefined ? [] : many())].map(({ n }) => Number(n)))
     for (const n of doomed) deleteRecorded(this.#sql, n)
@@ -243,7 +252,7 @@ export class RecordedRuns {
   }
 
   #create(runId: string, { input, loop }: NewRun): Taken {
-    const now = Date.now()
+    const now = this.#clock.now()
     const columns = '(id, agent, status, owner, epoch, loop, created_at, updated_at)'
     const insert = `INSERT INTO runs ${columns} VALUES (?, ?, 'running', ?, 1, ?, ?, ?)`
     const { lastInsertRowid } = this.#sql.run(insert, runId, this.#agent, this.#owner.id, loop, now, now)
@@ -256,12 +265,12 @@ export class RecordedRuns {
   #canGoOn({ n, cancel_reason }: Row): boolean {
     // Read anew: it may have been cancelled since the row was read.
     const due = 'SELECT 1 FROM waits WHERE run = ? AND taken = 0 AND (value IS NOT NULL OR deadline <= ?) LIMIT 1'
-    return cancel_reason !== null || this.#sql.one(due, n ?? null, Date.now()) !== undefined
+    return cancel_reason !== null || this.#sql.one(due, n ?? null, this.#clock.now()) !== undefined
   }
 
   /** What is decided by now is what the run goes on with. */
   #takeDecisions({ n = null }: Row): void {
-    const now = Date.now()
+    const now = this.#clock.now()
     // Nobody has decided: there is no more to it than that.
     const late = 'UPDATE waits SET value = ?, decided_at = ? WHERE run = ? AND value IS NULL AND deadline <= ?'
     this.#sql.run(late, expiredText, now, n, now)
@@ -296,7 +305,7 @@ export class RecordedRuns {
 
   #leave({ n = null, id }: Row, status: RunStatus, stopReason: string, output: string): void {
     const left = 'UPDATE runs SET status = ?, stop_reason = ?, owner = NULL, problem = NULL, updated_at = ? WHERE n = ?'
-    this.#sql.run(left, status, stopReason, Date.now(), n)
+    this.#sql.run(left, status, stopReason, this.#clock.now(), n)
     const kept =
       'INSERT INTO outputs (run, value, crc) VALUES (?, ?, ?) ON CONFLICT (run) DO UPDATE SET value = excluded.value, crc = excluded.crc'
     this.#sql.run(kept, n, output, checksum(String(id), outputName, output))

@@ -1,4 +1,5 @@
 import type { Schema } from '../../sqlite/database.ts'
+import { clockTable } from '../../sqlite/file-clock.ts'
 
 /** The tables of a journal. */
 export const runsSchema: Schema = {
@@ -121,5 +122,10 @@ export const runsSchema: Schema = {
        value TEXT NOT NULL,
        PRIMARY KEY (run, record, position)
      ) STRICT, WITHOUT ROWID;`,
+    `${clockTable}
+     ALTER TABLE shown_runs ADD COLUMN settled_at INTEGER;
+     UPDATE shown_runs SET settled_at = finished_at;
+     DROP INDEX shown_runs_done;
+     CREATE INDEX shown_runs_done ON shown_runs (settled_at, size) WHERE status = 'done';`,
   ],
 }

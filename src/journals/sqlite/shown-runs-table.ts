@@ -1,4 +1,4 @@
-import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import type { SQLOutputValue } from 'node:sqlite'
 import type {
   Attempt,
   BegunRun,
@@ -18,6 +18,8 @@ import type {
   WaitingRoom,
 } from '../../agent/durable/shown-runs.ts'
 import { cursorOf, mostRuns, takenOver } from '../../agent/durable/store.ts'
+import type { FileClock } from '../../sqlite/file-clock.ts'
+import type { FileParts } from '../../sqlite/opened-file.ts'
 import { type Row, Statements } from '../../sqlite/statements.ts'
 import { listed, mostCharacters, mostCharactersOfEvents, mostEvents } from '../run-row.ts'
 import { deleteRecorded, prunedAtOnce } from './recorded-runs.ts'
@@ -25,11 +27,18 @@ import { deleteRecorded, prunedAtOnce } from './recorded-runs.ts'
 /** As much as a run with a longer input has when it starts. */
 const triedBytes = 32_768
 
+/** An outcome, and how long ago it was. */
+interface SettledOutcome extends ShownOutcome {
+  settledForMs: number
+}
+
 /** What `ShownRuns` promises, in SQL. Each call has to be made inside a transaction, which is rolled back if it throws. */
 export class ShownRunsTable {
   readonly #sql: Statements
+  readonly #clock: FileClock
 
-  constructor(database: DatabaseSync) {
+  constructor({ database, clock }: Omit<FileParts, 'owner'>) {
+    this.#clock = clock
     // SQLite's own `lower` knows ASCII alone.
     database.function('folded', { deterministic: true }, (text) => String(text).toLowerCase())
     this.#sql = new Statements(database)
@@ -45,7 +54,7 @@ export class ShownRunsTable {
     if (epoch !== undefined && this.#sql.one(later, runId, epoch) !== undefined) throw takenOver(runId)
     const columns = '(id, caller, agent, thread, status, attempt, created_at, title, head)'
     const again =
-      "ON CONFLICT (id) DO UPDATE SET status = 'running', attempt = excluded.attempt, finished_at = NULL WHERE status <> 'done' " +
+      "ON CONFLICT (id) DO UPDATE SET status = 'running', attempt = excluded.attempt, finished_at = NULL, settled_at = NULL WHERE status <> 'done' " +
       'RETURNING n, last_event'
     const insert = `INSERT INTO shown_runs ${columns} VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?) ${again}`
     const begun = this.#sql.one(insert, runId, caller, agent, thread ?? null, attempt, createdAt, title, head)
@@ -70,15 +79,16 @@ export class ShownRunsTable {
     return true
   }
 
-  settle(runId: string, expected: ExpectedRun, outcome: ShownOutcome, room?: WaitingRoom): 'settled' | 'changed' | 'no_room' {
+  settle(runId: string, expected: ExpectedRun, outcome: SettledOutcome, room?: WaitingRoom): 'settled' | 'changed' | 'no_room' {
     const run = this.#sql.one('SELECT n, caller, status, attempt FROM shown_runs WHERE id = ?', runId)
     if (run === undefined || !isAsExpected(run, expected)) return 'changed'
-    const { status, stopReason, finishedAt, title, words = '', costUsd, summary, result } = outcome
+    const { status, stopReason, finishedAt, settledForMs, title, words = '', costUsd, summary, result } = outcome
     const state = status === 'paused' ? this.#stateSize(runId) : 0
     const size = state + (result?.length ?? 0) + this.#eventsSize(run)
     if (room !== undefined && !this.#hasRoom(run, size, state, room)) return 'no_room'
-    const came = 'UPDATE shown_runs SET status = ?, stop_reason = ?, finished_at = ?, size = ?, title = ?, summary = ? WHERE n = ?'
-    this.#sql.run(came, status, stopReason, finishedAt, size, title, summary, run.n)
+    const came =
+      'UPDATE shown_runs SET status = ?, stop_reason = ?, finished_at = ?, settled_at = ?, size = ?, title = ?, summary = ? WHERE n = ?'
+    this.#sql.run(came, status, stopReason, finishedAt, this.#clock.now() - settledForMs, size, title, summary, run.n)
     this.#noteWords(run.n, words, costUsd)
     const replaced = 'INSERT INTO shown_results (run, value) VALUES (?, ?) ON CONFLICT (run) DO UPDATE SET value = excluded.value'
     if (result !== undefined) this.#sql.run(replaced, run.n, result)
@@ -87,11 +97,12 @@ export class ShownRunsTable {
   }
 
   giveUp(which: { runId: string } | { waitingForMs: number }, error: { code: string; message: string }): string[] {
-    const [those, value] = 'runId' in which ? ['id = ?', which.runId] : ['finished_at < ? LIMIT 100', Date.now() - which.waitingForMs]
+    const now = this.#clock.now()
+    const [those, value] = 'runId' in which ? ['id = ?', which.runId] : ['settled_at < ? LIMIT 100', now - which.waitingForMs]
     const waiting = `SELECT n FROM shown_runs WHERE status = 'paused' AND ${those}`
     const told = "json_set(coalesce(summary, '{}'), '$.stopReason', 'aborted', '$.pending', json('[]'), '$.error', json(?))"
-    const given = `UPDATE shown_runs SET status = 'done', stop_reason = 'aborted', finished_at = ?, summary = ${told} WHERE n IN (${waiting}) RETURNING n, id`
-    const runs = this.#sql.all(given, Date.now(), JSON.stringify(error), value)
+    const given = `UPDATE shown_runs SET status = 'done', stop_reason = 'aborted', finished_at = ?, settled_at = ?, summary = ${told} WHERE n IN (${waiting}) RETURNING n, id`
+    const runs = this.#sql.all(given, now, now, JSON.stringify(error), value)
     for (const { n } of runs) this.#hide(n)
     return runs.map(({ id }) => String(id))
   }
@@ -118,7 +129,7 @@ export class ShownRunsTable {
       ...listed(run),
       attempt: String(run.attempt),
       head: String(run.head),
-      ...(run.finished_at === null ? {} : { settledForMs: Date.now() - Number(run.finished_at) }),
+      ...(run.settled_at === null ? {} : { settledForMs: this.#clock.now() - Number(run.settled_at) }),
       secrets: secrets.map(({ value }) => String(JSON.parse(String(value)))),
       hidesAll: run.hides_all === 1,
       decisions: decisions.map(({ value }) => String(value)),
@@ -210,7 +221,7 @@ export class ShownRunsTable {
   unsettled(forMs: number): string[] {
     const over = "runs.id IS NULL OR (runs.status <> 'running' AND runs.updated_at <= ?)"
     const unsettled = `SELECT id FROM shown_runs LEFT JOIN runs USING (id) WHERE shown_runs.status = 'running' AND (${over})`
-    return this.#sql.all(unsettled, Date.now() - forMs).map(({ id }) => String(id))
+    return this.#sql.all(unsettled, this.#clock.now() - forMs).map(({ id }) => String(id))
   }
 
   waiting(caller?: string): { runs: number; characters: number } {
@@ -230,14 +241,12 @@ export class ShownRunsTable {
   /** Deletes some of them, and returns how many: fewer than `prunedAtOnce` when all are deleted. */
   forget({ runs, ageMs, characters, recordingCharacters }: ShownBounds): number {
     const doomed: SQLOutputValue[] = []
-    const young = Date.now() - ageMs
+    const young = this.#clock.now() - ageMs
     let [count, size] = [0, 0]
-    for (const run of this.#sql.each(
-      "SELECT n, finished_at, size FROM shown_runs WHERE status = 'done' ORDER BY finished_at DESC, n DESC",
-    )) {
+    for (const run of this.#sql.each("SELECT n, settled_at, size FROM shown_runs WHERE status = 'done' ORDER BY settled_at DESC, n DESC")) {
       count++
       size += Number(run.size)
-      if (count > runs || size > characters || Number(run.finished_at) <= young) doomed.push(run.n ?? null)
+      if (count > runs || size > characters || Number(run.settled_at) <= young) doomed.push(run.n ?? null)
       if (doomed.length === prunedAtOnce) break
     }
     for (const n of doomed) {

@@ -2,6 +2,7 @@ import type { PruneOptions } from '../../agent/durable/journal.ts'
 import type { ShownRuns } from '../../agent/durable/shown-runs.ts'
 import type { RunTries, Store } from '../../agent/durable/store.ts'
 import type { ToolloopError } from '../../core/errors.ts'
+import { defaultLogger, type Logger } from '../../core/logger.ts'
 import type { DatabaseOptions } from '../../sqlite/database.ts'
 import { SqliteFile } from '../../sqlite/sqlite-file.ts'
 import { FileThread } from '../../sqlite/thread-link.ts'
@@ -20,10 +21,15 @@ export class SqliteStore implements Store {
   readonly #shown: SqliteFile<ShownRunsTable>
   #lost: ((problem: ToolloopError) => void) | undefined
 
-  constructor(database: DatabaseOptions, agent: string) {
+  constructor(database: DatabaseOptions, agent: string, logger: Logger = defaultLogger) {
     const own = (isShown: boolean): RunsOptions => ({ agent, isShown })
-    this.#file = new SqliteFile(runsSchema, journalThread, { database, own: own(false) }, (problem) => this.#lost?.(problem))
-    this.#shown = new SqliteFile(runsSchema, journalThread, { database, own: own(true) })
+    this.#file = new SqliteFile(
+      runsSchema,
+      journalThread,
+      { database, own: own(false) },
+      { logger, lost: (problem) => this.#lost?.(problem) },
+    )
+    this.#shown = new SqliteFile(runsSchema, journalThread, { database, own: own(true) }, { logger })
   }
 
   take: Store['take'] = (...args) => this.#file.call('take', ...args)
@@ -53,7 +59,11 @@ export class SqliteStore implements Store {
     tryWriting: () => this.#shown.call('tryWriting'),
     begin: (...args) => this.#shown.call('begin', ...args),
     append: (...args) => this.#shown.call('append', ...args),
-    settle: (...args) => this.#shown.call('settle', ...args),
+    settle: (runId, expected, outcome, room) => {
+      // By one clock, whatever it shows: that of the thread may be another.
+      const settledForMs = Math.max(0, Date.now() - outcome.finishedAt)
+      return this.#shown.call('settle', runId, expected, { ...outcome, settledForMs }, room)
+    },
     giveUp: (...args) => this.#shown.call('giveUp', ...args),
     noteDecisions: (...args) => this.#shown.call('noteDecisions', ...args),
     withdrawDecisions: (...args) => this.#shown.call('withdrawDecisions', ...args),

@@ -12,8 +12,8 @@ export interface RunsOptions {
 // The program of the thread that has the files.
 serveFiles({
   ...runsSchema,
-  open: (database, owner, { agent, isShown }: RunsOptions): RecordedRuns | ShownRunsTable =>
-    isShown ? new ShownRunsTable(database) : new RecordedRuns(database, owner, agent),
+  open: (parts, { agent, isShown }: RunsOptions): RecordedRuns | ShownRunsTable =>
+    isShown ? new ShownRunsTable(parts) : new RecordedRuns(parts, agent),
   reading: ['kept', 'cancelled', 'get', 'list', 'pending', 'result', 'events', 'recording', 'progress', 'said', 'unsettled', 'waiting'],
   erasing: ['clear', 'forget', 'giveUp', 'prune'],
   release: (database, ownerId) => database.prepare('UPDATE runs SET owner = NULL WHERE owner = ?').run(ownerId),

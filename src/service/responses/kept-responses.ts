@@ -67,7 +67,7 @@ export class KeptResponses {
 
   /** Keeps them where runs are recorded from now on. Rejects with `session_failed` where that can't be done. */
   async open(place: JournalPlace): Promise<void> {
-    if (place.kind === 'sqlite') this.#store = await openFile(place.folder)
+    if (place.kind === 'sqlite') this.#store = await openFile(place.folder, this.#logger)
     else {
       const { sessions, pool } = await openDatabase(place, this.#logger)
       this.#store = sessions.store
@@ -234,11 +234,15 @@ function keyOf(id: string, caller: string): string {
   return hashOf([caller, id])
 }
 
-async function openFile(folder: string): Promise<SessionStore> {
+async function openFile(folder: string, logger: Logger): Promise<SessionStore> {
   const { SqliteSessionStore } = await import('../../sessions/sqlite/sqlite-session-store.ts')
   const file = resolve(folder, 'responses.sqlite')
   // They are deleted here when they are too old.
-  return new SqliteSessionStore({ file, synchronous: 'full', busyTimeoutMs: outageMs, maxBytes: undefined }, Number.POSITIVE_INFINITY)
+  return new SqliteSessionStore(
+    { file, synchronous: 'full', busyTimeoutMs: outageMs, maxBytes: undefined },
+    Number.POSITIVE_INFINITY,
+    logger,
+  )
 }
 
 const mostConnections = 3

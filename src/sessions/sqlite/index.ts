@@ -1,6 +1,7 @@
 /** `toolloop/sessions/sqlite`: conversations that outlive the process, in one file. */
 import { type ExpiryOptions, expiryOf } from '../../agent/sessions/session-options.ts'
 import { Sessions } from '../../agent/sessions/sessions.ts'
+import { defaultLogger, type Logger, redacting } from '../../core/logger.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { fileOptions } from '../../sqlite/sqlite-file.ts'
 import { SqliteSessionStore } from './sqlite-session-store.ts'
@@ -21,6 +22,8 @@ export interface SqliteSessionsOptions extends ExpiryOptions {
   busyTimeoutMs?: number
   /** Most bytes of the file, at least 1 048 576; what does not fit fails with `session_failed`. Default: what the disk has. */
   maxBytes?: number
+  /** Where it is logged that the clock of this machine has jumped. Default: warnings and errors, to standard error. */
+  logger?: Logger
 }
 
 const optionNames: OptionNames<SqliteSessionsOptions> = {
@@ -28,6 +31,7 @@ const optionNames: OptionNames<SqliteSessionsOptions> = {
   synchronous: true,
   busyTimeoutMs: true,
   maxBytes: true,
+  logger: true,
   expireAfterMs: true,
 }
 
@@ -44,6 +48,6 @@ const optionNames: OptionNames<SqliteSessionsOptions> = {
  */
 export function sqliteSessions(options: SqliteSessionsOptions): Sessions {
   checkOptionNames(options, optionNames, '`sqliteSessions`')
-  const { expireAfterMs: _, ...file } = options
-  return new Sessions(new SqliteSessionStore(fileOptions(file), expiryOf(options)))
+  const { expireAfterMs: _, logger = defaultLogger, ...file } = options
+  return new Sessions(new SqliteSessionStore(fileOptions(file), expiryOf(options), redacting(logger)))
 }

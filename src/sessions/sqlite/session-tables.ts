@@ -1,4 +1,3 @@
-import type { DatabaseSync } from 'node:sqlite'
 import {
   type Added,
   type Appended,
@@ -19,6 +18,8 @@ import {
   statusOf,
   type UnclaimOptions,
 } from '../../agent/sessions/session-store.ts'
+import type { FileClock } from '../../sqlite/file-clock.ts'
+import type { FileParts } from '../../sqlite/opened-file.ts'
 import type { Owner } from '../../sqlite/owner.ts'
 import { type Row, Statements } from '../../sqlite/statements.ts'
 import { claimedFrom, holdFrom, pageFrom, storedFrom, summaryFrom } from '../session-row.ts'
@@ -37,11 +38,13 @@ const noHold = 'run = NULL, durable = 0, epoch = NULL, token = NULL, owner = NUL
 export class SessionTables {
   readonly #sql: Statements
   readonly #owner: Owner
+  readonly #clock: FileClock
   readonly #expireAfterMs: number
 
-  constructor(database: DatabaseSync, owner: Owner, expireAfterMs: number) {
+  constructor({ database, owner, clock }: FileParts, expireAfterMs: number) {
     this.#sql = new Statements(database)
     this.#owner = owner
+    this.#clock = clock
     this.#expireAfterMs = expireAfterMs
   }
 
@@ -58,7 +61,7 @@ export class SessionTables {
     const token = crypto.randomUUID()
     // What a run waited for stays until it has come to something else: should its process die, it waits again.
     const isIdle = statusOf(hold) === 'idle'
-    const resumedAt = isIdle ? undefined : (hold?.resumedAt ?? (request.waitsFor === undefined ? undefined : Date.now()))
+    const resumedAt = isIdle ? undefined : (hold?.resumedAt ?? (request.waitsFor === undefined ? undefined : this.#clock.now()))
     const claimed = 'UPDATE sessions SET run = ?, durable = ?, epoch = ?, token = ?, owner = ?, resumed_at = ?'
     const kept = isIdle ? ', waits_for = NULL, draft = NULL' : ''
     this.#sql.run(`${claimed}${kept} WHERE n = ?`, runId, durable ? 1 : 0, epoch, token, this.#owner.id, resumedAt, row.n)
@@ -157,12 +160,12 @@ export class SessionTables {
   prune(olderThanMs: number): number {
     const dead = 'UPDATE sessions SET owner = NULL WHERE owner NOT IN (SELECT value FROM json_each(?))'
     this.#sql.run(dead, JSON.stringify(this.#living()))
-    return this.#removeOlder(Date.now() - olderThanMs)
+    return this.#removeOlder(this.#clock.now() - olderThanMs)
   }
 
   /** Before when a session must have changed to be expired. */
   get #expired(): number | undefined {
-    return Number.isFinite(this.#expireAfterMs) ? Date.now() - this.#expireAfterMs : undefined
+    return Number.isFinite(this.#expireAfterMs) ? this.#clock.now() - this.#expireAfterMs : undefined
   }
 
   #row(id: string): Row | undefined {
@@ -184,7 +187,7 @@ export class SessionTables {
     const expired = this.#row(id)
     if (expired !== undefined) this.#remove(Number(expired.n))
     if (this.#expired !== undefined) this.#removeOlder(this.#expired)
-    const now = Date.now()
+    const now = this.#clock.now()
     this.#sql.run('INSERT INTO sessions (id, length, created_at, updated_at) VALUES (?, 0, ?, ?)', id, now, now)
     return this.#row(id) ?? {}
   }
@@ -198,7 +201,7 @@ export class SessionTables {
     }
     const kept = compaction ?? (at === undefined ? before : undefined)
     const added = `UPDATE sessions SET ${noHold}, length = ?, compaction = ?, updated_at = ? WHERE n = ?`
-    this.#sql.run(added, first + messages.length, kept, Date.now(), n)
+    this.#sql.run(added, first + messages.length, kept, this.#clock.now(), n)
   }
 
   #note({ n, length }: Row, runId: string, outcome: 'stored' | 'released'): void {

@@ -10,7 +10,7 @@ export interface TablesOptions {
 // The program of the thread that has the files.
 serveFiles({
   ...sessionsSchema,
-  open: (database, owner, { expireAfterMs }: TablesOptions) => new SessionTables(database, owner, expireAfterMs),
+  open: (parts, { expireAfterMs }: TablesOptions) => new SessionTables(parts, expireAfterMs),
   reading: ['get', 'list', 'read'],
   // Whose owner is no longer there is free, unless its run waits or is in a journal.
   release: (database, ownerId) => database.prepare('UPDATE sessions SET owner = NULL WHERE owner = ?').run(ownerId),

@@ -1,4 +1,5 @@
 import type { Schema } from '../../sqlite/database.ts'
+import { clockTable } from '../../sqlite/file-clock.ts'
 
 /** The tables of a file with sessions. */
 export const sessionsSchema: Schema = {
@@ -34,5 +35,6 @@ export const sessionsSchema: Schema = {
      CREATE TABLE owners (id TEXT PRIMARY KEY, pid INTEGER NOT NULL, sqlite TEXT NOT NULL) STRICT, WITHOUT ROWID;`,
     'ALTER TABLE sessions ADD COLUMN resumed_at INTEGER;',
     'ALTER TABLE sessions ADD COLUMN epoch INTEGER;',
+    clockTable,
   ],
 }

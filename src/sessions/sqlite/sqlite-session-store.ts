@@ -1,4 +1,5 @@
 import type { SessionStore } from '../../agent/sessions/session-store.ts'
+import { defaultLogger, type Logger } from '../../core/logger.ts'
 import type { DatabaseOptions } from '../../sqlite/database.ts'
 import { SqliteFile } from '../../sqlite/sqlite-file.ts'
 import { FileThread } from '../../sqlite/thread-link.ts'
@@ -14,8 +15,8 @@ const thread = new FileThread(workerCode)
 export class SqliteSessionStore implements SessionStore {
   readonly #file: SqliteFile<SessionTables>
 
-  constructor(database: DatabaseOptions, expireAfterMs: number) {
-    this.#file = new SqliteFile(sessionsSchema, thread, { database, own: { expireAfterMs } satisfies TablesOptions })
+  constructor(database: DatabaseOptions, expireAfterMs: number, logger: Logger = defaultLogger) {
+    this.#file = new SqliteFile(sessionsSchema, thread, { database, own: { expireAfterMs } satisfies TablesOptions }, { logger })
   }
 
   claim: SessionStore['claim'] = (...args) => this.#file.call('claim', ...args)

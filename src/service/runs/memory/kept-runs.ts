@@ -3,7 +3,7 @@ import type { Caller } from '../../http/auth.ts'
 import { HttpProblem } from '../../http/problem.ts'
 import type { ServiceRun } from '../service-run.ts'
 import { abortedWith, type Outcome } from '../stored-run.ts'
-import { endOf, Shelf } from './shelf.ts'
+import { Shelf } from './shelf.ts'
 
 /** What is kept of runs. Running ones are always kept, paused ones until somebody decides; of the others the oldest go first. */
 export interface RunBounds {
@@ -121,12 +121,12 @@ export class KeptRuns {
   forgetOld(): void {
     const { count, ageMs, characters, pausedMs } = this.bounds
     for (const run of this.#done.runs()) {
-      if (endOf(run) > Date.now() - ageMs && this.#done.size <= count && this.#done.characters <= characters) break
+      if (this.#done.ageOf(run) < ageMs && this.#done.size <= count && this.#done.characters <= characters) break
       this.#done.delete(run)
       this.#forgotten(run)
     }
     for (const run of this.#paused.runs()) {
-      if (endOf(run) < Date.now() - pausedMs) this.giveUp(run, tooLate)
+      if (this.#paused.ageOf(run) > pausedMs) this.giveUp(run, tooLate)
       else if (this.#paused.characters > characters) this.#paused.clearLog(run)
       else break
     }

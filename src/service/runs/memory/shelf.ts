@@ -1,8 +1,9 @@
+import { processClock } from '../../../core/time/process-clock.ts'
 import type { ServiceRun } from '../service-run.ts'
 
 /** Runs that are not running, in the order they came to be that. */
 export class Shelf {
-  readonly #runs = new Map<string, { run: ServiceRun; size: number }>()
+  readonly #runs = new Map<string, { run: ServiceRun; size: number; since: number }>()
   #characters = 0
   /** Of each caller. */
   readonly #charactersOf = new Map<string, number>()
@@ -27,9 +28,14 @@ export class Shelf {
     for (const { run } of this.#runs.values()) yield run
   }
 
+  /** For how long the run has been here, in milliseconds. */
+  ageOf({ id }: ServiceRun): number {
+    return processClock.now() - (this.#runs.get(id)?.since ?? Number.POSITIVE_INFINITY)
+  }
+
   add(run: ServiceRun): void {
     this.delete(run)
-    this.#runs.set(run.id, { run, size: run.size })
+    this.#runs.set(run.id, { run, size: run.size, since: processClock.now() })
     this.#count(run, run.size)
   }
 
@@ -55,9 +61,4 @@ export class Shelf {
     if (now === 0) this.#charactersOf.delete(name)
     else this.#charactersOf.set(name, now)
   }
-}
-
-/** Milliseconds since 1970; of one that has not ended, never. */
-export function endOf({ outcome }: ServiceRun): number {
-  return outcome === undefined ? Number.POSITIVE_INFINITY : Date.parse(outcome.finishedAt)
 }

@@ -57,5 +57,5 @@ async function openStore(place: JournalPlace, logger: Logger): Promise<(Store | 
   await chmod(folder, 0o700)
   const { SqliteStore } = await import('../../../journals/sqlite/sqlite-store.ts')
   const file = join(folder, 'runs.sqlite')
-  return new SqliteStore({ file, synchronous: 'full', busyTimeoutMs: outageMs, maxBytes: undefined }, agent)
+  return new SqliteStore({ file, synchronous: 'full', busyTimeoutMs: outageMs, maxBytes: undefined }, agent, redacting(logger))
 }

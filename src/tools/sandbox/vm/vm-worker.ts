@@ -76,7 +76,7 @@ class GuestRun {
 
   constructor(run: Run) {
     this.#run = run
-    this.#deadline = Date.now() + run.timeoutMs
+    this.#deadline = performance.now() + run.timeoutMs
   }
 
   async start(): Promise<void> {
@@ -90,7 +90,7 @@ class GuestRun {
         maxStackSize: 256 * 1024,
         timezoneOffset: 0,
         interruptHandler: () => {
-          this.#overTime ||= Date.now() > this.#deadline
+          this.#overTime ||= performance.now() > this.#deadline
           return this.#overTime
         },
         moduleLoader: {

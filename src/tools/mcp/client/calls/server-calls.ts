@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { CreateMessageResult, ElicitResult } from '@modelcontextprotocol/client'
 import { ToolloopError } from '../../../../core/errors.ts'
 import type { JsonObject } from '../../../../core/messages.ts'
+import { processClock } from '../../../../core/time/process-clock.ts'
 import type { Question, ToolContext } from '../../../tool.ts'
 import { withCallStream } from '../../transport/http-transport.ts'
 import type { McpClientSdk } from '../../transport/load-sdk.ts'
@@ -210,7 +211,7 @@ export class ServerCalls {
   async #becomeTask(running: Running, said: Task | undefined): Promise<McpToolResult | Question> {
     if (said === undefined || taskTimeoutMs(this.#server) === undefined) throw this.#noResult()
     const { progressToken } = running
-    const task: NotedTask = { id: said.id, since: Date.now(), progressToken }
+    const task: NotedTask = { id: said.id, since: processClock.now(), progressToken }
     await running.notes.add({ task })
     return this.#followTask(running, task, { said })
   }
@@ -239,7 +240,7 @@ export class ServerCalls {
   async #untilTaskEnds(running: Running, task: NotedTask, { said, call, known }: TaskSoFar): Promise<McpToolResult | Question> {
     const { ctx } = running
     const limitMs = taskTimeoutMs(this.#server) ?? 0
-    ctx.extendTimeout?.(Math.max(1, task.since + limitMs - Date.now()))
+    ctx.extendTimeout?.(Math.max(1, task.since + limitMs - processClock.now()))
     const wait = this.#waitOf(running, task)
     let [latest, stream] = [said, call]
     for (;;) {

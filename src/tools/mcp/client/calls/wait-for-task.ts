@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { ToolloopError } from '../../../../core/errors.ts'
 import type { JsonObject } from '../../../../core/messages.ts'
+import { processClock } from '../../../../core/time/process-clock.ts'
 import type { ToolContext } from '../../../tool.ts'
 import type { McpClientSdk } from '../../transport/load-sdk.ts'
 import type { Connection } from '../connection.ts'
@@ -44,7 +45,7 @@ export async function waitForTask(wait: TaskWait): Promise<TaskEnd> {
     }
     const end = await endOf(wait, said)
     if (end !== undefined) return end
-    if (said.ttlMs !== undefined && Date.now() - task.since > said.ttlMs) throw failed(wait, 'has let the task expire')
+    if (said.ttlMs !== undefined && processClock.now() - task.since > said.ttlMs) throw failed(wait, 'has let the task expire')
   }
 }
 

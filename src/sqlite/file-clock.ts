@@ -1,0 +1,40 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { type NotedTime, SteadyClock } from '../core/time/steady-clock.ts'
+
+/** How often the time is noted in a file that is written to, in milliseconds. */
+const noteEveryMs = 60_000
+
+/** The table in which a file's clock is noted. */
+export const clockTable = 'CREATE TABLE clock (id INTEGER PRIMARY KEY CHECK (id = 1), now INTEGER NOT NULL, doubted_since INTEGER) STRICT;'
+
+/** The time by which what is in a file expires. It knows the time at which the file was used last. */
+export class FileClock {
+  readonly #database: DatabaseSync
+  readonly #clock: SteadyClock
+  #notedAt = Number.NEGATIVE_INFINITY
+  #doubtedSince: number | null = null
+
+  constructor(database: DatabaseSync, jumped: (message: string) => void) {
+    this.#database = database
+    const row = database.prepare('SELECT now, doubted_since FROM clock').get()
+    const doubted = row?.doubted_since
+    const noted: NotedTime | undefined = row && { now: Number(row.now), doubtedSince: typeof doubted === 'number' ? doubted : null }
+    this.#clock = new SteadyClock(jumped, noted)
+  }
+
+  now(): number {
+    return this.#clock.now()
+  }
+
+  /** Notes the time, if that was long ago or the clock has come to be doubted. To be called at the end of a transaction that writes. */
+  note(): void {
+    const { now, doubtedSince } = this.#clock.noted()
+    const steady = performance.now()
+    if (steady - this.#notedAt < noteEveryMs && doubtedSince === this.#doubtedSince) return
+    const noted =
+      'INSERT INTO clock VALUES (1, ?, ?) ON CONFLICT (id) DO UPDATE SET now = excluded.now, doubted_since = excluded.doubted_since'
+    this.#database.prepare(noted).run(now, doubtedSince)
+    this.#notedAt = steady
+    this.#doubtedSince = doubtedSince
+  }
+}

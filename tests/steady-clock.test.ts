@@ -1,0 +1,186 @@
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { type NotedTime, SteadyClock } from '../src/core/time/steady-clock.ts'
+import { RecordedRuns } from '../src/journals/sqlite/recorded-runs.ts'
+import { runsSchema } from '../src/journals/sqlite/runs-schema.ts'
+import { ShownRunsTable } from '../src/journals/sqlite/shown-runs-table.ts'
+import { SessionTables } from '../src/sessions/sqlite/session-tables.ts'
+import { sessionsSchema } from '../src/sessions/sqlite/sessions-schema.ts'
+import { inTransaction, type Schema } from '../src/sqlite/database.ts'
+import { type FileParts, openFile } from '../src/sqlite/opened-file.ts'
+import { inFolder } from './journals/temp-folder.ts'
+
+const [minute, day] = [60_000, 86_400_000]
+const start = Date.UTC(2026, 0, 1)
+const warnings: string[] = []
+const warn = (message: string): void => void warnings.push(message)
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date', 'performance'], now: start }))
+afterEach(() => {
+  vi.useRealTimers()
+  warnings.length = 0
+})
+
+/** Time goes by. */
+const pass = (ms: number): void => void vi.advanceTimersByTime(ms)
+/** The system's clock is set. */
+const set = (offset: number): void => void vi.setSystemTime(Date.now() + offset)
+/** A clock of the next process. */
+const next = (noted: NotedTime): SteadyClock => new SteadyClock(warn, noted)
+
+describe('SteadyClock', () => {
+  it('H60 goes on as if the clock had not jumped until it has stayed so for twenty minutes, and says so once', () => {
+    for (const days of [40, -40]) {
+      vi.setSystemTime(start)
+      const clock = new SteadyClock(warn)
+      pass(minute)
+      set(days * day)
+      expect(clock.now()).toBe(start + minute)
+      pass(19 * minute)
+      expect(clock.now()).toBe(start + 20 * minute)
+      expect(warnings.splice(0)).toEqual([
+        expect.stringMatching(/^The clock shows 202[56]-.*, where 2026-01-01T00:01:00.000Z was expected/),
+      ])
+      pass(minute)
+      expect(clock.now()).toBe(start + days * day + 21 * minute)
+      expect(warnings).toEqual([])
+    }
+  })
+
+  it('H60 believes a clock that is put right at once, and follows one that is set by less than five minutes', () => {
+    const clock = new SteadyClock(warn)
+    set(40 * day)
+    expect(clock.now()).toBe(start)
+    pass(minute)
+    set(-40 * day)
+    expect(clock.now()).toBe(start + minute)
+    set(4 * minute)
+    expect(clock.now()).toBe(start + 5 * minute)
+    set(-4 * minute)
+    expect(clock.now()).toBe(start + minute)
+    expect(warnings.length).toBe(1)
+  })
+
+  it('H60 waits anew if it jumps again while it is doubted', () => {
+    const clock = new SteadyClock(warn)
+    set(40 * day)
+    clock.now()
+    pass(15 * minute)
+    set(40 * day)
+    clock.now()
+    pass(15 * minute)
+    expect(clock.now()).toBe(start + 30 * minute)
+    pass(5 * minute)
+    expect(clock.now()).toBe(start + 80 * day + 35 * minute)
+  })
+
+  it('H60 doubts at its start what is far from the time that was noted last, over several processes', () => {
+    const first = new SteadyClock(warn)
+    set(day)
+    expect(next(first.noted()).now()).toBe(start + day)
+    const late = { now: start, doubtedSince: null }
+    set(39 * day)
+    const second = next(late)
+    expect(second.now()).toBe(start)
+    // Processes that live for a minute each.
+    let noted = second.noted()
+    for (let at = 1; at < 20; at++) {
+      pass(minute)
+      const clock = next(noted)
+      expect(clock.now() - start).toBeLessThan(20 * minute)
+      noted = clock.noted()
+    }
+    pass(minute)
+    expect(next(noted).now()).toBe(start + 40 * day + 20 * minute)
+  })
+
+  it('H60 is late by one job, not for ever, where jobs are further apart than a day', () => {
+    let noted: NotedTime = { now: start, doubtedSince: null }
+    for (let week = 1; week < 5; week++) {
+      set(7 * day)
+      const clock = next(noted)
+      expect(clock.now()).toBe(start + (week - 1) * 7 * day)
+      noted = clock.noted()
+    }
+  })
+})
+
+/** The tables of a file, as its thread has them. */
+function open<Tables>(schema: Schema, file: string, tables: (parts: FileParts) => Tables) {
+  const contents = { ...schema, reading: [], open: tables, release: () => {} }
+  const options = { file, synchronous: 'normal', busyTimeoutMs: 1_000, maxBytes: undefined } as const
+  const opened = openFile(contents, options, { own: undefined, warn })
+  opened.enter()
+  const change = <T>(work: (tables: Tables) => T): T =>
+    inTransaction(opened.database, () => {
+      const value = work(opened.tables)
+      opened.clock.note()
+      return value
+    })
+  return { change, close: opened.close }
+}
+
+describe('what is in an SQLite file', () => {
+  const runsIn = (folder: string) => open(runsSchema, join(folder, 'runs.sqlite'), (parts) => new RecordedRuns(parts, 'default'))
+
+  it('P1.8 H60 does not expire by a clock that has jumped, in this process or before it was opened, until that has lasted', () =>
+    inFolder(async (folder) => {
+      let runs = runsIn(folder)
+      runs.change((tables) => {
+        for (const id of ['run', 'other']) {
+          tables.take(id, { input: '{}', loop: 1 })
+          tables.suspend(id, 1, { output: '{}', waits: [{ name: 'it', timeoutMs: 10 * day }], forget: [] })
+        }
+      })
+      set(40 * day)
+      expect(runs.change((tables) => tables.pending())).toEqual([])
+      runs.close()
+      runs = runsIn(folder)
+      expect(runs.change((tables) => tables.pending())).toEqual([])
+      expect(runs.change((tables) => tables.take('run'))).toEqual({ kind: 'waiting' })
+      runs.change((tables) => tables.deliver('run', [{ name: 'it', value: '1' }]))
+      expect(runs.change((tables) => tables.pending())).toEqual(['run'])
+      expect(warnings.length).toBe(2)
+      pass(20 * minute)
+      expect(runs.change((tables) => tables.pending())).toEqual(['run', 'other'])
+      runs.close()
+    }))
+
+  it('P1.8 H60 is neither given up nor forgotten: runs that are shown, and sessions', () =>
+    inFolder(async (folder) => {
+      const shown = open(runsSchema, join(folder, 'runs.sqlite'), (parts) => new ShownRunsTable(parts))
+      const sessions = open(sessionsSchema, join(folder, 'sessions.sqlite'), (parts) => new SessionTables(parts, 30 * day))
+      const show = (runId: string, status: 'paused' | 'done') =>
+        shown.change((tables) => {
+          tables.begin({ runId, caller: 'ann', agent: 'a', createdAt: Date.now(), title: '', head: '' }, { attempt: 'one' })
+          tables.settle(
+            runId,
+            { status: 'running' },
+            { status, stopReason: status, finishedAt: 1, settledForMs: 0, title: '', summary: '{}' },
+          )
+        })
+      const tidy = () =>
+        shown.change((tables) => [
+          tables.giveUp({ waitingForMs: 30 * day }, { code: 'aborted', message: 'late' }),
+          tables.forget({ runs: 9, ageMs: day, characters: 1e9, recordingCharacters: 1e9 }),
+        ])
+      show('waits', 'paused')
+      show('done', 'done')
+      sessions.change((tables) => tables.append('chat', ['{}'], { isNew: true }))
+      for (const days of [40, -80]) {
+        set(days * day)
+        expect(tidy()).toEqual([[], 0])
+        show(`waits ${days}`, 'paused')
+        expect(sessions.change((tables) => [tables.prune(30 * day), tables.read('chat', {})])).toEqual([0, ['{}']])
+      }
+      set(40 * day)
+      expect(tidy()).toEqual([[], 0])
+      set(40 * day)
+      pass(minute)
+      expect(tidy()).toEqual([[], 0])
+      pass(20 * minute)
+      expect(tidy()).toEqual([['waits', 'waits 40', 'waits -80'], 1])
+      shown.close()
+      sessions.close()
+    }))
+})
