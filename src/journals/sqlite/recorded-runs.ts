@@ -1,4 +1,3 @@
-import type { SQLOutputValue } from 'node:sqlite'
 import { crc32 } from 'node:zlib'
 import { loopVersion, type PruneOptions, type RunPage, type RunQuery, type RunStatus } from '../../agent/durable/journal.ts'
 import type { RecordingPart } from '../../agent/durable/shown-runs.ts'
@@ -26,12 +25,10 @@ import type { FileParts } from '../../sqlite/opened-file.ts'
 import type { Owner } from '../../sqlite/owner.ts'
 import { type Row, Statements } from '../../sqlite/statements.ts'
 import { summaryOf, timeOf } from '../run-row.ts'
+import { deleteRecorded, prunedAtOnce } from './delete-recorded.ts'
 
 /** What else has a checksum is called by the names of steps and waits. */
 const [inputName, outputName] = ['input', 'output']
-
-/** How many runs one call deletes: while it does, no step can be recorded. */
-export const prunedAtOnce = 200
 
 /** What `Store` promises, in SQL. Each call has to be made inside a transaction, which is rolled back if it throws. */
 export class RecordedRuns {
@@ -345,11 +342,4 @@ function checksum(runId: string, name: string, text: string): number {
 
 function entryName(record: string, position: number, fingerprint: string): string {
   return `${record}, ${position}: ${fingerprint}`
-}
-
-/** Deletes a run with all that is recorded of it. */
-export function deleteRecorded(sql: Statements, n: SQLOutputValue | undefined): void {
-  for (const table of ['steps', 'waits', 'kept_texts', 'call_records', 'inputs', 'outputs'])
-    sql.run(`DELETE FROM ${table} WHERE run = ?`, n)
-  sql.run('DELETE FROM runs WHERE n = ?', n)
 }

@@ -22,7 +22,7 @@ import type { FileClock } from '../../sqlite/file-clock.ts'
 import type { FileParts } from '../../sqlite/opened-file.ts'
 import { type Row, Statements } from '../../sqlite/statements.ts'
 import { listed, mostCharacters, mostCharactersOfEvents, mostEvents } from '../run-row.ts'
-import { deleteRecorded, prunedAtOnce } from './recorded-runs.ts'
+import { deleteRecorded, prunedAtOnce } from './delete-recorded.ts'
 
 /** As much as a run with a longer input has when it starts. */
 const triedBytes = 32_768
