@@ -130,6 +130,7 @@ export type { MessageInput } from './core/message-input.ts'
 export {
   type AIMessage,
   type AssistantToolCallMessage,
+  type CallKey,
   type ChatMessage,
   type Content,
   type ContentPart,

@@ -62,6 +62,15 @@ export interface AssistantToolCallMessage {
   providerData?: ProviderData
 }
 
+/** The idempotency key of a call that may have taken effect: later calls of the same tool with the same arguments carry it. */
+export interface CallKey {
+  idempotencyKey: string
+  /** Digest of tool and arguments. */
+  call: string
+  /** One of these calls has succeeded: later ones have keys of their own. */
+  settled?: true
+}
+
 /** What a call came to, told to the model. */
 export interface ToolResultMessage {
   role: 'tool'
@@ -71,6 +80,8 @@ export interface ToolResultMessage {
   name?: string
   /** True when the content tells of a failure; drivers pass it on where the wire has a place for it. */
   isError?: boolean
+  /** Not sent to models. The next runs of the session read it; in `messages` that are handed in, it has no effect. */
+  callKey?: CallKey
   providerData?: ProviderData
 }
 

@@ -2,10 +2,11 @@ import { clip, InvalidOptionError } from '../core/errors.ts'
 import { type Content, isJsonObject } from '../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { innerArguments, parseArguments } from './arguments.ts'
+import { callWithin } from './call/environment.ts'
 import type { ToolSet } from './registry.ts'
 import { resultText } from './result-text.ts'
 import { type AnyTool, convertToOpenAITool, defineTool, type SearchableTools, type ToolDefinition } from './tool.ts'
-import { callWithin, ToolRunner } from './tool-runner.ts'
+import { ToolRunner } from './tool-runner.ts'
 
 /** Which tools a model is told about at once, and how many a search finds. */
 export interface DeferOptions {

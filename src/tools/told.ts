@@ -42,6 +42,14 @@ export function cancelledText(tool: string): string {
   return `Tool \`${tool}\` was cancelled: the run ended before it finished.`
 }
 
+/** Behind the end of a call that timed out or was cancelled, if its tool does more than read. */
+export const mayHaveTakenEffectText = 'It may have taken effect.'
+export const notTakenEffectText = 'It had not taken effect when this was checked.'
+
+export function tookEffectText(result: string): string {
+  return `It has taken effect. Its result: ${result}`
+}
+
 export function unaskedText(tool: string): string {
   return `Tool \`${tool}\` needs an approval, and nobody was asked. It was not run.`
 }

@@ -6,6 +6,7 @@ import { wait } from '../core/time/wait.ts'
 import { keepShape, keepShapeOf } from '../core/v8/keep-shape.ts'
 import { type PreparedCall, prepareArguments } from './arguments.ts'
 import type { ExecutedEnd, ToolCallEnd, ToolCallEnvironment } from './call/environment.ts'
+import { askReconcile, type Finding, type LeftEnd, withFinding } from './call/reconcile.ts'
 import { capContent, resultText } from './result-text.ts'
 import { cancelledText, clientToolText, failureText, loggedFailure, notFoundText, timedOutText, unaskedText } from './told.ts'
 import { type AnyTool, isQuestion, type ModelQuestion, type ToolContext, type WritableContext } from './tool.ts'
@@ -80,17 +81,33 @@ export async function executeCall(call: PreparedCall, environment: ToolCallEnvir
   environment.onStart?.(args)
   // A listener may have aborted the run.
   if (signal.aborted) return cancelled(tool, 0)
-  const mostAttempts = (tool.retries ?? 0) + 1
+  const { effect = 'unsafe', retries = 0 } = tool
+  const mostAttempts = retries + 1
+  const told = (end: LeftEnd, found: Finding | undefined) =>
+    withFinding(end, found, (value) => endOf(tool, value, environment.maxResultBytes))
+  /** With whether it has taken effect. */
+  const settled = async (end: LeftEnd) => (effect === 'read' ? end : told(end, await askReconcile(call, environment, end.attempts)))
+  let mayHaveRun = false
   for (let attempt = 1; ; attempt++) {
     const trying = new Attempt(call, environment, attempt).run()
     const { end, ran, thrown } = trying instanceof Promise ? await trying : trying
     if (environment.raw !== undefined) environment.raw.thrown = thrown
+    if (end.outcome === 'cancelled' && !ran) return settled(end)
     if (end.outcome !== 'failed' && end.outcome !== 'timeout') return end
     const failure = { outcome: end.outcome, attempt, code: end.code, ...loggedFailure(call, thrown) }
     environment.logger.warn({ tool: tool.name, toolCallId, runId, ...failure }, 'tool call failed')
-    if (attempt >= mostAttempts || ran) return end
+    if (ran) return end
+    mayHaveRun ||= end.outcome === 'timeout'
+    const conclude = (last: LeftEnd) => (mayHaveRun ? settled(last) : last)
+    if (attempt >= mostAttempts) return conclude(end)
+    if (end.outcome === 'timeout') {
+      // A call that is not unsafe may be made again whatever it has done.
+      const found = effect === 'unsafe' ? await askReconcile(call, environment, attempt) : undefined
+      if (effect === 'unsafe' && found?.ran !== false) return told(end, found)
+      environment.saved = await environment.readSaved?.()
+    }
     const waited = await wait(Math.min(firstRetryDelayMs * 2 ** (attempt - 1), longestRetryDelayMs), signal)
-    if (!waited) return cancelled(tool, attempt)
+    if (!waited) return conclude(cancelled(tool, attempt))
   }
 }
 
@@ -265,22 +282,6 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return mayHaveThen && 'then' in value && typeof value.then === 'function'
 }
 
-/** For a call that a tool makes while it runs itself: its number among those tells it apart. */
-export function callWithin(ctx: ToolContext, number: number): Omit<ToolCallEnvironment, 'toolCallId'> {
-  return {
-    context: ctx.context,
-    signal: ctx.signal,
-    runId: ctx.runId,
-    iteration: ctx.iteration,
-    idempotencyKey: `${ctx.idempotencyKey}.${number}`,
-    timeoutMs: 30_000,
-    maxResultBytes: 1_048_576,
-    logger: ctx.logger,
-    ...(ctx.run === undefined ? {} : { run: ctx.run }),
-    ...(ctx.trace === undefined ? {} : { trace: ctx.trace }),
-  }
-}
-
 /** The end of a call that has taken effect and whose value is known, though its function was not run here. */
 export function endOf(tool: AnyTool, value: unknown, maxResultBytes: number): ToolCallEnd {
   return returned(tool, value, maxResultBytes, 1).end
@@ -311,7 +312,7 @@ function failed(thrown: unknown, maxResultBytes: number, attempts: number): Trie
   return { end: { outcome: 'failed', content: textOf(content), code: 'tool_failed', attempts }, thrown }
 }
 
-function cancelled(tool: AnyTool, attempts: number): ToolCallEnd {
+function cancelled(tool: AnyTool, attempts: number): LeftEnd {
   return { outcome: 'cancelled', content: cancelledText(tool.name), code: 'tool_cancelled', attempts }
 }
 

@@ -59,7 +59,7 @@ export interface Tool<Context = unknown> {
   readonly effect?: ToolEffect
   /** Time limit of one attempt in milliseconds; overrides the run's `toolTimeoutMs`. */
   readonly timeoutMs?: number
-  /** How many times a failed or timed-out attempt is tried again. Default 0. */
+  /** How many times a failed or timed-out attempt is tried again; a timed-out one of an `unsafe` tool only if `reconcile` finds `{ ran: false }`. Default 0. */
   readonly retries?: number
   /** True, or a predicate over validated arguments: the call needs an approval before it runs. A predicate that throws counts as true. */
   readonly approval?: boolean | ((args: JsonObject, ctx: ApprovalContext<Context>) => boolean | Promise<boolean>)
@@ -80,8 +80,9 @@ export interface Tool<Context = unknown> {
    */
   readonly execute?: (args: never, ctx: ToolContext<Context>) => unknown
   /**
-   * For `unsafe` tools: finds out whether a call that was in flight when the process died took effect. `undefined`, or an error, means that
-   * it can't tell. Of a call that goes on with an answer, `ctx` has that (`answer`, `asked`), too.
+   * Finds out whether a call took effect. Called when an attempt has timed out or was aborted, unless the tool only reads, and before a call of an
+   * `unsafe` tool is made again that was in flight when its process died. `undefined`, or an error, means that it can't tell. Time limit: that of an
+   * attempt, at most 30 seconds; one second once the run is over. If the call continues with an answer, `ctx` has it (`answer`, `asked`), too.
    */
   readonly reconcile?: (args: never, ctx: ToolContext<Context>) => Reconciled | undefined | Promise<Reconciled | undefined>
 }

@@ -63,7 +63,7 @@ describe('what a call saves', () => {
         }
         await new Promise(() => {})
       },
-      { retries: 1, timeoutMs: 20 },
+      { retries: 1, timeoutMs: 20, effect: 'idempotent' },
     )
     const crashed = new AgentRunner({ model: scriptedModel(calling), tools: [job], journal, logger }).run('Go.', { runId: 'r' })
     expect(await late.promise).toMatchObject({ code: 'tool_cancelled' })

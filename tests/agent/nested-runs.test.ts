@@ -35,6 +35,9 @@ function payTool(options: { approval?: boolean } = {}) {
   return { tool, keys }
 }
 
+/** The key of a call in three runs inside each other: it begins with the key of the outermost call. */
+const deepKey = /^r\/1\.tool\.0(\/[\w-]{12}){3}$/
+
 const ask = { name: 'ask', description: 'asks' }
 /** For a tool that is no agent. */
 const asksItself = { ...ask, parameters: { type: 'object' } } as const
@@ -85,7 +88,7 @@ describe('the paused state of nested agents', () => {
     const decisions = paused.pending.map(approve)
     const result = await open().resume(JSON.parse(JSON.stringify(paused.state)), { decisions })
     expect(result).toMatchObject({ stopReason: 'answered', output: 'done', toolCalls: [{ outcome: 'ok', content: 'done' }] })
-    expect(keys).toEqual(['r/1.tool.0/1.tool.0/1.tool.0/1.tool.0'])
+    expect(keys).toEqual([expect.stringMatching(deepKey)])
   })
 
   it.each(journals)('P2.4 is in the journal once (%s)', async (_name, openJournal) => {
@@ -98,7 +101,7 @@ describe('the paused state of nested agents', () => {
     await first.close()
     const second = openJournal()
     const result = await open(second).resume('r', { decisions: paused.pending.map(approve) })
-    expect([result.stopReason, keys]).toEqual(['answered', ['r/1.tool.0/1.tool.0/1.tool.0/1.tool.0']])
+    expect([result.stopReason, keys]).toEqual(['answered', [expect.stringMatching(deepKey)]])
     await second.close()
   })
 })
@@ -121,7 +124,7 @@ describe('a call that is made again continues the runs inside it', () => {
     })
     const result = await agent([asking, 'done'], { tools: [retried] }).run('go', { runId: 'r' })
     expect(result.toolCalls).toMatchObject([{ outcome: 'ok', attempts: 2, content: 'paid', nested: { toolCalls: 2 } }])
-    expect(keys).toEqual([`${tries[0]}/1.tool.0`])
+    expect(keys).toEqual([expect.stringMatching(`^${tries[0]}/[\\w-]+$`)])
     expect([tries[0]?.startsWith('r/1.tool.0/'), tries[1]]).toEqual([true, tries[0]])
   })
 
@@ -132,7 +135,7 @@ describe('a call that is made again continues the runs inside it', () => {
     const again = { ...asTool(inner, ask), retries: 1 }
     const result = await agent([asking, 'done'], { tools: [again] }).run('go', { runId: 'r' })
     expect(result.toolCalls).toMatchObject([{ outcome: 'ok', attempts: 2, content: 'paid' }])
-    expect(keys).toEqual(['r/1.tool.0/1.tool.0'])
+    expect(keys).toEqual([expect.stringMatching(/^r\/1\.tool\.0\/[\w-]+$/)])
   })
 
   it('P2.3 runs of one call are told apart by their input, whichever begins first, and by their order if it is the same', async () => {
@@ -153,7 +156,7 @@ describe('a call that is made again continues the runs inside it', () => {
     })
     await agent([asking, 'done'], { tools: [several] }).run('go', { runId: 'r' })
     expect([new Set(ids[0]).size, ids[1]]).toEqual([3, ids[0]])
-    expect(keys.map((key) => key.replace(/\/1\.tool\.0$/, '')).sort()).toEqual(ids[0])
+    expect(keys.map((key) => key.slice(0, key.lastIndexOf('/'))).sort()).toEqual(ids[0])
   })
 
   it('P2.3 an id of the caller’s own names another run in each call', async () => {

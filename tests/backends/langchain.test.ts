@@ -97,7 +97,7 @@ describe('S3-2 the langchain backend', () => {
       script: [{ toolCalls: [call('deaf'), call('look', { place: 'Oslo' })] }, 'done'],
       tools: () => [deafTool('deaf', { timeoutMs: 20 }).tool, look()],
     })
-    expect(resultTexts(result)).toEqual(['Tool `deaf` timed out after 20 ms.', 'sunny in Oslo'])
+    expect(resultTexts(result)).toEqual(['Tool `deaf` timed out after 20 ms. It may have taken effect.', 'sunny in Oslo'])
     expect(result.stopReason).toBe('answered')
   })
 

@@ -188,7 +188,7 @@ describe.each(modes)('parallel calls: $name', (mode) => {
     await turnEventLoop()
     late.release()
     const { messages, toolCalls } = await running
-    expect(resultTexts({ messages })).toEqual(['Tool `deaf` timed out after 5000 ms.', 'late done'])
+    expect(resultTexts({ messages })).toEqual(['Tool `deaf` timed out after 5000 ms. It may have taken effect.', 'late done'])
     expect(toolCalls.map(({ outcome }) => outcome)).toEqual(['timeout', 'ok'])
   })
 

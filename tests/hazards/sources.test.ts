@@ -219,7 +219,7 @@ describe('tools of every source', () => {
 
   it('H28 a script over its time: a timeout result, the loop goes on, and so does the next script', async () => {
     const result = await callAll([call('slow'), call('args', { a: 1 })])
-    expect(resultTexts(result)).toEqual(['Tool `slow` timed out after 120 ms.', '["a=1","undefined"]'])
+    expect(resultTexts(result)).toEqual(['Tool `slow` timed out after 120 ms. It may have taken effect.', '["a=1","undefined"]'])
     expect(result).toMatchObject({ stopReason: 'answered', toolCalls: [{ outcome: 'timeout' }, { outcome: 'ok' }] })
     expect(await tools.dispatch('args', { b: 2 })).toEqual({ success: true, result: ['b=2', 'undefined'] })
   })

@@ -18,8 +18,8 @@ const tool = (name: string, effect: ToolEffect) =>
     name,
     description: name,
     effect,
-    execute: async (_args, { idempotencyKey }) => {
-      note(`start ${name} ${idempotencyKey}`)
+    execute: async (_args, { idempotencyKey, runId, toolCallId }) => {
+      note(`start ${name} ${idempotencyKey} ${runId}/${toolCallId}`)
       await new Promise(setImmediate)
       note(`end ${name} ${idempotencyKey}`)
       return { did: name }

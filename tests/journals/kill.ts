@@ -50,7 +50,7 @@ export async function killWorkers({ folder, runs, turns, concurrency, levels = 1
   let largestRecords = 0
   const look = (): void => {
     const lines = worldOf(folder)
-    repeated.push(...lines.slice(read).filter((line) => line.startsWith('start ') && finished.has(line.split(' ')[2] ?? '')))
+    repeated.push(...lines.slice(read).filter((line) => line.startsWith('start ') && finished.has(line.split(' ')[3] ?? '')))
     read = lines.length
     const recorded = recordedIn(folder)
     for (const key of recorded.calls) finished.add(key)
@@ -81,20 +81,20 @@ function worldOf(folder: string): string[] {
   return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : []
 }
 
-/** Idempotency keys of the calls whose end is on the disk, and how much is in the records of one run. */
+/** The calls whose end is on the disk, by run and id, and how much is in the records of one run. */
 function recordedIn(folder: string): { calls: string[]; largestRecords: number } {
   const file = `${folder}/runs.sqlite`
   if (!existsSync(file)) return { calls: [], largestRecords: 0 }
   const database = new DatabaseSync(file, { readOnly: true })
   try {
-    const steps = database.prepare("SELECT id || '/' || key AS call FROM steps JOIN runs ON run = n WHERE key GLOB '*.tool.*'").all()
-    const nested = database.prepare(
-      "SELECT record || '/' || substr(fingerprint, 6) AS call FROM call_records WHERE fingerprint GLOB 'step *.tool.*'",
-    )
+    const call = "json_extract(value, '$.record.id')"
+    const steps = database.prepare(`SELECT id || '/' || ${call} AS call FROM steps JOIN runs ON run = n WHERE key GLOB '*.tool.*'`)
+    const isCall = "fingerprint GLOB 'step *.tool.*'"
+    const nested = database.prepare(`SELECT record || '/' || ${call} AS call FROM call_records WHERE ${isCall}`)
     const sums = database
       .prepare('SELECT max(total) AS most FROM (SELECT sum(length(value)) AS total FROM call_records GROUP BY run)')
       .get()
-    return { calls: [...steps, ...nested.all()].map(({ call }) => String(call)), largestRecords: Number(sums?.most ?? 0) }
+    return { calls: [...steps.all(), ...nested.all()].map(({ call }) => String(call)), largestRecords: Number(sums?.most ?? 0) }
   } finally {
     database.close()
   }

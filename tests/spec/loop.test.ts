@@ -137,7 +137,10 @@ describe.each(nativeModes)('$name', (mode) => {
     const slow = defineTool({ name: 'slow', description: 'Never ends.', execute: () => new Promise(() => {}) })
     await using set = await stage(mode, [{ toolCalls: [{ id: 'a', name: 'slow' }] }, 'done'], { tools: [slow], toolTimeoutMs: 5 })
     const result = await set.run()
-    expect(set.requests()[1]?.messages.at(-1)).toMatchObject({ role: 'tool', content: 'Tool `slow` timed out after 5 ms.' })
+    expect(set.requests()[1]?.messages.at(-1)).toMatchObject({
+      role: 'tool',
+      content: 'Tool `slow` timed out after 5 ms. It may have taken effect.',
+    })
     expect(result).toMatchObject({ stopReason: 'answered', toolCalls: [{ outcome: 'timeout', errorCode: 'tool_timeout' }] })
   })
 

@@ -110,7 +110,10 @@ describe('ToolDispatcher', () => {
   it('S1-23 S1-24 S1-25 a call over its time gives a timeout error, its signal is aborted, and the loop goes on', async () => {
     const [mine, theirs] = [deafTool('mine'), deafTool('theirs', { timeoutMs: 10 })]
     const tools = new ToolDispatcher([{ kind: 'registered', tools: [mine.tool, theirs.tool] }])
-    expect(await tools.dispatch('mine', {}, { timeoutMs: 20 })).toEqual({ success: false, error: 'Tool `mine` timed out after 20 ms.' })
+    expect(await tools.dispatch('mine', {}, { timeoutMs: 20 })).toEqual({
+      success: false,
+      error: 'Tool `mine` timed out after 20 ms. It may have taken effect.',
+    })
     expect((await mine.called).aborted).toBe(true)
     const model = scriptedModel([{ toolCalls: [{ name: 'theirs' }] }, 'done'])
     const result = await new AgentRunner({ model, tools }).run('go')

@@ -175,6 +175,7 @@ describe('retries', () => {
     const tool = defineTool({
       name: 'slow',
       description: '',
+      effect: 'idempotent',
       retries: 1,
       timeoutMs: 100,
       execute: (_args, { signal }) => {

@@ -28,8 +28,20 @@ describe('time', () => {
     expect(settled).toBe(false)
     await vi.advanceTimersByTimeAsync(1)
     expect(await running).toEqual({
-      message: { role: 'tool', content: `Tool \`slow\` timed out after ${limit} ms.`, toolCallId: 'call_1', name: 'slow', isError: true },
-      end: { outcome: 'timeout', code: 'tool_timeout', content: `Tool \`slow\` timed out after ${limit} ms.`, attempts: 1 },
+      message: {
+        role: 'tool',
+        content: `Tool \`slow\` timed out after ${limit} ms. It may have taken effect.`,
+        toolCallId: 'call_1',
+        name: 'slow',
+        isError: true,
+      },
+      end: {
+        outcome: 'timeout',
+        code: 'tool_timeout',
+        content: `Tool \`slow\` timed out after ${limit} ms. It may have taken effect.`,
+        attempts: 1,
+        effect: 'possible',
+      },
     })
     expect(warnings()).toHaveLength(1)
     expect(vi.getTimerCount()).toBe(0)

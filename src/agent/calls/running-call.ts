@@ -5,6 +5,7 @@ import type { CallTrace } from '../../tools/tool.ts'
 import type { RawEnd, ToolCallEnd } from '../../tools/tool-runner.ts'
 import type { StepTags } from '../durable/journal.ts'
 import type { FinishedCall, PlannedCall, Refusal } from '../recorded.ts'
+import type { KeyOf } from './call-keys.ts'
 
 /** A call that is to be carried out as the step `key`. */
 export interface CallWork {
@@ -25,6 +26,8 @@ export type CarryOut = (work: readonly CallWork[]) => Promise<FinishedCall[]>
 export interface CallTerms {
   /** Undefined where all may run at once. */
   lanes: Lanes | undefined
+  /** Their idempotency keys; undefined: those of their places. */
+  keyOf: KeyOf | undefined
   /** An earlier execution got as far as starting this batch of calls and did not record how this one ended. */
   mayHaveRun: boolean
   /** Called when the call has ended, before the next one may start. */
@@ -41,7 +44,7 @@ export interface CallPlace {
 }
 
 /** A call on its way to its tool's function. */
-export interface RunningCall extends CallPlace, CallTerms {
+export interface RunningCall extends CallPlace, Omit<CallTerms, 'keyOf'> {
   /** Of its step. */
   readonly key: string
   readonly idempotencyKey: string

@@ -16,6 +16,7 @@ import type { Execution } from '../run/execution.ts'
 import type { ToolCallRecord } from '../run/result.ts'
 import { type RunContext, tagsOf } from '../run/run-context.ts'
 import { uncertainText, withNote } from '../told.ts'
+import { type GivenKey, keyLeftBy } from './call-keys.ts'
 import { notFound, prepareAgain } from './prepare-again.ts'
 import {
   type AroundTool,
@@ -48,6 +49,7 @@ export async function carryOutCall(
   if (call.refusal !== undefined) return refuse(call.refusal)
   // The same for each of its steps: when it is asked for, carried out, and carried out again.
   const place = `${iteration}.tool.${index}`
+  const given = terms.keyOf?.(index, call) ?? { idempotencyKey: `${run.runId}/${place}`, isCarried: false }
   const saved = durable.survivesCrashes ? savedValueOf(durable, place) : undefined
   const running = (prepared: PreparedCall): RunningCall => ({
     iteration,
@@ -57,7 +59,7 @@ export async function carryOutCall(
     lanes: terms.lanes,
     mayHaveRun: terms.mayHaveRun,
     ended: terms.ended,
-    idempotencyKey: `${run.runId}/${place}`,
+    idempotencyKey: given.idempotencyKey,
     prepared,
     answered,
     saved,
@@ -74,12 +76,28 @@ export async function carryOutCall(
   if ('code' in prepared) return refuse(prepared)
   const unfollow = step.signal === run.signal ? undefined : run.follow(step.signal)
   try {
-    const finished = finishCall(execution, await layers.runCall(running(prepared)))
+    const outcome = await layers.runCall(running(prepared))
+    const finished = finishCall(execution, outcome)
+    if (outcome.end.outcome !== 'ok' || given.isCarried)
+      leaveKey(finished, call, given, 'effect' in outcome.end ? outcome.end.effect : undefined)
     return call.note === undefined ? finished : withResultNote(finished, call.note)
   } finally {
     unfollow?.()
     run.prepared.delete(call.id)
   }
+}
+
+/** Notes with a call's record what later calls need to know of its key. */
+function leaveKey(
+  { record, question }: FinishedCall,
+  call: CallWork['call'],
+  given: GivenKey,
+  effect: 'possible' | 'known' | undefined,
+): void {
+  if (question !== undefined) return
+  const { outcome, attempts } = record
+  const callKey = keyLeftBy(call, { ...given, outcome, hasStarted: attempts > 0, effect })
+  if (callKey !== undefined) record.callKey = callKey
 }
 
 function withResultNote({ record, ...rest }: FinishedCall, note: string): FinishedCall {
@@ -105,7 +123,8 @@ export function runFunction(run: RunContext): RunCall {
 
 async function callFunction(run: RunContext, call: RunningCall): Promise<CallOutcome> {
   const environment = new CallEnvironment(run, call)
-  if (call.saved !== undefined && call.mayHaveRun) environment.saved = await call.saved.read()
+  if (call.saved !== undefined && call.mayHaveRun) environment.saved = await environment.readSaved()
+  run.nested?.restart(call.idempotencyKey)
   const end = await executeCall(call.prepared, environment)
   const { startedAt, raw } = environment
   // The run was over before the function could be started.
@@ -114,7 +133,7 @@ async function callFunction(run: RunContext, call: RunningCall): Promise<CallOut
 }
 
 /** What a call needs to know of its run. */
-class CallEnvironment implements ToolCallEnvironment {
+export class CallEnvironment implements ToolCallEnvironment {
   readonly run: RunContext
   readonly context: unknown
   readonly metadata: ToolCallEnvironment['metadata']
@@ -161,6 +180,10 @@ class CallEnvironment implements ToolCallEnvironment {
     this.save = call.saved?.write
     this.raw = run.agent.hooks === undefined && call.trace === undefined ? undefined : {}
     this.#call = call
+  }
+
+  async readSaved(): Promise<Json | undefined> {
+    return this.#call.saved?.read()
   }
 
   onStart(args: JsonObject): void {

@@ -61,8 +61,10 @@ function hasTextAfter({ textAfter }: PlannedCall): boolean {
 
 /** Carries out the calls of one turn, batch by batch. */
 function carryOutTogether(execution: Execution, iteration: number, calls: readonly PlannedCall[]): CarryOut {
-  const { durable, run } = execution
+  const { durable, run, state } = execution
   const lanes = lanesFor(execution, calls)
+  const { callKeys } = state
+  const keyOf = callKeys.isUsed ? callKeys.ofRound(iteration, calls) : undefined
   const deferred = calls.some(hasTextAfter) ? new DeferredText(calls) : undefined
   let batches = 0
 
@@ -83,7 +85,7 @@ function carryOutTogether(execution: Execution, iteration: number, calls: readon
   return async (batch) => {
     const name = batches++ === 0 ? 'round' : `round.${batches}`
     const isFromEarlier = isRecorded && (await mayHaveRun(name))
-    const terms: CallTerms = { lanes, mayHaveRun: isFromEarlier || run.mayHaveRunIn === iteration }
+    const terms: CallTerms = { lanes, keyOf, mayHaveRun: isFromEarlier || run.mayHaveRunIn === iteration }
     const started: Promise<FinishedCall>[] = []
     for (const work of batch) {
       started.push(deferred === undefined ? carryOne(execution, iteration, work, terms) : carryOneWithText(work, terms, deferred))
@@ -91,7 +93,7 @@ function carryOutTogether(execution: Execution, iteration: number, calls: readon
     const finished = await durable.all(started)
     if (!finished.some(isUncertain)) return finished
     const runAgain = async (again: readonly CallWork[]) => {
-      const terms: CallTerms = { lanes, mayHaveRun: isRecorded && (await mayHaveRun('round.again')) }
+      const terms: CallTerms = { lanes, keyOf, mayHaveRun: isRecorded && (await mayHaveRun('round.again')) }
       return durable.all(again.map((work) => carryOne(execution, iteration, work, terms)))
     }
     return settleUncertain(execution, iteration, batch, finished, runAgain)

@@ -1,8 +1,7 @@
-import { loggedFailure } from '../../tools/told.ts'
-import type { Reconciled, ToolContext } from '../../tools/tool.ts'
+import { askReconcile } from '../../tools/call/reconcile.ts'
 import { endOf, type ToolCallEnd } from '../../tools/tool-runner.ts'
 import type { AroundTool, CallWork, CarryOut, RunningCall } from '../calls/running-call.ts'
-import { publishRejection } from '../calls/tool-call.ts'
+import { CallEnvironment, publishRejection } from '../calls/tool-call.ts'
 import type { FinishedCall } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
 import { type RunContext, tagsOf } from '../run/run-context.ts'
@@ -18,45 +17,12 @@ export function notTwice(run: RunContext): AroundTool {
   return (next) => async (call) => {
     if (!call.mayHaveRun || call.call.effect !== 'unsafe') return next(call)
     const { tool } = call.prepared
-    const found = await reconcile(run, call)
+    const found = await askReconcile(call.prepared, new CallEnvironment(run, call), 1)
     if (found === undefined) {
       recorded(call, { outcome: 'failed', content: uncertainText(tool.name), code: 'tool_uncertain', attempts: 1 })
       return { call, end: { outcome: 'uncertain' } }
     }
     return found.ran ? { call, end: recorded(call, endOf(tool, found.value, run.limits.takenResultBytes)) } : next(call)
-  }
-}
-
-async function reconcile(
-  run: RunContext,
-  { iteration, call, prepared, idempotencyKey, answered, saved: value }: RunningCall,
-): Promise<Reconciled | undefined> {
-  const { tool, args, input } = prepared
-  if (tool.reconcile === undefined) return undefined
-  const { runId, metadata, signal, logger, settings } = run
-  const ids = { toolCallId: call.id, runId, iteration, idempotencyKey, attempt: 1 }
-  const asked = answered?.asked
-  const ctx: ToolContext<never> = {
-    context: settings.context as never,
-    ...(metadata === undefined ? {} : { metadata }),
-    signal,
-    ...ids,
-    ...(answered === undefined ? {} : { answer: answered.answer }),
-    ...(asked === undefined ? {} : { asked }),
-    ...(call.decision === undefined ? {} : { decision: call.decision }),
-    logger,
-    progress() {},
-  }
-  try {
-    const work = async () => {
-      const saved = await value?.read()
-      return tool.reconcile?.(input as never, saved === undefined ? ctx : { ...ctx, saved })
-    }
-    return await run.untilInterrupted(work())
-  } catch (error) {
-    const failure = loggedFailure({ tool, args }, error)
-    logger.error({ ...ids, tool: tool.name, ...failure }, 'reconcile threw; whether the call took effect is not known')
-    return undefined
   }
 }
 

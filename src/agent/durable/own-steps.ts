@@ -3,6 +3,7 @@ import { isJsonObject, type Json } from '../../core/messages.ts'
 import { processClock } from '../../core/time/process-clock.ts'
 import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { RunRecord } from '../nested/run-record.ts'
+import type { FinishedCall } from '../recorded.ts'
 import { type Durable, isDoneAnew, type RecordEntry, type RecordedSteps, type StepContext } from './journal.ts'
 
 /** The run whose steps these are. */
@@ -53,7 +54,7 @@ export class OwnSteps implements Durable {
     const value = await fn({ signal: this.signal })
     this.#steps.set(key, value)
     if (this.#place !== undefined) await this.#place.record.addStep(key, value, this.signal.aborted)
-    if (this.#records.size > 0 && isSettled(value)) this.#forgetRecords(key)
+    if (this.#records.size > 0 && isSettled(value)) this.#forgetRecords(value.record.callKey?.idempotencyKey ?? this.#callOf(key))
     return value
   }
 
@@ -106,16 +107,21 @@ export class OwnSteps implements Durable {
     })
   }
 
+  #callOf(step: string): string {
+    return `${this.runId}/${step.split('.', 3).join('.')}`
+  }
+
   /** Forgets the records of a call that will not be made again, and of the calls inside it. */
-  #forgetRecords(key: string): void {
-    const call = `${this.runId}/${key.split('.', 3).join('.')}`
+  #forgetRecords(call: string): void {
     for (const name of this.#records.keys()) if (name === call || name.startsWith(`${call}/`)) this.#records.delete(name)
   }
 }
 
-/** Whether a step was a call that has ended for good. */
-function isSettled(value: unknown): boolean {
-  return isJsonObject(value) && 'record' in value && value.interrupted === undefined && value.question === undefined
+/** Whether a step was a call that has ended for good: none that is made later continues it. */
+function isSettled(value: unknown): value is FinishedCall {
+  if (!isJsonObject(value) || !('record' in value)) return false
+  const { record, interrupted, question }: FinishedCall = value as never
+  return interrupted === undefined && question === undefined && (record.callKey === undefined || record.callKey.settled === true)
 }
 
 /** What a run without a journal waits for: since when, and what was decided. */

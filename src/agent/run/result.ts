@@ -1,6 +1,6 @@
 import type { ErrorCode, ToolloopError } from '../../core/errors.ts'
 import type { FinishReason, MadeDecision, PathStep, StopReason, ToolCallOutcome } from '../../core/events.ts'
-import type { ChatMessage, Content, Json, JsonObject, Usage } from '../../core/messages.ts'
+import type { CallKey, ChatMessage, Content, Json, JsonObject, Usage } from '../../core/messages.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
 
 /** What runs made inside a call have used up. */
@@ -34,6 +34,8 @@ export interface ToolCallRecord {
   decision?: MadeDecision
   /** What runs made inside the call have used up. */
   nested?: Spent
+  /** The call may have taken effect: the key that the same call carries from now on. Also if it carried such a key, and has succeeded. */
+  callKey?: CallKey
 }
 
 /** One model request. */

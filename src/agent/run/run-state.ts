@@ -12,6 +12,7 @@ import {
   type Usage,
 } from '../../core/messages.ts'
 import { keepShape } from '../../core/v8/keep-shape.ts'
+import { CallKeys } from '../calls/call-keys.ts'
 import { History } from '../conversation/history.ts'
 import { sorted } from '../decisions/decisions.ts'
 import type { RunBudget } from '../limits/run-budget.ts'
@@ -40,6 +41,7 @@ export interface LoopState {
   readonly breaker: RepeatBreaker
   /** By the limits of an agent that has taken over. */
   ownBreaker: RepeatBreaker | undefined
+  readonly callKeys: CallKeys
   /** Approvals that need not be asked for again: those handed in, and those given in this run. */
   readonly remembered: Set<string>
   /** What was said to the run and is not taken up; undefined until it has looked for the last time. */
@@ -49,11 +51,17 @@ export interface LoopState {
 /** What a run is started with, and the process it is executed in. */
 interface Start {
   input: { instructions?: string; messages: readonly ChatMessage[]; given: number } & Beside
-  run: { begin(): RunBudget; limits: { repeatedCalls: number; repeatWindow: number }; settings: { remembered?: readonly string[] } }
+  run: {
+    runId: string
+    depth: number
+    begin(): RunBudget
+    limits: { repeatedCalls: number; repeatWindow: number }
+    settings: { remembered?: readonly string[] }
+  }
 }
 
-/** The state at the beginning of an execution. */
-export function openState({ input, run }: Start): LoopState {
+/** The state at the beginning of an execution. `earlier`: the messages of its session. */
+export function openState({ input, run }: Start, earlier?: readonly ChatMessage[]): LoopState {
   const history = new History(input.messages, input.instructions, input.given)
   const state: LoopState = {
     history,
@@ -69,6 +77,7 @@ export function openState({ input, run }: Start): LoopState {
     budget: run.begin(),
     breaker: new RepeatBreaker(run.limits.repeatedCalls, run.limits.repeatWindow),
     ownBreaker: undefined,
+    callKeys: new CallKeys(run, earlier),
     remembered: new Set(run.settings.remembered),
     unread: undefined,
   }
@@ -116,14 +125,16 @@ export function addRound(state: LoopState, round: ToolRound, { tell }: Pick<Repe
   for (const record of round.records) {
     state.toolCalls.push(record)
     state.usage = addUsage(state.usage, record.nested?.usage)
+    if (record.callKey !== undefined) state.callKeys.note(record.callKey)
     state.history.appendResult(resultMessage(record, tell.has(record.id) ? repeatNote : undefined))
   }
   if (round.interrupted !== undefined) state.history.closeOpenCalls(neverStartedText)
 }
 
 /** The tool message of a call's record. */
-export function resultMessage({ id, tool, content, outcome }: ToolCallRecord, note?: string): ToolResultMessage {
-  return toolMessage({ id, name: legalName(tool) }, note === undefined ? content : withNote(content, note), outcome === 'ok')
+export function resultMessage({ id, tool, content, outcome, callKey }: ToolCallRecord, note?: string): ToolResultMessage {
+  const message = toolMessage({ id, name: legalName(tool) }, note === undefined ? content : withNote(content, note), outcome === 'ok')
+  return callKey === undefined ? message : { ...message, callKey }
 }
 
 /** Takes over what the model is told from outside: that its answer is not accepted, what the user says meanwhile. */

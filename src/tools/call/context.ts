@@ -15,7 +15,10 @@ export interface ToolContext<Context = unknown> {
   readonly runId: string
   /** The model request this call came from, counted from 1. */
   readonly iteration: number
-  /** The same for every attempt at this call, also after a crash: give it to services that deduplicate. */
+  /**
+   * The same for every attempt at this call, also after a crash, and for the same call later if this one may have taken effect: give it to services that
+   * deduplicate.
+   */
   readonly idempotencyKey: string
   /** 1 on the first try; counts up with `retries`. */
   readonly attempt: number
@@ -36,7 +39,7 @@ export interface ToolContext<Context = unknown> {
   /** Publishes `TOOL_PROGRESS`; ignored once the attempt has ended. */
   progress(update: Json): void
   /**
-   * What the call has saved, when it is made again after its process has died. An `unsafe` call that can go on from it says so with `reconcile`
+   * What the call has saved, when it is made again after its process has died, or after an attempt that timed out. An `unsafe` call that can go on from it says so with `reconcile`
    * (`{ ran: false }`).
    */
   readonly saved?: Json

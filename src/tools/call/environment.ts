@@ -17,6 +17,8 @@ export interface ToolCallEnvironment
   iteration: number
   idempotencyKey: string
   askModel?(question: ModelQuestion, ctx: ToolContext): Promise<ModelAnswer>
+  /** What the call has saved. */
+  readSaved?(): Promise<Json | undefined>
   /** Somebody has consented to the call. Only for `run`, which else refuses what needs an approval. */
   approved?: boolean
   /** The run's time limit of one attempt in milliseconds; the tool's own wins. */
@@ -45,5 +47,28 @@ export type ToolCallEnd = ExecutedEnd | { outcome: 'rejected'; content: string; 
 /** How a call ended whose tool has been started. */
 export type ExecutedEnd =
   | { outcome: 'ok'; content: Content; value: unknown; attempts: number }
-  | { outcome: 'failed' | 'timeout' | 'cancelled'; content: string; code: ErrorCode; attempts: number }
+  | {
+      outcome: 'failed' | 'timeout' | 'cancelled'
+      content: string
+      code: ErrorCode
+      attempts: number
+      /** The call may have taken effect all the same, or its tool knows that it has. */
+      effect?: 'possible' | 'known'
+    }
   | { outcome: 'question'; question: Question; attempts: number }
+
+/** For a call that a tool makes while it runs itself: its number among those tells it apart. */
+export function callWithin(ctx: ToolContext, number: number): Omit<ToolCallEnvironment, 'toolCallId'> {
+  return {
+    context: ctx.context,
+    signal: ctx.signal,
+    runId: ctx.runId,
+    iteration: ctx.iteration,
+    idempotencyKey: `${ctx.idempotencyKey}.${number}`,
+    timeoutMs: 30_000,
+    maxResultBytes: 1_048_576,
+    logger: ctx.logger,
+    ...(ctx.run === undefined ? {} : { run: ctx.run }),
+    ...(ctx.trace === undefined ? {} : { trace: ctx.trace }),
+  }
+}

@@ -167,7 +167,7 @@ describe('tools served over MCP', () => {
     ])
     expect(await text('throws')).toEqual([true, 'nothing in data'])
     expect(await text('asks')).toEqual([true, expect.stringMatching(/nobody can be asked here/)])
-    expect(await text('never')).toEqual([true, 'Tool `never` timed out after 20 ms.'])
+    expect(await text('never')).toEqual([true, 'Tool `never` timed out after 20 ms. It may have taken effect.'])
     await expect(text('sub')).rejects.toThrow(/Tool not found: sub\. Available tools: add, throws, asks, never\./)
   })
 

@@ -49,7 +49,7 @@ describe('SkillsSandboxExecutor', () => {
       output: 'done',
       toolCalls: [{ outcome: 'timeout' }, { outcome: 'ok', value: 'quick' }],
     })
-    expect(result.toolCalls[0]?.content).toBe('Tool `spin` timed out after 150 ms.')
+    expect(result.toolCalls[0]?.content).toBe('Tool `spin` timed out after 150 ms. It may have taken effect.')
   })
 
   it.skipIf(!isolation.available)('S1-24 a Skill’s process is killed with all it started when its time is over', async () => {
@@ -66,7 +66,7 @@ describe('SkillsSandboxExecutor', () => {
     while (!(await isRunning(mark))) await turnEventLoop(1)
     vi.advanceTimersByTime(30_000)
     vi.useRealTimers()
-    expect(await running).toEqual({ success: false, error: 'Tool `spin` timed out after 30000 ms.' })
+    expect(await running).toEqual({ success: false, error: 'Tool `spin` timed out after 30000 ms. It may have taken effect.' })
     await expect.poll(() => isRunning(mark), { interval: 5, timeout: 10_000 }).toBe(false)
   })
 

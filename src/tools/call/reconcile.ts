@@ -1,0 +1,86 @@
+import { type ErrorCode, show } from '../../core/errors.ts'
+import { textOf } from '../../core/messages.ts'
+import type { PreparedCall } from '../arguments.ts'
+import { loggedFailure, mayHaveTakenEffectText, notTakenEffectText, tookEffectText } from '../told.ts'
+import type { Reconciled, ToolContext } from '../tool.ts'
+import type { WritableContext } from './context.ts'
+import type { ExecutedEnd, ToolCallEnd, ToolCallEnvironment } from './environment.ts'
+
+/** How long `reconcile` may take, in milliseconds, if its tool has no time limit. */
+const longestMs = 30_000
+/** How long it may take once the run is over: nobody waits for the run any more. */
+const longestAfterEndMs = 1_000
+
+/** What a tool says of a call. `continues`: it has not come to its end, and continues from what it has saved. */
+export type Finding = { ran: true; value: unknown } | { ran: false; continues: boolean }
+
+/** What a tool says of a call that may have taken effect. Undefined if it can't tell, or can't be asked. */
+export async function askReconcile(
+  { tool, args, input }: PreparedCall,
+  environment: ToolCallEnvironment,
+  attempt: number,
+): Promise<Finding | undefined> {
+  if (tool.reconcile === undefined) return undefined
+  const { runId, toolCallId, logger, signal, whenOver } = environment
+  const controller = new AbortController()
+  const late = Promise.withResolvers<never>()
+  let timer: NodeJS.Timeout | undefined
+  const limit = (milliseconds: number) => {
+    clearTimeout(timer)
+    timer = setTimeout(() => {
+      const error = new DOMException(`it took longer than ${milliseconds} ms`, 'TimeoutError')
+      late.reject(error)
+      controller.abort(error)
+    }, milliseconds)
+  }
+  limit(signal.aborted ? longestAfterEndMs : Math.min(tool.timeoutMs ?? environment.timeoutMs, longestMs))
+  const unfollow = signal.aborted ? undefined : whenOver?.(() => limit(longestAfterEndMs))
+  try {
+    const ask = async () => {
+      const saved = await environment.readSaved?.()
+      const ctx = contextOf(environment, attempt, controller.signal)
+      const found = read(await tool.reconcile?.(input as never, saved === undefined ? ctx : { ...ctx, saved }))
+      return found === undefined || found.ran ? found : { ran: false as const, continues: saved !== undefined }
+    }
+    return await Promise.race([ask(), late.promise])
+  } catch (error) {
+    const fields = { tool: tool.name, toolCallId, runId, attempt, ...loggedFailure({ tool, args }, error) }
+    logger.error(fields, 'reconcile failed; whether the call took effect is not known')
+    return undefined
+  } finally {
+    clearTimeout(timer)
+    unfollow?.()
+  }
+}
+
+/** A call that came to no end of its own, or failed after an attempt that was left behind. */
+export type LeftEnd = Extract<ExecutedEnd, { code: ErrorCode }>
+
+/** The end, with what is known of the call's effect. `endOf`: how a call with that value ends. */
+export function withFinding(end: LeftEnd, found: Finding | undefined, endOf: (value: unknown) => ToolCallEnd): LeftEnd {
+  const separator = end.outcome === 'failed' ? '\n' : ' '
+  const withText = (text: string) => `${end.content}${separator}${text}`
+  if (found?.ran !== true) {
+    const text = found === undefined || found.continues ? mayHaveTakenEffectText : notTakenEffectText
+    return { ...end, content: withText(text), effect: 'possible' }
+  }
+  const result = endOf(found.value)
+  return { ...end, content: withText(tookEffectText(result.outcome === 'question' ? '' : textOf(result.content))), effect: 'known' }
+}
+
+function contextOf(environment: ToolCallEnvironment, attempt: number, signal: AbortSignal): ToolContext {
+  const { context, metadata, toolCallId, runId, iteration, idempotencyKey, answer, asked, decision, logger } = environment
+  const ctx: WritableContext = { context, signal, toolCallId, runId, iteration, idempotencyKey, attempt, logger, progress() {} }
+  if (metadata !== undefined) ctx.metadata = metadata
+  if (answer !== undefined) ctx.answer = answer
+  if (asked !== undefined) ctx.asked = asked
+  if (decision !== undefined) ctx.decision = decision
+  return ctx
+}
+
+/** Throws for what is no answer. */
+function read(found: Reconciled | undefined): Reconciled | undefined {
+  if (found === undefined) return undefined
+  if (typeof found === 'object' && found !== null && typeof found.ran === 'boolean') return found
+  throw new TypeError(`Expected \`reconcile\` to return \`{ ran: true, value }\`, \`{ ran: false }\` or undefined, got \`${show(found)}\``)
+}
