@@ -207,6 +207,17 @@ describe('schemas that are taken', () => {
     ])
   })
 
+  it('X7 a format takes a time that grows with the length of the text alone', () => {
+    const formats = ['url', 'uri', 'uri-reference', 'uri-template', 'email', 'hostname', 'date-time', 'duration', 'json-pointer', 'byte']
+    const hostile = ['http://a', 'a@', '', '2020-01-01T'].flatMap((start) =>
+      [':', '.', 'a.', 'a-', '%', '{', '@', '1'].map((piece) => `${start}${piece.repeat(200_000)}!`),
+    )
+    for (const format of formats) for (const text of hostile) check(object({ text: { type: 'string', format } }), { text })
+    const url = (text: string) => check(object({ text: { type: 'string', format: 'url' } }), { text }).length === 0
+    expect(['https://example.com/a?b=c#d', 'ftp://h', 'http://user:word@127.0.0.1:80'].filter(url)).toHaveLength(3)
+    expect(['mailto:a@b.c', 'http://', 'http:// a', 'example.com', 'https://a b', 'javascript:x'].filter(url)).toEqual([])
+  })
+
   it('an empty one, which takes any object', () => {
     expect(check({}, { a: 1 })).toEqual([])
   })
