@@ -33,7 +33,7 @@ describe.concurrent('the ten invariants of runs hold', { retry: 0, timeout: 240_
   it('in SQLite, with processes that stop, are deployed, and take everything up', () =>
     expectToHold(['deploy', 'stop', 'owners', 'deploy', 'kill', 'deploy'], () => inFolder()))
 
-  it.runIf(canMount())('in SQLite, on a disk that is full now and then', () => expectToHold(['disk', 'kill', 'disk'], () => inFolder(8)))
+  it.runIf(canMount())('in SQLite, on a disk that is full now and then', () => expectToHold(['disk', 'kill', 'disk'], () => inFolder(32)))
 
   it.runIf(hasPostgres)('in PostgreSQL, with lost connections, restarts and deploys', async () => {
     await using postgres = await startPostgres()

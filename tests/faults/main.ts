@@ -32,7 +32,7 @@ await using postgres = store === 'dbos' ? await startPostgres() : undefined
 for (let n = 0; n < scenarios * Number(times); n++) {
   const seed = first + Math.floor(n / Number(times))
   const { faults } = scenarioOf(seed, store, kinds)
-  await using place = postgres === undefined ? inFolder(faults.includes('disk') ? 8 : undefined) : inPostgres(postgres)
+  await using place = postgres === undefined ? inFolder(faults.includes('disk') ? 32 : undefined) : inPostgres(postgres)
   const started = performance.now()
   const { violations, log, done } = await play({ seed, faults }, place)
   const seconds = Math.round((performance.now() - started) / 1_000)
