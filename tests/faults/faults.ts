@@ -85,5 +85,5 @@ export type FaultName = keyof typeof faults
 
 export const faultsOf: Readonly<Record<'sqlite' | 'dbos', readonly FaultName[]>> = {
   sqlite: ['kill', 'stop', 'deploy', 'owners'],
-  dbos: ['kill', 'stop', 'deploy', 'owners', 'cut', 'partition', 'restart', 'crash'],
+  dbos: ['kill', 'stop', 'deploy', 'owners', 'clock', 'cut', 'partition', 'restart', 'crash'],
 }

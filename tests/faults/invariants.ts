@@ -33,7 +33,7 @@ export const invariants: Readonly<Record<string, (evidence: Evidence) => string[
     }),
   '3. nothing is executed without the context, hooks and metadata of its run': ({ entries, specs }) =>
     callsIn(entries).flatMap((call) => {
-      const shop = specs.find(({ runId }) => runId === call.run)?.shop
+      const shop = specs.find(({ runId }) => runId === call.run.split('/')[0])?.shop
       const isRight = call.shop === shop && call.shopStored === shop && call.tool !== 'erase'
       return isRight ? [] : [JSON.stringify(call)]
     }),

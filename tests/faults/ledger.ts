@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 
 /** What a worker tells the ledger. */
 export type Told =
-  /** The model of a run is asked: `turn` counts from 0. */
+  /** The model of a run, or of an agent inside one of its calls (`<run>/<place>`), is asked: `turn` counts from 0. */
   | { kind: 'model'; run: string; turn: number; pid: number }
   /** A tool is executed. `place` names the call within its run; `shop` comes from the context, `shopStored` from the metadata. */
   | { kind: 'call'; run: string; turn: number; place: string; tool: string; key: string; shop: string; shopStored: string; pid: number }
@@ -25,7 +25,7 @@ export interface Held {
 export class Ledger implements AsyncDisposable {
   readonly entries: Entry[] = []
   readonly #server = createServer()
-  readonly #holds = new Map<number, (held: Held) => void>()
+  #hold: { from: number; kind: Told['kind']; held(held: Held): void } | undefined
   readonly #answers = new Set<() => void>()
   /** Keys of calls that were found not to have taken effect: only the process that was told so may make the call. */
   readonly #reserved = new Map<string, number>()
@@ -42,10 +42,10 @@ export class Ledger implements AsyncDisposable {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  /** Holds back the answer to the entry that comes after `count` others. */
-  hold(count: number): Promise<Held> {
+  /** Holds back the answer to the first entry of a kind behind so many others. One at a time. */
+  hold(others: number, kind: Told['kind']): Promise<Held> {
     const { promise, resolve } = Promise.withResolvers<Held>()
-    this.#holds.set(this.entries.length + count, resolve)
+    this.#hold = { from: this.entries.length + others, kind, held: resolve }
     return promise
   }
 
@@ -62,15 +62,15 @@ export class Ledger implements AsyncDisposable {
       this.#answers.delete(send)
       response.end(JSON.stringify(answer))
     }
-    const hold = this.#holds.get(n)
+    const hold = this.#hold
     const entry = this.entries[n]
-    if (hold === undefined || entry === undefined) {
+    if (hold === undefined || entry === undefined || n < hold.from || entry.kind !== hold.kind) {
       send()
       return
     }
-    this.#holds.delete(n)
+    this.#hold = undefined
     this.#answers.add(send)
-    hold({ entry, answer: send })
+    hold.held({ entry, answer: send })
   }
 
   #enter(told: Told): { refused?: true; ran?: boolean } {

@@ -222,7 +222,20 @@ function verdictOf(runId: string): boolean {
   return Number(runId.split('-').at(-1)) % 3 !== 0
 }
 
-const turns = ['look', 'refund', 'notify', 'charge', 'refund+notify', 'look+charge', 'refund+refund+erase', 'erase', 'ship', 'ship+refund']
+const turns = [
+  'look',
+  'refund',
+  'notify',
+  'charge',
+  'refund+notify',
+  'look+charge',
+  'refund+refund+erase',
+  'erase',
+  'ship',
+  'ship+refund',
+  'agent',
+  'agent+notify',
+]
 
 function specOf(at: number, random: Random): RunSpec {
   const plan = Array.from({ length: 2 + random.below(4) }, () => random.pick(turns)).join(' ')
@@ -239,7 +252,7 @@ export async function play({ seed, faults: names }: Scenario, place: Place): Pro
     let left = names.length
     const serving = stage.serveUntil(() => left === 0)
     for (const name of names) {
-      const held = await ledger.hold(1 + random.below(8))
+      const held = await ledger.hold(random.below(8), random.chance(0.7) ? 'call' : 'model')
       stage.log.push(`fault ${name} at entry ${JSON.stringify(held.entry)}`)
       await faults[name](stage, held)
       held.answer()

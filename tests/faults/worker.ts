@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import {
   AgentRunner,
   type AnyTool,
+  asTool,
   defineTool,
   type Hooks,
   type StoredResult,
@@ -53,7 +54,7 @@ export interface Done {
 
 class Shop {
   readonly name: string
-  readonly allow: readonly string[] = ['look', 'refund', 'charge', 'notify', 'ship']
+  readonly allow: readonly string[] = ['look', 'refund', 'charge', 'notify', 'ship', 'agent']
 
   constructor(name: string) {
     this.name = name
@@ -68,21 +69,29 @@ async function tell(told: object, signal?: AbortSignal): Promise<{ refused?: tru
   return (await response.json()) as { refused?: true; ran?: boolean }
 }
 
+/** Where a call stands. `run` is the run's id; of an agent inside a call, `<run>/<place of the call>`. */
 interface Place {
+  run: string
   turn: number
   place: string
 }
+
+const placeSchema = {
+  type: 'object',
+  properties: { run: { type: 'string' }, turn: { type: 'integer' }, place: { type: 'string' } },
+  required: ['run', 'turn', 'place'],
+} as const
 
 const shopTool = (name: string, effect: ToolEffect, more: Partial<AnyTool> = {}): AnyTool => ({
   ...defineTool({
     name,
     description: name,
     effect,
-    parameters: { type: 'object', properties: { turn: { type: 'integer' }, place: { type: 'string' } }, required: ['turn', 'place'] },
+    parameters: placeSchema,
     execute: async (args: Place, ctx: ToolContext<Shop | undefined>) => {
-      const { context, metadata, runId: run, idempotencyKey: key, signal } = ctx
+      const { context, metadata, idempotencyKey: key, signal } = ctx
       const shops = { shop: context?.name ?? 'none', shopStored: metadata?.shop ?? 'none' }
-      const { refused } = await tell({ kind: 'call', run, tool: name, key, ...shops, ...args }, signal)
+      const { refused } = await tell({ kind: 'call', tool: name, key, ...shops, ...args }, signal)
       if (refused) throw new Error('Another process makes this call')
       return `${name} done`
     },
@@ -96,7 +105,7 @@ const tools = [
   shopTool('notify', 'unsafe'),
   shopTool('ship', 'unsafe', { approval: true }),
   shopTool('charge', 'unsafe', {
-    reconcile: async (_args: never, { runId: run, idempotencyKey: key, signal }) => {
+    reconcile: async ({ run }: Place, { idempotencyKey: key, signal }: ToolContext) => {
       const { ran } = await tell({ kind: 'reconcile', run, key }, signal)
       return ran ? { ran, value: 'charge done' } : { ran: false }
     },
@@ -111,7 +120,9 @@ const model = scriptedModel(
     const turn = messages.slice(from).filter(({ role }) => role === 'assistant').length
     await tell({ kind: 'model', run, turn }, signal)
     const names = plan.split(' ')[turn]?.split('+')
-    return names === undefined ? `done ${run}` : { toolCalls: names.map((name, at) => ({ name, args: { turn, place: `${turn}.${at}` } })) }
+    return names === undefined
+      ? `done ${run}`
+      : { toolCalls: names.map((name, at) => ({ name, args: { run, turn, place: `${turn}.${at}` } })) }
   },
   { record: false },
 )
@@ -126,14 +137,19 @@ const log = (level: string) => (fields: object, message: string) => {
 }
 const logger = { debug() {}, info() {}, warn: log('warn'), error: log('error') }
 const { journal, sessions, end } = await openStores(store, logger)
+const shared = { model, logger, limits: { repeatedCalls: Number.POSITIVE_INFINITY }, maxIterations: 20 }
+const agent = asTool(new AgentRunner<Shop>({ ...shared, tools, hooks: [policy] }), {
+  name: 'agent',
+  description: 'An agent inside a call.',
+  parameters: placeSchema,
+  effect: 'idempotent',
+  input: ({ run, place }) => `${run}/${place} | refund+notify charge erase`,
+})
 const runner = new AgentRunner<Shop>({
-  model,
-  tools,
+  ...shared,
+  tools: [...tools, agent],
   journal,
   sessions,
-  logger,
-  limits: { repeatedCalls: Number.POSITIVE_INFINITY },
-  maxIterations: 20,
   decisionTimeoutMs: expireAfterMs,
   restore: ({ metadata }) => given(String(metadata?.shop)),
 })
