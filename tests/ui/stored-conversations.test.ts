@@ -253,6 +253,21 @@ describe('messagesToUI', () => {
   })
 })
 
+describe('messagesToUI of what a model and a tool may write', () => {
+  it('P3.10 messagesToUI can be sent, and read again, whatever arguments and results are', () => {
+    const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
+    for (const text of [`{"a":${deep}}`, deep, '{"__proto__":{"a":1}}', '\ud800', '{"id":123456789012345678901}', 'x'.repeat(1_000_000)]) {
+      const call = { id: 'c1', type: 'function' as const, function: { name: 'look', arguments: text } }
+      const messages: ChatMessage[] = [
+        { role: 'assistant', content: '', toolCalls: [call] },
+        { role: 'tool', toolCallId: 'c1', name: 'look', content: text },
+      ]
+      const read = messagesFromUI(JSON.parse(JSON.stringify(messagesToUI(messages))))
+      expect(read).toMatchObject([{ toolCalls: [{ function: { arguments: text.toWellFormed() } }] }, { content: text.toWellFormed() }])
+    }
+  })
+})
+
 describe('messagesToAgUi', () => {
   it('P3.10 messagesToAgUi keeps texts, images, files, calls and results, through JSON and back', () => {
     fc.assert(
