@@ -148,7 +148,8 @@ class Execution {
       step: (key, fn) => this.#step(key, () => fn({ signal })),
       all: (steps) => (this.#open.size <= steps.length ? Promise.all(steps) : this.#wrongJoin(steps)),
       append: (record, entry) => this.#append(record, entry),
-      entries: async (record) => structuredClone(journal.entriesOf(record)),
+      // A dead execution must not begin runs inside its calls.
+      entries: async (record) => (this.#dead ? new Promise(() => {}) : structuredClone(journal.entriesOf(record))),
       wait: async (name, options) => this.#step(`wait:${name}`, async () => journal.decide(name, options?.about) as never),
     }
   }
