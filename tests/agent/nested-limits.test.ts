@@ -179,6 +179,28 @@ describe('limits over pauses and crashes', () => {
     await rm(folder, { recursive: true })
   })
 
+  it.each(journals)(
+    'P2.7 a run that had a `budget` does not continue without one, and books what is replayed once: %s',
+    async (_name, open) => {
+      const folder = await mkdtemp(join(tmpdir(), 'limits-'))
+      const journal = open(folder)
+      const budget = new Budget({ costUsd: 100 })
+      const first = await outside(journal).run('go', { runId: 'r', budget, limits: { costUsd: 50 } })
+      expect(first.stopReason).toBe('paused')
+      const spent = budget.spent.costUsd
+      expect(spent).toBeCloseTo(2.08, 3)
+      const decisions = approve(first.pending)
+      await expect(outside(journal).resume('r', { decisions })).rejects.toMatchObject({ code: 'not_restored' })
+      const stored = new Budget({ costUsd: 100, spent: { costUsd: spent } })
+      const done = await outside(journal).resume('r', { decisions, budget: stored })
+      expect(done.stopReason).toBe('answered')
+      expect(done.usage.costUsd).toBeCloseTo(4.16, 3)
+      expect(stored.spent.costUsd).toBeCloseTo(done.usage.costUsd ?? 0, 6)
+      await journal.close?.()
+      await rm(folder, { recursive: true })
+    },
+  )
+
   it('P2.1 H50 killed at any moment, a run sends at most one request more than without', async () => {
     const run = async (crashAt: number) => {
       let requests = 0
