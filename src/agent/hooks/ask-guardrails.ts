@@ -56,6 +56,12 @@ export function checkOutput(run: RunContext, iteration: number, text: string): P
   return askAll(run, place, 'output', text, (guardrail, asked) => guardrail.output?.({ ...place, text: asked }))
 }
 
+/** One guardrail's check of a piece of a text. */
+export function checkPiece(run: RunContext, iteration: number, guardrail: Guardrail<never>, text: string): Promise<Checked<string>> {
+  const place = placeOf(run, iteration)
+  return askAll(run, place, 'output', text, (one, asked) => one.output?.({ ...place, text: asked }), [guardrail])
+}
+
 export function checkCall(run: RunContext, call: ToolTurn<never>): Promise<Checked<JsonObject>> {
   return askAll(run, call, 'call', call.args, (guardrail, args) => guardrail.call?.({ ...call, args: copyJson(args) }))
 }

@@ -35,6 +35,16 @@ export interface Guardrail<Context = unknown> {
    * `refused`); beside calls: the text is left out. Reasoning is not checked.
    */
   output?(check: HookPlace<Context> & { readonly text: string }): Verdict<string>
+  /**
+   * Lets text be shown before the response is whole: `output` is asked about one piece after the other, and each is shown when it has passed.
+   * `'sentences'`: `text` is one sentence, or 1 000 characters of one. `{ window: n }`: `text` is n characters more, behind the n characters before
+   * them, which have passed. All guardrails with `output` need it, and an answer with a schema is checked whole in any case.
+   *
+   * A piece that is refused is not shown, nor is what comes behind it. What was shown of a refused answer is taken back (`MODEL_RETRY` with
+   * `discards`) and the model answers again; if somebody watches who can't take it back (`.text`, `onText`), the run ends `refused`.
+   * Default: the whole text is checked at once.
+   */
+  readonly stream?: 'sentences' | { readonly window: number }
   /** A call that is about to be run, after all hooks. Replaced arguments are validated again. */
   call?(call: ToolTurn<Context>): Verdict<JsonObject>
   /** What the model is to be given, after all hooks. */
@@ -49,7 +59,7 @@ export function hasGuardrail(guardrails: readonly Guardrail<never>[] | undefined
   return guardrails?.some((guardrail) => guardrail[place] !== undefined) === true
 }
 
-const guardrailNames: OptionNames<Guardrail> = { name: true, input: true, output: true, call: true, result: true }
+const guardrailNames: OptionNames<Guardrail> = { name: true, input: true, output: true, stream: true, call: true, result: true }
 
 /** Throws `invalid_option` for what are no guardrails, or have a function that would never be called. */
 export function checkGuardrails(guardrails: readonly Guardrail<never>[] | undefined): void {
@@ -59,10 +69,22 @@ export function checkGuardrails(guardrails: readonly Guardrail<never>[] | undefi
     if (typeof guardrail?.name !== 'string' || guardrail.name === '')
       throw new InvalidOptionError(`guardrails[${at}].name`, 'a string', guardrail?.name)
     checkCallbackNames(guardrail, guardrailNames, 'a guardrail', `guardrails[${at}]`)
+    checkStream(guardrail, `guardrails[${at}].stream`)
     for (const place of places) {
       const check: unknown = guardrail[place]
       if (check !== undefined && typeof check !== 'function')
         throw new InvalidOptionError(`guardrails[${at}].${place}`, 'a function', check)
     }
   }
+}
+
+function checkStream({ stream, output }: Guardrail<never>, name: string): void {
+  if (stream === undefined || stream === 'sentences') {
+    if (stream === undefined || output !== undefined) return
+    throw new InvalidOptionError(name, 'absent without `output`', stream)
+  }
+  const window: unknown = typeof stream === 'object' && stream !== null ? stream.window : undefined
+  if (!Number.isSafeInteger(window) || Number(window) < 1)
+    throw new InvalidOptionError(name, "'sentences' or `{ window }`, an integer ≥ 1", stream)
+  if (output === undefined) throw new InvalidOptionError(name, 'absent without `output`', stream)
 }

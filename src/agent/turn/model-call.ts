@@ -41,14 +41,22 @@ export interface TurnPieces {
   retry(retry: ModelRetry): void
   /** Has it told when the pieces come. */
   timePieces(times: PieceTimes): void
-  /** Text is given out only when it has been checked. */
-  hold(): void
+  /** Text is given out only when it has been checked: by `streamed`, piece by piece, or whole. */
+  hold(streamed?: CheckedText): void
   /** What was said before a response broke off; not what may have become a call. `told`: what its error tells of it. */
   partialText(told: string | undefined): string
   /** The text that has come of the request under way, as it came; undefined where no piece of it has come. */
   readonly received: string | undefined
   /** By what the text of the request under way is read, should it break off. */
   readBy(reader: TextReader): void
+}
+
+/** The text of a response that is checked while it arrives. */
+export interface CheckedText {
+  /** What has passed, and was shown. */
+  readonly shown: string
+  /** Checks what is left of the whole text. */
+  finish(whole: string): Promise<{ passed: true; subject: string } | { passed: false; how: 'refuse' | 'stop'; reason: string }>
 }
 
 /** Tells what counts as said of a response that broke off after `text`. */

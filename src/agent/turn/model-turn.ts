@@ -124,7 +124,7 @@ class ModelTurn {
       const { provider, model } = this.#asked.model
       return this.#refused(new ModelError(finishReason, message, { provider, model, retryable: false }), text, { step })
     }
-    const { isHeld } = this.#sink
+    const { isHeld, streamed } = this.#sink
     const { request } = this.#asked
     const earlier = earlierText(state)
     const saysNothing = earlier !== '' && response.text.trim() === ''
@@ -132,12 +132,12 @@ class ModelTurn {
     const { text, answer, objection, isCut, calls, planned, isWithheld, stop, isUnchecked }: ReviewedReply =
       layers.review === undefined
         ? { ...plan, text: response.text, isCut: mayBeCut }
-        : await layers.review({ response, plan, step, request, meta: this.#meta, isHeld, earlier, mayBeCut })
+        : await layers.review({ response, plan, step, request, meta: this.#meta, isHeld, streamed, earlier, mayBeCut })
     if (isUnchecked && run.interruption !== undefined) {
-      const shown = isHeld ? '' : response.text
-      return { kind: 'interrupted', why: run.interruption, text: shown, ...this.#spent(response.usage) }
+      const text = isHeld ? (streamed?.shown ?? '') : response.text
+      return { kind: 'interrupted', why: run.interruption, text, ...this.#spent(response.usage) }
     }
-    if (stop !== undefined) return this.#refused(stop, '', { step })
+    if (stop !== undefined) return this.#refused(stop, streamed?.shown ?? '', { step })
     const message: AssistantMessage =
       calls.length === 0 ? { role: 'assistant', content: text } : { role: 'assistant', content: text, toolCalls: calls }
     // A copy: the history freezes what it holds, and this is the model's own. What was withheld must not go out by another way.

@@ -15,6 +15,7 @@ import type { RunStep } from '../run/result.ts'
 import type { RunContext } from '../run/run-context.ts'
 import type { ReadResponse } from '../text-calls/read-call.ts'
 import { refusedByText, shownAlready, unfitAnswerText, withheldAnswerText, withheldText } from '../told.ts'
+import type { CheckedText } from './model-call.ts'
 
 /** A response that is about to become a reply. */
 interface ReviewedTurn {
@@ -25,6 +26,8 @@ interface ReviewedTurn {
   meta: { iteration: number } & StepTags
   /** Whether its text is given out only when guardrails have checked it. */
   isHeld: boolean
+  /** It was checked while it arrived, and what has passed was shown. */
+  streamed: CheckedText | undefined
   /** The text that it continues. */
   earlier: string
   /** It reached a token limit, and calls nothing: the answer is cut, unless it is whole by its schema. */
@@ -84,12 +87,17 @@ async function reviewText(run: RunContext, turn: ReviewedTurn): Promise<Reviewed
     throw error
   }
   if (isHeld) {
-    const checked = await checkWhole(run, meta.iteration, earlier, text)
-    if (!checked.passed && checked.how === 'stop') return { text, stop: stoppedBy(checked.reason) }
-    if (!checked.passed && calls.length === 0)
+    const { streamed } = turn
+    const checked = await (streamed === undefined ? checkWhole(run, meta.iteration, earlier, text) : streamed.finish(text))
+    const isShown = streamed !== undefined && streamed.shown !== ''
+    const isForGood = isShown && calls.length === 0 && !run.events.takesBack(true)
+    if (!checked.passed && (checked.how === 'stop' || isForGood)) return { text, stop: stoppedBy(checked.reason) }
+    if (!checked.passed && calls.length === 0) {
+      if (isShown && run.interruption === undefined) takeBack(run, turn, checked.reason)
       return { text: withheldText(checked.reason), objection: { code: 'guardrail', text: withheldAnswerText(checked.reason) } }
-    text = checked.passed ? checked.subject : ''
-    if (text !== '') run.deltas(Event.TEXT_DELTA, meta)?.({ text })
+    }
+    text = checked.passed ? checked.subject : (streamed?.shown ?? '')
+    if (streamed === undefined && text !== '') run.deltas(Event.TEXT_DELTA, meta)?.({ text })
     for (const call of planned) {
       delete call.textAfter
       // What was written in a text that is refused is refused with it.
@@ -104,6 +112,11 @@ async function reviewText(run: RunContext, turn: ReviewedTurn): Promise<Reviewed
   if (isCut) return { text, isCut }
   const answering = request.responseSchema === undefined ? run.agent.output.tool.name : undefined
   return { text, objection: { code: 'invalid_output', text: unfitAnswerText(answer.problem, answering) } }
+}
+
+/** What was shown of an answer is not a part of the conversation: the model answers again. */
+function takeBack(run: RunContext, { step: { provider, model }, meta }: ReviewedTurn, reason: string): void {
+  run.emit(Event.MODEL_RETRY, { provider, model, errorCode: 'guardrail', error: reason, delayMs: 0, discards: true }, meta)
 }
 
 /** Puts a text to the guardrails together with what it continues, and gives what is left of it. What has been shown can't be changed any more. */

@@ -9,7 +9,7 @@ import type { History } from '../conversation/history.ts'
 import type { PieceTimes } from '../observe/telemetry.ts'
 import type { Failed } from '../recorded.ts'
 import type { RunContext } from '../run/run-context.ts'
-import type { TextReader, TurnPieces, TurnRequest } from './model-call.ts'
+import type { CheckedText, TextReader, TurnPieces, TurnRequest } from './model-call.ts'
 
 /**
  * Where the pieces of one turn's responses go: to those who listen, and their text into a buffer. So what a response that breaks off came to
@@ -26,6 +26,8 @@ export class TurnSink implements TurnPieces {
   #said: TextBuffer | undefined
   #reader: TextReader | undefined
   #isHeld = false
+  /** The text of the request under way, if it is checked while it arrives. */
+  streamed: CheckedText | undefined
   #hasReceived = false
   /** Whether somebody was shown a piece of the response under way, and of its text. */
   #isShown = false
@@ -59,8 +61,9 @@ export class TurnSink implements TurnPieces {
     return this.#run.events.takesBack(this.#isTextShown) ? 'revocably' : 'for good'
   }
 
-  hold(): void {
+  hold(streamed?: CheckedText): void {
     this.#isHeld = true
+    this.streamed = streamed
   }
 
   timePieces(times: PieceTimes): void {
@@ -80,7 +83,7 @@ export class TurnSink implements TurnPieces {
   }
 
   partialText(told = ''): string {
-    if (this.#isHeld) return ''
+    if (this.#isHeld) return this.streamed?.shown ?? ''
     // An error may tell of usage alone: that it has no text does not say that there was none.
     const text = told === '' ? (this.#said?.toString() ?? '') : told
     return this.#reader?.partOf(text) ?? text
