@@ -47,6 +47,18 @@ describe('SteadyClock', () => {
     }
   })
 
+  it('P1.8 H60 doubts a clock by itself, whatever other clock an earlier process has doubted', () => {
+    for (const doubted of [-40, 40]) {
+      const noted = { now: start, doubtedSince: start + doubted * day }
+      vi.setSystemTime(start + minute)
+      expect(next(noted).now()).toBe(start + minute)
+      expect(warnings).toEqual([])
+      vi.setSystemTime(start - doubted * day)
+      expect(next(noted).now()).toBe(start)
+      expect(warnings.splice(0)).toHaveLength(1)
+    }
+  })
+
   it('H60 believes a clock that is put right at once, and follows one that is set by less than five minutes', () => {
     const clock = new SteadyClock(warn)
     set(40 * day)

@@ -47,7 +47,7 @@ export const faults = {
     held.answer()
     worker.ask({ do: 'recover' }).catch(() => {})
     await pause(2_000)
-    await worker.kill()
+    await stage.deploy(worker)
   },
   /** A process more, and each takes up what it finds; then one of them is let go. */
   owners: onWorker(async (stage, { worker }, held) => {
@@ -84,6 +84,6 @@ export const faults = {
 export type FaultName = keyof typeof faults
 
 export const faultsOf: Readonly<Record<'sqlite' | 'dbos', readonly FaultName[]>> = {
-  sqlite: ['kill', 'stop', 'deploy', 'owners'],
+  sqlite: ['kill', 'stop', 'deploy', 'owners', 'clock'],
   dbos: ['kill', 'stop', 'deploy', 'owners', 'clock', 'cut', 'partition', 'restart', 'crash'],
 }

@@ -29,13 +29,17 @@ export class SteadyClock {
     const [steady, wall] = [performance.now(), Date.now()]
     this.#ahead = wall - steady
     if (noted === undefined) return
-    const { doubtedSince } = noted
-    const hasLasted = doubtedSince !== null && wall >= doubtedSince + believedAfterMs
-    const last = hasLasted ? doubtedSince : noted.now
-    if (wall - last >= -toleranceMs && wall - last <= longestRestMs) return
+    const { now, doubtedSince } = noted
+    const isExpected = (last: number) => wall - last >= -toleranceMs && wall - last <= longestRestMs
+    if (isExpected(now)) return
+    // A clock that was doubted for being off the other way was another process's: that says nothing of this one.
+    const isSameWay = doubtedSince !== null && doubtedSince < now === wall < now
+    const doubtedMs = isSameWay ? wall - doubtedSince : Number.NaN
+    const last = doubtedMs >= believedAfterMs ? wall - doubtedMs : now
+    if (isExpected(last)) return
     this.#ahead = last - steady
-    const isSame = !hasLasted && doubtedSince !== null && wall >= doubtedSince
-    this.#doubt = { ahead: wall - steady, since: isSame ? steady - (wall - doubtedSince) : steady }
+    const isSame = doubtedMs >= 0 && doubtedMs < believedAfterMs
+    this.#doubt = { ahead: wall - steady, since: isSame ? steady - doubtedMs : steady }
     this.#tell(last, wall)
   }
 
