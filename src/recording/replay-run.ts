@@ -157,7 +157,9 @@ class PlayedRun {
   async goOn(begin: Begin): Promise<RunResult<unknown>> {
     const { state, pending = [] } = this.#result ?? {}
     const decisions = pending.filter(({ place }) => this.#undecided.delete(place)).map((item) => decisionOn(this.#recorded, item))
-    this.#result = await this.#runner.resume(state ?? this.#runId, { ...begin, ...this.#options, decisions })
+    // What was carried out when the run was recorded is played here.
+    const options = { ...begin, ...this.#options, decisions, claim: () => true }
+    this.#result = await this.#runner.resume(state ?? this.#runId, options)
     return this.#result
   }
 

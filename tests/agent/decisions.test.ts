@@ -235,3 +235,51 @@ describe('who decided', () => {
     })
   })
 })
+
+describe('a state that is resumed twice, one after the other', () => {
+  it('P3.3 rejects with `already_resumed` once a decided call was carried out, unless `again`', async () => {
+    const { runner, ran } = openShop()
+    const { state, pending } = await runner.run('go')
+    const [refund, ...others] = decide(pending, fine)
+    const resume = (more: object = {}, decisions = refund === undefined ? [] : [refund]) =>
+      runner.resume(stored(state), { decisions, ...more })
+    // Without a decision nothing is carried out.
+    await resume({}, [])
+    const first = await resume()
+    expect(ran).toHaveLength(1)
+    await expect(resume()).rejects.toMatchObject({ code: 'already_resumed', message: expect.stringContaining('again: true') })
+    await expect(resume({}, others)).rejects.toMatchObject({ code: 'already_resumed' })
+    expect(ran).toHaveLength(1)
+    // What that came to is a state of its own.
+    expect(await runner.resume(first.state, { decisions: others })).toMatchObject({ stopReason: 'answered' })
+    expect(await resume({ again: true, decisions: decide(pending, fine) })).toMatchObject({ toolCalls: [{ outcome: 'uncertain' }, {}, {}] })
+    expect(ran).toHaveLength(1)
+  })
+
+  it('P3.3 knows a call that failed or was refused, and no resume that came to nothing', async () => {
+    const { runner, ran } = openShop()
+    const { state, pending } = await runner.run('go')
+    const wrong = decide(pending, { ...fine, refund: { approved: true, result: 1 } })
+    await expect(runner.resume(state, { decisions: wrong })).rejects.toMatchObject({ code: 'invalid_option' })
+    const refused = decide(pending, { ...fine, refund: { approved: false } })
+    await runner.resume(state, { decisions: refused })
+    await expect(runner.resume(state, { decisions: decide(pending, fine) })).rejects.toMatchObject({ code: 'already_resumed' })
+    expect(ran).toEqual([])
+  })
+})
+
+describe('an approval predicate', () => {
+  it.each([
+    ['never settles', () => new Promise<boolean>(() => {})],
+    ['rejects', () => Promise.reject(new Error('no database'))],
+  ])('P3.4 that %s means that the call needs an approval', async (_what, approval) => {
+    const pay = defineTool({ name: 'pay', description: 'Pays.', approval, execute: () => 'paid' })
+    const { logger, records } = recordingLogger()
+    const model = scriptedModel([{ toolCalls: [{ name: 'pay' }] }, 'done'])
+    const runner = new AgentRunner({ model, tools: [pay], logger, toolTimeoutMs: 5 })
+    const { pending, state } = await runner.run('go')
+    expect(pending).toMatchObject([{ kind: 'approval', tool: 'pay' }])
+    expect(records.map(({ message }) => message)).toEqual(['approval predicate failed; the call needs an approval'])
+    expect(await runner.resume(state, { decisions: decide(pending, { pay: { approved: true } }) })).toMatchObject({ output: 'done' })
+  })
+})

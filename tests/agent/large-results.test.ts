@@ -94,7 +94,7 @@ describe('a result of 5 MB', () => {
     })
     expect(told(result)[2]).toContain('Line 31234')
     const { kept: _, ...without } = stored(paused.state) ?? {}
-    const gone = await runner.resume(without as never, { decisions: approved(paused) })
+    const gone = await runner.resume(without as never, { decisions: approved(paused), claim: () => true })
     expect(told(gone)[2]).toContain(`No result is kept under the id "${keptId(log)}"`)
     await expect(runner.resume({ ...without, kept: { [keptId(log)]: 1 } } as never)).rejects.toMatchObject({ code: 'invalid_option' })
   })

@@ -72,7 +72,8 @@ describe('perform', () => {
     const { runId } = paused
     expect((await agent.resume(paused.state, { decisions, context: ann })).output).toBe('Done. (watched)')
     expect((await agent.stream('Pay.', { context: ann, runId: 's' }).result).stopReason).toBe('paused')
-    expect((await agent.resumeStream(paused.state, { decisions, context: ann }).result).output).toBe('Done. (watched)')
+    const terms = { decisions, context: ann, claim: () => true }
+    expect((await agent.resumeStream(paused.state, terms).result).output).toBe('Done. (watched)')
     expect(agent.seen).toEqual([
       ['Pay.', undefined, 'Ann'],
       'paused',

@@ -322,7 +322,7 @@ describe('what waits for somebody', () => {
     const paused = await new AgentRunner({ model, tools: [guarded], logger }).run('go')
     expect(paused).toMatchObject({ stopReason: 'paused', pending: [{ toolCallId: 'b' }] })
     expect(asked).toEqual([{ n: 1 }])
-    expect(records.map(({ message }) => message)).toContain('approval predicate threw; the call needs an approval')
+    expect(records.map(({ message }) => message)).toContain('approval predicate failed; the call needs an approval')
   })
 })
 

@@ -2,6 +2,8 @@ import type { EventPayloads } from '../../core/events.ts'
 import { isLargerThan, toJson } from '../../core/json.ts'
 import { REDACTED, redact, redactText, secretTexts } from '../../core/logger.ts'
 import { isJsonObject, type Json, type JsonObject, textOf } from '../../core/messages.ts'
+import { hideSecretValues } from '../../core/redaction/json-secrets.ts'
+import { atOnce } from '../../core/time/in-parts.ts'
 import { resultText } from '../../tools/result-text.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import type { ToolCallEnd } from '../../tools/tool-runner.ts'
@@ -10,6 +12,29 @@ import type { RunningCall } from './running-call.ts'
 
 /** Characters of arguments, and of a value, that are looked through for secrets in each event of a call. */
 const mostShown = 65_536
+
+/** Arguments as listeners are told of them before the call runs, and what was taken out of them. */
+export function shownInput({ secrets = [] }: Pick<AnyTool, 'secrets'>, args: JsonObject): { args: JsonObject; hidden: readonly string[] } {
+  const names = new Set(secrets)
+  if (names.size === 0 && isLargerThan(mostShown, args)) return { args, hidden: [] }
+  const hidden = secretTexts(args, names)
+  const isOpen = names.size === 0 && hidden.length === 0
+  return { args: isOpen ? args : (redact(args, names) as JsonObject), hidden }
+}
+
+/** What a tool reports of its call, as listeners are told of it. */
+export function shownUpdate({ secrets = [] }: Pick<AnyTool, 'secrets'>, args: JsonObject, update: Json): Json {
+  const names = new Set(secrets)
+  return names.size === 0 ? update : toJson(redact(update, names, secretTexts(args, names)))
+}
+
+/** A result's text without the secrets of its call. */
+function shownResult({ secrets = [] }: Pick<AnyTool, 'secrets'>, args: JsonObject, text: string): string {
+  const names = new Set(secrets)
+  const hidden = secretTexts(args, names)
+  const open = names.size === 0 ? text : atOnce(hideSecretValues(text, names))
+  return hidden.length === 0 ? open : redactText(open, hidden)
+}
 
 /** Arguments as listeners are told of them; undefined where they are too long. */
 function shownArguments({ secrets }: Pick<AnyTool, 'secrets'>, args: JsonObject): JsonObject | undefined {
@@ -27,7 +52,8 @@ type RanEnd = Exclude<ToolCallEnd, { outcome: 'rejected' }>
 
 /** The end of a call as listeners are told of it. */
 export function shownEnd({ prepared: { tool }, call }: RunningCall, end: RanEnd): EventPayloads['TOOL_CALL_END'] {
-  const result = end.outcome === 'question' ? resultText(shownAbout(end.question.about)) : textOf(end.content)
+  const text = end.outcome === 'question' ? resultText(shownAbout(end.question.about)) : textOf(end.content)
+  const result = shownResult(tool, call.args ?? {}, text)
   const payload: EventPayloads['TOOL_CALL_END'] = {
     tool: call.name,
     result,

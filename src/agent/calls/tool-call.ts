@@ -29,7 +29,7 @@ import {
   rejected,
 } from './running-call.ts'
 import { savedValueOf } from './saved-value.ts'
-import { shownEnd, shownRejection } from './shown-call.ts'
+import { shownEnd, shownInput, shownRejection, shownUpdate } from './shown-call.ts'
 
 /** Carries a call out inside of its step: from what is planned to its record. */
 export async function carryOutCall(
@@ -188,13 +188,16 @@ export class CallEnvironment implements ToolCallEnvironment {
 
   onStart(args: JsonObject): void {
     this.startedAt = performance.now()
-    const { tool } = this.#call.prepared
-    if (this.run.hears(Event.TOOL_CALL_START)) this.run.emit(Event.TOOL_CALL_START, { tool: tool.name, args }, metaOf(this.#call))
+    tellStart(this.run, this.#call, args)
   }
 
   onProgress(update: Json): void {
     const { iteration, prepared, tags } = this.#call
-    this.run.emit(Event.TOOL_PROGRESS, { tool: prepared.tool.name, update }, { iteration, toolCallId: this.toolCallId, ...tags })
+    this.run.emit(
+      Event.TOOL_PROGRESS,
+      { tool: prepared.tool.name, update: shownUpdate(prepared.tool, prepared.args, update) },
+      { iteration, toolCallId: this.toolCallId, ...tags },
+    )
   }
 }
 
@@ -247,6 +250,15 @@ function logged({ iteration, call }: CallPlace): object {
   return { iteration, tool: call.name, toolCallId: call.id }
 }
 
+/** Tells that a tool's function is about to be called, without the secrets of its arguments. */
+export function tellStart(run: RunContext, call: RunningCall, args: JsonObject): void {
+  if (!run.hears(Event.TOOL_CALL_START)) return
+  const { tool } = call.prepared
+  const shown = shownInput(tool, args)
+  run.hide(shown.hidden)
+  run.emit(Event.TOOL_CALL_START, { tool: tool.name, args: shown.args }, metaOf(call))
+}
+
 /** The meta of a call's first event. A copy for each audience: a listener may do with it what it likes. */
 export function metaOf({ iteration, call, tags }: CallPlace): EventPlace {
   return { iteration, toolCallId: call.id, ...tags, ...(call.repairs === undefined ? {} : { repairs: [...call.repairs] }) }
@@ -293,7 +305,7 @@ async function finishElsewhere(
 ): Promise<FinishedCall> {
   const { run } = execution
   const { tool, args } = call.prepared
-  run.emit(Event.TOOL_CALL_START, { tool: tool.name, args }, metaOf(call))
+  tellStart(run, call, args)
   const end = endOf(tool, value, run.limits.takenResultBytes)
   const failed: ToolCallEnd =
     isError && end.outcome === 'ok' ? { ...end, outcome: 'failed', code: 'tool_failed', content: textOf(end.content) } : end

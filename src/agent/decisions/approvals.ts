@@ -1,3 +1,4 @@
+import pTimeout from 'p-timeout'
 import { InvalidOptionError } from '../../core/errors.ts'
 import { Event, type EventPlace, type MadeDecision } from '../../core/events.ts'
 import { toJson } from '../../core/json.ts'
@@ -12,18 +13,19 @@ import { approvalFailed, otherArgumentsNote, refusedText } from '../told.ts'
 import type { ApprovalDecision } from '../types.ts'
 import { approvalKey, hashOf, madeDecision, type Signature, signatureOf } from './decisions.ts'
 
-/** Whether a call has to be approved. Fails closed: a predicate that throws asks for an approval. */
+/** Whether a call has to be approved. Fails closed: a predicate that throws, or takes longer than a hook may, asks for an approval. */
 export async function needsApproval(run: RunContext, remembered: ReadonlySet<string>, { tool, args }: PreparedCall): Promise<boolean> {
   if (tool.approval === undefined || tool.approval === false || isRemembered(tool.name, args, remembered)) return false
   if (typeof tool.approval !== 'function') return true
   try {
     const { metadata, settings } = run
     const place = { context: settings.context as never, ...(metadata === undefined ? {} : { metadata }) }
-    const needed = await run.untilInterrupted(Promise.resolve(tool.approval(structuredClone(args), place)))
+    const asked = run.untilInterrupted(Promise.resolve(tool.approval(structuredClone(args), place)))
+    const needed = await pTimeout(asked, { milliseconds: run.limits.toolTimeoutMs })
     return needed !== false
   } catch (error) {
     const failure = loggedFailure({ tool, args }, error)
-    run.logger.error({ runId: run.runId, tool: tool.name, ...failure }, 'approval predicate threw; the call needs an approval')
+    run.logger.error({ runId: run.runId, tool: tool.name, ...failure }, 'approval predicate failed; the call needs an approval')
     return true
   }
 }

@@ -48,7 +48,8 @@ export function continueRun({ opener, loop, sessions }: Runner): ContinueRun {
       }
       // A run inside a call is continued by whoever makes the call.
       const isClaimed = place === undefined && continues(decided, timeoutMs)
-      return await conclude(await (isClaimed ? withClaim(run, paused, claim, carryOn) : carryOn()), run)
+      const terms = { claim, again: again || given.options.parent !== undefined }
+      return await conclude(await (isClaimed ? withClaim(run, paused, terms, carryOn) : carryOn()), run)
     } finally {
       await sessions.leave(run)
       run.dispose()

@@ -76,6 +76,7 @@ const itemNames: OptionNames<PendingItem> = {
   fingerprint: true,
   place: true,
   path: true,
+  secrets: true,
 }
 
 /** A decision is made from its item: `{ ...item, approved: true }`. */

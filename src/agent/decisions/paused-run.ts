@@ -6,6 +6,7 @@ import { processClock } from '../../core/time/process-clock.ts'
 import { prepareArguments } from '../../tools/arguments.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import { toolsOf } from '../nested/items-within.ts'
+import { withHidden } from '../nested/shown-question.ts'
 import type { PendingItem, RunState } from '../run/result.ts'
 import { checkDecision, checkNamesItem, type Decision, fingerprintOf, type Signature, signatureOf, type Verdict } from './decisions.ts'
 
@@ -93,9 +94,10 @@ export function continues({ pending, decisions, waitingSince, asOf }: DecidedSta
 }
 
 /** The arguments a call is to be run with instead of its own; undefined where nobody changed them. */
-function editedArguments(decision: Decision, { args }: PendingItem): JsonObject | undefined {
+function editedArguments(decision: Decision, item: PendingItem): JsonObject | undefined {
   const given = 'args' in decision ? decision.args : undefined
-  return given === undefined || isDeepEqual(given, args) ? undefined : given
+  const meant = given === undefined ? undefined : withHidden(given, item)
+  return meant === undefined || isDeepEqual(meant, item.args) ? undefined : meant
 }
 
 async function checkArguments(decision: Decision, item: PendingItem, registry: ToolSet, where: string): Promise<void> {

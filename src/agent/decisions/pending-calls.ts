@@ -1,11 +1,13 @@
 import { Event, type EventPlace } from '../../core/events.ts'
 import { copyAsJson } from '../../core/json.ts'
+import { secretTexts } from '../../core/logger.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import { cancelledText } from '../../tools/told.ts'
 import type { CallWork, CarryOut } from '../calls/running-call.ts'
 import { recordCall, refuseCall } from '../calls/tool-call.ts'
 import type { StepTags } from '../durable/journal.ts'
 import { itemsWithin } from '../nested/items-within.ts'
+import { shownItem } from '../nested/shown-question.ts'
 import type { FinishedCall, PlannedCall } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
 import type { PendingItem } from '../run/result.ts'
@@ -52,7 +54,7 @@ export async function finishWaiting(round: WaitingRound): Promise<{ finished: Fi
   const { durable, run } = round.execution
   const { iteration } = round
   const free = round.finished.filter(({ question }) => question === undefined)
-  const waiting = waitingCalls(run.runId, round)
+  const waiting = waitingCalls(run, round)
   // Whoever aborts a run does not want it to wait, and what is left must be a whole conversation. In memory nothing waits for long.
   const isOver = durable.survivesCrashes && (await durable.step(`${iteration}.wait`, async () => run.interruption !== undefined))
   if (isOver) return { finished: [...free, ...(await cancel(round, waiting))], pending: [] }
@@ -62,12 +64,12 @@ export async function finishWaiting(round: WaitingRound): Promise<{ finished: Fi
   return { finished: [...free, ...decided], pending: left.toSorted((a, b) => a.index - b.index).flatMap(({ items }) => items) }
 }
 
-function waitingCalls(runId: string, { iteration, calls, finished }: WaitingRound): WaitingCall[] {
+function waitingCalls(run: RunContext, { iteration, calls, finished }: WaitingRound): WaitingCall[] {
   return calls.flatMap((call, index): WaitingCall[] => {
     const work = { call, index }
-    if (call.approval !== undefined || call.action === 'client') return [waitingCall(runId, iteration, work)]
+    if (call.approval !== undefined || call.action === 'client') return [waitingCall(run, iteration, work)]
     const question = finished.find(({ record }) => record.id === call.id)?.question
-    return question === undefined ? [] : [waitingCall(runId, iteration, { ...work, question })]
+    return question === undefined ? [] : [waitingCall(run, iteration, { ...work, question })]
   })
 }
 
@@ -97,6 +99,7 @@ async function waitForDecisions(
     }
     const works: CallWork[] = []
     for (const one of decided) works.push(workOf(run, one))
+    if (works.length > 0 && run.interruption === undefined) run.hasCarriedOut = true
     const ended = await carryOut(works)
     finished.push(...ended.filter(({ question }) => question === undefined))
     // A call that asks again has the arguments that were approved, not those that the model wrote.
@@ -105,7 +108,7 @@ async function waitForDecisions(
       if (question === undefined) return []
       // What was decided by the time it ran: more may have been since, for a run that is executed again.
       const asking = record?.decision === undefined ? call : { ...call, decision: record.decision }
-      return [waitingCall(run.runId, iteration, { call: asking, index, question, problems: decided[at]?.problems ?? 0, times })]
+      return [waitingCall(run, iteration, { call: asking, index, question, problems: decided[at]?.problems ?? 0, times })]
     })
   }
   return { finished, left }
@@ -113,7 +116,7 @@ async function waitForDecisions(
 
 /** `times`: how often it has been waited for, this time included. */
 function waitingCall(
-  runId: string,
+  run: RunContext,
   iteration: number,
   {
     call,
@@ -132,7 +135,9 @@ function waitingCall(
   if (within !== undefined) return { ...one, items: within }
   const kind = question !== undefined ? 'question' : call.approval === true ? 'approval' : 'client_tool'
   const named = { toolCallId: call.id, tool: call.name, args: call.args ?? {} }
-  return { ...one, items: [{ kind, ...named, ...question, fingerprint: fingerprintOf(runId, named), place }] }
+  const { secrets = [] } = run.agent.registry.get(call.name) ?? {}
+  const hides = secrets.length === 0 ? {} : { secrets: [...secrets] }
+  return { ...one, items: [{ kind, ...named, ...question, fingerprint: fingerprintOf(run.runId, named), place, ...hides }] }
 }
 
 /** Where the items of a round are put up, and what is decided on them is told: each once, however often an agent inside a call asks for it. */
@@ -173,7 +178,8 @@ class Desk {
 export async function publishItem({ durable, run }: Execution, item: PendingItem): Promise<void> {
   const key = `${item.place}.asked`
   await durable.step(key, async () => {
-    run.emit(Event.DECISION_NEEDED, { ...item }, metaOf(item, tagsOf(durable, key)))
+    run.hide(secretTexts(item.args, new Set(item.secrets)))
+    run.emit(Event.DECISION_NEEDED, shownItem(item), metaOf(item, tagsOf(durable, key)))
     return null
   })
 }

@@ -14,6 +14,8 @@ export type Claim = (claim: ResumeClaim) => boolean | Promise<boolean>
 
 /** The run that is about to go on. */
 interface ResumedRun {
+  /** A decided call was carried out. */
+  readonly hasCarriedOut: boolean
   readonly interruption: 'aborted' | 'deadline' | undefined
   readonly abortError: ToolloopError | undefined
   untilInterrupted<T>(work: Promise<T>): Promise<T | undefined>
@@ -22,14 +24,29 @@ interface ResumedRun {
 /** States that are being gone on from in this process. */
 const claimed = new Set<string>()
 
+/** The last states of which a decided call was carried out in this process, oldest first. */
+const carriedOut = new Set<string>()
+const mostCarriedOut = 10_000
+
 /**
- * Does `work` unless somebody else goes on from the same state: in this process at the same time, or, where the host is asked, anywhere.
+ * Does `work` unless somebody else goes on from the same state: in this process at the same time, or, where the host is asked, anywhere; or this
+ * process has carried out before what was decided on it.
  * Rejects with `already_resumed` then, with what `claim` throws, and when the run is interrupted meanwhile; nothing has happened then.
  */
-export async function withClaim<T>(run: ResumedRun, state: RunState, claim: Claim | undefined, work: () => Promise<T>): Promise<T> {
+export async function withClaim<T>(
+  run: ResumedRun,
+  state: RunState,
+  { claim, again }: { claim: Claim | undefined; again: boolean },
+  work: () => Promise<T>,
+): Promise<T> {
   const { runId } = state
   const key = hashOf([runId, Object.keys(state.steps).sort(), Object.keys(state.decisions).sort()])
   if (claimed.has(key)) throw alreadyResumed(runId)
+  // A claim decides by itself, here as anywhere.
+  if (carriedOut.has(key) && !again && claim === undefined) {
+    const expected = 'continue with the `state` of that result, or pass `again: true` if the result was lost'
+    throw new ToolloopError('already_resumed', `This state of run \`${runId}\` was resumed in this process before: ${expected}`)
+  }
   claimed.add(key)
   try {
     if (claim !== undefined) {
@@ -41,7 +58,15 @@ export async function withClaim<T>(run: ResumedRun, state: RunState, claim: Clai
     return await work()
   } finally {
     claimed.delete(key)
+    if (run.hasCarriedOut) remember(key)
   }
+}
+
+function remember(key: string): void {
+  carriedOut.delete(key)
+  carriedOut.add(key)
+  const [oldest] = carriedOut
+  if (carriedOut.size > mostCarriedOut && oldest !== undefined) carriedOut.delete(oldest)
 }
 
 function alreadyResumed(runId: string): ToolloopError {

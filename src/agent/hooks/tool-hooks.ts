@@ -1,10 +1,9 @@
 import { show } from '../../core/errors.ts'
-import { Event } from '../../core/events.ts'
 import { isContent } from '../../core/message-input.ts'
 import { type Content, copyJson, isJsonObject } from '../../core/messages.ts'
 import { endOf } from '../../tools/tool-runner.ts'
 import { type AroundTool, type CallOutcome, type RunningCall, rejected } from '../calls/running-call.ts'
-import { metaOf } from '../calls/tool-call.ts'
+import { tellStart } from '../calls/tool-call.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { checkFailed, refusedText } from '../told.ts'
 import { askHook, HookFailure, isObject } from './ask-hook.ts'
@@ -37,7 +36,7 @@ export function aroundToolWithHooks(run: RunContext): AroundTool {
 export function answered(run: RunContext, call: RunningCall, value: unknown): CallOutcome {
   const { tool, args } = call.prepared
   const startedAt = performance.now()
-  run.emit(Event.TOOL_CALL_START, { tool: tool.name, args: copyJson(args) }, metaOf(call))
+  tellStart(run, call, copyJson(args))
   return { call, end: endOf(tool, value, run.limits.takenResultBytes), startedAt, raw: { value } }
 }
 

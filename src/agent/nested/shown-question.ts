@@ -1,4 +1,6 @@
-import { isJsonObject, type Json } from '../../core/messages.ts'
+import { isDeepEqual } from '../../core/json.ts'
+import { redact } from '../../core/logger.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { PendingItem } from '../run/result.ts'
 import { waitsWithinText } from '../told.ts'
 import { itemsWithin } from './items-within.ts'
@@ -16,7 +18,29 @@ export function shownAbout(about: unknown): unknown {
   return itemsWithin(about, '', '') === undefined ? about : waitsWithinText(String(about.agent))
 }
 
-/** The item, or an event of it, as it may be shown. */
+/** The item, or an event of it, with what may be shown of its question. */
 export function withShownAbout<Item extends Pick<PendingItem, 'about'>>(item: Item): Item {
   return item.about === undefined ? item : { ...item, about: shownAbout(item.about) as Json }
+}
+
+/** The item as it may be shown: without the secrets of its arguments, too. */
+export function shownItem({ secrets, ...item }: PendingItem): PendingItem {
+  const args = secrets === undefined ? {} : { args: redact(item.args, new Set(secrets)) as JsonObject }
+  return { ...withShownAbout(item), ...args }
+}
+
+/**
+ * The arguments that somebody has decided on, with the values that were hidden from them. What they changed is kept, even if it stood for a hidden
+ * value.
+ */
+export function withHidden(given: JsonObject, { args, secrets }: Pick<PendingItem, 'args' | 'secrets'>): JsonObject {
+  return secrets === undefined ? given : (restored(given, args, redact(args, new Set(secrets))) as JsonObject)
+}
+
+function restored(given: unknown, original: unknown, shown: unknown): unknown {
+  if (isDeepEqual(given, shown)) return original
+  if (!isJsonObject(given) || !isJsonObject(original) || !isJsonObject(shown)) return given
+  return Object.fromEntries(
+    Object.entries(given).map(([key, value]) => [key, Object.hasOwn(shown, key) ? restored(value, original[key], shown[key]) : value]),
+  )
 }

@@ -71,6 +71,8 @@ export interface PendingItem {
   fingerprint: string
   /** Where in the run it is waited for. */
   place: string
+  /** Names of arguments that are for whoever decides alone: pages and events don't show them. */
+  secrets?: string[]
   /** For an item of an agent inside a call: the agents on the way to it, outermost first, each with the call that it runs in. */
   path?: PathStep[]
 }

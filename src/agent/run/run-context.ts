@@ -83,6 +83,8 @@ export class RunContext implements RunScope {
   nested: NestedRuns | undefined
   /** Resumed expressly again: the calls of this iteration that wait may have run before. */
   mayHaveRunIn: number | undefined
+  /** A call was carried out as somebody decided. */
+  hasCarriedOut = false
   /** Whether it goes on from a turn that was recorded before. */
   resumed = false
   /** Its hold on its session, while it has one. */

@@ -1,5 +1,7 @@
 import { Event, type EventPlace } from '../../core/events.ts'
-import type { Usage } from '../../core/messages.ts'
+import { jsonIn } from '../../core/json.ts'
+import { redact, secretTexts } from '../../core/logger.ts'
+import { isJsonObject, type Usage } from '../../core/messages.ts'
 import { TextBuffer } from '../../core/text/text-buffer.ts'
 import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { ChatModel, ModelRetry, ModelSink } from '../../models/chat-model.ts'
@@ -33,6 +35,8 @@ export class TurnSink implements TurnPieces {
   #isShown = false
   #isTextShown = false
   #times: PieceTimes | undefined
+  /** Tells of arguments of tools with secrets, which are not told piece by piece. */
+  #tellHidden: (() => void) | undefined
   /** When the first piece came, by `performance.now()`. */
   firstPieceAt: number | undefined
   usedBefore: Usage | undefined
@@ -106,8 +110,11 @@ export class TurnSink implements TurnPieces {
     const hearText = (delta: string) => text?.({ text: delta })
     const hearReasoning = (delta: string) => reasoning?.({ text: delta })
     let uniqueId: ReturnType<History['uniqueIds']> | undefined
+    /** Arguments of tools with secrets: no secret can be told from a piece. */
+    const hidden = new Map<number, { names: ReadonlySet<string>; json: string }>()
     const restart = () => {
       uniqueId = undefined
+      hidden.clear()
       return true
     }
     const heard: ModelSink = { restart }
@@ -119,9 +126,25 @@ export class TurnSink implements TurnPieces {
         uniqueId ??= this.#history.uniqueIds()
         const id = uniqueId(given, index)
         ids[index] = id
-        inputStart?.({ index, id, tool: findTool(name, this.#tools).name })
+        const { name: found, tool } = findTool(name, this.#tools)
+        if (tool?.secrets !== undefined && tool.secrets.length > 0) hidden.set(index, { names: new Set(tool.secrets), json: '' })
+        inputStart?.({ index, id, tool: found })
       }
-      const hearDelta = (index: number, json: string) => inputDelta?.({ index, id: ids[index] ?? '', json })
+      const hearDelta = (index: number, json: string) => {
+        const whole = hidden.get(index)
+        if (whole === undefined) inputDelta?.({ index, id: ids[index] ?? '', json })
+        else whole.json += json
+      }
+      const tellHidden = () => {
+        for (const [index, { names, json }] of hidden) {
+          const args = jsonIn(json)
+          if (!isJsonObject(args)) continue
+          run.hide(secretTexts(args, names))
+          inputDelta?.({ index, id: ids[index] ?? '', json: JSON.stringify(redact(args, names)) })
+        }
+        hidden.clear()
+      }
+      this.#tellHidden = tellHidden
       heard.toolCallStart = hearStart
       if (inputDelta !== undefined) heard.toolCallDelta = hearDelta
     }
@@ -131,6 +154,8 @@ export class TurnSink implements TurnPieces {
   /** Ends the request under way: what its model says from now on is not heard. */
   close(): void {
     this.#request.isOpen = false
+    this.#tellHidden?.()
+    this.#tellHidden = undefined
   }
 
   sink(heard: ModelSink = {}): ModelSink {

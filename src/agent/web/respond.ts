@@ -1,4 +1,4 @@
-import { errorCodes, InvalidOptionError, ToolloopError } from '../../core/errors.ts'
+import { InvalidOptionError } from '../../core/errors.ts'
 import type { RunEvent } from '../../core/events.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { LogSource } from './log-source.ts'
@@ -6,6 +6,7 @@ import { eventFormat, type ResponseFormat } from './response-format.ts'
 import { toldEnding } from './run-ending.ts'
 import type { RunLog } from './run-log.ts'
 import { SseStream, sseHeaders } from './sse-stream.ts'
+import { userSentence } from './user-sentences.ts'
 
 /** How a run is sent to a client. */
 export interface ResponseOptions {
@@ -65,7 +66,7 @@ export class RunResponses {
   respond(options: ResponseOptions = {}): Response {
     checkResponseOptions(options)
     const { format = eventFormat, lastEventId, onDisconnect = 'abort', heartbeatMs = 15_000, stallMs = 30_000, headers } = options
-    const { select, errorText = publicErrorText } = options
+    const { select, errorText = userSentence } = options
     const source = new LogSource(this.#log, {
       writer: format.open(),
       place: placeOf(lastEventId, this.#log),
@@ -103,9 +104,4 @@ function checkResponseOptions(options: ResponseOptions): void {
 function placeOf(lastEventId: ResponseOptions['lastEventId'], { lastId }: RunLog): number {
   const id = typeof lastEventId === 'string' && /^\d{1,15}$/.test(lastEventId) ? Number(lastEventId) : lastEventId
   return typeof id === 'number' && id > 0 ? Math.min(Math.floor(id), lastId) : 0
-}
-
-/** What a client may know of an error: nothing that a provider or a tool has said. */
-function publicErrorText(error: unknown): string {
-  return ToolloopError.isInstance(error) ? errorCodes[error.code].meaning : 'The run failed.'
 }

@@ -1,7 +1,7 @@
 import { ToolloopError } from '../../core/errors.ts'
 import type { StopReason } from '../../core/events.ts'
 import type { Usage } from '../../core/messages.ts'
-import { withShownAbout } from '../nested/shown-question.ts'
+import { shownItem } from '../nested/shown-question.ts'
 import type { PendingItem, RunResult } from '../run/result.ts'
 import { RunError } from '../run/run-error.ts'
 
@@ -29,7 +29,7 @@ export interface EndedRun {
 /** Of the result; what only the program may know, such as the state, is not in it. */
 export function endedWith({ runId, stopReason, text, output, usage, iterations, pending, error }: RunResult<unknown, unknown>): EndedRun {
   const answer = output === text ? {} : { output }
-  const ending = { runId, stopReason, text, ...answer, usage, iterations, pending: pending.map(withShownAbout) }
+  const ending = { runId, stopReason, text, ...answer, usage, iterations, pending: pending.map(shownItem) }
   return error === undefined ? { ending } : { ending, error }
 }
 

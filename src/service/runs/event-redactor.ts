@@ -155,7 +155,7 @@ export class EventRedactor {
         content: await this.#cleanContent(call.content, call.tool, pauses),
       })),
       ...(result.unread === undefined ? {} : { unread: await inTurn(result.unread, (message) => this.#cleanMessage(message, pauses)) }),
-      pending: await inTurn(result.pending.map(withShownAbout), async (item) => {
+      pending: await inTurn(result.pending.map(withShownAbout), async ({ secrets: _secrets, ...item }) => {
         const shown = await this.#cleanFields(item, pauses)
         const hidden = hiddenParts(item, shown)
         return hidden.length === 0 ? shown : { ...shown, hidden }

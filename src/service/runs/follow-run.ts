@@ -1,6 +1,6 @@
 import { eventsOf, type RunStream } from '../../agent/run/run-stream.ts'
 import type { RunResult } from '../../agent/types.ts'
-import { Event, type RunEvent } from '../../core/events.ts'
+import type { EventName, RunEvent } from '../../core/events.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import type { AgentHost } from '../agents/agent-host.ts'
 import { problemOfRequest } from '../http/problem.ts'
@@ -125,7 +125,7 @@ export class RunFollower {
 
   async #take(run: ServiceRun, stream: RunStream, event: RunEvent, { watcher, sink }: Following, pauses: Pauses): Promise<void> {
     watcher?.event(event)
-    if (event.type === Event.TOOL_CALL_REJECTED) for (const text of stream.hidden) run.redactor.secrets.add(text)
+    if (hiding.has(event.type)) for (const text of stream.hidden) run.redactor.secrets.add(text)
     this.#parts.observer.event(run, event)
     for (const shown of await run.redactor.redact(event, pauses)) {
       await pauses.take()
@@ -133,3 +133,6 @@ export class RunFollower {
     }
   }
 }
+
+/** Events before which secrets were taken out of them. */
+const hiding: ReadonlySet<EventName> = new Set<EventName>(['TOOL_INPUT_DELTA', 'TOOL_CALL_START', 'TOOL_CALL_REJECTED', 'DECISION_NEEDED'])
