@@ -260,7 +260,7 @@ export function tellStart(run: RunContext, call: RunningCall, args: JsonObject):
 }
 
 /** The meta of a call's first event. A copy for each audience: a listener may do with it what it likes. */
-export function metaOf({ iteration, call, tags }: CallPlace): EventPlace {
+function metaOf({ iteration, call, tags }: CallPlace): EventPlace {
   return { iteration, toolCallId: call.id, ...tags, ...(call.repairs === undefined ? {} : { repairs: [...call.repairs] }) }
 }
 
