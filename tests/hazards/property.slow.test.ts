@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { RunError } from '../../src/agent/run/run-error.ts'
 import type { RunnerOptions, RunResult } from '../../src/agent/types.ts'
 import { ModelError } from '../../src/core/errors.ts'
 import { Event, type EventName } from '../../src/core/events.ts'
@@ -251,7 +252,13 @@ async function play({ turns, options, approve, abortAt, leaveAt }: Scenario, how
   const read = async () => {
     const stream = runner.stream('go', { signal })
     let seen = 0
-    for await (const _ of stream) if (seen++ === leaveAt) break
+    try {
+      for await (const _ of stream) if (seen++ === leaveAt) break
+    } catch (error) {
+      // What it throws at its end is how the run failed, and nothing else.
+      if (!(error instanceof RunError)) throw error
+      expect(error.result).toBe(await stream.result)
+    }
     return stream.result
   }
   const result = await settle(how === 'run' ? runner.run('go', { signal }) : read())

@@ -210,12 +210,13 @@ export function resultTexts({ messages }: Pick<RunResult, 'messages'>): string[]
   return messages.filter(isToolResult).map(({ content }) => textOf(content))
 }
 
-/** A result without what differs from one run to the next. */
-export function comparable({ runId: _, steps, toolCalls, error, ...rest }: RunResult): object {
-  return {
+/** A result without what differs from one run to the next: times, and the run's id, of which keys are made. */
+export function comparable({ runId, steps, toolCalls, error, ...rest }: RunResult): object {
+  const compared = {
     ...rest,
     error: error && { code: error.code, message: error.message },
     steps: steps.map(({ durationMs: _d, timeToFirstTokenMs: _t, ...step }) => step),
     toolCalls: toolCalls.map(({ durationMs: _d, ...record }) => record),
   }
+  return JSON.parse(JSON.stringify(compared).replaceAll(runId, 'the run'))
 }
