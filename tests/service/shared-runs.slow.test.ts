@@ -20,14 +20,16 @@ describe('in a file', () => describeRuns(() => sharedFolder('keepRuns: { folder:
 /** Longer than a call waits that somebody asked for. */
 const lockedMs = 8_000
 
-it('a service that starts beside one that keeps the file to itself for a while waits for its turn', async () => {
+it('a service starts beside one that keeps the file to itself for a while, and is ready once it can write', async () => {
   const { folder, start } = await sharedFolder()
   await (await start()).kill()
   const other = new DatabaseSync(join(folder, 'kept/runs.sqlite'))
   other.exec('BEGIN EXCLUSIVE')
   setTimeout(() => other.close(), lockedMs)
   const { ask } = await start()
-  expect((await ask('/readyz')).status).toBe(200)
+  const isReady = async () => (await ask('/readyz')).status
+  expect(await isReady()).toBe(503)
+  await expect.poll(isReady, { timeout: 2 * lockedMs, interval: 500 }).toBe(200)
 })
 
 it('so it does for the file of responses', async () => {

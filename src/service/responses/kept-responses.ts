@@ -58,11 +58,7 @@ export class KeptResponses {
   constructor(bounds: () => RunBounds, logger: Logger) {
     this.#bounds = bounds
     this.#logger = logger
-    const prune = () =>
-      this.#prune().catch((error: unknown) => {
-        this.#logger.error({ error: messageOf(error) }, 'responses that are too old could not be deleted')
-      })
-    this.#timer = setInterval(prune, pruneEveryMs).unref()
+    this.#timer = setInterval(() => this.#pruneOrLog(), pruneEveryMs).unref()
   }
 
   /** Keeps them where runs are recorded from now on. Rejects with `session_failed` where that can't be done. */
@@ -74,7 +70,9 @@ export class KeptResponses {
       this.#endPool = () => pool.end()
       await sessions.migrate()
     }
-    await this.#prune()
+    // One that another process has locked is pruned later; one that can't be read is told at once.
+    await this.#store.read('', {})
+    await this.#pruneOrLog()
   }
 
   /** False: it could not be kept, which is logged, or is too large. */
@@ -181,6 +179,12 @@ export class KeptResponses {
   }
 
   /** Also those of processes that are no more. */
+  #pruneOrLog(): Promise<void> {
+    return this.#prune().catch((error: unknown) => {
+      this.#logger.error({ error: messageOf(error) }, 'responses that are too old could not be deleted')
+    })
+  }
+
   async #prune(): Promise<void> {
     await this.#store.prune(this.#bounds().ageMs)
   }
