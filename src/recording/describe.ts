@@ -2,7 +2,7 @@ import { readResult } from '../agent/large-results/read-result.ts'
 import type { RecordedScope } from '../agent/observe/recorder.ts'
 import { ToolloopError } from '../core/errors.ts'
 import { copyAsJson, toJson } from '../core/json.ts'
-import { isJsonObject, type JsonObject } from '../core/messages.ts'
+import { type ChatMessage, isJsonObject, type JsonObject } from '../core/messages.ts'
 import { type ChatModel, isModelError, type ModelRequest, type ModelResponse } from '../models/chat-model.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import { isStandardSchema, jsonSchemaOf, parametersOf } from '../tools/schema/schema.ts'
@@ -81,7 +81,7 @@ export function describeRequest({
     providerOptions,
   }
   return {
-    messages: messages.map((message) => (Object.isFrozen(message) ? message : copyAsJson(message))),
+    messages: messages.map(described),
     ...(tools === undefined ? {} : { tools }),
     ...copyAsJson(fields),
   }
@@ -145,4 +145,13 @@ function codeOf(settings: object, tools: ToolSet): string[] {
     ['tools that are deferred', (tools.hidden?.() ?? []).length > 0],
   ]
   return there.flatMap(([name, isThere]) => (isThere ? [name] : []))
+}
+
+/** A message as a model gets it: the key of a call is not sent, and is another in each run. */
+function described(message: ChatMessage): ChatMessage {
+  if ('callKey' in message) {
+    const { callKey: _, ...sent } = message
+    return copyAsJson(sent)
+  }
+  return Object.isFrozen(message) ? message : copyAsJson(message)
 }

@@ -220,7 +220,7 @@ describe('handoffs over pauses, crashes and other processes', () => {
     const later = desk(journal)
     const decisions = paused.pending.map((item) => ({ ...item, approved: true as const }))
     const state = journal === undefined ? JSON.parse(JSON.stringify(paused.state)) : 'r'
-    const done = await later.runner.resume(state, { decisions })
+    const done = await later.runner.resume(state, { decisions, claim: () => true })
     // One call to pay, and two to wipe that the guardrail refuses: they count, as they were to run.
     expect(done).toMatchObject({ stopReason: 'budget', agent: 'ops' })
     expect(done.toolCalls.map(({ tool, outcome }) => [tool, outcome])).toEqual([

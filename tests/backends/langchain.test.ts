@@ -273,7 +273,7 @@ describe('S3-2 the langchain backend', () => {
             ? { ...item, answer: 'this' }
             : { ...item, result: 'shown' },
       )
-      const result = await to?.resume(JSON.parse(JSON.stringify(paused?.state)), { decisions: decisions ?? [] })
+      const result = await to?.resume(JSON.parse(JSON.stringify(paused?.state)), { decisions: decisions ?? [], claim: () => true })
       if (result === undefined) throw new Error('there is no result')
       expect(resultTexts(result)).toEqual(['pay done', 'sunny in Oslo', 'this', 'shown'])
       finals.push(comparable(result))
