@@ -1,4 +1,5 @@
-import { type EventBus, type EventListener, type EventName, isThenable } from '../core/events.ts'
+import { syncAnswer } from '../core/callbacks/callbacks.ts'
+import type { EventBus, EventListener, EventName } from '../core/events.ts'
 import { knownOptions } from '../core/option-names.ts'
 import type { ActiveRun, CloseOptions } from './active-runs.ts'
 import { AgentRunner } from './agent-runner.ts'
@@ -207,21 +208,25 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     const own = this.#hooks()
     return {
       ...given,
-      tools: given.tools ?? this.tools({ context: context as Context }),
+      tools: given.tools ?? syncAnswer('tools', this.tools({ context: context as Context })),
       ...(own === undefined ? {} : { hooks: [...hooks, own] }),
       ...(this.shouldStop === undefined ? {} : { stopWhen: (state: StepState) => this.#stops(state, stopWhen) }),
       ...(this.onText === undefined ? {} : { onText: (delta: string) => this.#hear(delta, onText) }),
     }
   }
 
-  /** Whether either says so. A promise, which is no answer, is passed on for it to be reported, whatever the types say. */
+  /** Whether either says so. If one fails, the other is asked all the same. */
   #stops(state: StepState, stopWhen: RunSettings['stopWhen']): boolean {
-    const given = stopWhen?.(state) ?? false
-    if (given === true) return true
-    // The agent's own is asked all the same, and a rejection that nobody hears would end the process.
-    if (isThenable(given)) given.then(undefined, () => {})
-    const own = this.shouldStop?.(state) ?? false
-    return own === true || isThenable(own) ? own : given
+    let failure: { error: unknown } | undefined
+    for (const ask of [stopWhen, this.shouldStop]) {
+      try {
+        if (syncAnswer('stopWhen', ask?.call(this, state)) === true) return true
+      } catch (error) {
+        failure ??= { error }
+      }
+    }
+    if (failure !== undefined) throw failure.error
+    return false
   }
 
   /** Each of the two hears it, whatever becomes of the other; what they throw or reject with is the caller's to report. */

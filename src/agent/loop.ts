@@ -1,5 +1,6 @@
+import { syncAnswer } from '../core/callbacks/callbacks.ts'
 import { messageOf } from '../core/errors.ts'
-import { isThenable, type StopReason } from '../core/events.ts'
+import type { StopReason } from '../core/events.ts'
 import type { ChatMessage } from '../core/messages.ts'
 import { runToolRound } from './calls/tool-round.ts'
 import { checkedInput } from './hooks/ask-guardrails.ts'
@@ -95,10 +96,7 @@ export function nextPlace({ iteration }: Place, next: GoOn): Place {
 function isStopped({ run, state }: Execution, iteration: number): boolean {
   return run.agent.stopWhen.some((stopWhen) => {
     try {
-      const says: unknown = stopWhen({ iteration, steps: state.steps, messages: state.history.slice() })
-      if (!isThenable(says)) return says === true
-      says.then(undefined, () => {})
-      throw new TypeError('Expected it to return true or false, got a promise')
+      return syncAnswer('stopWhen', stopWhen({ iteration, steps: state.steps, messages: state.history.slice() })) === true
     } catch (error) {
       run.logger.error({ runId: run.runId, error: messageOf(error) }, 'stopWhen threw; the run goes on')
       return false

@@ -1,3 +1,4 @@
+import { syncAnswer } from '../core/callbacks/callbacks.ts'
 import { InvalidOptionError, messageOf, ToolloopError } from '../core/errors.ts'
 import type { MessageInput } from '../core/message-input.ts'
 import type { AgentHistory, HistoryRun } from './conversation/agent-history.ts'
@@ -45,7 +46,7 @@ export class OwnedRuns<Context> {
 
   /** Asked for each time: what an owner has may change. */
   get #keeper(): AgentHistory<Context> | undefined {
-    return this.#owner.history?.() ?? this.#history
+    return syncAnswer('history', this.#owner.history?.()) ?? this.#history
   }
 
   complete(given: RunOptions<Context>): RunOptions<Context> {

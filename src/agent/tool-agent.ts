@@ -1,3 +1,4 @@
+import { callUnawaited, syncAnswer } from '../core/callbacks/callbacks.ts'
 import { messageOf, ToolArgumentsError } from '../core/errors.ts'
 import { defaultLogger, type Logger } from '../core/logger.ts'
 import { type MessageInput, toChatMessages } from '../core/message-input.ts'
@@ -5,6 +6,7 @@ import type { AIMessage, JsonObject } from '../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { type ChatModel, type ModelRequest, type ModelSink, type Sampling, samplingNames, type ToolChoice } from '../models/chat-model.ts'
 import { innerArguments, parseArguments } from '../tools/arguments.ts'
+import { checkedTools } from '../tools/checked-tools.ts'
 import { ToolRegistry, type ToolSet } from '../tools/registry.ts'
 import { coerceArguments } from '../tools/schema/coerce.ts'
 import { parametersOf } from '../tools/schema/schema.ts'
@@ -13,7 +15,6 @@ import { History } from './conversation/history.ts'
 import { toMessages } from './conversation/run-input.ts'
 import { checkRunnerOptionNames } from './option-names.ts'
 import { activeTools, checkSettings, mergeOptions, toModel, toToolSet, warnOfDeprecated } from './options.ts'
-import { guardedOnText } from './run/run-events.ts'
 import { openTextCalls } from './text-calls/around-model.ts'
 import { chooseCallForm } from './text-calls/mode.ts'
 import type { ReadCall, ReadResponse } from './text-calls/read-call.ts'
@@ -107,7 +108,7 @@ export class ToolAgent<Context = unknown> {
     const none = { context: undefined as Context }
     const prompt = await this.instructions(none)
     const history = new History([...toChatMessages(messages), ...toMessages(input)], prompt)
-    const registry = activeTools(toToolSet(ownTools ?? this.tools(none)), settings, this.options.logger)
+    const registry = activeTools(checkedTools(toToolSet(ownTools ?? syncAnswer('tools', this.tools(none)))), settings, this.options.logger)
     const request: ModelRequest = { ...requestOf(settings, signal), messages: history.messages }
     setTools(request, settings, registry, settings.toolChoice)
     const sink: ModelSink | undefined = onText === undefined ? undefined : { text: onText }
@@ -139,10 +140,11 @@ export class ToolAgent<Context = unknown> {
 
 function loggedOnText(onText: (delta: string) => void, logger: Logger = defaultLogger): (delta: string) => void {
   let hasFailed = false
-  return guardedOnText(onText, (error) => {
+  const report = (error: unknown) => {
     if (!hasFailed) logger.error({ error: messageOf(error) }, 'onText threw; the turn goes on')
     hasFailed = true
-  })
+  }
+  return (text) => callUnawaited(() => onText(text), report)
 }
 
 function toParsedCall({ id, function: { name, arguments: raw }, asText }: ReadCall, registry: ToolSet): AIMessage['toolCalls'][number] {

@@ -54,7 +54,7 @@ export type ApprovalDecision = boolean | ({ approved: boolean; reason?: string; 
 export interface CompactionOptions {
   /** Most tokens of conversation that are sent. Default: three quarters of the model's context window; where that is not known, no limit. */
   maxTokens?: number
-  /** Tokens of a message. Default: by its length, see `estimateTokens`. */
+  /** Tokens of a message, at once. If it fails, that is logged and the message counts by its length. Default: by its length, see `estimateTokens`. */
   estimate?(message: ChatMessage): number
   /** What is to be said in place of messages that are left out. One that throws is logged, and nothing is said. */
   summarise?(messages: readonly ChatMessage[], place: HookPlace): string | Promise<string>

@@ -275,6 +275,35 @@ function ownMessage(thrown: unknown): string | undefined {
   }
 }
 
+/** The stack of an Error that was thrown. Never throws. */
+export function stackOf(thrown: unknown): string | undefined {
+  try {
+    return thrown instanceof Error && typeof thrown.stack === 'string' ? thrown.stack : undefined
+  } catch {
+    return undefined // A getter or a proxy that throws: then there is no stack to show.
+  }
+}
+
+/**
+ * What was thrown, if it can be looked at. Else an Error in its place: a revoked proxy, or a getter that throws, would fail whoever handles it, at
+ * any depth.
+ */
+export function readableError(thrown: unknown): unknown {
+  return isReadable(thrown, 8) ? thrown : new Error(messageOf(thrown))
+}
+
+function isReadable(value: unknown, depth: number): boolean {
+  if ((typeof value !== 'object' && typeof value !== 'function') || value === null || depth === 0) return true
+  try {
+    for (const field of ['name', 'message', 'stack', 'code']) Reflect.get(value, field)
+    void [value instanceof Error, Object.values(value)]
+    const errors: unknown = Reflect.get(value, 'errors')
+    return [Reflect.get(value, 'cause'), ...(Array.isArray(errors) ? errors : [])].every((inside) => isReadable(inside, depth - 1))
+  } catch {
+    return false
+  }
+}
+
 /**
  * What `catch` is given behind the dynamic import of an optional package, inside a `try`: without the `catch` esbuild, without the `try` Turbopack
  * makes no bundle where the package is not installed.

@@ -1,6 +1,7 @@
 import { type Channel, channel } from 'node:diagnostics_channel'
 import { EventEmitter } from 'eventemitter3'
-import { type ErrorCode, messageOf } from './errors.ts'
+import { callUnawaited } from './callbacks/callbacks.ts'
+import { type ErrorCode, messageOf, stackOf } from './errors.ts'
 import { copyPlain, toJson } from './json.ts'
 import type { FinishReason, Json, JsonObject, Usage } from './messages.ts'
 
@@ -240,23 +241,17 @@ export class EventBus {
     let failed = false
     // The emitter goes through the listeners there were when it began; this one may be gone by the time it is its turn.
     let subscribed = true
-    const report = (error: unknown, event: EventName) => {
+    const report = (error: unknown, event: EventName): unknown => {
       if (failed) return
       failed = true
-      try {
-        this.#onFailure(error, event)
-      } catch {
-        // The reporter is a listener's last resort; when it fails too there is nobody left to tell.
-      }
+      return this.#onFailure(error, event)
     }
     const guarded: Guarded = (event, payload, meta) => {
       if (!subscribed) return
-      try {
-        const returned = listener(event, payload, meta)
-        if (isThenable(returned)) returned.then(undefined, (error: unknown) => report(error, event))
-      } catch (error) {
-        report(error, event)
-      }
+      callUnawaited(
+        () => listener(event, payload, meta),
+        (error) => report(error, event),
+      )
     }
     this.#emitter.on(name, guarded)
     this.#listening.add(name)
@@ -278,14 +273,8 @@ export function copyForListener<Payload extends object>(payload: Payload): Paylo
   }
 }
 
-/** Whether a callback has returned a promise, whose rejection somebody has to hear. */
-export function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
-}
-
 function warnOnStderr(error: unknown, event: EventName): void {
-  process.emitWarning(error instanceof Error ? error : messageOf(error), {
-    type: 'ToolloopListenerFailure',
-    detail: `listener of ${event}`,
-  })
+  const stack = stackOf(error)
+  const detail = `listener of ${event}${stack === undefined ? '' : `\n${stack}`}`
+  process.emitWarning(messageOf(error), { type: 'ToolloopListenerFailure', detail })
 }

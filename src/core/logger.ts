@@ -1,3 +1,4 @@
+import { callUnawaited, syncAnswer } from './callbacks/callbacks.ts'
 import { jsonIn } from './json.ts'
 import { loadPino } from './load-pino.cjs'
 import { setField } from './messages.ts'
@@ -44,7 +45,7 @@ export function createLogger(options: LoggerOptions = {}): LeveledLogger {
   const { level: initial = 'warn', destination } = options
   // Loaded on first use: pino would be a third of what importing this package may cost.
   const { pino } = loadPino()
-  const logger = pino({ level: initial }, destination ?? pino.destination({ fd: 2, sync: true }))
+  const logger = pino({ level: initial }, destination === undefined ? pino.destination({ fd: 2, sync: true }) : unawaited(destination))
   return Object.defineProperty(redacting(logger), 'level', {
     get: () => logger.level,
     set: (level: LogLevel) => {
@@ -53,18 +54,17 @@ export function createLogger(options: LoggerOptions = {}): LeveledLogger {
   }) as LeveledLogger
 }
 
+/** A destination whose failures stay its own. */
+function unawaited(destination: NonNullable<LoggerOptions['destination']>): { write(line: string): void } {
+  return { write: (line) => callUnawaited(() => destination.write(line)) }
+}
+
 /** The same logger, with secrets redacted from everything that is logged. A logger that throws is silenced for that record. */
 export function redacting(logger: Logger): Logger {
   if (redactingLoggers.has(logger)) return logger
   const at = (level: RecordLevel) => (fields: object, message: string) => {
     // A log record is never worth a run; the logger's own transport is where its failures belong.
-    const ignore = () => {}
-    try {
-      const written: unknown = logger[level](redact(fields) as object, redactText(message))
-      if (written instanceof Promise) written.catch(ignore)
-    } catch {
-      ignore()
-    }
+    callUnawaited(() => logger[level](redact(fields) as object, redactText(message)))
   }
   const wrapped: Logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
   if (typeof logger.isLevelEnabled === 'function') wrapped.isLevelEnabled = (level) => isEnabled(logger, level)
@@ -75,7 +75,7 @@ const redactingLoggers = new WeakSet<Logger>()
 
 function isEnabled(logger: Logger, level: RecordLevel): boolean {
   try {
-    return logger.isLevelEnabled?.(level) === true
+    return syncAnswer('isLevelEnabled', logger.isLevelEnabled?.(level)) === true
   } catch {
     return false
   }

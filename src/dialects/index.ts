@@ -1,6 +1,7 @@
 /** Calls written as text: how models without native calls are told of tools, and how what they write is read. */
 
-import { InvalidOptionError } from '../core/errors.ts'
+import { handleRejectionOf } from '../core/callbacks/callbacks.ts'
+import { InvalidOptionError, messageOf } from '../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { type AnyTool, definitionsOf, type ToolDefinition } from '../tools/tool.ts'
 import type { Dialect, EndReason, TextToolEvent, TextToolParser, TextToolSink } from './dialect.ts'
@@ -28,10 +29,21 @@ export function findDialect(dialect: Dialect | string = 'tool-action'): Dialect 
   return found
 }
 
+/** The sink, whose functions may be async, against their types: a rejection becomes a warning of the process. */
+function heardSink(sink: TextToolSink): TextToolSink {
+  const warn = (error: unknown) => process.emitWarning(messageOf(error), { type: 'ToolloopSinkFailure' })
+  return {
+    text: (text) => handleRejectionOf(sink.text(text), warn),
+    call: (call, raw) => handleRejectionOf(sink.call(call, raw), warn),
+    reject: (raw, reason) => handleRejectionOf(sink.reject(raw, reason), warn),
+    skipped: (raw) => handleRejectionOf(sink.skipped?.(raw), warn),
+  }
+}
+
 /** Reads one response into `sink`: the form without events for those who look at every piece themselves, as the loop does. */
 export function openTextToolParser(options: TextToolParserOptions, sink: TextToolSink): DialectParser {
   const { dialect, tools, ...rest } = options
-  return new DialectParser(findDialect(dialect), sink, tools === undefined ? rest : { ...rest, tools: definitionsOf(tools) })
+  return new DialectParser(findDialect(dialect), heardSink(sink), tools === undefined ? rest : { ...rest, tools: definitionsOf(tools) })
 }
 
 /**

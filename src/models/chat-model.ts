@@ -1,4 +1,4 @@
-import { ModelError, messageOf, type ToolloopError } from '../core/errors.ts'
+import { ModelError, messageOf, readableError, type ToolloopError } from '../core/errors.ts'
 import type { EventPayloads, FinishReason } from '../core/events.ts'
 import type { ChatMessage, JsonObject, ProviderData, ToolCall, Usage } from '../core/messages.ts'
 import type { OptionNames } from '../core/option-names.ts'
@@ -219,7 +219,8 @@ export function isModelError(error: unknown): error is ModelError {
 }
 
 /** Any thrown value as the `ModelError` the contract promises; one that is none was not foreseen by the driver. */
-export function toModelError(thrown: unknown, provider: string, model: string): ModelError | ToolloopError {
+export function toModelError(given: unknown, provider: string, model: string): ModelError | ToolloopError {
+  const thrown = readableError(given)
   if (ModelError.isInstance(thrown)) return thrown
   return new ModelError('provider_error', messageOf(thrown), {
     provider,

@@ -4,6 +4,7 @@ import { runnerOptionNames, runOptionNames } from '../agent/option-names.ts'
 import { isToolSet, toToolSet } from '../agent/options.ts'
 import { checkedArguments, type RunArguments, restorable } from '../agent/typed.ts'
 import type { RunInput, RunnerOptions, RunOptions, RunResult } from '../agent/types.ts'
+import { syncAnswer } from '../core/callbacks/callbacks.ts'
 import { InvalidOptionError } from '../core/errors.ts'
 import { Event, type EventBus, type EventListener, type EventName } from '../core/events.ts'
 import { hasToolCalls, textOf } from '../core/messages.ts'
@@ -105,7 +106,11 @@ export class LLMPipeline<Context = unknown> {
     const { speakInterim = this.#speakInterim, ...options } = all
     const registry = options.tools === undefined ? this.#registry : toToolSet(options.tools)
     const hasTools = holdsTools(registry)
-    const { runId = `run_${randomUUID()}`, stream = this.#stream ?? this.streamsByDefault(hasTools), signal } = options
+    const {
+      runId = `run_${randomUUID()}`,
+      stream = this.#stream ?? syncAnswer('streamsByDefault', this.streamsByDefault(hasTools)),
+      signal,
+    } = options
     const splitter = new SentenceSplitter(this.#splitter)
     const speaker = new Speaker({ bus: this.bus, runId, splitter, signal })
     const isHeld = hasTools && !speakInterim

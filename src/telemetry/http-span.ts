@@ -1,6 +1,8 @@
 import type { MeasuredHttpRequest } from '../agent/observe/telemetry.ts'
-import { context, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from './api.ts'
+import { syncAnswer } from '../core/callbacks/callbacks.ts'
+import { context, SpanKind, SpanStatusCode, type Tracer, trace } from './api.ts'
 import { type FailSafe, within } from './fail-safe.ts'
+import { ToldSpan } from './told-span.ts'
 import { readTraceHeaders } from './trace-context.ts'
 
 /**
@@ -19,8 +21,8 @@ export async function aroundHttpRequest(
     const caller = readTraceHeaders(traceparent === null ? undefined : { traceparent, tracestate: headers.get('tracestate') })
     const parent = caller === undefined ? active : trace.setSpanContext(active, caller)
     const attributes = { 'http.request.method': method, 'http.route': route, 'url.path': path }
-    const span = tracer().startSpan(`${method} ${route}`, { kind: SpanKind.SERVER, attributes }, parent)
-    return { span, context: trace.setSpan(parent, span) }
+    const span = syncAnswer('startSpan', tracer().startSpan(`${method} ${route}`, { kind: SpanKind.SERVER, attributes }, parent))
+    return { span: new ToldSpan(span), context: trace.setSpan(parent, span) }
   })
   try {
     const response = await within(attempt, open?.context, next)
@@ -31,7 +33,7 @@ export async function aroundHttpRequest(
   }
 }
 
-function tellStatus(span: Span, status: number): void {
+function tellStatus(span: ToldSpan, status: number): void {
   span.setAttribute('http.response.status_code', status)
   if (status < 500) return
   span.setAttribute('error.type', String(status))

@@ -9,13 +9,14 @@ import type {
 } from '../agent/observe/telemetry.ts'
 import type { RunResult } from '../agent/run/result.ts'
 import type { EventTap } from '../agent/run/run-events.ts'
+import { syncAnswer } from '../core/callbacks/callbacks.ts'
 import type { RunEvent } from '../core/events.ts'
 import { secretTexts } from '../core/logger.ts'
 import { addUsage, type Json, textOf, type Usage } from '../core/messages.ts'
 import { type ModelResponse, toModelError } from '../models/chat-model.ts'
 import { usageOfFailure } from '../models/usage.ts'
 import type { AnyTool, CallTrace } from '../tools/tool.ts'
-import { type Attributes, type Context, context, type Link, ROOT_CONTEXT, type Span, SpanKind, type Tracer, trace } from './api.ts'
+import { type Attributes, type Context, context, type Link, ROOT_CONTEXT, SpanKind, type Tracer, trace } from './api.ts'
 import {
   type AgentIdentity,
   executionAttributes,
@@ -31,7 +32,8 @@ import { ChunkTimes } from './metrics/chunk-times.ts'
 import type { Instruments } from './metrics/instruments.ts'
 import { type Names, providerName } from './names.ts'
 import { decisionAttributes, errorType, markFailed, tellEvent, tellException, tellFailure, toldEvents } from './span-events.ts'
-import { outgoingHeaders, readTraceHeaders, traceHeaders } from './trace-context.ts'
+import { ToldSpan } from './told-span.ts'
+import { outgoingHeaders, readTraceHeaders, spanContextOf, traceHeaders } from './trace-context.ts'
 
 /** What the traces of all runs share. */
 export interface TraceSetup {
@@ -45,7 +47,7 @@ export interface TraceSetup {
 
 /** Something that is measured, while it goes on. */
 interface Open {
-  span: Span
+  span: ToldSpan
   /** With the span in it. */
   context: Context
 }
@@ -136,7 +138,7 @@ export class RunTrace implements RunTelemetry {
     try {
       const response = await within(this.#try, open?.context, next)
       this.#try(() => {
-        if (open?.span.isRecording()) {
+        if (open?.span.isRecording) {
           const firstChunk = secondsToFirst(response, chunks, startedAt)
           open.span.setAttributes(responseAttributes(this.#setup.names, response, request, firstChunk))
           if (this.#content !== undefined) open.span.setAttributes(this.#content.response(response, request.secretsOf))
@@ -203,7 +205,7 @@ export class RunTrace implements RunTelemetry {
   #beginExecution(execution: MeasuredExecution, first?: Json): Open {
     const origin = readTraceHeaders(first)
     const outer = this.#outer
-    const caller = trace.getSpanContext(this.#caller)
+    const caller = spanContextOf(this.#caller)
     const isLater = origin !== undefined
     // Inside a call it is a part of that; else a later execution goes on with the trace of the first, whoever has called for it.
     const parent = outer !== undefined ? this.#below(outer) : isLater ? trace.setSpanContext(this.#caller, origin) : this.#caller
@@ -257,19 +259,19 @@ export class RunTrace implements RunTelemetry {
     parent: Context = this.#execution?.context ?? this.#caller,
     links: Link[] = [],
   ): Open {
-    const span = this.#setup.tracer().startSpan(name, { kind, attributes, links }, parent)
-    return { span, context: trace.setSpan(parent, span) }
+    const span = syncAnswer('startSpan', this.#setup.tracer().startSpan(name, { kind, attributes, links }, parent))
+    return { span: new ToldSpan(span), context: trace.setSpan(parent, span) }
   }
 
   /** Where a span of the caller's own is current inside of a call, what is begun there is that one's. */
   #below({ context: call }: Open): Context {
     const current = context.active()
-    const inside = trace.getSpanContext(current)
-    return inside !== undefined && inside.traceId === trace.getSpanContext(call)?.traceId ? current : call
+    const inside = spanContextOf(current)
+    return inside !== undefined && inside.traceId === spanContextOf(call)?.traceId ? current : call
   }
 
   #endExecution(open: Open | undefined, result: RunResult): void {
-    if (!open?.span.isRecording()) return
+    if (!open?.span.isRecording) return
     const { span } = open
     const { stopReason, iterations, steps, error, text } = result
     const last = steps.at(-1)
@@ -292,8 +294,8 @@ export class RunTrace implements RunTelemetry {
     })
   }
 
-  #endCall(span: Span, { tool, args }: MeasuredCall, { end, raw }: MeasuredOutcome): void {
-    if (!span.isRecording()) return
+  #endCall(span: ToldSpan, { tool, args }: MeasuredCall, { end, raw }: MeasuredOutcome): void {
+    if (!span.isRecording) return
     span.setAttribute('toolloop.tool.outcome', end.outcome)
     if ('attempts' in end && end.attempts > 1) span.setAttribute('toolloop.retries', end.attempts - 1)
     if ('content' in end && this.#content !== undefined) span.setAttributes(this.#content.result(textOf(end.content)))

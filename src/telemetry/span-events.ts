@@ -1,7 +1,8 @@
-import { messageOf, ToolloopError } from '../core/errors.ts'
+import { messageOf, readableError, stackOf, ToolloopError } from '../core/errors.ts'
 import type { EventName, MadeDecision, RunEvent } from '../core/events.ts'
 import { redactText } from '../core/logger.ts'
-import { type Attributes, type Span, SpanStatusCode } from './api.ts'
+import { type Attributes, SpanStatusCode } from './api.ts'
+import type { ToldSpan } from './told-span.ts'
 
 /** The events of a run that its span tells of. */
 export const toldEvents: ReadonlySet<EventName> = new Set<EventName>([
@@ -13,7 +14,7 @@ export const toldEvents: ReadonlySet<EventName> = new Set<EventName>([
   'HANDOFF',
 ])
 
-export function tellEvent(span: Span, event: RunEvent): void {
+export function tellEvent(span: ToldSpan, event: RunEvent): void {
   const toolCallId = event.meta.toolCallId ?? ''
   switch (event.type) {
     case 'MODEL_RETRY':
@@ -61,13 +62,13 @@ export function decisionAttributes({ by }: MadeDecision): Attributes {
 }
 
 /** What was thrown, and that its span's work failed by it. */
-export function tellFailure(span: Span, error: unknown, code: string): void {
+export function tellFailure(span: ToldSpan, error: unknown, code: string): void {
   tellException(span, error)
   markFailed(span, code, messageOf(error))
 }
 
-export function tellException(span: Span, error: unknown, secrets: readonly string[] = []): void {
-  const stack = error instanceof Error ? error.stack : undefined
+export function tellException(span: ToldSpan, error: unknown, secrets: readonly string[] = []): void {
+  const stack = stackOf(error)
   span.addEvent('exception', {
     'exception.type': errorType(error),
     'exception.message': redactText(messageOf(error), secrets),
@@ -75,12 +76,13 @@ export function tellException(span: Span, error: unknown, secrets: readonly stri
   })
 }
 
-export function markFailed(span: Span, code: string, message?: string): void {
+export function markFailed(span: ToldSpan, code: string, message?: string): void {
   span.setAttribute('error.type', code)
   span.setStatus({ code: SpanStatusCode.ERROR, ...(message === undefined ? {} : { message: redactText(message) }) })
 }
 
 export function errorType(error: unknown): string {
   if (ToolloopError.isInstance(error)) return error.code
-  return error instanceof Error ? error.name : '_OTHER'
+  const readable = readableError(error)
+  return readable instanceof Error ? readable.name : '_OTHER'
 }

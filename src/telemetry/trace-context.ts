@@ -1,12 +1,18 @@
+import { syncAnswer } from '../core/callbacks/callbacks.ts'
 import { isJsonObject, type Json } from '../core/messages.ts'
 import { type Context, createTraceState, isSpanContextValid, propagation, type SpanContext, trace } from './api.ts'
 
+/** Where a context's span is in its trace. */
+export function spanContextOf(context: Context): SpanContext | undefined {
+  return syncAnswer('spanContext', trace.getSpanContext(context))
+}
+
 /** The span of a context as headers (https://www.w3.org/TR/trace-context/): whatever propagator is registered, and if none is. */
 export function traceHeaders(context: Context): { traceparent?: string; tracestate?: string } {
-  const span = trace.getSpanContext(context)
+  const span = spanContextOf(context)
   if (span === undefined || !isSpanContextValid(span)) return {}
   const traceparent = `00-${span.traceId}-${span.spanId}-${(span.traceFlags & 0xff).toString(16).padStart(2, '0')}`
-  const tracestate = span.traceState?.serialize() ?? ''
+  const tracestate = syncAnswer('serialize', span.traceState?.serialize()) ?? ''
   return tracestate === '' ? { traceparent } : { traceparent, tracestate }
 }
 

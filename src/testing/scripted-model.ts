@@ -7,6 +7,7 @@ import {
   type ModelResponse,
   type ModelSink,
 } from '../models/chat-model.ts'
+import { restartable } from '../models/middleware/retry.ts'
 import { CallIds, checkPieceLength, planTurn, type Script, type ScriptedTurn, type TurnPlan, type TurnStep, takeTurn } from './script.ts'
 import { settlesBeforeAbort } from './wait.ts'
 
@@ -70,7 +71,7 @@ export function scriptedModel(turns: Script<ModelRequest, ScriptedTurn | string>
     const turn = takeTurn(turns, index, request, index)
     if (turn instanceof Promise && !(await settlesBeforeAbort(turn, signal))) throw abortedError(provider, signal?.reason)
     const plan = planTurn(await turn, ids, pieceLength)
-    await play(plan, provider, request.stream === false ? undefined : sink, signal)
+    await play(plan, provider, request.stream === false ? undefined : sink && restartable(sink), signal)
     const { before: _before, steps: _steps, end: _end, ...response } = plan
     return { ...response, model }
   }

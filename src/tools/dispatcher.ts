@@ -3,6 +3,7 @@ import { isList } from '../core/json.ts'
 import { defaultLogger, type Logger, redacting } from '../core/logger.ts'
 import type { JsonObject } from '../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
+import { checkedTools } from './checked-tools.ts'
 import { ToolRegistry, type ToolSet } from './registry.ts'
 import type { AnyTool, SearchableTools, ToolDefinition } from './tool.ts'
 import { ToolRunner } from './tool-runner.ts'
@@ -197,6 +198,6 @@ function readSource(source: ToolSource, at: number): Source {
   const { kind, tools } = source
   if (!kinds.includes(kind)) throw new InvalidOptionError(`sources[${at}].kind`, `one of ${kinds.join(', ')}`, kind)
   if (isList(tools)) return { kind, tools: new ToolRegistry(tools) }
-  if (typeof tools?.getAllSpecs === 'function') return { kind, tools }
+  if (typeof tools?.getAllSpecs === 'function') return { kind, tools: checkedTools(tools) }
   throw new InvalidOptionError(`sources[${at}].tools`, 'an array or another set of tools', tools)
 }

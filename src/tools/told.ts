@@ -1,4 +1,4 @@
-import { clip, messageOf } from '../core/errors.ts'
+import { clip, messageOf, stackOf } from '../core/errors.ts'
 import { redactText, secretTexts } from '../core/logger.ts'
 import type { JsonObject } from '../core/messages.ts'
 import type { AnyTool } from './tool.ts'
@@ -66,14 +66,6 @@ export function loggedFailure({ tool, args }: { tool: AnyTool; args: JsonObject 
   const secrets = secretTexts(args, new Set(tool.secrets))
   const stack = stackOf(thrown)
   return { error: redactText(messageOf(thrown), secrets), ...(stack === undefined ? {} : { stack: redactText(stack, secrets) }) }
-}
-
-function stackOf(thrown: unknown): string | undefined {
-  try {
-    return thrown instanceof Error && typeof thrown.stack === 'string' ? thrown.stack : undefined
-  } catch {
-    return undefined // A getter or a proxy that throws: then there is no stack to show.
-  }
 }
 
 const stackLine = /^\s+at .*(:\d+:\d+\)?|\((native|index \d+)\)|<anonymous>\)?)\r?$/

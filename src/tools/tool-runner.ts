@@ -1,4 +1,5 @@
-import { show, ToolloopError } from '../core/errors.ts'
+import { callUnawaited, isThenable, syncAnswer } from '../core/callbacks/callbacks.ts'
+import { messageOf, show, ToolloopError } from '../core/errors.ts'
 import { childLogger, type RecordLevel, redacting } from '../core/logger.ts'
 import { toToolCall } from '../core/message-input.ts'
 import { copyJson, type Json, type ParsedToolCall, type ToolCall, type ToolResultMessage, textOf, toolMessage } from '../core/messages.ts'
@@ -7,9 +8,10 @@ import { keepShape, keepShapeOf } from '../core/v8/keep-shape.ts'
 import { type PreparedCall, prepareArguments } from './arguments.ts'
 import type { ExecutedEnd, ToolCallEnd, ToolCallEnvironment } from './call/environment.ts'
 import { askReconcile, type Finding, type LeftEnd, withFinding } from './call/reconcile.ts'
+import { askSet, listedBy } from './checked-tools.ts'
 import { capContent, resultText } from './result-text.ts'
 import { cancelledText, clientToolText, failureText, loggedFailure, notFoundText, timedOutText, unaskedText } from './told.ts'
-import { type AnyTool, isQuestion, type ModelQuestion, type ToolContext, type WritableContext } from './tool.ts'
+import { type AnyTool, checkTool, isQuestion, type ModelQuestion, type ToolContext, type WritableContext } from './tool.ts'
 
 export type { ExecutedEnd, RawEnd, ToolCallEnd, ToolCallEnvironment } from './call/environment.ts'
 
@@ -36,12 +38,22 @@ export class ToolRunner {
 
   /** What a call to a tool that is not there gets as its result. */
   notFound(name: string): string {
-    return notFoundText(name, this.#tools.names())
+    const names = listedBy('names', () => this.#tools.names())
+    return notFoundText(
+      name,
+      names.filter((one) => typeof one === 'string'),
+    )
+  }
+
+  #checked(name: string): AnyTool | undefined {
+    const tool = syncAnswer('get', this.#tools.get(name)) ?? undefined
+    if (tool !== undefined) checkTool(tool)
+    return tool
   }
 
   /**
    * A whole call, as a model or `ToolAgent.generate()` makes it, up to the tool message. Refuses a tool that needs an approval: there is
-   * nobody here to ask. Rejects with `invalid_message` for what is no call.
+   * nobody here to ask. Rejects with `invalid_message` for what is no call, and with `invalid_tool` for tools that can't be looked up.
    */
   async run(
     given: ToolCall | ParsedToolCall,
@@ -55,7 +67,7 @@ export class ToolRunner {
   }
 
   async #end({ function: { name, arguments: raw } }: ToolCall, environment: ToolCallEnvironment): Promise<ToolCallEnd> {
-    const tool = this.#tools.get(name)
+    const tool = askSet('get', () => this.#checked(name))
     if (tool === undefined) return { outcome: 'rejected', content: this.notFound(name), code: 'tool_not_found' }
     if (tool.approval !== undefined && tool.approval !== false && environment.approved !== true)
       return { outcome: 'rejected', content: unaskedText(name), code: 'tool_denied' }
@@ -78,7 +90,7 @@ export async function executeCall(call: PreparedCall, environment: ToolCallEnvir
   const { signal, toolCallId, runId } = environment
   if (tool.execute === undefined) return { outcome: 'rejected', content: clientToolText(tool.name), code: 'tool_denied', args }
   if (signal.aborted) return cancelled(tool, 0)
-  environment.onStart?.(args)
+  callUnawaited(() => environment.onStart?.(args), failedIn('onStart', environment))
   // A listener may have aborted the run.
   if (signal.aborted) return cancelled(tool, 0)
   const { effect = 'unsafe', retries = 0 } = tool
@@ -143,10 +155,9 @@ class Attempt {
 
   run(): Tried | Promise<Tried> {
     const { tool, args, input } = this.#call
-    const { signal, whenOver } = this.#environment
     const execute: ((input: never, ctx: ToolContext<never>) => unknown) | undefined = tool.execute
     const abort = () => this.#abort()
-    this.#unfollow = whenOver?.(abort) ?? listen(signal, abort)
+    this.#unfollow = follow(this.#environment, abort)
     try {
       // A copy: what a tool does to its arguments must not reach the record of the call, or the next attempt.
       const given = input === args ? copyJson(args) : input
@@ -164,7 +175,7 @@ class Attempt {
     const { signal } = this.#controller
     // A report that comes after the attempt's end, by a tool that was abandoned or left work behind, says nothing about the run any more.
     const progress = (update: Json) => {
-      if (!this.#isOver && !signal.aborted) environment.onProgress?.(update)
+      if (!this.#isOver && !signal.aborted) callUnawaited(() => environment.onProgress?.(update), failedIn('onProgress', environment))
     }
     const attempt = this.#number
     const { name: tool } = this.#call.tool
@@ -262,7 +273,7 @@ class Attempt {
   #end(): Tried | undefined {
     this.#isOver = true
     clearTimeout(this.#timer)
-    this.#unfollow?.()
+    if (this.#unfollow !== undefined) callUnawaited(this.#unfollow)
     return this.#environment.signal.aborted ? { end: cancelled(this.#call.tool, this.#number) } : undefined
   }
 
@@ -272,14 +283,24 @@ class Attempt {
   }
 }
 
+function follow(environment: ToolCallEnvironment, abort: () => void): () => void {
+  const { signal, whenOver } = environment
+  try {
+    const unfollow = whenOver && syncAnswer('whenOver', whenOver(abort))
+    if (typeof unfollow === 'function') return unfollow
+  } catch (error) {
+    failedIn('whenOver', environment)(error)
+  }
+  return listen(signal, abort)
+}
+
+function failedIn(callback: string, { logger, runId, toolCallId }: ToolCallEnvironment): (error: unknown) => void {
+  return (error) => logger.error({ runId, toolCallId, error: messageOf(error) }, `\`${callback}\` failed; the call goes on`)
+}
+
 function listen(signal: AbortSignal, listener: () => void): () => void {
   signal.addEventListener('abort', listener, { once: true })
   return () => signal.removeEventListener('abort', listener)
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  const mayHaveThen = (typeof value === 'object' && value !== null) || typeof value === 'function'
-  return mayHaveThen && 'then' in value && typeof value.then === 'function'
 }
 
 /** The end of a call that has taken effect and whose value is known, though its function was not run here. */
@@ -298,7 +319,7 @@ function returned(tool: AnyTool, value: unknown, maxResultBytes: number, attempt
 
 /** The end of a call that returned `value`: what the model sees of it, and the value itself. Throws what `toContent` throws. */
 function contentOf(tool: AnyTool, value: unknown, maxResultBytes: number, attempts: number): ToolCallEnd {
-  const full: unknown = tool.toContent === undefined ? resultText(value) : tool.toContent(value as never)
+  const full: unknown = tool.toContent === undefined ? resultText(value) : syncAnswer('toContent', tool.toContent(value as never))
   if (typeof full !== 'string' && !Array.isArray(full)) {
     throw new TypeError(`Expected \`toContent\` of tool \`${tool.name}\` to return a string or an array of parts, got \`${show(full)}\``)
   }

@@ -172,7 +172,7 @@ describe('steering', () => {
       // Promises that nobody has heard of are told of after a turn of the event loop.
       await new Promise((resolve) => setImmediate(resolve))
       expect(records.map(({ message, fields }) => [message, (fields as { error: string }).error])).toEqual([
-        ['stopWhen threw; the run goes on', 'Expected it to return true or false, got a promise'],
+        ['stopWhen threw; the run goes on', 'Expected `stopWhen` to answer at once, got a promise'],
         ['onText threw; the run goes on', 'no'],
       ])
     }

@@ -1,5 +1,6 @@
 import { messageOf } from '../../core/errors.ts'
 import { addUsage, type ChatMessage, type Usage } from '../../core/messages.ts'
+import { estimateTokens } from '../../models/usage.ts'
 import { placeOf } from '../hooks/hook-place.ts'
 import type { HookPlace } from '../hooks/hooks.ts'
 import type { Beside, Turn } from '../recorded.ts'
@@ -8,7 +9,7 @@ import type { RunStep } from '../run/result.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { addBeside } from '../run/run-state.ts'
 import type { CompactionOptions } from '../types.ts'
-import { type Compaction, chooseCompaction, earlierSummary, newlyLeftOut, sizeOf } from './compaction.ts'
+import { type Compaction, checkedEstimate, chooseCompaction, earlierSummary, newlyLeftOut, sizeOf } from './compaction.ts'
 
 /** How much of the tokens there may be is left after a compaction: the more goes at once, the longer a provider's cache is good for the rest. */
 const leftOver = 0.6
@@ -22,11 +23,13 @@ type TakeTurnAgain = (...[execution, place, suffix]: [...Parameters<TakeTurn>, s
  * Takes turns in the model's context window: the conversation is made to fit before, when it is estimated to be too long; and when the
  * provider says that it is too long all the same, it is cut further and the model asked once more.
  */
-export function fitWindow(compaction: CompactionOptions, takeTurn: TakeTurnAgain): TakeTurn {
+export function fitWindow(given: CompactionOptions, takeTurn: TakeTurnAgain): TakeTurn {
   return async (execution, place) => {
     const { history } = execution.state
     const { iteration, lastTurn } = place
-    const { estimate, maxTokens = await maxTokensOf(execution, iteration) } = compaction
+    const { maxTokens = await maxTokensOf(execution, iteration) } = given
+    const estimate = failSafeEstimate(execution.run, given.estimate)
+    const compaction = { ...given, ...(estimate && { estimate }) }
     const size = sizeOf(history.messages, estimate)
     const key = lastTurn === undefined ? `${iteration}.compact` : `${iteration}.compact-answer`
     if (size > maxTokens) await compact(execution, compaction, key, maxTokens * leftOver)
@@ -34,6 +37,23 @@ export function fitWindow(compaction: CompactionOptions, takeTurn: TakeTurnAgain
     if (turn.kind !== 'failed' || turn.error.code !== 'context_overflow' || turn.shown === 'for good') return turn
     const isShorter = await compact(execution, compaction, `${key}.further`, sizeOf(history.messages, estimate) * leftOver)
     return isShorter ? withSpent(await takeTurn(execution, { ...place, after: turn }, '.2'), turn.usage) : turn
+  }
+}
+
+/** The caller's estimate. If it fails, that is logged once a turn, and the message counts by its length. */
+function failSafeEstimate(run: RunContext, given: CompactionOptions['estimate']): CompactionOptions['estimate'] {
+  const estimate = checkedEstimate(given)
+  if (estimate === undefined) return undefined
+  let hasFailed = false
+  return (message) => {
+    try {
+      return estimate(message)
+    } catch (error) {
+      const fields = { runId: run.runId, error: messageOf(error) }
+      if (!hasFailed) run.logger.error(fields, '`compaction.estimate` failed; messages count by their length')
+      hasFailed = true
+      return estimateTokens(message)
+    }
   }
 }
 

@@ -1,3 +1,5 @@
+import { syncAnswer } from '../../core/callbacks/callbacks.ts'
+import { InvalidOptionError } from '../../core/errors.ts'
 import { type MessageInput, toChatMessages } from '../../core/message-input.ts'
 import { type ChatMessage, isJsonObject, isToolResult, type ToolResultMessage, textOf } from '../../core/messages.ts'
 import { estimateTokens } from '../../models/usage.ts'
@@ -107,15 +109,27 @@ export function sizeOf(messages: readonly ChatMessage[], estimate: (message: Cha
   return messages.reduce((sum, message) => sum + estimate(message), 0)
 }
 
+/** The caller's `estimate`, checked. Throws what that throws, and `invalid_option` for what is no number of tokens. */
+export function checkedEstimate(estimate: CompactionSize['estimate']): ((message: ChatMessage) => number) | undefined {
+  if (estimate === undefined) return undefined
+  return (message) => {
+    const tokens: unknown = syncAnswer('estimate', estimate(message))
+    if (typeof tokens !== 'number' || !(tokens >= 0))
+      throw new InvalidOptionError('estimate', 'a function that returns a number ≥ 0', tokens)
+    return tokens
+  }
+}
+
 /**
  * A conversation that fits into so many tokens, to be stored or passed on in place of the long one: old results shortened, then the oldest
  * rounds left out, calls and results whole, system messages and the task kept. The whole conversation where it fits; done twice, it
- * changes nothing more. The last round stays whole, also where it alone is too long. Throws `invalid_message`.
+ * changes nothing more. The last round stays whole, also where it alone is too long. Throws `invalid_message`, and what `estimate` throws.
  */
 export function compactMessages(given: readonly MessageInput[], size: CompactionSize): readonly ChatMessage[] {
   const messages = toChatMessages(given)
-  if (sizeOf(messages, size.estimate) <= size.tokens) return messages
-  const plan = chooseCompaction(messages, noCompaction, size)
+  const estimate = checkedEstimate(size.estimate)
+  if (sizeOf(messages, estimate) <= size.tokens) return messages
+  const plan = chooseCompaction(messages, noCompaction, { ...size, ...(estimate && { estimate }) })
   const summary = earlierSummary(messages.slice(0, plan.from))
   return compacted(messages, summary === undefined ? plan : { ...plan, summary })
 }

@@ -1,4 +1,5 @@
 import pTimeout from 'p-timeout'
+import { syncAnswer } from '../../core/callbacks/callbacks.ts'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
 import type { Json } from '../../core/messages.ts'
 import type { Decision } from '../decisions/decisions.ts'
@@ -28,7 +29,12 @@ export class RunnerJournal {
 
   constructor({ journal, sessions }: Pick<RunnerOptions<never>, 'journal' | 'sessions'>, loop: Loop, opener: RunOpener) {
     this.#journal = journal
-    this.#engine = journal?.connect((durable, input) => this.#execute(durable, input))
+    this.#engine =
+      journal &&
+      syncAnswer(
+        'connect',
+        journal.connect((durable, input) => this.#execute(durable, input)),
+      )
     this.#loop = loop
     this.#opener = opener
     this.#sessions = new RunnerSessions(sessions, { takeUp: (runId) => this.#takeUp(runId), cancel: (runId) => this.#cancel(runId) })

@@ -1,8 +1,10 @@
+import { syncAnswer } from '../../core/callbacks/callbacks.ts'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
 import { Event } from '../../core/events.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
+import { checkedTools } from '../../tools/checked-tools.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import { type AnyTool, defineTool, type Tool, type ToolContext } from '../../tools/tool.ts'
 import { checkHandoff } from '../hooks/ask-guardrails.ts'
@@ -71,7 +73,7 @@ export function handoff<Context = unknown>(to: ConversationTaker<Context>, optio
 }
 
 function toolsOf<Context>(to: ConversationTaker<Context>, context: Context): ToolSet {
-  return toToolSet(typeof to.tools === 'function' ? to.tools({ context }) : to.tools)
+  return checkedTools(toToolSet(typeof to.tools === 'function' ? syncAnswer('tools', to.tools({ context })) : to.tools))
 }
 
 function isHandoffTool(tool: AnyTool): tool is HandoffTool {

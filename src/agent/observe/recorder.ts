@@ -1,3 +1,6 @@
+import { callUnawaited, syncAnswer } from '../../core/callbacks/callbacks.ts'
+import { messageOf, show } from '../../core/errors.ts'
+import type { Logger } from '../../core/logger.ts'
 import type { Json, JsonObject } from '../../core/messages.ts'
 import type { ChatModel, ModelResponse } from '../../models/chat-model.ts'
 import type { ToolSet } from '../../tools/registry.ts'
@@ -33,7 +36,7 @@ export interface RecordedVerdict {
 
 /**
  * Notes all that a run is given and that comes of it, so that the run can be played again; runs inside its calls too. Called synchronously, as
- * near to the model and the tools as can be: inside of hooks and guardrails. Must not throw.
+ * near to the model and the tools as can be: inside of hooks and guardrails. What one of its methods throws is logged, and the run goes on.
  */
 export interface RunRecorder {
   /** An execution begins: the first, or one that goes on. `input` is what a journal would record of it. */
@@ -47,6 +50,47 @@ export interface RunRecorder {
   decided(run: RecordedScope, decision: RecordedVerdict): void
   steered(run: RecordedScope, steering: Steering): void
   ended(run: RecordedScope, result: RunResult): void
+}
+
+/** The recorder, whose failures are logged, each method's once, and change nothing about the run. */
+export function failSafe(recorder: RunRecorder, runId: string, logger: Logger): RunRecorder {
+  const failed = new Set<string>()
+  const fail = (method: string) => (error: unknown) => {
+    if (!failed.has(method)) logger.error({ runId, method, error: messageOf(error) }, 'the recorder failed; the run goes on')
+    failed.add(method)
+  }
+  const tell = (method: string, call: () => unknown) => callUnawaited(call, fail(method))
+  const ask = <T>(method: string, call: () => T, isOne: (answer: T) => boolean): T | undefined => {
+    try {
+      const answer = syncAnswer(method, call())
+      if (isOne(answer)) return answer
+      throw new TypeError(`Expected \`${method}\` of a recorder to return something else, got \`${show(answer)}\``)
+    } catch (error) {
+      fail(method)(error)
+      return undefined
+    }
+  }
+  const isFunction = (answer: unknown) => typeof answer === 'function'
+  return {
+    begins: (...given) => tell('begins', () => recorder.begins(...given)),
+    asks: (...given) => {
+      const answered = ask('asks', () => recorder.asks(...given), isFunction)
+      return (response) => tell('asks', () => answered?.(response))
+    },
+    watched: (run, model) =>
+      ask(
+        'watched',
+        () => recorder.watched(run, model),
+        (watched) => typeof watched?.generate === 'function',
+      ) ?? model,
+    calls: (...given) => {
+      const ended = ask('calls', () => recorder.calls(...given), isFunction)
+      return (end) => tell('calls', () => ended?.(end))
+    },
+    decided: (...given) => tell('decided', () => recorder.decided(...given)),
+    steered: (...given) => tell('steered', () => recorder.steered(...given)),
+    ended: (...given) => tell('ended', () => recorder.ended(...given)),
+  }
 }
 
 /** Stands around the hooks that stand around a request. */

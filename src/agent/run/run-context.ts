@@ -15,7 +15,7 @@ import { withReadResult } from '../large-results/read-result.ts'
 import { checkModelCost, type ResolvedLimits, startDeadline } from '../limits/limits.ts'
 import { RunBudget } from '../limits/run-budget.ts'
 import type { NestedRuns } from '../nested/nested-runs.ts'
-import type { RunRecorder } from '../observe/recorder.ts'
+import { failSafe, type RunRecorder } from '../observe/recorder.ts'
 import { measuredParent, type RunTelemetry } from '../observe/telemetry.ts'
 import type { OutputFormat } from '../output/output.ts'
 import type { SessionPlace, SessionTurn } from '../sessions/session-turn.ts'
@@ -114,7 +114,8 @@ export class RunContext implements RunScope {
     this.steerable = steerable
     this.askModel = parts.askModel
     // Whoever plays a run again asks no hooks and no guardrails.
-    this.recorder = settings.recorder ?? (parent?.toolCallId === undefined ? undefined : parent.run.recorder)
+    const outer = parent?.toolCallId === undefined ? undefined : parent.run.recorder
+    this.recorder = settings.recorder === undefined ? outer : failSafe(settings.recorder, runId, logger)
     this.limits = limits
     this.settings = settings
     this.logger = logger

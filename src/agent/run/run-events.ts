@@ -1,3 +1,4 @@
+import { callUnawaited } from '../../core/callbacks/callbacks.ts'
 import { messageOf } from '../../core/errors.ts'
 import {
   copyForListener,
@@ -7,7 +8,6 @@ import {
   type EventName,
   type EventPayloads,
   type EventPlace,
-  isThenable,
   type RunEvent,
 } from '../../core/events.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -56,19 +56,6 @@ export interface Audience {
   onCut: 'end' | 'restart' | undefined
   origin: EventOrigin
   logger: Logger
-}
-
-/** An `onText` that fails nothing: what it throws or rejects with is reported. */
-export function guardedOnText(onText: (text: string) => unknown, report: (error: unknown) => void): (text: string) => void {
-  return (text) => {
-    try {
-      const returned = onText(text)
-      // A type that says `void` takes async functions too.
-      if (isThenable(returned)) returned.then(undefined, report)
-    } catch (error) {
-      report(error)
-    }
-  }
 }
 
 /** Where a run's events go, once it is known that somebody hears them. */
@@ -132,7 +119,7 @@ export class RunEvents {
       if (!this.#onTextFailed) logger.error({ runId: origin.runId, error: messageOf(error) }, 'onText threw; the run goes on')
       this.#onTextFailed = true
     }
-    return guardedOnText(onText, report)
+    return (text) => callUnawaited(() => onText(text), report)
   }
 }
 

@@ -2,6 +2,7 @@ import { InvalidOptionError, isSetupFault, ToolloopError } from '../../core/erro
 import { Event, type StopReason } from '../../core/events.ts'
 import { copyAsJson } from '../../core/json.ts'
 import { type ChatMessage, textOf } from '../../core/messages.ts'
+import { checkedTools } from '../../tools/checked-tools.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { type DurableInput, inputToJson } from '../durable/durable-run.ts'
@@ -30,7 +31,7 @@ interface NewRun extends Omit<RunContextParts, 'tools' | 'runId' | 'output' | 'p
 /** A run that is about to begin, with its tools, its output and its place in another run. Throws `invalid_option` or `too_deep`. */
 export function openRun(parts: NewRun): RunContext {
   const { settings, model, limits, bus, logger, askModel, steerable, tap, left } = parts
-  const tools = activeTools(toToolSet(parts.tools), settings, logger)
+  const tools = activeTools(checkedTools(toToolSet(parts.tools)), settings, logger)
   // Only callers who say so in the types have one.
   const schema = (settings as Partial<OutputOptions>).output
   const output = schema === undefined ? undefined : openOutput(schema, tools)

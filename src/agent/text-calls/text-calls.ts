@@ -1,3 +1,4 @@
+import { syncText } from '../../core/callbacks/callbacks.ts'
 import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { Dialect } from '../../dialects/dialect.ts'
 import type { ModelRequest, ModelResponse, ModelSink, ToolChoice } from '../../models/chat-model.ts'
@@ -79,7 +80,7 @@ export class TextCalls {
 
   #promptFor(tools: readonly ToolDefinition[], dialect: Dialect, choice: ToolChoice, parallel: boolean | undefined): string[] {
     if (choice === 'none') return [callNothingText]
-    if (this.#prompt?.tools !== tools) this.#prompt = { tools, text: dialect.prompt(tools) }
+    if (this.#prompt?.tools !== tools) this.#prompt = { tools, text: syncText('prompt', dialect.prompt(tools)) }
     const parts = [this.#prompt.text]
     if (choice === 'required') parts.push(mustCallText())
     else if (choice !== 'auto') parts.push(mustCallText(choice.function.name))

@@ -1,3 +1,4 @@
+import { syncText } from '../../core/callbacks/callbacks.ts'
 import { jsonIn } from '../../core/json.ts'
 import {
   type AssistantToolCallMessage,
@@ -109,7 +110,7 @@ function writeCalls(calls: readonly ToolCall[], dialect: Dialect): string {
   const texts: string[] = []
   let row: PastCall[] = []
   const endRow = () => {
-    if (row.length > 0) texts.push(dialect.renderCalls(row))
+    if (row.length > 0) texts.push(syncText('renderCalls', dialect.renderCalls(row)))
     row = []
   }
   for (const { function: call } of calls) {
@@ -135,7 +136,7 @@ function writeResults({ toolCalls }: AssistantToolCallMessage, results: readonly
     const called = toolCalls.find(({ id }) => id === toolCallId)
     return { name: name ?? called?.function.name ?? '', content: textOf(content), ...(isError ? { isError } : {}) }
   })
-  const text = dialect.renderResults(past)
+  const text = syncText('renderResults', dialect.renderResults(past))
   const parts = results.flatMap(({ content }) => (typeof content === 'string' ? [] : content.filter(({ type }) => type !== 'text')))
   return parts.length === 0 ? text : [{ type: 'text', text }, ...parts]
 }

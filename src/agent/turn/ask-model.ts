@@ -1,5 +1,6 @@
+import { syncAnswer } from '../../core/callbacks/callbacks.ts'
 import { digestOf } from '../../core/digest.ts'
-import { ModelError } from '../../core/errors.ts'
+import { ModelError, show } from '../../core/errors.ts'
 import type { FinishReason } from '../../core/events.ts'
 import { type ChatMessage, isJsonObject, type Usage } from '../../core/messages.ts'
 import { keepShapeOf } from '../../core/v8/keep-shape.ts'
@@ -12,6 +13,7 @@ import {
   type Sampling,
   samplingNames,
   type ToolChoice,
+  toModelError,
   withoutDeclinedCalls,
 } from '../../models/chat-model.ts'
 import { havingWaited, sumOfUsage, withReceived, withWholeUsage } from '../../models/usage.ts'
@@ -33,7 +35,7 @@ export async function buildTurn({ run, state, layers }: Execution, { iteration, 
   const { model, offered: tools } = run.agent
   const continues = state.continuations > 0
   const messages = continues ? [...state.history.messages, continueMessage] : state.history.messages
-  const before: Asked = { model: model.forTurn?.() ?? model, tools, messages, toolChoice: forced ?? settings.toolChoice }
+  const before: Asked = { model: modelOfTurn(model), tools, messages, toolChoice: forced ?? settings.toolChoice }
   const changed = layers.changeTurn === undefined ? before : await layers.changeTurn(before, iteration)
   const asked = forced === undefined ? changed : { ...changed, toolChoice: forced }
   const request: ModelRequest = { ...layers.request, messages: asked.messages }
@@ -45,6 +47,19 @@ export async function buildTurn({ run, state, layers }: Execution, { iteration, 
   }
   setTools(request, settings, asked.tools, asked.toolChoice)
   return { model: asked.model, tools: asked.tools, request }
+}
+
+/** The model to ask throughout the turn. One that can't say so fails the request. */
+function modelOfTurn(model: ChatModel): ChatModel {
+  if (model.forTurn === undefined) return model
+  try {
+    const chosen = syncAnswer('forTurn', model.forTurn())
+    if (typeof chosen?.generate === 'function') return chosen
+    throw new TypeError(`Expected \`forTurn\` to return a model, got \`${show(chosen)}\``)
+  } catch (error) {
+    const { provider, model: name, capabilities } = model
+    return { provider, model: name, capabilities, generate: () => Promise.reject(toModelError(error, provider, name)) }
+  }
 }
 
 /** Sent behind a text that was cut, and not kept. */

@@ -1,4 +1,4 @@
-import { type ErrorCode, ModelError, type ToolloopError } from '../../core/errors.ts'
+import { type ErrorCode, ModelError, readableError, type ToolloopError } from '../../core/errors.ts'
 import { Event, type EventPayloads, type FinishReason } from '../../core/events.ts'
 import { copyAsJson } from '../../core/json.ts'
 import { withWholeArguments } from '../../core/message-input.ts'
@@ -88,7 +88,8 @@ class ModelTurn {
       const response = await layers.askModel({ model, tools, request, iteration, continues, sink: undefined, turn: this.#sink })
       this.#sink.close()
       return await this.#reply(withWholeCharacters(response))
-    } catch (thrown) {
+    } catch (error) {
+      const thrown = readableError(error)
       this.#sink.close()
       if (thrown instanceof BudgetSpentError) {
         const spent = this.#spent(this.#sink.usedBefore)

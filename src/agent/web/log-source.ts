@@ -1,4 +1,5 @@
-import { messageOf } from '../../core/errors.ts'
+import { syncAnswer, syncText } from '../../core/callbacks/callbacks.ts'
+import { messageOf, stackOf } from '../../core/errors.ts'
 import type { RunEvent } from '../../core/events.ts'
 import type { ResponseWriter } from './response-format.ts'
 import type { RunEnding } from './run-ending.ts'
@@ -48,7 +49,7 @@ export class LogSource implements SseSource {
   }
 
   lastWords(reason: string): string {
-    return this.#guarded(() => this.#options.writer.broken(reason, this.#place)) ?? ''
+    return this.#guarded(() => this.#broken(reason)) ?? ''
   }
 
   take(characters: number): string {
@@ -68,8 +69,7 @@ export class LogSource implements SseSource {
     } catch (error) {
       if (this.#ended) return ''
       this.#ended = true
-      const detail = error instanceof Error ? (error.stack ?? '') : ''
-      process.emitWarning(messageOf(error), { type: 'ToolloopResponseFailure', detail })
+      process.emitWarning(messageOf(error), { type: 'ToolloopResponseFailure', detail: stackOf(error) ?? '' })
       return this.lastWords('the response could not be written')
     }
   }
@@ -82,25 +82,29 @@ export class LogSource implements SseSource {
       this.#begun = true
       this.#place = read.id
       const { select, writer } = this.#options
-      const event = select === undefined ? read.event : (select(read.event) ?? takingBack(read.event))
-      return event === undefined ? '' : writer.event(event, read.id)
+      const event = select === undefined ? read.event : (syncAnswer('select', select(read.event)) ?? takingBack(read.event))
+      return event === undefined ? '' : syncText('event', writer.event(event, read.id))
     }
     const ending = this.#options.ending()
     if (ending === undefined) return undefined
     this.#ended = true
-    return this.#options.writer.end(ending)
+    return syncText('end', this.#options.writer.end(ending))
   }
 
   /** Who has fallen so far behind is told so, and may come again; who comes too late is told what is gone. */
   #skip(missed: number): string {
     const [from, to] = [this.#place + 1, this.#place + missed]
-    const gap = this.#begun ? undefined : this.#options.writer.gap(from, to)
+    const gap = this.#begun ? undefined : syncAnswer('gap', this.#options.writer.gap(from, to))
     if (gap === undefined) {
       this.#ended = true
-      return this.#options.writer.broken(this.#begun ? 'the reader is too slow' : 'the beginning is no longer kept', this.#place)
+      return this.#broken(this.#begun ? 'the reader is too slow' : 'the beginning is no longer kept')
     }
     this.#place = to
-    return gap
+    return syncText('gap', gap)
+  }
+
+  #broken(reason: string): string {
+    return syncText('broken', this.#options.writer.broken(reason, this.#place))
   }
 }
 

@@ -1,3 +1,5 @@
+import { callUnawaited, syncAnswer } from '../../core/callbacks/callbacks.ts'
+import { readableError } from '../../core/errors.ts'
 import type { ResponseOptions } from './respond.ts'
 
 /** What is used of a response of `node:http` or `node:http2`; Express's is one, and Fastify has it as `reply.raw`. */
@@ -20,23 +22,24 @@ export type Sendable = Response | { toResponse(options?: ResponseOptions): Respo
  * fast as the client reads; a client that goes ends it as it would end the response. Resolves when everything is sent, or the client is gone.
  */
 export async function pipeToNode(from: Sendable, to: NodeResponse, options?: ResponseOptions): Promise<void> {
-  const response = 'toResponse' in from ? from.toResponse(options) : from
+  const response = 'toResponse' in from ? syncAnswer('toResponse', from.toResponse(options)) : from
   const reader = response.body?.getReader()
   if (to.destroyed) return reader?.cancel()
   const leave = () => void reader?.cancel().catch(() => {})
-  to.once('close', leave)
   try {
-    to.writeHead(response.status, headersOf(response))
-    to.flushHeaders?.()
+    syncAnswer('once', to.once('close', leave))
+    syncAnswer('writeHead', to.writeHead(response.status, headersOf(response)))
+    syncAnswer('flushHeaders', to.flushHeaders?.())
     for (let read = await reader?.read(); read !== undefined && !read.done && !to.destroyed; read = await reader?.read()) {
-      if (!to.write(read.value)) await drained(to)
+      if (syncAnswer('write', to.write(read.value)) === false) await drained(to)
     }
-    if (!to.destroyed) to.end()
+    if (!to.destroyed) syncAnswer('end', to.end())
   } catch (error) {
     leave()
-    to.destroy(error instanceof Error ? error : undefined)
+    const reason = readableError(error)
+    callUnawaited(() => to.destroy(reason instanceof Error ? reason : undefined))
   } finally {
-    to.off('close', leave)
+    callUnawaited(() => to.off('close', leave))
   }
 }
 

@@ -1,3 +1,4 @@
+import { syncAnswer, syncText } from '../../core/callbacks/callbacks.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import type { RunEvent } from '../../core/events.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
@@ -68,10 +69,10 @@ export class RunResponses {
     const { format = eventFormat, lastEventId, onDisconnect = 'abort', heartbeatMs = 15_000, stallMs = 30_000, headers } = options
     const { select, errorText = userSentence } = options
     const source = new LogSource(this.#log, {
-      writer: format.open(),
+      writer: syncAnswer('open', format.open()),
       place: placeOf(lastEventId, this.#log),
       select,
-      ending: () => this.#log.ended && toldEnding(this.#log.ended, errorText),
+      ending: () => this.#log.ended && toldEnding(this.#log.ended, (error) => syncText('errorText', errorText(error))),
     })
     const stream = new SseStream(source, (ending) => {
       clearInterval(timer)

@@ -1,6 +1,8 @@
+import { syncAnswer } from '../../core/callbacks/callbacks.ts'
+import { show } from '../../core/errors.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
 import { DeclaredTools } from '../declared-tools.ts'
-import type { CallReading, Dialect, EndReason, Envelope, Reading, TextToolCall, TextToolSink, Verdict, Wait } from '../dialect.ts'
+import type { CallReading, Dialect, EndReason, Envelope, ReadBody, Reading, TextToolCall, TextToolSink, Verdict, Wait } from '../dialect.ts'
 import { Cursor } from './cursor.ts'
 import { isControlToken } from './examples.ts'
 import { bareStart, type Lookout, nothing, TextScanner } from './scanner.ts'
@@ -96,7 +98,7 @@ export class DialectParser {
   #startReading({ read, inExample }: Envelope, opener: string): void {
     this.#scanner.rewindLine()
     this.#context.open(opener, this.#scanner.foundAtHead, inExample === true || isControlToken(opener) || this.#fenced)
-    this.#reading = read(this.#context)
+    this.#reading = readingOf(read, this.#context)
   }
 
   #startBare(): void {
@@ -104,7 +106,7 @@ export class DialectParser {
     const read = this.#watch.bare.get(cursor.chunk.charCodeAt(cursor.at)) ?? this.#watch.bareName
     if (read === undefined) return
     this.#context.open('', this.#scanner.alone, this.#fenced)
-    this.#reading = read(this.#context)
+    this.#reading = readingOf(read, this.#context)
   }
 
   #startAt(index: number): void {
@@ -139,6 +141,13 @@ export class DialectParser {
   }
 }
 
+/** A reading that can be gone on with: a dialect of the caller's own may return anything. */
+function readingOf(read: ReadBody, context: CallReading): Reading {
+  const reading: Reading = syncAnswer('read', read(context))
+  if (typeof reading?.next !== 'function') throw new TypeError(`Expected \`read\` to return a generator, got \`${show(reading)}\``)
+  return reading
+}
+
 class ReadingContext implements CallReading {
   readonly cursor: Cursor
   readonly tools: DeclaredTools
@@ -148,6 +157,8 @@ class ReadingContext implements CallReading {
   called = false
   readonly #sink: TextToolSink
   readonly #scanner: TextScanner
+  /** The reading has come to a call, or to what is none. */
+  #hasRead = false
   /** Whether what is read is an example; undefined until something has been found. */
   #example: boolean | undefined
 
@@ -162,6 +173,7 @@ class ReadingContext implements CallReading {
   open(opener: string, alone: boolean, evenExamples: boolean): void {
     this.opener = opener
     this.alone = alone
+    this.#hasRead = false
     this.#example = evenExamples ? false : undefined
     this.cursor.mark(opener)
   }
@@ -186,12 +198,15 @@ class ReadingContext implements CallReading {
 
   /** Gives out what was found, if it is an example. */
   #passedExample(raw: string): boolean {
+    this.#hasRead = true
     this.#example ??= this.#scanner.announcesExample
     if (this.#example && raw !== '') this.#scanner.passExample(raw)
     return this.#example
   }
 
   close(verdict: Verdict): void {
+    // A reading without a marker that takes nothing would begin again at the same character.
+    if (this.opener === '' && !this.#hasRead && this.cursor.raw() === '') this.cursor.at++
     const raw = this.cursor.raw()
     this.cursor.unmark()
     if (raw === '') return

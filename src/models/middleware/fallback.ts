@@ -1,3 +1,4 @@
+import { syncAnswer } from '../../core/callbacks/callbacks.ts'
 import { InvalidOptionError, isSetupFault, ModelError, messageOf, type ToolloopError } from '../../core/errors.ts'
 import type { FinishReason, Usage } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
@@ -186,7 +187,8 @@ class FallbackModel implements ChatModel {
   #declined(response: ModelResponse, { provider, model }: ChatModel, warnings: string[]): ModelError | undefined {
     const { fallbackOn } = this.#options
     try {
-      if (!(typeof fallbackOn === 'function' ? fallbackOn(response) === true : isDeclined(response, fallbackOn))) return undefined
+      if (!(typeof fallbackOn === 'function' ? syncAnswer('fallbackOn', fallbackOn(response)) === true : isDeclined(response, fallbackOn)))
+        return undefined
     } catch (error) {
       warnings.push(`\`fallbackOn\` threw, and the response is kept: ${messageOf(error)}`)
       return undefined

@@ -1,4 +1,5 @@
-import { InvalidOptionError, ModelError } from '../../core/errors.ts'
+import { handleRejectionOf, syncAnswer } from '../../core/callbacks/callbacks.ts'
+import { InvalidOptionError, ModelError, messageOf } from '../../core/errors.ts'
 import { addUsage, type Usage } from '../../core/messages.ts'
 import { wait } from '../../core/time/wait.ts'
 import {
@@ -111,30 +112,33 @@ function afterFailures(request: ModelRequest, response: ModelResponse, failed: n
   return { ...whole, usage: addUsage(spent.usage, whole.usage), retries, ...warnings }
 }
 
-/** The same sink, which can always say whether its response may be asked for anew. */
+/**
+ * The same sink, which can always say whether its response may be asked for anew. Its functions may be async, against their types: a rejection
+ * becomes a warning of the process.
+ */
 export function restartable(sink: ModelSink): RestartableSink {
-  if (sink.restart !== undefined) return sink as RestartableSink
   let isShown = false
-  const watched: RestartableSink = { restart: () => !isShown }
+  const restart = (retries?: boolean) => (sink.restart === undefined ? !isShown : syncAnswer('restart', sink.restart(retries)) === true)
+  const watched: RestartableSink = { restart }
   // Functions are named before they are put into an object: see "Allocation" in CONTRIBUTING.md.
-  const retry = (failure: ModelRetry) => sink.retry?.(failure)
-  const queued = (ahead: number) => sink.queued?.(ahead)
-  const readRefused = async (text: string) => (isShown ? undefined : sink.readRefused?.(text))
+  const retry = (failure: ModelRetry) => handleRejectionOf(sink.retry?.(failure), warnOfSink)
+  const queued = (ahead: number) => handleRejectionOf(sink.queued?.(ahead), warnOfSink)
+  const readRefused = async (text: string) => (sink.restart === undefined && isShown ? undefined : sink.readRefused?.(text))
   const text = (delta: string) => {
     isShown = true
-    sink.text?.(delta)
+    handleRejectionOf(sink.text?.(delta), warnOfSink)
   }
   const reasoning = (delta: string) => {
     isShown = true
-    sink.reasoning?.(delta)
+    handleRejectionOf(sink.reasoning?.(delta), warnOfSink)
   }
   const toolCallStart = (index: number, id: string, name: string) => {
     isShown = true
-    sink.toolCallStart?.(index, id, name)
+    handleRejectionOf(sink.toolCallStart?.(index, id, name), warnOfSink)
   }
   const toolCallDelta = (index: number, json: string) => {
     isShown = true
-    sink.toolCallDelta?.(index, json)
+    handleRejectionOf(sink.toolCallDelta?.(index, json), warnOfSink)
   }
   if (sink.retry) watched.retry = retry
   if (sink.queued) watched.queued = queued
@@ -144,6 +148,10 @@ export function restartable(sink: ModelSink): RestartableSink {
   if (sink.toolCallStart) watched.toolCallStart = toolCallStart
   if (sink.toolCallDelta) watched.toolCallDelta = toolCallDelta
   return watched
+}
+
+function warnOfSink(error: unknown): void {
+  process.emitWarning(messageOf(error), { type: 'ToolloopSinkFailure' })
 }
 
 export type RestartableSink = ModelSink & { restart(retries?: boolean): boolean }

@@ -1,4 +1,4 @@
-import { ModelError, type ModelErrorFields } from '../../core/errors.ts'
+import { ModelError, type ModelErrorFields, readableError } from '../../core/errors.ts'
 import { jsonOrText } from '../../core/json.ts'
 import { redactText } from '../../core/logger.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
@@ -83,7 +83,8 @@ export function writtenCallOf(error: ModelError): string | undefined {
 const nodeCodes: { [code: string]: string } = { UND_ERR_SOCKET: 'ECONNRESET', UND_ERR_CONNECT_TIMEOUT: 'ETIMEDOUT' }
 
 /** The error for a request that got no answer: refused, not found, reset, no TLS; or that undici found none to send. */
-export function connectionError(cause: unknown, context: ErrorContext): ModelError {
+export function connectionError(thrown: unknown, context: ErrorContext): ModelError {
+  const cause = readableError(thrown)
   const root = rootCause(cause)
   const own = typeof root === 'object' && root !== null && 'code' in root && typeof root.code === 'string' ? root.code : undefined
   if (own === 'UND_ERR_INVALID_ARG' || own === 'UND_ERR_NOT_SUPPORTED') return requestError(cause, context)
@@ -106,7 +107,8 @@ function requestError(cause: unknown, context: ErrorContext): ModelError {
 }
 
 /** The error for a request that an SDK did not send: it got no token, or the request can't be sent as it is. */
-export function accessError(error: unknown, context: ErrorContext): ModelError {
+export function accessError(thrown: unknown, context: ErrorContext): ModelError {
+  const error = readableError(thrown)
   const { status } = typeof error === 'object' && error !== null ? { status: undefined, ...error } : {}
   const root = rootCause(error)
   const code = typeof root === 'object' && root !== null && 'code' in root ? String(root.code) : ''

@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { Document } from 'yaml'
+import { callUnawaited } from '../../core/callbacks/callbacks.ts'
 import { messageOf } from '../../core/errors.ts'
 import { replaceFile } from '../../core/files/replace-file.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -241,11 +242,11 @@ export class ConfigSource {
   }
 
   #tellOfReload(): void {
-    try {
-      this.#parts.onReload?.(this.#state, this.#config)
-    } catch (error) {
-      this.#parts.logger.error({ error }, '`onReload` failed')
-    }
+    const { onReload, logger } = this.#parts
+    callUnawaited(
+      () => onReload?.(this.#state, this.#config),
+      (error) => logger.error({ error }, '`onReload` failed'),
+    )
   }
 
   async #takeOver(text: string | undefined, write?: () => Promise<void>): Promise<void> {

@@ -1,4 +1,5 @@
-import { messageOf, ToolloopError } from '../../core/errors.ts'
+import { callUnawaited, handleRejectionOf } from '../../core/callbacks/callbacks.ts'
+import { messageOf, readableError, ToolloopError } from '../../core/errors.ts'
 
 /** What comes of a statement. */
 export interface PostgresResult {
@@ -43,24 +44,32 @@ export async function inTransaction<T>(pool: PostgresPool, idleMs: number, work:
     return value
   } catch (error) {
     // A client that can't even undo is of no use to others.
-    broken = await client.query('ROLLBACK').then(
-      () => undefined,
-      (failed: unknown) => (failed instanceof Error ? failed : new Error(messageOf(failed))),
-    )
+    broken = await failureOf(() => client.query('ROLLBACK'))
     throw error
   } finally {
-    client.off('error', ignore)
-    client.release(broken)
+    callUnawaited(() => client.off('error', ignore))
+    callUnawaited(() => client.release(broken))
+  }
+}
+
+async function failureOf(work: () => Promise<unknown>): Promise<Error | undefined> {
+  try {
+    await work()
+    return undefined
+  } catch (error) {
+    const failure = readableError(error)
+    return failure instanceof Error ? failure : new Error(messageOf(failure))
   }
 }
 
 /** A connection whose end is not an uncaught error. Listened to in the callback: by the time a promise is, it may have ended. */
 function connectionOf(pool: PostgresPool): Promise<PostgresClient> {
   return new Promise((resolve, reject) => {
-    pool.connect((error, client) => {
+    const connecting: unknown = pool.connect((error, client) => {
       if (client === undefined) reject(error)
       else resolve(client.on('error', ignore))
     })
+    handleRejectionOf(connecting, reject)
   })
 }
 

@@ -1,6 +1,8 @@
+import { syncAnswer } from '../../core/callbacks/callbacks.ts'
 import type { Usage } from '../../core/messages.ts'
 import type { Attributes, Counter, Histogram, Meter } from '../api.ts'
 import { type MetricNames, tokensOf, type UsageKind } from '../names.ts'
+import { addTo, recordIn } from '../told-span.ts'
 
 const doubling = (first: number, last: number): number[] => {
   const buckets: number[] = []
@@ -28,7 +30,7 @@ export class Instruments {
 
   constructor(meter: InstrumentMaker, names: MetricNames) {
     const histogram = (name: string, unit: string, explicitBucketBoundaries: number[]): Histogram =>
-      meter.createHistogram(name, { unit, advice: { explicitBucketBoundaries } })
+      syncAnswer('createHistogram', meter.createHistogram(name, { unit, advice: { explicitBucketBoundaries } }))
     const optional = (name: string | undefined, unit: string, buckets: number[]) =>
       name === undefined ? undefined : histogram(name, unit, buckets)
     this.#requestDuration = histogram(names.requestDuration, 's', requestSeconds)
@@ -43,24 +45,24 @@ export class Instruments {
 
   /** A model request that is over, whatever it came to. */
   request(seconds: number, firstChunkSeconds: number | undefined, usage: Usage | undefined, attributes: Attributes): void {
-    this.#requestDuration.record(seconds, attributes)
-    if (firstChunkSeconds !== undefined) this.#timeToFirstChunk.record(firstChunkSeconds, attributes)
+    recordIn(this.#requestDuration, seconds, attributes)
+    if (firstChunkSeconds !== undefined) recordIn(this.#timeToFirstChunk, firstChunkSeconds, attributes)
     if (usage !== undefined) for (const [kind, count] of tokensOf(usage)) this.#recordTokens(kind, count, attributes)
   }
 
   /** What has passed between pieces of one response. */
   chunks(seconds: Iterable<number>, attributes: Attributes): void {
-    if (this.#timePerOutputChunk !== undefined) for (const one of seconds) this.#timePerOutputChunk.record(one, attributes)
+    if (this.#timePerOutputChunk !== undefined) for (const one of seconds) recordIn(this.#timePerOutputChunk, one, attributes)
   }
 
   run(seconds: number, did: { requests: number; calls: number }, attributes: Attributes): void {
-    this.#runDuration?.record(seconds, attributes)
-    this.#requestsOfRun?.record(did.requests, attributes)
-    this.#callsOfRun?.record(did.calls, attributes)
+    recordIn(this.#runDuration, seconds, attributes)
+    recordIn(this.#requestsOfRun, did.requests, attributes)
+    recordIn(this.#callsOfRun, did.calls, attributes)
   }
 
   call(seconds: number, attributes: Attributes): void {
-    this.#callDuration?.record(seconds, attributes)
+    recordIn(this.#callDuration, seconds, attributes)
   }
 }
 
@@ -69,14 +71,17 @@ function tokenRecorder(
   names: MetricNames['usage'],
 ): (kind: UsageKind, count: number, attributes: Attributes) => void {
   if ('histogram' in names) {
-    const usage = meter.createHistogram(names.histogram, { unit: '{token}', advice: { explicitBucketBoundaries: tokens } })
+    const usage = syncAnswer(
+      'createHistogram',
+      meter.createHistogram(names.histogram, { unit: '{token}', advice: { explicitBucketBoundaries: tokens } }),
+    )
     // The old metric knows input and output alone.
     return (kind, count, attributes) => {
-      if (kind === 'input' || kind === 'output') usage.record(count, { ...attributes, 'gen_ai.token.type': kind })
+      if (kind === 'input' || kind === 'output') recordIn(usage, count, { ...attributes, 'gen_ai.token.type': kind })
     }
   }
   const counters = new Map<UsageKind, Counter>()
   for (const [kind, name] of Object.entries(names) as [UsageKind, string][])
-    counters.set(kind, meter.createCounter(name, { unit: '{token}' }))
-  return (kind, count, attributes) => counters.get(kind)?.add(count, attributes)
+    counters.set(kind, syncAnswer('createCounter', meter.createCounter(name, { unit: '{token}' })))
+  return (kind, count, attributes) => addTo(counters.get(kind), count, attributes)
 }

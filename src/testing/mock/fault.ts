@@ -1,3 +1,4 @@
+import { syncAnswer } from '../../core/callbacks/callbacks.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/messages.ts'
 
@@ -60,7 +61,7 @@ export type FaultRequest = { index: number; body: JsonObject; path: string }
 export type MockFaults = MockFault | readonly (MockFault | undefined)[] | ((request: FaultRequest) => MockFault | undefined)
 
 export function chooseFault(faults: MockFaults | undefined, request: FaultRequest): MockFault {
-  if (typeof faults === 'function') return faults(request) ?? {}
+  if (typeof faults === 'function') return syncAnswer('faults', faults(request)) ?? {}
   if (isList(faults)) return faults[request.index] ?? {}
   return faults ?? {}
 }

@@ -1,4 +1,4 @@
-import { ModelError, messageOf } from '../../core/errors.ts'
+import { ModelError, messageOf, readableError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/messages.ts'
 import type { CallIds, ScriptedTurn, TurnPlan } from '../script.ts'
 import { planTurn } from '../script.ts'
@@ -96,12 +96,8 @@ export function prepareJson(status: number, body: JsonObject): PreparedResponse 
 }
 
 /** An error response for something thrown; `status` is for errors that don't know theirs. */
-export function prepareError(
-  thrown: unknown,
-  wire: Pick<MockWire, 'encodeError'>,
-  status: number,
-  fault: MockFault = {},
-): PreparedResponse {
+export function prepareError(given: unknown, wire: Pick<MockWire, 'encodeError'>, status: number, fault: MockFault = {}): PreparedResponse {
+  const thrown = readableError(given)
   const failure = failureOf(thrown, status)
   const waitMs = thrown instanceof ModelError ? thrown.retryAfterMs : undefined
   const retryAfter: Record<string, string> = waitMs === undefined ? {} : { 'retry-after': String(Math.ceil(waitMs / 1000)) }

@@ -1,3 +1,4 @@
+import { syncAnswer } from '../../core/callbacks/callbacks.ts'
 import { show, ToolloopError } from '../../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { type AnyTool, defineTool } from '../tool.ts'
@@ -50,7 +51,7 @@ export function currentTimeTool(options: CurrentTimeOptions = {}): AnyTool {
     effect: 'read',
     execute: ({ timeZone }: { timeZone?: string }): CurrentTime => {
       const format = formatFor(timeZone)
-      const parts = new Map(format.formatToParts(now()).map(({ type, value }) => [type, value]))
+      const parts = new Map(format.formatToParts(syncAnswer('now', now())).map(({ type, value }) => [type, value]))
       const part = (type: Intl.DateTimeFormatPartTypes) => parts.get(type) ?? ''
       const date = `${part('year').padStart(4, '0')}-${part('month')}-${part('day')}`
       const time = `${part('hour')}:${part('minute')}:${part('second')}`

@@ -34,7 +34,7 @@ export interface ScriptRun {
   signal: AbortSignal
   /** Absent: it can call nothing. The VM alone can. */
   call?: HostCall
-  /** Told with what the script's process has ended, be it well or not; not where it was ended. Must not throw. */
+  /** Told with what the script's process has ended, be it well or not; not where it was ended. What it throws is ignored. */
   exited?(code: number): void
 }
 

@@ -2,6 +2,7 @@ import { replyIdOf } from '../../agent/conversation/message-id.ts'
 import type { ResponseOptions } from '../../agent/web/respond.ts'
 import type { ResponseFormat } from '../../agent/web/response-format.ts'
 import type { RunEnding } from '../../agent/web/run-ending.ts'
+import { syncAnswer } from '../../core/callbacks/callbacks.ts'
 import { isJsonObject } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { openToolParts } from './ui-message.ts'
@@ -51,7 +52,7 @@ export function toUIMessageResponse(run: SendableRun, options: UIMessageResponse
     ...(messageId === undefined ? {} : { messageId }),
     ...(messageMetadata === undefined ? {} : { messageMetadata }),
   })
-  return run.toResponse({ ...response, format })
+  return syncAnswer('toResponse', run.toResponse({ ...response, format }))
 }
 
 /** The AI SDK's UI message stream as a format of `toResponse`. Throws `invalid_option` or `invalid_message`. */

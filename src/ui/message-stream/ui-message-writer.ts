@@ -1,6 +1,7 @@
 import type { PendingItem } from '../../agent/run/result.ts'
 import type { ResponseWriter } from '../../agent/web/response-format.ts'
 import type { RunEnding } from '../../agent/web/run-ending.ts'
+import { syncAnswer } from '../../core/callbacks/callbacks.ts'
 import { Event, type RunEvent, type StopReason } from '../../core/events.ts'
 import type { JsonObject } from '../../core/messages.ts'
 import { decisionOnPage, idOnPage, isOwnCall, isYesOrNo, metadataOf } from '../pending-on-page.ts'
@@ -93,7 +94,7 @@ export class UIMessageWriter implements ResponseWriter {
   }
 
   #metadata(ending?: RunEnding): { messageMetadata?: unknown } {
-    const messageMetadata = this.#options.messageMetadata?.(ending)
+    const messageMetadata = syncAnswer('messageMetadata', this.#options.messageMetadata?.(ending))
     return messageMetadata === undefined ? {} : { messageMetadata }
   }
 

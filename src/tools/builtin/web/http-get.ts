@@ -5,7 +5,7 @@ import { request as requestHttps } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { pipeline, type Readable } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
-import { show, ToolloopError } from '../../../core/errors.ts'
+import { messageOf, readableError, show, ToolloopError } from '../../../core/errors.ts'
 import { describeNetworkError } from '../../describe-network-error.ts'
 import type { AddressRule } from './public-address.ts'
 
@@ -139,7 +139,11 @@ function guardedLookup(resolveHost: (host: string) => Promise<LookupAddress[]>, 
     }
     find().then(
       ({ addresses, first }) => (all ? callback(null, addresses) : callback(null, first.address, first.family)),
-      (error) => callback(error, ''),
+      (error: unknown) => {
+        // Node.js wants an Error.
+        const reason = readableError(error)
+        callback(reason instanceof Error ? reason : new Error(messageOf(reason)), '')
+      },
     )
   }
 }

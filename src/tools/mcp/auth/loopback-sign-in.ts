@@ -54,7 +54,8 @@ export async function openLoopbackSignIn({ show, redirectUrl, timeoutMs = 300_00
     if (signal.aborted) abort()
     waiting.set(state, came.resolve)
     try {
-      await show(authorization)
+      // The person may be back before `show` has settled, or never come.
+      await Promise.race([show(authorization), came.promise])
       return await came.promise
     } finally {
       clearTimeout(timer)

@@ -1,3 +1,4 @@
+import { callUnawaited } from '../../../core/callbacks/callbacks.ts'
 import { InvalidOptionError, messageOf, ToolloopError } from '../../../core/errors.ts'
 import { defaultLogger, type Logger, redacting } from '../../../core/logger.ts'
 import type { ChatMessage, ContentPart } from '../../../core/messages.ts'
@@ -262,11 +263,9 @@ export class McpTools implements ToolSet, AsyncDisposable {
   }
 
   #tell(): void {
-    try {
-      this.#options.onChange?.()
-    } catch (error) {
-      this.#options.logger.error({ error: messageOf(error) }, '`onChange` of the MCP tools threw')
-    }
+    const { onChange, logger } = this.#options
+    if (onChange === undefined) return
+    callUnawaited(onChange, (error) => logger.error({ error: messageOf(error) }, '`onChange` of the MCP tools failed'))
   }
 }
 

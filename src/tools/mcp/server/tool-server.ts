@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { CallToolResult, InputRequiredResult, Server, ServerContext } from '@modelcontextprotocol/server'
+import { syncAnswer } from '../../../core/callbacks/callbacks.ts'
 import type { Logger } from '../../../core/logger.ts'
 import { isJsonObject, type Json } from '../../../core/messages.ts'
 import { version as ownVersion } from '../../../core/version.ts'
@@ -94,7 +95,7 @@ export function createToolServer(
     }
     const extended = new ExtendedServer({ name, version }, options)
     if (skills !== undefined) offerSkills(extended, skills.skills)
-    extend?.(extended)
+    syncAnswer('extend', extend?.(extended))
   }
   const listed = () => tools.list().filter(servable)
   const served = { get: (called: string) => servable(tools.get(called)), names: () => listed().map((tool) => tool.name) }

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { callUnawaited } from '../../../core/callbacks/callbacks.ts'
 import { ToolloopError } from '../../../core/errors.ts'
 import type { Runtime, SandboxLimits, ScriptEnd, ScriptRun, ScriptSandbox } from '../sandbox.ts'
 import { FolderCopy } from './folder-copy.ts'
@@ -175,7 +176,7 @@ export class ProcessSandbox implements ScriptSandbox {
     try {
       const code = await ended.promise
       if (failure !== undefined) throw failure
-      if (code >= 0) exited?.(code)
+      if (code >= 0) callUnawaited(() => exited?.(code))
       if (code !== 0) throw new ToolloopError('tool_failed', failureText(code, stdout(), stderr()))
       return { stdout: stdout(), stderr: stderr() }
     } finally {

@@ -1,0 +1,74 @@
+import { syncAnswer } from '../core/callbacks/callbacks.ts'
+import { messageOf, readableError, show, ToolloopError } from '../core/errors.ts'
+import { ToolRegistry, type ToolSet } from './registry.ts'
+import type { AnyTool, SearchableTools, ToolDefinition } from './tool.ts'
+
+/** The set, checked if it may be the caller's own. */
+export function checkedTools(set: ToolSet): ToolSet {
+  return set instanceof ToolRegistry || set instanceof CheckedTools ? set : new CheckedTools(set)
+}
+
+/** A set of the caller's own. Throws `invalid_tool` for what its methods throw, for promises, and for what is no list where one is to be. */
+class CheckedTools implements ToolSet {
+  readonly #set: ToolSet
+  declare readonly hidden?: () => string[]
+  declare readonly opened?: NonNullable<ToolSet['opened']>
+  declare readonly searchable?: () => SearchableTools | undefined
+
+  constructor(set: ToolSet) {
+    this.#set = set
+    if (set.hidden !== undefined) this.hidden = () => listedBy('hidden', () => set.hidden?.())
+    if (set.opened !== undefined) this.opened = (call) => this.#opened(call)
+    if (set.searchable !== undefined) this.searchable = () => askSet('searchable', () => set.searchable?.())
+  }
+
+  get size(): number {
+    return askSet('size', () => this.#set.size)
+  }
+
+  get(name: string): AnyTool | undefined {
+    return askSet('get', () => this.#set.get(name)) ?? undefined
+  }
+
+  names(): string[] {
+    return listedBy('names', () => this.#set.names())
+  }
+
+  list(): AnyTool[] {
+    return listedBy('list', () => this.#set.list())
+  }
+
+  getAllSpecs(): readonly ToolDefinition[] {
+    return listedBy('getAllSpecs', () => this.#set.getAllSpecs())
+  }
+
+  #opened(call: { name: string; arguments: string }): ReturnType<NonNullable<ToolSet['opened']>> {
+    return askSet('opened', () => {
+      const opened = syncAnswer('opened', this.#set.opened?.(call)) ?? undefined
+      if (opened === undefined) return undefined
+      const { name, arguments: args } = opened
+      if (typeof name === 'string' && typeof args === 'string') return { name, arguments: args }
+      throw new TypeError(`Expected \`opened\` to return a call with a name and arguments as texts, got \`${show(opened)}\``)
+    })
+  }
+}
+
+/** What a method of a tool set answers. Throws `invalid_tool` for what it throws, and for a promise. */
+export function askSet<T>(method: string, ask: () => T): T {
+  try {
+    return syncAnswer(method, ask())
+  } catch (error) {
+    if (ToolloopError.isInstance(error)) throw error
+    const cause = readableError(error)
+    throw new ToolloopError('invalid_tool', `\`${method}\` of a tool set failed: ${messageOf(cause)}`, { cause })
+  }
+}
+
+/** The same for one that answers with a list. */
+export function listedBy<List>(method: string, ask: () => List | undefined): List {
+  return askSet(method, () => {
+    const list: unknown = syncAnswer(method, ask())
+    if (Array.isArray(list)) return list as List
+    throw new TypeError(`Expected \`${method}\` to return a list, got \`${show(list)}\``)
+  })
+}

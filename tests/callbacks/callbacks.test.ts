@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest'
+import { tryPlaces } from './callbacks.ts'
+import { notTried, places } from './places.ts'
+import { publicCallbacks } from './public-callbacks.ts'
+
+describe('callbacks of the public API', () => {
+  const all = publicCallbacks()
+
+  it('P3.8 H61 every function that a program can hand in is tried, or listed with the reason why not', () => {
+    expect(all.length).toBeGreaterThan(200)
+    const isListed = (name: string) => notTried.some(({ names }) => names.test(name))
+    expect(all.filter((name) => !(name in places) && !isListed(name))).toEqual([])
+    expect(Object.keys(places).filter((name) => !all.includes(name))).toEqual([])
+    expect(notTried.filter(({ names }) => !all.some((name) => names.test(name)))).toEqual([])
+  })
+
+  it('the walk sees options, members, parameters, overridden methods and what callbacks return', () => {
+    expect(all).toEqual(
+      expect.arrayContaining([
+        'RunSettings.approve',
+        'Tool.execute',
+        'EventBus(onFailure)',
+        'CustomAgent.prepareTurn',
+        'RunRecorder.asks()',
+      ]),
+    )
+  })
+})
+
+describe('a callback that throws, rejects, never settles or returns nonsense', () => {
+  const names = Object.keys(places)
+  const half = Math.ceil(names.length / 2)
+  const tried = Promise.all([tryPlaces('few', names.slice(0, half)), tryPlaces('few', names.slice(half))])
+
+  it.each(names)('P3.8 H61 %s: the process survives, and what it was called for settles', { timeout: 120_000 }, async (name) => {
+    const [first, second] = await tried
+    expect(first.get(name) ?? second.get(name) ?? ['was not tried']).toEqual([])
+  })
+})

@@ -1,0 +1,42 @@
+import { modelProbes } from './probes/models.ts'
+import type { Probe } from './probes/probe.ts'
+import { responseProbes } from './probes/responses.ts'
+import { runProbes } from './probes/runs.ts'
+import { serviceProbes } from './probes/services.ts'
+import { storeProbes } from './probes/stores.ts'
+import { telemetryProbes } from './probes/telemetry.ts'
+import { toolProbes } from './probes/tools.ts'
+
+/** Every callback of the public API that is tried, by its name in `publicCallbacks`. */
+export const places: Record<string, Probe> = {
+  ...runProbes,
+  ...modelProbes,
+  ...responseProbes,
+  ...toolProbes,
+  ...storeProbes,
+  ...serviceProbes,
+  ...telemetryProbes,
+}
+
+/** Functions that the types let a program hand in, and that are not tried; and why. */
+export const notTried: readonly { why: string; names: RegExp }[] = [
+  {
+    why: 'The package makes objects of these types itself, and is only handed them back.',
+    names:
+      /^(CallReading|CallTerms|CallTrace|Durable|EventTap|Layers|MeasuredExecution|MeasuredRequest|PieceTimes|RecordedScope|RunTelemetry|SavedValue|Service|SwitchableModel|Telemetry|TextReader|ToolContext|TurnPieces)\./,
+  },
+  {
+    why: 'Parameters of what the package itself calls: a runner’s loop and owner, and what they are given.',
+    names:
+      /^(AgentRunner\(loop\)|RunnerOwner\.|RunStream\(start\)|Runs\(complete\)|CustomAgent\.(options\.journal\.connect\(body\)|perform\(next\)))/,
+  },
+  {
+    why: 'A contract suite calls them, and its tests fail with what they throw.',
+    names: /^(TestApi|TestModelOptions|JournalPlace|SessionsPlace|testJournal|testModel|testSessions)\b/,
+  },
+  { why: 'Called by the process sandbox, which not every machine has.', names: /^ScriptRun\.exited$/ },
+  {
+    why: 'Never called by the package: of OpenTelemetry’s types, and what a journal says of itself.',
+    names: /^(Engine\.isHere|Span\.(addLinks?|recordException|updateName)|TraceState\.(get|set|unset)|Tracer\.startActiveSpan)$/,
+  },
+]
