@@ -1,14 +1,14 @@
-import { callUnawaited, isThenable, syncAnswer } from '../core/callbacks/callbacks.ts'
-import { messageOf, show, ToolloopError } from '../core/errors.ts'
+import { isThenable, syncAnswer } from '../core/callbacks/callbacks.ts'
+import { show, ToolloopError } from '../core/errors.ts'
 import { childLogger, type RecordLevel, redacting } from '../core/logger.ts'
 import { toToolCall } from '../core/message-input.ts'
 import { copyJson, type Json, type ParsedToolCall, type ToolCall, type ToolResultMessage, textOf, toolMessage } from '../core/messages.ts'
 import { wait } from '../core/time/wait.ts'
 import { keepShape, keepShapeOf } from '../core/v8/keep-shape.ts'
 import { type PreparedCall, prepareArguments } from './arguments.ts'
-import type { ExecutedEnd, ToolCallEnd, ToolCallEnvironment } from './call/environment.ts'
+import { askSet, listedBy } from './call/checked-tools.ts'
+import { type ExecutedEnd, failSafe, type ToolCallEnd, type ToolCallEnvironment } from './call/environment.ts'
 import { askReconcile, type Finding, type LeftEnd, withFinding } from './call/reconcile.ts'
-import { askSet, listedBy } from './checked-tools.ts'
 import { capContent, resultText } from './result-text.ts'
 import { cancelledText, clientToolText, failureText, loggedFailure, notFoundText, timedOutText, unaskedText } from './told.ts'
 import { type AnyTool, checkTool, isQuestion, type ModelQuestion, type ToolContext, type WritableContext } from './tool.ts'
@@ -60,7 +60,7 @@ export class ToolRunner {
     environment: Omit<ToolCallEnvironment, 'toolCallId'>,
   ): Promise<{ message: ToolResultMessage; end: ToolCallEnd }> {
     const call = toToolCall(given, 'call')
-    const end = await this.#end(call, { ...environment, logger: redacting(environment.logger), toolCallId: call.id })
+    const end = await this.#end(call, failSafe({ ...environment, logger: redacting(environment.logger), toolCallId: call.id }))
     const content = end.outcome === 'question' ? resultText(end.question.about) : end.content
     const ok = end.outcome === 'ok' || end.outcome === 'question'
     return { message: toolMessage({ id: call.id, name: call.function.name }, content, ok), end }
@@ -90,7 +90,7 @@ export async function executeCall(call: PreparedCall, environment: ToolCallEnvir
   const { signal, toolCallId, runId } = environment
   if (tool.execute === undefined) return { outcome: 'rejected', content: clientToolText(tool.name), code: 'tool_denied', args }
   if (signal.aborted) return cancelled(tool, 0)
-  callUnawaited(() => environment.onStart?.(args), failedIn('onStart', environment))
+  environment.onStart?.(args)
   // A listener may have aborted the run.
   if (signal.aborted) return cancelled(tool, 0)
   const { effect = 'unsafe', retries = 0 } = tool
@@ -157,15 +157,20 @@ class Attempt {
     const { tool, args, input } = this.#call
     const execute: ((input: never, ctx: ToolContext<never>) => unknown) | undefined = tool.execute
     const abort = () => this.#abort()
-    this.#unfollow = follow(this.#environment, abort)
+    const { signal, whenOver } = this.#environment
+    this.#unfollow = whenOver?.(abort) ?? listen(signal, abort)
     try {
       // A copy: what a tool does to its arguments must not reach the record of the call, or the next attempt.
       const given = input === args ? copyJson(args) : input
       const value = execute?.call(tool, given as never, this.#context() as ToolContext<never>)
-      return isThenable(value) ? this.#waitFor(value) : this.#returned(value)
+      return typeof value === 'object' || typeof value === 'function' ? this.#given(value) : this.#returned(value)
     } catch (error) {
       return this.#threw(error)
     }
+  }
+
+  #given(value: unknown): Tried | Promise<Tried> {
+    return isThenable(value) ? this.#waitFor(value) : this.#returned(value)
   }
 
   #context(): ToolContext {
@@ -175,7 +180,7 @@ class Attempt {
     const { signal } = this.#controller
     // A report that comes after the attempt's end, by a tool that was abandoned or left work behind, says nothing about the run any more.
     const progress = (update: Json) => {
-      if (!this.#isOver && !signal.aborted) callUnawaited(() => environment.onProgress?.(update), failedIn('onProgress', environment))
+      if (!this.#isOver && !signal.aborted) environment.onProgress?.(update)
     }
     const attempt = this.#number
     const { name: tool } = this.#call.tool
@@ -273,7 +278,7 @@ class Attempt {
   #end(): Tried | undefined {
     this.#isOver = true
     clearTimeout(this.#timer)
-    if (this.#unfollow !== undefined) callUnawaited(this.#unfollow)
+    this.#unfollow?.()
     return this.#environment.signal.aborted ? { end: cancelled(this.#call.tool, this.#number) } : undefined
   }
 
@@ -281,21 +286,6 @@ class Attempt {
     const { toolCallId, runId, logger } = this.#environment
     logger.debug({ tool: this.#call.tool.name, toolCallId, runId }, 'a call that was left behind has ended: what came of it is dropped')
   }
-}
-
-function follow(environment: ToolCallEnvironment, abort: () => void): () => void {
-  const { signal, whenOver } = environment
-  try {
-    const unfollow = whenOver && syncAnswer('whenOver', whenOver(abort))
-    if (typeof unfollow === 'function') return unfollow
-  } catch (error) {
-    failedIn('whenOver', environment)(error)
-  }
-  return listen(signal, abort)
-}
-
-function failedIn(callback: string, { logger, runId, toolCallId }: ToolCallEnvironment): (error: unknown) => void {
-  return (error) => logger.error({ runId, toolCallId, error: messageOf(error) }, `\`${callback}\` failed; the call goes on`)
 }
 
 function listen(signal: AbortSignal, listener: () => void): () => void {

