@@ -23,7 +23,7 @@ export const notTried: readonly { why: string; names: RegExp }[] = [
   {
     why: 'The package makes objects of these types itself, and is only handed them back.',
     names:
-      /^(CallReading|CallTerms|CallTrace|Durable|EventTap|Layers|MeasuredExecution|MeasuredRequest|PieceTimes|RecordedScope|RunTelemetry|SavedValue|Service|SwitchableModel|Telemetry|TextReader|ToolContext|TurnPieces)\./,
+      /^(CallReading|CallTerms|CallTrace|Durable|EventTap|Execution|Layers|MeasuredExecution|MeasuredRequest|PieceTimes|RecordedScope|RunScope|RunTelemetry|SavedValue|Service|SwitchableModel|Telemetry|TextReader|ToolContext|TurnPieces)\./,
   },
   {
     why: 'Parameters of what the package itself calls: a runner’s loop and owner, and what they are given.',
@@ -34,6 +34,7 @@ export const notTried: readonly { why: string; names: RegExp }[] = [
     why: 'A contract suite calls them, and its tests fail with what they throw.',
     names: /^(TestApi|TestModelOptions|JournalPlace|SessionsPlace|testJournal|testModel|testSessions)\b/,
   },
+  { why: 'Protected members, which only budgets of the package override.', names: /^Budget\.(count|hasRoom|used)$/ },
   { why: 'Called by the process sandbox, which not every machine has.', names: /^ScriptRun\.exited$/ },
   {
     why: 'Never called by the package: of OpenTelemetry’s types, and what a journal says of itself.',

@@ -101,7 +101,10 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
       if (paused === undefined) {
         try {
           // One call, one run: whatever `input` makes of the arguments when the call is made again.
-          return conclude(await agent.run(syncAnswer('input', input(args as TaskArgs<S>)), { ...nested, runId: ctx.idempotencyKey }), options)
+          return conclude(
+            await agent.run(syncAnswer('input', input(args as TaskArgs<S>)), { ...nested, runId: ctx.idempotencyKey }),
+            options,
+          )
         } catch (error) {
           // A missing key or package: no model can put that right, and none is told of it. The run outside ends with it.
           const isMissing = isSetupFault(error) && error.code !== 'invalid_option'

@@ -26,7 +26,7 @@ const listenedTo = new WeakSet<PostgresPool>()
 
 /** From now on a lost connection that nobody uses does not end the process. The pool makes another. */
 export function surviveLostConnections(pool: PostgresPool): void {
-  if (!listenedTo.has(pool)) pool.on?.('error', ignore)
+  if (!listenedTo.has(pool)) callUnawaited(() => pool.on?.('error', ignore))
   listenedTo.add(pool)
 }
 

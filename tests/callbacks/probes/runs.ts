@@ -51,7 +51,7 @@ async function resumed(bad: Bad): Promise<unknown> {
     asTool(agent as never, { name: 'look', description: 'x', parameters: { type: 'object' }, input: () => 'go', timeoutMs: 40 }),
   ]
   const { state, pending } = await new AgentRunner({ model: scriptedModel(turns()), tools, logger: quiet }).run('go')
-  const decisions = pending.map((item) => ({ ...item, answer: { decisions: [] } }))
+  const decisions = pending.map((item) => ({ ...item, approved: true }))
   return new AgentRunner({ model: scriptedModel(['Done.']), tools, logger: quiet }).resume(state, { decisions: decisions as never })
 }
 
@@ -154,6 +154,18 @@ export const runProbes: Record<string, Probe> = {
           description: 'x',
           parameters: { type: 'object' },
           input: bad,
+        }),
+      ],
+    }),
+  'AsToolOptions.approval': (bad) =>
+    settles({
+      tools: [
+        asTool(new AgentRunner({ model: scriptedModel(['Yes.']), logger: quiet }), {
+          name: 'look',
+          description: 'x',
+          parameters: { type: 'object' },
+          input: () => 'go',
+          approval: bad,
         }),
       ],
     }),

@@ -142,6 +142,7 @@ export const storeProbes: Record<string, Probe> = {
   'RunnerOptions.restore': restored,
   'PostgresPool.query': (bad) => postgres({ query: bad }),
   'PostgresPool.connect': (bad) => postgres({ connect: bad }),
+  'PostgresPool.on': (bad) => postgres({ on: bad }),
   'PostgresClient.query': (bad) => postgres({}, { query: bad }),
   'PostgresClient.release': (bad) => postgres({}, { release: bad }),
   'PostgresClient.on': (bad) => postgres({}, { on: bad }),
