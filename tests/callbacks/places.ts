@@ -34,6 +34,7 @@ export const notTried: readonly { why: string; names: RegExp }[] = [
     why: 'A contract suite calls them, and its tests fail with what they throw.',
     names: /^(TestApi|TestModelOptions|JournalPlace|SessionsPlace|testJournal|testModel|testSessions)\b/,
   },
+  { why: 'Only a run has saved values, and gives the function that reads them.', names: /^ToolCallEnvironment\.readSaved$/ },
   { why: 'Protected members, which only budgets of the package override.', names: /^Budget\.(count|hasRoom|used)$/ },
   { why: 'Called by the process sandbox, which not every machine has.', names: /^ScriptRun\.exited$/ },
   {
