@@ -1,3 +1,4 @@
+import { syncText } from '../../core/callbacks/callbacks.ts'
 import { messageOf } from '../../core/errors.ts'
 import { addUsage, type ChatMessage, type Usage } from '../../core/messages.ts'
 import { estimateTokens } from '../../models/usage.ts'
@@ -102,7 +103,8 @@ async function withSummary(
 ): Promise<Compaction> {
   let given: string | undefined
   try {
-    given = summarise && (await run.untilInterrupted(Promise.resolve(summarise(leftOut, place))))
+    const made = summarise && (await run.untilInterrupted(Promise.resolve(summarise(leftOut, place))))
+    if (made !== undefined) given = syncText('summarise', made)
   } catch (error) {
     run.logger.error({ runId: run.runId, error: messageOf(error) }, 'the summary of earlier messages failed; they are left out without one')
   }

@@ -1,4 +1,4 @@
-import { syncAnswer } from '../../core/callbacks/callbacks.ts'
+import { syncAnswer, syncText } from '../../core/callbacks/callbacks.ts'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
 import { Event } from '../../core/events.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
@@ -65,6 +65,7 @@ export function handoff<Context = unknown>(to: ConversationTaker<Context>, optio
       const { provider, model } = run.usable(to.model)
       toolsOf(to, context)
       const instructions = typeof to.instructions === 'function' ? await to.instructions({ context }) : to.instructions
+      if (instructions !== undefined) syncText('instructions', instructions)
       run.emit(Event.HANDOFF, { agent: name, provider, model }, { iteration })
       return { tool: `hand_off_to_${name}`, agent: name, ...(instructions === undefined ? {} : { instructions }) }
     },

@@ -24,7 +24,7 @@ class CheckedTools implements ToolSet {
     this.#set = set
     if (set.hidden !== undefined) this.hidden = () => listedBy('hidden', () => set.hidden?.())
     if (set.opened !== undefined) this.opened = (call) => this.#opened(call)
-    if (set.searchable !== undefined) this.searchable = () => askSet('searchable', () => set.searchable?.())
+    if (set.searchable !== undefined) this.searchable = () => this.#searchable()
   }
 
   get size(): number {
@@ -36,15 +36,35 @@ class CheckedTools implements ToolSet {
   }
 
   names(): string[] {
-    return listedBy('names', () => this.#set.names())
+    return listedBy(
+      'names',
+      () => this.#set.names(),
+      (name) => typeof name === 'string',
+    )
   }
 
   list(): AnyTool[] {
-    return listedBy('list', () => this.#set.list())
+    return listedBy(
+      'list',
+      () => this.#set.list(),
+      ({ name }) => typeof name === 'string',
+    )
   }
 
   getAllSpecs(): readonly ToolDefinition[] {
-    return listedBy('getAllSpecs', () => this.#set.getAllSpecs())
+    return listedBy(
+      'getAllSpecs',
+      () => this.#set.getAllSpecs(),
+      (spec) => typeof spec.function.name === 'string',
+    )
+  }
+
+  #searchable(): SearchableTools | undefined {
+    return askSet('searchable', () => {
+      const found = syncAnswer('searchable', this.#set.searchable?.()) ?? undefined
+      if (found === undefined || (Array.isArray(found.tools) && Array.isArray(found.searchedBy))) return found
+      throw new TypeError(`Expected \`searchable\` to return tools, got \`${show(found)}\``)
+    })
   }
 
   #opened(call: { name: string; arguments: string }): ReturnType<NonNullable<ToolSet['opened']>> {
@@ -70,10 +90,15 @@ export function askSet<T>(method: string, ask: () => T): T {
 }
 
 /** The same for one that answers with a list. */
-export function listedBy<List>(method: string, ask: () => List | undefined): List {
+export function listedBy<Item>(
+  method: string,
+  ask: () => readonly Item[] | undefined,
+  isOne: (item: Item) => boolean = () => true,
+): Item[] {
   return askSet(method, () => {
-    const list: unknown = syncAnswer(method, ask())
-    if (Array.isArray(list)) return list as List
-    throw new TypeError(`Expected \`${method}\` to return a list, got \`${show(list)}\``)
+    const list = syncAnswer(method, ask())
+    // The list itself: it is the same until the set changes.
+    if (Array.isArray(list) && list.every(isOne)) return list
+    throw new TypeError(`Expected \`${method}\` to return a list of what it is named for, got \`${show(list)}\``)
   })
 }
