@@ -35,6 +35,13 @@ describe.concurrent('the ten invariants of runs hold', { retry: 0, timeout: 240_
 
   it.runIf(canMount())('in SQLite, on a disk that is full now and then', () => expectToHold(['disk', 'kill', 'disk'], () => inFolder(32)))
 
+  it('in SQLite, with clocks that are off by weeks', () => expectToHold(['clock', 'kill', 'clock'], () => inFolder()))
+
+  it.runIf(hasPostgres)('in PostgreSQL, with clocks that are off by weeks', async () => {
+    await using postgres = await startPostgres()
+    await expectToHold(['clock', 'kill', 'clock'], () => inPostgres(postgres))
+  })
+
   it.runIf(hasPostgres)('in PostgreSQL, with lost connections, restarts and deploys', async () => {
     await using postgres = await startPostgres()
     await expectToHold(['cut', 'kill', 'restart', 'deploy', 'crash'], () => inPostgres(postgres))
