@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { InvalidOptionError } from '../core/errors.ts'
+import { InvalidOptionError, messageOf } from '../core/errors.ts'
 import { EventBus } from '../core/events.ts'
 import { removeLeftBehind } from '../core/files/replace-file.ts'
 import { defaultLogger, type Logger, redacting } from '../core/logger.ts'
@@ -103,6 +103,7 @@ class AgentService implements Service {
   #limits: ServiceLimits = readLimits({})
   #proxies = new TrustedProxies()
   #draining = false
+  #isFailureLogged = false
   #drained: Promise<void> | undefined
 
   constructor(options: ServiceOptions) {
@@ -222,13 +223,21 @@ class AgentService implements Service {
   readonly fetch = async (request: Request, from?: unknown): Promise<Response> => {
     try {
       await this.ready
-    } catch {
+    } catch (error) {
+      this.#logFailedStart(error)
       return Response.json(
         { error: { message: 'The service could not be started', type: 'server_error', code: 'not_started', param: null } },
         { status: 503 },
       )
     }
     return this.#app(request, addressOf(from, request, this.#proxies))
+  }
+
+  /** Once: whoever mounts the service need not await `ready`. */
+  #logFailedStart(error: unknown): void {
+    if (!this.#isFailureLogged)
+      this.logger.error({ error: messageOf(error) }, 'the service could not be started: all requests are answered with 503')
+    this.#isFailureLogged = true
   }
 
   drain(timeoutMs: number = this.#limits.drainMs): Promise<void> {

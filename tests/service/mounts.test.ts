@@ -7,6 +7,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createService, nodeHandler, type Service, type ServiceOptions } from '../../src/service/index.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { closeServer } from '../close-server.ts'
+import { recordingLogger } from '../hazards/stage.ts'
 import { token } from './start-service.ts'
 
 const model = () => scriptedModel(Array.from({ length: 5 }, () => 'hello'))
@@ -28,6 +29,18 @@ async function listenOn(app: Express): Promise<string> {
 
 const post = (url: string, init: RequestInit = {}) => fetch(`${url}/v1/runs`, { method: 'POST', headers, body, ...init })
 const outputOf = async (response: Response) => ((await response.json()) as { output: string }).output
+
+it('X8 a service that could not be started says so in the log once, and answers 503', async () => {
+  const { logger, records } = recordingLogger()
+  const service = createService({ model: model(), token, env: {}, logger, config: { limits: { maxIterations: 0 } } })
+  for (let at = 0; at < 3; at++) expect((await service.fetch(new Request('http://localhost/healthz'))).status).toBe(503)
+  expect(records.filter(({ level }) => level === 'error')).toMatchObject([
+    {
+      message: 'the service could not be started: all requests are answered with 503',
+      fields: { error: expect.stringContaining('maxIterations') },
+    },
+  ])
+})
 
 describe('a service in Express', () => {
   it.each([

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { AgentRunner } from '../../../src/agent/agent-runner.ts'
+import { scriptedModel } from '../../../src/testing/scripted-model.ts'
 import { connectMcpServers, type McpOptions, type McpServerOptions, type McpTools } from '../../../src/tools/mcp/index.ts'
 import type { AnyTool } from '../../../src/tools/tool.ts'
 import { recordingLogger } from '../../hazards/stage.ts'
@@ -113,6 +115,15 @@ describe.concurrent('annotations', () => {
       x__puts: ['unsafe', false],
     })
   })
+})
+
+it('X8 a tool named `read_result` gets the name of its server, so that runs can keep large results', async () => {
+  await using tools = await connectMcpServers({
+    odd: odd({ tools: [{ name: 'read_result', inputSchema: { type: 'object' } }] }, { prefix: '' }),
+  })
+  expect(tools.list().map(({ name }: AnyTool) => name)).toEqual(['odd__read_result'])
+  const runner = new AgentRunner({ model: scriptedModel(['done']), tools, largeResults: true })
+  expect((await runner.run('go')).output).toBe('done')
 })
 
 describe('a configuration that can’t be meant', () => {

@@ -284,9 +284,13 @@ function takenTools({ server, tools }: ServerLink): readonly ListedTool[] {
   return taken === undefined ? tools : tools.filter(({ name }) => taken.includes(name))
 }
 
+/** A run has a tool of its own by this name if it keeps large results. */
+const reservedNames: ReadonlySet<string> = new Set(['read_result'])
+
 function wantedName({ name, server }: ServerLink, tool: Pick<ListedTool, 'name'>): string {
   const { prefix = name } = server
-  return prefix === '' ? tool.name : `${prefix}__${tool.name}`
+  if (prefix === '' && !reservedNames.has(tool.name)) return tool.name
+  return `${prefix || name}__${tool.name}`
 }
 
 function isSame(before: ReadonlyMap<string, AnyTool>, now: ReadonlyMap<string, AnyTool>): boolean {

@@ -1,5 +1,5 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
-import { accessSync, closeSync, constants, lstatSync, readlinkSync, statSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, lstatSync, readlinkSync, statSync } from 'node:fs'
 import { delimiter, dirname, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -7,6 +7,7 @@ import { messageOf } from '../../../core/errors.ts'
 import { Cgroup, cgroupSettings, findDelegatedCgroup } from './cgroup.ts'
 import { FolderCopy } from './folder-copy.ts'
 import { nodeArguments, openClosedNode } from './node-program.ts'
+import { limitArguments, type ProcessLimits } from './process-limits.ts'
 import { countScratch } from './scratch-watch.ts'
 import { isFiltered, seccompFilter } from './seccomp-filter.ts'
 
@@ -283,6 +284,7 @@ function viewArguments(
     ['--perms', '0755', '--dir', '/etc', '--perms', '0755', '--dir', '/run'],
     ['/etc/alternatives', '/etc/ld.so.cache', '/etc/localtime'].flatMap((path) => ['--ro-bind-try', path, path]),
     ['--proc', '/proc', '--dev', '/dev'],
+    ofTheKernel.filter((path) => existsSync(path)).flatMap((path) => ['--ro-bind', '/dev/null', path]),
     // Memory under another name. What has no size may grow to half of the machine's.
     [inside.scratch, '/dev/shm'].flatMap((path) => ['--perms', '1777', '--size', String(scratchBytes), '--tmpfs', path]),
     ['--remount-ro', '/dev'],
@@ -309,6 +311,9 @@ function copyArguments({ folders, files, links }: FolderCopy): string[] {
   ].flat()
 }
 
+/** Files that tell how the kernel of the machine was made and started. */
+const ofTheKernel = ['/proc/cmdline', '/proc/config.gz', '/proc/kallsyms', '/proc/modules', '/proc/version']
+
 /** On most systems a link into `/usr`. */
 function systemFolder(path: string): string[] {
   try {
@@ -318,33 +323,6 @@ function systemFolder(path: string): string[] {
   }
 }
 
-interface ProcessLimits {
-  memoryBytes: number
-  processes: number
-  /** Of work, on one processor. */
-  seconds: number
-  scratchBytes: number
-  /** The program is Node.js. */
-  node?: boolean
-}
-
 /** Files that whoever started this process has left open to it, and which Node.js does not know of. */
 const closeInherited =
   'cd /proc/self/fd; for n in *; do [ "$n" -gt 2 ] && eval "exec $n>&-"; done; cd "$OLDPWD"; unset OLDPWD SHLVL; exec "$@"'
-
-/**
- * Of prlimit, for every process the script starts. Addresses are bounded because memory that processes share counts as nothing else. Node.js
- * reserves 512 MiB for code, which counts as its data from the start.
- */
-function limitArguments(limits: ProcessLimits): string[] {
-  const { memoryBytes, node = false } = limits
-  return [
-    `--data=${memoryBytes + (node ? 640 * mebibyte : 0)}`,
-    `--as=${2 * memoryBytes + (node ? 2_048 : 512) * mebibyte}`,
-    `--nproc=${limits.processes}`,
-    `--cpu=${limits.seconds}`,
-    `--fsize=${limits.scratchBytes}`,
-    '--nofile=256',
-    '--core=0',
-  ]
-}
