@@ -41,9 +41,11 @@ export async function withClaim<T>(
 ): Promise<T> {
   const { runId } = state
   const key = hashOf([runId, Object.keys(state.steps).sort(), Object.keys(state.decisions).sort()])
+  // Runs that were given the same id have not waited since the same moment.
+  const stateKey = hashOf([key, state.waitingSince])
   if (claimed.has(key)) throw alreadyResumed(runId)
   // A claim decides by itself, here as anywhere.
-  if (carriedOut.has(key) && !again && claim === undefined) {
+  if (carriedOut.has(stateKey) && !again && claim === undefined) {
     const expected = 'continue with the `state` of that result, or pass `again: true` if the result was lost'
     throw new ToolloopError('already_resumed', `This state of run \`${runId}\` was resumed in this process before: ${expected}`)
   }
@@ -58,13 +60,13 @@ export async function withClaim<T>(
     return await work()
   } finally {
     claimed.delete(key)
-    if (run.hasCarriedOut) remember(key)
+    if (run.hasCarriedOut) remember(stateKey)
   }
 }
 
-function remember(key: string): void {
-  carriedOut.delete(key)
-  carriedOut.add(key)
+function remember(stateKey: string): void {
+  carriedOut.delete(stateKey)
+  carriedOut.add(stateKey)
   const [oldest] = carriedOut
   if (carriedOut.size > mostCarriedOut && oldest !== undefined) carriedOut.delete(oldest)
 }

@@ -106,7 +106,7 @@ describe('a server that asks something while it holds a call open', () => {
     const resume = async (options: McpServerOptions) => {
       await using tools = await openAsking(options)
       const runner = new AgentRunner({ model: scriptedModel(['Done.']), tools, logger: recordingLogger().logger })
-      return resultOf(await runner.resume(paused.state, answered(paused, { colour: 'blue' })))
+      return resultOf(await runner.resume(paused.state, { ...answered(paused, { colour: 'blue' }), claim: () => true }))
     }
     expect(await resume({ effects: { paint: 'idempotent' } })).toEqual([{ action: 'accept', content: { colour: 'blue', amount: 3 } }])
     expect(await resume({})).toMatch(/has stopped waiting for it\. Whether the call took effect is not known/)
