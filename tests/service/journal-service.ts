@@ -23,10 +23,12 @@ const tool = (name: string, effect: ToolEffect, approval = false, work: () => Pr
     approval,
     secrets: ['pin'],
     parameters: { type: 'object', properties: { pin: { type: 'string' } } },
-    execute: async (_args, { idempotencyKey }) => {
-      note(`start ${name} ${idempotencyKey}`)
+    execute: async (_args, { idempotencyKey, iteration }) => {
+      // A later call carries the key of one that may have taken effect.
+      const call = `${name} ${idempotencyKey} in turn ${iteration}`
+      note(`start ${call}`)
       await work()
-      note(`end ${name} ${idempotencyKey}`)
+      note(`end ${call}`)
       return { did: name }
     },
   })
