@@ -41,7 +41,7 @@ export function findQuoted(calls: readonly ReadCall[], { messages, tools, dialec
       if (at <= own.at || source === '' || (isToolResult(message) && own.ids.has(message.toolCallId))) return false
       if (written !== '' && source.includes(written)) return true
       if (!source.includes(plain(meant.name))) return false
-      return callsIn(decoded(wordsOf(message)), dialect, tools).some(({ name, arguments: args }) => isSame(comparedOf(name, args)))
+      return callsOf(message, dialect, tools).some(({ name, arguments: args }) => isSame(comparedOf(name, args)))
     })
   }
   return new Set(calls.filter(isQuoted))
@@ -61,21 +61,29 @@ function lastOwn(messages: readonly ChatMessage[], isSame: (call: ToolCall) => b
   return { at: -1, ids: new Set() }
 }
 
-function callsIn(text: string, dialect: Dialect, tools: readonly ToolDefinition[]): { name: string; arguments: unknown }[] {
-  const found: { name: string; arguments: unknown }[] = []
-  const nothing = () => {}
-  const parser = new DialectParser(
-    dialect,
-    { text: nothing, reject: nothing, call: (call) => void found.push(call) },
-    { tools, fencedTags: 'run' },
-  )
-  // Code fences and quotes only say how it is quoted.
-  parser.push(text.replaceAll('`', ''))
-  parser.end('stop')
-  return found
+interface FoundCalls {
+  dialect: Dialect
+  tools: readonly ToolDefinition[]
+  calls: readonly { name: string; arguments: unknown }[]
 }
 
-/** Messages don't change, and a conversation is looked at again with each call. */
+const foundCalls = new WeakMap<ChatMessage, FoundCalls>()
+
+/** The calls in its text, as the dialect reads them. Messages don't change, and a conversation is looked at again with each call. */
+function callsOf(message: ChatMessage, dialect: Dialect, tools: readonly ToolDefinition[]): FoundCalls['calls'] {
+  const known = foundCalls.get(message)
+  if (known?.dialect === dialect && known.tools === tools) return known.calls
+  const calls: { name: string; arguments: unknown }[] = []
+  const nothing = () => {}
+  const sink = { text: nothing, reject: nothing, call: (call: (typeof calls)[number]) => void calls.push(call) }
+  const parser = new DialectParser(dialect, sink, { tools, fencedTags: 'run' })
+  // Code fences and quotes only say how it is quoted.
+  parser.push(decoded(wordsOf(message)).replaceAll('`', ''))
+  parser.end('stop')
+  foundCalls.set(message, { dialect, tools, calls })
+  return calls
+}
+
 const plainTexts = new WeakMap<ChatMessage, string>()
 
 function plainOf(message: ChatMessage): string {
