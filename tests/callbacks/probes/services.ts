@@ -83,9 +83,14 @@ async function signing(members: object, ofStore: object = {}): Promise<void> {
 }
 
 async function shown(bad: Bad): Promise<void> {
-  await using signIn = await openLoopbackSignIn({ show: bad, timeoutMs: 20 })
-  const url = `https://auth.test/authorize?state=${'s'.repeat(22)}&redirect_uri=${encodeURIComponent(String(signIn.redirectUrl))}`
-  await within(40, signIn.authorize({ server: 'one', url: new URL(url), signal: AbortSignal.timeout(30) } as never))
+  const signIn = await openLoopbackSignIn({ show: bad, timeoutMs: 20 })
+  // Node.js 22 has no `await using`.
+  try {
+    const url = `https://auth.test/authorize?state=${'s'.repeat(22)}&redirect_uri=${encodeURIComponent(String(signIn.redirectUrl))}`
+    await within(40, signIn.authorize({ server: 'one', url: new URL(url), signal: AbortSignal.timeout(30) } as never))
+  } finally {
+    await signIn[Symbol.asyncDispose]()
+  }
 }
 
 /** Callbacks of the service and of MCP. */
