@@ -2,6 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
+import { CallRecord } from '../../src/agent/durable/call-record.ts'
+import type { RecordEntry } from '../../src/agent/durable/journal.ts'
 import { AgentRunner, asTool, defineTool, type Journal, type PendingItem, type RunnerOptions, type ToolContext } from '../../src/index.ts'
 import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { type ScriptedTurn, scriptedModel } from '../../src/testing/index.ts'
@@ -189,4 +191,12 @@ describe('a call that is made again continues the runs inside it', () => {
     const result = await new AgentRunner({ model: outer, tools: [guess], logger }).run('go')
     expect(result.toolCalls).toMatchObject([{ outcome: 'ok', content: 'guess 2' }])
   })
+})
+
+it('P2.3 an entry is added behind the last one, also if one before it was never stored', async () => {
+  const stored: RecordEntry[] = [0, 1, 3].map((position) => ({ position, fingerprint: `call ${position}`, value: position }))
+  const keeper = { append: async (_: string, entry: RecordEntry) => void stored.push(entry), entries: async () => stored }
+  const record = await CallRecord.open(keeper as never, 'call')
+  await Promise.all([record.add('four', 4), record.add('five', 5)])
+  expect(stored.map(({ position }) => position)).toEqual([0, 1, 3, 4, 5])
 })

@@ -37,6 +37,7 @@ const tool = (name: string, effect: ToolEffect) =>
     name,
     description: name,
     effect,
+    parameters: { type: 'object', properties: { turn: { type: 'integer' } } },
     timeoutMs: Number.POSITIVE_INFINITY,
     execute: async (_args, { idempotencyKey }) => {
       note(`start ${name} ${idempotencyKey} ${process.pid}`)
@@ -48,7 +49,7 @@ const tool = (name: string, effect: ToolEffect) =>
 
 const model = scriptedModel(({ messages }) => {
   const asked = messages.filter(({ role }) => role === 'assistant').length
-  return asked >= turns ? 'done' : { toolCalls: [{ name: 'pay' }, { name: 'put' }] }
+  return asked >= turns ? 'done' : { toolCalls: ['pay', 'put'].map((name) => ({ name, args: { turn: asked } })) }
 })
 const logger = { debug() {}, info() {}, warn() {}, error() {} }
 const journal = dbosJournal({ url, agent, takeOverEveryMs, outageMs: 60_000, logger, launch: executorID === undefined })

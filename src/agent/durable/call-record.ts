@@ -21,7 +21,8 @@ export class CallRecord {
     this.#keeper = keeper
     this.#name = name
     this.entries = entries
-    this.#position = entries.length
+    // Entries that were on their way when a process died may be missing in between.
+    this.#position = (entries.at(-1)?.position ?? -1) + 1
   }
 
   static async open(keeper: RecordKeeper, name: string): Promise<CallRecord> {
