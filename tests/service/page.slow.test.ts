@@ -665,8 +665,10 @@ models:
     await page.evaluate(`location.hash = '#/models'`)
     for (const name of ['Edit second', 'Edit provider mine', 'Keyboard shortcuts']) {
       await page.getByRole('button', { name }).click()
+      await page.getByRole('dialog').waitFor()
       await check(name)
       await page.keyboard.press('Escape')
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
     }
     await page.keyboard.press('Control+k')
     await page.getByRole('option').first().waitFor()
