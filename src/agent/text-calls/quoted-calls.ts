@@ -35,13 +35,13 @@ export function findQuoted(calls: readonly ReadCall[], { messages, tools, dialec
     const meant = comparedCall(call)
     const isSame = (other: Compared) => other.name === meant.name && other.args === meant.args
     const own = lastOwn(messages, (made) => isSame(comparedCall(made)))
-    const written = plain(call.written)
+    const [written, name] = [plain(call.written), plain(meant.name)]
     return messages.some((message, at) => {
       const source = sources[at] ?? ''
       if (at <= own.at || source === '' || (isToolResult(message) && own.ids.has(message.toolCallId))) return false
       if (written !== '' && source.includes(written)) return true
-      if (!source.includes(plain(meant.name))) return false
-      return callsOf(message, dialect, tools).some(({ name, arguments: args }) => isSame(comparedOf(name, args)))
+      if (!source.includes(name)) return false
+      return callsOf(message, dialect, tools).some((found) => isSame(comparedOf(found.name, found.arguments)))
     })
   }
   return new Set(calls.filter(isQuoted))

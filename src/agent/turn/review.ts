@@ -69,7 +69,7 @@ export function reviewReply(run: RunContext): Review {
   }
 }
 
-function rule(call: PlannedCall, text: string): void {
+function refuseCall(call: PlannedCall, text: string): void {
   delete call.approval
   Object.assign(call, { action: 'reject', refusal: { code: 'tool_denied', text } } satisfies Partial<PlannedCall>)
 }
@@ -101,7 +101,7 @@ async function reviewText(run: RunContext, turn: ReviewedTurn): Promise<Reviewed
     for (const call of planned) {
       delete call.textAfter
       // What was written in a text that is refused is refused with it.
-      if (!checked.passed && call.asText) rule(call, refusedByText(call.name, checked.reason))
+      if (!checked.passed && call.asText) refuseCall(call, refusedByText(call.name, checked.reason))
     }
   }
   if (run.agent.output === undefined || calls.length > 0 || (isCut && !isClosed(text))) return { text, isCut }

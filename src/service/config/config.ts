@@ -1,4 +1,4 @@
-import type { LargeResultOptions } from '../../agent/types.ts'
+import type { LargeResultOptions, RunLimits } from '../../agent/types.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import type { Providers } from '../../models/presets.ts'
 import type { ModelSettings } from '../../models/settings.ts'
@@ -46,7 +46,7 @@ export interface McpConfig {
 }
 
 /** `limits` of the configuration: the limits of every run. */
-export interface LimitsConfig {
+export interface LimitsConfig extends Omit<RunLimits, 'depth'> {
   maxIterations?: number
   toolTimeoutMs?: number
   toolConcurrency?: number
@@ -54,12 +54,6 @@ export interface LimitsConfig {
   largeResults?: boolean | LargeResultOptions
   streamIdleTimeoutMs?: number
   streamStallTimeoutMs?: number
-  deadlineMs?: number
-  tokens?: number
-  costUsd?: number
-  toolCalls?: number
-  repeatedCalls?: number
-  repeatWindow?: number
 }
 
 /** `service` of the configuration: its address, tokens and limits. */
