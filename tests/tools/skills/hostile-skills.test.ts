@@ -40,8 +40,8 @@ describe('a Skill that nobody trusts yet can’t hold up who looks at it', () =>
       'schema that would take long to compile',
       'The JSON Schema of its parameters is too large',
       {
-        $defs: { a: { properties: Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`p${at}`, {}])) } },
-        allOf: Array(500).fill({ $ref: '#/$defs/a' }),
+        $defs: { a: { properties: Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`p${at}`, {}])) } },
+        allOf: Array(1_800).fill({ $ref: '#/$defs/a' }),
       },
     ],
     ['text that would take long to read', 'not valid YAML', undefined],
