@@ -68,11 +68,6 @@ const commands = {
     options: ['model', 'baseUrl', 'tools', 'config', 'host', 'port', 'signInLink', ...logging],
     run: async (flags, io) => (await import('./commands/serve.ts')).serve(flags, io),
   },
-  upgrade: {
-    description: 'move runs that an earlier version of the service has stored into its journal',
-    options: ['config', ...logging],
-    run: async (flags, io) => (await import('./commands/upgrade.ts')).upgrade(flags, io),
-  },
   completion: {
     description: 'print what makes a shell complete commands and options',
     arguments: [
@@ -223,7 +218,7 @@ function createProgram(io: CliIO, done: (code: number) => void): Command {
   const program = new Command('toolloop')
     .description('Runs a tool-using agent: asks a model and runs the tools it calls until it answers or a limit is reached.')
     .version(version, '-V, --version')
-    .usage('[options] [prompt…]\n       toolloop chat|serve|init|replay|runs|tools|skills|mcp|upgrade|doctor|completion [options]')
+    .usage('[options] [prompt…]\n       toolloop chat|serve|init|replay|runs|tools|skills|mcp|doctor|completion [options]')
     .argument(
       '[prompt...]',
       'what to ask; `-`, or no prompt with piped input, reads it from standard input; no prompt on a terminal starts a chat',

@@ -143,9 +143,6 @@ function addPage(app: Hono, parts: AppParts): void {
   app.get('/admin', (context) => context.redirect('admin/', 308))
   app.get('/admin/', (context) => respondWithPage('index.html', context, parts))
   app.get('/admin/:file', (context) => respondWithPage(context.req.param('file'), context, parts))
-  app.get('/admin/:folder{(?:data|lib|reading|run|ui|views)}/:file', (context) =>
-    respondWithPage(`${context.req.param('folder')}/${context.req.param('file')}`, context, parts),
-  )
 }
 
 async function respondWithPage(name: string, { req }: Context, { limits }: AppParts): Promise<Response> {

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
 import { runCommand } from '../../src/cli/program.ts'
@@ -38,21 +38,6 @@ describe('toolloop serve', () => {
     expect(stderr).toContain('shutting down')
     expect(stderr).toMatch(/"route":"\/healthz","status":200/)
     expect(stderr).not.toContain(field(out, 'Token'))
-  })
-
-  it('does not start on runs of an earlier version: `toolloop upgrade` moves them first', async () => {
-    const name = 'run_be4fc356-fb55-4251-8838-d1ff212233e3.json'
-    const earlier = await readFile(new URL(`../service/earlier-runs/${name}.txt`, import.meta.url), 'utf8')
-    const cwd = await tempFolder({ 'toolloop.yaml': 'service: { keepRuns: { folder: runs } }\n', [`runs/${name}`]: earlier })
-    const refused = fakeIO({ cwd })
-    expect(await runCommand(['serve', '--port', '0'], refused)).toBe(2)
-    expect(refused.err()).toContain('with 1 runs in files of an earlier version: `toolloop upgrade` moves them into the journal')
-    const upgraded = fakeIO({ cwd })
-    expect(await runCommand(['upgrade'], upgraded)).toBe(0)
-    expect(upgraded.out()).toContain('1 run moved into the journal.')
-    expect(await readFile(join(cwd, 'runs/earlier', name), 'utf8')).toBe(earlier)
-    const cli = startCli(['serve', '--port', '0'], { cwd, input: null })
-    await cli.prints('Admin page:')
   })
 
   it('a run that waits for approval outlives kill -9', async () => {

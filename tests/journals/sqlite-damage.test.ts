@@ -130,7 +130,7 @@ describe('a journal that is not what was written', () => {
     ['without a column', 'ALTER TABLE runs DROP COLUMN problem', /got another `runs`/],
     [
       'with a column of another type',
-      'DROP TABLE inputs; CREATE TABLE inputs (run INTEGER PRIMARY KEY, value BLOB, crc INTEGER)',
+      'DROP TABLE inputs; CREATE TABLE inputs (run INTEGER PRIMARY KEY, crc INTEGER NOT NULL, value BLOB NOT NULL)',
       /got another `inputs`/,
     ],
     [
@@ -139,12 +139,6 @@ describe('a journal that is not what was written', () => {
       /got another `runs`/,
     ],
     ['of a version without tables', 'PRAGMA user_version = 0', /of version 1 or newer, got 0/],
-    ['of an older version with newer tables', 'PRAGMA user_version = 1', /./],
-    [
-      'of an older version without its tables',
-      'PRAGMA user_version = 2; DROP TABLE shown_events',
-      /with the tables of version 2, got none that is called `shown_events`/,
-    ],
   ]
   it.each(shapes)('P1.12 is refused %s before anything of it is changed', (_what, sql, got) =>
     inFolder(async (folder) => {

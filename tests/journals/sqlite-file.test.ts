@@ -43,30 +43,6 @@ describe('the file of an SQLite journal', () => {
       expect((await open({ file }).runner.resume('run')).output).toBe('done')
     }))
 
-  it('of an older version is migrated when it is opened: a run that was recorded in it is taken up', () =>
-    inFolder(async (folder) => {
-      const file = join(folder, 'runs.sqlite')
-      const { journal, runner } = open({ file })
-      await runner.run('go', { runId: 'run' })
-      await journal.close()
-      const database = new DatabaseSync(file)
-      const version = Number(database.prepare('PRAGMA user_version').get()?.user_version)
-      database.exec(
-        'DROP INDEX shown_runs_waiting; DROP TABLE shown_decisions; DROP TABLE shown_words; DROP TABLE shown_recordings; DROP TABLE home; DROP TABLE tried_writes',
-      )
-      database.exec('DROP TABLE clock; DROP INDEX shown_runs_done; ALTER TABLE shown_runs DROP COLUMN settled_at')
-      database.exec("CREATE INDEX shown_runs_done ON shown_runs (finished_at, size) WHERE status = 'done'")
-      for (const table of ['inputs', 'outputs', 'steps', 'waits']) database.exec(`ALTER TABLE ${table} DROP COLUMN crc`)
-      database.exec(
-        `ALTER TABLE runs DROP COLUMN tries; DROP TABLE kept_texts; DROP TABLE call_records; PRAGMA user_version = ${version - 6}`,
-      )
-      database.exec("UPDATE runs SET status = 'running'; DELETE FROM steps WHERE key = 'end'")
-      database.close()
-      const newer = open({ file })
-      expect(await newer.runner.recover()).toEqual([{ runId: 'run', stopReason: 'answered' }])
-      await newer.journal.close()
-    }))
-
   it('P1.8 H60 tells the logger if it was used last long before the clock, and ends no run that waits', () =>
     inFolder(async (folder) => {
       const file = join(folder, 'runs.sqlite')

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
@@ -353,16 +353,6 @@ describe('runs in a folder', () => {
     const second = createService({ ...options, token, model: scriptedModel([]), env: {} })
     await expect(second.ready).rejects.toThrow(/service.keepRuns.folder.*runs.sqlite.*it is not an SQLite database/)
     expect((await readFile(file)).equals(broken)).toBe(true)
-  })
-
-  it('files of an earlier version keep the service from starting, and are left as they are', async () => {
-    const { options, runs } = await folderOfRuns()
-    await mkdir(runs)
-    const name = 'run_00000000-0000-0000-0000-000000000000.json'
-    await writeFile(join(runs, name), '{"version":1')
-    const service = createService({ ...options, token, model: scriptedModel([]), env: {} })
-    await expect(service.ready).rejects.toThrow(/1 runs in files of an earlier version: `toolloop upgrade` moves them into the journal/)
-    expect(await readdir(runs)).toEqual([name])
   })
 
   it('a folder that can’t be had keeps the service from starting', async () => {

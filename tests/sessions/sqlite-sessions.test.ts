@@ -151,22 +151,6 @@ describe('the file of SQLite sessions', () => {
       await sessions.close()
     }))
 
-  it('of an older version is migrated when it is opened, with all that is in it', () =>
-    inFolder(async (folder) => {
-      const file = join(folder, 'sessions.sqlite')
-      const first = open({ file })
-      await first.runner.run('hi', { session: 'chat' })
-      await first.sessions.close()
-      const database = new DatabaseSync(file)
-      database.exec(
-        'ALTER TABLE sessions DROP COLUMN resumed_at; ALTER TABLE sessions DROP COLUMN epoch; DROP TABLE clock; PRAGMA user_version = 1',
-      )
-      database.close()
-      const { runner, sessions } = open({ file })
-      expect((await runner.run('hi', { session: 'chat' })).output).toBe('heard 3')
-      await sessions.close()
-    }))
-
   it('an expired session is not there any more, is made anew, and its rows are removed', () =>
     inFolder(async (folder) => {
       const file = join(folder, 'sessions.sqlite')

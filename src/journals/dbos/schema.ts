@@ -13,6 +13,7 @@ const migrations: readonly ((schema: string) => string)[] = [
       owner integer,
       epoch integer NOT NULL,
       loop integer NOT NULL,
+      tries integer NOT NULL DEFAULT 0,
       stop_reason text,
       cancel_reason text,
       problem text,
@@ -41,11 +42,25 @@ const migrations: readonly ((schema: string) => string)[] = [
       run bigint NOT NULL REFERENCES ${schema}.runs ON DELETE CASCADE,
       epoch integer NOT NULL,
       steps integer NOT NULL,
+      characters bigint NOT NULL DEFAULT 0,
       forgotten text[] NOT NULL,
       PRIMARY KEY (run, epoch)
-    );`,
-  (schema) => `
-    ALTER TABLE ${schema}.executions ADD COLUMN characters bigint NOT NULL DEFAULT 0;
+    );
+    CREATE TABLE ${schema}.call_records (
+      run bigint NOT NULL REFERENCES ${schema}.runs ON DELETE CASCADE,
+      record text NOT NULL,
+      position integer NOT NULL,
+      fingerprint text NOT NULL,
+      value text NOT NULL,
+      PRIMARY KEY (run, record, position)
+    );
+    CREATE TABLE ${schema}.kept_texts (
+      run bigint NOT NULL REFERENCES ${schema}.runs ON DELETE CASCADE,
+      name text NOT NULL,
+      bytes bigint NOT NULL,
+      value text NOT NULL,
+      PRIMARY KEY (run, name)
+    );
     CREATE TABLE ${schema}.shown_runs (
       n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
       id text NOT NULL UNIQUE,
@@ -57,12 +72,16 @@ const migrations: readonly ((schema: string) => string)[] = [
       stop_reason text,
       created_at bigint NOT NULL,
       finished_at bigint,
+      settled_at bigint,
       size bigint NOT NULL DEFAULT 0,
+      cost double precision,
       first_event bigint NOT NULL DEFAULT 1,
       last_event bigint NOT NULL DEFAULT 0,
       hides_all boolean NOT NULL DEFAULT false,
       listens boolean NOT NULL DEFAULT true,
       title text NOT NULL,
+      folded_title text NOT NULL DEFAULT '',
+      words text NOT NULL DEFAULT '',
       summary text,
       head text NOT NULL,
       result text NOT NULL DEFAULT ''
@@ -71,7 +90,9 @@ const migrations: readonly ((schema: string) => string)[] = [
     CREATE INDEX shown_runs_in ON ${schema}.shown_runs (caller, thread, n) WHERE thread IS NOT NULL;
     CREATE INDEX shown_runs_running ON ${schema}.shown_runs (id) WHERE status = 'running';
     CREATE INDEX shown_runs_paused ON ${schema}.shown_runs (caller, finished_at) WHERE status = 'paused';
-    CREATE INDEX shown_runs_done ON ${schema}.shown_runs (finished_at, n) WHERE status = 'done';
+    CREATE INDEX shown_runs_waiting ON ${schema}.shown_runs (n) WHERE status = 'paused';
+    CREATE INDEX shown_runs_settled ON ${schema}.shown_runs (settled_at) WHERE status = 'paused';
+    CREATE INDEX shown_runs_done ON ${schema}.shown_runs (settled_at, n) WHERE status = 'done';
     CREATE TABLE ${schema}.shown_events (
       run bigint NOT NULL REFERENCES ${schema}.shown_runs ON DELETE CASCADE,
       id bigint NOT NULL,
@@ -91,28 +112,14 @@ const migrations: readonly ((schema: string) => string)[] = [
       value text NOT NULL,
       said_by uuid NOT NULL,
       PRIMARY KEY (run, n)
-    );`,
-  (schema) => `
-    CREATE TABLE ${schema}.kept_texts (
-      run bigint NOT NULL REFERENCES ${schema}.runs ON DELETE CASCADE,
-      name text NOT NULL,
-      bytes bigint NOT NULL,
-      value text NOT NULL,
-      PRIMARY KEY (run, name)
     );
-    ALTER TABLE ${schema}.runs ADD COLUMN tries integer NOT NULL DEFAULT 0;`,
-  (schema) => `
-    ALTER TABLE ${schema}.shown_runs ADD COLUMN words text NOT NULL DEFAULT '', ADD COLUMN cost double precision;
-    UPDATE ${schema}.shown_runs SET words = lower(concat_ws(chr(10), id, 'user:' || caller, 'model:' || agent));
-    CREATE INDEX shown_runs_waiting ON ${schema}.shown_runs (n) WHERE status = 'paused';
     CREATE TABLE ${schema}.shown_decisions (
       run bigint NOT NULL REFERENCES ${schema}.shown_runs ON DELETE CASCADE,
       n integer NOT NULL,
       note text NOT NULL,
       value text NOT NULL,
       PRIMARY KEY (run, n)
-    );`,
-  (schema) => `
+    );
     CREATE TABLE ${schema}.shown_recordings (
       run bigint NOT NULL REFERENCES ${schema}.shown_runs ON DELETE CASCADE,
       name text COLLATE "C" NOT NULL,
@@ -120,21 +127,6 @@ const migrations: readonly ((schema: string) => string)[] = [
       value text NOT NULL,
       PRIMARY KEY (run, name)
     );`,
-  (schema) => `
-    ALTER TABLE ${schema}.shown_runs ADD COLUMN folded_title text NOT NULL DEFAULT '';
-    UPDATE ${schema}.shown_runs SET folded_title = lower(title);`,
-  (schema) => `
-    CREATE TABLE ${schema}.call_records (
-      run bigint NOT NULL REFERENCES ${schema}.runs ON DELETE CASCADE,
-      record text NOT NULL,
-      position integer NOT NULL,
-      fingerprint text NOT NULL,
-      value text NOT NULL,
-      PRIMARY KEY (run, record, position)
-    );`,
-  (schema) => `
-    ALTER TABLE ${schema}.shown_runs ADD COLUMN settled_at bigint;
-    CREATE INDEX shown_runs_settled ON ${schema}.shown_runs (coalesce(settled_at, finished_at)) WHERE status = 'paused';`,
 ]
 
 /** Makes or migrates the tables, and returns their id. `schema` is quoted. Rejects with `journal_failed` where a newer version has made them. */

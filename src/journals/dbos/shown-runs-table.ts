@@ -28,9 +28,6 @@ const givenUpAtOnce = 100
 
 const listColumns = 'n, id, caller, agent, status, stop_reason, created_at, finished_at, size, first_event, last_event, title, summary'
 
-/** When a run began to wait, or was done. A process of an earlier version says so only by its own clock. */
-const settled = 'coalesce(settled_at, finished_at)'
-
 /** What `ShownRuns` promises, in PostgreSQL, but for `clear`. Each call may be made twice, as those of `RecordedRuns`. */
 export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'> {
   readonly #database: Database
@@ -120,7 +117,7 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
   }
 
   giveUp(which: { runId: string } | { waitingForMs: number }, error: { code: string; message: string }): Promise<string[]> {
-    const late = `${settled} < ${now} - $1::float8`
+    const late = `settled_at < ${now} - $1::float8`
     const [those, value] = 'runId' in which ? ['id = $1', which.runId] : [late, which.waitingForMs]
     return this.#database.transaction(async (query) => {
       const waiting = `SELECT n, id, summary FROM ${this.#in}.shown_runs WHERE status = 'paused' AND ${those}`
@@ -157,7 +154,7 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
   async get(runId: string): Promise<ShownRun | undefined> {
     const secrets = `ARRAY(SELECT value FROM ${this.#in}.shown_secrets WHERE run = shown_runs.n) AS secrets`
     const decisions = `ARRAY(SELECT value FROM ${this.#in}.shown_decisions d WHERE run = shown_runs.n ORDER BY d.n) AS decisions`
-    const age = `${now} - ${settled} AS settled_for`
+    const age = `${now} - settled_at AS settled_for`
     const columns = `${listColumns}, attempt, head, hides_all, ${age}, ${secrets}, ${decisions}`
     const [run] = await this.#database.query(`SELECT ${columns} FROM ${this.#in}.shown_runs WHERE id = $1`, [runId])
     if (run === undefined) return undefined
@@ -263,7 +260,7 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
       ['created_at < ?::float8', query.createdBefore],
       ['cost >= ?::float8', query.minCostUsd],
       ['n < ?', cursor === undefined ? undefined : cursorOf(cursor)],
-      ...words.map((word): [string, string] => ['strpos(concat_ws(chr(10), folded_title, lower(title), words), ?) > 0', plain(word)]),
+      ...words.map((word): [string, string] => ['strpos(concat_ws(chr(10), folded_title, words), ?) > 0', plain(word)]),
     ] as const
     const given = conditions.filter(([, value]) => value !== undefined)
     const where = given.map(([condition, value]) => condition.replace('?', `$${values.push(value)}`)).join(' AND ')
@@ -290,9 +287,9 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
   }
 
   async forget({ runs, ageMs, characters, recordingCharacters }: ShownBounds): Promise<number> {
-    const order = `OVER (ORDER BY ${settled} DESC, n DESC ROWS UNBOUNDED PRECEDING)`
-    const counted = `SELECT n, ${settled} AS settled, count(*) ${order} AS place, sum(size) ${order} AS total FROM ${this.#in}.shown_runs WHERE status = 'done'`
-    const old = `place > $1::float8 OR total > $2::float8 OR settled <= ${now} - $3::float8`
+    const order = `OVER (ORDER BY settled_at DESC, n DESC ROWS UNBOUNDED PRECEDING)`
+    const counted = `SELECT n, settled_at, count(*) ${order} AS place, sum(size) ${order} AS total FROM ${this.#in}.shown_runs WHERE status = 'done'`
+    const old = `place > $1::float8 OR total > $2::float8 OR settled_at <= ${now} - $3::float8`
     const doomed = `SELECT n FROM (${counted}) AS counted WHERE ${old} LIMIT ${prunedAtOnce}`
     let deleted = 0
     for (;;) {

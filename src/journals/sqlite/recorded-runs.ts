@@ -295,7 +295,7 @@ export class RecordedRuns {
   /** A text as it was recorded. Throws if it is not. */
   #whole({ value, crc }: Row, runId: string, name: string): string {
     const text = String(value)
-    if (crc === null || crc === checksum(runId, name, text)) return text
+    if (crc === checksum(runId, name, text)) return text
     const damaged = `Run \`${runId}\` of the journal \`${this.#file}\` can’t be read: \`${name}\` is not what was recorded. Restore a backup`
     throw new ToolloopError('journal_failed', damaged)
   }

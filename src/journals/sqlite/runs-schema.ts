@@ -10,6 +10,7 @@ export const runsSchema: Schema = {
   erases: true,
   isUnique: true,
   migrations: [
+    // What is large comes last in a row: lists and sizes are read without it. A `crc` is the checksum of what a run continues from.
     `CREATE TABLE runs (
        n INTEGER PRIMARY KEY AUTOINCREMENT,
        id TEXT NOT NULL UNIQUE,
@@ -19,6 +20,7 @@ export const runsSchema: Schema = {
        owner TEXT,
        epoch INTEGER NOT NULL,
        loop INTEGER NOT NULL,
+       tries INTEGER NOT NULL DEFAULT 0,
        cancel_reason TEXT,
        problem TEXT,
        created_at INTEGER NOT NULL,
@@ -26,13 +28,37 @@ export const runsSchema: Schema = {
      ) STRICT;
      CREATE INDEX runs_open ON runs (agent, status) WHERE status <> 'ended';
      CREATE INDEX runs_ended ON runs (agent, updated_at) WHERE status = 'ended';
-     CREATE TABLE inputs (run INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;
-     CREATE TABLE outputs (run INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;
-     CREATE TABLE steps (run INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (run, key)) STRICT, WITHOUT ROWID;
+     CREATE TABLE inputs (run INTEGER PRIMARY KEY, crc INTEGER NOT NULL, value TEXT NOT NULL) STRICT;
+     CREATE TABLE outputs (run INTEGER PRIMARY KEY, crc INTEGER NOT NULL, value TEXT NOT NULL) STRICT;
+     CREATE TABLE steps (
+       run INTEGER NOT NULL,
+       key TEXT NOT NULL,
+       crc INTEGER NOT NULL,
+       value TEXT NOT NULL,
+       PRIMARY KEY (run, key)
+     ) STRICT, WITHOUT ROWID;
+     CREATE TABLE call_records (
+       run INTEGER NOT NULL,
+       record TEXT NOT NULL,
+       position INTEGER NOT NULL,
+       fingerprint TEXT NOT NULL,
+       crc INTEGER NOT NULL,
+       value TEXT NOT NULL,
+       PRIMARY KEY (run, record, position)
+     ) STRICT, WITHOUT ROWID;
+     CREATE TABLE kept_texts (
+       run INTEGER NOT NULL,
+       name TEXT NOT NULL,
+       bytes INTEGER NOT NULL,
+       crc INTEGER NOT NULL,
+       value TEXT NOT NULL,
+       PRIMARY KEY (run, name)
+     ) STRICT;
      CREATE TABLE waits (
        run INTEGER NOT NULL,
        name TEXT NOT NULL,
        deadline INTEGER,
+       crc INTEGER,
        value TEXT,
        decided_at INTEGER,
        taken INTEGER NOT NULL DEFAULT 0,
@@ -40,55 +66,48 @@ export const runsSchema: Schema = {
      ) STRICT, WITHOUT ROWID;
      CREATE INDEX waits_decided ON waits (run) WHERE taken = 0 AND value IS NOT NULL;
      CREATE INDEX waits_timed ON waits (deadline, run) WHERE taken = 0 AND value IS NULL AND deadline IS NOT NULL;
-     CREATE TABLE owners (id TEXT PRIMARY KEY, pid INTEGER NOT NULL, sqlite TEXT NOT NULL) STRICT, WITHOUT ROWID;`,
-    // What is large comes last, so that a list doesn't read it.
-    `CREATE TABLE shown_runs (
-     n INTEGER PRIMARY KEY AUTOINCREMENT,
-     id TEXT NOT NULL UNIQUE,
-     caller TEXT NOT NULL,
-     agent TEXT NOT NULL,
-     thread TEXT,
-     status TEXT NOT NULL CHECK (status IN ('running', 'paused', 'done')),
-     attempt TEXT NOT NULL,
-     stop_reason TEXT,
-     created_at INTEGER NOT NULL,
-     finished_at INTEGER,
-     size INTEGER NOT NULL DEFAULT 0,
-     first_event INTEGER NOT NULL DEFAULT 1,
-     last_event INTEGER NOT NULL DEFAULT 0,
-     hides_all INTEGER NOT NULL DEFAULT 0,
-     listens INTEGER NOT NULL DEFAULT 1,
-     title TEXT NOT NULL,
-     summary TEXT,
-     head TEXT NOT NULL
-   ) STRICT;
-   CREATE INDEX shown_runs_of ON shown_runs (caller, n);
-   CREATE INDEX shown_runs_in ON shown_runs (caller, thread, n) WHERE thread IS NOT NULL;
-   CREATE INDEX shown_runs_running ON shown_runs (n) WHERE status = 'running';
-   CREATE INDEX shown_runs_paused ON shown_runs (caller, finished_at, size) WHERE status = 'paused';
-   CREATE INDEX shown_runs_done ON shown_runs (finished_at, size) WHERE status = 'done';
-   CREATE TABLE shown_results (run INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;
-   CREATE TABLE shown_events (
-     run INTEGER NOT NULL,
-     id INTEGER NOT NULL,
-     type TEXT NOT NULL,
-     data TEXT NOT NULL,
-     PRIMARY KEY (run, id)
-   ) STRICT, WITHOUT ROWID;
-   CREATE TABLE shown_secrets (run INTEGER NOT NULL, value TEXT NOT NULL, PRIMARY KEY (run, value)) STRICT, WITHOUT ROWID;
-   CREATE TABLE shown_messages (run INTEGER NOT NULL, n INTEGER NOT NULL, value TEXT NOT NULL, PRIMARY KEY (run, n)) STRICT, WITHOUT ROWID;`,
-    // The value comes last, so that sizes are added up without reading it.
-    `CREATE TABLE kept_texts (
-       run INTEGER NOT NULL,
-       name TEXT NOT NULL,
-       bytes INTEGER NOT NULL,
-       value TEXT NOT NULL,
-       PRIMARY KEY (run, name)
+     CREATE TABLE owners (id TEXT PRIMARY KEY, pid INTEGER NOT NULL, sqlite TEXT NOT NULL) STRICT, WITHOUT ROWID;
+     CREATE TABLE home (id TEXT PRIMARY KEY, path TEXT NOT NULL) STRICT, WITHOUT ROWID;
+     CREATE TABLE tried_writes (n INTEGER PRIMARY KEY, value BLOB NOT NULL) STRICT;
+     ${clockTable}
+     CREATE TABLE shown_runs (
+       n INTEGER PRIMARY KEY AUTOINCREMENT,
+       id TEXT NOT NULL UNIQUE,
+       caller TEXT NOT NULL,
+       agent TEXT NOT NULL,
+       thread TEXT,
+       status TEXT NOT NULL CHECK (status IN ('running', 'paused', 'done')),
+       attempt TEXT NOT NULL,
+       stop_reason TEXT,
+       created_at INTEGER NOT NULL,
+       finished_at INTEGER,
+       settled_at INTEGER,
+       size INTEGER NOT NULL DEFAULT 0,
+       first_event INTEGER NOT NULL DEFAULT 1,
+       last_event INTEGER NOT NULL DEFAULT 0,
+       hides_all INTEGER NOT NULL DEFAULT 0,
+       listens INTEGER NOT NULL DEFAULT 1,
+       title TEXT NOT NULL,
+       summary TEXT,
+       head TEXT NOT NULL
      ) STRICT;
-     ALTER TABLE runs ADD COLUMN tries INTEGER NOT NULL DEFAULT 0;`,
-    // Words are apart from what is large, which is not read where they are looked through.
-    `CREATE TABLE shown_words (run INTEGER PRIMARY KEY, cost REAL, value TEXT NOT NULL) STRICT;
-     INSERT INTO shown_words SELECT n, NULL, lower(id || char(10) || 'user:' || caller || char(10) || 'model:' || agent) FROM shown_runs;
+     CREATE INDEX shown_runs_of ON shown_runs (caller, n);
+     CREATE INDEX shown_runs_in ON shown_runs (caller, thread, n) WHERE thread IS NOT NULL;
+     CREATE INDEX shown_runs_running ON shown_runs (n) WHERE status = 'running';
+     CREATE INDEX shown_runs_paused ON shown_runs (caller, finished_at, size) WHERE status = 'paused';
+     CREATE INDEX shown_runs_waiting ON shown_runs (n) WHERE status = 'paused';
+     CREATE INDEX shown_runs_done ON shown_runs (settled_at, size) WHERE status = 'done';
+     CREATE TABLE shown_words (run INTEGER PRIMARY KEY, cost REAL, value TEXT NOT NULL) STRICT;
+     CREATE TABLE shown_results (run INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;
+     CREATE TABLE shown_events (
+       run INTEGER NOT NULL,
+       id INTEGER NOT NULL,
+       type TEXT NOT NULL,
+       data TEXT NOT NULL,
+       PRIMARY KEY (run, id)
+     ) STRICT, WITHOUT ROWID;
+     CREATE TABLE shown_secrets (run INTEGER NOT NULL, value TEXT NOT NULL, PRIMARY KEY (run, value)) STRICT, WITHOUT ROWID;
+     CREATE TABLE shown_messages (run INTEGER NOT NULL, n INTEGER NOT NULL, value TEXT NOT NULL, PRIMARY KEY (run, n)) STRICT, WITHOUT ROWID;
      CREATE TABLE shown_decisions (
        run INTEGER NOT NULL,
        n INTEGER NOT NULL,
@@ -96,8 +115,7 @@ export const runsSchema: Schema = {
        value TEXT NOT NULL,
        PRIMARY KEY (run, n)
      ) STRICT, WITHOUT ROWID;
-     CREATE INDEX shown_runs_waiting ON shown_runs (n) WHERE status = 'paused';`,
-    `CREATE TABLE shown_recordings (
+     CREATE TABLE shown_recordings (
        run INTEGER NOT NULL,
        name TEXT NOT NULL,
        size INTEGER NOT NULL,
@@ -105,27 +123,5 @@ export const runsSchema: Schema = {
        PRIMARY KEY (run, name)
      ) STRICT;
      CREATE INDEX shown_recordings_sizes ON shown_recordings (run, size);`,
-    // Checksums of what a run continues from; NULL of what is older.
-    `CREATE TABLE home (id TEXT PRIMARY KEY, path TEXT NOT NULL) STRICT, WITHOUT ROWID;
-     CREATE TABLE tried_writes (n INTEGER PRIMARY KEY, value BLOB NOT NULL) STRICT;
-     ALTER TABLE inputs ADD COLUMN crc INTEGER;
-     ALTER TABLE outputs ADD COLUMN crc INTEGER;
-     ALTER TABLE steps ADD COLUMN crc INTEGER;
-     ALTER TABLE waits ADD COLUMN crc INTEGER;
-     ALTER TABLE kept_texts ADD COLUMN crc INTEGER;`,
-    `CREATE TABLE call_records (
-       run INTEGER NOT NULL,
-       record TEXT NOT NULL,
-       position INTEGER NOT NULL,
-       fingerprint TEXT NOT NULL,
-       crc INTEGER,
-       value TEXT NOT NULL,
-       PRIMARY KEY (run, record, position)
-     ) STRICT, WITHOUT ROWID;`,
-    `${clockTable}
-     ALTER TABLE shown_runs ADD COLUMN settled_at INTEGER;
-     UPDATE shown_runs SET settled_at = finished_at;
-     DROP INDEX shown_runs_done;
-     CREATE INDEX shown_runs_done ON shown_runs (settled_at, size) WHERE status = 'done';`,
   ],
 }

@@ -17,6 +17,8 @@ const migrations: readonly ((schema: string) => string)[] = [
       token text,
       owner text,
       lease bigint,
+      epoch bigint,
+      resumed_at bigint,
       waits_for text,
       draft text,
       created_at bigint NOT NULL,
@@ -37,8 +39,6 @@ const migrations: readonly ((schema: string) => string)[] = [
       first integer NOT NULL,
       PRIMARY KEY (session, run)
     );`,
-  (schema) => `ALTER TABLE ${schema}.sessions ADD COLUMN resumed_at bigint`,
-  (schema) => `ALTER TABLE ${schema}.sessions ADD COLUMN epoch bigint`,
 ]
 
 /** Nobody stands between the statements of a migration for as long, in milliseconds. */

@@ -17,6 +17,8 @@ export const sessionsSchema: Schema = {
        durable INTEGER NOT NULL DEFAULT 0,
        token TEXT,
        owner TEXT,
+       epoch INTEGER,
+       resumed_at INTEGER,
        waits_for TEXT,
        draft TEXT,
        created_at INTEGER NOT NULL,
@@ -32,9 +34,7 @@ export const sessionsSchema: Schema = {
        first INTEGER NOT NULL,
        PRIMARY KEY (session, run)
      ) STRICT, WITHOUT ROWID;
-     CREATE TABLE owners (id TEXT PRIMARY KEY, pid INTEGER NOT NULL, sqlite TEXT NOT NULL) STRICT, WITHOUT ROWID;`,
-    'ALTER TABLE sessions ADD COLUMN resumed_at INTEGER;',
-    'ALTER TABLE sessions ADD COLUMN epoch INTEGER;',
-    clockTable,
+     CREATE TABLE owners (id TEXT PRIMARY KEY, pid INTEGER NOT NULL, sqlite TEXT NOT NULL) STRICT, WITHOUT ROWID;
+     ${clockTable}`,
   ],
 }

@@ -20,7 +20,7 @@ export interface OpenedJournal {
 /** Whose runs these are in the journal. */
 const agent = 'service'
 /** What names the folder. */
-export const folderOption = 'service.keepRuns.folder'
+const folderOption = 'service.keepRuns.folder'
 /** How long a call waits for a file that is locked, or for a server that can't be reached, in milliseconds: who has asked is told then. */
 export const outageMs = 5_000
 

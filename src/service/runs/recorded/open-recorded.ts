@@ -1,9 +1,6 @@
-import { readdir } from 'node:fs/promises'
-import { InvalidOptionError } from '../../../core/errors.ts'
-import { earlierRun } from '../earlier/earlier-runs.ts'
 import type { ServiceRun } from '../service-run.ts'
 import { Caretaker } from './caretaker.ts'
-import { folderOption, type JournalPlace, openJournal } from './open-journal.ts'
+import { type JournalPlace, openJournal } from './open-journal.ts'
 import { RecordedRuns, type RecordedRunsParts } from './recorded-runs.ts'
 import { WriteCheck } from './write-check.ts'
 
@@ -21,12 +18,8 @@ interface RecordedParts extends Omit<RecordedRunsParts, 'journal' | 'shown'> {
   carryOn(run: ServiceRun, runs: RecordedRuns): Promise<void>
 }
 
-/**
- * Opens the runs of a journal. Rejects with `invalid_option` when it can't be had, or its folder holds runs that an earlier version has
- * written: they are left as they are.
- */
+/** Opens the runs of a journal. Rejects with `invalid_option` if it can't be opened. */
 export async function openRecorded(place: JournalPlace, { carryOn, ...parts }: RecordedParts): Promise<Recorded> {
-  if (place.kind === 'sqlite') await refuseEarlier(place.folder)
   const { bounds, runOf, logger } = parts
   const opened = await openJournal(place, logger)
   const runs = new RecordedRuns({ ...parts, ...opened })
@@ -39,11 +32,4 @@ export async function openRecorded(place: JournalPlace, { carryOn, ...parts }: R
     runs.close()
   }
   return { runs, caretaker, writeCheck: new WriteCheck(opened.shown, logger), close }
-}
-
-async function refuseEarlier(folder: string): Promise<void> {
-  const earlier = (await readdir(folder).catch(() => [])).filter((name) => earlierRun.test(name)).length
-  if (earlier === 0) return
-  const upgrade = `${folder} with ${earlier} runs in files of an earlier version: \`toolloop upgrade\` moves them into the journal`
-  throw new InvalidOptionError(folderOption, 'a folder whose runs are in a journal', upgrade)
 }
