@@ -1,7 +1,7 @@
 import pTimeout from 'p-timeout'
 import { InvalidOptionError } from '../../core/errors.ts'
 import { Event, type EventPlace, type MadeDecision } from '../../core/events.ts'
-import { toJson } from '../../core/json.ts'
+import { copyAsJson, isDeepEqual, toJson } from '../../core/json.ts'
 import { copyJson, type JsonObject } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { type PreparedCall, prepareArguments } from '../../tools/arguments.ts'
@@ -11,7 +11,7 @@ import type { Execution } from '../run/execution.ts'
 import { type RunContext, tagsOf } from '../run/run-context.ts'
 import { approvalFailed, otherArgumentsNote, refusedText } from '../told.ts'
 import type { ApprovalDecision } from '../types.ts'
-import { approvalKey, hashOf, madeDecision, type Signature, signatureOf } from './decisions.ts'
+import { approvalKey, madeDecision, type Signature, signatureOf } from './decisions.ts'
 
 /** Whether a call has to be approved. Fails closed: a predicate that throws, or takes longer than a hook may, asks for an approval. */
 export async function needsApproval(run: RunContext, remembered: ReadonlySet<string>, { tool, args }: PreparedCall): Promise<boolean> {
@@ -125,12 +125,13 @@ async function readApproval(run: RunContext, call: PlannedCall, answer: Approval
   const { approved, reason, args } = answer
   const said = typeof reason === 'string' ? { reason } : {}
   const approval: Approval = { approved: approved === true, ...said, ...signatureOf(answer, 'approve') }
-  const isChanged = approval.approved && args !== undefined && hashOf(args) !== hashOf(call.args ?? {})
-  if (!isChanged) return approval
+  if (!approval.approved || args === undefined) return approval
+  const edited = copyAsJson(args)
+  if (isDeepEqual(edited, call.args ?? {})) return approval
   const tool = run.agent.registry.get(call.name)
-  const prepared = tool === undefined ? undefined : await prepareArguments(tool, JSON.stringify(args))
+  const prepared = tool === undefined ? undefined : await prepareArguments(tool, JSON.stringify(edited))
   if (prepared?.ok === false) throw new InvalidOptionError('args', `arguments of \`${call.name}\` (${prepared.problem.message})`, args)
-  return { ...approval, args: copyJson(args) }
+  return { ...approval, args: edited }
 }
 
 /** The call as it runs with other arguments than the model's. */
