@@ -15,6 +15,8 @@ export interface OAuthServer extends AsyncDisposable {
   metadata: Record<string, unknown>
   /** Stands in place of what is said of the resource. */
   resource: Record<string, unknown>
+  /** Called when tokens are asked for; nothing happens to them before it calls `go`. */
+  atToken: (go: () => void) => void
   /** Changes the query with which a browser is sent back. */
   sendBack: (query: URLSearchParams) => void
 }
@@ -43,6 +45,19 @@ export async function startOAuthServer(): Promise<OAuthServer> {
     own.tokens.push(token, refreshToken)
     json(response, { access_token: token, token_type: 'Bearer', expires_in: 3600, refresh_token: refreshToken })
   }
+  const exchange = (body: string, response: ServerResponse) => {
+    const asked = new URLSearchParams(body)
+    const verified = createHash('sha256')
+      .update(asked.get('code_verifier') ?? '')
+      .digest('base64url')
+    const isCode = challenges.get(asked.get('code') ?? '') === verified
+    const isRefresh = refreshToken !== undefined && asked.get('refresh_token') === refreshToken
+    challenges.delete(asked.get('code') ?? '')
+    if (isCode || isRefresh) return giveTokens(response)
+    valid.clear()
+    refreshToken = undefined
+    json(response, { error: 'invalid_grant', error_description: `not valid: ${asked.get('refresh_token')}` }, 400)
+  }
   const routes: Record<string, (asked: { url: URL; body: string; request: IncomingMessage; response: ServerResponse }) => void> = {
     '/.well-known/oauth-protected-resource/mcp': ({ response }) =>
       json(response, { resource: own.url, authorization_servers: [new URL(own.url).origin], ...own.resource }),
@@ -69,19 +84,7 @@ export async function startOAuthServer(): Promise<OAuthServer> {
       own.sendBack(back.searchParams)
       response.writeHead(302, { location: back.href }).end()
     },
-    '/token': ({ body, response }) => {
-      const asked = new URLSearchParams(body)
-      const verified = createHash('sha256')
-        .update(asked.get('code_verifier') ?? '')
-        .digest('base64url')
-      const isCode = challenges.get(asked.get('code') ?? '') === verified
-      const isRefresh = refreshToken !== undefined && asked.get('refresh_token') === refreshToken
-      challenges.delete(asked.get('code') ?? '')
-      if (isCode || isRefresh) return giveTokens(response)
-      valid.clear()
-      refreshToken = undefined
-      json(response, { error: 'invalid_grant', error_description: `not valid: ${asked.get('refresh_token')}` }, 400)
-    },
+    '/token': ({ body, response }) => own.atToken(() => exchange(body, response)),
     '/mcp': ({ body, request, response }) => {
       const token = request.headers.authorization?.replace('Bearer ', '') ?? ''
       if (!valid.has(token)) {
@@ -107,6 +110,7 @@ export async function startOAuthServer(): Promise<OAuthServer> {
     tokens: [],
     metadata: {},
     resource: {},
+    atToken: (go) => go(),
     sendBack: () => {},
     [Symbol.asyncDispose]: () => closeServer(server),
   }

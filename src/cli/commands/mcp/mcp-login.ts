@@ -52,6 +52,7 @@ function anew(store: McpTokenStore): McpTokenStore & { isSaved(): boolean } {
       isSaved = true
     },
     remove: (key) => store.remove(key),
+    ...(store.lock === undefined ? {} : { lock: store.lock.bind(store) }),
   }
 }
 

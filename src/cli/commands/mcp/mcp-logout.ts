@@ -5,11 +5,18 @@ import type { Flags } from '../../flags.ts'
 import { serverNamed, tokenFolder } from '../../setup/mcp-servers.ts'
 import { type CliIO, Terminal } from '../../terminal/terminal.ts'
 
+/** Longer than a renewal takes. */
+const lockTimeoutMs = 60_000
+
 /** `toolloop mcp logout`: removes what a sign-in to an MCP server has stored on this machine. Resolves with the exit code. */
 export async function mcpLogout(name: string, flags: Flags, io: CliIO): Promise<number> {
   const { url, auth = {} } = await serverNamed(name, flags, io)
   const kept = new KeptCredentials(auth.store ?? mcpTokenFiles(tokenFolder(io)), new URL(url), auth)
-  const had = await kept.forget()
+  let had = false
+  // Not while another process renews them: it would save them again.
+  await kept.exclusively(AbortSignal.timeout(lockTimeoutMs), async () => {
+    had = await kept.forget()
+  })
   new Terminal(io).print(had ? `Signed out of ${name}. Its tokens are no longer on this machine.` : `Nothing is stored for ${name}.`)
   return EXIT_OK
 }

@@ -20,6 +20,13 @@ export interface McpTokenStore {
   load(key: string): string | undefined | Promise<string | undefined>
   save(key: string, text: string): void | Promise<void>
   remove(key: string): void | Promise<void>
+  /**
+   * Runs `work` while no other process runs any for the same key, and settles as `work` does. Needed if several processes share the store: many
+   * authorization servers take a refresh token once, and sign everybody out if it is sent again. `work` loads the tokens, renews and saves them,
+   * which takes a minute at most. Use a lock that is released when its process dies, such as an advisory lock of PostgreSQL. Reject once `signal`
+   * is aborted if the lock is not yet held. Default: `work` has this process's calls wait for each other.
+   */
+  lock?(key: string, work: () => Promise<void>, options: { signal: AbortSignal }): Promise<void>
 }
 
 /**
@@ -123,4 +130,5 @@ export function checkAuth(auth: McpAuth, at: string): void {
   expect(authorize === undefined || typeof authorize === 'function', 'authorize', 'a function')
   const isStore = store === undefined || [store.load, store.save, store.remove].every((method) => typeof method === 'function')
   expect(isStore, 'store', 'an object with `load`, `save` and `remove`')
+  expect(store?.lock === undefined || typeof store.lock === 'function', 'store.lock', 'a function')
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { StoredOAuthClientInformation, StoredOAuthTokens } from '@modelcontextprotocol/client'
+import { InvalidOptionError } from '../../../core/errors.ts'
 import { isJsonObject } from '../../../core/messages.ts'
 import type { McpAuth, McpTokenStore } from './auth-options.ts'
 
@@ -47,6 +48,22 @@ export class KeptCredentials {
     return text
   }
 
+  /**
+   * Runs `work`, and settles as it does, while nobody else changes these credentials. Rejects if the store's lock fails, or with the signal's reason
+   * if that is aborted first.
+   */
+  async exclusively(signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+    let end: Promise<void> | undefined
+    const once = () => {
+      end ??= work()
+      end.catch(() => {}) // A lock may reject without having waited for it.
+      return end
+    }
+    await (this.#store.lock?.(this.#key, once, { signal }) ?? inTurn(this.#store, this.#key, signal, once))
+    if (end === undefined) throw new InvalidOptionError('store.lock', 'a function that runs `work`', 'one that did not run it')
+    await end
+  }
+
   /** Removes them. Resolves with whether there were any. */
   async forget(): Promise<boolean> {
     let had = false
@@ -61,6 +78,26 @@ export class KeptCredentials {
   async change(change: (kept: Credentials) => Credentials): Promise<void> {
     await this.#store.save(this.#key, JSON.stringify(change(await this.read())))
   }
+}
+
+/** The last work under each key of the stores that have no lock. */
+const lastWork = new WeakMap<McpTokenStore, Map<string, Promise<void>>>()
+
+/** Runs `work` after all earlier work of this process for that store and key. */
+function inTurn(store: McpTokenStore, key: string, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+  const ofStore = lastWork.get(store) ?? new Map<string, Promise<void>>()
+  lastWork.set(store, ofStore)
+  const mine = (ofStore.get(key) ?? Promise.resolve()).then(() => {
+    signal.throwIfAborted()
+    return work()
+  })
+  const settled = mine
+    .catch(() => {})
+    .then(() => {
+      if (ofStore.get(key) === settled) ofStore.delete(key)
+    })
+  ofStore.set(key, settled)
+  return mine
 }
 
 /** The same for the same address, client and account. The address itself may have a key in it. */

@@ -1,10 +1,14 @@
 import { mkdir, readFile, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { withFileLock } from '../../../core/files/file-lock.ts'
 import { replaceFile } from '../../../core/files/replace-file.ts'
 import type { McpTokenStore } from './auth-options.ts'
 
-/** Keeps tokens in files that are for their owner alone. Default folder: `~/.toolloop/mcp`, which is made when something is saved. */
+/**
+ * Keeps tokens in files that are for their owner alone. Processes that share the folder renew tokens one after the other. Default folder:
+ * `~/.toolloop/mcp`, which is made when something is saved.
+ */
 export function mcpTokenFiles(folder: string = join(homedir(), '.toolloop', 'mcp')): McpTokenStore {
   const fileOf = (key: string) => join(folder, `${key}.json`)
   return {
@@ -21,5 +25,9 @@ export function mcpTokenFiles(folder: string = join(homedir(), '.toolloop', 'mcp
       await replaceFile(fileOf(key), text)
     },
     remove: (key) => rm(fileOf(key), { force: true }),
+    lock: async (key, work, { signal }) => {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      await withFileLock(join(folder, `${key}.lock`), signal, work)
+    },
   }
 }

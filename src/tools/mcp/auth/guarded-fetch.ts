@@ -6,6 +6,8 @@ import { AddressRule, isPublicAddress } from '../../builtin/web/public-address.t
 
 /** What is read of one answer: descriptions and tokens are small. */
 const maxBytes = 256 * 1024
+/** Others wait while one process renews tokens. */
+const timeoutMs = 20_000
 
 export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>
 
@@ -33,7 +35,7 @@ export function guardedFetch(server: URL, allowPrivateAddresses: boolean | reado
       maxBytes,
       wants: () => true,
       rule,
-      signal: AbortSignal.any([signal, ...(init.signal ? [init.signal] : [])]),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs), ...(init.signal ? [init.signal] : [])]),
     })
     const { status, contentType, body: bytes = Buffer.alloc(0) } = answer
     const hasBody = ![204, 205, 304].includes(status)

@@ -1,5 +1,6 @@
 import type { InsufficientScopeError, StoredOAuthTokens } from '@modelcontextprotocol/client'
 import { messageOf, ToolloopError } from '../../../core/errors.ts'
+import { untilAborted, within } from '../client/within.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
 import { defaultRedirectUrl, type McpAuth } from './auth-options.ts'
 import { KeptCredentials } from './credentials.ts'
@@ -15,9 +16,19 @@ interface Challenge {
   force?: boolean
 }
 
+type AuthOptions = Parameters<McpClientSdk['auth']>[1]
+
+/** What is done about a challenge, given the tokens there are. */
+type Answer = (tokens: StoredOAuthTokens | undefined) => Challenge
+
+/** How long to wait for others that renew the same tokens. */
+const lockTimeoutMs = 60_000
+/** How long a renewal that is under way may take when the server is closed. */
+const farewellMs = 1_000
+
 /**
- * Signs in to one server. Of requests that are refused at the same time only the first signs in: what is renewed twice is lost with many
- * authorization servers.
+ * Signs in to one server. Of requests that are refused at the same time only the first signs in, and of processes that share a store only one
+ * renews: many authorization servers void all tokens if one is renewed twice.
  */
 export class SignIn {
   readonly #sdk: McpClientSdk
@@ -26,7 +37,10 @@ export class SignIn {
   readonly #kept: KeptCredentials
   readonly #closing: AbortSignal
   readonly #fetch: Fetch
+  /** Ends requests to authorization servers: later than `closing`, since a refresh token that was sent is lost unless the answer is saved. */
+  readonly #leaving = new AbortController()
   #turn: Promise<void> = Promise.resolve()
+  #renewal: Promise<void> = Promise.resolve()
   /** Whoever was asked has not signed in: nobody is asked again and again. */
   #refused: ToolloopError | undefined
 
@@ -37,7 +51,15 @@ export class SignIn {
     this.#kept = new KeptCredentials(auth.store ?? mcpTokenFiles(), server.url, auth)
     this.#closing = closing
     for (const secret of [auth.clientSecret, auth.privateKey?.pem]) if (secret !== undefined) this.secrets.add(secret)
-    this.#fetch = guardedFetch(server.url, auth.allowPrivateAddresses, closing)
+    this.#fetch = guardedFetch(server.url, auth.allowPrivateAddresses, this.#leaving.signal)
+  }
+
+  /** Resolves once a renewal that is under way has been saved, or was given up. To be called after `closing` is aborted. */
+  async close(): Promise<void> {
+    const timer = setTimeout(() => this.#leaving.abort(this.#closing.reason), farewellMs)
+    await untilAborted(this.#renewal, this.#leaving.signal).catch(() => {})
+    clearTimeout(timer)
+    this.#leaving.abort(this.#closing.reason)
   }
 
   /** Tokens and secrets that no log line and no error may quote. */
@@ -50,15 +72,14 @@ export class SignIn {
   /** Gets another token after one was refused, or none was sent. Rejects with `mcp_sign_in_needed`, or with what is wrong with the server. */
   unauthorized(response: Response, sent: string | undefined): Promise<void> {
     const { scope, resourceMetadataUrl } = this.#sdk.extractWWWAuthenticateParams(response)
-    return this.#inTurn(sent, async () => this.#signIn({ scope, resourceMetadataUrl }))
+    return this.#inTurn(sent, () => ({ scope, resourceMetadataUrl }))
   }
 
   /** Gets a token that may do more than the one that was sent. */
   stepUp({ requiredScope, resourceMetadataUrl }: InsufficientScopeError, sent: string | undefined): Promise<void> {
-    return this.#inTurn(sent, async () => {
-      const tokens = await this.#read()
+    return this.#inTurn(sent, (tokens) => {
       const scope = this.#sdk.computeScopeUnion(tokens?.scope, requiredScope)
-      await this.#signIn({ scope, resourceMetadataUrl, force: this.#sdk.isStrictScopeSuperset(scope, tokens?.scope) })
+      return { scope, resourceMetadataUrl, force: this.#sdk.isStrictScopeSuperset(scope, tokens?.scope) }
     })
   }
 
@@ -69,32 +90,41 @@ export class SignIn {
     return tokens
   }
 
-  #inTurn(sent: string | undefined, work: () => Promise<void>): Promise<void> {
-    const mine = this.#turn.then(async () => {
-      // It was renewed while this request was on its way.
-      const current = await this.token()
-      if (current === undefined || current === sent) await work().catch((error: unknown) => this.#fail(error))
-    })
+  #inTurn(sent: string | undefined, answer: Answer): Promise<void> {
+    const mine = this.#turn.then(() => this.#signIn(sent, answer).catch((error: unknown) => this.#fail(error)))
     this.#turn = mine.catch(() => {})
     return mine
   }
 
-  async #signIn({ scope: required, resourceMetadataUrl, force = false }: Challenge): Promise<void> {
-    const { authorize, grant } = this.#auth
-    if (this.#refused !== undefined) throw this.#refused
-    const tokens = await this.#read()
-    const needsPerson = grant !== 'client_credentials' && (force || tokens?.refresh_token === undefined)
-    if (needsPerson && authorize === undefined) throw this.#needed()
+  /** Runs `work` when nobody else renews these tokens, and settles as it does. Only the wait has a limit. */
+  async #exclusively(work: () => Promise<void>): Promise<void> {
+    const late = () => new Error(`others have been renewing its tokens for more than ${lockTimeoutMs} ms`)
+    const begun = Promise.withResolvers<void>()
+    let end: Promise<void> = Promise.resolve()
+    await within(lockTimeoutMs, late, [this.#closing], (limit) => {
+      end = this.#kept.exclusively(limit, async () => {
+        limit.throwIfAborted()
+        begun.resolve()
+        await work()
+      })
+      this.#renewal = end.catch(() => {})
+      return untilAborted(Promise.race([begun.promise, end]), limit)
+    })
+    await end
+  }
+
+  async #signIn(sent: string | undefined, answer: Answer): Promise<void> {
+    const { authorize } = this.#auth
     const client = new OAuthClient(this.#sdk, this.#auth, this.#kept)
-    const scope = this.#sdk.computeScopeUnion(this.#auth.scope, required)
-    const options = {
-      serverUrl: this.#server.url,
-      fetchFn: this.#fetch,
-      forceReauthorization: force,
-      ...(scope === undefined ? {} : { scope }),
-      ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
-    }
-    if ((await this.#sdk.auth(client, options)) === 'AUTHORIZED') return
+    let options: AuthOptions | undefined
+    await this.#exclusively(async () => {
+      const tokens = await this.#read()
+      // It was renewed while this request was on its way, here or in another process.
+      if (tokens !== undefined && tokens.access_token !== sent) return
+      const asked = this.#options(answer(tokens), tokens)
+      if ((await this.#sdk.auth(client, asked)) !== 'AUTHORIZED') options = asked
+    })
+    if (options === undefined) return
     const { authorizationUrl } = client
     if (authorize === undefined || authorizationUrl === undefined) throw this.#needed()
     if (!/^https?:$/.test(authorizationUrl.protocol)) throw new ToolloopError('tool_denied', `${this.#what()} is at no web address.`)
@@ -103,7 +133,24 @@ export class SignIn {
     const code = back.get('code')
     if (code === null) throw this.#declined(back.get('error'))
     const iss = back.get('iss')
-    await this.#sdk.auth(client, { ...options, authorizationCode: code, ...(iss === null ? {} : { iss }) })
+    const exchange = { ...options, authorizationCode: code, ...(iss === null ? {} : { iss }) }
+    await this.#exclusively(async () => void (await this.#sdk.auth(client, exchange)))
+  }
+
+  /** Throws if only a person could sign in, and nobody can be asked. */
+  #options({ scope: required, resourceMetadataUrl, force = false }: Challenge, tokens: StoredOAuthTokens | undefined): AuthOptions {
+    const { authorize, grant, scope: own } = this.#auth
+    if (this.#refused !== undefined) throw this.#refused
+    const needsPerson = grant !== 'client_credentials' && (force || tokens?.refresh_token === undefined)
+    if (needsPerson && authorize === undefined) throw this.#needed()
+    const scope = this.#sdk.computeScopeUnion(own, required)
+    return {
+      serverUrl: this.#server.url,
+      fetchFn: this.#fetch,
+      forceReauthorization: force,
+      ...(scope === undefined ? {} : { scope }),
+      ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
+    }
   }
 
   async #ask(authorize: NonNullable<McpAuth['authorize']>, url: URL): Promise<URLSearchParams> {

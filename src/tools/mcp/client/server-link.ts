@@ -175,7 +175,7 @@ export class ServerLink {
     this.#calls.close()
     const connection = this.#connection
     this.#connection = undefined
-    await Promise.allSettled([connection?.close(), this.#connecting, this.#leaving])
+    await Promise.allSettled([connection?.close(), this.#connecting, this.#leaving, this.#signIn?.close()])
   }
 
   #connect(signal?: AbortSignal): Promise<void> {
