@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { Decision } from '../../src/agent/decisions/decisions.ts'
-import type { RunResult } from '../../src/agent/types.ts'
+import type { RunResult, RunState } from '../../src/agent/types.ts'
 import { Event } from '../../src/core/events.ts'
 import { isToolResult, type JsonObject } from '../../src/core/messages.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
@@ -277,12 +277,26 @@ describe('what waits for somebody', () => {
     expect(seen.filter((name) => name.startsWith(Event.TOOL_CALL_REJECTED))).toEqual(['TOOL_CALL_REJECTED b'])
   })
 
-  it.each([
-    ['nothing', undefined, 'Expected `state` to be the `state` of a paused run'],
-    ['another version', { version: 2 }, 'of version 1'],
-    ['a part of one', { version: 1, runId: 'r', steps: {} }, 'whole'],
-  ])('refuses %s for a state', async (_what, state, message) => {
-    await expect(open().runner.resume(state as never)).rejects.toThrow(message)
+  it.each<[string, (state: RunState, result: RunResult) => unknown, string]>([
+    ['nothing', () => undefined, "Expected `state` to be the `state` of a paused run's result, got `undefined`"],
+    ['an empty object', () => ({}), "Expected `state.version` to be 1, as in the `state` of a paused run's result, got `undefined`"],
+    ['another version', () => ({ version: 2 }), 'Expected `state.version` to be 1'],
+    ['a part of one', () => ({ version: 1, runId: 'r', steps: {} }), 'Expected `state.input` to be an object'],
+    ['a state without its run', (state) => ({ ...state, runId: undefined }), 'Expected `state.runId` to be a string'],
+    ['a list of steps', (state) => ({ ...state, steps: [] }), 'Expected `state.steps` to be an object'],
+    ['no pending items', ({ pending, ...state }) => state, 'Expected `state.pending` to be an array of items'],
+    ['pending items without a place', (state) => ({ ...state, pending: [{ toolCallId: 'a', fingerprint: 'f' }] }), 'state.pending'],
+    ['kept results that are no text', (state) => ({ ...state, kept: { a: 1 } }), 'Expected `state.kept` to be an object of strings'],
+    ['the whole result', (_state, result) => result, 'pass `result.state`'],
+    ['the result of a run that answered', () => ({ stopReason: 'answered' }), 'which only a paused run has'],
+  ])('E4.6 refuses %s for a state', async (_what, given, message) => {
+    const { runner, ran } = open()
+    const paused = await runner.run('go')
+    const refused = runner.resume(given(paused.state as RunState, paused) as never, {
+      decisions: paused.pending.map((item) => ({ ...item, approved: true })),
+    })
+    await expect(refused).rejects.toThrow(message)
+    expect(ran).toEqual([])
   })
 
   it('refuses decisions that say nothing, or something else than was asked', async () => {

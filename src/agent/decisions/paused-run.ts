@@ -1,5 +1,5 @@
 import { InvalidOptionError } from '../../core/errors.ts'
-import { copyAsJson, isDeepEqual } from '../../core/json.ts'
+import { copyAsJson, isDeepEqual, jsonType } from '../../core/json.ts'
 import type { Logger } from '../../core/logger.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import { processClock } from '../../core/time/process-clock.ts'
@@ -10,18 +10,46 @@ import { withHidden } from '../nested/shown-question.ts'
 import type { PendingItem, RunState } from '../run/result.ts'
 import { checkDecision, checkNamesItem, type Decision, fingerprintOf, type Signature, signatureOf, type Verdict } from './decisions.ts'
 
-/** A copy of the state. Throws `invalid_option` for anything else. */
+const isText = (value: unknown): boolean => typeof value === 'string'
+
+/** What each part of a state has to be. */
+const stateParts: Readonly<Record<keyof RunState, readonly [isValid: (part: unknown) => boolean, expected: string]>> = {
+  version: [(version) => version === 1, '1'],
+  runId: [isText, 'a string'],
+  input: [isJsonObject, 'an object'],
+  steps: [isJsonObject, 'an object'],
+  decisions: [isJsonObject, 'an object'],
+  waitingSince: [isJsonObject, 'an object'],
+  pending: [areItems, 'an array of items with `toolCallId`, `fingerprint` and `place`'],
+  kept: [(kept = {}) => areTexts(kept), 'an object of strings'],
+  records: [(records = {}) => areLists(records), 'an object of arrays'],
+}
+
+/** A copy of the state. Throws `invalid_option`, which names the first part that is missing or wrong, for anything else. */
 export function readState(state: unknown): RunState {
-  const fail = (expected: string, got: unknown): never => {
-    throw new InvalidOptionError('state', `the \`state\` of a paused run's result${expected}`, got)
+  const expected = "the `state` of a paused run's result"
+  if (!isJsonObject(state)) throw new InvalidOptionError('state', expected, state)
+  if ('stopReason' in state && !('version' in state)) {
+    throw new InvalidOptionError('state', `${expected}, not the whole result: pass \`result.state\`, which only a paused run has`)
   }
-  if (!isJsonObject(state)) return fail('', state)
-  const { version, runId, input, steps, decisions, waitingSince, pending, kept = {}, records = {} } = state
-  if (version !== 1) fail(' of version 1', version)
-  const areObjects = [input, steps, decisions, waitingSince].every(isJsonObject)
-  const isWhole = typeof runId === 'string' && areObjects && Array.isArray(pending) && areTexts(kept) && areLists(records)
-  if (!isWhole) fail(', whole', Object.keys(state))
+  for (const [name, [isValid, words]] of Object.entries(stateParts)) {
+    const part = state[name]
+    // Its value stays out of the message, as a conversation is in it.
+    if (!isValid(part))
+      throw new InvalidOptionError(
+        `state.${name}`,
+        `${words}, as in ${expected}`,
+        typeof part === 'object' || typeof part === 'string' ? jsonType(part) : part,
+      )
+  }
   return copyAsJson(state) as never
+}
+
+function areItems(pending: unknown): boolean {
+  return (
+    Array.isArray(pending) &&
+    pending.every((item) => isJsonObject(item) && isText(item.toolCallId) && isText(item.fingerprint) && isText(item.place))
+  )
 }
 
 function areTexts(kept: unknown): boolean {
