@@ -73,8 +73,8 @@ describe('a mistyped option is refused, with the name that was meant', () => {
     ],
     [
       'a hook of another library',
-      () => new AgentRunner({ model: model(), hooks: [loose({ onStepFinish: () => {} })] }),
-      '`hooks[0].onStepFinish` to be an option of a hook, which are name, onFailure, beforeModel, ',
+      () => new AgentRunner({ model: model(), hooks: [loose({ onTokenUsage: () => {} })] }),
+      '`hooks[0].onTokenUsage` to be an option of a hook, which are name, onFailure, beforeModel, ',
     ],
     ['run', () => runner().run('go', loose({ maxIteration: 3 })), '`maxIteration` to be an option of a run; did you mean `maxIterations`?'],
     [
@@ -212,6 +212,127 @@ describe('a mistyped option is refused, with the name that was meant', () => {
     const asked = model()
     await errorOf(() => new AgentRunner({ model: asked }).run('go', loose({ maxIteration: 3 })))
     expect(asked.requests).toEqual([])
+  })
+})
+
+describe('an option by the name it has in another library is refused, with its name here', () => {
+  const inRunner = (name: string) => new AgentRunner(loose({ model: model(), [name]: {} }))
+  const inRun = (name: string) => runner().run('go', loose({ [name]: {} }))
+  const inTool = (name: string) => defineTool(loose({ name: 't', description: 'd', [name]: {} }))
+  const inHook = (name: string) => new AgentRunner({ model: model(), hooks: [loose({ [name]: () => {} })] })
+  const inModel = (name: string) => createModel(loose({ provider: 'openai', model: 'm', [name]: {} }))
+
+  it.each<[string, (name: string) => unknown, Record<string, string>]>([
+    [
+      'AI SDK',
+      inRunner,
+      {
+        maxSteps: 'maxIterations',
+        system: 'instructions',
+        maxRetries: 'model: { provider, model, maxRetries }',
+        prepareStep: 'hooks: [{ beforeModel }]',
+        stopSequences: 'stop',
+        onStepFinish: 'hooks: [{ afterModel }]',
+        experimental_telemetry: 'telemetry',
+        abortSignal: 'signal` of `run',
+      },
+    ],
+    [
+      'AI SDK',
+      inRun,
+      { abortSignal: 'signal', experimental_context: 'context', experimental_output: 'output', timeout: 'limits: { deadlineMs }' },
+    ],
+    ['AI SDK', inTool, { inputSchema: 'parameters', needsApproval: 'approval', toModelOutput: 'toContent' }],
+    [
+      'OpenAI Agents',
+      inRunner,
+      {
+        handoffs: 'tools: [handoff(agent, { name, description })]',
+        modelSettings: 'temperature, topP, …',
+        mcpServers: 'tools: await connectMcpServers(…)',
+        inputGuardrails: 'guardrails',
+        outputType: 'output` of `run',
+      },
+    ],
+    ['OpenAI Agents', inRun, { maxTurns: 'maxIterations', conversationId: 'session' }],
+    [
+      'LangChain',
+      inRunner,
+      {
+        systemPrompt: 'instructions',
+        prompt: 'instructions',
+        llm: 'model',
+        middleware: 'hooks',
+        checkpointer: 'journal',
+        verbose: 'logger',
+      },
+    ],
+    [
+      'LangChain',
+      inRun,
+      { recursionLimit: 'maxIterations', recursion_limit: 'maxIterations', configurable: 'context', callbacks: 'hooks' },
+    ],
+    ['LangChain', inTool, { args_schema: 'parameters', func: 'execute', returnDirect: 'final' }],
+    ['LangChain', inHook, { wrapModelCall: 'hooks[0].aroundModel', wrapToolCall: 'hooks[0].aroundTool' }],
+    ['LangChain', inModel, { modelName: 'model', defaultHeaders: 'headers' }],
+    ['Mastra', inRunner, { memory: 'sessions', inputProcessors: 'guardrails' }],
+    ['Mastra', inRun, { maxSteps: 'maxIterations', runtimeContext: 'context', structuredOutput: 'output', requireToolApproval: 'approve' }],
+    ['Mastra', inTool, { requireApproval: 'approval' }],
+    ['pi', inRunner, { systemPrompt: 'instructions', thinkingLevel: 'reasoningEffort', transformContext: 'hooks: [{ beforeModel }]' }],
+    ['pi', inHook, { beforeToolCall: 'hooks[0].beforeTool', afterToolCall: 'hooks[0].afterTool' }],
+    ['Strands', inRunner, { systemPrompt: 'instructions', conversationManager: 'compaction', structuredOutputSchema: 'output` of `run' }],
+    ['Strands', inTool, { callback: 'execute' }],
+    [
+      'ADK',
+      inRunner,
+      { instruction: 'instructions', subAgents: 'tools: [asTool(agent, { name, description })]', outputSchema: 'output` of `run' },
+    ],
+    ['ADK', inRun, { maxLlmCalls: 'maxIterations' }],
+    ['ADK', inHook, { beforeModelCallback: 'hooks[0].beforeModel', afterToolCallback: 'hooks[0].afterTool' }],
+    ['Claude Agent SDK', inRunner, { allowedTools: 'activeTools', canUseTool: 'approve', maxBudgetUsd: 'limits: { costUsd }' }],
+    ['MCP SDK', inTool, { handler: 'execute' }],
+    [
+      'Chat Completions',
+      inRun,
+      { max_tokens: 'maxOutputTokens', max_completion_tokens: 'maxOutputTokens', response_format: 'output', functions: 'tools' },
+    ],
+    ['OpenAI SDK', inModel, { timeout: 'streamIdleTimeoutMs' }],
+  ])('E4.5 %s, %o', async (_library, act, names) => {
+    for (const [name, ours] of Object.entries(names)) {
+      const error = await errorOf(() => act(name))
+      expect(error).toMatchObject({
+        code: 'invalid_option',
+        message: expect.stringMatching(new RegExp(`\\b${name}\` to be .*; did you mean \``)),
+      })
+      expect(String(error)).toContain(`did you mean \`${ours}\``)
+    }
+  })
+
+  it('E4.5 a tool that is a plain object is refused for them too, as an approval it asks for would not be asked', async () => {
+    const tool = { name: 't', description: 'd', parameters: {}, needsApproval: true, execute: () => 'ran' }
+    expect(await errorOf(() => new ToolRegistry([tool]))).toMatchObject({ message: expect.stringContaining('did you mean `t.approval`?') })
+    const foreign = { name: 't', description: 'd', inputSchema: {}, execute: () => 'ran' }
+    expect(await errorOf(() => new ToolRegistry([loose(foreign)]))).toMatchObject({
+      message: expect.stringContaining('did you mean `t.parameters`?'),
+    })
+  })
+
+  it('E4.5 an option of the runner is told apart from one of a run', async () => {
+    expect(String(await errorOf(() => inRunner('signal')))).toContain('did you mean `signal` of `run`?')
+    expect(String(await errorOf(() => inRun('journal')))).toContain('did you mean `journal` of the runner?')
+    expect(String(await errorOf(() => runner().resume(undefined, loose({ sessions: {} }))))).toContain(
+      'did you mean `sessions` of the runner?',
+    )
+  })
+
+  it.each<[string, () => unknown, string]>([
+    ['tools by their names', () => new AgentRunner({ model: model(), tools: loose({ look }) }), 'did you mean `Object.values(tools)`?'],
+    ['one tool', () => new AgentRunner({ model: model(), tools: loose(look) }), 'did you mean `[tool]`?'],
+    ['several conditions', () => new AgentRunner({ model: model(), stopWhen: loose([() => true]) }), 'did you mean `maxIterations`?'],
+    ['a prompt among the options', () => runner().run(loose({ prompt: 'go' })), 'did you mean `run(prompt, options)`?'],
+    ['messages among the options', () => runner().run(loose({ messages: [] })), 'did you mean `run(messages, options)`?'],
+  ])('E4.5 %s', async (_what, act, words) => {
+    expect(await errorOf(act)).toMatchObject({ code: 'invalid_option', message: expect.stringContaining(words) })
   })
 })
 

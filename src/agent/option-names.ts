@@ -1,4 +1,4 @@
-import { checkMistypedNames, checkOptionNames, type OptionNames } from '../core/option-names.ts'
+import { checkMistypedNames, checkOptionNames, type OptionNames, type OtherOptions } from '../core/option-names.ts'
 import { samplingNames } from '../models/chat-model.ts'
 import type {
   CompactionOptions,
@@ -120,22 +120,24 @@ const compactionNames: OptionNames<CompactionOptions> = { maxTokens: true, estim
 
 const largeResultNames: OptionNames<LargeResultOptions> = { overBytes: true, shownBytes: true, keptBytes: true }
 
+const ofRunner: OtherOptions = { names: runnerOptionNames, of: 'the runner' }
+
 /** Throws `invalid_option` for an option that a runner does not have. `isSubclass`: there may be options of its own among them. */
 export function checkRunnerOptionNames(options: NestedOptions, of: string, isSubclass = false): void {
-  const check = isSubclass ? checkMistypedNames : checkOptionNames
-  check(options, runnerOptionNames, of)
+  if (isSubclass) checkMistypedNames(options, runnerOptionNames, of)
+  else checkOptionNames(options, runnerOptionNames, of, undefined, { names: runOptionNames, of: '`run`' })
   checkNested(options, of)
 }
 
 /** Throws `invalid_option` for an option that a run does not have. */
 export function checkRunOptionNames(options: NestedOptions, at?: string): void {
-  checkOptionNames(options, runOptionNames, 'a run', at)
+  checkOptionNames(options, runOptionNames, 'a run', at, ofRunner)
   checkNested(options, 'a run', at)
 }
 
 /** Throws `invalid_option` for an option that a run that is resumed does not have. */
 export function checkResumeOptionNames(options: NestedOptions): void {
-  checkOptionNames(options, resumeOptionNames, '`resume`')
+  checkOptionNames(options, resumeOptionNames, '`resume`', undefined, ofRunner)
   checkNested(options, '`resume`')
 }
 

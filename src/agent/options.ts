@@ -42,8 +42,14 @@ export function rulesOf<Context>(options: RunSettings<Context>): AgentRules<Cont
 export function toToolSet(tools: readonly AnyTool[] | ToolSet | undefined): ToolSet {
   if (tools === undefined) return new ToolRegistry()
   if (isList(tools)) return new ToolRegistry(tools)
-  if (!isToolSet(tools)) throw new InvalidOptionError('tools', 'an array of tools or a ToolRegistry', tools)
+  if (!isToolSet(tools)) throw new InvalidOptionError('tools', `an array of tools or a ToolRegistry${listHint(tools)}`, tools)
   return tools
+}
+
+/** Elsewhere tools are an object, by their names. */
+function listHint(tools: object): string {
+  if (tools === null || typeof tools !== 'object') return ''
+  return 'name' in tools && 'description' in tools ? ' (did you mean `[tool]`?)' : ' (did you mean `Object.values(tools)`?)'
 }
 
 export function isToolSet(tools: unknown): tools is ToolSet {
@@ -156,7 +162,8 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
     throw new InvalidOptionError('telemetry', 'what `telemetry()` of `toolloop/telemetry` gives', telemetry)
   if (cacheKey !== undefined && cacheKey !== false && (typeof cacheKey !== 'string' || cacheKey === ''))
     throw new InvalidOptionError('cacheKey', 'a string, not empty, or false', cacheKey)
-  if (stopWhen !== undefined && typeof stopWhen !== 'function') throw new InvalidOptionError('stopWhen', 'a function', stopWhen)
+  if (stopWhen !== undefined && typeof stopWhen !== 'function')
+    throw new InvalidOptionError('stopWhen', 'a function (did you mean `maxIterations`?)', stopWhen)
 }
 
 function isListOf(value: unknown, isItem: (item: unknown) => boolean): boolean {

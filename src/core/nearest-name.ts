@@ -4,11 +4,11 @@
  * added, replaced, or swapped with the next one. Of equally near names the first. Undefined where none is near enough.
  */
 export function nearestName(given: string, known: Iterable<string>): string | undefined {
-  const typed = plain(given)
+  const typed = plainName(given)
   let nearest: string | undefined
   let fewest = Number.POSITIVE_INFINITY
   for (const name of known) {
-    const meant = plain(name)
+    const meant = plainName(name)
     const allowed = Math.min(maxMistakes, Math.max(1, Math.floor(Math.max(typed.length, meant.length) / 3)))
     // Far apart in length is far apart; what was given may be very long.
     if (typed === '' || Math.abs(typed.length - meant.length) > allowed) continue
@@ -29,7 +29,8 @@ export function didYouMean(given: string, known: Iterable<string>): string {
 
 const maxMistakes = 3
 
-function plain(name: string): string {
+/** A name without what differs between ways to write it: `base-url` and `baseURL` are the same. */
+export function plainName(name: string): string {
   return name.toLowerCase().replaceAll(/[-_]/g, '')
 }
 

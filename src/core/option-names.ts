@@ -1,4 +1,5 @@
 import { clip, InvalidOptionError } from './errors.ts'
+import { headOf, translatedName } from './foreign-names.ts'
 import { nearestName } from './nearest-name.ts'
 
 /** The names of a type's options, as data: the compiler rejects a missing name and an unknown one. */
@@ -6,14 +7,20 @@ export type OptionNames<Options> = Readonly<Record<keyof Options, true>>
 
 type Names = Readonly<Record<string, true>>
 
+/** Other options, which may be given in the wrong place: their names, and whose they are. */
+export interface OtherOptions {
+  names: Names
+  of: string
+}
+
 /**
  * Throws `invalid_option` for an unknown option: a mistyped one would be ignored in silence. One that is undefined counts as absent.
- * `of`: whose options they are; `at`: the option they are the value of.
+ * `of`: whose options they are; `at`: the option they are the value of; `other`: options that are looked through for a hint.
  */
-export function checkOptionNames(options: object, names: Names, of: string, at?: string): void {
+export function checkOptionNames(options: object, names: Names, of: string, at?: string, other?: OtherOptions): void {
   if (typeof options !== 'object' || options === null) throw new InvalidOptionError(at ?? 'options', 'an object', options)
   // Not `Object.entries`: this is asked of every run.
-  for (const name in options) if (names[name] !== true && isGiven(options, name)) throw unknownOption(name, names, of, at)
+  for (const name in options) if (names[name] !== true && isGiven(options, name)) throw unknownOption(name, names, of, at, other)
 }
 
 function isGiven(options: object, name: string): boolean {
@@ -25,12 +32,25 @@ function isGiven(options: object, name: string): boolean {
  * mistyped, where that is not there itself.
  */
 export function checkMistypedNames(options: object, names: Names, of: string, at?: string): void {
+  checkMeantNames(options, names, of, at, (name) => nearestName(name, Object.keys(names)))
+}
+
+/** The same, and throws for an option by the name that it has in another library. */
+export function checkOtherNames(options: object, names: Names, of: string, at?: string): void {
+  checkMeantNames(options, names, of, at, (name) => meantName(name, names))
+}
+
+function checkMeantNames(options: object, names: Names, of: string, at: string | undefined, meantBy: (name: string) => string | undefined) {
   if (typeof options !== 'object' || options === null) throw new InvalidOptionError(at ?? 'options', 'an object', options)
   for (const name in options) {
     if (names[name] === true || !isGiven(options, name)) continue
-    const meant = nearestName(name, Object.keys(names))
-    if (meant !== undefined && !(meant in options)) throw unknownOption(name, names, of, at)
+    const meant = meantBy(name)
+    if (meant !== undefined && !(headOf(meant) in options)) throw unknownOption(name, names, of, at)
   }
+}
+
+function meantName(name: string, names: Names): string | undefined {
+  return translatedName(name, names) ?? nearestName(name, Object.keys(names))
 }
 
 const checkedTakers = new WeakSet<object>()
@@ -73,10 +93,16 @@ export function knownOptions<Options extends object>(options: Options, names: Op
 }
 
 /** Its value stays out of the message: what is mistyped may be a key. */
-function unknownOption(name: string, names: Names, of: string, at: string | undefined): InvalidOptionError {
+function unknownOption(name: string, names: Names, of: string, at?: string, other?: OtherOptions): InvalidOptionError {
   const path = (one: string) => (at === undefined ? one : `${at}.${one}`)
-  const known = Object.keys(names)
-  const meant = nearestName(name, known)
-  const hint = meant === undefined ? `, which are ${known.join(', ')}` : `; did you mean \`${path(meant)}\`?`
-  return new InvalidOptionError(path(clip(name)), `an option of ${of}${hint}`)
+  return new InvalidOptionError(path(clip(name)), `an option of ${of}${hintFor(name, names, path, other)}`)
+}
+
+function hintFor(name: string, names: Names, path: (name: string) => string, other: OtherOptions | undefined): string {
+  const translated = translatedName(name, names)
+  if (translated !== undefined) return `; did you mean \`${path(translated)}\`?`
+  const elsewhere = other && (Object.hasOwn(other.names, name) ? name : translatedName(name, other.names))
+  if (elsewhere !== undefined) return `; did you mean \`${elsewhere}\` of ${other?.of}?`
+  const nearest = nearestName(name, Object.keys(names))
+  return nearest === undefined ? `, which are ${Object.keys(names).join(', ')}` : `; did you mean \`${path(nearest)}\`?`
 }

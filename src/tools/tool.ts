@@ -1,7 +1,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { InvalidOptionError, show, ToolloopError } from '../core/errors.ts'
 import type { Content, JsonObject } from '../core/messages.ts'
-import { checkMistypedNames, checkOptionNames, isPlainObject, type OptionNames } from '../core/option-names.ts'
+import { checkOptionNames, checkOtherNames, isPlainObject, type OptionNames } from '../core/option-names.ts'
 import type { ToolContext } from './call/context.ts'
 import type { ArgsOf, InputOf, ParametersSchema } from './schema/infer.ts'
 import { isStandardSchema, type JsonSchema, jsonSchemaOf, parametersOf } from './schema/schema.ts'
@@ -227,7 +227,7 @@ export function checkTool(tool: AnyTool): void {
   if (typeof tool !== 'object' || tool === null) throw new ToolloopError('invalid_tool', `Expected a tool, got \`${show(tool)}\``)
   checkToolName(tool.name)
   // A class may have members of its own.
-  if (isPlainObject(tool)) checkMistypedNames(tool, toolNames, 'a tool', tool.name)
+  if (isPlainObject(tool)) checkOtherNames(tool, toolNames, 'a tool', tool.name)
   const wrong = (what: string): never => {
     throw new ToolloopError('invalid_tool', `Expected tool \`${tool.name}\` to have ${what}`)
   }

@@ -10,6 +10,14 @@ export type RunInput = string | MessageInput | readonly MessageInput[]
 export function toMessages(input: RunInput): readonly ChatMessage[] {
   if (typeof input === 'string') return [asChecked({ role: 'user', content: input })]
   if (isList(input)) return toChatMessages(input, 'input')
-  if (typeof input === 'object' && input !== null) return [toChatMessage(input, 'input')]
-  throw new InvalidOptionError('input', 'a string, a message or an array of messages', input)
+  const expected = 'a string, a message or an array of messages'
+  if (typeof input !== 'object' || input === null) throw new InvalidOptionError('input', expected, input)
+  if (!('role' in input) && !('type' in input)) throw new InvalidOptionError('input', `${expected}${inputHint(input)}`, input)
+  return [toChatMessage(input, 'input')]
+}
+
+/** Elsewhere the input is one of the options. */
+function inputHint(input: object): string {
+  const name = ['prompt', 'input', 'messages'].find((one) => one in input)
+  return name === undefined ? '' : ` (did you mean \`run(${name}, options)\`?)`
 }
