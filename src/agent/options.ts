@@ -163,7 +163,7 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
   if (cacheKey !== undefined && cacheKey !== false && (typeof cacheKey !== 'string' || cacheKey === ''))
     throw new InvalidOptionError('cacheKey', 'a string, not empty, or false', cacheKey)
   if (stopWhen !== undefined && typeof stopWhen !== 'function')
-    throw new InvalidOptionError('stopWhen', 'a function (did you mean `maxIterations`?)', stopWhen)
+    throw new InvalidOptionError('stopWhen', `a function${Array.isArray(stopWhen) ? ' (did you mean `maxIterations`?)' : ''}`, stopWhen)
 }
 
 function isListOf(value: unknown, isItem: (item: unknown) => boolean): boolean {
