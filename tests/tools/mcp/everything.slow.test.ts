@@ -19,12 +19,29 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0
 }
 
-async function startHttp(): Promise<{ url: string; child: ChildProcess }> {
-  const port = await freePort()
+async function startHttp(given?: number): Promise<{ url: string; port: number; child: ChildProcess }> {
+  const port = given ?? (await freePort())
   const child = spawn(process.execPath, [program, 'streamableHttp'], { env: { PORT: String(port) }, stdio: ['ignore', 'ignore', 'pipe'] })
   for await (const chunk of child.stderr) if (String(chunk).includes('listening')) break
-  return { url: `http://127.0.0.1:${port}/mcp`, child }
+  return { url: `http://127.0.0.1:${port}/mcp`, port, child }
 }
+
+it('E2.1 the server "everything" is restarted: the next call opens a new session', async () => {
+  const { url, port, child } = await startHttp()
+  await using tools = await connectMcpServers({ every: { url } }, { logger: recordingLogger().logger })
+  expect(await callText(tools, 'every__echo', { message: 'before' })).toBe('Echo: before')
+  const exited = once(child, 'exit')
+  child.kill('SIGKILL')
+  await exited
+  const restarted = await startHttp(port)
+  try {
+    const calls = ['one', 'two', 'three'].map((message) => callText(tools, 'every__echo', { message }))
+    expect(await Promise.all(calls)).toEqual(['Echo: one', 'Echo: two', 'Echo: three'])
+    expect(tools.servers()).toEqual([{ name: 'every', state: 'ready' }])
+  } finally {
+    restarted.child.kill('SIGKILL')
+  }
+})
 
 describe.concurrent.each(['stdio', 'http'])('the server "everything" over %s', (transport) => {
   const { logger, records } = recordingLogger()

@@ -17,7 +17,7 @@ import type { Progress } from './calls/open-call.ts'
 import { samplingLimits } from './calls/sampling.ts'
 import { setAside } from './calls/set-aside.ts'
 import { tasksExtension, taskTimeoutMs } from './calls/tasks.ts'
-import { type ListedTool, listTools, noTimeoutMs } from './list-tools.ts'
+import { type ListedTool, listTools, noTimeoutMs } from './listing/list-tools.ts'
 import type { McpServer } from './server-config.ts'
 import { UnaskedMessages } from './unasked.ts'
 
@@ -44,9 +44,16 @@ export interface ServerEvents {
 /** A server that has been shaken hands with. */
 export interface Connection {
   readonly client: Client
+  readonly isHttp: boolean
+  /** Whether the server has given it a session, which it may forget. */
+  readonly hasSession: boolean
   /** Why it ended by itself; undefined while it hasn't. */
   readonly problem: string | undefined
   listTools(signal: AbortSignal, onProblem: (tool: string, problem: string) => void): Promise<ListedTool[]>
+  /** Carries out a request over it. */
+  during<T>(request: () => Promise<T>): Promise<T>
+  /** Closes it when its requests have ended: some may still be answered in a session that is over. */
+  retire(): Promise<void>
   /** Resolves when nothing of it is left: no process, socket or timer. */
   close(): Promise<void>
 }
@@ -174,18 +181,38 @@ async function open(
   void followChanges(client, over.signal, events).catch(() => {
     if (!over.signal.aborted) lose('its event stream broke')
   })
+  const open = new Set<Promise<unknown>>()
+  const close = async () => {
+    isOver = true
+    over.abort()
+    await farewell()
+    await client.close()
+  }
   return {
     client,
+    isHttp: 'url' in server,
+    get hasSession() {
+      return transport.sessionId !== undefined
+    },
     get problem() {
       return problem()
     },
     listTools: (limit, onProblem) => listTools(client, limit, onProblem),
-    close: async () => {
-      isOver = true
-      over.abort()
-      await farewell()
-      await client.close()
+    during: async (request) => {
+      const sent = request()
+      open.add(sent)
+      try {
+        return await sent
+      } finally {
+        open.delete(sent)
+      }
     },
+    retire: async () => {
+      isOver = true
+      while (open.size > 0) await Promise.allSettled(open)
+      await close()
+    },
+    close,
   }
 }
 

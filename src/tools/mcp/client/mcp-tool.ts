@@ -3,7 +3,7 @@ import type { AnyTool, Tool } from '../../tool.ts'
 import { fromOrigin } from '../../tool-names.ts'
 import type { McpToolResult } from './calls/call-result.ts'
 import { isTask } from './calls/questions.ts'
-import type { ListedTool } from './list-tools.ts'
+import type { ListedTool } from './listing/list-tools.ts'
 import type { ServerLink } from './server-link.ts'
 import { effectOf, needsApproval } from './trust.ts'
 

@@ -3,11 +3,12 @@ import type { ServerCapabilities } from '@modelcontextprotocol/client'
 import { clip, messageOf, ToolloopError } from '../../../core/errors.ts'
 import type { Logger, RecordLevel } from '../../../core/logger.ts'
 import type { JsonObject } from '../../../core/messages.ts'
-import type { CallTrace, Question, ToolContext } from '../../tool.ts'
+import type { Question, ToolContext } from '../../tool.ts'
 import { Pauses } from '../../yield-to-event-loop.ts'
 import { SignIn } from '../auth/sign-in.ts'
 import { withCallStream } from '../transport/http-transport.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
+import { callFailure } from './call-failure.ts'
 import type { McpToolResult } from './calls/call-result.ts'
 import { isTask } from './calls/questions.ts'
 import { ServerCalls } from './calls/server-calls.ts'
@@ -15,16 +16,17 @@ import { streamEnded } from './calls/stream-ended.ts'
 import { type Connection, openConnection, type ServerEvents } from './connection.ts'
 import type { GivenLinks } from './context/given-links.ts'
 import { ServerContext } from './context/server-context.ts'
-import { anyObject, type ListedTool, noTimeoutMs } from './list-tools.ts'
+import { type Asking, inSession, type Sending } from './in-session.ts'
+import { FollowedTools } from './listing/followed-tools.ts'
+import { anyObject, type ListedTool, noTimeoutMs } from './listing/list-tools.ts'
 import type { McpServer } from './server-config.ts'
 import type { McpServerState } from './server-status.ts'
 import { ServerWords } from './server-words.ts'
+import { effectOf } from './trust.ts'
 import { startTimeoutOf, untilAborted, within } from './within.ts'
 
 const firstRestartMs = 500
 const longestRestartMs = 30_000
-/** Between two lists of a server whose tools keep changing. */
-const refreshPauseMs = 250
 /** Before a task is asked for again when that has failed. */
 const recoverMs = 500
 /** A server that has been up for so long has not failed again, but anew. */
@@ -40,19 +42,23 @@ export class ServerLink {
   readonly #closing = new AbortController()
   readonly #pauses = new Pauses()
   readonly #calls: ServerCalls
+  readonly #followed: FollowedTools
   readonly #signIn: SignIn | undefined
   readonly #words: ServerWords
   /** Its resources and prompts. */
   readonly context: ServerContext
   #connection: Connection | undefined
   #connecting: Promise<void> | undefined
+  /** Resolves when a new session is there in place of one that the server has forgotten, or there is none to be had. */
+  #renewing: Promise<void> | undefined
+  /** Connections whose session is over, while requests are still under way over them. */
+  readonly #retired = new Set<Connection>()
   /** The end of the connection before. */
   #leaving: Promise<void> = Promise.resolve()
   #state: McpServerState = 'starting'
   #problem: string | undefined
   /** The last line of its standard error: for logs and whoever has configured it, not for a model. */
   #lastWords: string | undefined
-  #tools: readonly ListedTool[] = []
   #capabilities: ServerCapabilities = {}
   /** What it says of itself, for whoever uses it. */
   ownInstructions: string | undefined
@@ -61,8 +67,6 @@ export class ServerLink {
   #back: PromiseWithResolvers<void> = Promise.withResolvers()
   #failures = 0
   #restart: NodeJS.Timeout | undefined
-  #refreshing = false
-  #isStale = false
 
   /** `onChange` is called when the tools are others than before, and when the state has changed. */
   constructor(name: string, server: McpServer, { sdk, logger, onChange }: { sdk: McpClientSdk; logger: Logger; onChange: () => void }) {
@@ -81,6 +85,15 @@ export class ServerLink {
       (what) => this.#capabilities[what]?.listChanged === true,
     )
     this.#calls = new ServerCalls(sdk, name, server)
+    this.#followed = new FollowedTools({
+      timeoutMs: startTimeoutOf(server),
+      signal: this.#closing.signal,
+      onChange,
+      onProblem: (tool, problem) =>
+        this.#log('warn', { tool, problem: this.#words.clean(problem) }, 'a tool of an MCP server is left out: it is invalid'),
+      onFailure: (error) =>
+        this.#log('warn', { error: this.#words.of(error) }, 'an MCP server did not list its changed tools; those it had before stay'),
+    })
   }
 
   get state(): McpServerState {
@@ -94,7 +107,7 @@ export class ServerLink {
 
   /** As it listed them last. */
   get tools(): readonly ListedTool[] {
-    return this.#tools
+    return this.#followed.listed
   }
 
   /** Rejects with `mcp_server_failed` when it can't be started; one that is optional is then tried again in the background. */
@@ -118,16 +131,23 @@ export class ServerLink {
   }
 
   async call(tool: ListedTool, args: JsonObject, ctx: ToolContext): Promise<McpToolResult | Question> {
+    const { signal, trace } = ctx
     // There is something to go on with once it is back.
-    if (isTask(ctx)) await this.#ready(ctx.signal)
-    return this.#during(ctx.signal, 'tools/call', ctx.trace, (first) => {
-      const connection = () => this.#connection ?? first
+    if (isTask(ctx)) await this.#ready(signal)
+    const checkAgain = () => {
+      if (this.#followed.has(tool)) return
+      const what = `has started a new session, in which its tool \`${tool.name}\` is another or gone. The call was not made.`
+      throw this.#words.failed(what)
+    }
+    const asking = { method: 'tools/call', signal, trace, mayRunTwice: effectOf(this.server, tool) !== 'unsafe' }
+    return this.#during(asking, (sending) => {
       const recover = async (error: unknown) => {
-        this.#callFailure(error, connection())
-        await pause(recoverMs, undefined, { signal: ctx.signal })
-        await this.#ready(ctx.signal)
+        this.#callFailure(error, sending.connection)
+        await pause(recoverMs, undefined, { signal })
+        await this.#ready(signal)
       }
-      return this.#calls.run({ connection, recover, tool, args, ctx })
+      const connection = () => this.#connection ?? sending.connection
+      return this.#calls.run({ connection, inSession: (send) => inSession(sending, send), checkAgain, recover, tool, args, ctx })
     })
   }
 
@@ -138,34 +158,68 @@ export class ServerLink {
 
   /** A request for what is no tool's. */
   #ask(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
-    return this.#during(signal, method, undefined, ({ client }) =>
-      withCallStream(streamEnded, undefined, () => client.request({ method, params }, anyObject, { signal, timeout: noTimeoutMs })),
+    return this.#during({ method, signal, mayRunTwice: true }, (sending) =>
+      inSession(sending, ({ client }) =>
+        withCallStream(streamEnded, undefined, () => client.request({ method, params }, anyObject, { signal, timeout: noTimeoutMs })),
+      ),
     )
   }
 
-  async #during<T>(
-    signal: AbortSignal,
-    method: string,
-    trace: CallTrace | undefined,
-    work: (connection: Connection) => Promise<T>,
-  ): Promise<T> {
+  async #during<T>(asking: Asking, work: (sending: Sending) => Promise<T>): Promise<T> {
+    const { method, trace, signal } = asking
+    if (this.#renewing !== undefined) await untilAborted(this.#renewing, signal)
     const connection = this.#connection
     if (connection === undefined) throw this.#words.failed(`is not running (${this.#problem ?? 'closed'}). ${this.#outlook()}`)
     trace?.setAttributes({
       'mcp.method.name': method,
       'mcp.protocol.version': connection.client.getNegotiatedProtocolVersion() ?? '',
-      'network.transport': 'url' in this.server ? 'tcp' : 'pipe',
+      'network.transport': connection.isHttp ? 'tcp' : 'pipe',
     })
+    const current = async () => {
+      if (this.#renewing !== undefined) await untilAborted(this.#renewing, signal)
+      return this.#connection ?? sending.connection
+    }
+    const renew = (forgotten: Connection) => untilAborted(this.#renew(forgotten), signal)
+    const sending: Sending = { ...asking, sdk: this.#sdk, connection, current, renew }
     try {
-      const end = await work(connection)
+      const end = await work(sending)
       // To read a large one has taken long.
       await this.#pauses.turn(signal)
       return end
     } catch (error) {
       signal.throwIfAborted()
       if (ToolloopError.isInstance(error)) throw new ToolloopError(error.code, this.#words.clean(error.message), { cause: error.cause })
-      throw this.#callFailure(error, connection)
+      throw this.#callFailure(error, sending.connection)
     }
+  }
+
+  /** Opens a new session in place of one that the server has forgotten. Resolves with the connection there is then. */
+  async #renew(forgotten: Connection): Promise<Connection | undefined> {
+    if (this.#connection === forgotten) {
+      this.#connection = undefined
+      this.#followed.leave()
+      this.#state = 'starting'
+      this.#retire(forgotten)
+      this.#log('info', {}, 'an MCP server has forgotten the session; opening a new one')
+      this.#renewing = this.#connect()
+        .catch(() => this.#fallDown())
+        .finally(() => {
+          this.#renewing = undefined
+        })
+      this.#onChange()
+    }
+    await this.#renewing
+    return this.#connection
+  }
+
+  #retire(connection: Connection): void {
+    const failed = (error: unknown) =>
+      this.#log('debug', { error: this.#words.of(error) }, 'closing the connection to an MCP server failed')
+    this.#retired.add(connection)
+    void connection
+      .retire()
+      .catch(failed)
+      .finally(() => this.#retired.delete(connection))
   }
 
   async close(): Promise<void> {
@@ -175,7 +229,8 @@ export class ServerLink {
     this.#calls.close()
     const connection = this.#connection
     this.#connection = undefined
-    await Promise.allSettled([connection?.close(), this.#connecting, this.#leaving, this.#signIn?.close()])
+    const closed = [connection, ...this.#retired].map((one) => one?.close())
+    await Promise.allSettled([...closed, this.#connecting, this.#leaving, this.#signIn?.close()])
   }
 
   #connect(signal?: AbortSignal): Promise<void> {
@@ -199,12 +254,12 @@ export class ServerLink {
     try {
       const [opened, tools] = await within(startTimeoutMs, late, signals, async (limit): Promise<[Connection, ListedTool[]]> => {
         connection = await openConnection(this.#sdk, this.server, events, limit, this.#signIn)
-        return [connection, await connection.listTools(limit, this.#onToolProblem)]
+        return [connection, await this.#followed.list(connection, limit)]
       })
       if (problem !== undefined) throw new Error(problem)
       this.#closing.signal.throwIfAborted()
       this.#connection = opened
-      this.#tools = tools
+      this.#followed.follow(opened, tools)
       this.#capabilities = opened.client.getServerCapabilities() ?? {}
       this.ownInstructions = opened.client.getInstructions()
       this.context.changed()
@@ -220,14 +275,12 @@ export class ServerLink {
     this.#back = Promise.withResolvers()
     this.#upSince = performance.now()
     this.#onChange()
-    // The list may have changed while it was on its way.
-    if (this.#isStale) this.#refresh()
   }
 
   #events(onLost: (problem: string) => void): ServerEvents {
     return {
       onLost: (problem) => onLost(this.#words.clean(problem)),
-      onToolsChanged: () => this.#refresh(),
+      onToolsChanged: () => this.#followed.changed(),
       onContextChanged: (what) => this.context.changed(what),
       onResourceUpdated: (uri) => this.context.updated(uri),
       onProgress: (token, update) => this.#calls.progressed(token, update),
@@ -242,44 +295,12 @@ export class ServerLink {
     }
   }
 
-  readonly #onToolProblem = (tool: string, problem: string): void => {
-    this.#log('warn', { tool, problem: this.#words.clean(problem) }, 'a tool of an MCP server is left out: it is invalid')
-  }
-
-  /** Lists the tools anew; once more if they change meanwhile, however often they do. */
-  #refresh(): void {
-    this.#isStale = true
-    if (!this.#refreshing && this.#connection !== undefined) void this.#listAgain(this.#connection)
-  }
-
-  async #listAgain(connection: Connection): Promise<void> {
-    const startTimeoutMs = startTimeoutOf(this.server)
-    const late = () => new Error(`it did not list its tools within ${startTimeoutMs} ms`)
-    this.#refreshing = true
-    try {
-      while (this.#isStale && this.#connection === connection) {
-        this.#isStale = false
-        const list = (limit: AbortSignal) => connection.listTools(limit, this.#onToolProblem)
-        const tools = await within(startTimeoutMs, late, [this.#closing.signal], list)
-        if (this.#connection !== connection) return
-        this.#tools = tools
-        this.#onChange()
-        // A server that says so each time it is asked is not to keep us busy.
-        if (this.#isStale) await pause(refreshPauseMs, undefined, { signal: this.#closing.signal, ref: false })
-      }
-    } catch (error) {
-      if (this.#closing.signal.aborted) return
-      this.#log('warn', { error: this.#words.of(error) }, 'an MCP server did not list its changed tools; those it had before stay')
-    } finally {
-      this.#refreshing = false
-    }
-  }
-
   /** The connection is of no use any more. */
   #lose(problem: string): void {
     const connection = this.#connection
     if (connection === undefined) return
     this.#connection = undefined
+    this.#followed.leave()
     if (performance.now() - this.#upSince > steadyMs) this.#failures = 0
     this.#leaving = connection.close().catch((error: unknown) => {
       this.#log('debug', { error: this.#words.of(error) }, 'the connection to an MCP server was not closed in peace')
@@ -313,28 +334,10 @@ export class ServerLink {
   }
 
   #callFailure(error: unknown, connection: Connection): ToolloopError {
-    const { InsufficientScopeError, ProtocolError, SdkHttpError, SdkError, SdkErrorCode } = this.#sdk
-    const unknown = 'Whether the call took effect is not known.'
-    if (error instanceof ProtocolError) return this.#words.failed(`refused the call: ${this.#words.of(error)}`, error)
-    if (error instanceof InsufficientScopeError) return this.#words.failed(`refused the call: ${this.#words.of(error)}`, error)
-    if (error instanceof SdkHttpError && error.status === 401)
-      return this.#words.failed(`refused the call: ${this.#words.of(error)}`, error)
-    if (error instanceof SdkHttpError) {
-      // It answers, but not to this session: https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management
-      if (error.status === 404) this.#lose('it has forgotten the session')
-      const again = error.status === 404 || (error.status ?? 0) >= 500 ? ` ${this.#outlook()}` : ''
-      return this.#words.failed(`answered with HTTP status ${error.status ?? 'unknown'}.${again}`, error)
-    }
-    if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) {
-      return this.#words.failed('answered with something other than a tool result.', error)
-    }
-    const { problem } = connection
-    if (problem !== undefined)
-      return this.#words.failed(`stopped during the call (${this.#words.clean(problem)}). ${unknown} ${this.#outlook()}`, error)
-    const words = this.#words.of(error)
-    // Over HTTP a connection is lost when a request is.
-    if ('url' in this.server && !(error instanceof SdkError)) this.#lose(words)
-    return this.#words.failed(`did not answer (${words}). ${unknown} ${this.#outlook()}`, error)
+    const { failure, lost } = callFailure({ sdk: this.#sdk, error, connection, words: this.#words, outlook: this.#outlook() })
+    // Not for a connection that another has replaced.
+    if (lost !== undefined && connection === this.#connection) this.#lose(lost)
+    return failure
   }
 
   #outlook(): string {

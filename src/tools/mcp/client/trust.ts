@@ -1,5 +1,5 @@
 import type { ToolEffect } from '../../tool.ts'
-import type { DescribedTool } from './fingerprint.ts'
+import type { DescribedTool } from './listing/fingerprint.ts'
 import type { McpServerOptions } from './server-config.ts'
 
 /** What a server's tool does to the world. */

@@ -8,7 +8,8 @@ import { withCallStream } from '../../transport/http-transport.ts'
 import type { McpClientSdk } from '../../transport/load-sdk.ts'
 import type { Connection } from '../connection.ts'
 import { GivenLinks } from '../context/given-links.ts'
-import { type ListedTool, noTimeoutMs } from '../list-tools.ts'
+import type { Send } from '../in-session.ts'
+import { type ListedTool, noTimeoutMs } from '../listing/list-tools.ts'
 import type { McpServer } from '../server-config.ts'
 import { effectOf } from '../trust.ts'
 import { askedAtOnce } from './asked-at-once.ts'
@@ -37,6 +38,10 @@ interface Answers {
 export interface CallRequest {
   /** The one there is now. */
   connection(): Connection
+  /** Sends a request over it; again, if the server has forgotten the session. */
+  inSession<T>(send: Send<T>): Promise<T>
+  /** Throws if the tool is another by now: in a new session, the call must not be made then. */
+  checkAgain(): void
   /** Waits until there is one again, after an error. Rejects when there will be none. */
   recover(error: unknown): Promise<void>
   tool: ListedTool
@@ -114,19 +119,22 @@ export class ServerCalls {
 
   #start(running: Running, answers: Answers = {}, known?: AnsweredRequest): OpenCall {
     const { tool, args, ctx, notes, sampler, progressToken } = running
-    const { client } = running.connection()
     const ttl = taskTimeoutMs(this.#server)
-    const params = {
+    const paramsFor = ({ client }: Connection) => ({
       name: tool.name,
       arguments: args,
       ...(ttl !== undefined && asksForTask(client, tool, notes.areSafe) ? { task: { ttl } } : {}),
       ...answers,
       _meta: { ...ctx.trace?.headers(), progressToken },
-    }
+    })
     const toolDefinition = { name: tool.name, inputSchema: { ...tool.inputSchema, type: 'object' as const } }
     const send = async (call: OpenCall, signal: AbortSignal, onProgress: Progress) => {
       const options = { signal, timeout: noTimeoutMs, allowInputRequired: true, toolDefinition }
-      const answer = () => withCallStream(streamEnded, call, () => client.callTool(params as never, options))
+      const answer = () =>
+        running.inSession(async (connection, isAgain) => {
+          if (isAgain) running.checkAgain()
+          return withCallStream(streamEnded, call, () => connection.client.callTool(paramsFor(connection) as never, options))
+        })
       // The SDK's types know neither tasks nor answers that are none yet.
       return (await this.#telling(progressToken, onProgress, () => this.#open.during(call, ctx.runId, answer))) as never as CallAnswer
     }
@@ -259,15 +267,16 @@ export class ServerCalls {
     }
   }
 
-  #waitOf({ ctx, connection, recover }: Running, task: NotedTask): TaskWait {
-    return { sdk: this.#sdk, server: this.#name, task, ctx, connection, recover }
+  #waitOf({ ctx, connection, inSession, recover }: Running, task: NotedTask): TaskWait {
+    return { sdk: this.#sdk, server: this.#name, task, ctx, connection, inSession, recover }
   }
 
   /** A server of 2025-11-25 asks in the course of the request for the task's result. */
   #openResult(running: Running, { id: taskId }: NotedTask, known: AnsweredRequest | undefined): OpenCall {
-    const { client } = running.connection()
     const send = (call: OpenCall, signal: AbortSignal) =>
-      this.#open.duringTask(call, taskId, () => askOfTask(client, 'result', { taskId }, { signal, owner: call }))
+      this.#open.duringTask(call, taskId, () =>
+        running.inSession(({ client }) => askOfTask(client, 'result', { taskId }, { signal, owner: call })),
+      )
     return new OpenCall(send, { known, sampler: running.sampler })
   }
 

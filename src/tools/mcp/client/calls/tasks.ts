@@ -1,7 +1,7 @@
 import type { Client } from '@modelcontextprotocol/client'
 import { isJsonObject, type JsonObject } from '../../../../core/messages.ts'
 import { withCallStream } from '../../transport/http-transport.ts'
-import { anyObject, type ListedTool, noTimeoutMs } from '../list-tools.ts'
+import { anyObject, type ListedTool, noTimeoutMs } from '../listing/list-tools.ts'
 import type { McpServerOptions } from '../server-config.ts'
 import { streamEnded } from './stream-ended.ts'
 

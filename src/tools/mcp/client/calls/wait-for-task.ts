@@ -5,6 +5,7 @@ import { processClock } from '../../../../core/time/process-clock.ts'
 import type { ToolContext } from '../../../tool.ts'
 import type { McpClientSdk } from '../../transport/load-sdk.ts'
 import type { Connection } from '../connection.ts'
+import type { Send } from '../in-session.ts'
 import type { NotedTask } from './call-notes.ts'
 import { askOfTask, readTask, type Task } from './tasks.ts'
 
@@ -26,6 +27,8 @@ export interface TaskWait {
   ctx: Pick<ToolContext, 'signal' | 'progress'>
   /** The connection to ask over. */
   connection(): Connection
+  /** Sends a request over it; again, if the server has forgotten the session. */
+  inSession<T>(send: Send<T>): Promise<T>
   /** Waits until there is another, or this one is of use again, after an error. Rejects when there will be none. */
   recover(error: unknown): Promise<void>
 }
@@ -96,7 +99,7 @@ export async function overBrokenConnections<T>(wait: TaskWait, ask: (connection:
   const { ProtocolError } = wait.sdk
   for (;;) {
     try {
-      return await ask(wait.connection())
+      return await wait.inSession(ask)
     } catch (error) {
       wait.ctx.signal.throwIfAborted()
       // The server has answered: it knows no such task, or what was asked for has failed.

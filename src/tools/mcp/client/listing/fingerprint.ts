@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { JsonObject } from '../../../core/messages.ts'
+import type { JsonObject } from '../../../../core/messages.ts'
 
 /** What a server says of a tool. */
 export interface DescribedTool {

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../../core/messages.ts'
 
 /** What a header's name may be made of: https://www.rfc-editor.org/rfc/rfc9110#section-5.1 */
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/

@@ -1,0 +1,87 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Connection } from '../connection.ts'
+import { within } from '../within.ts'
+import type { ListedTool } from './list-tools.ts'
+
+/** Between two lists of a server whose tools keep changing. */
+const refreshPauseMs = 250
+
+interface FollowedToolsOptions {
+  /** How long one list may take, in milliseconds. */
+  timeoutMs: number
+  /** Aborted when the server is closed. */
+  signal: AbortSignal
+  onProblem(tool: string, problem: string): void
+  /** Called when the tools were listed again. */
+  onChange(): void
+  /** The tools could not be listed again. */
+  onFailure(error: unknown): void
+}
+
+/** The tools of a server as it listed them last; listed again when it says that they have changed. */
+export class FollowedTools {
+  readonly #options: FollowedToolsOptions
+  #connection: Connection | undefined
+  #tools: readonly ListedTool[] = []
+  #isStale = false
+  #isListing = false
+
+  constructor(options: FollowedToolsOptions) {
+    this.#options = options
+  }
+
+  get listed(): readonly ListedTool[] {
+    return this.#tools
+  }
+
+  /** Whether a tool is there, and still the same. */
+  has({ name, fingerprint }: ListedTool): boolean {
+    return this.#tools.some((tool) => tool.name === name && tool.fingerprint === fingerprint)
+  }
+
+  list(connection: Connection, signal: AbortSignal): Promise<ListedTool[]> {
+    return connection.listTools(signal, this.#options.onProblem)
+  }
+
+  /** Follows a new connection, of which `tools` have been listed. */
+  follow(connection: Connection, tools: readonly ListedTool[]): void {
+    this.#connection = connection
+    this.#tools = tools
+    // They may have changed while the list was on its way.
+    if (this.#isStale) this.changed()
+  }
+
+  /** The connection is of no more use. The tools stay. */
+  leave(): void {
+    this.#connection = undefined
+  }
+
+  /** Takes note that they have changed. They are listed again; once more if they change meanwhile, however often they do. */
+  changed(): void {
+    this.#isStale = true
+    if (this.#connection === undefined || this.#isListing) return
+    void this.#listAgain(this.#connection)
+  }
+
+  async #listAgain(connection: Connection): Promise<void> {
+    const { timeoutMs, signal, onChange, onFailure } = this.#options
+    const late = () => new Error(`it did not list its tools within ${timeoutMs} ms`)
+    this.#isListing = true
+    try {
+      while (this.#isStale && this.#connection === connection) {
+        this.#isStale = false
+        const tools = await within(timeoutMs, late, [signal], (limit) => this.list(connection, limit))
+        if (this.#connection !== connection) break
+        this.#tools = tools
+        onChange()
+        // A server that says so each time it is asked is not to keep us busy.
+        if (this.#isStale) await pause(refreshPauseMs, undefined, { signal, ref: false })
+      }
+    } catch (error) {
+      if (!signal.aborted && this.#connection === connection) onFailure(error)
+    } finally {
+      this.#isListing = false
+    }
+    if (this.#isStale && this.#connection !== connection) this.changed()
+  }
+}
