@@ -23,6 +23,8 @@ export interface OddHttpServer extends AsyncDisposable {
   open: ReadonlySet<ServerResponse>
   /** What the session is called; one that is changed has forgotten those before. */
   session: string
+  /** Answers a `GET`. Default: 405, there is no such stream. */
+  stream: Answer
   /** Drops all connections and takes no more; `start` takes them again. */
   stop(): Promise<void>
   start(): Promise<void>
@@ -53,7 +55,7 @@ export async function startOddHttpServer(tools: object[], answer: Answer, handsh
       }
       if (asked === 'initialize') return handshake?.(response, sent)
       if (headers['mcp-session-id'] !== odd.session) return void response.writeHead(404).end('no such session')
-      if (method === 'GET') return void response.writeHead(405).end()
+      if (method === 'GET') return odd.stream(response, sent)
       if (id === undefined) return void response.writeHead(202).end()
       if (asked === 'tools/list') return json(response, { jsonrpc: '2.0', id, result: { tools } })
       answer(response, sent)
@@ -64,6 +66,7 @@ export async function startOddHttpServer(tools: object[], answer: Answer, handsh
     requests,
     open,
     session: 'one',
+    stream: (response) => void response.writeHead(405).end(),
     start: () => new Promise((resolve) => server.listen(port, '127.0.0.1', resolve)),
     stop: () => closeServer(server),
     [Symbol.asyncDispose]: () => odd.stop(),

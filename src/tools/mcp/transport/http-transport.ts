@@ -152,7 +152,7 @@ function boundedFetch({ headers, fetch: own = fetch }: McpUrl, bounds: MessageBo
     const response = await own(url, { ...init, headers: sent })
     if (response.body === null) return answer(response)
     const isEvents = /^\s*text\/event-stream/i.test(response.headers.get('content-type') ?? '')
-    const bound = response.ok ? bounded(bounds, isEvents) : cutAt(mostProblemBytes)
+    const bound = response.ok ? bounded(bounds, isEvents, sent.get('last-event-id') ?? undefined) : cutAt(mostProblemBytes)
     const { status, statusText } = response
     return answer(new Response(response.body.pipeThrough(bound), { status, statusText, headers: response.headers }))
   }
@@ -178,8 +178,11 @@ function cutAt(maxBytes: number): ByteStream {
  * Lets bytes through until there are too many of them, or of values: in all, or of events in one. Of very many events it lets some through in each
  * turn of the event loop: all that are there at once are read in one. A line of an event goes through as a whole: its reader looks through all of
  * it again with each piece.
+ *
+ * A stream that is resumed begins with the id of the last event, without data: the SDK forgets it with each new stream, and if this one breaks
+ * before its first event, it would have no place to resume at.
  */
-function bounded({ maxBytes, maxValues }: MessageBounds, isEvents: boolean): ByteStream {
+function bounded({ maxBytes, maxValues }: MessageBounds, isEvents: boolean, resumedAt: string | undefined): ByteStream {
   let bytes = 0
   const values = new ValueCount()
   /** The end of the piece before: an empty line may lie between two. */
@@ -187,6 +190,9 @@ function bounded({ maxBytes, maxValues }: MessageBounds, isEvents: boolean): Byt
   let line: Uint8Array<ArrayBuffer>[] = []
   let isFirst = true
   return new TransformStream({
+    start(controller) {
+      if (isEvents && resumedAt !== undefined) controller.enqueue(Buffer.from(`id: ${resumedAt}\ndata:\n\n`))
+    },
     async transform(chunk, controller) {
       // Nothing is asked for in lists, and one may have very many answers.
       if (isFirst && !isEvents && chunk[0] === bracket) return controller.error(new Error('the server sent a list of messages'))

@@ -1,18 +1,14 @@
 import type { ContentBlock } from '@modelcontextprotocol/client'
 import { type Content, type ContentPart, isBase64, isJsonObject, type Json, type JsonObject } from '../../../../core/messages.ts'
+import { withData } from './data-beside-text.ts'
 import { asideOf } from './set-aside.ts'
 
 /** What a call of an MCP tool returned. The model sees `content`, the app both. */
 export interface McpToolResult {
+  /** If the data is not in the text, it follows as JSON. */
   content: Content
-  /** The same as data, where the tool gives it (`structuredContent`). */
+  /** The data of the result, if the tool gives it (`structuredContent`). */
   structured?: Json
-}
-
-/** The parts of a result, checked. Undefined where one of them is none, or there is no list of them. */
-function partsOf(result: JsonObject): ContentPart[] | undefined {
-  const list = listOf(result)
-  return list && readParts(list)
 }
 
 /** That of a task's result was not set aside. */
@@ -67,14 +63,15 @@ function isText(value: unknown): value is string {
   return typeof value === 'string'
 }
 
-/** What a call has come to, or undefined for what is no result of a call. */
+/** What a call has come to, or undefined for what is no result of a call. `failure` is empty if the server doesn't say why. */
 export function readCallResult(result: JsonObject): McpToolResult | { failure: string } | undefined {
-  const parts = partsOf(result)
+  // Some servers send null for data that there is none of.
+  const structured = asideOf(result).data ?? (result.structuredContent as Json | undefined) ?? undefined
+  const list = listOf(result) ?? (structured === undefined ? undefined : [])
+  const given = list && readParts(list)
+  const parts = given === undefined || structured === undefined ? given : withData(given, structured)
   if (parts === undefined) return undefined
-  if (result.isError === true) return { failure: failureText(parts) }
-  const structured = result.structuredContent as Json | undefined
-  // A server should give data as text too; not every one does.
-  if (parts.length === 0 && structured !== undefined) return { content: JSON.stringify(structured), structured }
+  if (result.isError === true) return { failure: failureText(parts).trim() }
   return { content: contentOf(parts), ...(structured === undefined ? {} : { structured }) }
 }
 

@@ -303,7 +303,10 @@ export class ServerCalls {
   async #resultOf(answer: CallAnswer, { ctx }: Running): Promise<McpToolResult> {
     const result = readCallResult(answer)
     if (result === undefined) throw this.#noResult()
-    if ('failure' in result) throw new ToolloopError('tool_failed', result.failure)
+    if ('failure' in result) {
+      const unsaid = `The MCP server \`${this.#name}\` says that the call failed, and not why.`
+      throw new ToolloopError('tool_failed', result.failure === '' ? unsaid : result.failure)
+    }
     await this.links.add(ctx, linksIn(answer))
     return result
   }

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { JSONRPCMessage } from '@modelcontextprotocol/client'
-import { isJsonObject, type JsonObject } from '../../../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../../core/messages.ts'
 
 /** What the SDK would look through, item by item. */
 const lists = ['content', 'contents', 'messages', 'tools', 'resources', 'resourceTemplates', 'prompts'] as const
 
 /** What of a result is kept from the SDK. */
-type Aside = Partial<Record<(typeof lists)[number], readonly unknown[]>> & { task?: JsonObject }
+type Aside = Partial<Record<(typeof lists)[number], readonly unknown[]>> & { task?: JsonObject; data?: Json }
 
 /** Where it lies meanwhile. No server can know the name. */
 const place = `toolloop/${randomUUID()}`
@@ -32,6 +32,11 @@ export function setAside(message: JSONRPCMessage): void {
     if (!Array.isArray(list)) continue
     aside[name] = list
     result[name] = []
+  }
+  // Lists and null are data too, whatever earlier revisions say.
+  if (result.structuredContent !== undefined && !isJsonObject(result.structuredContent)) {
+    aside.data = result.structuredContent as Json
+    delete result.structuredContent
   }
   if (Object.keys(aside).length > 0) result._meta = { [place]: aside }
 }
