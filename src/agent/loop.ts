@@ -107,7 +107,7 @@ function isStopped({ run, state }: Execution, iteration: number): boolean {
 const noSteering: Steering = { messages: [], stops: false }
 
 /** What was said to the run meanwhile. Recorded, because the next turn depends on it. */
-function takeSteering({ durable, run }: Execution, iteration: number, { takesMessages, hasAnswer }: Steer): Steering | Promise<Steering> {
+async function takeSteering({ durable, run }: Execution, iteration: number, { takesMessages, hasAnswer }: Steer): Promise<Steering> {
   // In memory it costs nothing, and a run that was started without a control may be resumed with one.
   if (!run.steerable && durable.survivesCrashes) return noSteering
   const recorded = (steering: Steering) => {

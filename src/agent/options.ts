@@ -11,7 +11,6 @@ import { checkGuardrails } from './hooks/guardrails.ts'
 import { checkHooks } from './hooks/hooks.ts'
 import { Budget } from './limits/budget.ts'
 import { checkCostIsKnown, iterationsOf } from './limits/limits.ts'
-import { runOptionNames } from './option-names.ts'
 import { chooseCallForm } from './text-calls/mode.ts'
 import type { AgentRules, CompactionOptions, RunnerOptions, RunOptions, RunSettings } from './types.ts'
 
@@ -84,7 +83,7 @@ export function mergeOptions<Context>(runner: RunnerOptions<Context>, run: RunOp
     history: _history,
     ...settings
   } = runner
-  const merged: RunOptions<Context> = { ...noOptions, ...settings }
+  const merged: RunOptions<Context> = { ...settings }
   assignGiven(merged, run)
   merged.maxIterations = rounds
   merged.maxToolRounds = undefined
@@ -102,10 +101,6 @@ export function mergeOptions<Context>(runner: RunnerOptions<Context>, run: RunOp
 function assignGiven<T extends object>(options: T, given: T): void {
   for (const [name, value] of Object.entries(given)) if (value !== undefined) Object.assign(options, { [name]: value })
 }
-
-/** Every option of a run, none of them given: what is merged is laid out alike for all runs, and V8's code for it is kept between them. */
-const noOptions: object = { ...runOptionNames }
-for (const name of Object.keys(noOptions)) Object.assign(noOptions, { [name]: undefined })
 
 const eitherOr = [
   ['onBudget', 'stop', 'pause'],

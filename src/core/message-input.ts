@@ -16,7 +16,6 @@ import {
   wellFormed,
   wellFormedJson,
 } from './messages.ts'
-import { keepShapeOf } from './v8/keep-shape.ts'
 
 /** A message as it may be handed in: one of a conversation, a reply of `ToolAgent.generate()`, or a role and a text. */
 export type MessageInput =
@@ -220,5 +219,3 @@ export function isDeepFrozen(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return true
   return Object.isFrozen(value) && Object.values(value).every(isDeepFrozen)
 }
-
-keepShapeOf(toChatMessage({ role: 'user', content: '' }, ''))

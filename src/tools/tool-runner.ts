@@ -1,10 +1,9 @@
-import { isThenable, syncAnswer } from '../core/callbacks/callbacks.ts'
+import { syncAnswer } from '../core/callbacks/callbacks.ts'
 import { show, ToolloopError } from '../core/errors.ts'
 import { childLogger, type RecordLevel, redacting } from '../core/logger.ts'
 import { toToolCall } from '../core/message-input.ts'
 import { copyJson, type Json, type ParsedToolCall, type ToolCall, type ToolResultMessage, textOf, toolMessage } from '../core/messages.ts'
 import { wait } from '../core/time/wait.ts'
-import { keepShape, keepShapeOf } from '../core/v8/keep-shape.ts'
 import { type PreparedCall, prepareArguments } from './arguments.ts'
 import { askSet, listedBy } from './call/checked-tools.ts'
 import { type ExecutedEnd, failSafe, type ToolCallEnd, type ToolCallEnvironment } from './call/environment.ts'
@@ -101,8 +100,7 @@ export async function executeCall(call: PreparedCall, environment: ToolCallEnvir
   const settled = async (end: LeftEnd) => (effect === 'read' ? end : told(end, await askReconcile(call, environment, end.attempts)))
   let mayHaveRun = false
   for (let attempt = 1; ; attempt++) {
-    const trying = new Attempt(call, environment, attempt).run()
-    const { end, ran, thrown } = trying instanceof Promise ? await trying : trying
+    const { end, ran, thrown } = await new Attempt(call, environment, attempt).run()
     if (environment.raw !== undefined) environment.raw.thrown = thrown
     if (end.outcome === 'cancelled' && !ran) return settled(end)
     if (end.outcome !== 'failed' && end.outcome !== 'timeout') return end
@@ -132,7 +130,7 @@ interface Tried {
   ran?: true
 }
 
-/** One attempt at a call. A tool that returns at once needs no timer. */
+/** One attempt at a call. */
 class Attempt {
   readonly #call: PreparedCall
   readonly #environment: ToolCallEnvironment
@@ -153,7 +151,7 @@ class Attempt {
     this.#number = number
   }
 
-  run(): Tried | Promise<Tried> {
+  async run(): Promise<Tried> {
     const { tool, args, input } = this.#call
     const execute: ((input: never, ctx: ToolContext<never>) => unknown) | undefined = tool.execute
     const abort = () => this.#abort()
@@ -163,14 +161,10 @@ class Attempt {
       // A copy: what a tool does to its arguments must not reach the record of the call, or the next attempt.
       const given = input === args ? copyJson(args) : input
       const value = execute?.call(tool, given as never, this.#context() as ToolContext<never>)
-      return typeof value === 'object' || typeof value === 'function' ? this.#given(value) : this.#returned(value)
+      return await this.#waitFor(value)
     } catch (error) {
       return this.#threw(error)
     }
-  }
-
-  #given(value: unknown): Tried | Promise<Tried> {
-    return isThenable(value) ? this.#waitFor(value) : this.#returned(value)
   }
 
   #context(): ToolContext {
@@ -184,7 +178,7 @@ class Attempt {
     }
     const attempt = this.#number
     const { name: tool } = this.#call.tool
-    // Most tools log nothing. No getter: see "Allocation" in CONTRIBUTING.md.
+    // Most tools log nothing.
     const log = (level: RecordLevel) => (fields: object, message: string) => {
       childLogger(toolLogger, { runId, tool, toolCallId })[level](fields, message)
     }
@@ -210,11 +204,7 @@ class Attempt {
     if (asked !== undefined) ctx.asked = asked
     if (decision !== undefined) ctx.decision = decision
     if (saved !== undefined) ctx.saved = saved
-    if (save !== undefined) {
-      // Named first: see "Allocation" in CONTRIBUTING.md.
-      const saveNow = (value: Json) => (this.#isOver ? this.#refuseToSave() : save(value))
-      ctx.save = saveNow
-    }
+    if (save !== undefined) ctx.save = (value) => (this.#isOver ? this.#refuseToSave() : save(value))
     return ctx
   }
 
@@ -225,7 +215,7 @@ class Attempt {
     return refused
   }
 
-  #waitFor(work: PromiseLike<unknown>): Promise<Tried> {
+  #waitFor(work: unknown): Promise<Tried> {
     const milliseconds = this.#call.tool.timeoutMs ?? this.#environment.timeoutMs
     return new Promise((resolve) => {
       this.#leave = resolve
@@ -326,14 +316,3 @@ function failed(thrown: unknown, maxResultBytes: number, attempts: number): Trie
 function cancelled(tool: AnyTool, attempts: number): LeftEnd {
   return { outcome: 'cancelled', content: cancelledText(tool.name), code: 'tool_cancelled', attempts }
 }
-
-keepShape(Attempt)
-keepShape(AbortController)
-const { signal } = new AbortController()
-signal.addEventListener('abort', () => {})
-keepShapeOf(signal)
-// Attempts set timers: their shape is kept by one that never rings, and that of Node's list of timers by the list it was in.
-const noTimer: NodeJS.Timeout = setTimeout(() => {})
-const list: unknown = Reflect.get(noTimer, '_idlePrev')
-clearTimeout(noTimer)
-keepShapeOf([noTimer, list])

@@ -2,7 +2,6 @@ import type { ErrorCode } from '../../core/errors.ts'
 import { Event, type EventPayloads, type EventPlace } from '../../core/events.ts'
 import { toJson } from '../../core/json.ts'
 import { type Json, type JsonObject, textOf } from '../../core/messages.ts'
-import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { PreparedCall } from '../../tools/arguments.ts'
 import type { Lanes } from '../../tools/concurrency.ts'
 import { cancelledText } from '../../tools/told.ts'
@@ -346,5 +345,3 @@ const rejections: Partial<Record<ErrorCode, Rejection>> = {
   tool_call_truncated: 'truncated',
   tool_uncertain: 'uncertain',
 }
-
-keepShape(CallEnvironment, { settings: {}, limits: {}, agent: {} }, { call: {} })

@@ -2,14 +2,12 @@ import { asChecked, type MessageInput, toChatMessages } from '../../core/message
 import {
   type ChatMessage,
   type Content,
-  deepFreeze,
   hasToolCalls,
   isToolResult,
   type ToolCall,
   type ToolResultMessage,
   toolMessage,
 } from '../../core/messages.ts'
-import { keepShape, keepShapeOf } from '../../core/v8/keep-shape.ts'
 import { noResultText } from '../told.ts'
 import { type Compaction, compacted, noCompaction } from './compaction.ts'
 
@@ -290,13 +288,3 @@ class ResultIndex {
     return uses
   }
 }
-
-keepShape(History)
-keepShape(UniqueIds)
-keepShapeOf(
-  deepFreeze<ChatMessage[]>([
-    { role: 'user', content: '' },
-    { role: 'assistant', content: '', toolCalls: [{ id: '', type: 'function', function: { name: '', arguments: '' } }] },
-    toolMessage({ id: '', name: '' }, '', true),
-  ]),
-)

@@ -1,7 +1,6 @@
 import { copyAsJson } from '../../core/json.ts'
 import { isJsonObject, type Json } from '../../core/messages.ts'
 import { processClock } from '../../core/time/process-clock.ts'
-import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { RunRecord } from '../nested/run-record.ts'
 import type { FinishedCall } from '../recorded.ts'
 import { type Durable, isDoneAnew, type RecordEntry, type RecordedSteps, type StepContext } from './journal.ts'
@@ -150,5 +149,3 @@ class Waits {
     return { decisions: this.#decisions, waitingSince: this.#waitingSince }
   }
 }
-
-keepShape(Waits)

@@ -1,4 +1,3 @@
-import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { Durable } from '../durable/journal.ts'
 
 /** The same for the same text: a call that is repeated has the same result again, and it is kept once. */
@@ -69,5 +68,3 @@ export class KeptResults {
     this.#texts = new Map(Object.entries(texts))
   }
 }
-
-keepShape(KeptResults)

@@ -1,6 +1,5 @@
 import type { StopReason } from '../../core/events.ts'
 import { addUsage, noUsage, type Usage } from '../../core/messages.ts'
-import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { PlannedCall } from '../recorded.ts'
 import type { Spent } from '../run/result.ts'
 import { callLimitText } from '../told.ts'
@@ -217,5 +216,3 @@ const oneCall: Spent = { usage: noUsage, toolCalls: 1 }
 function addSpent(a: Spent, b: Spent): Spent {
   return { usage: addUsage(a.usage, b.usage), toolCalls: a.toolCalls + b.toolCalls }
 }
-
-keepShape(RunBudget, { costUsd: 0, tokens: 0 })

@@ -1,6 +1,5 @@
 import type { EventName, RunEvent } from '../../core/events.ts'
 import { TextBuffer } from '../../core/text/text-buffer.ts'
-import { keepShape } from '../../core/v8/keep-shape.ts'
 
 /** An event that is a piece of a text. */
 export type Delta = Extract<RunEvent, { type: 'TEXT_DELTA' | 'REASONING_DELTA' | 'TOOL_INPUT_DELTA' }>
@@ -92,5 +91,3 @@ export class Backlog {
     this.#events[this.#events.length - 1] = withPiece(last, whole)
   }
 }
-
-keepShape(Backlog)

@@ -3,7 +3,6 @@ import { channels, Event, type EventBus, type EventName, type EventPayloads, typ
 import { copyAsJson } from '../../core/json.ts'
 import type { Logger } from '../../core/logger.ts'
 import { type ChatMessage, deepFreeze, type JsonObject } from '../../core/messages.ts'
-import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import type { PreparedCall } from '../../tools/arguments.ts'
 import type { ToolSet } from '../../tools/registry.ts'
@@ -326,5 +325,3 @@ export class RunContext implements RunScope {
 export function tagsOf({ survivesCrashes, attempt }: Durable, key: string): StepTags {
   return survivesCrashes ? { step: key, attempt } : {}
 }
-
-keepShape(RunContext, { runId: '', settings: {}, limits: { costUsd: 0, tokens: 0 } }).dispose()

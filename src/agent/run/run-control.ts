@@ -1,5 +1,4 @@
 import type { ChatMessage } from '../../core/messages.ts'
-import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import { type AnyModel, openModel } from '../../models/create-model.ts'
 import { History } from '../conversation/history.ts'
@@ -69,5 +68,3 @@ export class RunControl {
     return model
   }
 }
-
-keepShape(RunControl)

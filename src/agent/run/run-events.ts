@@ -11,7 +11,6 @@ import {
   type RunEvent,
 } from '../../core/events.ts'
 import type { Logger } from '../../core/logger.ts'
-import { keepShape, keepShapeOf } from '../../core/v8/keep-shape.ts'
 
 export type DeltaName = 'TEXT_DELTA' | 'REASONING_DELTA' | 'TOOL_INPUT_START' | 'TOOL_INPUT_DELTA'
 
@@ -139,7 +138,3 @@ function metaOf(place: EventPlace, origin: EventOrigin, time: number): EventMeta
   // The fields of a literal come first: events with these alone are then laid out alike.
   return Object.assign({ iteration: place.iteration, runId: origin.runId, time }, place, origin)
 }
-
-keepShape(RunEvents)
-const exampleMeta = () => metaOf({ iteration: 0 }, { runId: '' }, Date.now())
-keepShapeOf([exampleMeta(), Object.freeze(exampleMeta())])

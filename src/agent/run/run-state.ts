@@ -11,7 +11,6 @@ import {
   toolMessage,
   type Usage,
 } from '../../core/messages.ts'
-import { keepShape } from '../../core/v8/keep-shape.ts'
 import { CallKeys } from '../calls/call-keys.ts'
 import { History } from '../conversation/history.ts'
 import { sorted } from '../decisions/decisions.ts'
@@ -328,5 +327,3 @@ function argumentsKey({ args, rawArguments }: PlannedCall): string {
 function resultKey(content: Content | undefined): string {
   return typeof content === 'string' ? content : JSON.stringify(content ?? null)
 }
-
-keepShape(RepeatBreaker)

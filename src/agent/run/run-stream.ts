@@ -1,5 +1,4 @@
 import { Event, type EventName, type RunEvent } from '../../core/events.ts'
-import { keepShape } from '../../core/v8/keep-shape.ts'
 import { isWrapped, type OutputSchema } from '../output/output.ts'
 import { answerEvents, PartialAnswer } from '../output/partial-answer.ts'
 import { type ResponseOptions, RunResponses } from '../web/respond.ts'
@@ -316,8 +315,3 @@ class Ready<T> {
     this.#next = 0
   }
 }
-
-keepShape(RunStream, () => new Promise(() => {}))
-keepShape(EventQueue)
-keepShape(QueueIterator)
-keepShape(Ready)

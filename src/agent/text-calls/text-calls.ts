@@ -1,5 +1,4 @@
 import { syncText } from '../../core/callbacks/callbacks.ts'
-import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { Dialect } from '../../dialects/dialect.ts'
 import type { ModelRequest, ModelResponse, ModelSink, ToolChoice } from '../../models/chat-model.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
@@ -88,5 +87,3 @@ export class TextCalls {
     return parts
   }
 }
-
-keepShape(TextCalls, { native: true }, undefined, {})

@@ -1,5 +1,4 @@
 import { TextBuffer } from '../../core/text/text-buffer.ts'
-import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { Dialect, TextToolSink } from '../../dialects/dialect.ts'
 import { DialectParser, type ParserOptions } from '../../dialects/reader/parser.ts'
 import { divideThinking } from '../../dialects/reader/thinking.ts'
@@ -234,5 +233,3 @@ function hintsOf(dialect: Dialect): Hints | undefined {
 function writtenCall(name: string, json: string): ReadCall {
   return { id: '', type: 'function', function: { name, arguments: json }, asText: true }
 }
-
-keepShape(TextReading, { dialect: { bare: {} } })

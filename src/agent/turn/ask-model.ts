@@ -3,7 +3,6 @@ import { digestOf } from '../../core/digest.ts'
 import { ModelError, show } from '../../core/errors.ts'
 import type { FinishReason } from '../../core/events.ts'
 import { type ChatMessage, isJsonObject, type Usage } from '../../core/messages.ts'
-import { keepShapeOf } from '../../core/v8/keep-shape.ts'
 import {
   abortedError,
   type ChatModel,
@@ -212,5 +211,3 @@ function checkResponse(response: unknown, { provider, model }: Pick<ChatModel, '
   const checked = { ...given, text, toolCalls, finishReason }
   return finishReason === 'content_filter' || finishReason === 'refusal' ? withoutDeclinedCalls(checked) : checked
 }
-
-keepShapeOf({ ...requestOf({}, undefined), messages: [], tools: [] })

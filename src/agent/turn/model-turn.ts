@@ -12,7 +12,6 @@ import {
   type Usage,
   wellFormed,
 } from '../../core/messages.ts'
-import { keepShape } from '../../core/v8/keep-shape.ts'
 import { answerIn, type ToolChoice, toModelError } from '../../models/chat-model.ts'
 import { usageOfFailure, withCost } from '../../models/usage.ts'
 import { type ArgumentTerms, innerArguments, type Preparation, type PreparedCall, prepareArguments } from '../../tools/arguments.ts'
@@ -272,7 +271,7 @@ export async function planCalls(input: PlanInput): Promise<Plan> {
   const found = findTools(input.calls, input.registry)
   const unique = input.withUniqueIds(found.map(callOf))
   const calls: ToolCall[] = []
-  const plans: (PlannedCall | Promise<PlannedCall>)[] = []
+  const plans: Promise<PlannedCall>[] = []
   for (const [at, one] of found.entries()) {
     const { name, arguments: json } = one.call.function
     const id = unique[at]?.id ?? ''
@@ -281,7 +280,7 @@ export async function planCalls(input: PlanInput): Promise<Plan> {
     calls.push({ id, type: 'function', function: { name: one.tool?.name ?? legalName(name), arguments: args } })
     plans.push(planCall(input, id, one))
   }
-  return { calls, planned: plans.every(isMade) ? plans : await Promise.all(plans) }
+  return { calls, planned: await Promise.all(plans) }
 }
 
 function namedCall({ id, function: { name } }: ToolCall): RunStep['toolCalls'][number] {
@@ -292,12 +291,7 @@ function callOf({ call }: OpenedCall): ReadCall {
   return call
 }
 
-function isMade(plan: PlannedCall | Promise<PlannedCall>): plan is PlannedCall {
-  return !(plan instanceof Promise)
-}
-
-/** A promise only where the tool checks its arguments asynchronously, or it is asked whether the call needs an approval. */
-function planCall(input: PlanInput, id: string, { call, tool, repairs }: OpenedCall): PlannedCall | Promise<PlannedCall> {
+async function planCall(input: PlanInput, id: string, { call, tool, repairs }: OpenedCall): Promise<PlannedCall> {
   const { asText, textAfter, unreadable, isQuoted } = call
   const { name: written, arguments: rawArguments } = call.function
   const name = tool?.name ?? written
@@ -313,16 +307,15 @@ function planCall(input: PlanInput, id: string, { call, tool, repairs }: OpenedC
   if (choice === 'none') return refuse(planned, 'tool_denied', callNothingNowText)
   if (typeof choice === 'object' && choice.function.name !== tool.name)
     return refuse(planned, 'tool_denied', onlyCallableText(choice.function.name))
-  const preparation = prepareArguments(tool, rawArguments, asText ? { ...input.terms, asText } : input.terms)
-  if (!(preparation instanceof Promise)) return planPrepared(input, planned, preparation)
-  return preparation.then((prepared) => planPrepared(input, planned, prepared))
+  const preparation = await prepareArguments(tool, rawArguments, asText ? { ...input.terms, asText } : input.terms)
+  return planPrepared(input, planned, preparation)
 }
 
 function refuse({ args: _, ...call }: PlannedCall, code: ErrorCode, text: string, args?: JsonObject): PlannedCall {
   return { ...call, ...(args === undefined ? {} : { args }), refusal: { code, text } }
 }
 
-function planPrepared(input: PlanInput, planned: PlannedCall, preparation: Preparation): PlannedCall | Promise<PlannedCall> {
+async function planPrepared(input: PlanInput, planned: PlannedCall, preparation: Preparation): Promise<PlannedCall> {
   if (!preparation.ok) return refuse(planned, preparation.problem.code, preparation.problem.message, preparation.problem.args)
   const { call, repairs } = preparation
   const { tool, args } = call
@@ -331,7 +324,7 @@ function planPrepared(input: PlanInput, planned: PlannedCall, preparation: Prepa
   planned.action = tool.execute === undefined ? 'client' : 'run'
   if (repairs !== undefined) planned.repairs = [...(planned.repairs ?? []), ...repairs]
   if (tool.approval === undefined || tool.approval === false) return planned
-  return input.needsApproval(call).then((isNeeded) => (isNeeded ? { ...planned, approval: true } : planned))
+  return (await input.needsApproval(call)) ? { ...planned, approval: true } : planned
 }
 
 /** The calls with their tools. Most name one as it is called; the others are looked at more closely. */
@@ -344,5 +337,3 @@ function findTools(calls: readonly ReadCall[], registry: ToolSet): OpenedCall[] 
   }
   return found
 }
-
-keepShape(ModelTurn, { durable: {}, state: {} }, 1, '', {})

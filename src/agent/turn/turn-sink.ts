@@ -3,7 +3,6 @@ import { jsonIn } from '../../core/json.ts'
 import { redact, secretTexts } from '../../core/logger.ts'
 import { isJsonObject, type Usage } from '../../core/messages.ts'
 import { TextBuffer } from '../../core/text/text-buffer.ts'
-import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { ChatModel, ModelRetry, ModelSink } from '../../models/chat-model.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import { findTool } from '../calls/find-tools.ts'
@@ -106,23 +105,21 @@ export class TurnSink implements TurnPieces {
     const inputStart = run.deltas(Event.TOOL_INPUT_START, this.#meta)
     const inputDelta = run.deltas(Event.TOOL_INPUT_DELTA, this.#meta)
     if (text === undefined && reasoning === undefined && inputStart === undefined && inputDelta === undefined) return undefined
-    // Functions are named before they are put into an object: see "Allocation" in CONTRIBUTING.md.
-    const hearText = (delta: string) => text?.({ text: delta })
-    const hearReasoning = (delta: string) => reasoning?.({ text: delta })
     let uniqueId: ReturnType<History['uniqueIds']> | undefined
     /** Arguments of tools with secrets: no secret can be told from a piece. */
     const hidden = new Map<number, { names: ReadonlySet<string>; json: string }>()
-    const restart = () => {
-      uniqueId = undefined
-      hidden.clear()
-      return true
+    const heard: ModelSink = {
+      restart: () => {
+        uniqueId = undefined
+        hidden.clear()
+        return true
+      },
     }
-    const heard: ModelSink = { restart }
-    if (text !== undefined) heard.text = hearText
-    if (reasoning !== undefined) heard.reasoning = hearReasoning
+    if (text !== undefined) heard.text = (delta) => text({ text: delta })
+    if (reasoning !== undefined) heard.reasoning = (delta) => reasoning({ text: delta })
     if (inputStart !== undefined || inputDelta !== undefined) {
       const ids: string[] = []
-      const hearStart = (index: number, given: string, name: string) => {
+      heard.toolCallStart = (index, given, name) => {
         uniqueId ??= this.#history.uniqueIds()
         const id = uniqueId(given, index)
         ids[index] = id
@@ -130,12 +127,13 @@ export class TurnSink implements TurnPieces {
         if (tool?.secrets !== undefined && tool.secrets.length > 0) hidden.set(index, { names: new Set(tool.secrets), json: '' })
         inputStart?.({ index, id, tool: found })
       }
-      const hearDelta = (index: number, json: string) => {
-        const whole = hidden.get(index)
-        if (whole === undefined) inputDelta?.({ index, id: ids[index] ?? '', json })
-        else whole.json += json
-      }
-      const tellHidden = () => {
+      if (inputDelta !== undefined)
+        heard.toolCallDelta = (index, json) => {
+          const whole = hidden.get(index)
+          if (whole === undefined) inputDelta({ index, id: ids[index] ?? '', json })
+          else whole.json += json
+        }
+      this.#tellHidden = () => {
         for (const [index, { names, json }] of hidden) {
           const args = jsonIn(json)
           if (!isJsonObject(args)) continue
@@ -144,9 +142,6 @@ export class TurnSink implements TurnPieces {
         }
         hidden.clear()
       }
-      this.#tellHidden = tellHidden
-      heard.toolCallStart = hearStart
-      if (inputDelta !== undefined) heard.toolCallDelta = hearDelta
     }
     return heard
   }
@@ -205,12 +200,10 @@ export class TurnSink implements TurnPieces {
       // It would be shown behind what is there.
       readRefused: async (text) => (this.#isShown ? undefined : heard.readRefused?.(text)),
     }
-    const takeDelta = (index: number, json: string) => {
-      if (isTaken(toolCallDelta)) toolCallDelta?.(index, json)
-    }
-    if (toolCallDelta !== undefined) sink.toolCallDelta = takeDelta
+    if (toolCallDelta !== undefined)
+      sink.toolCallDelta = (index, json) => {
+        if (isTaken(toolCallDelta)) toolCallDelta(index, json)
+      }
     return sink
   }
 }
-
-keepShape(TurnSink, undefined, {})

@@ -1,5 +1,3 @@
-import { keepShape } from '../v8/keep-shape.ts'
-
 /** Pieces that are joined into one before they have lived long: a garbage collector is slow on many small things that stay. */
 const maxPieces = 512
 
@@ -25,5 +23,3 @@ export class TextBuffer {
     return this.#parts.join('') + this.#pieces.join('')
   }
 }
-
-keepShape(TextBuffer)

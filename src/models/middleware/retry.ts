@@ -2,15 +2,7 @@ import { handleRejectionOf, syncAnswer } from '../../core/callbacks/callbacks.ts
 import { InvalidOptionError, ModelError, messageOf } from '../../core/errors.ts'
 import { addUsage, type Usage } from '../../core/messages.ts'
 import { wait } from '../../core/time/wait.ts'
-import {
-  abortedError,
-  type ChatModel,
-  isModelError,
-  type ModelRequest,
-  type ModelResponse,
-  type ModelRetry,
-  type ModelSink,
-} from '../chat-model.ts'
+import { abortedError, type ChatModel, isModelError, type ModelRequest, type ModelResponse, type ModelSink } from '../chat-model.ts'
 import { writtenCallOf } from '../transport/provider-error.ts'
 import { sumOfUsage, usageOfAttempt, usageOfFailure, withUsage, withWholeUsage } from '../usage.ts'
 
@@ -120,33 +112,21 @@ export function restartable(sink: ModelSink): RestartableSink {
   let isShown = false
   const restart = (retries?: boolean) => (sink.restart === undefined ? !isShown : syncAnswer('restart', sink.restart(retries)) === true)
   const watched: RestartableSink = { restart }
-  // Functions are named before they are put into an object: see "Allocation" in CONTRIBUTING.md.
-  const retry = (failure: ModelRetry) => heard(sink.retry?.(failure))
-  const queued = (ahead: number) => heard(sink.queued?.(ahead))
-  const readRefused = async (text: string) => (sink.restart === undefined && isShown ? undefined : sink.readRefused?.(text))
-  const text = (delta: string) => {
-    isShown = true
-    heard(sink.text?.(delta))
-  }
-  const reasoning = (delta: string) => {
-    isShown = true
-    heard(sink.reasoning?.(delta))
-  }
-  const toolCallStart = (index: number, id: string, name: string) => {
-    isShown = true
-    heard(sink.toolCallStart?.(index, id, name))
-  }
-  const toolCallDelta = (index: number, json: string) => {
-    isShown = true
-    heard(sink.toolCallDelta?.(index, json))
-  }
-  if (sink.retry) watched.retry = retry
-  if (sink.queued) watched.queued = queued
-  if (sink.readRefused) watched.readRefused = readRefused
-  if (sink.text) watched.text = text
-  if (sink.reasoning) watched.reasoning = reasoning
-  if (sink.toolCallStart) watched.toolCallStart = toolCallStart
-  if (sink.toolCallDelta) watched.toolCallDelta = toolCallDelta
+  const { retry, queued, readRefused, text, reasoning, toolCallStart, toolCallDelta } = sink
+  const shown =
+    <Args extends unknown[]>(hear: (...args: Args) => unknown) =>
+    (...args: Args) => {
+      isShown = true
+      heard(hear.apply(sink, args))
+    }
+  if (retry) watched.retry = (failure) => heard(retry.call(sink, failure))
+  if (queued) watched.queued = (ahead) => heard(queued.call(sink, ahead))
+  if (readRefused)
+    watched.readRefused = async (refused) => (sink.restart === undefined && isShown ? undefined : readRefused.call(sink, refused))
+  if (text) watched.text = shown(text)
+  if (reasoning) watched.reasoning = shown(reasoning)
+  if (toolCallStart) watched.toolCallStart = shown(toolCallStart)
+  if (toolCallDelta) watched.toolCallDelta = shown(toolCallDelta)
   return watched
 }
 

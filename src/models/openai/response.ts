@@ -1,6 +1,5 @@
 import { isJsonObject, type Json, type JsonObject, type ToolCall } from '../../core/messages.ts'
 import { TextBuffer } from '../../core/text/text-buffer.ts'
-import { keepShape } from '../../core/v8/keep-shape.ts'
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import { laterReason, readEnd } from '../streaming/finish-reason.ts'
@@ -210,5 +209,3 @@ export class OpenAIResponse implements ResponseReader {
 function text(value: Json | undefined): string {
   return typeof value === 'string' ? value : ''
 }
-
-keepShape(OpenAIResponse)

@@ -1,6 +1,5 @@
 import { jsonIn } from '../../core/json.ts'
 import type { JsonObject, ToolCall } from '../../core/messages.ts'
-import { keepShape } from '../../core/v8/keep-shape.ts'
 import { isPartOf, isSameJson } from './json-end.ts'
 import { clear, isComplete, joined, joinNames, type OpenCall, sameArguments, stateOf, type ToolCallSink } from './open-call.ts'
 
@@ -313,5 +312,3 @@ function textOf(given: unknown): string {
   if (typeof given === 'string') return given
   return given === undefined || given === null ? '' : JSON.stringify(given)
 }
-
-keepShape(ToolCallAccumulator)

@@ -1,6 +1,5 @@
 import { jsonOrText } from '../../core/json.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
-import { keepShape } from '../../core/v8/keep-shape.ts'
 import { type ErrorContext, isError, providerError, responseError, tellsError } from '../transport/provider-error.ts'
 import { EventStream } from './event-stream.ts'
 
@@ -222,5 +221,3 @@ export class ResponseBody {
     return responseError('bad_response', expected, got, this.#reader.context(), { retryable, ...(cause === undefined ? {} : { cause }) })
   }
 }
-
-keepShape(ResponseBody)
