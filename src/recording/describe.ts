@@ -5,7 +5,7 @@ import { copyAsJson, toJson } from '../core/json.ts'
 import { type ChatMessage, isJsonObject, type JsonObject } from '../core/messages.ts'
 import { type ChatModel, isModelError, type ModelRequest, type ModelResponse } from '../models/chat-model.ts'
 import type { ToolSet } from '../tools/registry.ts'
-import { isStandardSchema, jsonSchemaOf, parametersOf } from '../tools/schema/schema.ts'
+import { isStandardSchema, jsonSchemaOf, parametersOf, standardSchemaOf } from '../tools/schema/standard-schema.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import type { RecordedError, RecordedInput, RecordedModelInfo, RecordedTool, RecordedTurn } from './format.ts'
 
@@ -141,7 +141,7 @@ function codeOf(settings: object, tools: ToolSet): string[] {
     ['compaction', isJsonObject(compaction) && Object.values(compaction).some((value) => typeof value === 'function')],
     ['toolCalling', typeof toolCalling === 'object'],
     ['output', isStandardSchema(output)],
-    ...tools.list().map(({ name, schema }): [string, boolean] => [`the schema of \`${name}\``, schema !== undefined]),
+    ...tools.list().map((tool): [string, boolean] => [`the schema of \`${tool.name}\``, standardSchemaOf(tool) !== undefined]),
     ['tools that are deferred', (tools.hidden?.() ?? []).length > 0],
   ]
   return there.flatMap(([name, isThere]) => (isThere ? [name] : []))

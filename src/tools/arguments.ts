@@ -1,12 +1,11 @@
-import type { StandardSchemaV1 } from '@standard-schema/spec'
 import pTimeout from 'p-timeout'
 import type { ErrorCode } from '../core/errors.ts'
-import { clip, messageOf, show } from '../core/errors.ts'
+import { messageOf, show } from '../core/errors.ts'
 import { hasMoreThan, isDeeperThan, jsonIn, parseUpTo } from '../core/json.ts'
-import { copyJson, isJsonObject, type Json, type JsonObject } from '../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject } from '../core/messages.ts'
 import { coerceArguments, coercions, decodeArguments } from './schema/coerce.ts'
-import { firstProblems } from './schema/problems-in-words.ts'
-import { compileSchema, mayHoldUp, parametersOf, standardSchemaOf } from './schema/schema.ts'
+import { type FittedArguments, fitArguments, mayHoldUp } from './schema/fit-arguments.ts'
+import { parametersOf } from './schema/standard-schema.ts'
 import { cancelledText, checkTimedOutText, invalidArgumentsText, unreadableArgumentsText } from './told.ts'
 import type { AnyTool } from './tool.ts'
 import { Pauses } from './yield-to-event-loop.ts'
@@ -98,13 +97,13 @@ export interface ArgumentTerms {
 }
 
 /**
- * Parses and validates: first the JSON Schema, then the tool's own schema, which may transform. A promise only where the tool's own schema
- * checks asynchronously, or others are to have their turn first. Never throws.
+ * Parses and validates, by the tool's own schema, which may transform, or by its JSON Schema. A promise only if the tool's own schema checks
+ * asynchronously, or others are to have their turn first. Never throws.
  */
 export function prepareArguments(tool: AnyTool, raw: string, terms: ArgumentTerms = {}): Preparation | Promise<Preparation> {
   const pauses = new Pauses()
   // Many calls may be prepared at once: what takes long for one of them is done in a turn of the event loop of its own.
-  if (raw.length > mostReadAtOnce || (mayHoldUp(parametersOf(tool)) && pauses.areDue())) {
+  if (raw.length > mostReadAtOnce || (mayHoldUp(tool) && pauses.areDue())) {
     return pauses.turn().then(() => prepareNow(tool, raw, terms))
   }
   return prepareNow(tool, raw, terms)
@@ -115,35 +114,40 @@ function prepareNow(tool: AnyTool, raw: string, terms: ArgumentTerms): Preparati
   const inner = asNative && !asText ? innerArguments(raw, maxValues) : undefined
   const parsed = parseArguments(inner ?? raw, maxValues)
   if (!parsed.ok) return unprepared(parsed.code, unreadableArgumentsText(tool.name, parsed.problem, show(raw)))
-  const { args, fitted, repairs } = asText ? readAsText(tool, parsed.args) : fitNative(tool, parsed.args, terms)
-  const all = inner === undefined ? repairs : ['arguments decoded, which were encoded twice', ...repairs]
-  if (!(fitted instanceof Promise)) return prepared(tool, args, all, fitted)
-  const checking = fitted.then((checked) => prepared(tool, args, all, checked))
-  return inTime(tool, checking, terms)
+  const fitting = asText ? fitAsText(tool, parsed.args) : fitNative(tool, parsed.args, terms)
+  const decoded = inner === undefined ? [] : ['arguments decoded, which were encoded twice']
+  const preparing = next(fitting, (read) => prepared(tool, read, decoded))
+  return preparing instanceof Promise ? inTime(tool, preparing, terms) : preparing
+}
+
+/** Continues at once if there is nothing to wait for. */
+function next<T, Next>(value: T | Promise<T>, then: (value: T) => Next | Promise<Next>): Next | Promise<Next> {
+  return value instanceof Promise ? value.then(then) : then(value)
 }
 
 /** Arguments as they are taken for the tool. */
 interface ReadArguments {
   args: JsonObject
-  fitted: FittedArguments | Promise<FittedArguments>
+  fitted: FittedArguments
   /** What was read otherwise than it was written. */
   repairs: string[]
 }
 
-function readAsText(tool: AnyTool, given: JsonObject): ReadArguments {
+function fitAsText(tool: AnyTool, given: JsonObject): ReadArguments | Promise<ReadArguments> {
   const args = coerceArguments(given, parametersOf(tool))
-  return { args, fitted: fitArguments(tool, args), repairs: coercions(given, args) }
+  return next(fitArguments(tool, args), (fitted) => ({ args, fitted, repairs: coercions(given, args) }))
 }
 
-function fitNative(tool: AnyTool, given: JsonObject, { asNative, maxValues }: ArgumentTerms): ReadArguments {
-  const asGiven = { args: given, fitted: fitArguments(tool, given), repairs: [] }
-  if (asNative !== true || asGiven.fitted instanceof Promise || !('problems' in asGiven.fitted)) return asGiven
-  const args = decodeArguments(given, parametersOf(tool), (text) => valueIn(text, maxValues))
-  const repairs = coercions(given, args)
-  if (repairs.length === 0 || isDeeperThan(maxDepth, args) || hasMoreThan(maxValues ?? Number.POSITIVE_INFINITY, args)) return asGiven
-  const fitted = fitArguments(tool, args)
-  // The model is told what is wrong with what it wrote.
-  return !(fitted instanceof Promise) && 'problems' in fitted ? asGiven : { args, fitted, repairs }
+function fitNative(tool: AnyTool, given: JsonObject, { asNative, maxValues }: ArgumentTerms): ReadArguments | Promise<ReadArguments> {
+  return next(fitArguments(tool, given), (fitted) => {
+    const asGiven: ReadArguments = { args: given, fitted, repairs: [] }
+    if (asNative !== true || !('problems' in fitted)) return asGiven
+    const args = decodeArguments(given, parametersOf(tool), (text) => valueIn(text, maxValues))
+    const repairs = coercions(given, args)
+    if (repairs.length === 0 || isDeeperThan(maxDepth, args) || hasMoreThan(maxValues ?? Number.POSITIVE_INFINITY, args)) return asGiven
+    // The model is told what is wrong with what it wrote.
+    return next(fitArguments(tool, args), (again) => ('problems' in again ? asGiven : { args, fitted: again, repairs }))
+  })
 }
 
 /** The value of a JSON text; undefined for any other, and for one of more values than that. */
@@ -163,10 +167,11 @@ export function innerArguments(raw: string, maxValues?: number): string | undefi
   return isJsonObject(valueIn(inner, maxValues)) ? inner : undefined
 }
 
-function prepared(tool: AnyTool, args: JsonObject, repairs: string[], fitted: FittedArguments): Preparation {
+function prepared(tool: AnyTool, { args, fitted, repairs }: ReadArguments, decoded: string[]): Preparation {
   if ('problems' in fitted) return unprepared('invalid_arguments', invalidArgumentsText(tool.name, fitted.problems), args)
   const call = { tool, args, input: fitted.input }
-  return repairs.length === 0 ? { ok: true, call } : { ok: true, call, repairs }
+  const all = [...decoded, ...repairs]
+  return all.length === 0 ? { ok: true, call } : { ok: true, call, repairs: all }
 }
 
 function unprepared(code: ErrorCode, message: string, args?: JsonObject): Preparation {
@@ -187,34 +192,4 @@ async function inTime(
     if (signal?.aborted) return unprepared('tool_cancelled', cancelledText(tool.name))
     return unprepared('tool_timeout', checkTimedOutText(tool.name, milliseconds))
   }
-}
-
-/** A tool's input, or what in the arguments is not valid. */
-export type FittedArguments = { input: unknown } | { problems: string[] }
-
-/** The tool's input for these arguments. A promise only where the tool's own schema checks asynchronously. Never throws. */
-export function fitArguments(tool: AnyTool, args: JsonObject): FittedArguments | Promise<FittedArguments> {
-  try {
-    const problems = compileSchema(parametersOf(tool), tool.name)(args)
-    if (problems.length > 0) return { problems }
-    const schema = standardSchemaOf(tool)
-    if (schema === undefined) return { input: args }
-    const checked = schema['~standard'].validate(copyJson(args))
-    return 'then' in checked ? Promise.resolve(checked).then(fittedBySchema).catch(checkFailed) : fittedBySchema(checked)
-  } catch (error) {
-    return checkFailed(error)
-  }
-}
-
-function fittedBySchema(checked: StandardSchemaV1.Result<unknown>): FittedArguments {
-  return checked.issues === undefined ? { input: checked.value } : { problems: firstProblems(checked.issues.map(issueInWords)) }
-}
-
-function checkFailed(error: unknown): FittedArguments {
-  return { problems: [`the check failed: ${messageOf(error)}`] }
-}
-
-function issueInWords({ path, message }: StandardSchemaV1.Issue): string {
-  if (path === undefined || path.length === 0) return `arguments: ${clip(message)}`
-  return `\`${clip(path.map((segment) => String(typeof segment === 'object' ? segment.key : segment)).join('.'))}\`: ${clip(message)}`
 }

@@ -1,4 +1,5 @@
-import { compileSchema, parametersOf } from './schema/schema.ts'
+import { compileSchema } from './schema/schema.ts'
+import { parametersOf, standardSchemaOf } from './schema/standard-schema.ts'
 import { type AnyTool, checkTool, convertToOpenAITool, type SearchableTools, type ToolDefinition, throwDuplicateName } from './tool.ts'
 
 /** Tools by name, whatever their source. May change during a run; each turn uses its current state. */
@@ -101,7 +102,7 @@ export class ToolRegistry implements ToolSet {
   register(tool: AnyTool): this {
     checkTool(tool)
     if (this.#tools.has(tool.name)) throwDuplicateName(tool.name)
-    compileSchema(parametersOf(tool), tool.name)
+    if (standardSchemaOf(tool) === undefined) compileSchema(parametersOf(tool), tool.name)
     this.#tools.set(tool.name, tool)
     this.#specs = undefined
     return this

@@ -4,7 +4,8 @@ import type { Content, JsonObject } from '../core/messages.ts'
 import { checkOptionNames, checkOtherNames, isPlainObject, type OptionNames } from '../core/option-names.ts'
 import type { ToolContext } from './call/context.ts'
 import type { ArgsOf, InputOf, ParametersSchema } from './schema/infer.ts'
-import { isStandardSchema, type JsonSchema, jsonSchemaOf, parametersOf } from './schema/schema.ts'
+import type { JsonSchema } from './schema/schema.ts'
+import { isStandardSchema, jsonSchemaOf, parametersOf } from './schema/standard-schema.ts'
 
 export type { CallTrace, McpClient, ModelAnswer, ModelQuestion, RunScope, ToolContext, WritableContext } from './call/context.ts'
 export { ask, askAll, isQuestion, type Question } from './question.ts'
@@ -71,7 +72,7 @@ export interface Tool<Context = unknown> {
   readonly secrets?: readonly string[]
   /** JSON Schema of the value, an object: for MCP clients, which then get it as data beside the text. Default: text only. */
   readonly outputSchema?: JsonSchema
-  /** Validates after the JSON Schema, and may transform. Default: `parameters`, if they are a Standard Schema. */
+  /** Decides on arguments in place of the JSON Schema, and may transform them. Default: `parameters`, if they are a Standard Schema. */
   readonly schema?: StandardSchemaV1
   /** What the model sees of a value. Default: a stable text of it. If it throws, the call has failed. */
   toContent?(value: never): Content

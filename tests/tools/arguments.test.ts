@@ -254,7 +254,7 @@ describe('prepareArguments', () => {
     const prepared = await prepareArguments(tool, '{}')
     const words = prepared.ok ? '' : prepared.problem.message
     expect(words).toMatch(
-      /^Invalid arguments for tool `open`: arguments: no good; `list\.0\.Symbol\(s\)`: 0 x+… \(100002 characters\); .*and 993 more\. Correct them/,
+      /^Invalid arguments for tool `open`: arguments: no good; `list\[0\]\.Symbol\(s\)`: 0 x+… \(100002 characters\); .*and 993 more\. Correct them/,
     )
     expect(words.length).toBeLessThan(3_000)
   })

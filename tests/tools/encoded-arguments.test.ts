@@ -173,7 +173,7 @@ describe('texts in native arguments', () => {
     expect(await prepareArguments(refined, '{"n":"5"}', { asNative: true })).toMatchObject({ ok: true, call: { input: { n: 5 } } })
     expect(await prepareArguments(refined, '{"n":"13"}', { asNative: true })).toMatchObject({
       ok: false,
-      problem: { message: expect.stringContaining('not 13') },
+      problem: { message: expect.stringContaining('`n`: expected number, got string "13"') },
     })
   })
 

@@ -267,7 +267,7 @@ describe('defineTool with a Standard Schema', () => {
     const free = z.object({ name: z.string().refine(async (name) => name !== 'taken', 'that name is taken') })
     expect(await prepareArguments(defineTool({ name: 't', description: '', parameters: even }), '{"n":3}')).toMatchObject({
       ok: false,
-      problem: { message: 'Invalid arguments for tool `t`: `n`: expected an even number. Correct them and call it again.' },
+      problem: { message: 'Invalid arguments for tool `t`: `n`: expected an even number, got 3. Correct them and call it again.' },
     })
     const tool = defineTool({ name: 't', description: '', parameters: free })
     expect(await prepareArguments(tool, '{"name":"taken"}')).toMatchObject({

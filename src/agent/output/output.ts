@@ -3,10 +3,12 @@ import pTimeout from 'p-timeout'
 import { InvalidOptionError } from '../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import type { ModelCapabilities } from '../../models/chat-model.ts'
-import { type FittedArguments, fitArguments, parseArguments } from '../../tools/arguments.ts'
+import { parseArguments } from '../../tools/arguments.ts'
 import { type ToolSet, ToolView } from '../../tools/registry.ts'
+import { type FittedArguments, fitArguments } from '../../tools/schema/fit-arguments.ts'
 import type { FromSchema } from '../../tools/schema/infer.ts'
-import { compileSchema, isStandardSchema, jsonSchemaOf } from '../../tools/schema/schema.ts'
+import { compileSchema } from '../../tools/schema/schema.ts'
+import { isStandardSchema, jsonSchemaOf } from '../../tools/schema/standard-schema.ts'
 import { type AnyTool, defineTool, type JsonSchema } from '../../tools/tool.ts'
 import { answerGivenText } from '../told.ts'
 
@@ -53,7 +55,7 @@ export function openOutput(output: OutputSchema, tools: Pick<ToolSet, 'get'>): O
   const schema = wrapped ? wrap(given) : given
   const name = freeName(tools)
   try {
-    compileSchema(schema, name)
+    if (standard === undefined) compileSchema(schema, name)
   } catch (error) {
     throw new InvalidOptionError('output', `a schema that compiles (${error instanceof Error ? error.message : String(error)})`, given)
   }
@@ -195,7 +197,11 @@ function wrapStandard(inner: StandardSchemaV1): StandardSchemaV1 {
       version: 1,
       vendor: 'toolloop',
       validate: async (object) => {
-        const result = await inner['~standard'].validate(isJsonObject(object) ? object.value : object)
+        const { value, ...others } = object as JsonObject
+        if (value === undefined) return { issues: [{ message: 'it has the answer', path: ['value'] }] }
+        const unknown = Object.keys(others).map((key) => ({ message: `unknown \`${key}\`` }))
+        if (unknown.length > 0) return { issues: unknown }
+        const result = await inner['~standard'].validate(value)
         if (result.issues === undefined) return { value: { value: result.value } }
         return { issues: result.issues.map((issue) => ({ ...issue, path: ['value', ...(issue.path ?? [])] })) }
       },

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type JsonObject, textOf } from '../../core/messages.ts'
-import { compileSchema, parametersOf } from '../../tools/schema/schema.ts'
+import { fitArguments } from '../../tools/schema/fit-arguments.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { type ToolCallEnd, ToolRunner } from '../../tools/tool-runner.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
@@ -57,7 +57,8 @@ export async function tryTool({ tool, args, approved, context, signal }: TryOrde
     const { message, end } = await runner.run(call, { ...environment, approved, logger })
     const durationMs = performance.now() - started
     await pauses.take()
-    if ('code' in end && end.code === 'invalid_arguments') throw invalidArguments(tool, args, redactor.redactText(end.content), redactor)
+    if ('code' in end && end.code === 'invalid_arguments')
+      throw await invalidArguments(tool, args, redactor.redactText(end.content), redactor)
     const result = textOf(message.content)
     const told = { type: 'TOOL_CALL_END', tool: name, result, bytes: result.length, outcome: 'ok' } as const
     const [shown] = await redactor.redact({ ...told, meta: { runId: id, time: Date.now(), iteration: 1 } }, pauses)
@@ -73,9 +74,10 @@ export async function tryTool({ tool, args, approved, context, signal }: TryOrde
   }
 }
 
-/** By the places in the arguments, as far as the tool's JSON Schema says them; else by what a model would be told, which is `said`. */
-function invalidArguments(tool: AnyTool, args: JsonObject, said: string, redactor: EventRedactor): HttpProblem {
-  const problems = compileSchema(parametersOf(tool), tool.name)(args).map((told) => problemOf(redactor.redactText(told)))
+/** By the places in the arguments, as far as the tool's schema says them; else by what a model would be told, which is `said`. */
+async function invalidArguments(tool: AnyTool, args: JsonObject, said: string, redactor: EventRedactor): Promise<HttpProblem> {
+  const fitted = await fitArguments(tool, args)
+  const problems = 'problems' in fitted ? fitted.problems.map((told) => problemOf(redactor.redactText(told))) : []
   return new HttpProblem(422, 'invalid_arguments', said, { param: 'arguments', ...(problems.length === 0 ? {} : { problems }) })
 }
 
@@ -83,6 +85,6 @@ function invalidArguments(tool: AnyTool, args: JsonObject, said: string, redacto
 function problemOf(told: string): Problem {
   const [, field = '', message = told] = /^(?:arguments|`([^`]*)`): (.*)$/s.exec(told) ?? []
   const path = field.replaceAll('[', '.').replaceAll(']', '').split('.').filter(Boolean).reduce(pointerTo, '')
-  const [, missing] = /^missing required `([^`]*)`$/.exec(message) ?? []
+  const [, missing] = /^missing required `([^`]*)`/.exec(message) ?? []
   return missing === undefined ? { path, message } : { path: pointerTo(path, missing), message: 'is required' }
 }

@@ -5,7 +5,7 @@ import { jsonType } from '../../core/json.ts'
 /** Enough to correct a call. */
 const maxProblems = 8
 /** Writing a problem takes longer than finding it: of those after so many, only their number is told. */
-const maxInWords = 100
+export const maxInWords = 100
 
 /** What is wrong with a value, in words for the model. */
 export function problemsOf(errors: readonly ErrorObject[]): string[] {
@@ -22,7 +22,7 @@ export function firstProblems(problems: Iterable<string>, others = 0): string[] 
 }
 
 /** One violation as the model can act on it: the field, what was expected, what came. */
-function inWords({ instancePath, keyword, params, message, data }: ErrorObject): string {
+export function inWords({ instancePath, keyword, params, message, data }: ErrorObject): string {
   const at = instancePath === '' ? 'arguments' : `\`${clip(fieldName(instancePath))}\``
   switch (keyword) {
     case 'required':
@@ -43,7 +43,7 @@ function inWords({ instancePath, keyword, params, message, data }: ErrorObject):
 }
 
 /** `/items/0/na~1me` → `items[0].na/me`. */
-function fieldName(pointer: string): string {
+export function fieldName(pointer: string): string {
   let name = ''
   for (const raw of pointer.slice(1).split('/')) {
     const key = raw.replaceAll('~1', '/').replaceAll('~0', '~')

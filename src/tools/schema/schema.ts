@@ -1,5 +1,4 @@
-import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
-import type { Ajv, ValidateFunction } from 'ajv'
+import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
 import { stoppedAfter } from '../../core/time/stopped-after.ts'
 import { Pauses } from '../yield-to-event-loop.ts'
@@ -11,65 +10,11 @@ import { problemsOf } from './problems-in-words.ts'
 /** A JSON Schema object (2020-12 or draft-07). */
 export type JsonSchema = Record<string, unknown>
 
-/** Whether it is a schema of zod, valibot, arktype, … */
-export function isStandardSchema(value: unknown): value is StandardSchemaV1 {
-  return (typeof value === 'object' || typeof value === 'function') && value !== null && '~standard' in value
-}
-
-const converted = new WeakMap<StandardSchemaV1, JsonSchema>()
-
-/** The JSON Schema of a tool's `parameters`; of a Standard Schema it is made once. Throws `invalid_tool` for one that has none. */
-export function parametersOf({ name, parameters }: { name: string; parameters: JsonSchema | StandardSchemaV1 }): JsonSchema {
-  if (!isStandardSchema(parameters)) return parameters
-  const schema = converted.get(parameters) ?? jsonSchemaOf(parameters, name, 'give it as `schema` beside a JSON Schema as `parameters`')
-  converted.set(parameters, schema)
-  return schema
-}
-
-/** What validates a tool's arguments after the JSON Schema, and may transform them. */
-export function standardSchemaOf(tool: {
-  parameters: JsonSchema | StandardSchemaV1
-  schema?: StandardSchemaV1
-}): StandardSchemaV1 | undefined {
-  return tool.schema ?? (isStandardSchema(tool.parameters) ? tool.parameters : undefined)
-}
-
-/**
- * The JSON Schema of a Standard Schema's input: from the schema itself, where its library implements Standard JSON Schema
- * (https://standardschema.dev/json-schema). Throws `invalid_tool` with a way out where it does not.
- */
-export function jsonSchemaOf(schema: StandardSchemaV1, toolName: string, wayOut = 'pass `jsonSchema`'): JsonSchema {
-  const { vendor, jsonSchema } = schema['~standard'] as StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props>
-  if (jsonSchema === undefined) {
-    const hint =
-      vendor === 'valibot'
-        ? 'wrap it in `toStandardJsonSchema` of @valibot/to-json-schema'
-        : `use a version of ${vendor} that implements Standard JSON Schema`
-    throw new ToolloopError(
-      'invalid_tool',
-      `Tool \`${toolName}\`: its ${vendor} schema can't be converted to JSON Schema; ${hint}, or ${wayOut}`,
-    )
-  }
-  try {
-    return withoutDialect(jsonSchema.input({ target: 'draft-2020-12' }))
-  } catch (error) {
-    throw new ToolloopError(
-      'invalid_tool',
-      `Tool \`${toolName}\`: its ${vendor} schema can't be converted to JSON Schema: ${messageOf(error)}`,
-      {
-        cause: error,
-      },
-    )
-  }
-}
-
-/** `$schema` says nothing to a model, and some providers refuse it. */
-function withoutDialect({ $schema: _, ...schema }: Record<string, unknown>): JsonSchema {
-  return schema
-}
-
 /** A compiled schema: returns a value's problems in words for the model; none if it is valid. */
-export type Validator = (value: unknown) => string[]
+export type Validator = (value: unknown, inWords?: ReadErrors) => string[]
+
+/** Words the errors of a value that is not valid. Default: `problemsOf`. */
+type ReadErrors = (errors: readonly ErrorObject[]) => string[]
 
 const compiled = new WeakMap<JsonSchema, Validator>()
 /** Those whose check may take as long as it is given. */
@@ -183,9 +128,9 @@ function compileEqual(schema: JsonSchema, toolName: string): Validator {
 function compileWhenUsed(schema: JsonSchema, toolName: string): Validator {
   if (!isPlainSchema(schema)) return compileOwn(schema, toolName)
   let validator: Validator | undefined
-  return (value) => {
+  return (value, inWords) => {
     validator ??= compileOwn(schema, toolName)
-    return validator(value)
+    return validator(value, inWords)
   }
 }
 
@@ -216,31 +161,44 @@ function isPlain(value: unknown): boolean {
 /** The schema is the program's own, but values come from a model, which others can talk into anything. */
 function compileOwn(schema: JsonSchema, toolName: string): Validator {
   const check = compileNew(schema, toolName)
-  if (!mayTakeLong(schema, toolName)) return check
-  const stopped: Validator = (value) => stoppedAfter(maxCheckMs, () => check(value))?.value ?? [tooSlow]
+  try {
+    JSON.stringify(schema)
+  } catch (error) {
+    throw unusable(toolName, error) // No model could be told of it.
+  }
+  if (!mayTakeLong(schema)) return check
+  const stopped: Validator = (value, inWords) => stoppedAfter(maxCheckMs, () => check(value, inWords))?.value ?? [tooSlow]
   slow.add(stopped)
   return stopped
 }
 
-/** Whether a value may take so long to be checked that no two should be in one turn of the event loop. */
-export function mayHoldUp(schema: JsonSchema): boolean {
+/** Whether a check with this compiled schema may take as long as it is given. */
+export function isSlow(schema: JsonSchema): boolean {
   const check = compiled.get(schema)
   return check !== undefined && slow.has(check)
 }
+
+const takesLong = new WeakMap<JsonSchema, boolean>()
 
 /**
  * Whether a small value can take long to validate. All branches of a union are checked: where they lead back to the union, each level of the
  * value doubles the work, and its errors fill the memory. A watchdog costs a quarter of a millisecond, so the others have none.
  */
-function mayTakeLong(schema: JsonSchema, toolName: string): boolean {
+export function mayTakeLong(schema: JsonSchema): boolean {
+  const known = takesLong.get(schema) ?? hasSlowKeyword(schema)
+  takesLong.set(schema, known)
+  return known
+}
+
+function hasSlowKeyword(schema: JsonSchema): boolean {
   try {
     return /"(?:pattern|patternProperties|uniqueItems|\$ref|\$dynamicRef)":/.test(JSON.stringify(schema))
-  } catch (error) {
-    throw unusable(toolName, error)
+  } catch {
+    return true
   }
 }
 
-const tooSlow = 'arguments: could not be checked in time, because of a `pattern`, `uniqueItems` or a union in their schema'
+export const tooSlow = 'arguments: could not be checked in time, because of a `pattern`, `uniqueItems` or a union in their schema'
 
 /**
  * The same for an untrusted schema: a regular expression, or a union of references, could block the process for years. It is compiled in turns
@@ -293,9 +251,9 @@ function compileWithin(ms: number, schema: JsonSchema, toolName: string): Valida
   if (compiling === undefined) return undefined
   const check = compiling.value
   let pausedUntil = 0
-  const validator: Validator = (value) => {
+  const validator: Validator = (value, inWords) => {
     if (performance.now() < pausedUntil) return [tooSlow]
-    const checked = stoppedAfter(maxCheckMs, () => check(value))
+    const checked = stoppedAfter(maxCheckMs, () => check(value, inWords))
     if (checked !== undefined) return checked.value
     pausedUntil = performance.now() + pauseMs
     return [tooSlow]
@@ -312,9 +270,9 @@ function compileNew(schema: JsonSchema, toolName: string): Validator {
   for (const ajv of dialects) {
     try {
       const validate = compileIn(ajv, schema)
-      return (value) => {
+      return (value, inWords = problemsOf) => {
         try {
-          return validate(value) ? [] : problemsOf(validate.errors ?? [])
+          return validate(value) ? [] : inWords(validate.errors ?? [])
         } finally {
           validate.errors = null // They hold on to the value.
         }

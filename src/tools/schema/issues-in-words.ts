@@ -1,0 +1,57 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import type { ErrorObject } from 'ajv'
+import { clip, show } from '../../core/errors.ts'
+import { fieldName, firstProblems, inWords, maxInWords } from './problems-in-words.ts'
+
+/** What these say is lost by no translation to JSON Schema, and an unknown or missing field is told in the same words for every kind of tool. */
+const exact = new Set(['type', 'enum', 'const', 'required', 'additionalProperties', 'unevaluatedProperties', 'anyOf', 'oneOf'])
+/** Each issue looks through them. */
+const maxErrors = 500
+
+/**
+ * What a Standard Schema finds wrong with a value, for the model. `errors`: what the JSON Schema that the model was given says of the same value.
+ * It words what both find, as it does for other tools, and what it finds inside a union, of which some libraries say only that it does not fit.
+ */
+export function issuesInWords(issues: readonly StandardSchemaV1.Issue[], errors: readonly ErrorObject[], value: unknown): string[] {
+  const known = errors.slice(0, maxErrors).filter(({ keyword }) => exact.has(keyword))
+  const told = issues.slice(0, maxInWords).flatMap((issue) => {
+    // Not `map`: a path may be of a class whose `map` gives something else.
+    const keys = Array.from(issue.path ?? [], (segment) => (typeof segment === 'object' ? segment.key : segment))
+    const same = errorsAt(keys, known)
+    return same.length > 0 ? same.map(inWords) : [ownWords(issue.message, keys, value)]
+  })
+  return firstProblems(new Set(told), Math.max(0, issues.length - maxInWords))
+}
+
+function errorsAt(keys: readonly PropertyKey[], errors: readonly ErrorObject[]): ErrorObject[] {
+  const parent = pointerTo(keys.slice(0, -1))
+  const place = pointerTo(keys)
+  const last = keys.at(-1)
+  const isAt = ({ instancePath, params }: ErrorObject) => instancePath === place && params.missingProperty === undefined
+  const isOfField = ({ instancePath, params }: ErrorObject) => instancePath === parent && fieldOf(params) === String(last)
+  const here = errors.filter((error) => isAt(error) || isOfField(error))
+  const isUnion = here.some(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf')
+  return isUnion ? errors.filter((error) => isOfField(error) || `${error.instancePath}/`.startsWith(`${place}/`)) : here
+}
+
+/** The field that is missing, or unknown. */
+function fieldOf({ missingProperty, additionalProperty, unevaluatedProperty }: ErrorObject['params']): unknown {
+  return missingProperty ?? additionalProperty ?? unevaluatedProperty
+}
+
+function ownWords(message: string, keys: readonly PropertyKey[], value: unknown): string {
+  if (keys.length === 0) return `arguments: ${clip(message)}`
+  const found = keys.reduce(stepInto, value)
+  const at = `\`${clip(fieldName(pointerTo(keys)))}\``
+  const got = show(found)
+  return found === undefined || message.includes(got) ? `${at}: ${clip(message)}` : `${at}: ${clip(message)}, got ${got}`
+}
+
+function stepInto(value: unknown, key: PropertyKey): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined
+}
+
+/** `['list', 0, 'na/me']` → `/list/0/na~1me`. */
+function pointerTo(keys: readonly PropertyKey[]): string {
+  return keys.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+}
