@@ -137,7 +137,7 @@ describe('a Standard Schema', () => {
   it('E3.1 tells the model its own reasons, with what came', async () => {
     const schema = z.object({
       color: z.string().regex(/^#[0-9a-f]{6}$/i, 'Write a color as #rrggbb'),
-      size: z.number().max(7),
+      size: z.number().max(7, 'There are seven sizes'),
       range: z
         .object({ from: z.int(), to: z.int() })
         .refine(({ from, to }) => from <= to, { error: '`from` is behind `to`', path: ['from'] }),
@@ -145,7 +145,7 @@ describe('a Standard Schema', () => {
     const args = { color: 'Red', size: 9, range: { from: 2, to: 1 } }
     const prepared = await prepareArguments(toolOf(schema), JSON.stringify(args))
     expect(prepared.ok ? '' : prepared.problem.message).toBe(
-      'Invalid arguments for tool `save`: `color`: Write a color as #rrggbb, got "Red"; `size`: Too big: expected number to be <=7, got 9; ' +
+      'Invalid arguments for tool `save`: `color`: Write a color as #rrggbb, got "Red"; `size`: must be <= 7, got 9 (There are seven sizes); ' +
         '`range.from`: `from` is behind `to`, got 2. Correct them and call it again.',
     )
   })

@@ -3,8 +3,10 @@ import type { ErrorObject } from 'ajv'
 import { clip, show } from '../../core/errors.ts'
 import { fieldName, firstProblems, inWords, maxInWords } from './problems-in-words.ts'
 
-/** What these say is lost by no translation to JSON Schema, and an unknown or missing field is told in the same words for every kind of tool. */
+/** Nothing of these is lost in the translation to JSON Schema, and no schema says more of them. */
 const exact = new Set(['type', 'enum', 'const', 'required', 'additionalProperties', 'unevaluatedProperties', 'anyOf', 'oneOf'])
+/** Nor of these, but a developer may have written why. */
+const bounds = new Set(['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'minItems', 'maxItems'])
 /** Each issue looks through them. */
 const maxErrors = 500
 
@@ -13,12 +15,13 @@ const maxErrors = 500
  * It words what both find, as it does for other tools, and what it finds inside a union, of which some libraries say only that it does not fit.
  */
 export function issuesInWords(issues: readonly StandardSchemaV1.Issue[], errors: readonly ErrorObject[], value: unknown): string[] {
-  const known = errors.slice(0, maxErrors).filter(({ keyword }) => exact.has(keyword))
+  const known = errors.slice(0, maxErrors).filter(({ keyword }) => exact.has(keyword) || bounds.has(keyword))
   const told = issues.slice(0, maxInWords).flatMap((issue) => {
     // Not `map`: a path may be of a class whose `map` gives something else.
     const keys = Array.from(issue.path ?? [], (segment) => (typeof segment === 'object' ? segment.key : segment))
     const same = errorsAt(keys, known)
-    return same.length > 0 ? same.map(inWords) : [ownWords(issue.message, keys, value)]
+    if (same.length === 0) return [ownWords(issue.message, keys, value)]
+    return same.map((error) => (bounds.has(error.keyword) ? `${inWords(error)} (${clip(issue.message)})` : inWords(error)))
   })
   return firstProblems(new Set(told), Math.max(0, issues.length - maxInWords))
 }
