@@ -1,7 +1,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Json } from '../core/messages.ts'
-import type { JsonSchema } from './schema/schema.ts'
-import { isStandardSchema, jsonSchemaOf } from './schema/standard-schema.ts'
+import { isStandardSchema, type JsonSchema } from './schema/schema.ts'
+import { jsonSchemaOf } from './schema/standard-schema.ts'
 
 /** Says that a tool can't go on before someone has answered; made by `ask()`. */
 export interface Question {

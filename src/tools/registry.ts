@@ -1,5 +1,4 @@
-import { compileSchema } from './schema/schema.ts'
-import { parametersOf, standardSchemaOf } from './schema/standard-schema.ts'
+import { compileSchema, parametersOf, standardSchemaOf } from './schema/schema.ts'
 import { type AnyTool, checkTool, convertToOpenAITool, type SearchableTools, type ToolDefinition, throwDuplicateName } from './tool.ts'
 
 /** Tools by name, whatever their source. May change during a run; each turn uses its current state. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type JsonObject, textOf } from '../../core/messages.ts'
-import { fitArguments } from '../../tools/schema/fit-arguments.ts'
+import { fitArguments } from '../../tools/arguments.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { type ToolCallEnd, ToolRunner } from '../../tools/tool-runner.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'

@@ -1,3 +1,4 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
 import { stoppedAfter } from '../../core/time/stopped-after.ts'
@@ -6,9 +7,33 @@ import { compiledSize } from './compiled-size.ts'
 import { loadAjv, loadAjv2020, loadAjvFormats } from './load-ajv.cjs'
 import { isPlainSchema } from './plain-schema.ts'
 import { problemsOf } from './problems-in-words.ts'
+import { jsonSchemaOf } from './standard-schema.ts'
 
 /** A JSON Schema object (2020-12 or draft-07). */
 export type JsonSchema = Record<string, unknown>
+
+/** Whether it is a schema of zod, valibot, arktype, … */
+export function isStandardSchema(value: unknown): value is StandardSchemaV1 {
+  return (typeof value === 'object' || typeof value === 'function') && value !== null && '~standard' in value
+}
+
+const converted = new WeakMap<StandardSchemaV1, JsonSchema>()
+
+/** The JSON Schema of a tool's `parameters`; of a Standard Schema it is made once. Throws `invalid_tool` for one that has none. */
+export function parametersOf({ name, parameters }: { name: string; parameters: JsonSchema | StandardSchemaV1 }): JsonSchema {
+  if (!isStandardSchema(parameters)) return parameters
+  const schema = converted.get(parameters) ?? jsonSchemaOf(parameters, name, 'give it as `schema` beside a JSON Schema as `parameters`')
+  converted.set(parameters, schema)
+  return schema
+}
+
+/** What decides on a tool's arguments in place of its JSON Schema, and may transform them. */
+export function standardSchemaOf(tool: {
+  parameters: JsonSchema | StandardSchemaV1
+  schema?: StandardSchemaV1
+}): StandardSchemaV1 | undefined {
+  return tool.schema ?? (isStandardSchema(tool.parameters) ? tool.parameters : undefined)
+}
 
 /** A compiled schema: returns a value's problems in words for the model; none if it is valid. */
 export type Validator = (value: unknown, inWords?: ReadErrors) => string[]

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { builtinTools } from '../../../src/tools/builtin/index.ts'
 import { ToolRegistry } from '../../../src/tools/registry.ts'
-import { parametersOf } from '../../../src/tools/schema/standard-schema.ts'
+import { parametersOf } from '../../../src/tools/schema/schema.ts'
 import { callTool, errorOf, makeTree } from './workbench.ts'
 
 describe('builtinTools', () => {

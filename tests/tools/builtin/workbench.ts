@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { defaultLogger } from '../../../src/core/logger.ts'
-import { compileSchema } from '../../../src/tools/schema/schema.ts'
-import { parametersOf } from '../../../src/tools/schema/standard-schema.ts'
+import { compileSchema, parametersOf } from '../../../src/tools/schema/schema.ts'
 import type { AnyTool, ToolContext } from '../../../src/tools/tool.ts'
 
 /** A folder of its own for one test, with these files; removed when the test is over. */

@@ -1,6 +1,6 @@
 import type { CallToolResult, ContentBlock, Tool as WireTool } from '@modelcontextprotocol/server'
 import type { Content, ContentPart } from '../../../core/messages.ts'
-import { parametersOf } from '../../schema/standard-schema.ts'
+import { parametersOf } from '../../schema/schema.ts'
 import type { AnyTool } from '../../tool.ts'
 
 /** The tool, if it can be run here: nobody can approve a call, and none goes back to the client. */
