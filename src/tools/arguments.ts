@@ -218,7 +218,7 @@ export function fitArguments(tool: AnyTool, args: JsonObject): FittedArguments |
 }
 
 /** Whether checking arguments of this tool may take so long that no two checks should be in one turn of the event loop. */
-export function mayHoldUp(tool: AnyTool): boolean {
+function mayHoldUp(tool: AnyTool): boolean {
   const parameters = parametersOf(tool)
   return standardSchemaOf(tool) === undefined ? isSlow(parameters) : mayTakeLong(parameters)
 }
