@@ -28,7 +28,7 @@ export const notTried: readonly { why: string; names: RegExp }[] = [
   {
     why: 'Parameters of what the package itself calls: a runner’s loop and owner, and what they are given.',
     names:
-      /^(AgentRunner\(loop\)|RunnerOwner\.|RunStream\(start\)|Runs\(complete\)|CustomAgent\.(options\.journal\.connect\(body\)|perform\(next\)))/,
+      /^(AgentRunner\(loop\)|mcpTokenFiles\.lock\(work\)|RunnerOwner\.|RunStream\(start\)|Runs\(complete\)|CustomAgent\.(options\.journal\.connect\(body\)|perform\(next\)))/,
   },
   {
     why: 'A contract suite calls them, and its tests fail with what they throw.',

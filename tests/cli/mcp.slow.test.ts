@@ -1,10 +1,10 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { connectMcpServers, mcpTokenFiles } from '../../src/tools/mcp/index.ts'
 import { startOAuthServer } from '../tools/mcp/oauth-server.ts'
-import { callText } from '../tools/mcp/open-tools.ts'
+import { callText, isRunning, listed, odd } from '../tools/mcp/open-tools.ts'
 import { runCli, startCli } from './start-cli.ts'
 import { tempFolder } from './temp-folder.ts'
 
@@ -97,4 +97,28 @@ it('toolloop mcp --http serves them at /mcp to who has the token, and ends with 
   cli.child.kill('SIGTERM')
   expect((await cli.finished).code).toBe(0)
   expect(await runCli(['mcp', '--port', '1'], { cwd })).toMatchObject({ code: 2, stderr: expect.stringMatching(/stand beside `--http`/) })
+})
+
+it.each(
+  (['SIGHUP', 'SIGINT', 'SIGTERM', 'SIGKILL'] as const).flatMap((signal) => [
+    { signal, args: ['serve', '--port', '0'] },
+    { signal, args: ['chat', '--tools', 'tools.mjs'] },
+  ]),
+)('E2.8 MCP servers end with toolloop on $signal: $args.0', async ({ signal, args }) => {
+  const { command, args: program = [] } = odd({ tools: [listed('hang')], stubborn: true })
+  const servers = { odd: { command: 'sh', args: ['-c', 'echo $$ > pid; exec "$@"', 'sh', command, ...program] } }
+  const mcp = new URL('../../src/tools/mcp/index.ts', import.meta.url)
+  const cwd = await tempFolder({
+    'toolloop.yaml': JSON.stringify(args[0] === 'serve' ? { mcp: { servers } } : {}),
+    'tools.mjs': `import { connectMcpServers } from '${mcp}'
+     export const tools = (await connectMcpServers(${JSON.stringify(servers)})).list()
+     console.log('Connected')`,
+  })
+  const { child, finished, prints } = startCli(args, { cwd, input: null })
+  await prints(args[0] === 'serve' ? 'Admin page' : 'Connected')
+  const pid = Number(await readFile(join(cwd, 'pid'), 'utf8'))
+  expect(isRunning(pid)).toBe(true)
+  child.kill(signal)
+  await finished
+  await vi.waitFor(() => expect(isRunning(pid)).toBe(false), { timeout: 10_000 })
 })

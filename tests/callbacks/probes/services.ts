@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createService, type ServiceOptions } from '../../../src/service/index.ts'
 import { scriptedModel } from '../../../src/testing/scripted-model.ts'
+import { KeptCredentials } from '../../../src/tools/mcp/auth/credentials.ts'
 import { connectMcpServers, type McpAuthorization, openLoopbackSignIn } from '../../../src/tools/mcp/index.ts'
 import { startOAuthServer } from '../../tools/mcp/oauth-server.ts'
 import type { Bad } from '../misbehave.ts'
@@ -35,10 +36,9 @@ async function reloads(options: ServiceOptions): Promise<void> {
   rmSync(folder, { recursive: true })
 }
 
-/** What was kept under an earlier version's key is moved. */
-function forgotten(bad: Bad): Promise<void> {
-  const earlier = [undefined, '{}']
-  return signing({ clientId: 'me' }, { load: () => earlier.shift(), save: () => {}, remove: bad })
+async function signsOut(bad: Bad): Promise<void> {
+  const store = { load: () => '{}', save: () => {}, remove: bad }
+  await within(40, new KeptCredentials(store, new URL('http://one.test')).forget())
 }
 
 const refuse = () => Promise.reject(new Error('no network'))
@@ -106,6 +106,7 @@ export const serviceProbes: Record<string, Probe> = {
   'McpAuth.authorize': (bad) => signing({ authorize: bad }),
   'McpTokenStore.load': (bad) => signing({}, { load: bad }),
   'McpTokenStore.save': (bad) => signing({}, { save: bad }),
-  'McpTokenStore.remove': (bad) => forgotten(bad),
+  'McpTokenStore.remove': signsOut,
+  'McpTokenStore.lock': (bad) => signing({}, { lock: bad }),
   'LoopbackSignInOptions.show': shown,
 }

@@ -17,18 +17,14 @@ export interface Credentials {
 export class KeptCredentials {
   readonly #store: McpTokenStore
   readonly #key: string
-  /** Under which those of a client were kept when an address had but one. */
-  readonly #earlierKey: string | undefined
 
   constructor(store: McpTokenStore, server: URL, { clientId, account }: Pick<McpAuth, 'clientId' | 'account'> = {}) {
     this.#store = store
     this.#key = keyOf(server, clientId, account)
-    // Whose those are is not known: not those of an account that has a name.
-    if (clientId !== undefined && account === undefined) this.#earlierKey = keyOf(server)
   }
 
   async read(): Promise<Credentials> {
-    const text = (await this.#store.load(this.#key)) ?? (await this.#takeOver())
+    const text = await this.#store.load(this.#key)
     if (text === undefined) return {}
     try {
       const kept: unknown = JSON.parse(text)
@@ -36,16 +32,6 @@ export class KeptCredentials {
     } catch {
       return {} // Not ours, or cut: whoever it belongs to signs in again.
     }
-  }
-
-  /** What was kept before, which is this client's from now on: another client of the address is not to use it too. */
-  async #takeOver(): Promise<string | undefined> {
-    if (this.#earlierKey === undefined) return undefined
-    const text = await this.#store.load(this.#earlierKey)
-    if (text === undefined) return undefined
-    await this.#store.save(this.#key, text)
-    await this.#store.remove(this.#earlierKey)
-    return text
   }
 
   /**
@@ -66,12 +52,8 @@ export class KeptCredentials {
 
   /** Removes them. Resolves with whether there were any. */
   async forget(): Promise<boolean> {
-    let had = false
-    for (const key of [this.#key, this.#earlierKey]) {
-      if (key === undefined || (await this.#store.load(key)) === undefined) continue
-      await this.#store.remove(key)
-      had = true
-    }
+    const had = (await this.#store.load(this.#key)) !== undefined
+    await this.#store.remove(this.#key)
     return had
   }
 

@@ -11,6 +11,7 @@ import type { McpTokenStore } from './auth-options.ts'
  */
 export function mcpTokenFiles(folder: string = join(homedir(), '.toolloop', 'mcp')): McpTokenStore {
   const fileOf = (key: string) => join(folder, `${key}.json`)
+  const lockOf = (key: string) => join(folder, `${key}.lock`)
   return {
     load: async (key) => {
       try {
@@ -24,10 +25,16 @@ export function mcpTokenFiles(folder: string = join(homedir(), '.toolloop', 'mcp
       await mkdir(folder, { recursive: true, mode: 0o700 })
       await replaceFile(fileOf(key), text)
     },
-    remove: (key) => rm(fileOf(key), { force: true }),
+    remove: async (key) => {
+      await rm(fileOf(key), { force: true })
+      // Whoever waits for this lock finds no tokens that could be renewed. Windows keeps the file, which is empty, while it is in use.
+      await rm(lockOf(key), { force: true }).catch((error: unknown) => {
+        if (process.platform !== 'win32') throw error
+      })
+    },
     lock: async (key, work, { signal }) => {
       await mkdir(folder, { recursive: true, mode: 0o700 })
-      await withFileLock(join(folder, `${key}.lock`), signal, work)
+      await withFileLock(lockOf(key), signal, work)
     },
   }
 }

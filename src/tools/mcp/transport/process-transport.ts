@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import { clip } from '../../../core/errors.ts'
 import { Pauses } from '../../yield-to-event-loop.ts'
+import { GroupGuard, killGroup } from './group-guard.ts'
 import { type LineBounds, LineReader } from './line-reader.ts'
 
 export interface ProcessTransportOptions {
@@ -50,6 +51,7 @@ export class ProcessTransport implements Transport {
   readonly #options: ProcessTransportOptions
   readonly #gone: PromiseWithResolvers<void> = Promise.withResolvers()
   #child: Child | undefined
+  #guard: GroupGuard | undefined
   #closing: Promise<void> | undefined
   #noiseBytes = 0
   #noiseObjects = 0
@@ -73,7 +75,14 @@ export class ProcessTransport implements Transport {
   start(): Promise<void> {
     const { command, args, env, cwd, messageBounds, onStderr } = this.#options
     const options = { env, detached: true, ...(cwd === undefined ? {} : { cwd }) }
-    const child: Child = spawn(command, args, { ...options, stdio: ['pipe', 'pipe', 'pipe'] })
+    const guard = new GroupGuard()
+    this.#guard = guard
+    let child: Child
+    try {
+      child = spawn(command, args, { ...options, stdio: ['pipe', 'pipe', 'pipe'] })
+    } catch (error) {
+      return guard.release().then(() => Promise.reject(error))
+    }
     this.#child = child
     const messages = new LineReader(
       messageBounds,
@@ -92,16 +101,17 @@ export class ProcessTransport implements Transport {
     // What is written to a server that has just ended: its end is told by `exit`.
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on('error', (error: Error) => this.onerror?.(error))
     child.on('exit', (code, signal) => this.#ended(child, code === null ? `it was ended by ${signal}` : `it exited with code ${code}`))
+    if (child.pid !== undefined) guard.watch(child.pid)
     return new Promise((resolve, reject) => {
-      child.once('spawn', () => {
-        killAtExit.add(child)
-        resolve()
-      })
+      child.once('spawn', resolve)
       child.on('error', (error: NodeJS.ErrnoException) => {
         if (child.pid !== undefined) return this.onerror?.(error)
-        this.#problem ??= startProblem(error, this.#options)
-        this.#gone.resolve()
-        reject(new Error(this.#problem, { cause: error }))
+        const problem = startProblem(error, this.#options)
+        this.#problem ??= problem
+        guard.release().then(() => {
+          this.#gone.resolve()
+          reject(new Error(problem, { cause: error }))
+        })
       })
     })
   }
@@ -133,7 +143,7 @@ export class ProcessTransport implements Transport {
     child.stdin.end()
     for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
       if (await settlesWithin(graceMs, this.#gone.promise)) return
-      killGroup(child, signal)
+      killGroup(child.pid, signal)
     }
     await this.#gone.promise
   }
@@ -203,13 +213,13 @@ export class ProcessTransport implements Transport {
     this.#isCutOff = true
     this.#unread = []
     this.#child.stdout.destroy()
-    killGroup(this.#child, 'SIGKILL')
+    killGroup(this.#child.pid, 'SIGKILL')
   }
 
   #ended(child: Child, how: string): void {
     if (this.#closing === undefined) this.#problem ??= how
     // Whatever it started.
-    killGroup(child, 'SIGKILL')
+    killGroup(child.pid, 'SIGKILL')
     const destroy = () => {
       for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy()
     }
@@ -218,7 +228,7 @@ export class ProcessTransport implements Transport {
     child.once('close', async () => {
       clearTimeout(late)
       destroy()
-      killAtExit.delete(child)
+      await this.#guard?.release()
       // Its last words may be an answer.
       await this.#delivered
       this.#gone.resolve()
@@ -244,32 +254,6 @@ const internalError = -32603
 function startProblem({ code, message }: NodeJS.ErrnoException, { command, cwd }: ProcessTransportOptions): string {
   if (code !== 'ENOENT') return `it could not be started: ${message}`
   return cwd === undefined ? `there is no program \`${command}\`` : `there is no program \`${command}\`, or no folder ${cwd}`
-}
-
-function killGroup({ pid }: Child, signal: NodeJS.Signals): void {
-  if (pid === undefined) return
-  try {
-    process.kill(-pid, signal)
-  } catch {
-    // Nobody of the group is left.
-  }
-}
-
-/** Ends what is still running when this process does; listens only while there is something. */
-const killAtExit = {
-  running: new Set<Child>(),
-  add(child: Child): void {
-    if (this.running.size === 0) process.on('exit', killAll)
-    this.running.add(child)
-  },
-  delete(child: Child): void {
-    this.running.delete(child)
-    if (this.running.size === 0) process.off('exit', killAll)
-  },
-}
-
-function killAll(): void {
-  for (const child of killAtExit.running) killGroup(child, 'SIGKILL')
 }
 
 async function settlesWithin(milliseconds: number, promise: Promise<void>): Promise<boolean> {

@@ -1,0 +1,23 @@
+import { connectMcpServers } from '../../../src/tools/mcp/index.ts'
+import { callText, listed, odd } from './open-tools.ts'
+
+// A program with a stdio server that never ends by itself, and that has a child of its own. Prints the process ids of both, and how many listeners
+// for signals there are; then does what its argument says, or waits.
+
+const tools = await connectMcpServers({ odd: odd({ tools: [listed('pid'), listed('child')], stubborn: true }) })
+const signals = ['SIGHUP', 'SIGINT', 'SIGTERM']
+const pids = [await callText(tools, 'odd__pid'), await callText(tools, 'odd__child')]
+const listeners = signals.map((signal) => process.listenerCount(signal))
+const then = process.argv[2]
+if (then === 'keep') {
+  // The program's own way to take a signal.
+  process.once('SIGTERM', async () => {
+    console.log(JSON.stringify({ after: await callText(tools, 'odd__pid') }))
+    await tools.close()
+    process.exit(0)
+  })
+}
+console.log(JSON.stringify({ pids: pids.map(Number), listeners }))
+setInterval(() => {}, 60_000)
+if (then === 'exit') process.exit(0)
+if (then === 'crash') throw new Error('crash')
