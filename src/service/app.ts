@@ -24,6 +24,7 @@ import { toolRoutes } from './routes/tools.ts'
 import { isJournalFault } from './runs/recorded/problems.ts'
 import type { ServiceLimits } from './service-limits.ts'
 import type { ServiceParts } from './service-parts.ts'
+import { isTenant } from './tenants/tenant.ts'
 
 export interface AppParts extends ServiceParts {
   limits(): ServiceLimits
@@ -150,10 +151,15 @@ async function respondWithPage(name: string, { req }: Context, { limits }: AppPa
   return servePage(name, req.raw)
 }
 
-async function admit(request: Request, role: Role, { path }: Route, { limiter, mcp, ...parts }: AppParts): Promise<Caller> {
+async function admit(
+  request: Request,
+  role: Role,
+  { path, forTenants = role === 'run' }: Route,
+  { limiter, mcp, ...parts }: AppParts,
+): Promise<Caller> {
   try {
     const caller = await identify(request, parts)
-    checkRole(caller, role)
+    checkRole(caller, role, forTenants)
     limiter.admitRequest(caller.name)
     return caller
   } catch (error) {
@@ -175,7 +181,7 @@ async function askProgram(authenticate: Authenticate, request: Request, logger: 
   let caller: Caller | undefined | null
   try {
     caller = await authenticate(request)
-    if (caller && !isCaller(caller)) throw new InvalidOptionError('authenticate', 'a function that returns `{name, roles}`', caller)
+    if (caller && !isCaller(caller)) throw new InvalidOptionError('authenticate', expectedCaller, caller)
   } catch (error) {
     caller = undefined
     logger.error({ error }, '`authenticate` failed')
@@ -184,8 +190,11 @@ async function askProgram(authenticate: Authenticate, request: Request, logger: 
   return caller
 }
 
-function isCaller({ name, roles }: Partial<Caller>): boolean {
-  return typeof name === 'string' && Array.isArray(roles)
+const expectedCaller = 'a function that returns `{name, roles}`, and `tenant`, if it is there, with at least one field and texts as values'
+
+/** A `tenant` that is not valid is not taken for an absent one. */
+function isCaller({ name, roles, tenant }: Partial<Caller>): boolean {
+  return typeof name === 'string' && Array.isArray(roles) && (tenant === undefined || isTenant(tenant))
 }
 
 /** The request's own id if it is safe to log, otherwise a new one. */

@@ -7,12 +7,13 @@ import type { Metrics } from './metrics.ts'
 import type { FinishedRuns } from './overview/finished-runs.ts'
 import type { RunObserver } from './runs/follow-run.ts'
 import type { RunStore } from './runs/run-store.ts'
+import type { ByTenant } from './tenants/by-tenant.ts'
 
 interface Observed {
   metrics: Metrics
   tools: Pick<ToolSet, 'get'>
   calls: RecentCalls
-  finished: FinishedRuns
+  finished: ByTenant<FinishedRuns>
   logger: Logger
 }
 
@@ -53,7 +54,7 @@ export function observeRuns({ metrics, tools, calls: recent, finished, logger }:
       const { id, head, usedBefore } = run
       const { agent, kind, caller } = head
       const { stopReason, usage, iterations, error } = result
-      finished.ended(run, result)
+      for (const one of finished.with(head)) one.ended(run, result)
       runs({ model: agent, kind, stop_reason: stopReason })
       // What it had used when it was paused was counted then.
       tokens({ model: agent, direction: 'input' }, usage.inputTokens - (usedBefore?.inputTokens ?? 0))
@@ -75,7 +76,7 @@ export function observeService(
   metrics: Metrics,
   { runs, streams, mcp, config }: { runs: RunStore; streams: { readonly size: number }; mcp: McpHost; config: ConfigSource },
 ): void {
-  metrics.gauge('toolloop_runs_running', 'Runs that are going on.', () => runs.running)
+  metrics.gauge('toolloop_runs_running', 'Runs that are going on.', () => runs.running())
   metrics.gauge('toolloop_runs_paused', 'Runs that wait for a decision.', () => runs.paused())
   metrics.gauge('toolloop_streams_open', 'Event streams that are open.', () => streams.size)
   metrics.gauge('toolloop_mcp_sessions_open', 'Sessions of MCP clients that are open.', () => mcp.sessions)

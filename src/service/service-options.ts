@@ -39,7 +39,7 @@ export interface ServiceOptions {
   authenticate?(request: Request): Caller | undefined | null | Promise<Caller | undefined | null>
   /**
    * What tools, approvals and instructions get as their `context`: the user, the tenant, a database handle. Asked when a run begins, and again
-   * when it goes on after a decision; it is not stored. `identity` is the run's owner, by name and roles; `request` may be of somebody else who
+   * when it goes on after a decision; it is not stored. `identity` is the run's owner: name, roles and tenant; `request` may be of somebody else who
    * decides, and is undefined if a run of an earlier process continues by itself. It must not read the body. If it throws or rejects, the answer is
    * 500, the error is logged, and nothing has happened; a run of an earlier process waits, and it is asked again later. So it does if a run
    * that was started with a context is given none.

@@ -12,6 +12,7 @@ import type { Metrics } from './metrics.ts'
 import type { FinishedRuns } from './overview/finished-runs.ts'
 import type { KeptResponses } from './responses/kept-responses.ts'
 import type { RunStore } from './runs/run-store.ts'
+import type { ByTenant } from './tenants/by-tenant.ts'
 
 /** What the routes work with. */
 export interface ServiceParts {
@@ -19,7 +20,7 @@ export interface ServiceParts {
   readonly runs: RunStore
   readonly calls: RecentCalls
   readonly trials: ToolTrials
-  readonly finished: FinishedRuns
+  readonly finished: ByTenant<FinishedRuns>
   readonly responses: KeptResponses
   readonly streams: SseStreams
   readonly limiter: RateLimiter

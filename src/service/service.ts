@@ -29,6 +29,7 @@ import { RunStore } from './runs/run-store.ts'
 import { limitProblems, readLimits, type ServiceLimits } from './service-limits.ts'
 import { checkServiceOptions, type ServiceOptions, type ServiceTimes } from './service-options.ts'
 import { TelemetrySource } from './telemetry-source.ts'
+import { ByTenant } from './tenants/by-tenant.ts'
 
 /** A running service, to be mounted in any server that speaks `fetch`, or given to `listen`. */
 export interface Service {
@@ -145,8 +146,9 @@ class AgentService implements Service {
       configFile: file,
     })
     const calls = new RecentCalls()
-    const finished = new FinishedRuns((caller, query) => this.#runs.list(caller, query))
-    const contextOf: ContextOf = async (request, { name, roles }) => options.context?.(request, { name, roles })
+    const finished = new ByTenant((tenant) => new FinishedRuns((query) => this.#runs.list({ name: '', roles: ['admin'], tenant }, query)))
+    const contextOf: ContextOf = async (request, { name, roles, tenant }) =>
+      options.context?.(request, { name, roles, ...(tenant === undefined ? {} : { tenant }) })
     this.#runs = new RunStore({
       host: this.#host,
       limiter: this.#limiter,
@@ -250,8 +252,8 @@ class AgentService implements Service {
     const configClosed = this.#config.close()
     const inTime = AbortSignal.timeout(timeoutMs)
     await Promise.all([this.#runs.settled(inTime), this.#mcp.settled(inTime), this.#trials.settled(inTime)])
-    if (this.#runs.running > 0) {
-      this.logger.warn({ running: this.#runs.running }, 'runs are aborted, or left to the next start: the service is shutting down')
+    if (this.#runs.running() > 0) {
+      this.logger.warn({ running: this.#runs.running() }, 'runs are aborted, or left to the next start: the service is shutting down')
       this.#runs.abortAll('the service is shutting down')
     }
     await this.ready.catch(() => {})

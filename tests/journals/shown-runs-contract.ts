@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Engine, Journal } from '../../src/agent/durable/journal.ts'
-import type { NewShownRun, ShownNews, ShownOutcome, ShownRuns } from '../../src/agent/durable/shown-runs.ts'
+import type { NewShownRun, ShownNews, ShownOutcome, ShownQuery, ShownRuns } from '../../src/agent/durable/shown-runs.ts'
+import { tagsOf } from '../../src/agent/durable/tags.ts'
 import type { Json } from '../../src/core/messages.ts'
 
 /** A place where runs are shown, of nobody else, and the journal beside it. */
@@ -96,8 +97,8 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       expect(await shown.settle('a', running('first'), outcome('paused'), { ...room, ofAll: 10 })).toBe('no_room')
       expect(await shown.settle('a', running('first'), outcome('paused'), room)).toBe('settled')
       expect(await shown.get('a')).toMatchObject({ status: 'paused', finishedAt: 2_000, secrets: ['4711'], head: run('a').head })
-      const { runs, characters } = await shown.waiting('ann')
-      expect([runs, characters > 30, await shown.waiting('bob')]).toEqual([1, true, { runs: 0, characters: 0 }])
+      const { runs, characters } = await shown.waiting({ caller: 'ann' })
+      expect([runs, characters > 30, await shown.waiting({ caller: 'bob' })]).toEqual([1, true, { runs: 0, characters: 0 }])
       expect(await shown.begin(run('a'), { attempt: 'second' })).toEqual({ lastEventId: 1 })
       expect(await shown.get('a')).toMatchObject({ status: 'running', attempt: 'second' })
       expect(await shown.settle('a', running('second'), outcome('done', { finishedAt: 3_000 }))).toBe('settled')
@@ -105,6 +106,44 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       expect([await shown.result('a'), await shown.result('none')]).toEqual(['{"text":"good day"}', ''])
       expect(await shown.begin(run('a'), { attempt: 'third' })).toBeUndefined()
       expect((await shown.events('a', 0)).length).toBe(1)
+    })
+
+    it('P3.7 runs are listed and counted by their tags, which they keep when they are done', async () => {
+      const { shown } = await open()
+      const acme = tagsOf({ tenant: 'acme', tier: 7 })
+      const other = tagsOf({ tenant: 'other', tier: 7 })
+      for (const at of [1, 2, 3, 4, 5, 6]) {
+        await shown.begin(run(`run${at}`, { tags: at % 2 === 1 ? acme : other, caller: at < 5 ? 'ann' : 'bob' }), { attempt: 'a' })
+        await shown.settle(`run${at}`, running('a'), outcome(at < 4 ? 'paused' : 'done', { words: `word${at % 3}`, costUsd: at }))
+      }
+      await shown.begin(run('none'), { attempt: 'a' })
+      // One that goes on keeps its tags, once each.
+      await shown.begin(run('run1', { tags: acme }), { attempt: 'b' })
+      expect((await shown.get('run1'))?.tags.toSorted()).toEqual(acme.toSorted())
+      expect((await shown.get('run5'))?.tags.toSorted()).toEqual(acme.toSorted())
+      expect((await shown.get('none'))?.tags).toEqual([])
+      const list = async (query: Partial<ShownQuery>) => {
+        const { runs, hasMore } = await shown.list({ limit: 10, ...query })
+        return [...runs.map(({ runId }) => runId), ...(hasMore ? ['…'] : [])]
+      }
+      expect(await list({ tags: tagsOf({ tenant: 'acme' }) })).toEqual(['run5', 'run3', 'run1'])
+      expect(await list({ tags: tagsOf({ tier: '7' }) })).toEqual(['run6', 'run5', 'run4', 'run3', 'run2', 'run1'])
+      expect(await list({ tags: acme, limit: 2 })).toEqual(['run5', 'run3', '…'])
+      const [first] = (await shown.list({ tags: acme, limit: 1 })).runs
+      expect(await list({ tags: acme, cursor: first?.cursor ?? '' })).toEqual(['run3', 'run1'])
+      expect(await list({ tags: acme, caller: 'ann', status: 'paused' })).toEqual(['run3'])
+      expect(await list({ tags: acme, words: ['word2'], minCostUsd: 1 })).toEqual(['run5'])
+      expect(await list({ tags: acme, runIds: ['run2', 'run3'] })).toEqual(['run3'])
+      expect(await list({ tags: [...acme, ...other] })).toEqual([])
+      const count = async (of: Parameters<ShownRuns['waiting']>[0]) => (await shown.waiting(of)).runs
+      expect([
+        await count({}),
+        await count({ tags: acme }),
+        await count({ tags: other, caller: 'ann' }),
+        await count({ tags: ['x'] }),
+      ]).toEqual([2, 1, 1, 0])
+      await shown.forget({ runs: 0, ageMs: 0, characters: 0, recordingCharacters: 0 })
+      expect(await list({ tags: tagsOf({ tier: 7 }) })).toEqual(['run3', 'run2', 'run1'])
     })
 
     it('what is said to a run is there in its order, until nothing more can be said', async () => {

@@ -81,7 +81,7 @@ it('reads each run of the store once, and asks again only for those that were go
   onTestFinished(() => void vi.useRealTimers())
   const asked: object[] = []
   const runs = Array.from({ length: 450 }, (_, at) => summary(`run_${at}`, at === 7 ? 'running' : 'done'))
-  const finished = new FinishedRuns(async (_caller, { limit, cursor = '0', ids }) => {
+  const finished = new FinishedRuns(async ({ limit, cursor = '0', ids }) => {
     asked.push({ cursor, ids })
     const [from, found] = [Number(cursor), ids === undefined ? runs : runs.filter((json) => ids.includes(JSON.parse(json).id))]
     const next = from + limit < found.length ? { next: String(from + limit) } : {}

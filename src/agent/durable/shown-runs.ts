@@ -52,8 +52,8 @@ export interface ShownRuns {
   list(query: ShownQuery): Promise<ShownPage>
   /** Runs that are shown as going on, though for so many milliseconds they have not been by the journal: their process died as they ended. */
   unsettled(forMs: number): Promise<string[]>
-  /** How many wait, and how large they are together: of one caller, or of all. */
-  waiting(caller?: string): Promise<{ runs: number; characters: number }>
+  /** How many wait, and how large they are together: of one caller, with all of these tags, or of all. */
+  waiting(of?: Pick<ShownQuery, 'caller' | 'tags'>): Promise<{ runs: number; characters: number }>
   /**
    * Deletes what the journal keeps of runs that are done here, the raw steps, unless somebody carries them out still: from then on there is only
    * what is shown. Of one run, or of all.
@@ -81,6 +81,8 @@ export interface NewShownRun {
   agent: string
   /** The chat or thread that it belongs to. */
   thread?: string | undefined
+  /** Those of its metadata, by `tagsOf`. Kept as long as the run. Default: none. */
+  tags?: readonly string[] | undefined
   /** Milliseconds since 1970. */
   createdAt: number
   /** What it is listed by. */
@@ -154,8 +156,9 @@ export interface WaitingRoom {
   ofAll: number
 }
 
-export interface ShownRun extends Omit<NewShownRun, 'words'> {
+export interface ShownRun extends Omit<NewShownRun, 'words' | 'tags'> {
   status: ShownStatus
+  tags: string[]
   attempt: string
   finishedAt?: number
   /** For how long it has waited or been done, in milliseconds, by the clock of the store. */
@@ -170,12 +173,16 @@ export interface ShownRun extends Omit<NewShownRun, 'words'> {
 }
 
 /** A run as a list has it; `cursor` is where the page behind it begins. */
-export type ListedRun = Omit<ShownRun, 'head' | 'secrets' | 'hidesAll' | 'attempt' | 'decisions' | 'settledForMs'> & { cursor: string }
+export type ListedRun = Omit<ShownRun, 'head' | 'tags' | 'secrets' | 'hidesAll' | 'attempt' | 'decisions' | 'settledForMs'> & {
+  cursor: string
+}
 
 export interface ShownQuery {
   caller?: string | undefined
   agent?: string | undefined
   thread?: string | undefined
+  /** Only runs that have each of them. */
+  tags?: readonly string[] | undefined
   status?: ShownStatus | undefined
   stopReason?: string | undefined
   runIds?: readonly string[] | undefined

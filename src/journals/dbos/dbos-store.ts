@@ -11,7 +11,7 @@ import { Owner } from './owner.ts'
 import { journalProblem } from './problems.ts'
 import { type Doomed, type PastExecution, prunedAtOnce, RecordedRuns, type RecordedSteps } from './recorded-runs.ts'
 import { migrate } from './schema.ts'
-import { ShownRunsTable } from './shown-runs-table.ts'
+import { ShownRunsTable } from './shown/shown-runs-table.ts'
 import { checkRunId } from './values.ts'
 
 export interface DbosStoreOptions {

@@ -126,7 +126,13 @@ const migrations: readonly ((schema: string) => string)[] = [
       size integer NOT NULL,
       value text NOT NULL,
       PRIMARY KEY (run, name)
-    );`,
+    );
+    CREATE TABLE ${schema}.shown_tags (
+      tag text NOT NULL,
+      run bigint NOT NULL REFERENCES ${schema}.shown_runs ON DELETE CASCADE,
+      PRIMARY KEY (tag, run)
+    );
+    CREATE INDEX shown_tags_of ON ${schema}.shown_tags (run);`,
 ]
 
 /** Makes or migrates the tables, and returns their id. `schema` is quoted. Rejects with `journal_failed` where a newer version has made them. */

@@ -122,6 +122,8 @@ export const runsSchema: Schema = {
        value TEXT NOT NULL,
        PRIMARY KEY (run, name)
      ) STRICT;
-     CREATE INDEX shown_recordings_sizes ON shown_recordings (run, size);`,
+     CREATE INDEX shown_recordings_sizes ON shown_recordings (run, size);
+     CREATE TABLE shown_tags (tag TEXT NOT NULL, run INTEGER NOT NULL, PRIMARY KEY (tag, run)) STRICT, WITHOUT ROWID;
+     CREATE INDEX shown_tags_of ON shown_tags (run);`,
   ],
 }

@@ -27,6 +27,8 @@ import { deleteRecorded, prunedAtOnce } from './delete-recorded.ts'
 /** As much as a run with a longer input has when it starts. */
 const triedBytes = 32_768
 
+const hasTag = 'n IN (SELECT run FROM shown_tags WHERE tag = ?)'
+
 /** An outcome, and how long ago it was. */
 interface SettledOutcome extends ShownOutcome {
   settledForMs: number
@@ -49,7 +51,10 @@ export class ShownRunsTable {
     this.#sql.run('INSERT OR REPLACE INTO tried_writes (n, value) VALUES (1, zeroblob(?))', triedBytes)
   }
 
-  begin({ runId, caller, agent, thread, createdAt, title, words = '', head }: NewShownRun, { attempt, epoch }: Attempt): BegunRun {
+  begin(
+    { runId, caller, agent, thread, tags = [], createdAt, title, words = '', head }: NewShownRun,
+    { attempt, epoch }: Attempt,
+  ): BegunRun {
     const later = 'SELECT 1 FROM runs WHERE id = ? AND epoch > ?'
     if (epoch !== undefined && this.#sql.one(later, runId, epoch) !== undefined) throw takenOver(runId)
     const columns = '(id, caller, agent, thread, status, attempt, created_at, title, head)'
@@ -60,6 +65,7 @@ export class ShownRunsTable {
     const begun = this.#sql.one(insert, runId, caller, agent, thread ?? null, attempt, createdAt, title, head)
     if (begun === undefined) return undefined
     this.#noteWords(begun.n, words)
+    for (const tag of tags) this.#sql.run('INSERT INTO shown_tags (tag, run) VALUES (?, ?) ON CONFLICT DO NOTHING', tag, begun.n)
     return { lastEventId: Number(begun.last_event) }
   }
 
@@ -125,8 +131,10 @@ export class ShownRunsTable {
     if (run === undefined) return undefined
     const secrets = this.#sql.all('SELECT value FROM shown_secrets WHERE run = ?', run.n)
     const decisions = this.#sql.all('SELECT value FROM shown_decisions WHERE run = ? ORDER BY n', run.n)
+    const tags = this.#sql.all('SELECT tag FROM shown_tags WHERE run = ?', run.n)
     return {
       ...listed(run),
+      tags: tags.map(({ tag }) => String(tag)),
       attempt: String(run.attempt),
       head: String(run.head),
       ...(run.settled_at === null ? {} : { settledForMs: this.#clock.now() - Number(run.settled_at) }),
@@ -189,8 +197,11 @@ export class ShownRunsTable {
     return this.#sql.run(`UPDATE shown_runs SET listens = 0 WHERE id = ? AND ${heard}`, runId, said).changes > 0
   }
 
-  list({ caller, agent, thread, status, stopReason, runIds, words = [], limit, cursor, ...query }: ShownQuery): ShownPage {
+  list({ caller, agent, thread, tags = [], status, stopReason, runIds, words = [], limit, cursor, ...query }: ShownQuery): ShownPage {
+    // In the order of the index of tags: a tag may have very many runs.
+    const place = tags.length === 0 ? 'n' : 'shown_tags.run'
     const conditions: [condition: string, value: string | number | undefined][] = [
+      ...tags.map((tag, at): [string, string] => [at === 0 ? 'tag = ?' : hasTag, tag]),
       ['caller = ?', caller],
       ['agent = ?', agent],
       ['thread = ?', thread],
@@ -201,7 +212,7 @@ export class ShownRunsTable {
       ['created_at >= ?', query.createdAfter],
       ['created_at < ?', query.createdBefore],
       ['cost >= ?', query.minCostUsd],
-      ['n < ?', cursor === undefined ? undefined : cursorOf(cursor)],
+      [`${place} < ?`, cursor === undefined ? undefined : cursorOf(cursor)],
       ...words.map((word): [string, string] => ['instr(folded(title) || char(10) || value, ?) > 0', word]),
     ]
     const given = conditions.filter(([, value]) => value !== undefined)
@@ -209,8 +220,12 @@ export class ShownRunsTable {
     const columns = 'n, id, caller, agent, status, stop_reason, created_at, finished_at, size, first_event, last_event, title, summary'
     const runs: ListedRun[] = []
     let characters = 0
-    const from = words.length > 0 || query.minCostUsd !== undefined ? 'shown_runs JOIN shown_words ON run = n' : 'shown_runs'
-    for (const run of this.#sql.each(`SELECT ${columns} FROM ${from} ${where} ORDER BY n DESC`, ...given.map(([, value]) => value))) {
+    const tagged = tags.length === 0 ? 'shown_runs' : 'shown_tags CROSS JOIN shown_runs ON n = shown_tags.run'
+    const from = words.length > 0 || query.minCostUsd !== undefined ? `${tagged} JOIN shown_words ON shown_words.run = n` : tagged
+    for (const run of this.#sql.each(
+      `SELECT ${columns} FROM ${from} ${where} ORDER BY ${place} DESC`,
+      ...given.map(([, value]) => value),
+    )) {
       if (runs.length >= Math.min(limit, mostRuns) || characters >= mostCharacters) return { runs, hasMore: true }
       runs.push(listed(run))
       characters += String(run.summary).length
@@ -224,10 +239,10 @@ export class ShownRunsTable {
     return this.#sql.all(unsettled, this.#clock.now() - forMs).map(({ id }) => String(id))
   }
 
-  waiting(caller?: string): { runs: number; characters: number } {
-    const one = caller === undefined ? '' : 'AND caller = ?'
-    const sums = `SELECT count(*) AS runs, coalesce(sum(size), 0) AS characters FROM shown_runs WHERE status = 'paused' ${one}`
-    const { runs, characters } = this.#sql.one(sums, ...(caller === undefined ? [] : [caller])) ?? {}
+  waiting({ caller, tags = [] }: Pick<ShownQuery, 'caller' | 'tags'> = {}): { runs: number; characters: number } {
+    const conditions = ["status = 'paused'", ...(caller === undefined ? [] : ['caller = ?']), ...tags.map(() => hasTag)]
+    const sums = `SELECT count(*) AS runs, coalesce(sum(size), 0) AS characters FROM shown_runs WHERE ${conditions.join(' AND ')}`
+    const { runs, characters } = this.#sql.one(sums, ...(caller === undefined ? [] : [caller]), ...tags) ?? {}
     return { runs: Number(runs), characters: Number(characters) }
   }
 
@@ -250,7 +265,7 @@ export class ShownRunsTable {
       if (doomed.length === prunedAtOnce) break
     }
     for (const n of doomed) {
-      for (const table of ['results', 'events', 'recordings', 'secrets', 'messages', 'words', 'decisions'])
+      for (const table of ['results', 'events', 'recordings', 'secrets', 'messages', 'words', 'decisions', 'tags'])
         this.#sql.run(`DELETE FROM shown_${table} WHERE run = ?`, n)
       this.#sql.run('DELETE FROM shown_runs WHERE n = ?', n)
     }
@@ -290,7 +305,7 @@ export class ShownRunsTable {
   }
 
   #hasRoom({ caller }: Row, size: number, state: number, { ofState, ofCaller, ofAll }: WaitingRoom): boolean {
-    const own = this.waiting(String(caller)).characters + size
+    const own = this.waiting({ caller: String(caller) }).characters + size
     return state <= ofState && own <= ofCaller && this.waiting().characters + size <= ofAll
   }
 }

@@ -6,13 +6,21 @@ import { HttpProblem, type Problem } from './problem.ts'
 /** `run`: the API under `/v1`. `metrics`: `/metrics` alone. `admin`: all of it, that of everybody's runs, and the configuration. */
 export type Role = 'run' | 'metrics' | 'admin'
 
+/** The values that fields of `metadata` have in each run of a tenant, such as `{ org: 'acme' }`. */
+export type Tenant = Readonly<Record<string, string>>
+
 /** A token that is accepted: the token itself is in no file, only its SHA-256, or the name of the variable that holds it. */
-export type TokenEntry = { name: string; roles: readonly Role[] } & ({ hash: string } | { env: string })
+export type TokenEntry = Caller & ({ hash: string } | { env: string })
 
 /** Who sent a request. Runs belong to the caller of that name. */
 export interface Caller {
   name: string
   roles: readonly Role[]
+  /**
+   * Narrows the roles to the runs whose `metadata` has these values, such as `{ org: 'acme' }`. The caller's own runs get the values, and a request with
+   * others is refused. So is whatever concerns the whole service. Default: no tenant.
+   */
+  tenant?: Tenant | undefined
 }
 
 /** What tools, approvals and instructions of a run of this caller's are given. `request`: by which it begins or goes on; undefined: by itself. */
@@ -60,8 +68,12 @@ export class TokenAuth {
   problemsOf(entries: readonly TokenEntry[], env: Readonly<Record<string, string | undefined>>): Problem[] {
     return entries.flatMap((entry, at) => {
       const token = 'env' in entry ? env[entry.env] : undefined
-      if (!token || !canBeGuessed(token)) return []
-      return [{ path: `/service/auth/tokens/${at}/env`, message: `must name a variable with ${unguessable}` }]
+      const path = `/service/auth/tokens/${at}`
+      const ofRoles = { path: `${path}/tenant`, message: 'must be absent for the role `metrics`: metrics are those of the whole service' }
+      return [
+        ...(token && canBeGuessed(token) ? [{ path: `${path}/env`, message: `must name a variable with ${unguessable}` }] : []),
+        ...(entry.tenant !== undefined && entry.roles.includes('metrics') ? [ofRoles] : []),
+      ]
     })
   }
 
@@ -69,7 +81,8 @@ export class TokenAuth {
   accept(entries: readonly TokenEntry[], env: Readonly<Record<string, string | undefined>>): void {
     this.#known = entries.flatMap((entry) => {
       const hash = 'hash' in entry ? readHash(entry.hash) : env[entry.env] ? digest(String(env[entry.env])) : undefined
-      return hash === undefined ? [] : [{ caller: { name: entry.name, roles: entry.roles }, hash }]
+      const { name, roles, tenant } = entry
+      return hash === undefined ? [] : [{ caller: { name, roles, ...(tenant === undefined ? {} : { tenant }) }, hash }]
     })
   }
 
@@ -107,8 +120,13 @@ function readHash(text: string): Buffer {
   return Buffer.from(hex, 'hex')
 }
 
-/** Throws an `HttpProblem` 403 unless the caller has the role; an admin has all. */
-export function checkRole(caller: Caller, role: Role): void {
-  if (!caller.roles.includes(role) && !caller.roles.includes('admin'))
+/**
+ * Throws an `HttpProblem` 403 unless the caller has the role; an admin has all. A caller with a tenant is refused, unless the route answers for each
+ * tenant alone (`forTenants`).
+ */
+export function checkRole({ roles, tenant }: Caller, role: Role, forTenants: boolean): void {
+  if (!roles.includes(role) && !roles.includes('admin'))
     throw new HttpProblem(403, 'forbidden', `This needs a token with the role \`${role}\``)
+  if (tenant !== undefined && !forTenants)
+    throw new HttpProblem(403, 'forbidden', 'This concerns the whole service: it needs a token without a `tenant`')
 }

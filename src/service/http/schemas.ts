@@ -433,6 +433,6 @@ export const stateSchema: JsonSchema = object(
     waiting: { ...count, description: 'How many runs wait for a decision.' },
     openStreams: count,
   },
-  ['version', 'startedAt', 'draining', 'config', 'providers', 'models', 'tools', 'waiting', 'openStreams'],
+  ['version', 'startedAt', 'draining', 'config', 'providers', 'models', 'tools', 'waiting'],
 )
 export const statusSchema: JsonSchema = object({ status: text }, ['status'])

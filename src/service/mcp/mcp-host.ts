@@ -1,5 +1,7 @@
 import { messageOf } from '../../core/errors.ts'
+import { copyAsJson } from '../../core/json.ts'
 import type { Logger } from '../../core/logger.ts'
+import { deepFreeze } from '../../core/messages.ts'
 import type { McpEndpoint } from '../../tools/mcp/server/http-endpoint.ts'
 import type { McpServing } from '../../tools/mcp/server/serving.ts'
 import type { ServedTools } from '../../tools/mcp/server/tool-server.ts'
@@ -13,6 +15,7 @@ import { HttpProblem } from '../http/problem.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import type { Call } from '../routes/route.ts'
 import type { RunStore } from '../runs/run-store.ts'
+import { identityOf } from '../tenants/tenant.ts'
 import { AgentTasks } from './agent-tasks.ts'
 import { agentTool, agentToolName } from './agent-tools.ts'
 import type { McpAuthorization } from './authorization.ts'
@@ -75,7 +78,7 @@ export class McpHost {
     const [endpoint, offered] = [this.#endpoint, this.#offered]
     if (endpoint === undefined || offered === undefined)
       throw new HttpProblem(404, 'not_found', 'MCP is not switched on here (`service.mcp`)')
-    const { toolTimeoutMs, maxResultBytes, maxArgumentValues, toolConcurrency } = host.agent(defaultAgent).options
+    const { toolTimeoutMs, maxResultBytes, maxArgumentValues, toolConcurrency, metadata: own } = host.agent(defaultAgent).options
     // The first is counted with the request.
     if (Array.isArray(body)) limiter.admitRequest(caller.name, body.length - 1)
     const context = await contextOf(request, caller)
@@ -86,12 +89,18 @@ export class McpHost {
     const serving = { ...told, toolTimeoutMs, maxResultBytes, maxArgumentValues }
     const tools = this.#toolsFor(caller)
     const tasks = this.#tasksFor(caller, context)
+    // No run is begun for a call of a tool, which gets the metadata that a run would have.
+    const { tenant } = caller
+    const metadata = own === undefined && tenant === undefined ? undefined : deepFreeze(copyAsJson({ ...own, ...tenant }))
     // An agent's run takes a place of its own.
     const admit = (tool: string) => (tasks.offers(tool) ? () => {} : limiter.admitRun(caller.name))
-    return endpoint.answer({ request, body, caller: caller.name, tools, serving, toolConcurrency, context, admit, tasks }, () => {
-      lease()
-      release()
-    })
+    return endpoint.answer(
+      { request, body, caller: identityOf(caller), tools, serving, toolConcurrency, context, metadata, admit, tasks },
+      () => {
+        lease()
+        release()
+      },
+    )
   }
 
   /** Resolves when no call is under way, or with the signal. */

@@ -1,8 +1,7 @@
 import type { RunResult } from '../../agent/types.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
-import type { Caller } from '../http/auth.ts'
-import type { RunStore } from '../runs/run-store.ts'
+import type { ListQuery, RunList } from '../runs/listed/list-runs.ts'
 import type { ServiceRun } from '../runs/service-run.ts'
 
 /** How a run has ended: what is counted of it. */
@@ -31,14 +30,12 @@ const pageOfOpen = 100
 const restMs = 2_000
 const mostTools = 50
 
-const everybody: Caller = { name: '', roles: ['admin'] }
-
 /**
  * The runs of the last 24 hours that have ended, also those that are not stored any more. Those of this process are told as they end; those of
  * earlier and other processes are read from the store, each once.
  */
 export class FinishedRuns {
-  readonly #list: RunStore['list']
+  readonly #list: (query: ListQuery) => Promise<RunList>
   readonly #runs = new Map<string, FinishedRun>()
   #open = new Set<string>()
   #known = false
@@ -47,7 +44,8 @@ export class FinishedRuns {
   #reading: Promise<void> | undefined
   #readAt = Number.NEGATIVE_INFINITY
 
-  constructor(list: RunStore['list']) {
+  /** `list`: lists those runs, the newest first. */
+  constructor(list: (query: ListQuery) => Promise<RunList>) {
     this.#list = list
   }
 
@@ -85,7 +83,7 @@ export class FinishedRuns {
     await this.#readOpen(pauses)
     let cursor: string | undefined
     for (let read = 0; ; read += pageOfRuns) {
-      const page = await this.#list(everybody, { limit: pageOfRuns, after, cursor, isShort: true })
+      const page = await this.#list({ limit: pageOfRuns, after, cursor, isShort: true })
       const { news, oldest } = await this.#take(page.data, pauses)
       cursor = page.next
       // Behind a page of runs that are all known, the others are known too.
@@ -102,7 +100,7 @@ export class FinishedRuns {
     const ids = [...this.#open]
     this.#open = new Set()
     for (let at = 0; at < ids.length; at += pageOfOpen) {
-      const { data } = await this.#list(everybody, { limit: pageOfOpen, ids: ids.slice(at, at + pageOfOpen), isShort: true })
+      const { data } = await this.#list({ limit: pageOfOpen, ids: ids.slice(at, at + pageOfOpen), isShort: true })
       await this.#take(data, pauses)
     }
   }

@@ -12,6 +12,7 @@ import { mostValues, valuesIn } from '../http/read-body.ts'
 import { jsonInTurn } from '../runs/json-in-turn.ts'
 import type { RunBounds } from '../runs/memory/kept-runs.ts'
 import { type JournalPlace, outageMs } from '../runs/recorded/open-journal.ts'
+import { identityOf } from '../tenants/tenant.ts'
 
 /** A response as it is kept, for the caller it was made for. */
 export interface KeptResponse {
@@ -77,7 +78,7 @@ export class KeptResponses {
 
   /** False: it could not be kept, which is logged, or is too large. */
   async keep(id: string, caller: Caller, parts: ResponseParts): Promise<boolean> {
-    const kept = this.#keep(id, caller.name, parts).catch((error: unknown) => {
+    const kept = this.#keep(id, identityOf(caller), parts).catch((error: unknown) => {
       this.#logger.error({ response: id, error: messageOf(error) }, 'a response could not be kept')
       return false
     })
@@ -89,7 +90,8 @@ export class KeptResponses {
    * What `use` makes of a response; undefined for one that is not kept, or is another's. They may be large: of each caller, one is read after
    * the other, so that `use` can refuse those for which there is no room. Rejects with what it throws, and with `session_failed`.
    */
-  async find<T>(id: string, { name }: Caller, use: (kept: KeptResponse) => T): Promise<T | undefined> {
+  async find<T>(id: string, caller: Caller, use: (kept: KeptResponse) => T): Promise<T | undefined> {
+    const name = identityOf(caller)
     const before = this.#reading.get(name)
     const found = (async () => {
       await before
@@ -118,7 +120,8 @@ export class KeptResponses {
   }
 
   /** False where there was none. Rejects with `session_failed`. */
-  async delete(id: string, { name }: Caller): Promise<boolean> {
+  async delete(id: string, caller: Caller): Promise<boolean> {
+    const name = identityOf(caller)
     const key = keyOf(id, name)
     this.#forget(name, key)
     return this.#store.delete(key)

@@ -89,7 +89,8 @@ export function adminRoutes(parts: ServiceParts): Route[] {
       method: 'GET',
       path: '/admin/api/state',
       access: 'admin',
-      summary: 'The state of the service.',
+      forTenants: true,
+      summary: 'The state of the service. For a token with a tenant: of its runs, without configuration, providers and streams.',
       query: [{ name: 'runs', description: '`none`: without `runs` and `pending`, which `/v1/runs` lists a page at a time.' }],
       headers: [{ name: 'if-none-match', description: 'The `etag` of an earlier response: 304 if nothing has changed.' }],
       responses: { 200: { description: 'The state', schema: stateSchema }, 304: { description: 'Nothing has changed' } },
@@ -98,18 +99,19 @@ export function adminRoutes(parts: ServiceParts): Route[] {
         const { data: listed } = isWhole ? await runs.list(caller, { limit: 200 }) : { data: [] }
         const waitingRuns = isWhole ? await runs.list(caller, { status: 'paused', limit: 1_000 }) : { data: [] }
         const pending = await pendingOf(waitingRuns.data)
-        const waiting = await runs.paused()
+        const waiting = await runs.paused(caller.tenant)
         await new Pauses().turn()
+        const isOfAll = caller.tenant === undefined
         const state = {
           version,
           startedAt: parts.startedAt.toISOString(),
           draining: parts.isDraining(),
-          config: config.state,
-          providers: describeProviders(host.agents, config.config),
+          config: isOfAll ? config.state : { ...nothingChanged, loadedAt: config.state.loadedAt },
+          providers: isOfAll ? describeProviders(host.agents, config.config) : [],
           models: host.agents.map(({ name, model }) => ({ name, provider: model.provider, model: model.model })),
           tools: describeTools(parts),
           waiting,
-          openStreams: streams.size,
+          ...(isOfAll ? { openStreams: streams.size } : {}),
         }
         const beginning = JSON.stringify(state).slice(0, -1)
         const lists = isWhole ? [',"runs":[', ...separated(listed), '],"pending":[', ...separated(pending), ']'] : []
@@ -128,13 +130,15 @@ export function adminRoutes(parts: ServiceParts): Route[] {
       method: 'GET',
       path: '/admin/api/feed',
       access: 'admin',
-      summary: 'The events of all runs: the latest ones, then new ones as they occur.',
+      forTenants: true,
+      summary:
+        'The events of all runs: the latest ones, then new ones as they occur. For a token with a tenant: those of its runs, since the first request for them.',
       headers: [{ name: 'last-event-id', description: 'The id of the last event received; the stream continues after it.' }],
       responses: { 200: { description: 'Events', types: ['text/event-stream'] } },
       answer: ({ request, caller }) => {
         const release = limiter.admitStream(caller.name)
         try {
-          return streams.respond(new LogReader(runs.feed, { after: readLastEventId(request) }), { onClose: release })
+          return streams.respond(new LogReader(runs.feed.of(caller.tenant), { after: readLastEventId(request) }), { onClose: release })
         } catch (error) {
           release()
           throw error
@@ -143,6 +147,9 @@ export function adminRoutes(parts: ServiceParts): Route[] {
     },
   ]
 }
+
+/** What a caller with a tenant is told of the configuration. */
+const nothingChanged = { file: null, reloads: 0, lastError: null, needsRestart: [] }
 
 function describeSkills({ skills, problems }: FoundSkills): object {
   const data = skills.map(({ name, description, scope, folder, allowedTools, tools, scripts, body }) => ({

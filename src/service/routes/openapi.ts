@@ -21,14 +21,25 @@ export function openApiDocument(routes: readonly Route[]): object {
   }
 }
 
-function operationOf({ method, path, access, summary, body, responses, query = [], headers = [] }: Route): object {
+function operationOf({
+  method,
+  path,
+  access,
+  forTenants = access === 'run',
+  summary,
+  body,
+  responses,
+  query = [],
+  headers = [],
+}: Route): object {
+  const noTenant = forTenants ? '' : ' and no tenant'
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
   const inQuery = query.map((field) => ({ ...field, in: 'query', schema: { type: 'string' } }))
   const inHeader = headers.map((header) => ({ ...header, in: 'header', schema: { type: 'string' } }))
   return {
     operationId: `${method.toLowerCase()}${path.replace(/[^a-zA-Z]+(\w?)/g, (_whole, first: string) => first.toUpperCase())}`,
     summary,
-    ...(access === 'open' ? { security: [] } : { description: `Needs a token with the role \`${access}\`.` }),
+    ...(access === 'open' ? { security: [] } : { description: `Needs a token with the role \`${access}\`${noTenant}.` }),
     parameters: [...inPath, ...inQuery, ...inHeader],
     ...(body === undefined ? {} : { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
     responses: {

@@ -14,6 +14,7 @@ import { ResponseReply } from '../responses/response-reply.ts'
 import { orderOfResponse, type ResponseRequest, readInputItems } from '../responses/response-request.ts'
 import { deletedResponseSchema, inputItemListSchema, responseRequestSchema, responseSchema } from '../responses/response-schemas.ts'
 import type { ServiceParts } from '../service-parts.ts'
+import { identityOf } from '../tenants/tenant.ts'
 import type { Call, Route, RouteResponse } from './route.ts'
 
 const aResponse: RouteResponse = { description: 'The response', schema: responseSchema }
@@ -23,7 +24,7 @@ export function responseRoutes(parts: ServiceParts): Route[] {
   const { runs, responses, limiter, config, logger } = parts
   /** Those that are being made here. */
   const live = new Map<string, ResponseReply>()
-  const keyOf = (id: string, { name }: Caller) => JSON.stringify([name, id])
+  const keyOf = (id: string, caller: Caller) => JSON.stringify([identityOf(caller), id])
   /** Types of tools that were left out, and have been told of: clients send them with every request. */
   const told = new Set<string>()
   const leaveOut = (types: readonly string[]) => {

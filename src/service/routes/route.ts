@@ -37,6 +37,8 @@ export interface Route {
   path: string
   /** Who may use it. */
   access: 'open' | Role
+  /** Whether it answers callers with a tenant, and tells them of nothing else. Default: true for the role `run`. */
+  forTenants?: boolean
   /** Answered while the service shuts down, and whatever the host is called: probes. */
   probe?: boolean
   summary: string

@@ -53,7 +53,8 @@ export function runRoutes(parts: ServiceParts): Route[] {
       method: 'GET',
       path: '/v1/runs',
       access: 'run',
-      summary: "The caller's runs, newest first; for an admin, everyone's. Finished runs are kept for a limited time.",
+      summary:
+        "The caller's runs, newest first; for an admin, everyone's or those of its tenant. Finished runs are kept for a limited time.",
       query: [
         { name: 'limit', description: 'The maximum number of runs, up to 1,000. Default 100.' },
         { name: 'cursor', description: 'The `next` of the previous page.' },
@@ -61,6 +62,7 @@ export function runRoutes(parts: ServiceParts): Route[] {
         { name: 'stopReason', description: 'Only runs that ended like this, such as `model_error`.' },
         { name: 'model', description: 'Only runs of this model.' },
         { name: 'owner', description: 'Only runs of the token of this name; for an admin.' },
+        { name: 'metadata.FIELD', description: 'Only runs whose `metadata` has this value in this field: `metadata.ticket=T-17`.' },
         { name: 'id', description: 'Only runs with these ids, separated by commas; at most 100.' },
         {
           name: 'q',
@@ -108,6 +110,7 @@ export function runRoutes(parts: ServiceParts): Route[] {
       method: 'GET',
       path: '/v1/runs/{id}/recording',
       access: 'admin',
+      forTenants: true,
       summary: 'The recording of a run, for `toolloop replay`, without secrets. Has instructions and tools too, hence the role admin.',
       responses: { 200: { description: 'The recording', schema: { type: 'object' } } },
       answer: async (call) => {

@@ -35,6 +35,7 @@ export function signInRoutes({ signIns, logger }: ServiceParts): Route[] {
       method: 'DELETE',
       path: '/admin/api/session',
       access: 'admin',
+      forTenants: true,
       summary: 'Signs out: ends the session whose token the request has. Tokens of the configuration stay as they are.',
       responses: { 204: { description: 'Signed out' } },
       answer: ({ request, sender }) => {

@@ -1,3 +1,5 @@
+import { ByTenant } from '../tenants/by-tenant.ts'
+
 /** One event as it is sent: its number in the log, its type, and its JSON. */
 export interface LoggedEvent {
   id: number
@@ -100,6 +102,11 @@ export class EventLog {
     return () => this.#listeners.delete(listener)
   }
 
+  /** Whether somebody waits for what comes. */
+  get isRead(): boolean {
+    return this.#listeners.size > 0
+  }
+
   wake(): void {
     for (const listener of this.#listeners) listener()
   }
@@ -112,4 +119,15 @@ export class EventLog {
     this.#events = this.#events.slice(this.#head)
     this.#head = 0
   }
+}
+
+/** The events of all runs, and those of each tenant. */
+export function newFeed({
+  eventsOfRun: events,
+  charactersOfRun: characters,
+}: Record<'eventsOfRun' | 'charactersOfRun', number>): ByTenant<EventLog> {
+  return new ByTenant(
+    () => new EventLog({ events, characters }),
+    ({ isRead }) => isRead,
+  )
 }

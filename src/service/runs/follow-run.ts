@@ -4,6 +4,7 @@ import type { EventName, RunEvent } from '../../core/events.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import type { AgentHost } from '../agents/agent-host.ts'
 import { problemOfRequest } from '../http/problem.ts'
+import type { ByTenant } from '../tenants/by-tenant.ts'
 import type { EventLog } from './event-log.ts'
 import type { ServiceRun } from './service-run.ts'
 import { StartQueue } from './starting/start-queue.ts'
@@ -31,9 +32,9 @@ export interface EventSink {
   flush(): Promise<void>
 }
 
-export function sinkInto(...logs: readonly EventLog[]): EventSink {
+export function sinkInto({ log, head }: ServiceRun, feed: ByTenant<EventLog>): EventSink {
   const add = (type: string, data: string) => {
-    for (const log of logs) log.append(type, data)
+    for (const one of [log, ...feed.with(head)]) one.append(type, data)
   }
   return { add, flush: async () => {} }
 }

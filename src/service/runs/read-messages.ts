@@ -36,14 +36,7 @@ export async function inTurn<T, U>(items: Iterable<T>, read: (item: T) => U): Pr
   return done
 }
 
-/** The options of a run, its messages read. What the program says of its runs in `metadata` is not a client's to change. */
-export async function readOptions(
-  { messages, metadata, ...others }: RunOptions,
-  { metadata: own }: Pick<RunOptions, 'metadata'>,
-): Promise<RunOptions> {
-  return {
-    ...others,
-    ...(messages === undefined ? {} : { messages: await readMessages(messages, 'messages') }),
-    ...(metadata === undefined ? {} : { metadata: { ...metadata, ...own } }),
-  }
+/** The options of a run, its messages read. Rejects with `invalid_message`. */
+export async function readOptions({ messages, ...others }: RunOptions): Promise<RunOptions> {
+  return { ...others, ...(messages === undefined ? {} : { messages: await readMessages(messages, 'messages') }) }
 }

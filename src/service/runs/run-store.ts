@@ -1,15 +1,17 @@
-import { RunControl } from '../../agent/run/run-control.ts'
+import { tagsOf } from '../../agent/durable/tags.ts'
 import type { RunStream } from '../../agent/run/run-stream.ts'
 import type { RunInput } from '../../agent/types.ts'
 import { ToolloopError } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { Agent, AgentHost } from '../agents/agent-host.ts'
-import type { Caller, ContextOf } from '../http/auth.ts'
-import { blamingRequest, HttpProblem } from '../http/problem.ts'
+import type { Caller, ContextOf, Tenant } from '../http/auth.ts'
+import { HttpProblem } from '../http/problem.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import type { RecordOption, RunRecordings } from '../recordings/run-recordings.ts'
+import type { ByTenant } from '../tenants/by-tenant.ts'
+import { sees } from '../tenants/tenant.ts'
 import { type Decided, DecisionNote, describeDecisions, signed } from './describe-decisions.ts'
-import { EventLog } from './event-log.ts'
+import { type EventLog, newFeed } from './event-log.ts'
 import { RunFollower, type RunObserver, type RunWatcher, sinkInto } from './follow-run.ts'
 import { type ListQuery, listRuns, type RunList } from './listed/list-runs.ts'
 import { KeptRuns, noRoom, type RunBounds } from './memory/kept-runs.ts'
@@ -19,7 +21,9 @@ import { openRecorded, type Recorded } from './recorded/open-recorded.ts'
 import { isTakenOver, isUnknownRun, notPaused, notStored, RunsElsewhere } from './recorded/problems.ts'
 import type { RecordedRuns } from './recorded/recorded-runs.ts'
 import { RunningRuns } from './running-runs.ts'
+import { sayToRun } from './say-to-run.ts'
 import { ServiceRun } from './service-run.ts'
+import { orderOfTenant } from './starting/order-of-tenant.ts'
 import { abortedWith, type Outcome, type RunHead, type RunOrder, storedOrder } from './stored-run.ts'
 
 interface RunStoreParts {
@@ -35,7 +39,7 @@ interface RunStoreParts {
 /** Every run of the service: starts them, follows them, keeps what became of them. */
 export class RunStore {
   /** Every event of every run. */
-  readonly feed: EventLog
+  readonly feed: ByTenant<EventLog>
   readonly #parts: RunStoreParts
   readonly #follower: RunFollower
   /** Those that are carried out here. */
@@ -49,7 +53,7 @@ export class RunStore {
     const { host, bounds, observer, recordings, logger } = parts
     this.#parts = parts
     this.#kept = new KeptRuns(bounds, logger, (run) => recordings.forget(run))
-    this.feed = new EventLog({ events: bounds.eventsOfRun, characters: bounds.charactersOfRun })
+    this.feed = newFeed(bounds)
     this.#follower = new RunFollower({
       host,
       observer,
@@ -66,13 +70,15 @@ export class RunStore {
     this.#kept.bounds = bounds
   }
 
-  get running(): number {
-    return this.#running.size
+  /** How many runs of a tenant are carried out here. Default: of all. */
+  running(tenant?: Tenant): number {
+    return this.#running.count(tagsOf(tenant))
   }
 
-  /** Runs that wait for a decision. */
-  async paused(): Promise<number> {
-    return this.#kept.paused + ((await this.#recorded?.runs.shown.waiting())?.runs ?? 0)
+  /** How many runs of a tenant wait for a decision. Default: of all. */
+  async paused(tenant?: Tenant): Promise<number> {
+    const tags = tagsOf(tenant)
+    return this.#kept.paused(tags) + ((await this.#recorded?.runs.shown.waiting({ tags }))?.runs ?? 0)
   }
 
   /** Whether a new run could be stored. */
@@ -98,8 +104,9 @@ export class RunStore {
   }
 
   /** Resolves when the run has begun, with its first event. Rejects with an `HttpProblem`, and nothing has happened then. */
-  async start(order: RunOrder, watcher?: RunWatcher): Promise<ServiceRun> {
+  async start(asked: RunOrder, watcher?: RunWatcher): Promise<ServiceRun> {
     const { host, limiter } = this.#parts
+    const order = orderOfTenant(asked, host.agent(asked.agent).options.metadata)
     const recorded = this.#recordsOf(order)
     if (recorded !== undefined) await recorded.checkRoom(order.caller)
     else if (order.kind === 'run') this.#kept.checkRoom(order.caller)
@@ -112,7 +119,7 @@ export class RunStore {
     this.#running.add(run)
     try {
       await this.#follow(run, { watcher, giveBack }, async (record) => {
-        const options = await readOptions(order.options, agent.options)
+        const options = await readOptions(order.options)
         const input = await readInput(order.input)
         // The model it began with answers it to its end, whatever the configuration becomes.
         control.useModel(agent.model.current)
@@ -183,27 +190,27 @@ export class RunStore {
     }
   }
 
-  /** The caller's own run; an admin's is any. Rejects with an `HttpProblem`: 404, or 503 for one that can't be read. */
+  /** A run that the caller sees. Rejects with an `HttpProblem`: 404, or 503 for one that can't be read. */
   async get(id: string, caller: Caller): Promise<ServiceRun> {
     this.#kept.forgetOld()
     const found = this.#running.get(id) ?? this.#kept.get(id) ?? (await this.#recorded?.runs.find(id))
     // It may have begun here meanwhile.
     const run = this.#running.get(id) ?? found
-    if (run === undefined || !(run.head.caller.name === caller.name || caller.roles.includes('admin')))
+    if (run === undefined || !sees(caller, run.head))
       throw new HttpProblem(404, 'run_not_found', 'Unknown run; finished runs are kept for a limited time only', { param: 'id' })
     return run
   }
 
   /** The caller's newest run of a chat or thread. Rejects with an `HttpProblem` 503. */
-  async latestOf(thread: string, { name }: Caller): Promise<ServiceRun | undefined> {
+  async latestOf(thread: string, caller: Caller): Promise<ServiceRun | undefined> {
     this.#kept.forgetOld()
     const here = [...this.#kept.runs(), ...this.#running.all()]
-      .filter(({ head }) => head.thread === thread && head.caller.name === name)
+      .filter(({ head }) => head.thread === thread && head.caller.name === caller.name && sees(caller, head))
       .sort((a, b) => a.number - b.number)
       .at(-1)
     // Clocks of several machines differ: the journal knows the order. A run that it does not know yet has only just begun.
     if (this.#recorded === undefined || (here !== undefined && !(await this.#recorded.runs.isShown(here)))) return here
-    const recorded = await this.#recorded.runs.latestOf(thread, name)
+    const recorded = await this.#recorded.runs.latestOf(thread, caller)
     return recorded === undefined ? here : (this.#running.get(recorded.id) ?? recorded)
   }
 
@@ -217,13 +224,12 @@ export class RunStore {
     return this.#parts.recordings.fileOf(run, this.#recordsOf(run.head)?.shown)
   }
 
-  /** The caller's runs, the newest first; an admin's are everybody's. Rejects with an `HttpProblem`. */
+  /** The runs that the caller sees, the newest first. Rejects with an `HttpProblem`. */
   async list(caller: Caller, query: ListQuery): Promise<RunList> {
     this.#kept.forgetOld()
-    const own = caller.roles.includes('admin') ? undefined : caller.name
     const inMemory = [...this.#kept.runs(), ...this.#running.all()].filter(({ head }) => this.#recordsOf(head) === undefined)
     await this.#recorded?.caretaker.forgetOld()
-    return listRuns(query, { caller: own, inMemory, recorded: this.#recorded?.runs })
+    return listRuns(query, { caller, inMemory, recorded: this.#recorded?.runs })
   }
 
   /** Resolves when it has ended. */
@@ -242,16 +248,9 @@ export class RunStore {
     if (run.status === 'paused') this.#kept.giveUp(run, reason)
   }
 
-  /** Says something to a run; resolves when it will be taken up, or be in its result as `unread`. Rejects with an `HttpProblem`: 409 for one that has ended. */
-  async say(run: ServiceRun, input: RunInput): Promise<void> {
-    const recorded = this.#recordsOf(run.head)
-    const hasEnded = () => new HttpProblem(409, 'run_ended', `Run ${run.id} has ended; start a new run with its messages`)
-    if (!run.control.listens || run.coming?.status === 'done') throw hasEnded()
-    if (recorded === undefined) return blamingRequest(() => run.control.send(input))
-    const said = new RunControl()
-    blamingRequest(() => said.send(input))
-    const messages = said.waiting.map((message) => JSON.stringify(message))
-    if (!(await recorded.shown.say(run.id, messages))) throw hasEnded()
+  /** Says something to a run; see `sayToRun`. */
+  say(run: ServiceRun, input: RunInput): Promise<void> {
+    return sayToRun(run, input, this.#recordsOf(run.head)?.shown)
   }
 
   /** Resolves when no run is running here, or when `signal` is aborted. */
@@ -282,7 +281,7 @@ export class RunStore {
     begin: (record: RecordOption) => RunStream | Promise<RunStream>,
   ): Promise<void> {
     const recorded = this.#recordsOf(run.head)
-    const sink = recorded?.sinkOf(run) ?? sinkInto(run.log, this.feed)
+    const sink = recorded?.sinkOf(run) ?? sinkInto(run, this.feed)
     const beginRecorded = async () => begin(await this.#parts.recordings.optionFor(run, recorded?.shown))
     return this.#follower.follow(run, { watcher, giveBack, sink }, beginRecorded)
   }

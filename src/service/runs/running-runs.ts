@@ -1,3 +1,4 @@
+import { hasTags } from '../tenants/tenant.ts'
 import type { ServiceRun } from './service-run.ts'
 
 /** The runs that are carried out in this process. */
@@ -7,6 +8,11 @@ export class RunningRuns {
 
   get size(): number {
     return this.#runs.size
+  }
+
+  /** How many have all of these tags. */
+  count(tags: readonly string[]): number {
+    return tags.length === 0 ? this.size : this.all().filter(({ head }) => hasTags(head, tags)).length
   }
 
   get(id: string): ServiceRun | undefined {

@@ -1,3 +1,4 @@
+import { tagsOf } from '../../agent/durable/tags.ts'
 import type { RunInput, RunOptions } from '../../agent/types.ts'
 import type { StopReason } from '../../core/events.ts'
 import { isJsonObject, type Usage } from '../../core/messages.ts'
@@ -15,6 +16,8 @@ export interface RunHead {
   kind: 'run' | 'chat'
   /** The chat or thread that it belongs to, where it came in as a part of one. */
   thread?: string
+  /** Those of its metadata, by `tagsOf`. */
+  tags?: readonly string[]
   /** Tools the client runs. */
   clientTools: readonly AnyTool[]
   /** Digest of the request that has started it, if that had an `Idempotency-Key`. */
@@ -79,7 +82,7 @@ export interface StoredRun {
   outcome?: Outcome
 }
 
-export function storedOrder({ id, caller, agent, kind, thread, clientTools, request, input }: RunOrder): StoredRun {
+export function storedOrder({ id, caller, agent, kind, thread, clientTools, request, input, options }: RunOrder): StoredRun {
   return {
     head: {
       id,
@@ -87,6 +90,7 @@ export function storedOrder({ id, caller, agent, kind, thread, clientTools, requ
       agent,
       kind,
       ...(thread === undefined ? {} : { thread }),
+      tags: tagsOf(options.metadata),
       clientTools,
       ...(request === undefined ? {} : { request }),
     },

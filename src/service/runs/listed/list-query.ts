@@ -1,3 +1,4 @@
+import { tagsOf } from '../../../agent/durable/tags.ts'
 import { HttpProblem } from '../../http/problem.ts'
 import type { RunStatus } from '../service-run.ts'
 import type { ListQuery } from './list-runs.ts'
@@ -5,6 +6,8 @@ import type { ListQuery } from './list-runs.ts'
 const mostIds = 100
 const mostWords = 10
 const longestQuery = 500
+const metadataPrefix = 'metadata.'
+const mostFields = 16
 
 /** What a list of runs is to have in it. Throws an `HttpProblem` 400. */
 export function readListQuery(given: URLSearchParams): ListQuery {
@@ -29,11 +32,22 @@ export function readListQuery(given: URLSearchParams): ListQuery {
     stopReason: text('stopReason'),
     model: text('model'),
     owner: text('owner'),
+    tags: tagsOf(readMetadata(given)),
     after: readTime(given, 'after'),
     before: readTime(given, 'before'),
     isShort: text('output') === 'short',
     minCostUsd: minCost === undefined ? undefined : Number(minCost),
   }
+}
+
+/** The parameters `metadata.<field>`, each once. */
+function readMetadata(given: URLSearchParams): Record<string, string> {
+  const fields = [...given].filter(([name]) => name.startsWith(metadataPrefix))
+  const twice = fields.find(([name]) => given.getAll(name).length > 1)
+  if (twice !== undefined) throw invalid(twice[0], 'one value, got several')
+  if (given.has(metadataPrefix)) throw invalid(metadataPrefix, 'the name of a field behind `metadata.`')
+  if (fields.length > mostFields) throw invalid('metadata', `at most ${mostFields} fields`)
+  return Object.fromEntries(fields.map(([name, value]) => [name.slice(metadataPrefix.length), value]))
 }
 
 function readTime(given: URLSearchParams, name: string): number | undefined {

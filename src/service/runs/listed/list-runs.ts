@@ -1,6 +1,9 @@
+import { tagsOf } from '../../../agent/durable/tags.ts'
 import { isJsonObject, type JsonObject } from '../../../core/messages.ts'
 import { Pauses } from '../../../tools/yield-to-event-loop.ts'
+import type { Caller } from '../../http/auth.ts'
 import { HttpProblem } from '../../http/problem.ts'
+import { hasTags } from '../../tenants/tenant.ts'
 import type { RecordedRuns } from '../recorded/recorded-runs.ts'
 import type { RunStatus, ServiceRun } from '../service-run.ts'
 import { wordsOf } from './run-words.ts'
@@ -16,6 +19,8 @@ export interface ListQuery {
   model?: string | undefined
   /** Whose they are, for an admin. */
   owner?: string | undefined
+  /** Those of its metadata that a run has to have, by `tagsOf`. */
+  tags?: readonly string[] | undefined
   /** Texts in lower case that a run is to be found by, all of them. */
   words?: readonly string[] | undefined
   /** Begun at this time or later, and before that one, in milliseconds since 1970. */
@@ -44,21 +49,24 @@ interface Listed {
   inMemory?: number
 }
 
-/** Runs, the newest first, with as many as there is room for in one answer. Rejects with an `HttpProblem` 400 for a cursor that is none. */
+/** The runs that a caller sees, the newest first, with as many as there is room for in one answer. Rejects with an `HttpProblem` 400 for a cursor that is none. */
 export async function listRuns(
   { cursor = '.', ...asked }: ListQuery,
-  from: { caller: string | undefined; inMemory: readonly ServiceRun[]; recorded: RecordedRuns | undefined },
+  from: { caller: Caller; inMemory: readonly ServiceRun[]; recorded: RecordedRuns | undefined },
 ): Promise<RunList> {
   if (!/^\d{0,15}\.\d{0,15}$/.test(cursor))
     throw new HttpProblem(400, 'invalid_request', 'Expected the `next` of an earlier page', { param: 'cursor' })
   let [inJournal = '', inMemory = ''] = cursor.split('.')
   const { recorded } = from
-  const { limit, status, stopReason, words, minCostUsd } = asked
+  const { name, roles, tenant } = from.caller
+  const { limit, status, stopReason, words, minCostUsd, owner } = asked
+  const tags = [...(asked.tags ?? []), ...tagsOf(tenant)]
   // Who sees only their own runs finds none of others.
-  const caller = from.caller ?? asked.owner
-  if (asked.owner !== undefined && asked.owner !== caller) return { data: [] }
+  const caller = roles.includes('admin') ? owner : name
+  if (owner !== undefined && owner !== caller) return { data: [] }
   const page = await recorded?.list({
     caller,
+    tags,
     status,
     stopReason,
     words,
@@ -72,9 +80,10 @@ export async function listRuns(
   })
   const pauses = new Pauses()
   const kept: ServiceRun[] = []
+  const wanted = { ...asked, tags }
   for (const run of from.inMemory) {
     await pauses.take()
-    if ((inMemory === '' || run.number < Number(inMemory)) && isAskedFor(run, caller, asked)) kept.push(run)
+    if ((inMemory === '' || run.number < Number(inMemory)) && isAskedFor(run, caller, wanted)) kept.push(run)
   }
   kept.sort((a, b) => b.number - a.number)
   const all: Listed[] = [
@@ -113,6 +122,7 @@ function isAskedFor(run: ServiceRun, caller: string | undefined, asked: Omit<Lis
   const { summary } = outcome ?? {}
   const isSame = <T>(wanted: T | undefined, is: T) => wanted === undefined || wanted === is
   if (!isSame(caller, head.caller.name) || !isSame(asked.model, head.agent) || !isSame(asked.status, status)) return false
+  if (!hasTags(head, asked.tags ?? [])) return false
   if (!isSame(asked.stopReason, summary?.stopReason) || asked.ids?.includes(run.id) === false) return false
   if ((summary?.usage?.costUsd ?? -1) < (asked.minCostUsd ?? -1)) return false
   const createdAt = Date.parse(run.createdAt)

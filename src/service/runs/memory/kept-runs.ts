@@ -1,6 +1,7 @@
 import type { Logger } from '../../../core/logger.ts'
 import type { Caller } from '../../http/auth.ts'
 import { HttpProblem } from '../../http/problem.ts'
+import { hasTags } from '../../tenants/tenant.ts'
 import type { ServiceRun } from '../service-run.ts'
 import { abortedWith, type Outcome } from '../stored-run.ts'
 import { Shelf } from './shelf.ts'
@@ -63,8 +64,9 @@ export class KeptRuns {
     this.#forgotten = forgotten
   }
 
-  get paused(): number {
-    return this.#paused.size
+  /** How many wait that have all of these tags. */
+  paused(tags: readonly string[]): number {
+    return tags.length === 0 ? this.#paused.size : [...this.#paused.runs()].filter(({ head }) => hasTags(head, tags)).length
   }
 
   get(id: string): ServiceRun | undefined {
@@ -133,7 +135,7 @@ export class KeptRuns {
   }
 
   close(): void {
-    if (this.paused > 0)
-      this.#logger.warn({ paused: this.paused }, 'paused runs are lost: `service.keepRuns.folder` names no folder to keep them in')
+    if (this.#paused.size > 0)
+      this.#logger.warn({ paused: this.#paused.size }, 'paused runs are lost: `service.keepRuns.folder` names no folder to keep them in')
   }
 }

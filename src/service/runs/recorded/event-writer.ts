@@ -2,6 +2,7 @@ import type { ShownRuns } from '../../../agent/durable/shown-runs.ts'
 import { takenOver } from '../../../agent/durable/store.ts'
 import { messageOf } from '../../../core/errors.ts'
 import type { Logger } from '../../../core/logger.ts'
+import type { ByTenant } from '../../tenants/by-tenant.ts'
 import type { EventLog } from '../event-log.ts'
 import type { EventSink } from '../follow-run.ts'
 import type { ServiceRun } from '../service-run.ts'
@@ -18,14 +19,14 @@ export class EventWriter implements EventSink {
   readonly #run: ServiceRun
   readonly #shown: Pick<ShownRuns, 'append'>
   /** Every event of every run. */
-  readonly #feed: EventLog
+  readonly #feed: ByTenant<EventLog>
   readonly #logger: Logger
   #waiting: { type: string; data: string }[] = []
   /** How many of the run's secrets are written down. */
   #secrets: number
   #writing: Promise<void> | undefined
 
-  constructor(run: ServiceRun, { shown, feed, logger }: { shown: Pick<ShownRuns, 'append'>; feed: EventLog; logger: Logger }) {
+  constructor(run: ServiceRun, { shown, feed, logger }: { shown: Pick<ShownRuns, 'append'>; feed: ByTenant<EventLog>; logger: Logger }) {
     this.#run = run
     this.#shown = shown
     this.#feed = feed
@@ -49,7 +50,7 @@ export class EventWriter implements EventSink {
 
   async #writeAll(): Promise<void> {
     while (this.#waiting.length > 0) {
-      const { id, log, redactor, attempt = '' } = this.#run
+      const { id, head, log, redactor, attempt = '' } = this.#run
       const events = this.#next().map(({ type, data }, at) => ({ id: log.lastId + at + 1, type, data }))
       const secrets = [...redactor.secrets].slice(this.#secrets)
       const { isFull } = redactor.secrets
@@ -58,7 +59,7 @@ export class EventWriter implements EventSink {
       this.#secrets += secrets.length
       this.#waiting = this.#waiting.slice(events.length)
       for (const event of events) log.add(event)
-      for (const { type, data } of events) this.#feed.append(type, data)
+      for (const feed of this.#feed.with(head)) for (const { type, data } of events) feed.append(type, data)
     }
     this.#writing = undefined
   }

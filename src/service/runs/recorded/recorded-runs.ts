@@ -2,6 +2,7 @@ import pTimeout from 'p-timeout'
 import { AgentRunner } from '../../../agent/agent-runner.ts'
 import type { Engine, Journal, KeptRun } from '../../../agent/durable/journal.ts'
 import type { ListedRun, ShownQuery, ShownRun, ShownRuns } from '../../../agent/durable/shown-runs.ts'
+import { tagsOf } from '../../../agent/durable/tags.ts'
 import type { RunOptions, RunResult, RunToRestore } from '../../../agent/types.ts'
 import { Event } from '../../../core/events.ts'
 import type { Logger } from '../../../core/logger.ts'
@@ -9,6 +10,7 @@ import type { AnyTool } from '../../../tools/tool.ts'
 import { Pauses } from '../../../tools/yield-to-event-loop.ts'
 import type { Agent } from '../../agents/agent-host.ts'
 import type { Caller } from '../../http/auth.ts'
+import type { ByTenant } from '../../tenants/by-tenant.ts'
 import type { EventLog, EventLogBounds } from '../event-log.ts'
 import type { EventSink } from '../follow-run.ts'
 import { jsonInTurn } from '../json-in-turn.ts'
@@ -36,7 +38,7 @@ export interface RecordedRunsParts {
   /** The run, if it is carried out here. */
   runOf(runId: string): ServiceRun | undefined
   /** Every event of every run. */
-  feed: EventLog
+  feed: ByTenant<EventLog>
   logger: Logger
 }
 
@@ -86,7 +88,7 @@ export class RecordedRuns {
 
   /** Rejects with an `HttpProblem` 429. */
   async checkRoom({ name }: Caller): Promise<void> {
-    checkRoom(this.#parts.bounds(), await this.shown.waiting(name))
+    checkRoom(this.#parts.bounds(), await this.shown.waiting({ caller: name }))
   }
 
   /** The run as it is written down, without its events. */
@@ -173,8 +175,8 @@ export class RecordedRuns {
   }
 
   /** The caller's newest run of a chat or thread, as far as it is to be kept. */
-  async latestOf(thread: string, caller: string): Promise<ServiceRun | undefined> {
-    const [latest] = (await this.shown.list({ caller, thread, limit: 1 })).runs
+  async latestOf(thread: string, { name, tenant }: Caller): Promise<ServiceRun | undefined> {
+    const [latest] = (await this.shown.list({ caller: name, tags: tagsOf(tenant), thread, limit: 1 })).runs
     return latest && this.find(latest.runId)
   }
 
@@ -205,7 +207,8 @@ export class RecordedRuns {
     } finally {
       leave()
     }
-    for (const { type, data } of run.log.after(0)) if (type === Event.RUN_END) this.#parts.feed.append(type, data)
+    const feeds = this.#parts.feed.with(run.head)
+    for (const { type, data } of run.log.after(0)) if (type === Event.RUN_END) for (const feed of feeds) feed.append(type, data)
     await this.settleFromJournal(run.id)
   }
 
@@ -268,8 +271,8 @@ export class RecordedRuns {
 }
 
 /** What is known of a run that nobody goes on with any more. */
-function headOfDone(id: string, { caller, agent, title }: Pick<ShownRun, 'caller' | 'agent' | 'title'>): RecordedHead {
-  return { id, caller: { name: caller, roles: [] }, agent, kind: 'run', clientTools: [], said: title, createdAt: '' }
+function headOfDone(id: string, { caller, agent, tags, title }: Pick<ShownRun, 'caller' | 'agent' | 'tags' | 'title'>): RecordedHead {
+  return { id, caller: { name: caller, roles: [] }, agent, tags, kind: 'run', clientTools: [], said: title, createdAt: '' }
 }
 
 /** What a run has come to by what the journal has of it. */

@@ -3,6 +3,7 @@ import { hashOf } from '../../../agent/decisions/decisions.ts'
 import type { Json } from '../../../core/messages.ts'
 import { HttpProblem } from '../../http/problem.ts'
 import type { Call } from '../../routes/route.ts'
+import { identityOf } from '../../tenants/tenant.ts'
 import type { RunStore } from '../run-store.ts'
 import type { ServiceRun } from '../service-run.ts'
 
@@ -78,7 +79,7 @@ function idOf({ request, caller, url }: Call): string | undefined {
     throw new HttpProblem(400, 'invalid_request', message, { param: 'idempotency-key' })
   }
   const hex = createHash('sha256')
-    .update(JSON.stringify([caller.name, url.pathname, key]))
+    .update(JSON.stringify([identityOf(caller), url.pathname, key]))
     .digest('hex')
   const [, ...parts] = /^(.{8})(.{4})(.{4})(.{4})(.{12})/.exec(hex) ?? []
   return `run_${parts.join('-')}`

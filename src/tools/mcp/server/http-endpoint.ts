@@ -22,8 +22,9 @@ export interface McpExchange {
   serving: McpServing
   /** Most calls of the caller at once; a tool with `parallel: false` is run alone. Default 8. */
   toolConcurrency?: number
+  /** As those below, see `CallScope`. */
   context: unknown
-  /** See `CallScope`. */
+  metadata?: CallScope['metadata']
   admit?: CallScope['admit']
   tasks?: McpTasks
 }
@@ -67,9 +68,9 @@ export class McpEndpoint {
       leave()
       onEnd()
     })
-    const { context, tasks } = exchange
+    const { context, metadata, tasks } = exchange
     const admit = (tool: string) => this.#admit(exchange, tool)
-    const scope = { caller, context, lanes, signal: gone.signal, admit, ...(tasks === undefined ? {} : { tasks }) }
+    const scope = { caller, context, metadata, lanes, signal: gone.signal, admit, ...(tasks === undefined ? {} : { tasks }) }
     this.#exchanges.set(request, { ...exchange, scope })
     try {
       const { response, release } = await this.#respond(request, body, caller)

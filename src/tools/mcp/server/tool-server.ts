@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { CallToolResult, InputRequiredResult, Server, ServerContext } from '@modelcontextprotocol/server'
 import { syncAnswer } from '../../../core/callbacks/callbacks.ts'
 import type { Logger } from '../../../core/logger.ts'
-import { isJsonObject, type Json } from '../../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
 import { version as ownVersion } from '../../../core/version.ts'
 import { prepareArguments } from '../../arguments.ts'
 import type { Lanes } from '../../concurrency.ts'
@@ -29,6 +29,7 @@ export interface CallScope {
   caller: string
   /** Handed to the tool. */
   context: unknown
+  metadata?: JsonObject | undefined
   lanes: Lanes
   /** Aborted when nobody can get the result any more. */
   signal?: AbortSignal
@@ -112,7 +113,7 @@ export function createToolServer(
   server.setRequestHandler('tools/call', async ({ params }, ctx): Promise<CallToolResult | InputRequiredResult> => {
     const tool = served.get(params.name)
     if (tool === undefined) throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InvalidParams, runner.notFound(params.name))
-    const { caller, context, lanes, signal: gone, admit, tasks } = scopeOf(ctx)
+    const { caller, context, metadata, lanes, signal: gone, admit, tasks } = scopeOf(ctx)
     const { signal: cancelled } = ctx.mcpReq
     const asking: AskingCall = { caller, name: params.name, args: params.arguments }
     const answered = answerIn(sdk, ctx, asking)
@@ -138,6 +139,7 @@ export function createToolServer(
       const run = (known: { answer: Json; asked: Json } | undefined) =>
         runner.run(call, {
           context,
+          ...(metadata === undefined ? {} : { metadata }),
           signal,
           runId: `mcp_${randomUUID()}`,
           iteration: 1,

@@ -1,6 +1,6 @@
-import type { WaitingRoom } from '../../agent/durable/shown-runs.ts'
-import type { Query, Row } from './database.ts'
-import { plain } from './values.ts'
+import type { ShownQuery, WaitingRoom } from '../../../agent/durable/shown-runs.ts'
+import type { Query, Row } from '../database.ts'
+import { plain } from '../values.ts'
 
 /** How large runs are that wait, and whether there is room for another, in SQL. */
 export class WaitingRuns {
@@ -13,10 +13,19 @@ export class WaitingRuns {
     this.#in = schema
   }
 
-  /** Those of one caller, or of all. */
-  async count(query: Query, caller?: string): Promise<{ runs: number; characters: number }> {
-    const sums = `SELECT count(*) AS runs, coalesce(sum(size), 0) AS characters FROM ${this.#in}.shown_runs WHERE status = 'paused'`
-    const [found] = await (caller === undefined ? query(sums) : query(`${sums} AND caller = $1`, [plain(caller)]))
+  /** Those of one caller, with all of these tags, or of all. */
+  async count(
+    query: Query,
+    { caller, tags = [] }: Pick<ShownQuery, 'caller' | 'tags'> = {},
+  ): Promise<{ runs: number; characters: number }> {
+    const values: string[] = []
+    const conditions = [
+      "status = 'paused'",
+      ...(caller === undefined ? [] : [`caller = $${values.push(plain(caller))}`]),
+      ...tags.map((tag) => `n IN (SELECT run FROM ${this.#in}.shown_tags WHERE tag = $${values.push(tag)})`),
+    ]
+    const sums = `SELECT count(*) AS runs, coalesce(sum(size), 0) AS characters FROM ${this.#in}.shown_runs`
+    const [found] = await query(`${sums} WHERE ${conditions.join(' AND ')}`, values)
     return { runs: Number(found?.runs), characters: Number(found?.characters) }
   }
 
@@ -33,7 +42,7 @@ export class WaitingRuns {
   }
 
   async hasRoom(query: Query, { caller }: Row, size: number, state: number, { ofState, ofCaller, ofAll }: WaitingRoom): Promise<boolean> {
-    const own = (await this.count(query, String(caller))).characters + size
+    const own = (await this.count(query, { caller: String(caller) })).characters + size
     return state <= ofState && own <= ofCaller && (await this.count(query)).characters + size <= ofAll
   }
 }

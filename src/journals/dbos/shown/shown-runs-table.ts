@@ -15,12 +15,13 @@ import type {
   ShownRuns,
   ShownStatus,
   WaitingRoom,
-} from '../../agent/durable/shown-runs.ts'
-import { cursorOf, mostRuns, takenOver } from '../../agent/durable/store.ts'
-import { listed, mostCharacters, mostCharactersOfEvents, mostEvents } from '../run-row.ts'
-import type { Database, Query, Row } from './database.ts'
-import { prunedAtOnce } from './recorded-runs.ts'
-import { now, plain } from './values.ts'
+} from '../../../agent/durable/shown-runs.ts'
+import { mostRuns, takenOver } from '../../../agent/durable/store.ts'
+import { listed, mostCharacters, mostCharactersOfEvents, mostEvents } from '../../run-row.ts'
+import type { Database, Query, Row } from '../database.ts'
+import { prunedAtOnce } from '../recorded-runs.ts'
+import { now, plain } from '../values.ts'
+import { conditionsOf } from './shown-query.ts'
 import { WaitingRuns } from './waiting-room.ts'
 
 /** Runs that are given up at once. */
@@ -43,7 +44,10 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
     this.#waiting = new WaitingRuns({ agent, schema })
   }
 
-  begin({ runId, caller, agent, thread, createdAt, title, words = '', head }: NewShownRun, { attempt, epoch }: Attempt): Promise<BegunRun> {
+  begin(
+    { runId, caller, agent, thread, tags = [], createdAt, title, words = '', head }: NewShownRun,
+    { attempt, epoch }: Attempt,
+  ): Promise<BegunRun> {
     const columns = '(id, caller, agent, thread, status, attempt, created_at, title, head, words, folded_title)'
     const taken = `status = 'running', attempt = excluded.attempt, finished_at = NULL, settled_at = NULL, words = excluded.words`
     const again = `UPDATE SET ${taken} WHERE shown_runs.status <> 'done'`
@@ -53,7 +57,11 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
     return this.#database.transaction(async (query) => {
       const later = `SELECT epoch > $3::bigint AS is_later FROM ${this.#in}.runs WHERE agent = $1 AND id = $2 FOR SHARE`
       if (epoch !== undefined && (await query(later, [this.#agent, runId, epoch]))[0]?.is_later === true) throw takenOver(runId)
-      const [begun] = await query(`${insert} ON CONFLICT (id) DO ${again} RETURNING last_event`, values)
+      const [begun] = await query(`${insert} ON CONFLICT (id) DO ${again} RETURNING n, last_event`, values)
+      if (begun !== undefined && tags.length > 0) {
+        const tagged = `INSERT INTO ${this.#in}.shown_tags (run, tag) SELECT $1, unnest($2::text[]) ON CONFLICT DO NOTHING`
+        await query(tagged, [begun.n, tags])
+      }
       return begun && { lastEventId: Number(begun.last_event) }
     })
   }
@@ -154,12 +162,14 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
   async get(runId: string): Promise<ShownRun | undefined> {
     const secrets = `ARRAY(SELECT value FROM ${this.#in}.shown_secrets WHERE run = shown_runs.n) AS secrets`
     const decisions = `ARRAY(SELECT value FROM ${this.#in}.shown_decisions d WHERE run = shown_runs.n ORDER BY d.n) AS decisions`
+    const tags = `ARRAY(SELECT tag FROM ${this.#in}.shown_tags WHERE run = shown_runs.n) AS tags`
     const age = `${now} - settled_at AS settled_for`
-    const columns = `${listColumns}, attempt, head, hides_all, ${age}, ${secrets}, ${decisions}`
+    const columns = `${listColumns}, attempt, head, hides_all, ${age}, ${secrets}, ${decisions}, ${tags}`
     const [run] = await this.#database.query(`SELECT ${columns} FROM ${this.#in}.shown_runs WHERE id = $1`, [runId])
     if (run === undefined) return undefined
     return {
       ...listed(run),
+      tags: run.tags as string[],
       attempt: String(run.attempt),
       head: String(run.head),
       ...(run.settled_for === null ? {} : { settledForMs: Number(run.settled_for) }),
@@ -246,25 +256,9 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
     })
   }
 
-  async list({ caller, agent, thread, status, stopReason, runIds, words = [], limit, cursor, ...query }: ShownQuery): Promise<ShownPage> {
-    const values: unknown[] = []
-    const conditions = [
-      ['caller = ?', caller === undefined ? undefined : plain(caller)],
-      ['agent = ?', agent === undefined ? undefined : plain(agent)],
-      ['thread = ?', thread === undefined ? undefined : plain(thread)],
-      // As it is written in the index of those that wait.
-      [status === 'paused' ? "status = 'paused' AND ? = status" : 'status = ?', status],
-      ['stop_reason = ?', stopReason === undefined ? undefined : plain(stopReason)],
-      ['id = ANY(?)', runIds?.map(plain)],
-      ['created_at >= ?::float8', query.createdAfter],
-      ['created_at < ?::float8', query.createdBefore],
-      ['cost >= ?::float8', query.minCostUsd],
-      ['n < ?', cursor === undefined ? undefined : cursorOf(cursor)],
-      ...words.map((word): [string, string] => ['strpos(concat_ws(chr(10), folded_title, words), ?) > 0', plain(word)]),
-    ] as const
-    const given = conditions.filter(([, value]) => value !== undefined)
-    const where = given.map(([condition, value]) => condition.replace('?', `$${values.push(value)}`)).join(' AND ')
-    const most = Math.min(limit, mostRuns)
+  async list(asked: ShownQuery): Promise<ShownPage> {
+    const { where, values } = conditionsOf(asked, this.#in)
+    const most = Math.min(asked.limit, mostRuns)
     // One more than is shown, to know whether there is a next page.
     const part = `SELECT ${listColumns} FROM ${this.#in}.shown_runs ${where && `WHERE ${where}`} ORDER BY n DESC LIMIT ${most + 1}`
     const counted = `SELECT *, count(*) OVER () AS found, ${before('summary', 'n DESC')} FROM (${part}) AS part`
@@ -282,8 +276,8 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
     return rows.map(({ id }) => String(id))
   }
 
-  waiting(caller?: string): Promise<{ runs: number; characters: number }> {
-    return this.#waiting.count(this.#database.query, caller)
+  waiting(of?: Pick<ShownQuery, 'caller' | 'tags'>): Promise<{ runs: number; characters: number }> {
+    return this.#waiting.count(this.#database.query, of)
   }
 
   async forget({ runs, ageMs, characters, recordingCharacters }: ShownBounds): Promise<number> {

@@ -1,0 +1,15 @@
+import { digestOf } from '../../core/digest.ts'
+import type { JsonObject } from '../../core/messages.ts'
+
+/** Characters of a tag: 128 bits, so that nobody finds two fields with the same one. */
+const tagLength = 32
+
+/**
+ * What a run is found by: a tag for each field of its metadata that is a text, a number, or true or false. `7` and `'7'` have the same tag, since
+ * addresses have only texts. Tags are digests: whoever keeps them keeps nothing of what the metadata says, however long.
+ */
+export function tagsOf(metadata: JsonObject = {}): string[] {
+  return Object.entries(metadata).flatMap(([field, value]) =>
+    value === null || typeof value === 'object' ? [] : [digestOf(JSON.stringify([field, String(value)])).slice(0, tagLength)],
+  )
+}
