@@ -1,5 +1,6 @@
 import { ToolloopError } from '../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../core/messages.ts'
+import { acceptSchema } from '../tools/schema/written-schema.ts'
 import { type AnyTool, defineTool, type JsonSchema } from '../tools/tool.ts'
 
 /** What is needed of a tool of LangChain: what `tool()` and the classes made from `StructuredTool` and `Tool` have. */
@@ -27,7 +28,7 @@ export async function fromLangChainTools(tools: readonly LangChainTool[]): Promi
     return defineTool({
       name: tool.name,
       description: tool.description,
-      parameters: parametersOf(parameters, tool.name),
+      parameters: acceptSchema(parametersOf(parameters, tool.name)),
       ...(tool.returnDirect === true ? { final: true } : {}),
       execute: async (args: JsonObject, { signal }) => resultOf(await tool.invoke(args as never, { signal } as never)),
     })

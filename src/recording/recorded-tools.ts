@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { copyAsJson } from '../core/json.ts'
 import type { JsonObject } from '../core/messages.ts'
 import { atOnce } from '../core/time/in-parts.ts'
+import { acceptSchema } from '../tools/schema/written-schema.ts'
 import { type AnyTool, defineTool, type ToolContext, type ToolEffect } from '../tools/tool.ts'
 import { type ExecutedEnd, RecordedEnd } from '../tools/tool-runner.ts'
 import { callsIn } from './describe.ts'
@@ -40,7 +41,7 @@ export class RecordedCalls {
   toolOf({ parameters, client, handoff: _, approval, effect, ...tool }: RecordedTool): AnyTool {
     return defineTool({
       ...tool,
-      parameters,
+      parameters: acceptSchema(parameters),
       ...(effect === undefined ? {} : { effect: effect as ToolEffect }),
       ...(approval === undefined ? {} : { approval: approval === true || ((args: JsonObject) => this.#needsApproval(tool.name, args)) }),
       ...(client === true ? {} : { execute: (args: JsonObject, ctx: ToolContext) => this.#play(tool.name, args, ctx) }),

@@ -1,4 +1,5 @@
-import { compileSchema, parametersOf, standardSchemaOf } from './schema/schema.ts'
+import { compileSchema, isCompiled, parametersOf, standardSchemaOf } from './schema/schema.ts'
+import { checkWritten } from './schema/written-schema.ts'
 import { type AnyTool, checkTool, convertToOpenAITool, type SearchableTools, type ToolDefinition, throwDuplicateName } from './tool.ts'
 
 /** Tools by name, whatever their source. May change during a run; each turn uses its current state. */
@@ -101,7 +102,11 @@ export class ToolRegistry implements ToolSet {
   register(tool: AnyTool): this {
     checkTool(tool)
     if (this.#tools.has(tool.name)) throwDuplicateName(tool.name)
-    if (standardSchemaOf(tool) === undefined) compileSchema(parametersOf(tool), tool.name)
+    if (standardSchemaOf(tool) === undefined) {
+      const parameters = parametersOf(tool)
+      if (!isCompiled(parameters)) checkWritten(parameters, tool.name)
+      compileSchema(parameters, tool.name)
+    }
     this.#tools.set(tool.name, tool)
     this.#specs = undefined
     return this

@@ -6,6 +6,7 @@ import type { ToolContext } from './call/context.ts'
 import type { ArgsOf, InputOf, ParametersSchema } from './schema/infer.ts'
 import { isStandardSchema, type JsonSchema, parametersOf } from './schema/schema.ts'
 import { jsonSchemaOf } from './schema/standard-schema.ts'
+import { acceptSchema, checkWritten, type WrittenSchema } from './schema/written-schema.ts'
 
 export type { CallTrace, McpClient, ModelAnswer, ModelQuestion, RunScope, ToolContext, WritableContext } from './call/context.ts'
 export { ask, askAll, isQuestion, type Question } from './question.ts'
@@ -197,17 +198,19 @@ const emptyParameters: JsonSchema = { type: 'object', properties: {}, additional
  */
 // Without a default for `S`: the compiler would check `parameters` against it when another option is mistyped.
 export function defineTool<const S extends ParametersSchema, Value = unknown, Context = unknown, const Name extends string = string>(
-  options: ToolOptions<S, Value, Context, Name>,
+  options: ToolOptions<S, Value, Context, Name> & { parameters?: NoInfer<WrittenSchema<S>> },
 ): DefinedTool<ArgsOf<S>, Value, Context, Name, InputOf<S>> {
   checkOptionNames(options, definitionNames, '`defineTool`')
   const { parameters, jsonSchema, ...rest } = options
   const standard = isStandardSchema(parameters) ? parameters : undefined
-  const tool = {
-    ...rest,
-    parameters: jsonSchema ?? (standard ? jsonSchemaOf(standard, options.name) : (parameters ?? emptyParameters)),
-    ...(standard ? { schema: standard } : {}),
-  }
+  const shown = jsonSchema ?? (standard ? acceptSchema(jsonSchemaOf(standard, options.name)) : (parameters ?? emptyParameters))
+  const tool = { ...rest, parameters: shown, ...(standard ? { schema: standard } : {}) }
   checkTool(tool as AnyTool)
+  checkWritten(shown as JsonSchema, tool.name)
+  if (tool.outputSchema !== undefined) checkWritten(tool.outputSchema, `${tool.name}.outputSchema`)
+  if (parameters === undefined && 'schema' in rest && rest.schema !== undefined) {
+    throw new InvalidOptionError('schema', 'an option of `defineTool` with `parameters` beside it; did you mean `parameters`?')
+  }
   return tool as DefinedTool<ArgsOf<S>, Value, Context, Name, InputOf<S>>
 }
 

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { asTool } from '../../src/agent/nested/sub-agent.ts'
 import type { Content, JsonObject } from '../../src/core/messages.ts'
-import { type AnyTool, defineTool, type Reconciled, type ToolContext } from '../../src/tools/tool.ts'
+import { type AnyTool, defineTool, type JsonSchema, type Reconciled, type ToolContext } from '../../src/tools/tool.ts'
 
 describe('the types of a tool', () => {
   it('the arguments of `execute` come from the schema', () => {
@@ -130,6 +130,45 @@ describe('the types of a tool', () => {
         }),
     ]
     for (const define of mistyped) expect(define).toThrow('did you mean `description`?')
+  })
+
+  it('E4.1 fields in place of a schema are a type error', () => {
+    const t = { name: 't', description: '' } as const
+    const agent = new AgentRunner({ model: 'demo' })
+    const wrong = [
+      // @ts-expect-error
+      () => defineTool({ ...t, parameters: { city: z.string() } }),
+      // @ts-expect-error
+      () => defineTool({ ...t, parameters: { city: { type: 'string' } } }),
+      // @ts-expect-error
+      () => defineTool({ ...t, parameters: { city: 'string' } }),
+      // @ts-expect-error
+      () => defineTool({ ...t, parameters: { title: z.string(), description: z.string() } }),
+      // @ts-expect-error
+      () => defineTool({ ...t, parameters: { type: 'object', city: { type: 'string' } } }),
+      // @ts-expect-error
+      () => defineTool({ ...t, parameters: { type: 'object', properties: {}, unit: { enum: ['C', 'F'] } } }),
+      // @ts-expect-error
+      () => defineTool({ ...t, parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['town'] } }),
+      // @ts-expect-error
+      () => asTool(agent, { ...t, parameters: { city: z.string() } }),
+    ]
+    for (const define of wrong) expect(define).toThrow('Tool `t`: expected')
+  })
+
+  it('E4.1 a schema that is no literal, or has what others add to it, is none', () => {
+    const t = { name: 't', description: '' } as const
+    const text = { type: 'string' }
+    const parameters = { type: 'object', properties: { city: text }, required: ['city'] }
+    defineTool({ ...t, parameters, execute: (args) => args })
+    defineTool({ ...t, parameters: {} })
+    defineTool({
+      ...t,
+      parameters: { type: 'object', properties: { type: text, items: text }, required: ['type'], 'x-ui': { type: 'string' } },
+    })
+    defineTool({ ...t, parameters: { anyOf: [{ properties: { a: { type: 'string' } }, required: ['a'] }], required: ['b'] } })
+    const of = <const S extends JsonSchema>(schema: S) => defineTool({ ...t, parameters: schema as JsonSchema })
+    expect(of({ type: 'object' }).name).toBe('t')
   })
 
   it('an agent as a tool is given its task, or what its own schema makes of the arguments', () => {

@@ -3,6 +3,7 @@ import { InvalidOptionError, isSetupFault, ToolloopError } from '../../core/erro
 import { hasToolCalls, isJsonObject, type Json } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import type { ArgsOf, InputOf, IsAnySchema, ParametersSchema } from '../../tools/schema/infer.ts'
+import type { WrittenSchema } from '../../tools/schema/written-schema.ts'
 import {
   type ApprovalContext,
   ask,
@@ -72,7 +73,7 @@ const asToolOptionNames: OptionNames<AsToolOptions> = {
 // No default for `S`: see `defineTool`.
 export function asTool<const S extends ParametersSchema, Context = unknown>(
   agent: RunnableAgent<Context>,
-  options: AsToolOptions<Context, S>,
+  options: AsToolOptions<Context, S> & { parameters?: NoInfer<WrittenSchema<S>> },
 ): Tool<Context> {
   if (typeof agent?.run !== 'function')
     throw new ToolloopError('invalid_tool', 'Expected `asTool` to be given an AgentRunner or a CustomAgent')
@@ -81,7 +82,7 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
   const {
     name,
     description,
-    parameters = taskOnly,
+    parameters = taskOnly as ParametersSchema,
     input = taskOf as (args: TaskArgs<S>) => RunInput,
     forwardEvents = false,
     effect,

@@ -8,6 +8,7 @@ import { type ToolSet, ToolView } from '../../tools/registry.ts'
 import type { FromSchema } from '../../tools/schema/infer.ts'
 import { compileSchema, isStandardSchema } from '../../tools/schema/schema.ts'
 import { jsonSchemaOf } from '../../tools/schema/standard-schema.ts'
+import { acceptSchema, problemOfWritten } from '../../tools/schema/written-schema.ts'
 import { type AnyTool, defineTool, type JsonSchema } from '../../tools/tool.ts'
 import { answerGivenText } from '../told.ts'
 
@@ -51,7 +52,9 @@ const wanted = 'final_answer'
 /** Throws `invalid_option` for what is no schema. `tools`: those of the run, whose names are taken. */
 export function openOutput(output: OutputSchema, tools: Pick<ToolSet, 'get'>): OutputFormat {
   const { standard, given, wrapped } = readSchema(output)
-  const schema = wrapped ? wrap(given) : given
+  const problem = standard === undefined ? problemOfWritten(given) : undefined
+  if (problem !== undefined) throw new InvalidOptionError('output', `a schema (${problem})`, given)
+  const schema = acceptSchema(wrapped ? wrap(given) : given)
   const name = freeName(tools)
   try {
     if (standard === undefined) compileSchema(schema, name)

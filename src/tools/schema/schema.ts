@@ -136,6 +136,11 @@ export function compileSchema(schema: JsonSchema, toolName: string): Validator {
   return validator
 }
 
+/** Whether it has been compiled. */
+export function isCompiled(schema: JsonSchema): boolean {
+  return compiled.has(schema)
+}
+
 /** Uses the validator of an equal schema, if there is one. */
 function compileEqual(schema: JsonSchema, toolName: string): Validator {
   const text = schemaText(schema)

@@ -1,0 +1,184 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import { ToolloopError } from '../../core/errors.ts'
+import { isJsonObject } from '../../core/messages.ts'
+import { didYouMean } from '../../core/nearest-name.ts'
+import { isStandardSchema, type JsonSchema } from './schema.ts'
+
+type Words<Text extends string> = Text extends `${infer Word} ${infer Rest}` ? Word | Words<Rest> : Text
+
+/** Keywords whose value is a schema, or may look like one. */
+const schemaValued =
+  'items additionalItems additionalProperties unevaluatedItems unevaluatedProperties contains contentSchema propertyNames not if then else properties patternProperties definitions dependencies dependentSchemas default const example xml externalDocs discriminator'
+type SchemaValued = Words<typeof schemaValued> | Extension
+type Extension = `x-${string}` | `$${string}`
+
+/** The others, of all drafts since 4, and of OpenAPI. */
+const plainValued =
+  'id type enum multipleOf maximum exclusiveMaximum minimum exclusiveMinimum maxLength minLength pattern prefixItems maxItems minItems uniqueItems maxContains minContains maxProperties minProperties required dependentRequired allOf anyOf oneOf format contentEncoding contentMediaType title description deprecated readOnly writeOnly examples nullable'
+type Keyword = SchemaValued | Words<typeof plainValued>
+
+/** Keywords by which `required` may name what is not in `properties`. */
+const addsProperties =
+  '$ref $dynamicRef patternProperties additionalProperties unevaluatedProperties dependencies dependentSchemas anyOf oneOf allOf not if then else'
+type AddsProperties = Words<typeof addsProperties>
+
+const typeNames = 'string number integer boolean object array null'
+type TypeName = Words<typeof typeNames>
+
+type LooksLikeSchema =
+  | StandardSchemaV1
+  | { type: TypeName | readonly TypeName[] }
+  | { enum: readonly unknown[] }
+  | { properties: object }
+  | { anyOf: readonly unknown[] }
+  | { oneOf: readonly unknown[] }
+
+type FieldsInPlaceOfSchema = "Expected a schema, not fields: write z.object({ … }) or { type: 'object', properties: { … } }"
+
+/** What is wrong with a schema as it is written in a program, as a type that the wrong part does not fit. `unknown` if nothing is. */
+export type WrittenSchema<S> = S extends StandardSchemaV1
+  ? unknown
+  : string extends keyof S
+    ? unknown
+    : keyof S extends never
+      ? unknown
+      : keyof S & Keyword extends never
+        ? { readonly [K in keyof S]: FieldsInPlaceOfSchema }
+        : {
+            readonly [K in keyof S as S[K] extends StandardSchemaV1
+              ? K
+              : K extends SchemaValued
+                ? never
+                : S[K] extends LooksLikeSchema
+                  ? K
+                  : never]: FieldsInPlaceOfSchema
+          } & RequiredOf<S>
+
+type RequiredOf<S> = keyof S & AddsProperties extends never
+  ? S extends { properties: infer P; required: readonly (infer R)[] }
+    ? string extends R
+      ? unknown
+      : { readonly required: readonly (keyof P)[] }
+    : unknown
+  : unknown
+
+const schemaValuedNames = new Set(schemaValued.split(' '))
+const keywords = new Set(`${schemaValued} ${plainValued}`.split(' '))
+const namesThatAdd = new Set(addsProperties.split(' '))
+const namesOfTypes = new Set(typeNames.split(' '))
+
+/** Schemas that nobody wrote for this program, or that were checked before. */
+const accepted = new WeakSet<JsonSchema>()
+
+/** From now on `checkWritten` takes it as it is: a schema that comes from elsewhere may have any keyword. */
+export function acceptSchema<Schema extends JsonSchema>(schema: Schema): Schema {
+  accepted.add(schema)
+  return schema
+}
+
+/**
+ * What is wrong with a JSON Schema that compiles, but does not say what it was written to say: a list of fields, a property outside of
+ * `properties`, a schema of zod inside, a `required` that names no property. The model would not be told of these fields.
+ */
+export function problemOfWritten(schema: JsonSchema): string | undefined {
+  if (accepted.has(schema)) return undefined
+  const problem = isFieldList(schema) ? fieldsProblem(schema) : problemIn(schema, '', new Set())
+  if (problem === undefined) accepted.add(schema)
+  return problem
+}
+
+/** Throws `invalid_tool` for a schema with such a problem. */
+export function checkWritten(schema: JsonSchema, toolName: string): void {
+  const problem = problemOfWritten(schema)
+  if (problem !== undefined) throw new ToolloopError('invalid_tool', `Tool \`${toolName}\`: ${problem}`)
+}
+
+/** `{ city: z.string() }`, `{ city: { type: 'string' } }`, `{ city: 'string' }`. */
+function isFieldList(schema: JsonSchema): boolean {
+  const names = Object.keys(schema)
+  return names.length > 0 && !names.some((name) => keywords.has(name) || isExtension(name))
+}
+
+function fieldsProblem(schema: JsonSchema): string {
+  const [name = '', value] = Object.entries(schema)[0] ?? []
+  return `expected a schema, got fields (${quoted(Object.keys(schema))}); write \`${objectOf(name, value)}\``
+}
+
+/** An object schema with this property, as the property was meant. */
+function objectOf(name: string, value: unknown): string {
+  if (!isStandardSchema(value)) return `{ type: 'object', properties: { ${name}: … } }`
+  const { vendor } = value['~standard']
+  return vendor === 'zod' ? `z.object({ ${name}: … })` : `an object schema of ${vendor} with \`${name}\``
+}
+
+function quoted(names: readonly string[]): string {
+  return names.map((name) => `\`${name}\``).join(', ')
+}
+
+function isExtension(name: string): boolean {
+  return name.startsWith('x-') || name.startsWith('$')
+}
+
+const schemaMaps = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']
+const schemaLists = ['anyOf', 'oneOf', 'allOf', 'prefixItems']
+const innerSchemas = ['items', 'additionalProperties', 'contains']
+/** Those of which a value has to fit this schema and another one: `required` may name properties of that one. */
+const sharedSchemas = ['not', 'if', 'then', 'else']
+
+/** `isShared`: the value has to fit an outer schema too, which has the properties. */
+function problemIn(schema: unknown, path: string, seen: Set<unknown>, isShared = false): string | undefined {
+  if (isStandardSchema(schema))
+    return `expected \`${path}\` to be JSON Schema, got a schema of ${schema['~standard'].vendor}; write the whole in one of both`
+  if (!isJsonObject(schema) || seen.has(schema)) return undefined
+  seen.add(schema)
+  const at = path === '' ? '' : ` at \`${path}\``
+  for (const [name, value] of Object.entries(schema)) {
+    if (!schemaValuedNames.has(name) && !isExtension(name) && looksLikeSchema(value))
+      return `expected \`${name}\`${at} to be among \`properties\`, got it as a keyword of the schema; write \`${objectOf(name, value)}\``
+  }
+  return requiredProblem(schema, at, isShared) ?? problemInside(schema, path, seen)
+}
+
+function looksLikeSchema(value: unknown): boolean {
+  if (isStandardSchema(value)) return true
+  if (!isJsonObject(value)) return false
+  const { type, properties } = value
+  const types: unknown[] = Array.isArray(type) ? type : [type]
+  const lists = [value.enum, value.anyOf, value.oneOf]
+  return types.every((one) => namesOfTypes.has(one as string)) || isJsonObject(properties) || lists.some(Array.isArray)
+}
+
+function requiredProblem({ required, ...schema }: JsonSchema, at: string, isShared: boolean): string | undefined {
+  if (typeof required === 'boolean')
+    return `expected \`required\`${at} to be a list of names, got \`${required}\`; name the property in its object's \`required\``
+  if (isShared || !Array.isArray(required) || Object.keys(schema).some((name) => namesThatAdd.has(name))) return undefined
+  const properties = isJsonObject(schema.properties) ? Object.keys(schema.properties) : []
+  const missing = required.find((name) => typeof name === 'string' && !properties.includes(name))
+  if (missing === undefined) return undefined
+  return `expected \`required\`${at} to name \`properties\`, which are ${quoted(properties) || 'none'}, got \`${missing}\`${didYouMean(missing, properties)}`
+}
+
+function problemInside(schema: JsonSchema, path: string, seen: Set<unknown>): string | undefined {
+  const under = (name: string) => (path === '' ? name : `${path}.${name}`)
+  for (const map of schemaMaps) {
+    const schemas = schema[map]
+    if (!isJsonObject(schemas)) continue
+    for (const [name, one] of Object.entries(schemas)) {
+      const problem = problemIn(one, under(`${map}.${name}`), seen, map === 'dependentSchemas')
+      if (problem !== undefined) return problem
+    }
+  }
+  for (const name of [...innerSchemas, ...sharedSchemas]) {
+    const problem = problemIn(schema[name], under(name), seen, sharedSchemas.includes(name))
+    if (problem !== undefined) return problem
+  }
+  for (const list of schemaLists) {
+    const schemas = schema[list]
+    if (!Array.isArray(schemas)) continue
+    for (const [at, one] of schemas.entries()) {
+      const problem = problemIn(one, under(`${list}[${at}]`), seen, list !== 'prefixItems')
+      if (problem !== undefined) return problem
+    }
+  }
+  return undefined
+}
