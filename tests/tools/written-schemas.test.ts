@@ -45,7 +45,7 @@ const wrong: [what: string, schema: object, words: string][] = [
   ],
   ['zod as items', { properties: { a: { items: z.string() } } }, '`properties.a.items` to be JSON Schema, got a schema of zod'],
   ['`required` of no property', { properties: { city: text }, required: ['citi'] }, 'which are `city`, got `citi` (did you mean `city`?)'],
-  ['`required` without properties', { type: 'object', required: ['city'] }, 'to name `properties`, which are none, got `city`'],
+  ['`required` of none', { type: 'object', properties: {}, required: ['city'] }, 'to name `properties`, which are none, got `city`'],
   ['`required` of a property of a property', { properties: { at: { properties: {}, required: ['a'] } } }, '`required` at `properties.at`'],
   ['`required` in a property', { properties: { city: { type: 'string', required: true } } }, 'to be a list of names, got `true`'],
 ]
@@ -69,6 +69,7 @@ const right: [what: string, schema: object][] = [
     '`required` of properties from elsewhere',
     { $ref: '#/$defs/a', $defs: { a: { type: 'object', properties: { a: text } } }, required: ['a'] },
   ],
+  ['`required` alone', { type: 'object', required: ['a'] }],
   ['`required` of further properties', { type: 'object', additionalProperties: text, required: ['a'] }],
   ['one schema in two places', { properties: { a: text, b: text, c: { type: 'object', properties: { a: text } } } }],
 ]

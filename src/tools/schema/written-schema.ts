@@ -151,8 +151,9 @@ function looksLikeSchema(value: unknown): boolean {
 function requiredProblem({ required, ...schema }: JsonSchema, at: string, isShared: boolean): string | undefined {
   if (typeof required === 'boolean')
     return `expected \`required\`${at} to be a list of names, got \`${required}\`; name the property in its object's \`required\``
-  if (isShared || !Array.isArray(required) || Object.keys(schema).some((name) => namesThatAdd.has(name))) return undefined
-  const properties = isJsonObject(schema.properties) ? Object.keys(schema.properties) : []
+  if (isShared || !Array.isArray(required) || !isJsonObject(schema.properties)) return undefined
+  if (Object.keys(schema).some((name) => namesThatAdd.has(name))) return undefined
+  const properties = Object.keys(schema.properties)
   const missing = required.find((name) => typeof name === 'string' && !properties.includes(name))
   if (missing === undefined) return undefined
   return `expected \`required\`${at} to name \`properties\`, which are ${quoted(properties) || 'none'}, got \`${missing}\`${didYouMean(missing, properties)}`
