@@ -196,7 +196,7 @@ describe('a Standard Schema', () => {
 
   it('E3.1 decides alone beside a JSON Schema that says something else', async () => {
     const schema = z.object({ n: z.number() })
-    const jsonSchema = { type: 'object', properties: { n: { type: 'string', pattern: '(' } }, required: ['n', 'm'] }
+    const jsonSchema = { type: 'object', properties: { n: { type: 'string', pattern: '(' }, m: {} }, required: ['n', 'm'] }
     const defined: AnyTool = defineTool({ name: 'save', description: '', parameters: schema, jsonSchema })
     const plain: AnyTool = { name: 'save', description: '', parameters: jsonSchema, schema }
     for (const tool of [defined, plain]) {
