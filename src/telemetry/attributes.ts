@@ -1,5 +1,6 @@
 import type { MeasuredExecution, MeasuredRequest } from '../agent/observe/telemetry.ts'
-import type { Usage } from '../core/messages.ts'
+import { redact } from '../core/logger.ts'
+import type { JsonObject, Usage } from '../core/messages.ts'
 import type { ModelResponse, Sampling } from '../models/chat-model.ts'
 import type { Attributes } from './api.ts'
 import { type Names, providerName, tokensOf, type UsageKind } from './names.ts'
@@ -33,6 +34,23 @@ function agentAttributes({ name, description, runId }: AgentIdentity): Attribute
     ...(description === undefined ? {} : { 'gen_ai.agent.description': description }),
     'toolloop.run.id': runId,
   }
+}
+
+/** Characters of a value of `metadata`. */
+const longestValue = 512
+
+/** The fields of a run's `metadata` that its spans are to have, secrets redacted; objects and lists as JSON. */
+export function metadataAttributes(fields: readonly string[], metadata: JsonObject): Attributes {
+  const attributes: Attributes = {}
+  for (const field of fields) {
+    if (!Object.hasOwn(metadata, field)) continue
+    const shown = (redact({ [field]: metadata[field] }) as JsonObject)[field]
+    if (shown === undefined || shown === null) continue
+    const isNumeric = typeof shown === 'number' || typeof shown === 'boolean'
+    const text = typeof shown === 'string' ? shown : JSON.stringify(shown)
+    attributes[`toolloop.metadata.${field}`] = isNumeric ? shown : text.slice(0, longestValue).toWellFormed()
+  }
+  return attributes
 }
 
 /** OpenAI's two APIs as the conventions call them. */

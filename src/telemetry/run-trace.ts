@@ -12,7 +12,7 @@ import type { EventTap } from '../agent/run/run-events.ts'
 import { syncAnswer } from '../core/callbacks/callbacks.ts'
 import type { RunEvent } from '../core/events.ts'
 import { secretTexts } from '../core/logger.ts'
-import { addUsage, type Json, textOf, type Usage } from '../core/messages.ts'
+import { addUsage, type Json, type JsonObject, textOf, type Usage } from '../core/messages.ts'
 import { type ModelResponse, toModelError } from '../models/chat-model.ts'
 import { usageOfFailure } from '../models/usage.ts'
 import type { AnyTool, CallTrace } from '../tools/tool.ts'
@@ -21,6 +21,7 @@ import {
   type AgentIdentity,
   executionAttributes,
   finishReasonName,
+  metadataAttributes,
   requestAttributes,
   responseAttributes,
   serverAttributes,
@@ -28,7 +29,7 @@ import {
 } from './attributes.ts'
 import { SpanContent } from './content.ts'
 import { type FailSafe, within } from './fail-safe.ts'
-import { ChunkTimes } from './metrics/chunk-times.ts'
+import { ChunkTimes, secondsToFirst } from './metrics/chunk-times.ts'
 import type { Instruments } from './metrics/instruments.ts'
 import { type Names, providerName } from './names.ts'
 import { decisionAttributes, errorType, markFailed, tellEvent, tellException, tellFailure, toldEvents } from './span-events.ts'
@@ -42,6 +43,8 @@ export interface TraceSetup {
   names: Names
   /** Whether spans have what was said. */
   content: boolean
+  /** The fields of `metadata` that spans have. */
+  metadata: readonly string[]
   attempt: FailSafe
 }
 
@@ -70,6 +73,9 @@ export class RunTrace implements RunTelemetry {
   readonly #caller: Context
   readonly #calls = new Map<string, OpenCall>()
   readonly #agent: AgentIdentity
+  /** That of the runs outside too, where the run's own has not the same field. */
+  readonly #metadata: JsonObject
+  readonly #attributes: Attributes
   #execution: Open | undefined
   /** The request under way: a run has one at a time. */
   #request: Open | undefined
@@ -84,6 +90,9 @@ export class RunTrace implements RunTelemetry {
     this.#caller = this.#try(() => context.active()) ?? ROOT_CONTEXT
     const tool = this.#outer?.tool
     this.#agent = { name: run.name ?? tool?.name, description: tool?.description, runId: run.runId, session: undefined }
+    const { parent, metadata } = run
+    this.#metadata = { ...(parent?.telemetry instanceof RunTrace ? parent.telemetry.#metadata : {}), ...metadata }
+    this.#attributes = this.#try(() => metadataAttributes(setup.metadata, this.#metadata)) ?? {}
     this.tap = { wanted: toldEvents, take: (event) => this.#try(() => this.#tell(event)) }
   }
 
@@ -259,7 +268,10 @@ export class RunTrace implements RunTelemetry {
     parent: Context = this.#execution?.context ?? this.#caller,
     links: Link[] = [],
   ): Open {
-    const span = syncAnswer('startSpan', this.#setup.tracer().startSpan(name, { kind, attributes, links }, parent))
+    const span = syncAnswer(
+      'startSpan',
+      this.#setup.tracer().startSpan(name, { kind, attributes: { ...attributes, ...this.#attributes }, links }, parent),
+    )
     return { span: new ToldSpan(span), context: trace.setSpan(parent, span) }
   }
 
@@ -318,13 +330,6 @@ export class RunTrace implements RunTelemetry {
       setAttributes: (attributes) => void this.#try(() => open?.span.setAttributes(attributes)),
     }
   }
-}
-
-/** How long the first piece took; what a request has waited for its turn does not count. */
-function secondsToFirst(response: ModelResponse, chunks: ChunkTimes | undefined, startedAt: number): number | undefined {
-  const { timeToFirstTokenMs, waitedMs = 0 } = response
-  const milliseconds = timeToFirstTokenMs ?? (chunks?.first === undefined ? undefined : chunks.first - startedAt - waitedMs)
-  return milliseconds === undefined ? undefined : Math.max(0, milliseconds) / 1_000
 }
 
 /** Errors whose message has what a model said. */

@@ -26,9 +26,14 @@ export interface TelemetryOptions {
   content?: boolean
   /** Default `'latest'`. */
   semconv?: SemanticConventions
+  /**
+   * The fields of a run's `metadata` that its spans have, as `toolloop.metadata.FIELD`: at most 32. What looks like a secret is redacted, and a value has at
+   * most 512 characters. Default: none.
+   */
+  metadata?: readonly string[]
 }
 
-const optionNames: OptionNames<TelemetryOptions> = { tracer: true, meter: true, content: true, semconv: true }
+const optionNames: OptionNames<TelemetryOptions> = { tracer: true, meter: true, content: true, semconv: true, metadata: true }
 
 /**
  * Makes traces and metrics of runs: the `telemetry` of a runner, of a run, or of the service. A tracer, a meter or an exporter that throws
@@ -36,11 +41,12 @@ const optionNames: OptionNames<TelemetryOptions> = { tracer: true, meter: true, 
  */
 export function telemetry(options: TelemetryOptions = {}): Telemetry {
   checkOptionNames(options, optionNames, '`telemetry`')
-  const { tracer, meter, content = contentByEnvironment(), semconv = 'latest' } = options
+  const { tracer, meter, content = contentByEnvironment(), semconv = 'latest', metadata = [] } = options
   if (tracer !== undefined && typeof tracer?.startSpan !== 'function') throw new InvalidOptionError('tracer', 'a tracer', tracer)
   if (meter !== undefined && !isMeter(meter)) throw new InvalidOptionError('meter', 'a meter', meter)
   if (typeof content !== 'boolean') throw new InvalidOptionError('content', 'true or false', content)
   if (semconv !== 'latest' && semconv !== '1.37') throw new InvalidOptionError('semconv', "'latest' or '1.37'", semconv)
+  if (!isNames(metadata)) throw new InvalidOptionError('metadata', `at most ${mostFields} names of fields`, metadata)
   const names = semconv === 'latest' ? latestNames : names137
   const instruments = instrumentsOf(meter, names.metrics)
   let isLogged = false
@@ -52,9 +58,15 @@ export function telemetry(options: TelemetryOptions = {}): Telemetry {
     })
   const tracerOf = () => tracer ?? trace.getTracer('toolloop', version)
   return {
-    openRun: (run) => new RunTrace(run, { tracer: tracerOf, instruments, names, content, attempt: attemptFor(run.logger) }),
+    openRun: (run) => new RunTrace(run, { tracer: tracerOf, instruments, names, content, metadata, attempt: attemptFor(run.logger) }),
     aroundHttpRequest: (request, next) => aroundHttpRequest(request, next, { tracer: tracerOf, attempt: attemptFor(request.logger) }),
   }
+}
+
+const mostFields = 32
+
+function isNames(given: unknown): given is readonly string[] {
+  return Array.isArray(given) && given.length <= mostFields && given.every((name) => typeof name === 'string' && name !== '')
 }
 
 function isMeter(given: Partial<InstrumentMaker> | null): boolean {

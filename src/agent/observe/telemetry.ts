@@ -29,6 +29,8 @@ export interface MeasuredRun {
   readonly runId: string
   /** The agent's name, if it has one. */
   readonly name: string | undefined
+  /** The run's `metadata`; of a nested run without its own, that of the run outside. */
+  readonly metadata: JsonObject | undefined
   /** The run outside, if that is measured too, and the call this one is made in; undefined for one that a guardrail, a hook or a summary made. */
   readonly parent: { readonly telemetry: RunTelemetry; readonly toolCallId: string | undefined } | undefined
   readonly logger: Logger

@@ -126,7 +126,8 @@ export class RunContext implements RunScope {
     this.#agent = this.#first
     this.#budget = this.#openBudget()
     this.#bus = parts.bus
-    this.telemetry = settings.telemetry?.openRun({ runId, name: settings.name, parent: measuredParent(parent), logger })
+    const measured = { runId, name: settings.name, metadata: this.metadata, parent: measuredParent(parent), logger }
+    this.telemetry = settings.telemetry?.openRun(measured)
     const taps = [parts.tap, this.telemetry?.tap, ...(parent?.forwards === true ? parent.run.#taps : [])]
     this.#taps = taps.filter((tap) => tap !== undefined)
     this.events = new RunEvents({ bus: parts.bus, taps: this.#taps, watcher: parts.tap, onText, onCut, origin: originOf(this), logger })

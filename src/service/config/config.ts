@@ -108,6 +108,7 @@ interface TelemetryConfig {
   metrics?: boolean
   content?: boolean
   semconv?: 'latest' | '1.37'
+  metadata?: readonly string[]
 }
 
 /** `service.journal` of the configuration: in `keepRuns.folder`, or in a database that several machines share. */

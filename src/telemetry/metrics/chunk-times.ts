@@ -1,4 +1,5 @@
 import type { PieceTimes } from '../../agent/observe/telemetry.ts'
+import type { ModelResponse } from '../../models/chat-model.ts'
 
 /** Of one response. What is recorded costs an SDK microseconds each, and a response may have thousands of pieces. */
 const mostRecorded = 8
@@ -32,4 +33,11 @@ export class ChunkTimes implements PieceTimes {
     const step = count < 2 ? 0 : (gaps.length - 1) / (count - 1)
     return Array.from({ length: count }, (_, at) => (gaps[Math.round(at * step)] ?? 0) / 1_000)
   }
+}
+
+/** How long the first piece took; what a request has waited for its turn does not count. */
+export function secondsToFirst(response: ModelResponse, chunks: ChunkTimes | undefined, startedAt: number): number | undefined {
+  const { timeToFirstTokenMs, waitedMs = 0 } = response
+  const milliseconds = timeToFirstTokenMs ?? (chunks?.first === undefined ? undefined : chunks.first - startedAt - waitedMs)
+  return milliseconds === undefined ? undefined : Math.max(0, milliseconds) / 1_000
 }

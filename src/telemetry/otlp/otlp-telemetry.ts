@@ -15,7 +15,7 @@ import { SpanQueue } from './span-queue.ts'
 import { tracersOf } from './tracer.ts'
 
 /** What `otlpTelemetry` takes. */
-export interface OtlpOptions extends OtlpPlace, Pick<TelemetryOptions, 'content' | 'semconv'> {
+export interface OtlpOptions extends OtlpPlace, Pick<TelemetryOptions, 'content' | 'semconv' | 'metadata'> {
   /** Is told, once, that nothing arrives. Default: the package's own, on standard error. */
   logger?: Logger
   /** What the standard variables, such as `OTEL_EXPORTER_OTLP_HEADERS`, are looked up in. Default: the process's environment. */
@@ -28,6 +28,7 @@ const optionNames: OptionNames<OtlpOptions> = {
   metrics: true,
   content: true,
   semconv: true,
+  metadata: true,
   logger: true,
   env: true,
 }
@@ -49,7 +50,7 @@ const closeMs = 5_000
  */
 export function otlpTelemetry(options: OtlpOptions = {}): OtlpTelemetry {
   checkOptionNames(options, optionNames, '`otlpTelemetry`')
-  const { logger = defaultLogger, env = process.env, content, semconv } = options
+  const { logger = defaultLogger, env = process.env, content, semconv, metadata } = options
   const settings = readOtlpSettings(options, env)
   if (settings === undefined) return { telemetry: undefined, close: async () => {} }
   const { traces, metrics, resource, sampler, spans } = settings
@@ -107,6 +108,7 @@ export function otlpTelemetry(options: OtlpOptions = {}): OtlpTelemetry {
       meter,
       ...(content === undefined ? {} : { content }),
       ...(semconv === undefined ? {} : { semconv }),
+      ...(metadata === undefined ? {} : { metadata }),
     }),
     close(timeoutMs = closeMs) {
       closed ??= end(timeoutMs)
