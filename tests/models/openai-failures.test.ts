@@ -42,6 +42,18 @@ describe('errors that come as an HTTP status', () => {
       '<html><head><title>502 Bad Gateway</title></head></html>',
       { code: 'provider_error', retryable: true, message: expect.stringContaining('"502 Bad Gateway"') },
     ],
+    [
+      'E2.9 a page inside of an error, without its tags',
+      502,
+      error(`upstream: <html><head><style>${'a{}'.repeat(1_000)}</style><title>502 Bad Gateway</title></head><body>x</body></html>`),
+      { code: 'provider_error', message: expect.stringMatching(/HTTP 502.*: upstream: an HTML page titled "502 Bad Gateway"$/) },
+    ],
+    [
+      'E2.9 a page without a title',
+      503,
+      '<html><body><b>Http/1.1 Service Unavailable</b></body></html>',
+      { code: 'provider_error', retryable: true, message: expect.stringMatching(/HTTP 503: an HTML page$/) },
+    ],
     ['an overloaded server', 529, error('Overloaded'), { code: 'provider_error', retryable: true }],
     ['something not implemented', 501, error('No'), { code: 'provider_error', retryable: false }],
     [

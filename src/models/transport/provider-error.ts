@@ -2,6 +2,7 @@ import { ModelError, type ModelErrorFields, readableError } from '../../core/err
 import { jsonOrText } from '../../core/json.ts'
 import { redactText } from '../../core/logger.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { withoutPage } from '../../core/text/html-page.ts'
 import { type Kind, kindOf } from './error-kinds.ts'
 import { type HeaderReader, headersIn, readLimitReset, readRetryAfter, readToldWait } from './told-wait.ts'
 
@@ -148,7 +149,7 @@ function fieldsOf({ provider, model, partial }: ErrorContext): Pick<ModelErrorFi
 
 function clean(message: string, { secrets }: ErrorContext): string {
   // A text that was cut may end in half a character.
-  return redactText(message, secrets).toWellFormed()
+  return redactText(withoutPage(message), secrets).toWellFormed()
 }
 
 function isErrorStatus(status: number): boolean {
@@ -179,7 +180,7 @@ const mostNested = 4
  * a page of HTML. A message may be the JSON of another error.
  */
 function readBody(body: unknown, depth = 0): ErrorBody {
-  if (typeof body === 'string') return { message: textOfPage(body), codes: [], parts: [] }
+  if (typeof body === 'string') return { message: cut(body.trim()), codes: [], parts: [] }
   if (Array.isArray(body)) return readBody(body[0], depth)
   if (!isJsonObject(body)) return { message: '', codes: [], parts: [] }
   const error = firstOf(body.error) || body.base_resp || firstOf(body.errors) || body
@@ -266,13 +267,8 @@ function codesOf(error: { [key: string]: unknown }): string[] {
 }
 
 /** A page of HTML by its title, anything else by its beginning. */
-function textOfPage(text: string): string {
-  const title = /<title[^>]*>([^<]*)<\/title>/i.exec(text)?.[1]?.trim()
-  if (title) return `an HTML page titled "${cut(title)}"`
-  return cut(text.trim())
-}
-
-function cut(text: string): string {
+function cut(whole: string): string {
+  const text = withoutPage(whole)
   return text.length > 1000 ? `${text.slice(0, 1000)}… (${text.length} characters)` : text
 }
 

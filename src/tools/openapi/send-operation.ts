@@ -3,6 +3,7 @@ import { messageOf, show, ToolloopError } from '../../core/errors.ts'
 import { jsonOrText } from '../../core/json.ts'
 import { redactText } from '../../core/logger.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { withoutPage } from '../../core/text/html-page.ts'
 import { decodeText } from '../builtin/web/decode-text.ts'
 import { type HttpAnswer, requestOnce } from '../builtin/web/http-get.ts'
 import type { AddressRule } from '../builtin/web/public-address.ts'
@@ -108,7 +109,8 @@ function resultOf(answer: HttpAnswer, filter: SecretFilter): OpenApiResult {
   if (status < 200 || status > 299) {
     const where = location === undefined ? '' : ` It points to ${location}, which is not followed.`
     const excerpt = text.length > maxExcerpt ? `${text.slice(0, maxExcerpt)}… (${text.length} characters)` : text
-    const said = excerpt.trim() === '' ? '' : `\n${excerpt}`
+    const told = withoutPage(text)
+    const said = told !== text ? ` It sent ${told.trim()}.` : excerpt.trim() === '' ? '' : `\n${excerpt}`
     const name = STATUS_CODES[status] === undefined ? '' : ` ${STATUS_CODES[status]}`
     throw new ToolloopError('tool_failed', `HTTP ${status}${name}.${where}${said}`)
   }

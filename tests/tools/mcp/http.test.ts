@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { describe, expect, it, vi } from 'vitest'
 import { connectMcpServers } from '../../../src/tools/mcp/index.ts'
 import { recordingLogger } from '../../hazards/stage.ts'
@@ -6,6 +7,12 @@ import { callText, callTool, listed, Watch } from './open-tools.ts'
 
 const events = (response: Parameters<Answer>[0]) => response.writeHead(200, { 'content-type': 'text/event-stream' })
 const event = (message: object) => `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`
+
+/** As gateways and proxies send it. */
+function sendPage(response: ServerResponse, status: number, title: string): void {
+  response.writeHead(status, { 'content-type': 'text/html' })
+  response.end(`<html>\r\n<head><title>${title}</title></head>\r\n<body>\r\n<center><h1>${title}</h1></center>\r\n</body>\r\n</html>\r\n`)
+}
 
 /** What the odd server's tools do, by name. */
 const answers: Record<string, Answer> = {
@@ -21,6 +28,13 @@ const answers: Record<string, Answer> = {
   'huge-event': (response) => void events(response).end(`data: "${'x'.repeat(11_000_000)}"\n\n`),
   html: (response) => void response.setHeader('content-type', 'text/html').end('<h1>Sign in</h1>'),
   error: (response) => void response.writeHead(503).end('busy'),
+  gateway: (response) => sendPage(response, 502, 'Bad Gateway'),
+  forbidden: (response) => sendPage(response, 403, 'Attention Required! | Cloudflare'),
+  /** A tool that hands on what it was sent itself. */
+  quotes: (response, { message: { id } }) => {
+    const text = 'HTTP 502: <!doctype html><html><head><title>Bad Gateway</title></head><body>x</body></html>'
+    events(response).end(event({ id, result: { content: [{ type: 'text', text }], isError: true } }))
+  },
   /** An error whose words never end. */
   'endless-error': (response) => {
     response.writeHead(500)
@@ -85,9 +99,12 @@ describe.concurrent('an MCP server over HTTP', () => {
     ['huge-event', /did not answer/],
     ['html', /did not answer \(Unexpected content type: text\/html\)/],
     ['error', /answered with HTTP status 503\. It is being restarted/],
+    ['gateway', /answered with HTTP status 502 and an HTML page titled "Bad Gateway"\. It is being restarted/],
+    ['forbidden', /answered with HTTP status 403 and an HTML page titled "Attention Required! \| Cloudflare"\.$/],
+    ['quotes', /^HTTP 502: an HTML page titled "Bad Gateway"$/],
     ['endless-error', /answered with HTTP status 500\. It is being restarted/],
     ['away', /answered with HTTP status 307/],
-  ])('whose answer is broken (%s): the call fails at once and in words', async (name, words) => {
+  ])('E2.9 whose answer is broken (%s): the call fails at once and in words', async (name, words) => {
     await using server = await startServer()
     await using open = await connectMcpServers({ odd: { url: server.url } }, { logger: recordingLogger().logger })
     expect(await callText(open, `odd__${name}`)).toMatch(words)
@@ -140,8 +157,18 @@ describe.concurrent('an MCP server over HTTP', () => {
   it.each<[string, Answer, RegExp]>([
     ['never answers', () => {}, /was not ready within 200 ms/],
     ['wants to know who asks', (response) => void response.writeHead(401).end('who are you?'), /could not be started: .*who are you/],
+    [
+      'is behind a gateway',
+      (response) => sendPage(response, 502, 'Bad Gateway'),
+      /could not be started: it answered with HTTP status 502 and an HTML page titled "Bad Gateway"$/,
+    ],
+    [
+      'is behind a sign-in',
+      (response) => sendPage(response, 401, 'Sign in'),
+      /could not be started: it wants to be signed in to: give it `auth` \(it says: an HTML page titled "Sign in"\)$/,
+    ],
     ['is none', (response) => void response.setHeader('content-type', 'text/html').end('<h1>Hello</h1>'), /Unexpected content type/],
-  ])('that %s: connecting fails, and leaves no connection', async (what, handshake, words) => {
+  ])('E2.9 that %s: connecting fails, and leaves no connection', async (what, handshake, words) => {
     await using server = await startOddHttpServer([], () => {}, handshake)
     const url = `${server.url}?key=secret-in-address`
     const startTimeoutMs = what === 'never answers' ? 200 : 15_000

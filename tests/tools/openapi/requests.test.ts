@@ -159,13 +159,17 @@ describe('what comes back', () => {
     expect(JSON.stringify(end).length).toBeLessThan(4_000)
   })
 
-  it('another status is a failure, with what the server said; redirects are not followed', async () => {
+  it('E2.9 another status is a failure, with what the server said; redirects are not followed', async () => {
     expect((await get({ status: 404, body: '{"error":"no pet 7"}' })).end).toMatchObject({
       outcome: 'failed',
       content: 'HTTP 404 Not Found.\n{"error":"no pet 7"}',
     })
     expect((await get({ status: 500, body: 'x'.repeat(9_000), headers: { 'content-type': 'text/html' } })).content).toMatch(
       /^HTTP 500 Internal Server Error\.\nx{2000}… \(9000 characters\)$/,
+    )
+    const page = '<html>\n<head><title>504 Gateway Time-out</title></head>\n<body><h1>504 Gateway Time-out</h1></body></html>\n'
+    expect((await get({ status: 504, body: page, headers: { 'content-type': 'text/html' } })).content).toBe(
+      'HTTP 504 Gateway Timeout. It sent an HTML page titled "504 Gateway Time-out".',
     )
     const away = await send({ args: {}, reply: () => ({ status: 302, headers: { location: 'http://127.0.0.1:9/else' } }) })
     expect(away.content).toBe('HTTP 302 Found. It points to http://127.0.0.1:9/else, which is not followed.')

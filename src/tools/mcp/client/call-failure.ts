@@ -24,12 +24,12 @@ export function callFailure({ sdk, error, connection, words, outlook }: FailedCa
   if (error instanceof ForgottenSessionError) {
     const { status, hasRun, message: lost } = error
     const ran = hasRun === 'no' ? '' : ` ${unknown}`
-    return { failure: words.failed(`answered with HTTP status ${status}.${ran} ${outlook}`, error), lost }
+    return { failure: words.failed(`answered with HTTP status ${status}${words.pageOf(error.cause)}.${ran} ${outlook}`, error), lost }
   }
   if (error instanceof SdkHttpError) {
     const { status = 'unknown' } = error
     const again = status === 404 || Number(status) >= 500 ? ` ${outlook}` : ''
-    const failure = words.failed(`answered with HTTP status ${status}.${again}`, error)
+    const failure = words.failed(`answered with HTTP status ${status}${words.pageOf(error)}.${again}`, error)
     return status === 404 ? { failure, lost: 'it was not found' } : { failure }
   }
   if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) {

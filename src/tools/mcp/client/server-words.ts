@@ -1,5 +1,6 @@
 import { clip, messageOf, ToolloopError } from '../../../core/errors.ts'
 import { redactText, secretTexts } from '../../../core/logger.ts'
+import { withoutPage } from '../../../core/text/html-page.ts'
 import { describeNetworkError } from '../../describe-network-error.ts'
 import type { SignIn } from '../auth/sign-in.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
@@ -20,19 +21,29 @@ export class ServerWords {
   }
 
   clean(text: string): string {
-    return redactText(text, [...this.#secrets, ...(this.#signIn?.secrets ?? [])])
+    return redactText(withoutPage(text), [...this.#secrets, ...(this.#signIn?.secrets ?? [])])
   }
 
   failed(what: string, cause?: unknown, code: 'tool_failed' | 'mcp_server_failed' = 'tool_failed'): ToolloopError {
     return new ToolloopError(code, `The MCP server \`${this.#name}\` ${what}`, cause === undefined ? {} : { cause })
   }
 
+  /** ` and an HTML page …`, if that is what came with an error status; else `''`. A gateway or a proxy sends one in place of an answer. */
+  pageOf(error: unknown): string {
+    const text = error instanceof this.#sdk.SdkHttpError ? error.data.text : undefined
+    if (typeof text !== 'string') return ''
+    const told = withoutPage(text)
+    return told === text ? '' : ` and ${this.clean(told.trim())}`
+  }
+
   of(error: unknown): string {
     if (error instanceof this.#sdk.SdkHttpError && error.status === 401) {
       const why = this.#signIn === undefined ? 'it wants to be signed in to: give it `auth`' : 'it does not take the token it was given'
       const { text } = error.data
-      return this.clean(typeof text === 'string' && text !== '' ? `${why} (it says: ${clip(text)})` : why)
+      return this.clean(typeof text === 'string' && text !== '' ? `${why} (it says: ${clip(withoutPage(text))})` : why)
     }
+    const page = this.pageOf(error)
+    if (error instanceof this.#sdk.SdkHttpError && page !== '') return `it answered with HTTP status ${error.status ?? 'unknown'}${page}`
     // What `fetch` rejects with says only that it failed; why is in its cause.
     const cause = error instanceof TypeError && error.message === 'fetch failed' ? error.cause : undefined
     const isNetwork = cause instanceof Error && 'code' in cause

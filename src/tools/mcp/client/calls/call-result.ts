@@ -1,5 +1,6 @@
 import type { ContentBlock } from '@modelcontextprotocol/client'
 import { type Content, type ContentPart, isBase64, isJsonObject, type Json, type JsonObject } from '../../../../core/messages.ts'
+import { withoutPage } from '../../../../core/text/html-page.ts'
 import { withData } from './data-beside-text.ts'
 import { asideOf } from './set-aside.ts'
 
@@ -71,7 +72,7 @@ export function readCallResult(result: JsonObject): McpToolResult | { failure: s
   const given = list && readParts(list)
   const parts = given === undefined || structured === undefined ? given : withData(given, structured)
   if (parts === undefined) return undefined
-  if (result.isError === true) return { failure: failureText(parts).trim() }
+  if (result.isError === true) return { failure: withoutPage(failureText(parts)).trim() }
   return { content: contentOf(parts), ...(structured === undefined ? {} : { structured }) }
 }
 
