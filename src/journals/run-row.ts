@@ -1,6 +1,8 @@
 /** Rows of journals as both databases have them, read in one way; and how much of them is in one answer. */
 import type { RunStatus, RunSummary } from '../agent/durable/journal.ts'
 import type { ListedRun, ShownStatus } from '../agent/durable/shown-runs.ts'
+import { parseStored } from '../agent/durable/store.ts'
+import type { JsonObject } from '../core/messages.ts'
 
 /** A row by its columns' names; numbers may be texts. */
 type RunRow = Readonly<Record<string, unknown>>
@@ -11,14 +13,16 @@ export const mostCharacters = 4_000_000
 export const mostEvents = 1_000
 export const mostCharactersOfEvents = 1_000_000
 
-export function summaryOf({ id, status, stop_reason, created_at, updated_at, problem }: RunRow): RunSummary {
+export function summaryOf({ id, status, stop_reason, created_at, updated_at, problem, metadata }: RunRow): RunSummary {
+  const runId = String(id)
   return {
-    runId: String(id),
+    runId,
     status: status as RunStatus,
     ...(typeof stop_reason === 'string' && status !== 'running' ? { stopReason: stop_reason as never } : {}),
     createdAt: Number(created_at),
     updatedAt: Number(updated_at),
     ...(typeof problem === 'string' ? { problem } : {}),
+    ...(typeof metadata === 'string' ? { metadata: parseStored(metadata, runId, 'metadata') as JsonObject } : {}),
   }
 }
 

@@ -17,7 +17,9 @@ import {
   unknownRun,
 } from '../agent/durable/store.ts'
 import { storeJournal } from '../agent/durable/store-journal.ts'
+import { tagsOf } from '../agent/durable/tags.ts'
 import { ToolloopError } from '../core/errors.ts'
+import type { JsonObject } from '../core/messages.ts'
 
 interface Wait {
   name: string
@@ -34,6 +36,7 @@ interface Run {
   owner: object | undefined
   epoch: number
   input: string
+  metadata: JsonObject | undefined
   output?: string
   stopReason?: string
   problem?: string
@@ -78,7 +81,7 @@ class MemoryStore implements Store {
     const run = this.#kept.runs.get(runId)
     if (run === undefined) {
       if (created === undefined) throw unknownRun(runId)
-      return this.#create(runId, created.input)
+      return this.#create(runId, created)
     }
     if (run.status === 'ended') return { kind: 'ended' }
     if (run.status === 'waiting' && !canGoOn(run)) return { kind: 'waiting' }
@@ -183,13 +186,15 @@ class MemoryStore implements Store {
     return { ...summaryOf(run), input, waits: open.map(({ name }) => name), ...(output === undefined ? {} : { output }) }
   }
 
-  async list({ status, createdAfter, createdBefore, limit = 50, cursor }: RunQuery): Promise<RunPage> {
+  async list({ status, createdAfter, createdBefore, metadata, limit = 50, cursor }: RunQuery): Promise<RunPage> {
     this.#checkOpen()
+    const tags = tagsOf(metadata)
     const newest = [...this.#kept.runs.values()].reverse()
     const before = cursor === undefined ? Number.POSITIVE_INFINITY : cursorOf(cursor)
     const found = newest.filter((run) => {
       const isIn = run.createdAt > (createdAfter ?? Number.NEGATIVE_INFINITY) && run.createdAt < (createdBefore ?? Number.POSITIVE_INFINITY)
-      return isIn && run.n < before && (status === undefined || run.status === status)
+      const own = tagsOf(run.metadata)
+      return isIn && run.n < before && (status === undefined || run.status === status) && tags.every((tag) => own.includes(tag))
     })
     const shown = found.slice(0, limit)
     const last = shown.at(-1)
@@ -218,12 +223,13 @@ class MemoryStore implements Store {
     this.#kept.alive.delete(this.#owner)
   }
 
-  #create(id: string, input: string): Taken {
+  #create(id: string, { input, metadata }: NewRun): Taken {
     const now = Date.now()
     const made = {
       n: ++created,
       id,
       input,
+      metadata,
       owner: this.#owner,
       epoch: 1,
       createdAt: now,
@@ -286,7 +292,7 @@ function change(run: Run, fields: Partial<Run>): void {
   Object.assign(run, fields, { updatedAt: Date.now() })
 }
 
-function summaryOf({ id, status, stopReason, createdAt, updatedAt, problem }: Run): RunSummary {
+function summaryOf({ id, status, stopReason, createdAt, updatedAt, problem, metadata }: Run): RunSummary {
   return {
     runId: id,
     status,
@@ -294,5 +300,6 @@ function summaryOf({ id, status, stopReason, createdAt, updatedAt, problem }: Ru
     updatedAt,
     ...(stopReason === undefined || status === 'running' ? {} : { stopReason: stopReason as never }),
     ...(problem === undefined ? {} : { problem }),
+    ...(metadata === undefined ? {} : { metadata }),
   }
 }

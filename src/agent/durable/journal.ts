@@ -1,6 +1,6 @@
 import type { ToolloopError } from '../../core/errors.ts'
 import type { StopReason } from '../../core/events.ts'
-import { isJsonObject, type Json } from '../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 
 /** What a step is given: the signal that ends it. */
 export interface StepContext {
@@ -76,9 +76,9 @@ export interface Engine {
   /**
    * Starts the run, or takes it up again if it is known; its `input` is the recorded one then. Resolves when it is recorded. Nothing happens
    * to a run that has ended, waits for a decision, or is carried out by another living process. Without `input` a run that is not known
-   * rejects with `unknown_run`.
+   * rejects with `unknown_run`. `metadata`: of a new run, for `list`.
    */
-  start(runId: string, input?: Json): Promise<void>
+  start(runId: string, input?: Json, metadata?: JsonObject): Promise<void>
   /**
    * Stores values for the `wait`s of those names: all of them, or none. Rejects with `decision_refused` for a name that nothing waits for,
    * that has a value already, or whose time is over.
@@ -127,6 +127,7 @@ export interface RunSummary {
   updatedAt: number
   /** Why the last attempt at it broke off, where it did: a fault of the journal, or of how its runner is set up. */
   problem?: string
+  metadata?: JsonObject
 }
 
 /** A run as it is recorded. */
@@ -144,6 +145,8 @@ export interface RunQuery {
   /** In milliseconds since 1970. */
   createdAfter?: number
   createdBefore?: number
+  /** Only runs whose `metadata` has each of these values. They are compared as texts. */
+  metadata?: Readonly<Record<string, string | number | boolean>>
   /** Default 50, at most 1000. */
   limit?: number
   /** The `next` of the page before. */

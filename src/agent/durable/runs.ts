@@ -33,7 +33,14 @@ export interface RecoveredRun {
   error?: unknown
 }
 
-const queryNames: OptionNames<RunQuery> = { status: true, createdAfter: true, createdBefore: true, limit: true, cursor: true }
+const queryNames: OptionNames<RunQuery> = {
+  status: true,
+  createdAfter: true,
+  createdBefore: true,
+  metadata: true,
+  limit: true,
+  cursor: true,
+}
 const pruneNames: OptionNames<PruneOptions> = { olderThanMs: true, keep: true }
 
 /** The runs of a runner's journal. Each method rejects with `invalid_option` without a journal that can do it. */
@@ -50,7 +57,8 @@ export class Runs {
   /** The newest first, a page at a time. */
   async list(query: RunQuery = {}): Promise<RunPage> {
     checkOptionNames(query, queryNames, '`runs.list`')
-    const { limit } = query
+    const { limit, metadata = {} } = query
+    if (!isFilter(metadata)) throw new InvalidOptionError('metadata', 'an object whose values are texts, numbers or booleans', metadata)
     if (limit !== undefined && !isCount(limit, 1)) throw new InvalidOptionError('limit', 'an integer ≥ 1', limit)
     const { list } = openEngine(this.#engine)
     return list === undefined ? unable('lists its runs') : list(query)
@@ -168,6 +176,10 @@ function pendingItems(kept: KeptRun): PendingItem[] {
 
 function unable(can: string): never {
   throw new InvalidOptionError('journal', `one that ${can}`)
+}
+
+function isFilter(metadata: unknown): boolean {
+  return isJsonObject(metadata) && Object.values(metadata).every((value) => ['string', 'number', 'boolean'].includes(typeof value))
 }
 
 function isCount(value: number, least: number): boolean {

@@ -1,5 +1,5 @@
 import { InvalidOptionError, messageOf, ToolloopError } from '../../core/errors.ts'
-import { type Json, storedText } from '../../core/messages.ts'
+import { type Json, type JsonObject, storedText } from '../../core/messages.ts'
 import {
   type DurableBody,
   type Engine,
@@ -94,9 +94,9 @@ class StoreJournal implements Journal {
     }
     const takeOver = this.#takeOver(body, pending)
     return {
-      start: async (runId, input) => {
+      start: async (runId, input, metadata) => {
         takeOver?.begin()
-        await this.#start(body, runId, input)
+        await this.#start(body, runId, input, metadata)
       },
       deliver: (runId, values) =>
         store.deliver(
@@ -161,18 +161,18 @@ class StoreJournal implements Journal {
   }
 
   /** The run's execution, where it is carried out here. One caller at a time takes a run; the others find it taken. */
-  #start(body: DurableBody, runId: string, input?: Json): Promise<Running | undefined> {
+  #start(body: DurableBody, runId: string, input?: Json, metadata?: JsonObject): Promise<Running | undefined> {
     const under = this.#starting.get(runId)
     if (under !== undefined) return under
     const here = this.#executions.get(runId)
     if (here !== undefined) return Promise.resolve(here)
-    const starting = this.#take(body, runId, input).finally(() => this.#starting.delete(runId))
+    const starting = this.#take(body, runId, input, metadata).finally(() => this.#starting.delete(runId))
     this.#starting.set(runId, starting)
     return starting
   }
 
-  async #take(body: DurableBody, runId: string, input?: Json): Promise<Running | undefined> {
-    const created = input === undefined ? undefined : { input: storedText(input), loop: loopVersion }
+  async #take(body: DurableBody, runId: string, input?: Json, metadata?: JsonObject): Promise<Running | undefined> {
+    const created = input === undefined ? undefined : { input: storedText(input), loop: loopVersion, metadata }
     this.#checkHere(body)
     await this.#releases.settle(runId)
     const taken = await this.#store.take(runId, created)

@@ -1,5 +1,5 @@
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
-import type { Json } from '../../core/messages.ts'
+import type { Json, JsonObject } from '../../core/messages.ts'
 import type { PruneOptions, RecordEntry, RunPage, RunQuery, RunSummary } from './journal.ts'
 
 /**
@@ -63,6 +63,7 @@ export interface NewRun {
   input: string
   /** The version of the loop. */
   loop: number
+  metadata?: JsonObject | undefined
 }
 
 export interface NamedValue {

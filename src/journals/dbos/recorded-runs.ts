@@ -16,7 +16,9 @@ import {
   takenOver,
   unknownRun,
 } from '../../agent/durable/store.ts'
+import { tagsOf } from '../../agent/durable/tags.ts'
 import { ToolloopError } from '../../core/errors.ts'
+import { storedText } from '../../core/messages.ts'
 import { summaryOf, timeOf } from '../run-row.ts'
 import type { Database, Query, Row } from './database.ts'
 import type { Owner } from './owner.ts'
@@ -207,7 +209,7 @@ export class RecordedRuns {
     }
   }
 
-  async list({ status, createdAfter, createdBefore, limit = 50, cursor }: RunQuery): Promise<RunPage> {
+  async list({ status, createdAfter, createdBefore, metadata, limit = 50, cursor }: RunQuery): Promise<RunPage> {
     const values: unknown[] = [this.#agent]
     const bound = (condition: string, value: unknown): string =>
       value === undefined ? '' : ` AND ${condition.replace('?', `$${values.push(value)}`)}`
@@ -215,9 +217,12 @@ export class RecordedRuns {
       bound('status = ?', status) +
       bound('created_at > ?::float8', createdAfter) +
       bound('created_at < ?::float8', createdBefore) +
-      bound('n < ?', cursor === undefined ? undefined : cursorOf(cursor))
+      bound('n < ?', cursor === undefined ? undefined : cursorOf(cursor)) +
+      tagsOf(metadata)
+        .map((tag) => bound(`n IN (SELECT run FROM ${this.#in}.run_tags WHERE tag = ?)`, tag))
+        .join('')
     const most = Math.min(limit, mostRuns)
-    const columns = 'n, id, status, stop_reason, created_at, updated_at, problem'
+    const columns = 'n, id, status, stop_reason, created_at, updated_at, problem, metadata'
     // One more than is shown, to know whether there is a next page.
     const select = `SELECT ${columns} FROM ${this.#in}.runs WHERE agent = $1${where} ORDER BY n DESC LIMIT ${most + 1}`
     const rows = await this.#database.query(select, values)
@@ -296,11 +301,14 @@ export class RecordedRuns {
     await query(`${insert} ON CONFLICT DO NOTHING`, [run, epoch, steps, characters, forgotten])
   }
 
-  async #create(runId: string, { input, loop }: NewRun): Promise<boolean> {
-    const columns = '(agent, id, status, owner, epoch, loop, created_at, updated_at, input)'
-    const insert = `INSERT INTO ${this.#in}.runs ${columns} VALUES ($1, $2, 'running', $3, 1, $4, ${now}, ${now}, $5)`
-    const values = [this.#agent, runId, this.#owner.n, loop, input]
-    return (await this.#database.query(`${insert} ON CONFLICT (agent, id) DO NOTHING RETURNING n`, values)).length > 0
+  async #create(runId: string, { input, loop, metadata }: NewRun): Promise<boolean> {
+    const columns = '(agent, id, status, owner, epoch, loop, created_at, updated_at, input, metadata)'
+    const insert = `INSERT INTO ${this.#in}.runs ${columns} VALUES ($1, $2, 'running', $3, 1, $4, ${now}, ${now}, $5, $6)`
+    const created = `${insert} ON CONFLICT (agent, id) DO NOTHING RETURNING n`
+    const tagged = `INSERT INTO ${this.#in}.run_tags (tag, run) SELECT tag, n FROM created, unnest($7::text[]) AS tag ON CONFLICT DO NOTHING`
+    const said = metadata === undefined ? null : storedText(metadata)
+    const values = [this.#agent, runId, this.#owner.n, loop, input, said, tagsOf(metadata)]
+    return (await this.#database.query(`WITH created AS (${created}), tagged AS (${tagged}) SELECT n FROM created`, values)).length > 0
   }
 
   /** The run, which nobody else changes before the transaction is over. */

@@ -19,6 +19,7 @@ const migrations: readonly ((schema: string) => string)[] = [
       problem text,
       created_at bigint NOT NULL,
       updated_at bigint NOT NULL,
+      metadata text,
       input text NOT NULL,
       output text,
       UNIQUE (agent, id)
@@ -26,6 +27,12 @@ const migrations: readonly ((schema: string) => string)[] = [
     CREATE INDEX runs_by_status ON ${schema}.runs (agent, status, n);
     CREATE INDEX runs_by_end ON ${schema}.runs (agent, updated_at, n) WHERE status = 'ended';
     CREATE INDEX runs_by_owner ON ${schema}.runs (owner) WHERE owner IS NOT NULL;
+    CREATE TABLE ${schema}.run_tags (
+      tag text NOT NULL,
+      run bigint NOT NULL REFERENCES ${schema}.runs ON DELETE CASCADE,
+      PRIMARY KEY (tag, run)
+    );
+    CREATE INDEX run_tags_of ON ${schema}.run_tags (run);
     CREATE TABLE ${schema}.waits (
       run bigint NOT NULL REFERENCES ${schema}.runs ON DELETE CASCADE,
       name text NOT NULL,

@@ -6,7 +6,7 @@ export const prunedAtOnce = 200
 
 /** Deletes a run with all that is recorded of it. */
 export function deleteRecorded(sql: Statements, n: SQLOutputValue | undefined): void {
-  for (const table of ['steps', 'waits', 'kept_texts', 'call_records', 'inputs', 'outputs'])
+  for (const table of ['steps', 'waits', 'kept_texts', 'call_records', 'inputs', 'outputs', 'run_tags'])
     sql.run(`DELETE FROM ${table} WHERE run = ?`, n)
   sql.run('DELETE FROM runs WHERE n = ?', n)
 }

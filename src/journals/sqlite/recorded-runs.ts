@@ -19,7 +19,9 @@ import {
   takenOver,
   unknownRun,
 } from '../../agent/durable/store.ts'
+import { tagsOf } from '../../agent/durable/tags.ts'
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
+import { storedText } from '../../core/messages.ts'
 import type { FileClock } from '../../sqlite/file-clock.ts'
 import type { FileParts } from '../../sqlite/opened-file.ts'
 import type { Owner } from '../../sqlite/owner.ts'
@@ -66,15 +68,8 @@ export class RecordedRuns {
   record(runId: string, epoch: number, key: string, value: string): void {
     const owned = 'SELECT n, ?, ?, ? FROM runs WHERE id = ? AND owner = ? AND epoch = ?'
     const crc = checksum(runId, key, value)
-    const { changes } = this.#sql.run(
-      `INSERT INTO steps (run, key, value, crc) ${owned} ON CONFLICT DO NOTHING`,
-      key,
-      value,
-      crc,
-      runId,
-      this.#owner.id,
-      epoch,
-    )
+    const insert = `INSERT INTO steps (run, key, value, crc) ${owned} ON CONFLICT DO NOTHING`
+    const { changes } = this.#sql.run(insert, key, value, crc, runId, this.#owner.id, epoch)
     if (changes > 0) return
     this.#owned(runId, epoch)
     const recorded = this.#sql.one('SELECT value FROM steps JOIN runs ON run = n WHERE id = ? AND key = ?', runId, key)
@@ -198,20 +193,24 @@ export class RecordedRuns {
     }
   }
 
-  list({ status, createdAfter, createdBefore, limit = 50, cursor }: RunQuery): RunPage {
+  list({ status, createdAfter, createdBefore, metadata, limit = 50, cursor }: RunQuery): RunPage {
     const most = Math.min(limit, mostRuns)
+    const tags = tagsOf(metadata)
+    // In the order of the index of tags: a tag may have very many runs.
+    const [from, place] = tags.length === 0 ? ['runs', 'n'] : ['run_tags CROSS JOIN runs ON n = run', 'run']
     const conditions: [condition: string, value: string | number | undefined][] = [
       ['agent = ?', this.#agent],
       ['status = ?', status],
       ['created_at > ?', createdAfter],
       ['created_at < ?', createdBefore],
-      ['n < ?', cursor === undefined ? undefined : cursorOf(cursor)],
+      [`${place} < ?`, cursor === undefined ? undefined : cursorOf(cursor)],
+      ...tags.map((tag, at): [string, string] => [at === 0 ? 'tag = ?' : 'n IN (SELECT run FROM run_tags WHERE tag = ?)', tag]),
     ]
-    const given = conditions.flatMap(([condition, value]) => (value === undefined ? [] : [{ condition, value }]))
-    const where = given.map(({ condition }) => condition).join(' AND ')
+    const given = conditions.filter(([, value]) => value !== undefined)
+    const where = given.map(([condition]) => condition).join(' AND ')
+    const values = given.map(([, value]) => value)
     // One more than is shown, to know whether there is a next page.
-    const values = given.map(({ value }) => value)
-    const rows = this.#sql.all(`SELECT * FROM runs WHERE ${where} ORDER BY n DESC LIMIT ?`, ...values, most + 1)
+    const rows = this.#sql.all(`SELECT runs.* FROM ${from} WHERE ${where} ORDER BY ${place} DESC LIMIT ?`, ...values, most + 1)
     const shown = rows.slice(0, most)
     const last = shown.at(-1)
     return { runs: shown.map(summaryOf), ...(rows.length > most && last !== undefined ? { next: String(last.n) } : {}) }
@@ -248,11 +247,14 @@ export class RecordedRuns {
     return doomed.size
   }
 
-  #create(runId: string, { input, loop }: NewRun): Taken {
+  #create(runId: string, { input, loop, metadata }: NewRun): Taken {
     const now = this.#clock.now()
-    const columns = '(id, agent, status, owner, epoch, loop, created_at, updated_at)'
-    const insert = `INSERT INTO runs ${columns} VALUES (?, ?, 'running', ?, 1, ?, ?, ?)`
-    const { lastInsertRowid } = this.#sql.run(insert, runId, this.#agent, this.#owner.id, loop, now, now)
+    const columns = '(id, agent, status, owner, epoch, loop, created_at, updated_at, metadata)'
+    const insert = `INSERT INTO runs ${columns} VALUES (?, ?, 'running', ?, 1, ?, ?, ?, ?)`
+    const said = metadata === undefined ? null : storedText(metadata)
+    const { lastInsertRowid } = this.#sql.run(insert, runId, this.#agent, this.#owner.id, loop, now, now, said)
+    for (const tag of tagsOf(metadata))
+      this.#sql.run('INSERT INTO run_tags (tag, run) VALUES (?, ?) ON CONFLICT DO NOTHING', tag, lastInsertRowid)
     const crc = checksum(runId, inputName, input)
     this.#sql.run('INSERT INTO inputs (run, value, crc) VALUES (?, ?, ?)', lastInsertRowid, input, crc)
     return { kind: 'taken', epoch: 1, steps: [], decisions: [], tries: 0, hasDied: false }

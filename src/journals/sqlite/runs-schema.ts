@@ -24,10 +24,13 @@ export const runsSchema: Schema = {
        cancel_reason TEXT,
        problem TEXT,
        created_at INTEGER NOT NULL,
-       updated_at INTEGER NOT NULL
+       updated_at INTEGER NOT NULL,
+       metadata TEXT
      ) STRICT;
      CREATE INDEX runs_open ON runs (agent, status) WHERE status <> 'ended';
      CREATE INDEX runs_ended ON runs (agent, updated_at) WHERE status = 'ended';
+     CREATE TABLE run_tags (tag TEXT NOT NULL, run INTEGER NOT NULL, PRIMARY KEY (tag, run)) STRICT, WITHOUT ROWID;
+     CREATE INDEX run_tags_of ON run_tags (run);
      CREATE TABLE inputs (run INTEGER PRIMARY KEY, crc INTEGER NOT NULL, value TEXT NOT NULL) STRICT;
      CREATE TABLE outputs (run INTEGER PRIMARY KEY, crc INTEGER NOT NULL, value TEXT NOT NULL) STRICT;
      CREATE TABLE steps (

@@ -1,3 +1,4 @@
+import type { RunQuery } from '../../agent/durable/journal.ts'
 import { keptId } from '../../agent/large-results/kept-results.ts'
 import { defineTool } from '../../tools/tool.ts'
 import type { ScriptedTurn } from '../script.ts'
@@ -28,6 +29,37 @@ export const keepingCases: readonly JournalCase[] = [
       expect(runs.map(({ runId, status, stopReason }) => [runId, status, stopReason])).toEqual([['6', 'ended', 'answered']])
       expect(ids(await runner.runs.list({ createdBefore: 1 }))).toEqual([])
       expect(ids(await runner.runs.list({ createdAfter: 1, limit: 1 }))).toEqual(['6'])
+    },
+  },
+  {
+    name: 'runs are listed by fields of their metadata, which the list shows',
+    async run({ place, expect }) {
+      const world = await place()
+      const { runner } = world.open(answer)
+      const metadata = (org: string, tier: number | string) => ({ metadata: { org, tier, about: { deep: [1, 'x'] } } })
+      for (const runId of ['1', '3']) await runner.run('go', { runId, ...metadata('acme', 7) })
+      await runner.run('go', { runId: '2', ...metadata('zeta', '7') })
+      await runner.run('go', { runId: '4' })
+      await world.open(waits).runner.run('go', { runId: '5', ...metadata('acme', 8) })
+      // As another process sees them.
+      const other = world.open(answer).runner
+      const list = async (query: RunQuery) => (await other.runs.list(query)).runs.map(({ runId }) => runId)
+      expect(await list({ metadata: { org: 'acme' } })).toEqual(['5', '3', '1'])
+      expect(await list({ metadata: { org: 'acme', tier: 7 } })).toEqual(['3', '1'])
+      // Compared as texts: `7` and `'7'` are the same.
+      expect(await list({ metadata: { tier: '7' } })).toEqual(['2', '3', '1'])
+      expect(await list({ metadata: { org: 'acme' }, status: 'waiting' })).toEqual(['5'])
+      expect(await list({ metadata: { org: 'ac' } })).toEqual([])
+      expect(await list({ metadata: {} })).toEqual(['5', '4', '2', '3', '1'])
+      const { runs, next } = await other.runs.list({ metadata: { org: 'acme' }, limit: 2 })
+      expect(runs.map((run) => run.metadata)).toEqual([metadata('acme', 8).metadata, metadata('acme', 7).metadata])
+      expect(await list({ metadata: { org: 'acme' }, ...(next === undefined ? {} : { cursor: next }) })).toEqual(['1'])
+      expect((await other.runs.get('3'))?.metadata).toEqual(metadata('acme', 7).metadata)
+      expect('metadata' in ((await other.runs.get('4')) ?? {})).toBe(false)
+      for (const wrong of ['acme', ['acme'], { org: null }, { org: { deep: 1 } }])
+        expect(await refusalOf(other.runs.list({ metadata: wrong as never }))).toBe('invalid_option')
+      expect(await other.runs.prune({ olderThanMs: 0 })).toBe(4)
+      expect(await list({ metadata: { org: 'acme' } })).toEqual(['5'])
     },
   },
   {
