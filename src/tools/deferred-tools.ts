@@ -171,6 +171,10 @@ class DeferredTools implements ToolSet {
     return this.#specs
   }
 
+  settled(): Promise<void> | undefined {
+    return this.#tools.settled?.()
+  }
+
   searchable(): SearchableTools | undefined {
     if (!this.#isSearchable) return undefined
     this.getAllSpecs()

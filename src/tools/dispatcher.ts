@@ -118,6 +118,11 @@ export class ToolDispatcher implements ToolSet {
     return undefined
   }
 
+  settled(): Promise<void> | undefined {
+    const settling = this.#sources.flatMap(({ tools }) => tools.settled?.() ?? [])
+    return settling.length === 0 ? undefined : Promise.all(settling).then(() => {})
+  }
+
   /** The same array until a source changes, as providers cache by it. Costs a comparison for each source, not for each tool. */
   getAllSpecs(): readonly ToolDefinition[] {
     const parts = this.#sources.map(({ tools }) => tools.getAllSpecs())

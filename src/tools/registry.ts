@@ -20,6 +20,11 @@ export interface ToolSet {
   opened?(call: { name: string; arguments: string }): { name: string; arguments: string } | undefined
   /** Hidden tools that a model may find by a search of its provider's. Default: none. */
   searchable?(): SearchableTools | undefined
+  /**
+   * Resolves when changes are there that the set already knows to be coming. Each model request of a run waits for it, at most five seconds.
+   * Undefined: there are none to wait for. Default: there never are.
+   */
+  settled?(): Promise<void> | undefined
 }
 
 export interface ToolViewOptions {
@@ -81,6 +86,10 @@ export class ToolView implements ToolSet {
     if (found === undefined || this.#only === undefined) return found
     if (!found.searchedBy.every((name) => this.#shows(name))) return undefined
     return { ...found, tools: found.tools.filter(({ function: { name } }) => this.#shows(name)) }
+  }
+
+  settled(): Promise<void> | undefined {
+    return this.#set.settled?.()
   }
 
   #shows(name: string): boolean {

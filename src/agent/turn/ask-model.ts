@@ -1,3 +1,4 @@
+import pTimeout from 'p-timeout'
 import { syncAnswer } from '../../core/callbacks/callbacks.ts'
 import { digestOf } from '../../core/digest.ts'
 import { ModelError, show } from '../../core/errors.ts'
@@ -32,6 +33,7 @@ export async function buildTurn({ run, state, layers }: Execution, { iteration, 
   const chosen = settings.control?.takeModel()
   if (chosen !== undefined) run.useModel(chosen)
   const { model, offered: tools } = run.agent
+  await settle(tools, run)
   const continues = state.continuations > 0
   const messages = continues ? [...state.history.messages, continueMessage] : state.history.messages
   const before: Asked = { model: modelOfTurn(model), tools, messages, toolChoice: forced ?? settings.toolChoice }
@@ -46,6 +48,17 @@ export async function buildTurn({ run, state, layers }: Execution, { iteration, 
   }
   setTools(request, settings, asked.tools, asked.toolChoice)
   return { model: asked.model, tools: asked.tools, request }
+}
+
+/** How long a request waits for tools that are just changing. */
+const longestSettleMs = 5_000
+
+/** Waits for changes of the tools that have been announced. A set that takes too long is used as it is. */
+async function settle(tools: ToolSet, run: RunContext): Promise<void> {
+  const settling = tools.settled?.()
+  if (settling === undefined) return
+  const fallback = () => run.logger.warn({ runId: run.runId }, 'the tools are still changing; the request is sent with those there are')
+  await pTimeout(run.untilInterrupted(settling), { milliseconds: longestSettleMs, fallback })
 }
 
 /** The model to ask throughout the turn. One that can't say so fails the request. */

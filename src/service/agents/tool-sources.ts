@@ -53,6 +53,10 @@ export class ToolSources implements ToolSet {
     return this.#all.opened(call)
   }
 
+  settled(): Promise<void> | undefined {
+    return this.#all.settled()
+  }
+
   searchable(): SearchableTools | undefined {
     return this.#all.searchable()
   }

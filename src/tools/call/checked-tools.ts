@@ -19,11 +19,13 @@ class CheckedTools implements ToolSet {
   declare readonly hidden?: () => string[]
   declare readonly opened?: NonNullable<ToolSet['opened']>
   declare readonly searchable?: () => SearchableTools | undefined
+  declare readonly settled?: () => Promise<void>
 
   constructor(set: ToolSet) {
     this.#set = set
     if (set.hidden !== undefined) this.hidden = () => listedBy('hidden', () => set.hidden?.())
     if (set.opened !== undefined) this.opened = (call) => this.#opened(call)
+    if (set.settled !== undefined) this.settled = () => this.#settled()
     if (set.searchable !== undefined) this.searchable = () => this.#searchable()
   }
 
@@ -67,6 +69,14 @@ class CheckedTools implements ToolSet {
     })
   }
 
+  async #settled(): Promise<void> {
+    try {
+      await this.#set.settled?.()
+    } catch (error) {
+      throw failure('settled', error)
+    }
+  }
+
   #opened(call: { name: string; arguments: string }): ReturnType<NonNullable<ToolSet['opened']>> {
     return askSet('opened', () => {
       const opened = syncAnswer('opened', this.#set.opened?.(call)) ?? undefined
@@ -83,10 +93,14 @@ export function askSet<T>(method: string, ask: () => T): T {
   try {
     return syncAnswer(method, ask())
   } catch (error) {
-    if (ToolloopError.isInstance(error)) throw error
-    const cause = readableError(error)
-    throw new ToolloopError('invalid_tool', `\`${method}\` of a tool set failed: ${messageOf(cause)}`, { cause })
+    throw failure(method, error)
   }
+}
+
+function failure(method: string, error: unknown): ToolloopError {
+  if (ToolloopError.isInstance(error)) return error
+  const cause = readableError(error)
+  return new ToolloopError('invalid_tool', `\`${method}\` of a tool set failed: ${messageOf(cause)}`, { cause })
 }
 
 /** The same for one that answers with a list. */

@@ -149,6 +149,7 @@ export const toolProbes: Record<string, Probe> = {
   'ToolSet.names': (bad) => set('names', bad, undefined, { model: scriptedModel([{ toolCalls: [{ name: 'nothing' }] }, 'Done.']) }),
   'ToolSet.opened': (bad) => set('opened', bad),
   'ToolSet.searchable': (bad) => set('searchable', bad),
+  'ToolSet.settled': (bad) => set('settled', bad),
   'ToolRunner(tools).get': (bad) => alone({}, { get: bad, names: () => [] }),
   'ToolRunner(tools).names': (bad) => alone({}, { get: () => undefined, names: bad }),
   'ToolCallEnvironment.askModel': (bad) => alone({ askModel: bad }),

@@ -123,6 +123,12 @@ export class McpTools implements ToolSet, AsyncDisposable {
     return this.#specs
   }
 
+  /** Resolves when the tools are there that servers have announced. Undefined if there are none. */
+  settled(): Promise<void> | undefined {
+    const settling = this.#links.flatMap((link) => link.followed.settled() ?? [])
+    return settling.length === 0 ? undefined : Promise.all(settling).then(() => {})
+  }
+
   servers(): McpServerStatus[] {
     return this.#links.map(({ name, state, problem }) => ({ name, state, ...(problem === undefined ? {} : { problem }) }))
   }
@@ -279,8 +285,8 @@ function limitOf({ server }: ServerLink, signal = AbortSignal.timeout(Math.min(s
   return signal
 }
 
-function takenTools({ server, tools }: ServerLink): readonly ListedTool[] {
-  const taken = server.tools
+function takenTools({ server, followed }: ServerLink): readonly ListedTool[] {
+  const [taken, tools] = [server.tools, followed.listed]
   return taken === undefined ? tools : tools.filter(({ name }) => taken.includes(name))
 }
 

@@ -42,7 +42,7 @@ export class ServerLink {
   readonly #closing = new AbortController()
   readonly #pauses = new Pauses()
   readonly #calls: ServerCalls
-  readonly #followed: FollowedTools
+  readonly followed: FollowedTools
   readonly #signIn: SignIn | undefined
   readonly #words: ServerWords
   /** Its resources and prompts. */
@@ -85,7 +85,7 @@ export class ServerLink {
       (what) => this.#capabilities[what]?.listChanged === true,
     )
     this.#calls = new ServerCalls(sdk, name, server)
-    this.#followed = new FollowedTools({
+    this.followed = new FollowedTools({
       timeoutMs: startTimeoutOf(server),
       signal: this.#closing.signal,
       onChange,
@@ -103,11 +103,6 @@ export class ServerLink {
   /** What is wrong with it, for logs and people. */
   get problem(): string | undefined {
     return this.#state === 'down' ? this.#problem : undefined
-  }
-
-  /** As it listed them last. */
-  get tools(): readonly ListedTool[] {
-    return this.#followed.listed
   }
 
   /** Rejects with `mcp_server_failed` when it can't be started; one that is optional is then tried again in the background. */
@@ -135,7 +130,7 @@ export class ServerLink {
     // There is something to go on with once it is back.
     if (isTask(ctx)) await this.#ready(signal)
     const checkAgain = () => {
-      if (this.#followed.has(tool)) return
+      if (this.followed.has(tool)) return
       const what = `has started a new session, in which its tool \`${tool.name}\` is another or gone. The call was not made.`
       throw this.#words.failed(what)
     }
@@ -197,7 +192,7 @@ export class ServerLink {
   async #renew(forgotten: Connection): Promise<Connection | undefined> {
     if (this.#connection === forgotten) {
       this.#connection = undefined
-      this.#followed.leave()
+      this.followed.leave()
       this.#state = 'starting'
       this.#retire(forgotten)
       this.#log('info', {}, 'an MCP server has forgotten the session; opening a new one')
@@ -213,13 +208,14 @@ export class ServerLink {
   }
 
   #retire(connection: Connection): void {
-    const failed = (error: unknown) =>
-      this.#log('debug', { error: this.#words.of(error) }, 'closing the connection to an MCP server failed')
     this.#retired.add(connection)
-    void connection
-      .retire()
-      .catch(failed)
-      .finally(() => this.#retired.delete(connection))
+    void this.#closed(connection.retire()).then(() => this.#retired.delete(connection))
+  }
+
+  #closed(closing: Promise<void>): Promise<void> {
+    return closing.catch((error: unknown) => {
+      this.#log('debug', { error: this.#words.of(error) }, 'closing the connection to an MCP server failed')
+    })
   }
 
   async close(): Promise<void> {
@@ -254,12 +250,12 @@ export class ServerLink {
     try {
       const [opened, tools] = await within(startTimeoutMs, late, signals, async (limit): Promise<[Connection, ListedTool[]]> => {
         connection = await openConnection(this.#sdk, this.server, events, limit, this.#signIn)
-        return [connection, await this.#followed.list(connection, limit)]
+        return [connection, await this.followed.list(connection, limit)]
       })
       if (problem !== undefined) throw new Error(problem)
       this.#closing.signal.throwIfAborted()
       this.#connection = opened
-      this.#followed.follow(opened, tools)
+      this.followed.follow(opened, tools)
       this.#capabilities = opened.client.getServerCapabilities() ?? {}
       this.ownInstructions = opened.client.getInstructions()
       this.context.changed()
@@ -280,7 +276,7 @@ export class ServerLink {
   #events(onLost: (problem: string) => void): ServerEvents {
     return {
       onLost: (problem) => onLost(this.#words.clean(problem)),
-      onToolsChanged: () => this.#followed.changed(),
+      onToolsChanged: () => this.followed.changed(),
       onContextChanged: (what) => this.context.changed(what),
       onResourceUpdated: (uri) => this.context.updated(uri),
       onProgress: (token, update) => this.#calls.progressed(token, update),
@@ -300,11 +296,9 @@ export class ServerLink {
     const connection = this.#connection
     if (connection === undefined) return
     this.#connection = undefined
-    this.#followed.leave()
+    this.followed.leave()
     if (performance.now() - this.#upSince > steadyMs) this.#failures = 0
-    this.#leaving = connection.close().catch((error: unknown) => {
-      this.#log('debug', { error: this.#words.of(error) }, 'the connection to an MCP server was not closed in peace')
-    })
+    this.#leaving = this.#closed(connection.close())
     this.#problem = problem
     this.#fallDown()
   }

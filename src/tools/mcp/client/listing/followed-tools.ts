@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import type { Connection } from '../connection.ts'
 import { within } from '../within.ts'
 import type { ListedTool } from './list-tools.ts'
@@ -23,8 +23,11 @@ export class FollowedTools {
   readonly #options: FollowedToolsOptions
   #connection: Connection | undefined
   #tools: readonly ListedTool[] = []
-  #isStale = false
   #isListing = false
+  /** Resolves when changes are listed of which the server has told since it was last asked. */
+  #announced: PromiseWithResolvers<void> | undefined
+  /** The same for those that are just being listed. */
+  #awaited: PromiseWithResolvers<void> | undefined
 
   constructor(options: FollowedToolsOptions) {
     this.#options = options
@@ -48,17 +51,33 @@ export class FollowedTools {
     this.#connection = connection
     this.#tools = tools
     // They may have changed while the list was on its way.
-    if (this.#isStale) this.changed()
+    if (this.#announced !== undefined) this.changed()
   }
 
   /** The connection is of no more use. The tools stay. */
   leave(): void {
     this.#connection = undefined
+    this.#awaited?.resolve()
+    this.#announced?.resolve()
+  }
+
+  /** Resolves when all changes are listed that the server has announced so far, or can't be. Undefined if there are none. */
+  settled(): Promise<void> | undefined {
+    const connection = this.#connection
+    if (connection?.isHttp !== true) return this.#settled()
+    // An announcement may come by another connection than the result of the call that is its cause.
+    return nextTurn()
+      .then(() => nextTurn())
+      .then(() => this.#settled())
+  }
+
+  #settled(): Promise<void> | undefined {
+    return (this.#announced ?? this.#awaited)?.promise
   }
 
   /** Takes note that they have changed. They are listed again; once more if they change meanwhile, however often they do. */
   changed(): void {
-    this.#isStale = true
+    this.#announced ??= Promise.withResolvers()
     if (this.#connection === undefined || this.#isListing) return
     void this.#listAgain(this.#connection)
   }
@@ -68,20 +87,24 @@ export class FollowedTools {
     const late = () => new Error(`it did not list its tools within ${timeoutMs} ms`)
     this.#isListing = true
     try {
-      while (this.#isStale && this.#connection === connection) {
-        this.#isStale = false
+      while (this.#announced !== undefined && this.#connection === connection) {
+        this.#awaited = this.#announced
+        this.#announced = undefined
         const tools = await within(timeoutMs, late, [signal], (limit) => this.list(connection, limit))
         if (this.#connection !== connection) break
         this.#tools = tools
         onChange()
+        this.#awaited.resolve()
         // A server that says so each time it is asked is not to keep us busy.
-        if (this.#isStale) await pause(refreshPauseMs, undefined, { signal, ref: false })
+        if (this.#announced !== undefined) await pause(refreshPauseMs, undefined, { signal, ref: false })
       }
     } catch (error) {
       if (!signal.aborted && this.#connection === connection) onFailure(error)
     } finally {
       this.#isListing = false
+      this.#awaited?.resolve()
+      this.#awaited = undefined
     }
-    if (this.#isStale && this.#connection !== connection) this.changed()
+    if (this.#announced !== undefined) this.changed()
   }
 }
