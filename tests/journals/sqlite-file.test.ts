@@ -43,6 +43,24 @@ describe('the file of an SQLite journal', () => {
       expect((await open({ file }).runner.resume('run')).output).toBe('done')
     }))
 
+  it('can be read when nobody has decided in time: the run continues with the call refused', () =>
+    inFolder(async (folder) => {
+      const file = join(folder, 'runs.sqlite')
+      const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, execute: () => 'paid' })
+      const start = () => {
+        const journal = sqliteJournal({ file, logger })
+        const model = scriptedModel(({ messages }) => (messages.at(-1)?.role === 'tool' ? 'done' : { toolCalls: [{ name: 'pay' }] }))
+        return { journal, runner: new AgentRunner({ model, tools: [pay], journal, logger }) }
+      }
+      const first = start()
+      await first.runner.run('go', { runId: 'run', decisionTimeoutMs: 1 })
+      await first.journal.close()
+      const second = start()
+      await expect.poll(async () => (await second.runner.resume('run')).stopReason).toBe('answered')
+      expect((await second.runner.resume('run')).toolCalls).toMatchObject([{ tool: 'pay', outcome: 'denied' }])
+      await second.journal.close()
+    }))
+
   it('P1.8 H60 tells the logger if it was used last long before the clock, and ends no run that waits', () =>
     inFolder(async (folder) => {
       const file = join(folder, 'runs.sqlite')

@@ -268,11 +268,12 @@ export class RecordedRuns {
   }
 
   /** What is decided by now is what the run goes on with. */
-  #takeDecisions({ n = null }: Row): void {
+  #takeDecisions({ n = null, id }: Row): void {
     const now = this.#clock.now()
     // Nobody has decided: there is no more to it than that.
-    const late = 'UPDATE waits SET value = ?, decided_at = ? WHERE run = ? AND value IS NULL AND deadline <= ?'
-    this.#sql.run(late, expiredText, now, n, now)
+    const expired = 'UPDATE waits SET value = ?, crc = ?, decided_at = ? WHERE run = ? AND name = ?'
+    for (const { name } of this.#sql.all('SELECT name FROM waits WHERE run = ? AND value IS NULL AND deadline <= ?', n, now))
+      this.#sql.run(expired, expiredText, checksum(String(id), String(name), expiredText), now, n, name)
     this.#sql.run('UPDATE waits SET taken = 1 WHERE run = ? AND value IS NOT NULL', n)
   }
 
