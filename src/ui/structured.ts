@@ -26,6 +26,6 @@ function sendable(json: string): Json {
 /** Whether a JSON text has a number with more digits than JavaScript keeps, such as a long id. */
 function losesDigits(json: string): boolean {
   if (!/\d{16}/.test(json)) return false
-  const numbers = json.replace(/"(?:[^"\\]|\\.)*"/gs, '""').match(/-?\d[\d.eE+-]{15,}/g) ?? []
+  const numbers = json.replace(/"[^"\\]*(?:\\.[^"\\]*)*"?/gs, '""').match(/-?\d[\d.eE+-]{15,}/g) ?? []
   return numbers.some((number) => String(Number(number)) !== number)
 }

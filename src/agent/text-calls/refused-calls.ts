@@ -39,8 +39,11 @@ function readAs(dialect: Dialect, { tools = [], messages }: ModelCall['request']
 
 /** Llama models on Groq end the tag with anything but `>`: https://github.com/tashfeenahmed/freellmapi/pull/291 */
 function readLlamaTag(text: string): Meant | undefined {
-  const [, name, json = ''] = /^\s*<function=([\w.-]+)\s*[=(,]?\s*(\{.*\})\s*\)?>?\s*(?:<\/function>)?\s*$/s.exec(text) ?? []
-  if (name === undefined || !isJsonObject(jsonIn(json))) return undefined
+  const [head = '', name] = /^\s*<function=([\w.-]+)(?:\s*[=(,])?\s*(?=\{)/.exec(text) ?? []
+  const end = text.lastIndexOf('}') + 1
+  const json = text.slice(head.length, end)
+  if (name === undefined || !/^\)?>?(?:<\/function>)?$/.test(text.slice(end).replace(/\s+/g, '')) || !isJsonObject(jsonIn(json)))
+    return undefined
   return { text: '', toolCalls: [{ id: '', type: 'function', function: { name, arguments: json }, asText: true }] }
 }
 

@@ -132,9 +132,9 @@ function readArguments(json: string): PastCall['arguments'] {
 
 /** All results of a turn are one message; pictures and files stand behind the text, which is all a dialect can hold. */
 function writeResults({ toolCalls }: AssistantToolCallMessage, results: readonly ToolResultMessage[], dialect: Dialect): Content {
+  const called = new Map(toolCalls.map((call) => [call.id, call.function.name]))
   const past = results.map(({ name, content, toolCallId, isError }): PastResult => {
-    const called = toolCalls.find(({ id }) => id === toolCallId)
-    return { name: name ?? called?.function.name ?? '', content: textOf(content), ...(isError ? { isError } : {}) }
+    return { name: name ?? called.get(toolCallId) ?? '', content: textOf(content), ...(isError ? { isError } : {}) }
   })
   const text = syncText('renderResults', dialect.renderResults(past))
   const parts = results.flatMap(({ content }) => (typeof content === 'string' ? [] : content.filter(({ type }) => type !== 'text')))

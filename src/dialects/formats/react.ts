@@ -80,7 +80,10 @@ function* readAction(reading: CallReading): Reading {
       return 'done'
     }
     // A fence around the input has no meaning.
-    value = rest.text.trim().replace(/^```\w*\s*|\s*```$/g, '')
+    value = rest.text
+      .trim()
+      .replace(/^```\w*|```$/g, '')
+      .trim()
   }
   const args = readArguments(value, name, tools, repairs)
   if (args === undefined || !isJsonObject(args)) {

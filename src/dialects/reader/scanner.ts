@@ -13,6 +13,8 @@ export const bareStart = -2
 const leadLength = 240
 /** And how many of its own line. */
 const ownLength = 32
+/** What a line ends in, blanks aside, if a call behind it stands alone. */
+const beforeAlone = ':：*_-+•>.)'
 
 /** What a scanner looks for. */
 export interface Lookout {
@@ -42,6 +44,8 @@ export class TextScanner {
   readonly #value: OpenValue = new OpenValue()
   /** The last characters given out. */
   #lead = ''
+  /** The last of them that is no blank. */
+  #last = ''
   readonly #out: (text: string) => void
 
   constructor(out: (text: string) => void, lookout: Lookout) {
@@ -121,13 +125,13 @@ export class TextScanner {
     this.line.state = midLine
     this.line.afterCall = true
     this.line.example = false
-    this.#lead = ''
+    this.#forget()
   }
 
   /** Forgets what came before: another text begins here. Nothing may be held back. */
   reset(): void {
     this.line.reset()
-    this.#lead = ''
+    this.#forget()
   }
 
   /** Gives out what was held back. */
@@ -151,18 +155,30 @@ export class TextScanner {
     this.#remember(text)
   }
 
+  #forget(): void {
+    this.#lead = ''
+    this.#last = ''
+  }
+
   #remember(text: string): void {
+    this.#last = lastOf(text) || this.#last
     // Cut now and then, not each time: a cut flattens the rope.
     if (text.length >= leadLength) this.#lead = text.slice(-leadLength)
     else {
       this.#lead += text
-      if (this.#lead.length > 8 * leadLength) this.#lead = this.#lead.slice(-leadLength)
+      if (this.#lead.length > 8 * leadLength) this.#cutLead()
     }
+  }
+
+  /** Looking at the lead flattens it, so it is cut first: the next look copies little. */
+  #cutLead(): string {
+    if (this.#lead.length > leadLength) this.#lead = this.#lead.slice(-leadLength)
+    return this.#lead
   }
 
   /** True when the text, as far as it has been given out, announces what comes next as an example. */
   get announcesExample(): boolean {
-    const line = lastLineOf(this.#lead.slice(-leadLength))
+    const line = lastLineOf(this.#cutLead())
     return this.line.example ? !announcesCall(line) : announcesExample(line)
   }
 
@@ -187,9 +203,19 @@ export class TextScanner {
     this.alone = line.atHead
     if (this.alone) return true
     let lead = chunk.slice(Math.max(from, at - ownLength), at)
-    if (lead.length < ownLength) lead = (this.#lead + held + lead).slice(-ownLength)
+    if (!beforeAlone.includes(lastOf(lead) || lastOf(held) || this.#last)) return !line.inCode
+    if (lead.length < ownLength) lead = (this.#cutLead() + held + lead).slice(-ownLength)
     const own = lead.slice(lead.lastIndexOf('\n') + 1).trimEnd()
     this.alone = endsInColon(own) || beginsItem(own)
     return this.alone || !line.inCode
   }
+}
+
+/** The last character that is no blank, `''` if none is. */
+function lastOf(text: string): string {
+  for (let at = text.length - 1; at >= 0; at--) {
+    const char = text.charAt(at)
+    if (char.trim() !== '') return char
+  }
+  return ''
 }

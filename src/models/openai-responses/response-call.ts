@@ -98,7 +98,7 @@ export class ResponseCall {
   }
 }
 
-const noArguments = /^\s*(\{\s*\})?\s*$/
+const noArguments = /^\s*(?:\{\s*\}\s*)?$/
 
 function nameOf({ name }: JsonObject): string | null {
   return typeof name === 'string' ? name : null

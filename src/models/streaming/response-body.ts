@@ -210,7 +210,7 @@ export class ResponseBody {
     const error = providerError({ body: text }, this.#reader.context())
     if (error.code !== 'provider_error') return error
     const isPage = text.trimStart().startsWith('<')
-    const title = /<title[^>]*>([^<]*)<\/title>/i.exec(text)?.[1]?.trim()
+    const title = /<title[^<>]*>([^<]*)<\/title>/i.exec(text)?.[1]?.trim()
     const got = isPage
       ? `a page of HTML${title ? ` titled "${title}"` : ''}; is the base URL right?`
       : `a text that is not JSON: ${text.slice(0, 200)}`

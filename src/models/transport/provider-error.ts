@@ -254,13 +254,15 @@ function messageIn(error: JsonObject, depth = 0): string | undefined {
 /** Google's errors name a reason and a quota in a list: https://cloud.google.com/apis/design/errors#error_details */
 function codesInDetails(details: readonly JsonObject[]): string[] {
   const quotas = details.flatMap(({ violations }) => (Array.isArray(violations) ? violations.filter(isJsonObject) : []))
-  return [...details.map(({ reason }) => reason), ...quotas.map(({ quotaId }) => quotaId)].filter((code) => typeof code === 'string')
+  return [...details.map(({ reason }) => reason), ...quotas.map(({ quotaId }) => quotaId)]
+    .filter((code) => typeof code === 'string')
+    .map(cut)
 }
 
 function codesOf(error: { [key: string]: unknown }): string[] {
   const found = [error.code, error.type, error.status, error.error_code, error.errorCode, error.status_code]
     .filter((code) => typeof code === 'string' || typeof code === 'number')
-    .map(String)
+    .map((code) => cut(String(code)))
   const isNumber = (code: string) => Number.isFinite(Number(code))
   const words = found.filter((code) => code !== 'error' && !isNumber(code))
   return [...new Set([...words, ...found.filter((code) => code !== '' && isNumber(code))])]

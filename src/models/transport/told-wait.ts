@@ -86,7 +86,7 @@ function readWords(message: string, now: number): number | undefined {
     const wait = readDuration(rest)?.ms ?? readDate(rest, now)
     if (wait !== undefined) return wait
   }
-  const chinese = /\d+(\.\d+)? *(毫秒|秒|分钟|小时|天)(?=[之以]?后)/.exec(message)?.[0]
+  const chinese = /(?<!\d)\d+(\.\d+)? *(毫秒|秒|分钟|小时|天)(?=[之以]?后)/.exec(message)?.[0]
   return chinese === undefined ? undefined : readDuration(chinese)?.ms
 }
 

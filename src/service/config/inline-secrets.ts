@@ -69,7 +69,7 @@ function redactLines(text: string): (string | undefined)[] {
 /** Where in a line the value of a secret's key begins. */
 function secretIn(line: string): number | undefined {
   for (const { 0: whole, 1: key = '', 2: value = '', index } of line.matchAll(
-    /([\w.-]+)["']?[ \t]*:[ \t]*("[^"]*"|'[^']*'|\$\{[^}]*\}|(?:[^,{}[\]\s][^,}\s]*)?)/g,
+    /(?<![\w.-])([\w.-]+)["']?[ \t]*:[ \t]*("[^"]*"|'[^']*'|\$\{[^{}]*\}|(?:[^,{}[\]\s][^,}\s]*)?)/g,
   )) {
     const isReference = reference.test(value.replace(/^(["'])(.*)\1$/, '$2'))
     if (isSecretKey(key) && !isReference) return index + whole.length - value.length

@@ -15,8 +15,9 @@ export function interpolate(value: Json, env: Env): { value: Json; problems: Pro
   const problems: Problem[] = []
   const visit = (item: Json, path: string, mayBeSecret: boolean): Json => {
     if (typeof item === 'string') {
-      return item.replace(/\$\$\{|\$\{([^}]*)\}/g, (whole, inside: string | undefined) => {
+      return item.replace(/\$\$\{|\$\{([^}]*)(?:\}|$)/g, (whole, inside: string | undefined) => {
         if (inside === undefined) return whole.slice(1)
+        if (!whole.endsWith('}')) return whole.replaceAll('$${', '${')
         const [, name, otherwise] = /^([A-Za-z_]\w*)(?::-(.*))?$/s.exec(inside) ?? []
         const fail = (message: string) => {
           problems.push({ path, message })

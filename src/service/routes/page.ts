@@ -36,7 +36,7 @@ async function readIn(folder: URL | undefined, name: string): Promise<Uint8Array
 
 /** A file of the admin page. A name is a name: whatever could lead out of the folder is none. Rejects with an `HttpProblem` 404. */
 export async function servePage(name: string, request: Request, folder?: URL): Promise<Response> {
-  const type = /^[a-z0-9]+(?:[.-][a-z0-9_-]+)*$/i.test(name) ? types[extname(name)] : undefined
+  const type = /^[a-z0-9](?:\.?[\w-])*$/i.test(name) ? types[extname(name)] : undefined
   const content = type === undefined ? undefined : await readIn(folder, name)
   if (type === undefined || content === undefined) {
     const isThere = (await readIn(folder, 'index.html')) !== undefined

@@ -3,7 +3,7 @@ const recipient = /(?:^|[\s>])to=([^\s<]+)/
 /** Where a control token begins, such as `<|channel|>` or `<｜tool▁sep｜>`. */
 const controlToken = /<[|｜]/
 /** Words of such a header whose tokens were lost. */
-const headerWords = /\s+(?:analysis|commentary|final|json|code)$/
+const headerWords = /(?<!\s)\s+(?:analysis|commentary|final|json|code)$/
 /** What models put before and behind a tool's name: `functions.get_weather:0`, `get_weather.call`. */
 const prefix = /^(?:functions?|tools?|default_api|assistant)[.:/]/i
 const suffix = /(?::\d+|\.call)$/

@@ -41,12 +41,12 @@ export function addressOf({ base, operation: { path }, mapping, args, credential
 }
 
 function addressWith(base: URL, path: string): string {
-  return `${base.href.replace(/\/+$/, '')}/${path.replace(/^\//, '')}`
+  return `${base.href.replace(/(?<!\/)\/+$/, '')}/${path.replace(/^\//, '')}`
 }
 
 /** As `URL` reads it, as `..` can be written in many ways. */
 function isBelow(base: URL, address: string): boolean {
   if (!URL.canParse(address)) return false
   const { origin, pathname } = new URL(address)
-  return origin === base.origin && pathname.startsWith(`${base.pathname.replace(/\/+$/, '')}/`)
+  return origin === base.origin && pathname.startsWith(`${base.pathname.replace(/(?<!\/)\/+$/, '')}/`)
 }

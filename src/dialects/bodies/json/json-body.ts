@@ -48,6 +48,14 @@ function leadMarkers({ close, open = [] }: JsonBodyOptions): string[] {
   return ['{', '[', ...[...close, ...open].filter((marker) => !marker.startsWith('[') && !marker.startsWith('{'))]
 }
 
+interface ReadText {
+  strict: boolean
+  calls?: JsonCalls
+  problem: string
+}
+
+const unread: ReadText = { strict: false, problem: '' }
+
 /** Reads the calls whose first bracket stands at the cursor. */
 export function* readJsonValues(reading: CallReading, options: JsonBodyOptions, repairs: readonly string[]): Reading {
   const { cursor, tools } = reading
@@ -55,7 +63,7 @@ export function* readJsonValues(reading: CallReading, options: JsonBodyOptions, 
     const frame = new ValueFrame()
     if (!frame.feed(cursor)) yield frame
     let { text } = frame
-    let read = readValue(text)
+    let read = frame.state === 'complete' ? readValue(text) : unread
     let closed = false
     const found = [...repairs]
     const report = (): void => {
@@ -93,7 +101,7 @@ export function* readJsonValues(reading: CallReading, options: JsonBodyOptions, 
         reading.reject(cutReason)
         return 'done'
       }
-      read = readValue(text.trim())
+      if (frame.state !== 'complete' || rest.text !== '') read = readValue(text.trim())
       if (!read.calls?.ok) {
         const repaired = repairQuotes(text.trim(), tools)
         if (repaired === undefined) return giveUp(reading, read, found, frame.state === 'open')
@@ -112,7 +120,7 @@ export function* readJsonValues(reading: CallReading, options: JsonBodyOptions, 
     if (closed || !next) return 'done'
   }
 
-  function readValue(text: string): { strict: boolean; calls?: JsonCalls; problem: string } {
+  function readValue(text: string): ReadText {
     const value = readJsonText(text)
     if (!value.ok) return { strict: false, problem: value.problem }
     const calls = callsOfJson(value.value, tools, 'marked')

@@ -1,3 +1,4 @@
+import { messageOf } from '../../../core/errors.ts'
 import { setField } from '../../../core/messages.ts'
 
 export type ReadValue = { ok: true; value: unknown; strict: boolean } | { ok: false; problem: string }
@@ -7,14 +8,30 @@ export const deepest = 128
 
 /** Reads finished text as JSON: strictly if it is, else as what models write for it. Never throws. */
 export function readJsonText(text: string): ReadValue {
-  try {
-    return { ok: true, value: JSON.parse(text), strict: true }
-  } catch (error) {
-    const reader = new LooseReader(text)
-    const value = reader.readWhole()
-    if (reader.problem === undefined) return { ok: true, value, strict: false }
-    return { ok: false, problem: error instanceof Error ? error.message : reader.problem }
+  let problem: string | undefined
+  // A `JSON.parse` that throws takes longer than reading a short text loosely.
+  if (mayBeStrict(text)) {
+    try {
+      return { ok: true, value: JSON.parse(text), strict: true }
+    } catch (error) {
+      problem = messageOf(error)
+    }
   }
+  const reader = new LooseReader(text)
+  const value = reader.readWhole()
+  if (reader.problem === undefined) return { ok: true, value, strict: false }
+  return { ok: false, problem: problem ?? reader.problem }
+}
+
+const beginning = /^\s*(?:(\{)\s*["}]|(\[)\s*[[\]{"\dtfn-]|["\dtfn-])/
+
+/** Whether a text begins and ends as JSON does. */
+function mayBeStrict(text: string): boolean {
+  const begun = beginning.exec(text)
+  if (begun === null) return false
+  const [, brace, bracket] = begun
+  const end = brace !== undefined ? '}' : bracket !== undefined ? ']' : ''
+  return text.trimEnd().endsWith(end)
 }
 
 const backslash = 92
@@ -263,7 +280,7 @@ export class LooseReader {
       written = `${word}+${this.readName()}`
     }
     const digits = written.includes('_') ? written.replaceAll('_', '') : written
-    if (/^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(digits)) {
+    if (/^-?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(digits)) {
       const value = Number(digits)
       if (Number.isFinite(value)) return value
     } else if (/^-?0[xX][\da-fA-F]+$/.test(digits)) return digits.startsWith('-') ? -Number(digits.slice(1)) : Number(digits)

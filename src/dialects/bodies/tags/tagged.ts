@@ -118,20 +118,24 @@ const nameAndJson = /^=\s*([\w.-]+)[\s=([]*(\{.*)$/s
 /** Reads a tag from behind its beginning to its `>`: `=name`, or attributes. Undefined when that is not what stands here. */
 function* readHead(reading: CallReading): Generator<Wait, Head | undefined> {
   let text = ''
+  /** How many quotes of each kind have been read: a `>` in a quoted attribute is part of it. */
+  const quotes = { '"': 0, "'": 0 }
   for (;;) {
     const until = new Until(tagEnd, longestHead)
     if (!until.feed(reading.cursor)) yield until
     text += until.text
-    const [, name, json] = nameAndJson.exec(text) ?? []
-    if (json !== undefined) {
-      reading.cursor.unread(json + (until.marker ?? ''))
-      return { name, attributes: {}, empty: false }
+    if (text.startsWith('=')) {
+      const [, name, json] = nameAndJson.exec(text) ?? []
+      if (json !== undefined) {
+        reading.cursor.unread(json + (until.marker ?? ''))
+        return { name, attributes: {}, empty: false }
+      }
     }
     if (until.marker === undefined || text.length > longestHead) return undefined
-    const simple = nameOnly.exec(text)
+    for (const char of until.text) if (char === '"' || char === "'") quotes[char]++
+    const simple = quotes['"'] === 2 && text.endsWith('"') ? nameOnly.exec(text) : null
     if (simple !== null) return { name: simple[1], attributes: {}, empty: false }
-    // A `>` in a quoted attribute is part of it.
-    if (text.startsWith('=') || (text.split('"').length % 2 === 1 && text.split("'").length % 2 === 1)) break
+    if (text.startsWith('=') || (quotes['"'] % 2 === 0 && quotes["'"] % 2 === 0)) break
     text += '>'
   }
   const empty = text.endsWith('/')

@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest'
+import { readRefusedCalls } from '../src/agent/text-calls/refused-calls.ts'
+import { dialectNames } from '../src/dialects/index.ts'
+import { providerError } from '../src/models/transport/provider-error.ts'
+import { excerptOf } from '../src/service/config/inline-secrets.ts'
+import { interpolate } from '../src/service/config/interpolate.ts'
+import { servePage } from '../src/service/routes/page.ts'
+import { PrivateFiles } from '../src/tools/builtin/files/private-files.ts'
+import { ToolNames } from '../src/tools/call/written-name.ts'
+import { ToolRegistry } from '../src/tools/registry.ts'
+import { structured } from '../src/ui/structured.ts'
+import { read, tools } from './dialects/read.ts'
+
+/** What a regular expression that tries each way to split it would take minutes for. */
+const length = 300_000
+const blanks = ' '.repeat(length)
+const context = { provider: 'p', model: 'm', secrets: [] }
+const refused = (text: string) => readRefusedCalls({ request: { messages: [], tools }, tools: new ToolRegistry() }, text)
+
+const cases: Readonly<Record<string, () => unknown>> = {
+  'a tool name with blanks in it': () => expect(new ToolNames(['a']).meantBy(`a${blanks}b`)).toBeUndefined(),
+  'an action input with blanks in it': () => read(`Action: search\nAction Input: a${blanks}b`, { dialect: 'react' }),
+  'a number that is none': () => read(`<tool_call>{"a": ${'1'.repeat(length)}x}</tool_call>`, { dialect: 'hermes' }),
+  'an attribute that is full of tag ends': () => read(`<invoke name="${'>'.repeat(length)}`, { dialect: 'invoke' }),
+  'a call that a provider refused': () => refused(`<function=search ${blanks}{}${blanks}x`).then((meant) => expect(meant).toBeUndefined()),
+  'a result with a text that does not end': () => structured(`1234567890123456"${'\\"'.repeat(length)}`),
+  'the code of a provider’s error': () =>
+    providerError({ body: { error: { message: 'x', code: 'insufficient_'.repeat(length) } } }, context),
+  'an error page of titles': () => providerError({ status: 502, body: '<title '.repeat(length) }, context),
+  'a variable that does not end': () => expect(interpolate('${'.repeat(length), {}).value).toBe('${'.repeat(length)),
+  'a line of the configuration': () => excerptOf('-'.repeat(length), 1, 1),
+  'the name of a file': () => new PrivateFiles('/tmp').includes(`/tmp/a${blanks}b`),
+}
+
+describe('X7 a time that grows with the length of the text alone is taken by', () => {
+  it.each(Object.entries(cases))('%s', async (_, takes) => void (await takes()))
+
+  it.each(dialectNames)('%s for names with blanks in them', (dialect) => {
+    for (const call of [`{"name": "a${blanks}b", "arguments": {}}`, `[a${blanks}b(c=1)]`, `<function=a${blanks}b>`])
+      for (const opener of ['', '<tool_call>', '[TOOL_CALLS]']) read(`${opener}${call}`, { dialect })
+  })
+
+  it('the address of a file of the admin page', async () => {
+    const name = `0.${'0-0-'.repeat(500)}!`
+    await expect(servePage(name, new Request(`http://localhost/admin/${name}`))).rejects.toMatchObject({ status: 404 })
+  })
+})
