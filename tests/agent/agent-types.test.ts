@@ -8,12 +8,17 @@ import {
   BaseTool,
   CustomAgent,
   defineTool,
+  type ErrorCode,
   handoff,
   type Journal,
   type JsonObject,
+  type PerformedRun,
+  type PerformRun,
   type RunResult,
+  type StopReason,
   type ToolCallRecord,
   type ToolContext,
+  type ToolloopError,
   ToolRegistry,
 } from '../../src/index.ts'
 import { memoryJournal, scriptedModel } from '../../src/testing/index.ts'
@@ -266,5 +271,74 @@ describe('the calls of a result', () => {
       expectTypeOf((await streamed).output).toEqualTypeOf<{ a: number } | undefined>()
     })
     expect.assertions(1)
+  })
+})
+
+describe('the stop reason of a result', () => {
+  const schema = z.object({ a: z.number().transform(String) })
+
+  it('E4.3 narrows its output, also where it was taken apart', () =>
+    compiled(async () => {
+      const result = await new AgentRunner({ model: 'demo' }).run('go', { output: schema })
+      expectTypeOf(result.output).toEqualTypeOf<{ a: string } | undefined>()
+      if (result.stopReason === 'answered') expectTypeOf(result.output).toEqualTypeOf<{ a: string }>()
+      else expectTypeOf(result.output).toEqualTypeOf<{ a: string } | undefined>()
+      const { stopReason, output, error } = await new AgentRunner({ model: 'demo' }).stream('go', { output: schema }).result
+      if (stopReason === 'answered') expectTypeOf(output.a).toEqualTypeOf<string>()
+      if (stopReason === 'answered') expectTypeOf(error).toEqualTypeOf<undefined>()
+      if (stopReason === 'model_error') expectTypeOf(error.code).toEqualTypeOf<ErrorCode>()
+      switch (result.stopReason) {
+        case 'answered':
+          return result.output.a
+        case 'aborted':
+        case 'refused':
+        case 'model_error':
+          return result.error.message
+        case 'paused':
+          return result.pending.length
+        default:
+          return result.error?.message ?? result.text
+      }
+    }))
+
+  it('E4.3 is that of text without a schema, and need not be asked for anything else', () =>
+    compiled(async () => {
+      const result = await new AgentRunner({ model: 'demo', tools: [add] }).run('go')
+      expectTypeOf(result.output).toEqualTypeOf<string>()
+      expectTypeOf(result.text).toEqualTypeOf<string>()
+      expectTypeOf(result.error).toEqualTypeOf<ToolloopError | undefined>()
+      expectTypeOf(result.stopReason).toEqualTypeOf<StopReason>()
+      if (result.stopReason === 'answered') expectTypeOf(result.output).toEqualTypeOf<string>()
+      for (const call of result.toolCalls)
+        if (call.tool === 'add' && call.outcome === 'ok') expectTypeOf(call.args.a).toEqualTypeOf<string>()
+      const summary = ({ output, usage, state }: RunResult) => [output, usage.inputTokens, state?.runId]
+      const any: RunResult<unknown, unknown> = result
+      return [summary(result), any, { ...result, output: 'other' } satisfies RunResult]
+    }))
+
+  it('E4.3 narrows the result of an agent of one’s own, which may hand on what it was given', () =>
+    compiled(async () => {
+      class Own extends CustomAgent {
+        override async perform(run: PerformedRun, next: PerformRun): Promise<RunResult> {
+          const result = await next({ input: `${String(run.input)}!` })
+          return result.stopReason === 'answered' ? { ...result, output: result.output.trim() } : result
+        }
+      }
+      const result = await new Own({ model: 'demo' }).run('go', { output: schema })
+      if (result.stopReason === 'answered') expectTypeOf(result.output).toEqualTypeOf<{ a: string }>()
+      const resumed = await new Own({ model: 'demo' }).resume(result.state, { output: schema })
+      if (resumed.stopReason === 'answered') expectTypeOf(resumed.output).toEqualTypeOf<{ a: string }>()
+      const wrapped = async <T>(run: Promise<RunResult<T>>): Promise<T | undefined> => (await run).output
+      expectTypeOf(await wrapped(new AgentRunner({ model: 'demo' }).run('go'))).toEqualTypeOf<string | undefined>()
+    }))
+
+  it('E4.3 is `model_error` if an answer that was recorded does not fit another schema, which is asked for later', async () => {
+    const journal = memoryJournal()
+    const runner = new AgentRunner({ model: scriptedModel(['{"a":1}']), journal })
+    const first = await runner.run('go', { runId: 'r', output: schema })
+    expect(first).toMatchObject({ stopReason: 'answered', output: { a: '1' } })
+    expect(await runner.resume('r', { output: schema })).toMatchObject({ stopReason: 'answered', output: { a: '1' } })
+    const other = await runner.resume('r', { output: z.object({ b: z.string() }) })
+    expect(other).toMatchObject({ stopReason: 'model_error', output: undefined, text: '{"a":1}', error: { code: 'invalid_output' } })
   })
 })

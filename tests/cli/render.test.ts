@@ -15,20 +15,21 @@ const meta = (toolCallId: string, more: Pick<EventMeta, 'durationMs' | 'ok'> = {
   ...more,
 })
 const endOfCall = { type: 'TOOL_CALL_END', bytes: 0 } as const
-const ended = (more: Partial<RunResult>): RunResult => ({
-  runId: 'r',
-  output: '',
-  text: '',
-  messages: [],
-  newMessages: [],
-  stopReason: 'answered',
-  usage: noUsage,
-  iterations: 1,
-  steps: [],
-  toolCalls: [],
-  pending: [],
-  ...more,
-})
+const ended = (more: Partial<RunResult>): RunResult =>
+  ({
+    runId: 'r',
+    output: '',
+    text: '',
+    messages: [],
+    newMessages: [],
+    stopReason: 'answered',
+    usage: noUsage,
+    iterations: 1,
+    steps: [],
+    toolCalls: [],
+    pending: [],
+    ...more,
+  }) as RunResult
 
 function rendered(events: RunEvent[], options = {}) {
   const io = fakeIO()

@@ -155,7 +155,7 @@ interface Process extends Failed {
 export function resultFromJson(json: Json, run: Process): RunResult {
   const { error, ...result } = json as never as Omit<RunResult, 'error'> & { error?: Pick<ToolloopError, 'code' | 'message'> }
   const toolCalls = result.toolCalls.map((call) => (run.values.has(call.id) ? { ...call, value: run.values.get(call.id) } : call))
-  return { ...result, toolCalls, ...(error === undefined ? {} : { error: errorOf(run, error) }) }
+  return { ...result, toolCalls, ...(error === undefined ? {} : { error: errorOf(run, error) }) } as RunResult
 }
 
 function plain(value: object): Json {

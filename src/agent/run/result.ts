@@ -96,21 +96,15 @@ export interface RunState {
   records?: { [record: string]: { position: number; fingerprint: string; value: Json }[] }
 }
 
-/** What a run came to, however it ended. `Call`: its calls, where the compiler knows its tools. */
-export interface RunResult<Output = string, Call = ToolCallRecord> {
+/** What every run has come to, however it ended. */
+interface RunOutcome<Call> {
   runId: string
-  /**
-   * The final answer; partial text when the run ended early; `''` when there was none. With `output: schema`, what the schema makes of the
-   * answer; undefined when there was none that fits.
-   */
-  output: Output
   /** The answer as text: of an answer with a schema, its JSON. */
   text: string
   /** The whole conversation, without the instructions, ready to be passed back as `messages`. */
   messages: ChatMessage[]
   /** What this run added, its input included. */
   newMessages: ChatMessage[]
-  stopReason: StopReason
   usage: Usage
   iterations: number
   steps: RunStep[]
@@ -126,6 +120,41 @@ export interface RunResult<Output = string, Call = ToolCallRecord> {
   unread?: ChatMessage[]
   /** The agent that has the conversation now, where it was handed off. */
   agent?: string
-  /** Why the run did not end well: with `model_error`, `refused` and `aborted`, of which the caller's reason is the `cause`. */
+}
+
+interface AnsweredRun<Output, Call> extends RunOutcome<Call> {
+  stopReason: 'answered'
+  /** The final answer. With `output: schema`, what the schema makes of it. */
+  output: Exclude<Output, undefined>
+  error?: undefined
+}
+
+interface FailedRun<Output, Call> extends RunOutcome<Call> {
+  stopReason: 'model_error' | 'refused' | 'aborted'
+  /** Partial text, `''` if there was none. With `output: schema`, undefined. */
+  output: Output
+  /** Why the run failed. If it was aborted, the caller's reason is the `cause`. */
+  error: ToolloopError
+}
+
+interface UnansweredRun<Output, Call> extends RunOutcome<Call> {
+  stopReason: Exclude<StopReason, (AnsweredRun<Output, Call> | FailedRun<Output, Call>)['stopReason']>
+  /** Partial text, `''` if there was none. With `output: schema`, what the schema makes of an answer at a limit (`onLimit`), else undefined. */
+  output: Output
+  /** Why the last answer at a limit failed. */
   error?: ToolloopError
 }
+
+/**
+ * What a run came to, however it ended: `stopReason` narrows `output` and `error`. `Call`: its calls, where the compiler knows its tools.
+ *
+ * ```ts
+ * const result = await runner.run('…', { output: schema })
+ * if (result.stopReason === 'answered') save(result.output)
+ * else if (result.error) report(result.error)
+ * ```
+ */
+export type RunResult<Output = string, Call = ToolCallRecord> =
+  | AnsweredRun<Output, Call>
+  | FailedRun<Output, Call>
+  | UnansweredRun<Output, Call>

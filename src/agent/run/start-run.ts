@@ -247,7 +247,7 @@ function resultOf(state: LoopState, { stopReason, error, pending = [], output }:
     ...(state.unread === undefined || state.unread.length === 0 ? {} : { unread: [...state.unread] }),
     ...(agent === undefined ? {} : { agent }),
     ...(stopReason === 'aborted' ? { error: aborted() } : error === undefined ? {} : { error: errorOf(run, error) }),
-  }
+  } as RunResult
 }
 
 /** The records, with what the tools returned. */
@@ -268,5 +268,12 @@ async function withOutput(result: RunResult, run: RunContext): Promise<RunResult
   if (run.agent.output === undefined) return result as RunResult<never>
   const isAnswered = result.stopReason === 'answered' || (run.settings.onLimit === 'answer' && answeredAtLimit.has(result.stopReason))
   const answer = isAnswered ? await outputOf(run.agent.output, result.text, { timeoutMs: run.limits.toolTimeoutMs }) : undefined
-  return { ...result, output: answer?.value as never }
+  const ended = { ...result, output: answer?.value as never }
+  if (ended.stopReason !== 'answered' || answer !== undefined) return ended
+  // The run has ended before, and is asked for with another schema.
+  const error = new ToolloopError(
+    'invalid_output',
+    'Expected the answer to fit the schema of `output`, got one that was accepted by another schema',
+  )
+  return { ...ended, stopReason: 'model_error', error }
 }
