@@ -83,7 +83,7 @@ const printed: Record<string, RegExp> = {
   'regression.ts': /^answered It is clear in Oslo\.\n$/,
   'record-provider.ts': /^It is 5\. 2 recordings\nIt is 5\.\n$/,
   'service.ts': /^200 .*Oslo.*21/,
-  'responses.ts': /^weather\(city: "Oslo"\) → Clear in Oslo\.\n17 × 23 = 391\.\n$/,
+  'responses.ts': /^weather \{"city":"Oslo"\} → Clear in Oslo\.\n17 × 23 = 391\.\n$/,
   'one-query.ts': /^Oslo is ahead\.\n$/,
   'errors.ts': /^model_error provider_error provider\ninvalid_option: Expected `maxIterations` to be an integer ≥ 1, got `0`\n$/,
   'models.ts': /^ollama\/qwen3:8b\nopenai\/gpt-5\.2\ncustom\/my-model\n$/,

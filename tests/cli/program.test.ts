@@ -75,6 +75,7 @@ describe('without a prompt', () => {
     const { code, stderr } = await run(['-m', 'demo'], { tty: true })
     expect(code).toBe(0)
     expect(stderr).toContain('/help lists the commands')
+    expect(stderr).toMatch(/try: How many files are here, and which is the longest\? · What is 15% of 240\?/)
     expect(await run(['--json'], { tty: true })).toMatchObject({ code: 2, stderr: expect.stringContaining('Expected a prompt, got none') })
   })
 

@@ -1,17 +1,38 @@
-import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ModelError } from '../../src/core/errors.ts'
 import type { ChatMessage } from '../../src/core/messages.ts'
-import type { ModelSink } from '../../src/models/chat-model.ts'
+import type { ModelRequest, ModelSink } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { demoModel } from '../../src/models/demo/demo.ts'
-import { converse, definitionsOf } from './demo-workspace.ts'
+import { evaluate } from '../../src/tools/builtin/calculator/evaluate.ts'
+import { toText } from '../../src/tools/builtin/calculator/exact-number.ts'
+import { builtinTools } from '../../src/tools/builtin/index.ts'
+import { definitionsOf } from '../../src/tools/tool.ts'
+import { anyCharacter } from '../any-text.ts'
 
-const tools = definitionsOf()
+const tools = definitionsOf(builtinTools())
 const question = 'How many TypeScript files are under src and what time is it in Tokyo?'
 
 function user(content: string): ChatMessage[] {
   return [{ role: 'user', content }]
+}
+
+/** What `list_files` and `current_time` would say, by the name of the tool. */
+const results: Record<string, string> = {
+  list_files: '{"path":"src","count":7,"totalBytes":70,"files":[]}',
+  current_time: '{"date":"2026-02-03","time":"13:05:06","timeZone":"Asia/Tokyo","utcOffset":"+09:00"}',
+}
+
+/** The conversation up to the answer, and in how many steps it came there. */
+async function untilAnswer(request: Omit<ModelRequest, 'messages'>): Promise<{ messages: ChatMessage[]; steps: number }> {
+  const messages = user(question)
+  for (let steps = 1; ; steps++) {
+    const { toolCalls } = await demoModel().generate({ tools, ...request, messages })
+    if (toolCalls.length === 0) return { messages, steps }
+    messages.push({ role: 'assistant', content: '', toolCalls })
+    for (const { id, function: called } of toolCalls) messages.push({ role: 'tool', toolCallId: id, content: results[called.name] ?? '' })
+  }
 }
 
 /** Puts the pieces of a stream together again. */
@@ -53,15 +74,14 @@ describe('demoModel', () => {
   })
 
   it('streams the same response it resolves with: text, word by word', async () => {
-    const { messages } = await converse(question)
-    const upToAnswer = messages.slice(0, -1)
+    const { messages } = await untilAnswer({})
     const { sink, text, pieces } = collector()
-    const response = await demoModel().generate({ messages: upToAnswer, tools }, sink)
+    const response = await demoModel().generate({ messages, tools }, sink)
     expect(text()).toBe(response.text)
     expect(pieces.length).toBeGreaterThan(10)
     expect(Math.max(...pieces.map((piece) => piece.trim().split(/\s+/).length))).toBe(1)
     const whole = collector()
-    expect(await demoModel().generate({ messages: upToAnswer, tools, stream: false }, whole.sink)).toEqual(response)
+    expect(await demoModel().generate({ messages, tools, stream: false }, whole.sink)).toEqual(response)
     expect(whole.pieces).toEqual([response.text])
   })
 
@@ -90,24 +110,21 @@ describe('demoModel', () => {
   })
 
   it('gives its calls ids that no other call of the conversation has', async () => {
-    const { messages } = await converse(['How many files are in src?', 'and in tests?', 'times 2?'])
-    const ids = messages.flatMap((message) => ('toolCalls' in message ? message.toolCalls.map(({ id }) => id) : []))
-    expect(new Set(ids).size).toBe(3)
     const taken: ChatMessage[] = [
       { role: 'assistant', content: '', toolCalls: [{ id: 'call_2', type: 'function', function: { name: 'x', arguments: '' } }] },
       { role: 'tool', toolCallId: 'call_2', content: '' },
-      ...user('12*3'),
+      ...user('12*3 and 3*4'),
     ]
     const { toolCalls } = await demoModel().generate({ messages: taken, tools })
-    expect(toolCalls.map(({ id }) => id)).toEqual(['call_3'])
+    expect(toolCalls.map(({ id }) => id)).toEqual(['call_3', 'call_4'])
   })
 
   it('makes one call at a time when it is told to, and gets to the same answer', async () => {
-    const { toolCalls } = await demoModel().generate({ messages: user(question), tools, parallelToolCalls: false })
-    expect(toolCalls).toHaveLength(1)
-    const single = await converse(question, { parallelToolCalls: false })
-    expect(single.answer).toBe((await converse(question)).answer)
-    expect(single.steps).toBe(3)
+    const [single, both] = [await untilAnswer({ parallelToolCalls: false }), await untilAnswer({})]
+    expect([single.steps, both.steps]).toEqual([3, 2])
+    const answers = await Promise.all([single, both].map(({ messages }) => demoModel().generate({ messages, tools })))
+    expect(answers[0]?.text).toBe('There are 7 TypeScript files in src. In Tokyo it is 13:05 (Asia/Tokyo, UTC+09:00).')
+    expect(answers[1]?.text).toBe(answers[0]?.text)
   })
 
   it('names the settings it does not take', async () => {
@@ -118,34 +135,33 @@ describe('demoModel', () => {
     ])
     expect(await demoModel().generate({ messages: user('hello') })).not.toHaveProperty('warnings')
   })
+
+  it('answers an empty message, and a conversation without one', async () => {
+    for (const messages of [user(''), user('  \n'), []]) {
+      expect((await demoModel().generate({ messages, tools })).text).toMatch(/^I find no request in that/)
+    }
+  })
 })
 
-describe('tools that are not there', () => {
-  it('says which one it would need, and calls no other for half an answer', async () => {
-    const { answer, calls } = await converse(question, { tools: definitionsOf(['current_time']) })
-    expect(calls).toEqual([])
-    expect(answer).toMatch(/^I can't answer “.*”\. I would need the tool `list_files`, which is not offered to me here\. /)
-    expect(answer).toMatch(/What works here: What time is it in Tokyo\?\n/)
-  })
-
-  it('invents nothing without tools, or when it may call none', async () => {
-    const request = 'How many files are in src, which is the longest, and what is 12 * 37?'
-    const { answer, calls } = await converse(request, { tools: [] })
-    expect(calls).toEqual([])
-    expect(answer).toContain('I would need the tool `list_files`')
-    expect((await converse(request, { toolChoice: 'none' })).answer).toBe(
-      'I would need the tool `list_files` for that, and may not call it here.',
-    )
-  })
-
-  it('answers from the results there are when it may call no more', async () => {
-    const { messages } = await converse(question)
-    const { text, toolCalls } = await demoModel().generate({ messages: messages.slice(0, -1), tools, toolChoice: 'none' })
+describe('tools that may not be called', () => {
+  it('are named, and no other is called for half an answer', async () => {
+    const offered = tools.filter(({ function: { name } }) => name === 'current_time')
+    const { text, toolCalls } = await demoModel().generate({ messages: user(question), tools: offered })
     expect(toolCalls).toEqual([])
-    expect(text).toBe('There are 7 TypeScript files in src. In Tokyo it is 13:05 (Asia/Tokyo, UTC+00:00).')
+    expect(text).toMatch(/^I can't answer “.*”: I would need the tool `list_files`, .*The nearest I can do is “What time is it in Tokyo\?”/)
+    const none = await demoModel().generate({ messages: user(question), tools, toolChoice: 'none' })
+    expect(none).toMatchObject({ toolCalls: [], text: 'I would need the tool `list_files` for that, and may not call it here.' })
   })
 
-  it('calls only the tool it is told to call, and says so when it needs no call where one is asked for', async () => {
+  it('are not needed once the results are there', async () => {
+    const { messages } = await untilAnswer({})
+    for (const request of [{ tools, toolChoice: 'none' as const }, { tools: [] }]) {
+      const { text, toolCalls } = await demoModel().generate({ ...request, messages })
+      expect([text, toolCalls]).toEqual(['There are 7 TypeScript files in src. In Tokyo it is 13:05 (Asia/Tokyo, UTC+09:00).', []])
+    }
+  })
+
+  it('are not called beside the one that it is told to call; if that needs no call, it says so', async () => {
     const toolChoice = { type: 'function' as const, function: { name: 'current_time' } }
     const { toolCalls } = await demoModel().generate({ messages: user(question), tools, toolChoice })
     expect(toolCalls.map((call) => call.function.name)).toEqual(['current_time'])
@@ -154,49 +170,139 @@ describe('tools that are not there', () => {
   })
 })
 
-describe('what it is, and what it is not', () => {
-  it.each(['hello', 'Who are you?', 'help', 'What can you do?', 'what tools do you have?', 'Are you ChatGPT?'])(
-    '%s: says that it is a demo, and how to use a real model',
-    async (request) => {
-      const { answer, calls } = await converse(request)
-      expect(calls).toEqual([])
-      expect(answer).toContain("toolloop's built-in demo model")
-      expect(answer).toContain('no language model')
-      expect(answer).toContain('`--model openai/gpt-5.2`')
-      expect(answer).toContain('`--model ollama/<name>`')
+describe('whatever is typed', () => {
+  it('calculates any expression of numbers as it is written', async () => {
+    const number = fc
+      .oneof(
+        fc.nat({ max: 9999 }),
+        fc.integer({ min: 1, max: 9999 }).map((n) => n / 16),
+      )
+      .map(String)
+    const { sum } = fc.letrec<{ sum: string }>((tie) => ({
+      sum: fc.oneof(
+        { maxDepth: 3 },
+        number,
+        fc.tuple(tie('sum'), fc.constantFrom('+', '-', '*'), tie('sum')).map(([a, sign, b]) => `${a} ${sign} ${b}`),
+        tie('sum').map((inner) => `(${inner})`),
+      ),
+    }))
+    const inWords = (text: string) => text.replaceAll('+', 'plus').replaceAll('-', 'minus').replaceAll('*', 'times')
+    await fc.assert(
+      fc.asyncProperty(sum, sum, fc.boolean(), async (a, b, isSaid) => {
+        const expression = `${a} + ${b}`
+        fc.pre(expression.length < 180)
+        const { toolCalls } = await demoModel().generate({ messages: user(`What is ${isSaid ? inWords(expression) : expression}?`), tools })
+        expect(toolCalls).toHaveLength(1)
+        const written: { expression: string } = JSON.parse(toolCalls[0]?.function.arguments ?? '')
+        expect(toText(evaluate(written.expression))).toBe(toText(evaluate(expression)))
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  const words = fc.constantFrom(
+    ...`how many TypeScript files are under src which is the longest and what its line count times 37 of those in tests ? . , ( ) * + / "foo" 'bar'
+    README.md *.ts .ts ./a/b call calculate with {"expression":1} fetch https://example.com a b list show read first last 10 lines or half double both
+    them it that mention TODO where used newest day Tokyo percent %`.split(/\s+/),
+  )
+  const anyRequest = fc.oneof(
+    fc.array(words, { maxLength: 40 }).map((list) => list.join(' ')),
+    fc.string({ unit: 'grapheme', maxLength: 200 }),
+    fc.string({ unit: anyCharacter, maxLength: 100 }),
+  )
+  const anyResult = fc.oneof(
+    fc.json(),
+    fc.string({ unit: anyCharacter }),
+    fc.constantFrom(
+      '',
+      '{"count":1,"files":[{"path":"a","bytes":1}]}',
+      '{"result":3}',
+      '{"matches":[],"count":0,"files":0}',
+      '{"text":"a","path":"a"}',
+    ),
+  )
+
+  it('never throws, and comes to an answer whatever tools say', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(anyRequest, { minLength: 1, maxLength: 3 }),
+        fc.infiniteStream(fc.tuple(anyResult, fc.boolean())),
+        async (requests, given) => {
+          const messages: ChatMessage[] = []
+          for (const content of requests) {
+            messages.push({ role: 'user', content })
+            for (let step = 0; ; step++) {
+              expect(step).toBeLessThan(12)
+              const { text, toolCalls } = await demoModel().generate({ messages, tools })
+              if (toolCalls.length === 0) {
+                expect(text).not.toBe('')
+                messages.push({ role: 'assistant', content: text })
+                break
+              }
+              messages.push({ role: 'assistant', content: '', toolCalls })
+              for (const call of toolCalls) {
+                expect(() => JSON.parse(call.function.arguments)).not.toThrow()
+                const [content, isError] = given.next().value
+                messages.push({ role: 'tool', toolCallId: call.id, content, ...(isError ? { isError } : {}) })
+              }
+            }
+          }
+        },
+      ),
+      { numRuns: 300 },
+    )
+  })
+
+  it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf'])(
+    'H14 %s is a word like any other, and a name',
+    async (name) => {
+      for (const content of [
+        name,
+        `what is ${name}?`,
+        `how many ${name} files are here`,
+        `read ${name}`,
+        `call read_file ${name}=1`,
+        `read_file ${name}`,
+      ]) {
+        const { text, toolCalls } = await demoModel().generate({ messages: user(content), tools })
+        expect(text !== '' || toolCalls.length > 0, content).toBe(true)
+      }
     },
   )
 
-  it('offers only examples for which it has the tools', async () => {
-    const { answer } = await converse('hello', { tools: definitionsOf(['calculate', 'weather']) })
-    expect(answer).toContain('- What is 15% of 240?')
-    expect(answer).toContain('- call weather')
-    expect(answer).not.toContain('files')
-  })
-
-  it('a greeting in front of a question needs no reply of its own', async () => {
-    expect((await converse('Hi! How many files are in config? Thanks!')).answer).toBe('There are 3 files in config.')
-  })
-
-  it('understands every example it is documented with, and every one it gives itself', async () => {
-    const doc = readFileSync(new URL('../../src/models/demo/demo.ts', import.meta.url), 'utf8')
-    const { answer: help } = await converse('help')
-    const { answer: cannot } = await converse('Write a poem')
-    const worksHere = /What works here: (.+)/.exec(cannot)?.[1]?.split(' · ') ?? []
-    const examples = [...doc.matchAll(/“([^”]+)”/g), ...help.matchAll(/^- (.+)$/gm)].map((match) =>
-      (match[1] ?? '').replace(/\s*\n \*\s*/g, ' '),
-    )
-    expect(worksHere).toHaveLength(3)
-    expect(examples.length).toBeGreaterThan(12)
-    for (const example of [...examples, ...worksHere]) {
-      const { answer } = await converse(['List the 3 longest TypeScript files in src', example])
-      expect(answer, example).not.toMatch(/can't answer|no question/)
+  it('X7 reads long and repetitive text, and many messages, with little work', async () => {
+    const parts = [
+      'how many files and ',
+      'half of the double ',
+      '(',
+      '"',
+      '/a',
+      '1,',
+      'call list_files(',
+      "'x ",
+      'a.b/',
+      '*.{',
+      '- x\n',
+      'a=b ',
+      'lst ',
+    ]
+    const manyTools = Array.from({ length: 200 }, (_, at) => ({
+      type: 'function' as const,
+      function: { name: `tool_${at}`, description: 'half double files '.repeat(100) },
+    }))
+    const took = async (messages: ChatMessage[]) => {
+      const { user: before } = process.cpuUsage()
+      await demoModel().generate({ messages, tools: [...tools, ...manyTools] })
+      return (process.cpuUsage().user - before) / 1_000
     }
-    expect((await converse(['How many files are in src?', 'Double that'])).answer).toContain('× 2 =')
-  })
-
-  it('answers an empty message, and a conversation without one', async () => {
-    expect((await converse('')).answer).toMatch(/^I find no question in that\./)
-    expect((await demoModel().generate({ messages: [] })).text).toContain('demo model')
+    const fifty = parts.flatMap((part) => user(part.repeat(4)))
+    await took(fifty)
+    // A hundred times what it takes, and far below what anything that grows faster would.
+    for (const part of parts) {
+      expect(await took(user(part.repeat(400).slice(0, 400))), part).toBeLessThan(500)
+      expect(await took(user(part.repeat(20_000))), part).toBeLessThan(500)
+      expect(await took(user(`call list_files ${part.repeat(20_000)}`)), part).toBeLessThan(500)
+      expect(await took(Array.from({ length: 20 }, () => fifty).flat()), part).toBeLessThan(500)
+    }
   })
 })

@@ -7,6 +7,7 @@ import { createAgentRunner } from '../../backends/index.ts'
 import { isSetupFault, messageOf } from '../../core/errors.ts'
 import type { MessageInput } from '../../core/message-input.ts'
 import type { ChatMessage } from '../../core/messages.ts'
+import { definitionsOf } from '../../tools/tool.ts'
 import { EXIT_FAILED, EXIT_OK, EXIT_PAUSED, EXIT_SIGINT, EXIT_USAGE, exitCodeOf } from '../exit-codes.ts'
 import type { Flags } from '../flags.ts'
 import { attachFiles } from '../setup/attachments.ts'
@@ -154,6 +155,7 @@ class Chat implements ChatState {
   async run(): Promise<number> {
     if (!this.#flags.quiet) this.say(this.#terminal.paint('dim', describeChoice(this.#choice)))
     if (this.#lines.interactive) this.say(this.#terminal.paint('dim', '/help lists the commands'))
+    if (this.#lines.interactive && !this.#flags.quiet) await this.#showExamples()
     if (this.messages.length > 0 && !this.#flags.quiet)
       this.say(
         this.#terminal.paint('dim', `${this.#session?.id}: goes on after ${plural(this.messages.length, 'message')}; /history shows them`),
@@ -177,6 +179,14 @@ class Chat implements ChatState {
     }
     if (this.#interrupts.exitCode !== undefined) return this.#interrupts.exitCode
     return this.#lines.interactive ? EXIT_OK : this.#exitCode
+  }
+
+  /** What the demo model understands with the tools of this chat; other models need no examples. */
+  async #showExamples(): Promise<void> {
+    if (openChoice(this.#choice).provider !== 'demo') return
+    const { examplesFor } = await import('../../models/demo/talk.ts')
+    const examples = examplesFor(definitionsOf(this.tools)).slice(0, 4)
+    if (examples.length > 0) this.say(this.#terminal.paint('dim', withoutControls(`try: ${examples.map(({ text }) => text).join(' · ')}`)))
   }
 
   /** Whether the conversation can go on: a run that waits in it has to be decided, or given up, before. */

@@ -1,22 +1,13 @@
 import { toChatMessages } from '../../core/message-input.ts'
 import { type ChatMessage, hasToolCalls, type ToolCall } from '../../core/messages.ts'
-import { abortedError, type ChatModel, type ModelRequest, type ModelResponse, type ModelSink, type Sampling } from '../chat-model.ts'
+import { abortedError, type ChatModel, type ModelRequest, type ModelResponse, type ModelSink, samplingNames } from '../chat-model.ts'
 import { estimateUsage } from '../usage.ts'
-import { nextStep } from './conversation.ts'
-import type { WantedCall } from './plans.ts'
+import { nextStep, type WantedCall } from './step.ts'
 
 /**
- * The built-in model that needs neither a key nor a network. There is no language model behind it but rules: it reads English requests of a
- * few families, calls the tools that answer them, and words what they said. It goes through the same loop as any other model, one step at a
- * time, and keeps nothing between two requests: what to do next follows from the conversation alone.
- *
- * It understands counting, listing, comparing and reading files (“How many TypeScript files are in src, which is the longest, and what is its
- * line count times 37?”), searching (“Which files mention TODO?”), what package.json says (“Which version is this?”), arithmetic (“What is 15%
- * of 240?”), date and time (“What time is it in Tokyo?”), web pages (“Fetch https://example.com”), tools by their names (`call weather with
- * {"city": "Oslo"}`), two of these joined, and follow-ups (“And in tests?”, “Double that”, “Read the second one”).
- *
- * It answers a request only if it understands every word of it; any other it declines, saying what it is and what works. It calls only tools
- * that the request offers. Its `usage` is an estimate by length. `generate` rejects only with code `aborted`.
+ * The built-in model that needs neither a key nor a network: a menu of what it understands (`examplesFor`, calls of tools by name, arithmetic
+ * over earlier results), no language model. It answers a request only if it understands every word of it, and refuses any other in one line. It
+ * calls only tools that the request offers. Its `usage` is an estimate by length. `generate` rejects only with code `aborted`.
  */
 export function demoModel(): ChatModel {
   return { provider, model: 'demo', capabilities: { nativeTools: true }, generate }
@@ -59,9 +50,9 @@ function callsOf(messages: readonly ChatMessage[], wanted: readonly WantedCall[]
 }
 
 function warningsFor(request: ModelRequest, toolCalls: readonly ToolCall[]): string[] {
-  const { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort } = request
-  const settings: Sampling = { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort }
-  const given = Object.entries(settings).filter(([, value]) => value !== undefined)
+  const given = Object.entries(request).filter(
+    ([name, value]) => value !== undefined && (name in samplingNames || name === 'responseSchema'),
+  )
   const warnings = given.map(([name]) => `\`${name}\` was left out: the demo model does not take it`)
   const mustCall = request.toolChoice === 'required' || typeof request.toolChoice === 'object'
   if (mustCall && toolCalls.length === 0) warnings.push('`toolChoice` asks for a call, and there is none left that the demo model needs')

@@ -1,225 +1,159 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
-import { describeSet, everything, type FileSet, globOf, placeOf, readBareFolder, readPlace, readSet } from './file-sets.ts'
-import { frame, Phrase } from './phrase.ts'
-import { type Desk, deadEnd, type KnownFile, type Plan, type Reader, type Reading, readerOf, type Told, unreadable } from './plans.ts'
+import { excerpt, type MadeCall, type Question, type Unresolved, type Words } from './reading.ts'
 
-/** What `list_files` says. */
-export function listFiles(desk: Desk, args: JsonObject): { count: number; totalBytes: number; totalLines: number; files: KnownFile[] } {
-  const { count, totalBytes, totalLines, files } = desk.object('list_files', args)
-  if (typeof count !== 'number' || !Array.isArray(files)) throw unreadable('list_files')
-  const numberOr0 = (value: Json | undefined) => (typeof value === 'number' ? value : 0)
-  return { count, totalBytes: numberOr0(totalBytes), totalLines: numberOr0(totalLines), files: files.filter(isKnownFile) }
+/** Kinds of files and their globs, by name and by ending. */
+const kinds = new Map<string, { label: string; pattern: string }>()
+const table = 'TypeScript ts,tsx,mts,cts|JavaScript js,jsx,mjs,cjs|Python py|Markdown md|JSON json|YAML yaml,yml|HTML html|CSS css'
+for (const [label = '', endings = ''] of table.split('|').map((entry) => entry.split(' '))) {
+  for (const ending of endings.split(',')) kinds.set(ending, { label: `.${ending}`, pattern: `*.${ending}` })
+  kinds.set(label.toLowerCase(), { label, pattern: `*.${endings.includes(',') ? `{${endings}}` : endings}` })
 }
 
-function isKnownFile(value: Json): value is JsonObject & KnownFile {
-  return isJsonObject(value) && typeof value.path === 'string' && typeof value.bytes === 'number'
+/** A path relative to the workspace; `.` for all of it. */
+function pathOf(place = ''): string {
+  if (/^(?:|project|repo|repository|workspace|codebase|folder|directory|this)$/i.test(place)) return '.'
+  return /^(?:readme|changelog)$/i.test(place) ? `${place.toUpperCase()}.md` : place.replace(/^\.\/(?=.)|(?<=.)\/+$/g, '')
 }
 
-function argsOf(set: FileSet, more: JsonObject): JsonObject {
-  const pattern = globOf(set)
-  return { path: set.folder, ...(pattern === undefined ? {} : { pattern }), ...(set.isFolders ? { folders: true } : {}), ...more }
+const plural = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
+const inPlace = (path: Json | undefined) => (path === '.' ? 'in this project' : `in ${String(path)}`)
+
+/** `4 TypeScript files in src`, `0 .md files in this project`. */
+function describe({ path, pattern, folders }: JsonObject, count: number): string {
+  const label = [...kinds.values()].findLast((kind) => kind.pattern === pattern)?.label ?? String(pattern ?? '').replace('*', '')
+  return `${plural(count, `${label} ${folders === true ? 'folder' : 'file'}`.trim())} ${inPlace(path)}`
 }
 
-const maxListed = 40
-
-function bullets(files: readonly KnownFile[], count: number): string[] {
-  return [...files.map(({ path }) => `- ${path}`), ...(count > files.length ? [`… and ${count - files.length} more.`] : [])]
+/** A head and what stands below it; what does not is counted. */
+function bullets(head: string, lines: readonly string[], count: number): string {
+  return [head, ...lines.map((line) => `- ${line}`), ...(count > lines.length ? [`… and ${count - lines.length} more.`] : [])].join('\n')
 }
 
-type SetPlan = (set: FileSet) => Plan
+type Item = JsonObject & { path: string }
+const isItem = (value: Json): value is Item => isJsonObject(value) && typeof value.path === 'string'
 
-const tellSet =
-  (form: 'count' | 'exists' | 'list'): SetPlan =>
-  (set) =>
-  (desk) => {
-    const { count, files } = listFiles(desk, argsOf(set, { limit: form === 'list' ? maxListed : 1 }))
-    const said = `here ${count === 1 ? 'is' : 'are'} ${describeSet(set, count)}`
-    if (form === 'exists') return { text: `${count === 0 ? 'No' : 'Yes'}, t${said}.` }
-    if (count === 0) return { ...none(set), number: '0' }
-    if (form === 'count') return { text: `T${said}.`, number: String(count) }
-    return { text: [`T${said}:`, ...bullets(files, count)].join('\n'), number: String(count), files }
+/** Tells of a list of files: which is first in its order, how many there are, how many lines they have, or all of them. */
+const tellFiles: Question['tell'] = (result, args) => {
+  if (!isJsonObject(result) || typeof result.count !== 'number' || !Array.isArray(result.files)) return undefined
+  const { count, totalLines } = result
+  const files = result.files.filter(isItem)
+  const paths = files.map(({ path }) => path)
+  const head = `There ${count === 1 ? 'is' : 'are'} ${describe(args, count)}`
+  const note = typeof result.note === 'string' ? ` (${result.note})` : ''
+  if (count > 0 && args.sort !== undefined) return `${tellFirst(files, args, count)}.${note}`
+  if (count > 0 && args.lines === true) return `${head}, with ${plural(Number(totalLines), 'line')} in total.${note}`
+  if (count === 0 || args.limit === 1) return `${head}.${note}`
+  return bullets(`${head}:${note}`, paths, count)
+}
+
+/** The first file of an order, and those that are equal to it. */
+function tellFirst(files: readonly Item[], args: JsonObject, count: number): string {
+  const key = args.sort === 'lines' ? 'lines' : args.sort === 'size' ? 'bytes' : 'modified'
+  const [first, ...others] = files.filter((file) => file[key] !== undefined)
+  if (first === undefined) return `None of the ${describe(args, count)} is a text file`
+  const value = first[key]
+  const measure = typeof value === 'number' ? plural(value, key.slice(0, -1)) : `changed at ${String(value)}`
+  if (first.path === args.path) return `${first.path} has ${measure}`
+  const equal = [first, ...others.filter((file) => file[key] === value)].map(({ path }) => path)
+  const word = superlatives.find((each) => orderOf(each).sort === args.sort && orderOf(each).order === args.order)
+  const more = equal.length === files.length && count > files.length ? ' …' : ''
+  const [verb, each] = equal.length === 1 ? ['is', ''] : ['are', ' each']
+  return `The ${word} ${describe(args, equal.length).replace(/^\d+ /, '')} ${verb} ${equal.join(', ')}${more}, ${measure}${each}`
+}
+
+const superlatives = ['longest', 'shortest', 'largest', 'biggest', 'smallest', 'newest', 'oldest']
+
+function orderOf(word: string): JsonObject {
+  const sort = /long|short|lines/.test(word) ? 'lines' : /new|old/.test(word) ? 'modified' : 'size'
+  return { ...(sort === 'lines' && { lines: true }), sort, order: /short|small|old/.test(word) ? 'asc' : 'desc', limit: 10 }
+}
+
+const folder = '(?:the |this |my |our |folder |directory )*(?!(?:it|that|them) )(\uE000\\d+\uE001|[\\w@.~/-]+)(?: folder| directory)?'
+const inside = `(?:in|under|inside|within|of|from|does(?= \\S+ (?:have|contain))) ${folder}`
+const placed = new RegExp(` ${inside}(?: have| contain)? `, 'i')
+const named = / (?:file )?(\uE000\d+\uE001|[\w@.~/-]*\.[a-z]\w*|readme|changelog) (?:file )?/i
+const superlative = new RegExp(` (${superlatives.join('|')}|most lines) `, 'i')
+
+/** Counting, listing and comparing files. */
+export function readFiles(words: Words): Question | undefined {
+  const isLook = words.take(/ what is (?=in |inside )/i) !== undefined
+  const isLines = words.take(/ (?:how many|count) lines(?: of code)? /i) !== undefined
+  const isCount = words.take(/ (?:how many|count|number of) /i) !== undefined
+  const isBack = words.take(/ of (?:them|those|these) /i) !== undefined
+  const [place] = words.take(placed) ?? []
+  const word = words.take(superlative)?.[0]?.toLowerCase()
+  const noun = words.take(/ (files?|folders?|directories|ls|dir) /i)?.[0]?.toLowerCase()
+  const [kind, unknown] = words.left()
+  const pattern = kind?.startsWith('.') ? `*${kind}` : kinds.get(kind?.toLowerCase() ?? '')?.pattern
+  const folders = noun?.startsWith('fo') || noun === 'directories'
+  if (unknown !== undefined || (kind !== undefined && (pattern === undefined || folders))) return undefined
+  const set = { path: pathOf(words.unquote(place ?? '')), ...(pattern && { pattern }), ...(folders && { folders }) }
+  const ask = (more: JsonObject): Question => ({ tool: 'list_files', args: { ...set, ...more }, tell: tellFiles })
+  if (word !== undefined) {
+    if (isCount || isLines || folders || (noun !== undefined && isBack)) return undefined
+    if (noun !== undefined) return ask(orderOf(word))
+    if (place !== undefined || kind !== undefined) return undefined
+    return { tool: 'list_files', args: (before) => argsLike(before, orderOf(word)), tell: tellFiles }
   }
-
-function none(set: FileSet): Told {
-  return deadEnd(`There are ${describeSet(set, 0)}.`)
+  if (isLines && !isCount && !isBack && !folders) return ask({ lines: true, limit: 1 })
+  return isBack || isLines || (noun === undefined && !isLook) ? undefined : ask({ limit: isCount ? 1 : 40 })
 }
 
-/** What lies directly in a folder, as `ls` shows it. */
-function look(folder: string | undefined): Reading | undefined {
-  if (folder === undefined) return undefined
-  const plan: Plan = (desk) => {
-    const here: JsonObject = { path: folder, recursive: false, limit: maxListed }
-    const [folders, { count, files }] = [listFiles(desk, { ...here, folders: true }), listFiles(desk, here)]
-    const counted = `${plural(folders.count, 'folder')} and ${plural(count, 'file')}`
-    const shown = [...folders.files.map(({ path }) => `- ${path}/`), ...bullets(files, count)]
-    return { text: [`${folder === '.' ? 'This folder' : folder} has ${counted}:`, ...shown].join('\n'), number: String(count), files }
+/** The files that the call before was about. */
+function argsLike(before: MadeCall | undefined, more: JsonObject): JsonObject | Unresolved {
+  if (before?.tool !== 'list_files') return "I don't know which files you mean"
+  const { path = '.', pattern } = before.args
+  return { path, ...(pattern !== undefined && { pattern }), ...more }
+}
+
+/** Reading, measuring and finding a file that is named. */
+export function readFile(words: Words): Question | undefined {
+  const [first, count] = words.take(/ (first)(?: (\d+))? lines?(?= (?:of|in|from) )/i) ?? []
+  const [ask = ''] = words.take(/ (how long|how many lines|length|how big|how large|size|where|find|read|cat|open|print|say) /i) ?? []
+  const [file] = words.take(named) ?? []
+  if (file === undefined || words.left().length > 0) return undefined
+  const path = pathOf(words.unquote(file))
+  if (/where|find/i.test(ask)) return { tool: 'list_files', args: { path: '.', pattern: path, limit: 40 }, tell: tellFiles }
+  const word = /big|large|size/i.test(ask) ? 'largest' : /how|length/i.test(ask) ? 'longest' : undefined
+  if (word !== undefined) return { tool: 'list_files', args: { path, ...orderOf(word) }, tell: tellFiles }
+  const to = Number(count ?? (first === undefined ? 40 : 1))
+  return to < 1 ? undefined : { tool: 'read_file', args: { path, to }, tell: tellText }
+}
+
+const tellText: Question['tell'] = (result) => {
+  if (!isJsonObject(result) || typeof result.text !== 'string') return undefined
+  const { path, from, to, totalLines, text } = result
+  const fence = '`'.repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map(([run]) => run.length + 1)))
+  const lines = `${String(path)}, lines ${String(from)} to ${String(to)} of ${String(totalLines)}`
+  return text === '' ? `${String(path)} is empty.` : `${lines}:\n\n${fence}\n${text.replace(/\n$/, '')}\n${fence}`
+}
+
+const term = '(?:(?:word|text|string) )?(\uE000\\d+\uE001|[^\\s,]+)'
+const mention = '(?:which|what|list|find|show|how many|count) files (?:that )?(?:mentions?|contains?|uses?|imports?)'
+const searches = [
+  new RegExp(` (?:${mention}|(?:search|grep|look)(?: for)?) ${term}(?: ${inside})? $`, 'i'),
+  // Without quotes, what is to be found has to look like code.
+  new RegExp(` (?:[Ff]ind|[Ww]here is) (\uE000\\d+\uE001|(?=\\S*(?:[a-z][A-Z]|_|[A-Z]{2}))[^\\s,.]+)(?: used)?(?: ${inside})? $`),
+]
+/** Words that are searched for only in quotes: they are grammar, or mean another search. */
+const noTerm = /^(?:it|that|this|them|something|anything|web|internet|google|online|files?|folders?|me|for)$/i
+
+/** Searching for a text. */
+export function readSearch(words: Words): Question | undefined {
+  const [query, place] = searches.map((pattern) => words.take(pattern)).find((found) => found !== undefined) ?? []
+  if (query === undefined || noTerm.test(query) || words.left().length > 0) return undefined
+  return {
+    tool: 'search_files',
+    args: { query: words.unquote(query), path: pathOf(words.unquote(place ?? '')), limit: 20 },
+    tell: tellMatches,
   }
-  return { plan, again: (phrase) => look(readPlace(phrase) ?? readBareFolder(phrase)) }
 }
 
-const total =
-  (measure: 'lines' | 'bytes'): SetPlan =>
-  (set) =>
-  (desk) => {
-    const { count, totalBytes, totalLines } = listFiles(desk, argsOf(set, { ...(measure === 'lines' ? { lines: true } : {}), limit: 1 }))
-    if (count === 0) return none(set)
-    const amount = measure === 'lines' ? plural(totalLines, 'line') : showBytes(totalBytes)
-    const text = `The ${describeSet(set, count)} ${count === 1 ? 'has' : 'have'} ${amount} in total.`
-    return { text, number: String(measure === 'lines' ? totalLines : totalBytes) }
-  }
-
-/** The first few files of an order: `the 3 longest`, `the largest`. */
-export interface Best {
-  set: FileSet
-  sort: 'lines' | 'size' | 'modified'
-  order: 'asc' | 'desc'
-  /** As it is said: `longest`. */
-  word: string
-  count: number
-}
-
-const orders = new Map<string, Pick<Best, 'sort' | 'order'>>([
-  ['longest', { sort: 'lines', order: 'desc' }],
-  ['shortest', { sort: 'lines', order: 'asc' }],
-  ['largest', { sort: 'size', order: 'desc' }],
-  ['biggest', { sort: 'size', order: 'desc' }],
-  ['smallest', { sort: 'size', order: 'asc' }],
-  ['newest', { sort: 'modified', order: 'desc' }],
-  ['latest', { sort: 'modified', order: 'desc' }],
-  ['oldest', { sort: 'modified', order: 'asc' }],
-])
-const leading = /^(what|which|list|show|find|display|is|are|top|of|one|ones|it|them)$/
-
-/** Reads `the 3 longest TypeScript files in src`, `which file has the most lines`; what isn't said is as in `before`. */
-export function readBest(phrase: Phrase, before: FileSet | undefined): Best | undefined {
-  const words = phrase.tokens
-  const at = words.findIndex(({ form }) => orders.has(form))
-  const word = words[at]?.form ?? ''
-  const order = orders.get(word)
-  if (order === undefined) return undefined
-  const numberAt = words.findIndex(({ form }, index) => /^\d+$/.test(form) && index < at)
-  const count = numberAt === -1 ? 1 : Number(words[numberAt]?.form)
-  const rest = words.filter((_, index) => index !== at && index !== numberAt)
-  const from = rest.findIndex(({ form }) => !leading.test(form))
-  const set = from === -1 ? before : readSet(new Phrase(rest.slice(from)), before)
-  if (set === undefined || set.isFolders || count < 1 || count > 100) return undefined
-  return { set, ...order, word, count }
-}
-
-/** The files that are wanted; of one that is wanted all that are equal to it. */
-export function findBest(desk: Desk, { set, sort, order, count }: Best): KnownFile[] {
-  const { files } = listFiles(desk, argsOf(set, { ...(sort === 'lines' ? { lines: true } : {}), sort, order, limit: count + 9 }))
-  const measured = sort === 'lines' ? files.filter(({ lines }) => lines !== undefined) : files
-  const chosen = measured.slice(0, count)
-  const [first] = chosen
-  const isSame = (file: KnownFile) => first !== undefined && showMeasure(file, sort) === showMeasure(first, sort)
-  return count === 1 ? measured.filter(isSame) : chosen
-}
-
-const best =
-  (wanted: Best): SetPlan =>
-  (set) =>
-  (desk) => {
-    const { sort, count, word } = wanted
-    const files = findBest(desk, { ...wanted, set })
-    const [first] = files
-    if (first === undefined) return none(set)
-    const kind = `${`${set.label} file`.trim()}${files.length > 1 ? 's' : ''} ${placeOf(set.folder)}`
-    const which = `The ${count > 1 ? `${files.length} ` : ''}${word} ${kind}`
-    const number = sort === 'lines' ? first.lines : sort === 'size' ? first.bytes : undefined
-    const told = { files, ...(number === undefined ? {} : { number: String(number) }) }
-    if (count > 1)
-      return { ...told, text: [`${which}:`, ...files.map((file, at) => `${at + 1}. ${file.path}, ${showMeasure(file, sort)}`)].join('\n') }
-    const paths = files.slice(0, 9).map(({ path }) => path)
-    const names = joinAnd(files.length > paths.length ? [...paths, 'others'] : paths)
-    return {
-      ...told,
-      text: `${which} ${files.length === 1 ? 'is' : 'are'} ${names}, ${showMeasure(first, sort)}${files.length === 1 ? '' : ' each'}.`,
-    }
-  }
-
-function showMeasure({ lines = 0, bytes = 0, modified }: KnownFile, sort: Best['sort']): string {
-  return sort === 'lines' ? plural(lines, 'line') : sort === 'size' ? showBytes(bytes) : `changed ${showDate(modified)}`
-}
-
-/** The reading of a set, and how it goes on: `and in tests?`. */
-function about(set: FileSet | undefined, planFor: SetPlan): Reading | undefined {
-  if (set === undefined) return undefined
-  const again = (phrase: Phrase) => {
-    const folder = set.folder === '.' ? undefined : readBareFolder(phrase)
-    return about(folder === undefined ? readSet(phrase.match(frame('REST files?'))?.rest ?? phrase, set) : { ...set, folder }, planFor)
-  }
-  return { plan: planFor(set), set, again }
-}
-
-/** A set, or all files of a folder that is named without `in`: `size of src`. */
-function readWhole(phrase: Phrase | undefined, isLoose: boolean): FileSet | undefined {
-  const folder = phrase && readBareFolder(phrase)
-  return folder === undefined ? phrase && readSet(phrase, undefined, isLoose) : { ...everything, folder }
-}
-
-function readBestOf(phrase: Phrase, before: Reading | undefined): Reading | undefined {
-  const wanted = readBest(phrase, before?.set)
-  return wanted && about(wanted.set, best(wanted))
-}
-
-/** Questions about many files: how many, which, the longest of them, their size together. */
-export const readFiles: Reader = readerOf(
-  [
-    `ls|dir|list|(?:list|show|what|which) files(?: are)?(?: in this (?:folder|directory))?
-    what is in this (?:folder|directory)`,
-    () => look('.'),
-  ],
-  ['(?:ls|dir|(?:what is|look) (?:in|inside|under)) PLACE', ({ place }) => look(place && readBareFolder(place))],
-  [
-    `(?:which|what) REST (?:has|have|with) (?<word>most|fewest|least) lines
-    (?:which|what) REST (?:was |were )?(?:(?:last|most recently) )?(?<word>changed|modified|edited|updated)(?: last| most recently)?`,
-    ({ rest, word }, before) => {
-      const superlative = { most: 'longest', fewest: 'shortest', least: 'shortest' }[word?.text ?? ''] ?? 'newest'
-      return rest && readBestOf(new Phrase([{ raw: superlative, form: superlative, start: 0 }, ...rest.tokens]), before)
-    },
-  ],
-  ['REST', ({ rest }, before) => rest && readBestOf(rest, before)],
-  [
-    `(?:how many|count|(?:what is )?total)(?: number of)? lines(?: of| in)? REST`,
-    ({ rest }) => about(readWhole(rest, true), total('lines')),
-  ],
-  [
-    '(?:how many|count|(?:what is )?(?:total )?(?:number|count) of) REST',
-    ({ rest }, before) => about(rest && readSet(rest, before?.set), tellSet('count')),
-  ],
-  ['how long (?:is|are) REST', ({ rest }) => about(readWhole(rest, false), total('lines'))],
-  [
-    '(?:(?:what is )?(?:total )?size of|how (?:big|large) (?:is|are)|total size) REST',
-    ({ rest }) => about(readWhole(rest, false), total('bytes')),
-  ],
-  [
-    '(?:is|are|do you have|do we have|do you see|does PROJECT (?:have|contain)) REST',
-    ({ rest }) => {
-      const set = rest && readSet(rest)
-      return set && globOf(set) !== undefined ? about(set, tellSet('exists')) : undefined
-    },
-  ],
-  [
-    '(?:list|ls|show|what|which|what are|display|print|find|see|where are|search for) REST',
-    ({ rest }) => about(rest && readSet(rest), tellSet('list')),
-  ],
-)
-
-export function plural(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
-}
-
-/** `17252 bytes (16.8 KB)` */
-export function showBytes(bytes: number): string {
-  const power = Math.min(3, Math.floor(Math.log2(Math.max(1, bytes)) / 10))
-  return `${plural(bytes, 'byte')}${power === 0 ? '' : ` (${(bytes / 1024 ** power).toFixed(1)} ${['', 'KB', 'MB', 'GB'][power]})`}`
-}
-
-export function showDate(iso = ''): string {
-  return /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(iso) ? `on ${iso.slice(0, 10)} at ${iso.slice(11, 16)} UTC` : 'at an unknown time'
-}
-
-export function joinAnd(items: readonly string[]): string {
-  return items.length < 2 ? (items[0] ?? '') : `${items.slice(0, -1).join(', ')} and ${items.at(-1)}`
+const tellMatches: Question['tell'] = (result, { query, path }) => {
+  if (!isJsonObject(result) || typeof result.count !== 'number' || !Array.isArray(result.matches)) return undefined
+  const { count, files } = result
+  const where = count === 0 ? 'nowhere' : `on ${plural(count, 'line')} in ${plural(Number(files), 'file')}`
+  const head = `“${String(query)}” is found ${where} ${inPlace(path)}${count === 0 ? '.' : ':'}`
+  const lines = result.matches.filter(isItem).map((match) => `${match.path}:${String(match.line)}: ${excerpt(String(match.text), 120)}`)
+  return bullets(typeof result.note === 'string' ? `${head} (${result.note})` : head, lines, count)
 }

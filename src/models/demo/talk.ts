@@ -1,106 +1,82 @@
 import type { ToolDefinition } from '../../tools/tool.ts'
-import { frame, type Phrase } from './phrase.ts'
-import { excerpt, type Reading } from './plans.ts'
+import { excerpt, type Reading } from './reading.ts'
 
-/** What the demo is, said wherever a user could take it for more. */
 const whatItIs = "I am toolloop's built-in demo model: a set of rules, no language model, no key, no network."
 const howToUpgrade =
   'For a real model, set OPENAI_API_KEY and use `--model openai/gpt-5.2`, or run a local one with Ollama and use `--model ollama/<name>`.'
+const noTools = 'I answer by calling tools, and none are offered to me here.'
 
-/** Questions that can be answered wherever the tools are, whatever the folder holds. */
-const examples: [tools: string[], example: string][] = [
-  [['list_files'], 'How many files are here, and which is the longest?'],
-  [['calculate'], 'What is 15% of 240?'],
-  [['current_time'], 'What time is it in Tokyo?'],
-  [['search_files'], 'Which files mention “TODO”?'],
-  [['list_files', 'read_file'], 'Show the first 5 lines of the longest file.'],
-  [['list_files', 'calculate'], 'Which is the largest file, and what is its size divided by 1024?'],
-  [['fetch_url'], 'What is the title of https://example.com?'],
+/** What can be asked if a tool is offered, and words that are near to it. */
+const menu: [tool: string, example: string, words: string][] = [
+  ['list_files', 'How many files are here, and which is the longest?', 'folder count directory list project code size lines largest tests'],
+  ['calculate', 'What is 15% of 240?', 'calculate plus minus percent math equation convert much prime average'],
+  ['current_time', 'What time is it in Tokyo?', 'date day days today tomorrow clock hour week month year when'],
+  ['search_files', 'Which files mention “TODO”?', 'search find grep where contain function class defined word text bug bugs errors'],
+  ['read_file', 'Show the first 5 lines of README.md', 'read open content summarize explain document'],
+  ['list_files', 'Which is the newest file?', 'newest oldest changed modified recent latest commit'],
+  ['fetch_url', 'call fetch_url with url=https://example.com', 'web page website internet online google download'],
 ]
 
-function examplesFor(tools: readonly ToolDefinition[]): { questions: string[]; calls: string[] } {
-  const names = new Set(tools.map((tool) => tool.function.name))
-  const questions = examples.filter(([needed]) => needed.every((name) => names.has(name))).map(([, example]) => example)
-  const own = tools.filter((tool) => !examples.some(([needed]) => needed.includes(tool.function.name)))
-  return { questions, calls: own.slice(0, 3).map(exampleCall) }
-}
-
-/** A call of a tool with its required arguments left open. */
-function exampleCall({ function: { name, parameters } }: ToolDefinition): string {
-  const required: unknown = parameters?.required
-  const names = Array.isArray(required) ? required.filter((each) => typeof each === 'string') : []
-  return names.length === 0 ? `call ${name}` : `call ${name} with ${names.map((each) => `${each}=…`).join(', ')}`
+/** What can be asked with these tools, and words that are near to it. Of tools that are not in the menu, calls with open arguments. */
+export function examplesFor(tools: readonly ToolDefinition[]): { text: string; words: string }[] {
+  const known = menu.filter(([tool]) => tools.some(({ function: { name } }) => name === tool))
+  const others = tools.filter(({ function: { name } }) => !menu.some(([tool]) => tool === name)).slice(0, 50)
+  const calls = others.map(({ function: { name, description = '', parameters } }) => {
+    const needed = Array.isArray(parameters?.required) ? parameters.required.map((each) => `${String(each)}=…`).join(', ') : ''
+    return { text: `call ${name}${needed && ` with ${needed}`}`, words: `${name} ${description.slice(0, 500)}` }
+  })
+  return [...known.map(([, text, words]) => ({ text, words: `${words} ${text}` })), ...calls]
 }
 
 function help(tools: readonly ToolDefinition[]): string {
-  const { questions, calls } = examplesFor(tools)
-  const all = [...questions, ...calls]
-  const intro =
-    all.length === 0
-      ? 'I answer by calling tools, and none are offered to me here.'
-      : 'With the tools offered here I understand, for example:'
-  const names = tools.slice(0, 20).map((tool) => tool.function.name)
-  const told = tools.length === 0 ? [] : [`The tools here: ${names.join(', ')}${tools.length > 20 ? ' …' : ''}.`]
-  return [whatItIs, intro, ...all.map((example) => `- ${example}`), ...told, howToUpgrade].join('\n')
+  const examples = Array.from(examplesFor(tools).slice(0, 8), ({ text }) => `- ${text}`)
+  const names = tools.slice(0, 20).map((tool) => `\`${tool.function.name}\``)
+  const calls = `I call any tool by its name: ${names.join(', ')}${tools.length > names.length ? ' …' : ''}.`
+  return [whatItIs, ...(tools.length === 0 ? [noTools] : ['This works here:', ...examples, calls]), howToUpgrade].join('\n')
 }
 
-/** That a request can't be answered, and what can: three lines. */
-export function cannotAnswer(request: string, reason: string, tools: readonly ToolDefinition[]): string {
-  const { questions, calls } = examplesFor(tools)
-  const shown = [...questions.slice(0, 3), ...calls.slice(0, 1)]
-  const why = reason !== '' ? ` ${reason}` : foreignWords.test(request) ? ' I understand English only.' : ''
+/** The beginnings of the words that matter: `files` is near to `file`, and `days_until` to `until`. */
+function stemsOf(text: string): string[] {
+  const start = text.slice(0, 1_000).toLowerCase().replace(/\d+/g, ' number ')
+  return start.match(/(?<![\p{L}\d])(?!what|which|with|this|that|call|from|have|how|many|the|are|you|can|and|for)[\p{L}\d]{3,4}/gu) ?? []
+}
+
+/** The example that has most words in common with a request. */
+function nearest(request: string, tools: readonly ToolDefinition[]): string | undefined {
+  const asked = new Set(stemsOf(request))
+  const scored = examplesFor(tools).map(({ text, words }) => ({
+    text,
+    score: new Set(stemsOf(words).filter((stem) => asked.has(stem))).size,
+  }))
+  return scored.toSorted((a, b) => b.score - a.score)[0]?.text
+}
+
+/** Letters and words of other languages. */
+const foreign =
+  /(?<!\p{L})(?:wie|viele|ist|und|ich|nicht|zeige?|bitte|dateien|hallo|combien|les|fichiers|bonjour|cuántos|qué|hola|archivos|quanti|ciao)(?!\p{L})|[\u0400-\u04ff\u0590-\u06ff\u0900-\u097f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]/iu
+
+/** One line that says that a request can't be answered, and what near to it can. */
+export function refuse(request: string, tools: readonly ToolDefinition[], reason?: string): string {
+  // Quoted markup could be taken for a call.
   const quoted = excerpt(request, 80)
-  return [
-    `${quoted === '' || quoted === '?' ? 'I find no question in that.' : `I can't answer “${quoted.replace(/[.?!]+$/, '')}”.`}${why} ${whatItIs}`,
-    ...(shown.length === 0 ? [] : [`What works here: ${shown.join(' · ')}`]),
-    howToUpgrade,
-  ].join('\n')
+    .replace(/[<>{}[\]|`]+/g, ' ')
+    .replace(/[.?!\s]+$/, '')
+  const said = quoted === '' ? 'I find no request in that' : `I can't answer “${quoted}”`
+  const what = foreign.test(request.slice(0, 1_000)) ? 'I understand English only' : 'I am a demo made of rules, no language model'
+  const near = nearest(request, tools)
+  const can = near === undefined ? noTools : `The nearest I can do is “${near}”; “help” lists the rest.`
+  return `${said}: ${reason ?? what}. ${can}`
 }
 
-/** Words that questions in other languages are made of and English ones aren't. */
-const foreignWords =
-  /(?<![\p{L}])(wie|wieviele|viele|ist|der|das|und|ich|nicht|kannst|gibt|welche[rs]?|zeige?|mir|bitte|datei(en)?|spät|hallo|combien|quelle?s?|est|les|dans|fichiers?|bonjour|peux|heure|cuántos|qué|hola|archivos|cuál|quanti|quale|ciao|quantos|olá)(?![\p{L}])|[\u0400-\u04ff\u0590-\u06ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]/iu
+const greeting =
+  /^(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|yo|test|ping)(?: there| you| world)?|how are you(?: today)?|what is up)$/i
+const thanks = /^(?:(?:ok|okay|great|cool|nice|good|yes|no|bye|thanks?|thank you|thx)(?: (?:so much|very much|a lot|again))?(?: |$))+$/i
+const aboutIt =
+  /^(?:(?:who|what) are you|what is your name|(?:which|what) model (?:are you|is this)|(?:are you|is this) (?:a |an )?(?:real )?(?:ai|bot|human|robot|llm|language model|model|chatgpt|gpt|claude|person)|(?:i need )?help(?: me)?|what can (?:you do|i do|i ask)(?: here)?|(?:what|which) tools(?: do you have| are there)?|(?:list|show)(?: the| your| me)* tools|tools|examples|what is toolloop|how (?:do|can) i (?:use|get|set up|connect|add) .{0,30}(?:model|key|openai|gpt|claude|gemini|ollama))$/i
 
-/** What is said to what; the first two need no reply beside an answer. */
-const topics: [patterns: string[], reply: (tools: readonly ToolDefinition[]) => string, isSmalltalk?: true][] = [
-  [
-    [
-      '(?:hi|hello|hey|good (?:morning|afternoon|evening|day)|greetings|howdy|yo|test|ping|hello world)(?: you| everyone)?',
-      'how are you(?: doing)?(?: today)?|how is it going|what is up',
-    ],
-    (tools) => `Hello! ${help(tools)}`,
-    true,
-  ],
-  [
-    [
-      '(?:ok |great |cool |perfect )?(?:thanks?|thank you|thx|ty|great|perfect|cool|nice|awesome|good|ok|okay|got it|good job|bye|goodbye)(?: (?:you|so much|very much|lot|again|bye))*',
-    ],
-    () => 'You are welcome.',
-    true,
-  ],
-  [['(?:tell|show|give|print)(?: what)? (?:result|output|answer|it says|it returns)'], () => 'There is no result yet.', true],
-  [
-    [
-      '(?:who|what) are you|what is your name|who is this|(?:which|what)(?: ai| language)? model (?:are you|is this|do you use)|introduce yourself|tell about yourself|who (?:made|built|created) you|how do you work',
-      'are you (?:real |ai )?(?:ai|bot|human|robot|llm|language model|model|chatgpt|gpt|gpt-4|claude|gemini|person|assistant|real)',
-      'help(?: please)?|(?:i need |can you |could you )?help|-- ?help|what can (?:you do|i do|i ask|i ask you|i do with you|this do|it do)(?: for)?|what do you (?:do|know|understand)|what are you able to do|what else can you do|how can you help|what can you help(?: with)?|is this (?:real )?(?:ai|llm|chatgpt)|what (?:should|questions can) i ask|how do i use (?:you|this|it)|usage|commands',
-      '(?:(?:what|which) (?:tools|skills|functions|commands)(?: (?:do you have|can you use|are available|are|can you call|you have|have you))?|(?:list|show)(?: your| available)? (?:tools|commands|functions)|what are your (?:tools|capabilities)|tools|(?:give |show )?(?:some )?examples?)',
-    ],
-    help,
-  ],
-  [
-    [
-      'how (?:do|can|to) ?(?:i |we )?(?:use|get|set up|configure|switch to|connect|choose|change|set|add) (?:real |another |other |different |better |my own |my |model |local )*(?:model|llm|ai|openai|gpt|gpt-4|chatgpt|claude|anthropic|gemini|ollama|api key|key|models|provider)',
-      'can i use (?:real |another |different |my own )?(?:model|openai|gpt|gpt-4|claude|ollama|gemini|chatgpt)',
-    ],
-    () => `${howToUpgrade} \`toolloop doctor\` shows what is set up.`,
-  ],
-  [['what (?:is|does) toolloop(?: do)?|tell about toolloop'], () => `toolloop is a TypeScript runtime for tool-using agents. ${whatItIs}`],
-]
-const replies = topics.map(([patterns, reply, isSmalltalk]) => ({ pattern: frame(patterns.join('|')), reply, isSmalltalk }))
-
-/** A greeting, a thank-you, or a question about the demo itself. */
-export function readTalk(phrase: Phrase, tools: readonly ToolDefinition[]): Reading | undefined {
-  const topic = replies.find(({ pattern }) => pattern.test(phrase.text))
-  return topic && { plan: () => ({ text: topic.reply(tools) }), ...(topic.isSmalltalk ? { isSmalltalk: true } : {}) }
+/** Greetings, thanks, and questions about the demo itself. */
+export function readTalk(clause: string): Reading | undefined {
+  if (greeting.test(clause)) return { says: (tools) => `Hello! ${help(tools)}`, isGreeting: true }
+  if (thanks.test(clause)) return { says: () => 'At your service; “help” lists what I can do.', isGreeting: true }
+  return aboutIt.test(clause) ? { says: help } : undefined
 }
