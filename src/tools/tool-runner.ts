@@ -143,6 +143,8 @@ class Attempt {
   #unfollow: (() => void) | undefined
   /** The time limit that the tool has set, perhaps before it was waited for. */
   #extendedMs: number | undefined
+  /** When it began to be waited for. */
+  #since: number | undefined
   #isOver = false
 
   constructor(call: PreparedCall, environment: ToolCallEnvironment, number: number) {
@@ -192,6 +194,7 @@ class Attempt {
       idempotencyKey,
       attempt,
       progress,
+      timeoutMs: this.#timeoutMs,
       extendTimeout: (milliseconds) => this.#limit(milliseconds),
       logger: { ...toolLogger, debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
       run,
@@ -216,10 +219,9 @@ class Attempt {
   }
 
   #waitFor(work: unknown): Promise<Tried> {
-    const milliseconds = this.#call.tool.timeoutMs ?? this.#environment.timeoutMs
     return new Promise((resolve) => {
       this.#leave = resolve
-      this.#limit(this.#extendedMs ?? milliseconds)
+      this.#limit(this.#extendedMs ?? this.#timeoutMs)
       Promise.resolve(work).then(
         (value) => (this.#isOver ? this.#tellLate() : resolve(this.#returned(value))),
         (error: unknown) => (this.#isOver ? this.#tellLate() : resolve(this.#threw(error))),
@@ -229,13 +231,21 @@ class Attempt {
     })
   }
 
+  get #timeoutMs(): number {
+    return this.#call.tool.timeoutMs ?? this.#environment.timeoutMs
+  }
+
   /** From now on. */
   #limit(milliseconds: number): void {
     if (this.#isOver) return
     this.#extendedMs = milliseconds
     clearTimeout(this.#timer)
+    if (this.#leave === undefined) return
+    const now = performance.now()
+    this.#since ??= now
+    const wholeMs = Math.round(now - this.#since + milliseconds)
     // A longer timer would fire at once.
-    if (this.#leave !== undefined && milliseconds < 2 ** 31) this.#timer = setTimeout(() => this.#timeOut(milliseconds), milliseconds)
+    if (milliseconds < 2 ** 31) this.#timer = setTimeout(() => this.#timeOut(wholeMs), milliseconds)
   }
 
   #abort(): void {

@@ -53,6 +53,8 @@ export interface ToolContext<Context = unknown> {
    * `tool_denied` where the limits are used up, and with what the model fails with. Absent outside of a run.
    */
   askModel?(question: ModelQuestion): Promise<ModelAnswer>
+  /** The time limit with which this attempt began, in milliseconds. */
+  readonly timeoutMs?: number
   /**
    * Sets the time limit of this attempt anew: so many milliseconds from now, `Infinity` for none. For work that goes on elsewhere and takes as long as
    * it takes.

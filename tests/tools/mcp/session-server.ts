@@ -12,11 +12,14 @@ export interface SessionServer extends AsyncDisposable {
   refused: string[]
   tools: object[]
   /** What its tools do. Default: they return their names. */
-  call(name: string, server: Server): CallToolResult | Promise<CallToolResult>
+  call(name: string, server: Server, report: Report): CallToolResult | Promise<CallToolResult>
   /** Forgets all sessions, as a restart does. `streams`: what becomes of their open streams, default `'end'`. */
   forget(streams?: 'end' | 'stay'): Promise<void>
   current(): Server | undefined
 }
+
+/** Tells the client of the call's progress. */
+type Report = (progress: number) => Promise<void>
 
 /** The answer to a message whose session is not known. */
 export type Refusal = (message: { id?: unknown; method?: string }) => Response | undefined
@@ -32,9 +35,10 @@ export async function startSessionServer(tools: object[], refusal: Refusal = not
     const server = new Server({ name: 'kept', version: '1' }, { capabilities })
     server.setRequestHandler('tools/list', () => ({ tools: odd.tools }) as never)
     server.setRequestHandler('resources/list', () => ({ resources: [{ name: `session ${odd.opened}`, uri: 'kept://session' }] }))
-    server.setRequestHandler('tools/call', ({ params: { name } }) => {
+    server.setRequestHandler('tools/call', ({ params: { name } }, { mcpReq }) => {
       odd.ran.push(name)
-      return odd.call(name, server)
+      const { progressToken = '' } = mcpReq._meta ?? {}
+      return odd.call(name, server, (progress) => mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress } }))
     })
     return server
   }

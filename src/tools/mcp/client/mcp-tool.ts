@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../../core/messages.ts'
 import type { AnyTool, Tool } from '../../tool.ts'
 import { fromOrigin } from '../../tool-names.ts'
+import { timeoutOf } from './call-time.ts'
 import type { McpToolResult } from './calls/call-result.ts'
 import { isTask } from './calls/questions.ts'
 import type { ListedTool } from './listing/list-tools.ts'
@@ -9,13 +10,13 @@ import { effectOf, needsApproval } from './trust.ts'
 
 /** A server's tool as one of ours. `mustAsk`: whatever else is configured, its calls need an approval. */
 export function mcpTool(link: ServerLink, listed: ListedTool, name: string, mustAsk: boolean): AnyTool {
-  const { toolTimeoutMs } = link.server
+  const timeoutMs = timeoutOf(link.server, listed.name)
   const tool: Tool<unknown> = {
     name,
     description: listed.description,
     parameters: listed.inputSchema,
     effect: effectOf(link.server, listed),
-    ...(toolTimeoutMs === undefined ? {} : { timeoutMs: toolTimeoutMs }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
     ...(mustAsk || needsApproval(link.server, listed) ? { approval: true } : {}),
     toContent: ({ content }: McpToolResult) => content,
     // A call that goes on elsewhere is gone on with.

@@ -1,4 +1,5 @@
 import { InvalidOptionError } from '../../../core/errors.ts'
+import { isJsonObject } from '../../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../../core/option-names.ts'
 import type { ToolEffect } from '../../tool.ts'
 import { checkAuth, type McpAuth } from '../auth/auth-options.ts'
@@ -20,8 +21,15 @@ export interface McpServerOptions {
   trustAnnotations?: boolean
   /** For starting it, the handshake and the list of its tools, in milliseconds. Default 30,000; 300,000 where a person may be asked to sign in. */
   startTimeoutMs?: number
-  /** Time limit of one call in milliseconds. Default: the run's. */
+  /**
+   * Time limit of one call in milliseconds. It begins again whenever the server tells of the call's progress, until the call has taken
+   * `maxToolTimeoutMs`. Default: the run's.
+   */
   toolTimeoutMs?: number
+  /** Time limits of single tools in milliseconds, by the server's names for them, in place of `toolTimeoutMs`. */
+  timeouts?: Readonly<Record<string, number>>
+  /** Most that one call may take with progress, in milliseconds. A longer time limit stands. Default 3,600,000. */
+  maxToolTimeoutMs?: number
   /**
    * The revision of the protocol to speak: the newer `2026-07-28`, or `2025-11-25` and the ones before it. Default: a server at an address is asked
    * what it speaks; a program is spoken to in the older one unless it refuses, since some end when they are asked anything first.
@@ -92,6 +100,8 @@ const optionNames: OptionNames<McpServerOptions> = {
   trustAnnotations: true,
   startTimeoutMs: true,
   toolTimeoutMs: true,
+  timeouts: true,
+  maxToolTimeoutMs: true,
   protocolVersion: true,
   questions: true,
   tasks: true,
@@ -137,11 +147,13 @@ export function checkServer(name: string, server: McpServer): void {
     const isHeaders = headers === undefined || typeof headers === 'function' || isTexts(Object.values(headers))
     expect(isHeaders, 'headers', 'a mapping of texts, or a function that returns one', 'another value')
   }
-  const { prefix, tools, approval, startTimeoutMs, toolTimeoutMs, protocolVersion, questions, effects } = server
+  const { prefix, tools, approval, startTimeoutMs, toolTimeoutMs, timeouts, maxToolTimeoutMs, protocolVersion, questions, effects } = server
   expect(prefix === undefined || typeof prefix === 'string', 'prefix', 'a text', prefix)
   expect(tools === undefined || isTexts(tools), 'tools', 'a list of names', tools)
   expect(approval === undefined || typeof approval === 'boolean' || isTexts(approval), 'approval', 'a boolean or a list of names', approval)
-  for (const [key, value] of Object.entries({ startTimeoutMs, toolTimeoutMs })) {
+  expect(timeouts === undefined || isJsonObject(timeouts), 'timeouts', 'a mapping of names to milliseconds', timeouts)
+  const ofTools = Object.entries(timeouts ?? {}).map(([tool, value]) => [`timeouts.${tool}`, value ?? null] as const)
+  for (const [key, value] of [...Object.entries({ startTimeoutMs, toolTimeoutMs, maxToolTimeoutMs }), ...ofTools]) {
     expect(value === undefined || (typeof value === 'number' && value > 0), key, 'a number of milliseconds > 0', value)
   }
   const isKnown = protocolVersion === undefined || protocolVersion === '2025-11-25' || protocolVersion === '2026-07-28'

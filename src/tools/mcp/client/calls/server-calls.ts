@@ -6,6 +6,7 @@ import { processClock } from '../../../../core/time/process-clock.ts'
 import type { Question, ToolContext } from '../../../tool.ts'
 import { withCallStream } from '../../transport/http-transport.ts'
 import type { McpClientSdk } from '../../transport/load-sdk.ts'
+import { progressExtends } from '../call-time.ts'
 import type { Connection } from '../connection.ts'
 import { GivenLinks } from '../context/given-links.ts'
 import type { Send } from '../in-session.ts'
@@ -55,6 +56,8 @@ interface Running extends CallRequest {
   /** By which the server tells of its progress. */
   progressToken: string
   sampler: Sampler | undefined
+  /** Takes what the server tells of the call's progress, unless it has become a task. */
+  progress: ToolContext['progress']
 }
 
 /** The calls of one server's tools, also over the questions that it asks in their course. */
@@ -82,10 +85,10 @@ export class ServerCalls {
     const asked = readAsked(ctx.asked)
     const notes = new CallNotes(ctx, asked?.notes)
     const limits = samplingLimits(this.#server)
-    const goesOn = asked?.state.form === 'again' || asked?.state.form === 'task'
-    const sampler = limits && new Sampler(this.#name, limits, notes, goesOn)
+    const isKept = asked?.state.form === 'again' || asked?.state.form === 'task'
+    const sampler = limits && new Sampler(this.#name, limits, notes, isKept)
     const progressToken = notes.noted.task?.progressToken ?? randomUUID()
-    const running: Running = { ...request, notes, sampler, progressToken }
+    const running: Running = { ...request, notes, sampler, progressToken, progress: progressExtends(ctx, this.#server) }
     if (asked === undefined || ctx.answer === undefined) {
       const { task } = notes.noted
       return task === undefined ? this.#settle(running, this.#start(running)) : this.#followTask(running, task)
@@ -198,7 +201,8 @@ export class ServerCalls {
 
   async #next(running: Running, call: OpenCall): Promise<{ answer: CallAnswer } | { question: Question }> {
     try {
-      const next = await call.next({ ...running.ctx, notes: running.notes })
+      const { ctx, notes, progress } = running
+      const next = await call.next({ ...ctx, notes, progress })
       return 'held' in next ? { question: this.#hold(running, call, next.held) } : next
     } catch (error) {
       if (!(error instanceof this.#sdk.UrlElicitationRequiredError)) throw error

@@ -1,6 +1,7 @@
 import { ToolloopError } from '../../../../core/errors.ts'
 import { type ChatMessage, type Content, type ContentPart, textOf } from '../../../../core/messages.ts'
 import { type AnyTool, defineTool, type ToolContext } from '../../../tool.ts'
+import { timeoutOf } from '../call-time.ts'
 import { contentOf } from '../calls/call-result.ts'
 import type { ServerLink } from '../server-link.ts'
 import { needsApproval } from '../trust.ts'
@@ -21,7 +22,7 @@ export function contextTools(link: ServerLink): ContextTool[] {
   const found: ContextTool[] = []
   const add = (name: string, define: (shared: Shared) => AnyTool) => {
     const make = (fullName: string) => {
-      const { toolTimeoutMs: timeoutMs } = link.server
+      const timeoutMs = timeoutOf(link.server, name)
       const approval = needsApproval(link.server, { name, annotations: {} })
       // The protocol's own word for these requests: they change nothing.
       return define({

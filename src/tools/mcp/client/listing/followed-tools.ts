@@ -83,28 +83,32 @@ export class FollowedTools {
   }
 
   async #listAgain(connection: Connection): Promise<void> {
+    const { signal } = this.#options
+    this.#isListing = true
+    while (this.#announced !== undefined && this.#connection === connection && !signal.aborted) {
+      this.#awaited = this.#announced
+      this.#announced = undefined
+      await this.#listOnce(connection)
+      this.#awaited.resolve()
+      this.#awaited = undefined
+      // A server that says so each time it is asked is not to keep us busy.
+      if (this.#announced !== undefined) await pause(refreshPauseMs, undefined, { signal, ref: false }).catch(() => {})
+    }
+    this.#isListing = false
+    // Another connection has come meanwhile.
+    if (this.#announced !== undefined && this.#connection !== connection) this.changed()
+  }
+
+  async #listOnce(connection: Connection): Promise<void> {
     const { timeoutMs, signal, onChange, onFailure } = this.#options
     const late = () => new Error(`it did not list its tools within ${timeoutMs} ms`)
-    this.#isListing = true
     try {
-      while (this.#announced !== undefined && this.#connection === connection) {
-        this.#awaited = this.#announced
-        this.#announced = undefined
-        const tools = await within(timeoutMs, late, [signal], (limit) => this.list(connection, limit))
-        if (this.#connection !== connection) break
-        this.#tools = tools
-        onChange()
-        this.#awaited.resolve()
-        // A server that says so each time it is asked is not to keep us busy.
-        if (this.#announced !== undefined) await pause(refreshPauseMs, undefined, { signal, ref: false })
-      }
+      const tools = await within(timeoutMs, late, [signal], (limit) => this.list(connection, limit))
+      if (this.#connection !== connection) return
+      this.#tools = tools
+      onChange()
     } catch (error) {
       if (!signal.aborted && this.#connection === connection) onFailure(error)
-    } finally {
-      this.#isListing = false
-      this.#awaited?.resolve()
-      this.#awaited = undefined
     }
-    if (this.#announced !== undefined) this.changed()
   }
 }
