@@ -1,7 +1,7 @@
 import { digestOf } from '../../core/digest.ts'
 import type { JsonObject } from '../../core/messages.ts'
 
-/** Characters of a tag: 128 bits, so that nobody finds two fields with the same one. */
+/** Characters of a tag: 192 bits, so that nobody finds two fields with the same one. */
 const tagLength = 32
 
 /**

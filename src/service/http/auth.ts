@@ -6,7 +6,7 @@ import { HttpProblem, type Problem } from './problem.ts'
 /** `run`: the API under `/v1`. `metrics`: `/metrics` alone. `admin`: all of it, that of everybody's runs, and the configuration. */
 export type Role = 'run' | 'metrics' | 'admin'
 
-/** The values that fields of `metadata` have in each run of a tenant, such as `{ org: 'acme' }`. */
+/** The values of fields of `metadata` that each run of a tenant has. */
 export type Tenant = Readonly<Record<string, string>>
 
 /** A token that is accepted: the token itself is in no file, only its SHA-256, or the name of the variable that holds it. */
