@@ -187,13 +187,39 @@ describe.each([
     expect(done).toMatchObject({ status: 'done', output: 'thanks' })
   })
 
-  it('a client’s tool that is none is refused, and holds no place', async () => {
+  it.each<[string, object, object?]>([
+    ['a type that is unknown', { type: 'object', properties: { a: { type: 'nothing' } } }, { properties: { a: {} } }],
+    ['a type that is no object', { type: 'array', items: { type: 'string' } }, { type: 'object' }],
+    ['a pattern that can’t be read', { type: 'object', properties: { a: { pattern: '(' } } }, { properties: { a: { pattern: '(' } } }],
+    [
+      'bounds of draft-04',
+      { type: 'object', properties: { b: { minimum: 0, exclusiveMinimum: true } } },
+      { properties: { b: { exclusiveMinimum: 0 } } },
+    ],
+    ['references to nowhere', { type: 'object', properties: { a: { $ref: 'https://example.com/a.json' } } }],
+    ['a format', { type: 'object', properties: { a: { type: 'string', format: 'date' } } }, { properties: { a: { format: 'date' } } }],
+    [
+      'very many fields',
+      { type: 'object', properties: Object.fromEntries(Array.from({ length: 7_000 }, (_, at) => [`p${at}`, { type: 'string' }])) },
+    ],
+    ['ids that are the same', { type: 'object', properties: { a: { $id: 'urn:a' }, b: { $id: 'urn:a' } } }],
+  ])('E3.4 a client’s own tool may have a schema with %s', async (_name, parameters, sent = {}) => {
+    const model = scriptedModel([{ toolCalls: [{ name: 'mine', arguments: { a: 'x' } }] }, 'thanks'])
+    const { post } = await startService({ model })
+    const run = await json(post('/v1/runs', { input: 'x', tools: [{ type: 'function', function: { name: 'mine', parameters } }] }))
+    expect(run.pending).toMatchObject([{ kind: 'client_tool', tool: 'mine', args: { a: 'x' } }])
+    expect(model.requests[0]?.tools?.[0]?.function.parameters).toMatchObject({ type: 'object', ...sent })
+    const [{ toolCallId, fingerprint }] = run.pending
+    const done = await json(post(`/v1/runs/${run.id}/decisions`, { decisions: [{ toolCallId, fingerprint, result: 'yes' }] }))
+    expect(done).toMatchObject({ status: 'done', output: 'thanks' })
+  })
+
+  it('two tools of a client with one name are refused, and hold no place', async () => {
     const { file } = await configFile('service: { concurrentRuns: 1 }\n')
     const { post } = await startService({ configFile: file, model: scriptedModel(['ok']) })
-    for (const parameters of [{ type: 'array' }, { type: 'object', properties: { a: { type: 'nothing' } } }]) {
-      const refused = await post('/v1/runs', { input: 'x', tools: [{ type: 'function', function: { name: 'a', parameters } }] })
-      expect([refused.status, (await json(refused)).error.code]).toEqual([400, 'invalid_tool'])
-    }
+    const mine = { type: 'function', function: { name: 'mine' } }
+    const refused = await post('/v1/runs', { input: 'x', tools: [mine, mine] })
+    expect([refused.status, (await json(refused)).error.code]).toEqual([400, 'invalid_tool'])
     expect((await post('/v1/runs', { input: 'x', messages: [{ role: 'nobody' }] })).status).toBe(400)
     expect((await json(post('/v1/runs', { input: 'x' }))).output).toBe('ok')
   })

@@ -261,3 +261,38 @@ describe('an answer with a Standard Schema', () => {
     expect(corrected).toMatchObject({ stopReason: 'answered', output: answer, iterations: 2 })
   })
 })
+
+describe('a JSON Schema of the program’s own', () => {
+  it.each<[pattern: string, taken: string, refused?: string]>([
+    ['^\\d{4}\\-\\d{2}$', '2024-05', '2024/05'],
+    ['^[\\w-\\.]+$', 'a-b.c', 'a b'],
+    ['^[\\p{L}--[a-z]]+$', 'ÄB', 'ab'],
+    ['^https\\:\\/\\/', 'https://a', 'http://a'],
+    ['(?i)^#[0-9a-f]{6}$', '#AABBCC', '#AABBC'],
+    ['\\A(?P<n>\\d+)\\z', '12', 'a'],
+    ['^a++$', 'anything'],
+    ['^[[:alpha:]]+$', 'xyz'],
+    ['(', 'anything'],
+    ['\\p{L', 'anything'],
+  ])('E3.2 is usable with any pattern, which is not checked if JavaScript can’t read it: %s', async (pattern, taken, refused) => {
+    const parameters = { type: 'object', properties: { a: { type: 'string', pattern } }, required: ['a'] }
+    const tool = defineTool({ name: 'save', description: '', parameters, execute: () => 'saved' })
+    expect(new ToolRegistry([tool]).getAllSpecs()[0]?.function.parameters).toBe(parameters)
+    expect(await prepareArguments(tool, JSON.stringify({ a: taken }))).toMatchObject({ ok: true })
+    expect(await prepareArguments(tool, '{"a":1}')).toMatchObject({ ok: false })
+    if (refused !== undefined) expect(await prepareArguments(tool, JSON.stringify({ a: refused }))).toMatchObject({ ok: false })
+    const { output, stopReason } = await new AgentRunner({ model: scriptedModel([JSON.stringify({ a: taken })]) }).run('Which?', {
+      output: { ...parameters },
+    })
+    expect([stopReason, output]).toEqual(['answered', { a: taken }])
+  })
+
+  it('E3.2 patterns of names that can’t be read are not checked, and others are', async () => {
+    const names = { '^x++$': { type: 'number' }, '^y': { type: 'number' } }
+    const parameters = { type: 'object', patternProperties: names, additionalProperties: false }
+    const tool = defineTool({ name: 'save', description: '', parameters, execute: () => 'saved' })
+    expect(new ToolRegistry([tool]).size).toBe(1)
+    expect(await prepareArguments(tool, '{"xx":"a","z":1,"y1":2}')).toMatchObject({ ok: true })
+    expect(await prepareArguments(tool, '{"y1":"a"}')).toMatchObject({ ok: false })
+  })
+})

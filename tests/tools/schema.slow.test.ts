@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
-import { compileUntrusted } from '../../src/tools/schema/schema.ts'
+import { openForeign } from '../../src/tools/schema/foreign/foreign-schema.ts'
 import type { JsonSchema } from '../../src/tools/tool.ts'
 
 const object = (properties: object, more: object = {}): JsonSchema => ({ type: 'object', properties, ...more })
@@ -14,9 +14,10 @@ describe('schemas that are taken', () => {
         for (const until = performance.now() + 12; performance.now() < until; );
         return load(...args)
       }
-      const { compileSchema, compileUntrusted } = await import(${JSON.stringify(new URL('../../src/tools/schema/schema.ts', import.meta.url))})
+      const { compileSchema } = await import(${JSON.stringify(new URL('../../src/tools/schema/schema.ts', import.meta.url))})
+      const { openForeign } = await import(${JSON.stringify(new URL('../../src/tools/schema/foreign/foreign-schema.ts', import.meta.url))})
       const schema = { type: 'object', required: ['a'] }
-      console.log(JSON.stringify([(await compileUntrusted(schema, 'x'))({}), compileSchema({ ...schema }, 'x')({})]))`
+      console.log(JSON.stringify([(await openForeign(schema, 'x')).validate({}), compileSchema({ ...schema }, 'x')({})]))`
     const told = execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
     expect(JSON.parse(told)).toEqual([['arguments: missing required `a`'], ['arguments: missing required `a`']])
   })
@@ -26,7 +27,7 @@ describe('a schema that is compiled in turns of the event loop of its own', () =
   const fields = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, { type: 'string' }]))
 
   it('is refused for that alone, also where many are stopped at once', async () => {
-    const large = () => compileUntrusted(object(fields(3_000)), 't')
+    const large = () => openForeign(object(fields(3_000)), 't')
     const settled = await Promise.allSettled(Array.from({ length: 8 }, large))
     const reasons = settled.map((one) => (one.status === 'rejected' ? String(one.reason) : 'compiled'))
     expect(reasons.filter((reason) => !/too large|^compiled$/.test(reason))).toEqual([])

@@ -3,7 +3,8 @@ import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { ToolloopError } from '../../src/core/errors.ts'
 import { compiledSize } from '../../src/tools/schema/compiled-size.ts'
-import { compileSchema, compileUntrusted } from '../../src/tools/schema/schema.ts'
+import { openForeign } from '../../src/tools/schema/foreign/foreign-schema.ts'
+import { compileSchema } from '../../src/tools/schema/schema.ts'
 import type { JsonSchema } from '../../src/tools/tool.ts'
 import { turnsWhile } from '../event-loop.ts'
 
@@ -166,7 +167,7 @@ describe('schemas that are taken', () => {
 
   it('a `$schema` that is not even a text does no harm', async () => {
     const schema = JSON.parse('{ "$schema": { "toString": 1, "valueOf": 1 }, "type": "object", "required": ["a"] }')
-    expect((await compileUntrusted(schema, 't'))({})).toEqual(['arguments: missing required `a`'])
+    expect((await openForeign(schema, 't')).validate({})).toEqual(['arguments: missing required `a`'])
   })
 
   it.each<[string, unknown]>([
@@ -317,18 +318,17 @@ describe('schemas that are taken', () => {
   it('bounds a check of somebody else’s schema, also one that equals our own', async () => {
     const schema = () => object({ a: { type: 'string', pattern: '^(b+)+$' } })
     const own = compileSchema(schema(), 't')
-    expect(await compileUntrusted(schema(), 't')).not.toBe(own)
+    expect((await openForeign(schema(), 't')).validate).not.toBe(own)
     expect(compileSchema(schema(), 't')).toBe(own)
   })
 
   it('stops a check of somebody else’s schema that does not come back', async () => {
     const schema = object({ a: { type: 'string', pattern: '^(a+)+$' } })
-    const validate = await compileUntrusted(schema, 't')
+    const { validate } = await openForeign(schema, 't')
     expect(compileSchema(schema, 't')).toBe(validate)
     expect(validate({ a: 'aa' })).toEqual([])
     const tooSlow = ['arguments: could not be checked in time, because of a `pattern`, `uniqueItems` or a union in their schema']
     expect(validate({ a: `${'a'.repeat(60)}!` })).toEqual(tooSlow)
-    await expect(compileUntrusted({ type: 'nothing' }, 't')).rejects.toThrow('not a usable JSON Schema')
   })
 })
 
@@ -338,21 +338,23 @@ describe('a schema that is compiled in turns of the event loop of its own', () =
   it('says the same of a value as any other', async () => {
     const node = { type: 'object', properties: { of: { $ref: '#/$defs/node' }, at: { $ref: '#/$defs/n%61me' } }, required: ['at'] }
     const schema = { ...object({ tree: { $ref: '#/$defs/node' } }), $defs: { node, name: { type: 'string' } } }
-    const { value: validate, turns } = await turnsWhile(() => compileUntrusted(schema, 't'))
+    const {
+      value: { validate },
+      turns,
+    } = await turnsWhile(() => openForeign(schema, 't'))
     for (const tree of [{ at: 'a' }, { at: 'a', of: { at: 'b' } }, { at: 1 }, { at: 'a', of: {} }])
       expect(validate({ tree })).toEqual(check({ ...schema }, { tree }))
     expect(turns).toBeGreaterThan(0)
-    expect(await compileUntrusted(schema, 't')).toBe(validate)
+    expect((await openForeign(schema, 't')).validate).toBe(validate)
   })
 
-  it('is refused if it is too large, and one that is invalid for what is wrong with it', async () => {
+  it('is refused if it is too large', async () => {
     const part = { $defs: { a: object(fields(200)) } }
     for (const schema of [
       object(fields(20_000)),
       { ...object({}), ...part, allOf: Array.from({ length: 500 }, () => ({ $ref: '#/$defs/a' })) },
     ])
-      await expect(compileUntrusted(schema, 't')).rejects.toThrow('Tool `t`: the JSON Schema of its parameters is too large')
-    await expect(compileUntrusted({ type: 'nothing' }, 't')).rejects.toThrow('not a usable JSON Schema')
+      await expect(openForeign(schema, 't')).rejects.toThrow('Tool `t`: the JSON Schema of its parameters is too large')
   })
 
   it.each<[string, object, number]>([
@@ -425,7 +427,6 @@ describe('schemas that are refused', () => {
     ['a type nobody knows', { type: 'objekt' }],
     ['properties that are none', { type: 'object', properties: 5 }],
     ['a property that is none', object({ a: 'string' })],
-    ['a pattern that is none', object({ a: { pattern: '(' } })],
     ['a required that is none', { type: 'object', required: 'a' }],
     ['a reference to nowhere', object({ a: { $ref: '#/$defs/none' } })],
     ['a reference to the outside', object({ a: { $ref: 'https://example.com/outside.json' } })],

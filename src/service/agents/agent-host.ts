@@ -15,13 +15,12 @@ import { findPreset } from '../../models/presets.ts'
 import { workspaceOf } from '../../tools/builtin/files/workspace.ts'
 import type { McpServerStatus } from '../../tools/mcp/client/server-status.ts'
 import { ToolRegistry, type ToolSet, ToolView } from '../../tools/registry.ts'
-import { parametersOf } from '../../tools/schema/schema.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { type Config, findModel, type PreparedConfig } from '../config/config.ts'
 import { ConfigError } from '../config/config-error.ts'
 import { blamingRequest, HttpProblem, pointerTo } from '../http/problem.ts'
 import { maxArgumentValues } from '../max-argument-values.ts'
-import { compileForClient } from './client-tools.ts'
+import { openClientTool } from './client-tools.ts'
 import { type FoundSkills, type OpenedTools, openTools, toolsKey } from './open-tools.ts'
 import { ToolSources } from './tool-sources.ts'
 
@@ -171,8 +170,9 @@ export class AgentHost {
   /** The agent's tools, and those of a client's own, which take the place of others of their names. Rejects with an `HttpProblem` 400. */
   async toolsFor(clientTools: readonly AnyTool[]): Promise<ToolSet> {
     if (clientTools.length === 0) return this.tools
-    for (const tool of clientTools) await compileForClient(parametersOf(tool), tool.name)
-    const client = blamingRequest(() => new ToolRegistry(clientTools))
+    const opened: AnyTool[] = []
+    for (const tool of clientTools) opened.push(await openClientTool(tool))
+    const client = blamingRequest(() => new ToolRegistry(opened))
     return new ToolView(this.tools, { only: this.tools.names().filter((name) => !client.has(name)), also: client.list() })
   }
 

@@ -1,5 +1,7 @@
+import { ToolloopError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/messages.ts'
-import { compileUntrusted } from '../../tools/schema/schema.ts'
+import { openForeign } from '../../tools/schema/foreign/foreign-schema.ts'
+import { keepValidator, parametersOf } from '../../tools/schema/schema.ts'
 import type { AnyTool, JsonSchema } from '../../tools/tool.ts'
 import { problemOfRequest } from '../http/problem.ts'
 
@@ -8,18 +10,31 @@ export interface ClientTool {
   function: { name: string; description?: string | null; parameters?: JsonObject | null; strict?: boolean | null }
 }
 
-/** Tools without `execute`: their calls go back to the client. */
+/** Tools without `execute`: their calls go back to the client. Their arguments are always an object, whatever the schema says. */
 export function toClientTools(tools: readonly ClientTool[] | null | undefined): AnyTool[] {
   return (tools ?? []).map(({ function: { name, description, parameters: given, strict } }) => {
-    const parameters = { type: 'object', properties: {}, ...given }
+    const parameters = { properties: {}, ...given, type: 'object' }
     return { name, description: description ?? '', parameters, ...(typeof strict === 'boolean' ? { strict } : {}) }
   })
 }
 
-/** Makes a client's schema ready to be used. Rejects with an `HttpProblem` 400. */
-export async function compileForClient(schema: JsonSchema, name: string): Promise<void> {
+/** The tool with a schema that is ready to be used. It never runs here, so that any schema will do: one that can't be compiled is not checked. */
+export async function openClientTool(tool: AnyTool): Promise<AnyTool> {
+  const parameters = parametersOf(tool)
   try {
-    await compileUntrusted(schema, name)
+    const { schema } = await openForeign(parameters, tool.name)
+    return { ...tool, parameters: schema }
+  } catch (error) {
+    if (!(error instanceof ToolloopError) || error.code !== 'invalid_tool') throw error
+    keepValidator(parameters, () => [], false)
+    return tool
+  }
+}
+
+/** Makes the schema of an answer ready to be used. Rejects with an `HttpProblem` 400. */
+export async function openAnswerSchema(schema: JsonSchema, name: string): Promise<JsonSchema> {
+  try {
+    return (await openForeign(schema, name)).schema
   } catch (error) {
     throw problemOfRequest(error) ?? error
   }

@@ -4,7 +4,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 import type { Sampling, ToolChoice } from '../../models/chat-model.ts'
 import { eachFromOpenAI } from '../../models/openai/from-openai.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
-import { type ClientTool, compileForClient, toClientTools } from '../agents/client-tools.ts'
+import { type ClientTool, openAnswerSchema, toClientTools } from '../agents/client-tools.ts'
 import { refuseApproval } from '../agents/refuse-approval.ts'
 import type { Caller } from '../http/auth.ts'
 import { blamed, HttpProblem } from '../http/problem.ts'
@@ -78,8 +78,7 @@ const anyAnswer: JsonSchema = { type: 'object' }
 /** The schema of an answer in JSON, ready to be used; `given` undefined: any object. Rejects with an `HttpProblem` 400. */
 export async function answerSchema(given: JsonObject | undefined, param: string): Promise<JsonSchema> {
   if (given === undefined) return anyAnswer
-  await compileForClient(given, param)
-  return given
+  return openAnswerSchema(given, param)
 }
 
 /** What every request for an answer may set, named as runs name it. Null means absent. */

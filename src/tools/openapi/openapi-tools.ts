@@ -4,7 +4,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { AddressRule } from '../builtin/web/public-address.ts'
 import { resultText } from '../result-text.ts'
-import { compileUntrusted } from '../schema/schema.ts'
+import { openForeign } from '../schema/foreign/foreign-schema.ts'
 import type { AnyTool, Tool, ToolEffect } from '../tool.ts'
 import { fromOrigin, legalToolNames } from '../tool-names.ts'
 import { Pauses } from '../yield-to-event-loop.ts'
@@ -44,7 +44,7 @@ export interface OpenApiOptions {
   timeoutMs?: number
   /** How many bytes of a response are read. Default 1,048,576. */
   maxResponseBytes?: number
-  /** Gets a warning for each operation left out. Default: the package's own logger. */
+  /** Gets a warning for each operation left out, and each whose schema was mended. Default: the package's own logger. */
   logger?: Logger
 }
 
@@ -90,12 +90,13 @@ export async function openApiTools(source: string | URL | object, options: OpenA
     try {
       const name = names[index] ?? ''
       const mapping = operationArguments(document, operation)
-      await compileUntrusted(mapping.schema, name)
+      const { schema, notes } = await openForeign(mapping.schema, name)
       const own = operation.servers === undefined ? base : undefined
       const at = own ?? baseOf(operation.servers, options)
       const calling = { security, rule, base: at, options, title: titleOf(document.root.info) ?? at.host }
       checkPath(calling.base, operation.path)
-      tools.push(operationTool(name, operation, mapping, calling))
+      tools.push(operationTool(name, operation, { ...mapping, schema }, calling))
+      if (notes.length > 0) log.warn({ operation: operation.id, tool: name, notes }, 'the schema of an operation of an API was mended')
       if (!security.covers(operation.security) && options.headers === undefined) {
         log.warn({ operation: operation.id, security: operation.security }, 'no `auth` is given for an operation of an API')
       }

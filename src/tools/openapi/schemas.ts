@@ -1,12 +1,8 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { withBounds } from '../schema/foreign/mend-schema.ts'
+import { namedSchemas, oneSchema, severalSchemas } from '../schema/map-schemas.ts'
 import { isReference, type OpenApiDocument } from './document.ts'
 
-const oneSchema = new Set([
-  ...['items', 'additionalItems', 'additionalProperties', 'unevaluatedItems', 'unevaluatedProperties', 'contains', 'propertyNames'],
-  ...['not', 'if', 'then', 'else'],
-])
-const severalSchemas = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems', 'items'])
-const namedSchemas = new Set(['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions'])
 /** Keywords without a meaning in JSON Schema, or with another one. */
 const leftOut = new Set(['example', 'examples', 'xml', 'externalDocs', 'discriminator', 'nullable', '$schema'])
 
@@ -32,7 +28,7 @@ export class OperationSchemas {
       const { $ref: _, ...rest } = schema
       return this.#document.is30 || Object.keys(rest).length === 0 ? reference : { ...this.#keywords(rest), ...reference }
     }
-    return this.#document.is30 ? asNullable(this.#keywords(withNumericBounds(schema)), schema) : this.#keywords(schema)
+    return this.#document.is30 ? asNullable(this.#keywords(withBounds(schema) as JsonObject), schema) : this.#keywords(schema)
   }
 
   /** A schema, its reference resolved. */
@@ -71,23 +67,6 @@ export class OperationSchemas {
   }
 
   readonly #hiddenName = ([name, schema]: [string, Json]): string[] => (this.resolved(schema).readOnly === true ? [name] : [])
-}
-
-/** `minimum: 1, exclusiveMinimum: true` of 3.0 becomes `exclusiveMinimum: 1`. */
-function withNumericBounds(schema: JsonObject): JsonObject {
-  const result = { ...schema }
-  for (const [bound, exclusive] of [
-    ['minimum', 'exclusiveMinimum'],
-    ['maximum', 'exclusiveMaximum'],
-  ] as const) {
-    if (typeof result[exclusive] !== 'boolean') continue
-    const limit = result[bound]
-    if (result[exclusive] && limit !== undefined) {
-      result[exclusive] = limit
-      delete result[bound]
-    } else delete result[exclusive]
-  }
-  return result
 }
 
 /** `nullable` of 3.0 adds the type `null`. Without a type it has no meaning. */

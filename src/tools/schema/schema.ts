@@ -1,10 +1,11 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
+import { defaultLogger } from '../../core/logger.ts'
+import { isJsonObject } from '../../core/messages.ts'
 import { stoppedAfter } from '../../core/time/stopped-after.ts'
-import { Pauses } from '../yield-to-event-loop.ts'
-import { compiledSize } from './compiled-size.ts'
-import { loadAjv, loadAjv2020, loadAjvFormats } from './load-ajv.cjs'
+import { type Dialect, forgetAjv, type Origin, openAjv } from './open-ajv.ts'
+import { withoutUnreadablePatterns } from './patterns/unreadable-patterns.ts'
 import { isPlainSchema } from './plain-schema.ts'
 import { problemsOf } from './problems-in-words.ts'
 import { jsonSchemaOf } from './standard-schema.ts'
@@ -51,61 +52,21 @@ const slow = new WeakSet<Validator>()
 const compiledTexts = new Map<string, Validator>()
 const maxTexts = 256
 const maxTextLength = 20_000
-/** How long an untrusted schema may take to compile, and a value to be validated, in milliseconds. */
-const maxCompileMs = 500
+/** How long a value may take to be validated, in milliseconds. */
 const maxCheckMs = 30
-/**
- * Where others must not wait: a schema of so many values compiles in less time, any other has so many milliseconds. It is tried again, as new
- * code and a busy machine are slow.
- */
-const smallSize = 500
-const maxTurnMs = 30
-const maxTries = 4
-/** How long an untrusted schema is not used after a validation that took too long. */
-const pauseMs = 10_000
 
-let instances: { draft7: Ajv; draft2020: Ajv } | undefined
 let compilations = 0
-/** An instance keeps a piece of every schema it has compiled: after so many a new one is made, and the old one goes with its last schema. */
+/** A compiler keeps a piece of every schema it has compiled: after so many a new one is opened, and the old one goes with its last schema. */
 const maxCompilations = 100
 
-function openInstances(): { draft7: Ajv; draft2020: Ajv } {
-  if (instances !== undefined) return instances
-  // Loaded on first use: it is half of what importing this package may cost.
-  const { Ajv: Draft7 } = loadAjv()
-  const { Ajv2020: Draft2020 } = loadAjv2020()
-  const { default: addFormats } = loadAjvFormats()
-  const options = {
-    strict: false,
-    strictNumbers: true,
-    // Else an inherited `constructor` or `toString` would count as given.
-    ownProperties: true,
-    allErrors: true,
-    verbose: true,
-    logger: false,
-    // Halves the time to compile, which counts more than the time to validate.
-    code: { optimize: false },
-  } as const
-  const opened = { draft7: new Draft7(options), draft2020: new Draft2020(options) as Ajv }
-  for (const ajv of [opened.draft7, opened.draft2020]) {
-    addFormats.default(ajv)
-    // Theirs takes a time that grows with the square of the text's length.
-    ajv.addFormat('url', isWebUrl)
+/** The compilers for the dialects a schema may be written in, the likeliest first. */
+function compilersFor(schema: JsonSchema, origin: Origin): Ajv[] {
+  const dialects = (): Dialect[] => {
+    // The two write tuples differently, and many schemas don't say which they are.
+    if (schema?.$schema === undefined) return ['draft2020', 'draft7']
+    return typeof schema.$schema === 'string' && /draft-0\d/.test(schema.$schema) ? ['draft7'] : ['draft2020']
   }
-  instances = opened
-  return opened
-}
-
-function isWebUrl(text: string): boolean {
-  return /^(?:https?|ftp):\/\/[^\s/]/i.test(text) && !/\s/.test(text) && URL.canParse(text)
-}
-
-/** The dialects a schema may be written in, the likeliest first. */
-function dialectsOf(schema: JsonSchema): Ajv[] {
-  const { draft7, draft2020 } = openInstances()
-  // The two write tuples differently, and many schemas don't say which they are.
-  if (schema?.$schema === undefined) return [draft2020, draft7]
-  return typeof schema.$schema === 'string' && /draft-0\d/.test(schema.$schema) ? [draft7] : [draft2020]
+  return dialects().map((dialect) => openAjv(origin, dialect))
 }
 
 let ids = 0
@@ -190,12 +151,14 @@ function isPlain(value: unknown): boolean {
 
 /** The schema is the program's own, but values come from a model, which others can talk into anything. */
 function compileOwn(schema: JsonSchema, toolName: string): Validator {
-  const check = compileNew(schema, toolName)
+  const unreadable: string[] = []
+  const check = compileNew(schema, toolName, 'own', (at) => unreadable.push(at))
   try {
     JSON.stringify(schema)
   } catch (error) {
     throw unusable(toolName, error) // No model could be told of it.
   }
+  if (unreadable.length > 0) defaultLogger.warn({ tool: toolName, unreadable }, 'patterns of a tool can not be read, and are not checked')
   if (!mayTakeLong(schema)) return check
   const stopped: Validator = (value, inWords) => stoppedAfter(maxCheckMs, () => check(value, inWords))?.value ?? [tooSlow]
   slow.add(stopped)
@@ -230,76 +193,14 @@ function hasSlowKeyword(schema: JsonSchema): boolean {
 
 export const tooSlow = 'arguments: could not be checked in time, because of a `pattern`, `uniqueItems` or a union in their schema'
 
-/**
- * The same for an untrusted schema: a regular expression, or a union of references, could block the process for years. It is compiled in turns
- * of the event loop of its own, and refused if it doesn't compile within one; each validation is stopped in time, and a value that can't be
- * checked in time is not valid. Rejects with `invalid_tool`. From then on `compileSchema` returns this validator for it.
- */
-export async function compileUntrusted(schema: JsonSchema, toolName: string): Promise<Validator> {
-  const known = compiled.get(schema)
-  if (known !== undefined) return known
-  const pauses = new Pauses()
-  const ms = compiledSize(schema, smallSize) <= smallSize ? maxCompileMs : maxTurnMs
-  for (let tried = 0; tried < maxTries; tried++) {
-    await pauses.turn()
-    await openInTurns(pauses)
-    const validator = compileWithin(ms, schema, toolName)
-    if (validator !== undefined) return validator
-  }
-  throw tooLarge(toolName)
-}
-
-/** Loads the compiler and opens it, which takes long the first time, in turns of the event loop of its own. */
-export async function openInTurns(pauses: Pauses = new Pauses()): Promise<void> {
-  if (instances !== undefined) return
-  for (const load of [loadAjv, loadAjv2020, loadAjvFormats]) {
-    load()
-    await pauses.turn()
-  }
-  // Each compiles the schema of its dialect first.
-  for (const dialect of ['draft2020', 'draft7'] as const) {
-    // Another one that was opened before may have been stopped in the middle of its work meanwhile.
-    openInstances()[dialect].compile({})
-    await pauses.turn()
-  }
-}
-
-function tooLarge(toolName: string): ToolloopError {
-  return new ToolloopError('invalid_tool', `Tool \`${toolName}\`: the JSON Schema of its parameters is too large`)
-}
-
-/** Undefined if it takes longer. */
-function compileWithin(ms: number, schema: JsonSchema, toolName: string): Validator | undefined {
-  const known = compiled.get(schema)
-  if (known !== undefined) return known
-  // Before the clock starts: a module stopped while it loads would stay half loaded for everybody.
-  openInstances()
-  const forget = () => {
-    instances = undefined // They were stopped in the middle of their work.
-  }
-  const compiling = stoppedAfter(ms, () => compileNew(schema, toolName), forget)
-  if (compiling === undefined) return undefined
-  const check = compiling.value
-  let pausedUntil = 0
-  const validator: Validator = (value, inWords) => {
-    if (performance.now() < pausedUntil) return [tooSlow]
-    const checked = stoppedAfter(maxCheckMs, () => check(value, inWords))
-    if (checked !== undefined) return checked.value
-    pausedUntil = performance.now() + pauseMs
-    return [tooSlow]
-  }
-  slow.add(validator)
-  compiled.set(schema, validator)
-  return validator
-}
-
-function compileNew(schema: JsonSchema, toolName: string): Validator {
+/** Compiles a schema. Throws `invalid_tool`. `note` is told where a pattern is that can't be read, and so is not checked. */
+export function compileNew(schema: JsonSchema, toolName: string, origin: Origin, note: (at: string) => void): Validator {
   const failures: unknown[] = []
-  const dialects = dialectsOf(schema)
-  if (++compilations % maxCompilations === 0) instances = undefined
-  for (const ajv of dialects) {
+  if (++compilations % maxCompilations === 0) forgetAjv(origin)
+  const readable = isJsonObject(schema) ? withoutUnreadablePatterns(schema, note) : schema
+  for (const ajv of compilersFor(schema, origin)) {
     try {
-      const validate = compileIn(ajv, schema)
+      const validate = compileIn(ajv, readable)
       return (value, inWords = problemsOf) => {
         try {
           return validate(value) ? [] : inWords(validate.errors ?? [])
@@ -312,6 +213,12 @@ function compileNew(schema: JsonSchema, toolName: string): Validator {
     }
   }
   throw unusable(toolName, failures[0])
+}
+
+/** `compileSchema` returns this validator for the schema. `isSlow`: see `isSlow`. */
+export function keepValidator(schema: JsonSchema, validator: Validator, isSlow: boolean): void {
+  compiled.set(schema, validator)
+  if (isSlow) slow.add(validator)
 }
 
 function unusable(toolName: string, cause: unknown): ToolloopError {

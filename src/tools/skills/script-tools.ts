@@ -2,7 +2,7 @@ import { messageOf, show } from '../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import { readDocument } from '../read-document.ts'
 import type { Runtime } from '../sandbox/sandbox.ts'
-import { compileUntrusted } from '../schema/schema.ts'
+import { openForeign } from '../schema/foreign/foreign-schema.ts'
 import { checkTool, type ToolEffect } from '../tool.ts'
 import type { ScriptTool } from './skill.ts'
 
@@ -38,7 +38,9 @@ export async function readScriptTools(
   const tools: ScriptTool[] = []
   for (const [at, entry] of entries.entries()) {
     try {
-      tools.push(await readTool(entry, skillName, scripts))
+      const { tool, notes } = await readTool(entry, skillName, scripts)
+      tools.push(tool)
+      if (notes.length > 0) report(`tools[${at}]: its schema was mended: ${notes.join('; ')}`)
     } catch (error) {
       report(`tools[${at}]: ${messageOf(error)}; it was left out`)
     }
@@ -46,7 +48,11 @@ export async function readScriptTools(
   return tools
 }
 
-async function readTool(entry: unknown, skillName: string, scripts: ReadonlySet<string>): Promise<ScriptTool> {
+async function readTool(
+  entry: unknown,
+  skillName: string,
+  scripts: ReadonlySet<string>,
+): Promise<{ tool: ScriptTool; notes: readonly string[] }> {
   if (!isJsonObject(entry))
     throw new TypeError(`Expected a mapping with \`description\`, \`script\` and \`parameters\`, got ${show(entry)}`)
   const odd = Object.keys(entry).find((key) => !known.includes(key))
@@ -67,10 +73,11 @@ async function readTool(entry: unknown, skillName: string, scripts: ReadonlySet<
   )
   demand(isOne(effect, effects), `\`effect\` to be one of ${effects.join(', ')}`, effect)
   demand(isTexts(calls), '`calls` to be a list of names', calls)
-  const tool = { name, description, parameters, ...(timeoutMs === undefined ? {} : { timeoutMs }) }
+  const { schema, notes } = await openForeign(parameters as JsonObject, String(name))
+  const tool = { name, description, parameters: schema, ...(timeoutMs === undefined ? {} : { timeoutMs }) }
   checkTool(tool as never)
-  await compileUntrusted(parameters as JsonObject, String(name))
-  return { ...tool, script: path, pass, positional, calls, effect, ...(runtime === undefined ? {} : { runtime }) } as ScriptTool
+  const running = { script: path, pass, positional, calls, effect, ...(runtime === undefined ? {} : { runtime }) }
+  return { tool: { ...tool, ...running } as ScriptTool, notes }
 }
 
 function isOne(value: unknown, words: readonly string[]): boolean {

@@ -28,9 +28,7 @@ describe.concurrent('an MCP server over stdio', () => {
     const deep = JSON.parse(`${'{"not":'.repeat(2_000)}true${'}'.repeat(2_000)}`)
     const unusable = [
       listed('no-schema', { inputSchema: undefined }),
-      listed('bad-schema', { inputSchema: { type: 'object', properties: { a: { type: 'strng' } } } }),
       listed('array', { inputSchema: { type: 'array' } }),
-      listed('elsewhere', { inputSchema: { type: 'object', $ref: 'http://127.0.0.1:9/schema.json' } }),
       listed('deep', { inputSchema: { type: 'object', properties: { a: deep } } }),
       listed('huge'),
       listed('wordy', { description: 5 }),
@@ -42,8 +40,40 @@ describe.concurrent('an MCP server over stdio', () => {
     expect(tools.names()).toEqual(['odd__echo'])
     const warned = records.filter(({ level }) => level === 'warn')
     expect(warned).toHaveLength(unusable.length)
-    expect(warned.map(({ fields }) => fields)).toContainEqual(expect.objectContaining({ server: 'odd', tool: 'bad-schema' }))
+    expect(warned.map(({ fields }) => fields)).toContainEqual(expect.objectContaining({ server: 'odd', tool: 'array' }))
     expect(await callText(tools, 'odd__echo', { a: 1 })).toBe('{"a":1}')
+  })
+
+  it('E3.3 E3.5 a tool whose schema can be read in only one way is mended, with a warning; a format is not asserted', async () => {
+    const { logger, records } = recordingLogger()
+    const id = { type: 'string', format: 'uuid' }
+    const page = { type: 'integer', minimum: 0, exclusiveMinimum: true }
+    const url = { type: 'string', pattern: '^https\\:\\/\\/' }
+    const echo = listed('echo', {
+      inputSchema: { type: 'object', properties: { id, page, url, odd: { type: 'strng' } }, required: ['id', 'id'] },
+    })
+    const elsewhere = listed('elsewhere', { inputSchema: { type: 'object', $ref: 'http://127.0.0.1:9/schema.json' } })
+    await using tools = await connectMcpServers({ odd: odd({ tools: [echo, elsewhere] }) }, { logger })
+    expect(tools.names().sort()).toEqual(['odd__echo', 'odd__elsewhere'])
+    const sent = tools.getAllSpecs().find((spec) => spec.function.name === 'odd__echo')?.function.parameters
+    expect(sent).toEqual({
+      type: 'object',
+      properties: { id, page: { type: 'integer', exclusiveMinimum: 0 }, url, odd: {} },
+      required: ['id'],
+    })
+    const args = { id: 'b1946ac924924d23a5b61f0a8f5b7c3d', page: 1, url: 'https://example.com', odd: 7 }
+    expect(JSON.parse(await callText(tools, 'odd__echo', args))).toEqual(args)
+    for (const wrong of [{ page: 1 }, { id: 'a', page: 0 }, { id: 'a', url: 'http://example.com' }])
+      expect(await callText(tools, 'odd__echo', wrong)).toContain('Invalid arguments')
+    const warned = records.filter(({ level }) => level === 'warn')
+    expect(warned.map(({ fields }) => fields)).toEqual([
+      expect.objectContaining({
+        server: 'odd',
+        tool: 'echo',
+        problem: expect.stringContaining('#/properties/page/exclusiveMinimum: true read as 0'),
+      }),
+      expect.objectContaining({ server: 'odd', tool: 'elsewhere', problem: expect.stringContaining('#/$ref') }),
+    ])
   })
 
   it('gives the program only the safe part of the environment, and what was set for it', async () => {

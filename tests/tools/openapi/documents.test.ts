@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { fitArguments } from '../../../src/tools/arguments.ts'
 import { type OpenApiOptions, openApiTools } from '../../../src/tools/openapi/index.ts'
 import { ToolRegistry } from '../../../src/tools/registry.ts'
 import { parametersOf } from '../../../src/tools/schema/schema.ts'
@@ -186,10 +187,37 @@ describe('an OpenAPI document', () => {
     expect(await text({ baseURL: api.url })).toBe('{}')
   })
 
+  it('E3.3 E3.5 operations with schemas that can be read in only one way are mended, with a warning; a format is not asserted', async () => {
+    const operation = (schema: object) => ({
+      post: { operationId: 'save', requestBody: { required: true, content: { 'application/json': { schema } } } },
+    })
+    const schema = {
+      type: 'object',
+      properties: {
+        id: { type: 'string', format: 'uuid' },
+        day: { type: 'string', pattern: '^\\d{4}\\-\\d{2}$' },
+        note: { type: 'str', required: true },
+        odd: { type: 'file', enum: null },
+      },
+      required: ['id', 'id'],
+    }
+    const { tools, warnings } = await read(documentOf({ '/x': operation(schema) }))
+    expect(tools[0]?.parameters).toMatchObject({ required: ['id', 'note'], properties: { note: { type: 'string' }, odd: {} } })
+    const right = { id: 'b1946ac924924d23a5b61f0a8f5b7c3d', day: '2024-05', note: 'x', odd: 1 }
+    const [tool] = tools
+    if (tool === undefined) throw new Error('no tool')
+    expect(fitArguments(tool, right)).toEqual({ input: right })
+    expect(fitArguments(tool, { ...right, day: '2024/05' })).toHaveProperty('problems')
+    expect(fitArguments(tool, { ...right, note: 1 })).toHaveProperty('problems')
+    expect(warnings.map(({ fields }) => fields)).toContainEqual(
+      expect.objectContaining({ operation: 'save', notes: expect.arrayContaining(['#/properties/note/type: "str" read as "string"']) }),
+    )
+  })
+
   it('of very many operations keeps nobody else from their turn', async () => {
     const parameters = Array.from({ length: 100 }, (_, at) => ({ name: `p${at}`, in: 'query', schema: { type: 'string' } }))
     const many = Array.from({ length: 60 }, (_, at) => [`/x${at}`, { get: { operationId: `x${at}`, parameters } }])
-    const unusable = { get: { parameters: [{ name: 'p', in: 'query', schema: { type: 'word' } }] } }
+    const unusable = { get: { parameters: [{ name: 'p', in: 'query', schema: { $ref: '#/components/none' } }] } }
     const turns: number[] = []
     let turn = 0
     const warn = () => {

@@ -17,7 +17,7 @@ import type { Progress } from './calls/open-call.ts'
 import { samplingLimits } from './calls/sampling.ts'
 import { setAside } from './calls/set-aside.ts'
 import { tasksExtension, taskTimeoutMs } from './calls/tasks.ts'
-import { type ListedTool, listTools, noTimeoutMs } from './listing/list-tools.ts'
+import { type ListedTool, listTools, noTimeoutMs, type OnToolProblem } from './listing/list-tools.ts'
 import type { McpServer } from './server-config.ts'
 import { UnaskedMessages } from './unasked.ts'
 
@@ -49,7 +49,7 @@ export interface Connection {
   readonly hasSession: boolean
   /** Why it ended by itself; undefined while it hasn't. */
   readonly problem: string | undefined
-  listTools(signal: AbortSignal, onProblem: (tool: string, problem: string) => void): Promise<ListedTool[]>
+  listTools(signal: AbortSignal, onProblem: OnToolProblem): Promise<ListedTool[]>
   /** Carries out a request over it. */
   during<T>(request: () => Promise<T>): Promise<T>
   /** Closes it when its requests have ended: some may still be answered in a session that is over. */

@@ -89,8 +89,7 @@ export class ServerLink {
       timeoutMs: startTimeoutOf(server),
       signal: this.#closing.signal,
       onChange,
-      onProblem: (tool, problem) =>
-        this.#log('warn', { tool, problem: this.#words.clean(problem) }, 'a tool of an MCP server is left out: it is invalid'),
+      onProblem: (tool, problem, message) => this.#log('warn', { tool, problem: this.#words.clean(problem) }, message),
       onFailure: (error) =>
         this.#log('warn', { error: this.#words.of(error) }, 'an MCP server did not list its changed tools; those it had before stay'),
     })

@@ -1,7 +1,7 @@
 import type { ElicitResult } from '@modelcontextprotocol/client'
 import { ToolloopError } from '../../../../core/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../../../core/messages.ts'
-import { compileUntrusted } from '../../../schema/schema.ts'
+import { openForeign } from '../../../schema/foreign/foreign-schema.ts'
 import { ask, type Question, type ToolContext } from '../../../tool.ts'
 import { isTaskNoted } from './call-notes.ts'
 
@@ -97,8 +97,8 @@ export async function readAnswers(
   for (const [index, request] of requests.entries()) {
     const result = resultOf(request, given[index] ?? {})
     if (result.action === 'accept' && 'schema' in request) {
-      const check = await compileUntrusted(request.schema, 'the form')
-      const problems = check(result.content ?? {})
+      const { validate } = await openForeign(request.schema, 'the form')
+      const problems = validate(result.content ?? {})
       if (problems.length > 0) return { problem: problems.join('; ') }
     }
     results.push(result)

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import type { Connection } from '../connection.ts'
 import { within } from '../within.ts'
-import type { ListedTool } from './list-tools.ts'
+import type { ListedTool, OnToolProblem } from './list-tools.ts'
 
 /** Between two lists of a server whose tools keep changing. */
 const refreshPauseMs = 250
@@ -11,7 +11,7 @@ interface FollowedToolsOptions {
   timeoutMs: number
   /** Aborted when the server is closed. */
   signal: AbortSignal
-  onProblem(tool: string, problem: string): void
+  onProblem: OnToolProblem
   /** Called when the tools were listed again. */
   onChange(): void
   /** The tools could not be listed again. */

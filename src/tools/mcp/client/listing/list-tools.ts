@@ -2,7 +2,7 @@ import type { Client } from '@modelcontextprotocol/client'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { clip, messageOf } from '../../../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../../core/messages.ts'
-import { compileUntrusted } from '../../../schema/schema.ts'
+import { openForeign } from '../../../schema/foreign/foreign-schema.ts'
 import { Pauses } from '../../../yield-to-event-loop.ts'
 import { asideOf } from '../calls/set-aside.ts'
 import { type DescribedTool, fingerprintOf } from './fingerprint.ts'
@@ -14,6 +14,9 @@ export interface ListedTool extends DescribedTool {
   /** Whether its calls can be tasks, or have to be (2025-11-25). */
   taskSupport?: 'optional' | 'required'
 }
+
+/** Told of a tool that can't be used, or not as it is listed. `message` is for the log. */
+export type OnToolProblem = (tool: string, problem: string, message: string) => void
 
 /** A server that has more pages than this is not listing tools. */
 const mostPages = 100
@@ -32,14 +35,10 @@ export const anyObject: StandardSchemaV1<unknown, JsonObject> = {
 }
 
 /**
- * The tools of a server that can be used, in its order. `onProblem` is told of each that can't: it is left out, and the others stay.
- * Rejects when the server doesn't answer with lists.
+ * The tools of a server that can be used, in its order; those that can't are left out, and the others stay. Rejects when the server doesn't answer
+ * with lists.
  */
-export async function listTools(
-  client: Client,
-  signal: AbortSignal,
-  onProblem: (tool: string, problem: string) => void,
-): Promise<ListedTool[]> {
+export async function listTools(client: Client, signal: AbortSignal, onProblem: OnToolProblem): Promise<ListedTool[]> {
   if (client.getServerCapabilities()?.tools === undefined) return []
   const hasHeaders = client.getProtocolEra() === 'modern'
   const tools = new Map<string, ListedTool>()
@@ -58,13 +57,14 @@ export async function listTools(
       signal.throwIfAborted()
       const name = isJsonObject(one) && typeof one.name === 'string' ? one.name : ''
       try {
-        const tool = await usable(one)
+        const { tool, notes } = await usable(one)
         const problem = hasHeaders ? headerProblem(tool.inputSchema) : undefined
         if (problem !== undefined) throw new Error(problem)
         if (tools.has(tool.name)) throw new Error('another tool has that name')
         tools.set(tool.name, tool)
+        if (notes.length > 0) onProblem(clip(name), notes.join('; '), 'the schema of a tool of an MCP server was mended')
       } catch (error) {
-        onProblem(clip(name), messageOf(error))
+        onProblem(clip(name), messageOf(error), 'a tool of an MCP server is left out: it is invalid')
       }
     }
     if (typeof result.nextCursor !== 'string' || result.nextCursor === cursor) return [...tools.values()]
@@ -76,20 +76,24 @@ export async function listTools(
 /** The SDK's own time limits are put out of the way: a call's and a start's are ours. */
 export const noTimeoutMs: number = 2 ** 31 - 1
 
-async function usable(given: unknown): Promise<ListedTool> {
+async function usable(given: unknown): Promise<{ tool: ListedTool; notes: readonly string[] }> {
   if (!isJsonObject(given)) throw new Error('it is not an object')
-  const { name, title, description = title ?? '', inputSchema, annotations } = given
+  const { name, title, description = title ?? '', annotations } = given
+  // PHP and Lua write an object without fields as a list without items.
+  const inputSchema = Array.isArray(given.inputSchema) && given.inputSchema.length === 0 ? {} : given.inputSchema
   if (typeof name !== 'string' || name === '') throw new Error('it has no name')
   if (typeof description !== 'string') throw new Error('its description is not a string')
   if (!isJsonObject(inputSchema)) throw new Error('its `inputSchema` is not an object')
-  if (inputSchema.type !== undefined && inputSchema.type !== 'object') throw new Error('its `inputSchema` is not an object schema')
   if (JSON.stringify([name, description, inputSchema]).length > mostCharacters) {
     throw new Error(`its description and schema have more than ${mostCharacters} characters`)
   }
   // A server may list more than can be compiled in the time it has, and is not alone here.
-  await compileUntrusted(inputSchema, name)
+  const { schema, notes } = await openForeign(inputSchema, name)
+  if (schema.type !== undefined && schema.type !== 'object') throw new Error('its `inputSchema` is not an object schema')
   const tool = { name, description, inputSchema, annotations: isJsonObject(annotations) ? annotations : {} }
   const taskSupport = isJsonObject(given.execution) ? given.execution.taskSupport : undefined
   const isTask = taskSupport === 'optional' || taskSupport === 'required'
-  return { ...tool, fingerprint: fingerprintOf(tool), ...(isTask ? { taskSupport } : {}) }
+  // The fingerprint is of what the server wrote, however that is read.
+  const listed = { ...tool, inputSchema: schema as JsonObject, fingerprint: fingerprintOf(tool) }
+  return { tool: { ...listed, ...(isTask ? { taskSupport } : {}) }, notes }
 }

@@ -1,0 +1,133 @@
+import { messageOf, ToolloopError } from '../../../core/errors.ts'
+import { isDeeperThan } from '../../../core/json.ts'
+import { isJsonObject } from '../../../core/messages.ts'
+import { stoppedAfter } from '../../../core/time/stopped-after.ts'
+import { Pauses } from '../../yield-to-event-loop.ts'
+import { compiledSize } from '../compiled-size.ts'
+import { forgetAjv, openInTurns } from '../open-ajv.ts'
+import { compileNew, type JsonSchema, keepValidator, tooSlow, type Validator } from '../schema.ts'
+import { mendSchema } from './mend-schema.ts'
+
+/** A schema from elsewhere, as it is used: by an MCP server, an OpenAPI document, a Skill, a client of the service. */
+export interface ForeignSchema {
+  /** For the model, and for `compileSchema`, which returns `validate` for it. The schema that was given, if it needed no mending. */
+  schema: JsonSchema
+  validate: Validator
+  /** What was mended in it, and what is not checked. */
+  notes: readonly string[]
+}
+
+/** How long it may take to compile, and a value to be validated, in milliseconds. */
+const maxCompileMs = 500
+const maxCheckMs = 30
+/**
+ * Where others must not wait: a schema of so many values compiles in less time, any other has so many milliseconds. It is tried again, as new
+ * code and a busy machine are slow.
+ */
+const smallSize = 500
+const maxTurnMs = 30
+const maxTries = 4
+/** With more values it does not compile in time, and is not read first. */
+const maxSize = 20_000
+/** How long it is not used after a validation that took too long. */
+const pauseMs = 10_000
+const maxNotes = 20
+/** Levels of JSON: deeper ones are not for code that recurses into them. */
+const maxDepth = 400
+
+const opened = new WeakMap<JsonSchema, ForeignSchema>()
+
+/**
+ * Makes a schema from elsewhere ready. A part that can be read in only one way is mended, one that can't be compiled is not checked, and `format` is
+ * not asserted. A regular expression, or a union of references, could block the process for years: the schema is compiled in turns of the event loop
+ * of its own, each validation is stopped in time, and a value that can't be checked in time is not valid. Rejects with `invalid_tool` if the schema
+ * takes too long to compile, or is no object.
+ */
+export async function openForeign(given: JsonSchema, toolName: string): Promise<ForeignSchema> {
+  const known = opened.get(given)
+  if (known !== undefined) return known
+  if (!isJsonObject(given)) throw invalid(toolName, 'are not a JSON Schema object')
+  if (compiledSize(given, maxSize) > maxSize || isDeeperThan(maxDepth, given)) throw tooLarge(toolName)
+  const notes: string[] = []
+  const pauses = new Pauses()
+  await pauses.turn()
+  const schema = mendSchema(given, (what) => notes.push(what))
+  const validate = bounded(await compileAll(schema, toolName, pauses, notes))
+  keepValidator(schema, validate, true)
+  const more = notes.length > maxNotes ? [`and ${notes.length - maxNotes} more`] : []
+  const foreign = { schema, validate, notes: [...notes.slice(0, maxNotes), ...more] }
+  opened.set(given, foreign)
+  opened.set(schema, foreign)
+  return foreign
+}
+
+/** The whole schema; or the names of its fields alone, if it does not compile. */
+async function compileAll(schema: JsonSchema, toolName: string, pauses: Pauses, notes: string[]): Promise<Validator> {
+  const compiling = await compileInTurns(schema, toolName, pauses)
+  if ('check' in compiling) {
+    notes.push(...compiling.unreadable.map((at) => `${at}: not checked, because it can not be read`))
+    return compiling.check
+  }
+  notes.push(`#: only the names of its fields are checked, because it does not compile (${compiling.problem})`)
+  const named = await compileInTurns(namesOf(schema), toolName, pauses)
+  if ('check' in named) return named.check
+  throw invalid(toolName, `are not a usable JSON Schema: ${named.problem}`)
+}
+
+function namesOf({ properties, required, additionalProperties }: JsonSchema): JsonSchema {
+  const names = Object.keys(isJsonObject(properties) ? properties : {})
+  return {
+    type: 'object',
+    properties: Object.fromEntries(names.map((name) => [name, {}])),
+    ...(required === undefined ? {} : { required }),
+    ...(additionalProperties === false ? { additionalProperties } : {}),
+  }
+}
+
+type Compiling = { check: Validator; unreadable: string[] } | { problem: string }
+
+/** Rejects if it is too large. */
+async function compileInTurns(schema: JsonSchema, toolName: string, pauses: Pauses): Promise<Compiling> {
+  const ms = compiledSize(schema, smallSize) <= smallSize ? maxCompileMs : maxTurnMs
+  for (let tried = 0; tried < maxTries; tried++) {
+    await pauses.turn()
+    await openInTurns(pauses)
+    // Those of both dialects are open, as a module that is stopped while it loads would stay half loaded for everybody.
+    const compiling = stoppedAfter(ms, () => compile(schema, toolName), forgetForeign)
+    if (compiling !== undefined) return compiling.value
+  }
+  throw tooLarge(toolName)
+}
+
+function compile(schema: JsonSchema, toolName: string): Compiling {
+  const unreadable: string[] = []
+  try {
+    return { check: compileNew(schema, toolName, 'foreign', (at) => unreadable.push(at)), unreadable }
+  } catch (error) {
+    return { problem: error instanceof Error ? messageOf(error.cause) : messageOf(error) }
+  }
+}
+
+/** They were stopped in the middle of their work. */
+function forgetForeign(): void {
+  forgetAjv('foreign')
+}
+
+function bounded(check: Validator): Validator {
+  let pausedUntil = 0
+  return (value, inWords) => {
+    if (performance.now() < pausedUntil) return [tooSlow]
+    const checked = stoppedAfter(maxCheckMs, () => check(value, inWords))
+    if (checked !== undefined) return checked.value
+    pausedUntil = performance.now() + pauseMs
+    return [tooSlow]
+  }
+}
+
+function tooLarge(toolName: string): ToolloopError {
+  return new ToolloopError('invalid_tool', `Tool \`${toolName}\`: the JSON Schema of its parameters is too large`)
+}
+
+function invalid(toolName: string, what: string): ToolloopError {
+  return new ToolloopError('invalid_tool', `Tool \`${toolName}\`: its parameters ${what}`)
+}
