@@ -28,7 +28,7 @@ const smallSize = 500
 const maxTurnMs = 30
 const maxTries = 4
 /** With more values it does not compile in time, and is not read first. */
-const maxSize = 20_000
+const maxSize = 8_000
 /** How long it is not used after a validation that took too long. */
 const pauseMs = 10_000
 const maxNotes = 20
