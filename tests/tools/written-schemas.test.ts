@@ -10,7 +10,7 @@ import { fromLangChainTools } from '../../src/backends/index.ts'
 import type { JsonObject } from '../../src/core/messages.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { ToolRegistry } from '../../src/tools/registry.ts'
-import { compileUntrusted } from '../../src/tools/schema/schema.ts'
+import { openForeign } from '../../src/tools/schema/foreign/foreign-schema.ts'
 import { acceptSchema } from '../../src/tools/schema/written-schema.ts'
 import { type AnyTool, BaseTool, defineTool, type JsonSchema } from '../../src/tools/tool.ts'
 
@@ -134,7 +134,7 @@ describe('a schema that comes from elsewhere', () => {
   const foreign: JsonObject = { type: 'object', city: text, properties: {}, required: ['a'] }
 
   it('E4.1 is taken as it is, once it has been compiled as such', async () => {
-    await compileUntrusted(foreign, 't')
+    await openForeign(foreign, 't')
     expect(new ToolRegistry([{ ...base, parameters: foreign }]).get('t')?.parameters).toEqual(foreign)
   })
 
