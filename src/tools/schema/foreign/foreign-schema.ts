@@ -3,9 +3,9 @@ import { isDeeperThan } from '../../../core/json.ts'
 import { isJsonObject } from '../../../core/messages.ts'
 import { stoppedAfter } from '../../../core/time/stopped-after.ts'
 import { Pauses } from '../../yield-to-event-loop.ts'
-import { compiledSize } from '../compiled-size.ts'
 import { forgetAjv, openInTurns } from '../open-ajv.ts'
 import { compileNew, type JsonSchema, keepValidator, tooSlow, type Validator } from '../schema.ts'
+import { compiledSize } from './compiled-size.ts'
 import { mendSchema } from './mend-schema.ts'
 
 /** A schema from elsewhere, as it is used: by an MCP server, an OpenAPI document, a Skill, a client of the service. */

@@ -1,4 +1,4 @@
-import { keysOfReference } from './reference.ts'
+import { keysOfReference } from '../reference.ts'
 
 /** How many values a schema has for its compiler, which compiles what is referred to wherever that is done. Counts no further than `most`. */
 export function compiledSize(schema: object, most: number): number {
