@@ -7,7 +7,7 @@ import { rolldown } from 'rolldown'
 
 const styles = ['style.css', 'views.css', 'runs.css', 'reading.css']
 /** What stands in the scripts besides our own code. */
-const packages = ['marked', 'preact', '@preact/signals', '@preact/signals-core']
+const packages = ['eventsource-parser', 'marked', 'preact', '@preact/signals', '@preact/signals-core']
 
 /**
  * Makes of the admin page's source what a browser loads: one script, others for Markdown and for views when they are needed, and one style

@@ -1,3 +1,4 @@
+import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { nextTask } from '../ui/slices.ts'
 import { ApiError, send } from './api.ts'
 
@@ -15,7 +16,7 @@ const longestWaitMs = 10_000
 /** How long events are taken without a break. */
 const busyMs = 16
 /** Characters. */
-const longFrame = 200_000
+const longText = 200_000
 
 export interface Reading {
   onEvent: (event: StreamEvent) => void
@@ -72,7 +73,7 @@ async function follow(path: string, { onEvent, onState, after = 0, lastType }: R
 }
 
 /** One connection's events. */
-async function* connect(path: string, after: number, signal: AbortSignal, onOpen: () => void) {
+async function* connect(path: string, after: number, signal: AbortSignal, onOpen: () => void): AsyncGenerator<StreamEvent> {
   const silent = new AbortController()
   let timer = setTimeout(() => silent.abort(), silenceMs)
   try {
@@ -83,49 +84,28 @@ async function* connect(path: string, after: number, signal: AbortSignal, onOpen
     onOpen()
     if (body === null) return
     const reader = body.pipeThrough(new TextDecoderStream()).getReader()
-    // A frame may come in very many chunks: they are put together once, when its end is there.
-    let parts: string[] = []
+    const arrived: EventSourceMessage[] = []
+    const parser = createParser({ onEvent: (event) => void arrived.push(event) })
     for (;;) {
       const { done, value } = await reader.read()
       if (done) return
       clearTimeout(timer)
       timer = setTimeout(() => silent.abort(), silenceMs)
-      const border = `${parts.at(-1)?.at(-1) ?? ''}${value}`
-      parts.push(value)
-      if (!border.includes('\n\n')) continue
-      const text = parts.join('')
-      // To read what is long is more than one task.
-      if (text.length > longFrame) await nextTask()
-      const frames = text.split('\n\n')
-      parts = [frames.pop() ?? '']
-      for (const frame of frames) {
-        const isLong = frame.length > longFrame
+      parser.feed(value)
+      for (const { id, event = '', data } of arrived.splice(0)) {
+        if (data === '') continue
+        // Parsing a long text is a task of its own.
+        const isLong = data.length > longText
         if (isLong) await nextTask()
-        const event = parseFrame(frame)
+        const parsed: StreamEvent['data'] = JSON.parse(data)
         if (isLong) await nextTask()
-        if (event !== undefined) yield event
+        yield { id: id === undefined ? undefined : Number(id), type: event, data: parsed }
       }
     }
   } finally {
     clearTimeout(timer)
     silent.abort()
   }
-}
-
-/** Undefined: it is a comment. */
-function parseFrame(frame: string): StreamEvent | undefined {
-  let type = ''
-  let data = ''
-  let id: number | undefined
-  for (let at = 0; at < frame.length; ) {
-    const end = frame.indexOf('\n', at)
-    const line = frame.slice(at, end < 0 ? frame.length : end)
-    if (line.startsWith('event: ')) type = line.slice(7)
-    else if (line.startsWith('data: ')) data += line.slice(6)
-    else if (line.startsWith('id: ')) id = Number(line.slice(4))
-    at += line.length + 1
-  }
-  return data === '' ? undefined : { id, type, data: JSON.parse(data) }
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
