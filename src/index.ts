@@ -125,7 +125,7 @@ export {
   type RunEvent,
   type StopReason,
 } from './core/events.ts'
-export { createLogger, type LeveledLogger, type Logger, type LoggerOptions, type LogLevel, redact, redactText } from './core/logger.ts'
+export { createLogger, type LeveledLogger, type Logger, type LoggerOptions, type LogLevel } from './core/logger.ts'
 export type { MessageInput } from './core/message-input.ts'
 export {
   type AIMessage,
@@ -150,6 +150,7 @@ export {
   textOf,
   type Usage,
 } from './core/messages.ts'
+export { redact, redactText } from './core/redaction/redact.ts'
 export { AIDriver, type QueryOptions, type QueryResult, type StreamResult } from './models/ai-driver.ts'
 export type {
   ChatModel,

@@ -4,7 +4,9 @@ import { promisify } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { InvalidOptionError, ModelError } from '../src/core/errors.ts'
-import { createLogger, type Logger, REDACTED, redact, redacting, redactText, secretTexts } from '../src/core/logger.ts'
+import { createLogger, type Logger, redacting } from '../src/core/logger.ts'
+import { redact, redactText, secretTexts } from '../src/core/redaction/redact.ts'
+import { REDACTED } from '../src/core/redaction/spans.ts'
 import { hostileValues } from './hostile-values.ts'
 
 /** Shapes of real credentials, made up. */

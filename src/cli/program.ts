@@ -1,7 +1,7 @@
 import { Command, CommanderError, Help, type Option } from 'commander'
 import { messageOf, ToolloopError } from '../core/errors.ts'
-import { redactText } from '../core/logger.ts'
 import { nearestName } from '../core/nearest-name.ts'
+import { redactText } from '../core/redaction/redact.ts'
 import { readable } from '../core/text/visible.ts'
 import { version } from '../core/version.ts'
 import { describeExitCodes, EXIT_FAILED, EXIT_OK, EXIT_USAGE } from './exit-codes.ts'

@@ -1,8 +1,9 @@
 import { InvalidOptionError } from '../core/errors.ts'
-import { isSecretKey, REDACTED, redactTextInParts, secretTexts } from '../core/logger.ts'
 import { isJsonObject, setField } from '../core/messages.ts'
-import { hideSecretValues } from '../core/redaction/json-secrets.ts'
+import { redactTextInParts, secretTexts } from '../core/redaction/redact.ts'
+import { isSecretKey } from '../core/redaction/secret-keys.ts'
 import { SecretTexts } from '../core/redaction/secret-texts.ts'
+import { REDACTED } from '../core/redaction/spans.ts'
 import type { InParts } from '../core/time/in-parts.ts'
 import { callsIn } from './describe.ts'
 import type { RecordedCall, RecordedInput, RecordedPieces, RecordedRun, RecordedTurn } from './format.ts'
@@ -179,7 +180,7 @@ export class RecordingSecrets {
     const shown = this.#shown
     const known = shown.get(text)
     if (known !== undefined) return known
-    const clean = yield* redactTextInParts(yield* hideSecretValues(text, this.#keys), this.#texts)
+    const clean = yield* redactTextInParts(text, this.#texts, this.#keys)
     if (shown.size >= mostShown) shown.clear()
     shown.set(text, clean)
     return clean

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { checkDecision, checkNamesItem, type Decision } from '../agent/decisions/decisions.ts'
 import type { PendingItem } from '../agent/types.ts'
-import { REDACTED } from '../core/logger.ts'
 import { isJsonObject, type Json, type JsonObject } from '../core/messages.ts'
+import { REDACTED } from '../core/redaction/spans.ts'
 import { blamingRequest, HttpProblem, pointerTo } from './http/problem.ts'
 
 /** A decision as it comes over the API. */

@@ -1,6 +1,6 @@
 import { jsonOrText } from '../core/json.ts'
-import { redact, redactText, secretTexts } from '../core/logger.ts'
 import { type ChatMessage, type ContentPart, hasToolCalls, isJsonObject, isToolResult, type JsonObject } from '../core/messages.ts'
+import { redact, redactText, secretTexts } from '../core/redaction/redact.ts'
 import { SecretTexts } from '../core/redaction/secret-texts.ts'
 import type { ModelRequest, ModelResponse } from '../models/chat-model.ts'
 import type { Attributes } from './api.ts'

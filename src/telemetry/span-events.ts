@@ -1,6 +1,6 @@
 import { messageOf, readableError, stackOf, ToolloopError } from '../core/errors.ts'
 import type { EventName, MadeDecision, RunEvent } from '../core/events.ts'
-import { redactText } from '../core/logger.ts'
+import { redactText } from '../core/redaction/redact.ts'
 import { type Attributes, SpanStatusCode } from './api.ts'
 import type { ToldSpan } from './told-span.ts'
 

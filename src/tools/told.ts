@@ -1,6 +1,6 @@
 import { clip, messageOf, stackOf } from '../core/errors.ts'
-import { redactText, secretTexts } from '../core/logger.ts'
 import type { JsonObject } from '../core/messages.ts'
+import { redactText, secretTexts } from '../core/redaction/redact.ts'
 import type { AnyTool } from './tool.ts'
 
 // What a model is told of its calls, where no run is needed to tell it. Sentences of runs are in `agent/told.ts`.

@@ -1,8 +1,9 @@
 import type { EventPayloads } from '../../core/events.ts'
 import { isLargerThan, toJson } from '../../core/json.ts'
-import { REDACTED, redact, redactText, secretTexts } from '../../core/logger.ts'
 import { isJsonObject, type Json, type JsonObject, textOf } from '../../core/messages.ts'
-import { hideSecretValues } from '../../core/redaction/json-secrets.ts'
+import { redact, redactText, redactTextInParts, secretTexts } from '../../core/redaction/redact.ts'
+import { SecretTexts } from '../../core/redaction/secret-texts.ts'
+import { REDACTED } from '../../core/redaction/spans.ts'
 import { atOnce } from '../../core/time/in-parts.ts'
 import { resultText } from '../../tools/result-text.ts'
 import type { AnyTool } from '../../tools/tool.ts'
@@ -32,8 +33,7 @@ export function shownUpdate({ secrets = [] }: Pick<AnyTool, 'secrets'>, args: Js
 function shownResult({ secrets = [] }: Pick<AnyTool, 'secrets'>, args: JsonObject, text: string): string {
   const names = new Set(secrets)
   const hidden = secretTexts(args, names)
-  const open = names.size === 0 ? text : atOnce(hideSecretValues(text, names))
-  return hidden.length === 0 ? open : redactText(open, hidden)
+  return names.size === 0 && hidden.length === 0 ? text : atOnce(redactTextInParts(text, new SecretTexts(hidden), names))
 }
 
 /** Arguments as listeners are told of them; undefined where they are too long. */

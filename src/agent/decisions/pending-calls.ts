@@ -1,7 +1,7 @@
 import { Event, type EventPlace } from '../../core/events.ts'
 import { copyAsJson } from '../../core/json.ts'
-import { secretTexts } from '../../core/logger.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { secretTexts } from '../../core/redaction/redact.ts'
 import { cancelledText } from '../../tools/told.ts'
 import type { CallWork, CarryOut } from '../calls/running-call.ts'
 import { recordCall, refuseCall } from '../calls/tool-call.ts'

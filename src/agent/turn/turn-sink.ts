@@ -1,7 +1,7 @@
 import { Event, type EventPlace } from '../../core/events.ts'
 import { jsonIn } from '../../core/json.ts'
-import { redact, secretTexts } from '../../core/logger.ts'
 import { isJsonObject, type Usage } from '../../core/messages.ts'
+import { redact, secretTexts } from '../../core/redaction/redact.ts'
 import { TextBuffer } from '../../core/text/text-buffer.ts'
 import type { ChatModel, ModelRetry, ModelSink } from '../../models/chat-model.ts'
 import type { ToolSet } from '../../tools/registry.ts'

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { InvalidOptionError } from '../../core/errors.ts'
-import { redact } from '../../core/logger.ts'
+import { redact } from '../../core/redaction/redact.ts'
 import { version } from '../../core/version.ts'
 import { type RunRecording, readRecording } from '../../recording/index.ts'
 import { EXIT_OK } from '../exit-codes.ts'

@@ -1,4 +1,4 @@
-import { isSecretKey } from '../../core/logger.ts'
+import { isSecretKey } from '../../core/redaction/secret-keys.ts'
 import { findPreset, providerNames } from '../../models/presets.ts'
 
 /** A provider's API key as the environment has it. */

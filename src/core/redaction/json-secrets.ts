@@ -1,5 +1,7 @@
-import { isSecretKey, mayHaveSecretKey, REDACTED } from '../logger.ts'
+import { jsonIn } from '../json.ts'
 import type { InParts } from '../time/in-parts.ts'
+import { isSecretKey, mayHaveSecretKey } from './secret-keys.ts'
+import { REDACTED, type Span } from './spans.ts'
 
 /** A key and what stands between it and its value, also in JSON that is a text inside of JSON: there, backslashes precede its quotes. */
 const keys = /(?<!\\)(\\*)"((?:[^"\\]|\\{1,8}u[0-9a-fA-F]{4}){1,100})\1"\s{0,100}:\s{0,100}/g
@@ -7,12 +9,12 @@ const keys = /(?<!\\)(\\*)"((?:[^"\\]|\\{1,8}u[0-9a-fA-F]{4}){1,100})\1"\s{0,100
 const keysInOnePart = 500
 
 /**
- * A tool's result without the values of secret-looking keys and of `secretKeys`, where it is JSON or has JSON in it, whole or cut off. All
- * else is left as it is.
+ * Where the values of secret-looking keys and of `secretKeys` are in a text that is JSON or has JSON in it, whole or cut off. The names in a
+ * JSON Schema are not those of values.
  */
-export function* hideSecretValues(text: string, secretKeys: ReadonlySet<string> = new Set()): InParts<string> {
-  if (!mayHaveKeys(text, secretKeys)) return text
-  let shown = ''
+export function* jsonSecretsIn(text: string, secretKeys: ReadonlySet<string>): InParts<Span[]> {
+  const spans: Span[] = []
+  if (!mayHaveKeys(text, secretKeys)) return spans
   let at = 0
   let count = 0
   for (const { 0: found, 1: slashes = '', 2: written = '', index } of text.matchAll(keys)) {
@@ -24,11 +26,12 @@ export function* hideSecretValues(text: string, secretKeys: ReadonlySet<string> 
     if (!isSecretKey(key) && !secretKeys.has(key)) continue
     const from = index + found.length
     const to = endOfValue(text, from, slashes.length)
-    if (to === from || text.slice(from, to) === 'null') continue
-    shown += `${text.slice(at, from)}${slashes}"${REDACTED}${slashes}"`
+    const value = text.slice(from, Math.min(to, from + longestSchema))
+    if (to === from || value === 'null' || isSchema(value, slashes)) continue
+    spans.push({ from, to, shown: `${slashes}"${REDACTED}${slashes}"` })
     at = to
   }
-  return at === 0 ? text : shown + text.slice(at)
+  return spans
 }
 
 /** A key may be written with escapes. */
@@ -39,6 +42,29 @@ function mayHaveKeys(text: string, secretKeys: ReadonlySet<string>): boolean {
   return false
 }
 
+const longestSchema = 2_000
+/** None of them holds a value. */
+const schemaWords = new Set(
+  '$ref type title description format minLength maxLength pattern minimum maximum items properties required additionalProperties anyOf oneOf allOf nullable readOnly writeOnly deprecated'.split(
+    ' ',
+  ),
+)
+
+const schemaMarks = /^(\$ref|type|anyOf|oneOf|allOf)$/
+const schemaTypes = /^(string|number|integer|boolean|object|array|null)$/
+
+function isSchemaType(type: unknown): boolean {
+  return typeof type === 'string' && schemaTypes.test(type)
+}
+
+function isSchema(value: string, slashes: string): boolean {
+  if (!value.startsWith('{') || !value.endsWith('}')) return false
+  const json: unknown = jsonIn(slashes === '' ? value : value.replaceAll(`${slashes}"`, '"'))
+  if (typeof json !== 'object' || json === null) return false
+  const words = Object.keys(json)
+  const { type = [] } = json as { type?: unknown }
+  return words.some((word) => schemaMarks.test(word)) && words.every((word) => schemaWords.has(word)) && [type].flat().every(isSchemaType)
+}
 /** Where the value ends that begins at `from`: the text's end where that comes first. `slashes`: how many precede a quote of this JSON. */
 function endOfValue(text: string, from: number, slashes: number): number {
   const first = text[from + slashes] === '"' ? '"' : text[from]
@@ -58,7 +84,7 @@ function endOfValue(text: string, from: number, slashes: number): number {
  * Just behind the quote that ends a string. Written into JSON once more, each backslash is two and a quote has one more: so that of `\` the
  * ones before the last quote are, by how deep it is, 0, 2, 4 …, or 1, 5, 9 …, or 3, 11, 19 …
  */
-function endOfString(text: string, from: number, slashes: number): number {
+export function endOfString(text: string, from: number, slashes: number): number {
   for (let at = text.indexOf('"', from); at >= 0; at = text.indexOf('"', at + 1)) {
     let before = at
     while (before > from && text[before - 1] === '\\') before--

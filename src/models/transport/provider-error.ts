@@ -1,7 +1,7 @@
 import { ModelError, type ModelErrorFields, readableError } from '../../core/errors.ts'
 import { jsonOrText } from '../../core/json.ts'
-import { redactText } from '../../core/logger.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { redactText } from '../../core/redaction/redact.ts'
 import { withoutPage } from '../../core/text/html-page.ts'
 import { type Kind, kindOf } from './error-kinds.ts'
 import { type HeaderReader, headersIn, readLimitReset, readRetryAfter, readToldWait } from './told-wait.ts'

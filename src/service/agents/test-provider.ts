@@ -1,6 +1,6 @@
 import { messageOf, ToolloopError } from '../../core/errors.ts'
-import { redactText } from '../../core/logger.ts'
 import type { JsonObject } from '../../core/messages.ts'
+import { redactText } from '../../core/redaction/redact.ts'
 import { createModel } from '../../models/create-model.ts'
 import type { ModelSettings } from '../../models/settings.ts'
 import type { ConfigSource } from '../config/config-source.ts'

@@ -1,5 +1,5 @@
 import { ToolloopError } from '../../core/errors.ts'
-import { redactText } from '../../core/logger.ts'
+import { redactText } from '../../core/redaction/redact.ts'
 import { describeProblems } from '../agents/check-schema.ts'
 import type { Problem } from '../http/problem.ts'
 

@@ -1,6 +1,8 @@
 import { clip } from '../../core/errors.ts'
-import { isSecretKey, REDACTED, redactText } from '../../core/logger.ts'
 import { isJsonObject, type Json } from '../../core/messages.ts'
+import { redactText, redactTokens } from '../../core/redaction/redact.ts'
+import { isSecretKey } from '../../core/redaction/secret-keys.ts'
+import { REDACTED } from '../../core/redaction/spans.ts'
 import { type Problem, pointerTo } from '../http/problem.ts'
 
 const reference = /^([A-Za-z]+ )?\$\{[A-Za-z_]\w*\}$/
@@ -11,7 +13,7 @@ export function findInlineSecrets(value: Json): Problem[] {
   const visit = (item: Json, key: string, path: string): void => {
     if (typeof item === 'string') {
       if (reference.test(item) || item === '') return
-      if (isSecretKey(key) || redactText(item) !== item) {
+      if (isSecretKey(key) || redactTokens(item) !== item) {
         const message = 'must not be in the file: put it into the environment and name the variable, in `apiKeyEnv` or in braces behind a $'
         problems.push({ path, message })
       }

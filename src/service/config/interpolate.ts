@@ -1,5 +1,5 @@
-import { isSecretKey } from '../../core/logger.ts'
 import { isJsonObject, type Json } from '../../core/messages.ts'
+import { isSecretKey } from '../../core/redaction/secret-keys.ts'
 import { type Problem, pointerTo } from '../http/problem.ts'
 
 type Env = Readonly<Record<string, string | undefined>>

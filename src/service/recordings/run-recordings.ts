@@ -1,6 +1,7 @@
 import type { RecordingPart, ShownRuns } from '../../agent/durable/shown-runs.ts'
 import type { RunRecorder } from '../../agent/observe/recorder.ts'
-import { isSecretKey, type Logger } from '../../core/logger.ts'
+import type { Logger } from '../../core/logger.ts'
+import { isSecretKey } from '../../core/redaction/secret-keys.ts'
 import { recordingText } from '../../recording/file/recording-text.ts'
 import type { RecordedRun } from '../../recording/format.ts'
 import { RecordingSecrets } from '../../recording/secrets.ts'

@@ -1,5 +1,5 @@
-import { redactText } from '../../core/logger.ts'
 import type { JsonObject } from '../../core/messages.ts'
+import { redactText } from '../../core/redaction/redact.ts'
 import { originOf } from '../../tools/tool-names.ts'
 import { tryTool } from '../agents/try-tool.ts'
 import { HttpProblem } from '../http/problem.ts'

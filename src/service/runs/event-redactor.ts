@@ -1,7 +1,6 @@
 import { withShownAbout } from '../../agent/nested/shown-question.ts'
 import type { RunResult } from '../../agent/types.ts'
 import { Event, type EventMeta, type RunEvent } from '../../core/events.ts'
-import { REDACTED, redact, redactText, redactTextInParts, secretTexts } from '../../core/logger.ts'
 import {
   type ChatMessage,
   type Content,
@@ -14,8 +13,9 @@ import {
   type JsonObject,
   type ToolCall,
 } from '../../core/messages.ts'
-import { hideSecretValues } from '../../core/redaction/json-secrets.ts'
+import { redact, redactText, redactTextInParts, secretTexts } from '../../core/redaction/redact.ts'
 import { SecretTexts } from '../../core/redaction/secret-texts.ts'
+import { REDACTED } from '../../core/redaction/spans.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { hiddenParts } from '../hidden-arguments.ts'
@@ -271,10 +271,7 @@ export class EventRedactor {
   }
 
   #hideResult(text: string, tool: string, pauses: Pauses): Promise<string> {
-    return this.#once(`result of ${tool}`, text, async () => {
-      const hidden = await pauses.during(hideSecretValues(text, this.#keysOf(tool)))
-      return pauses.during(redactTextInParts(hidden, this.#secrets))
-    })
+    return this.#once(`result of ${tool}`, text, () => pauses.during(redactTextInParts(text, this.#secrets, this.#keysOf(tool))))
   }
 
   async #once(kind: string, text: string, hide: () => Promise<string>): Promise<string> {

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { messageOf } from '../../core/errors.ts'
-import { redactText } from '../../core/logger.ts'
+import { redactText } from '../../core/redaction/redact.ts'
 import type { OtlpMessage } from './encode.ts'
 import type { Target } from './settings.ts'
 

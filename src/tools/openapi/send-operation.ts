@@ -1,15 +1,16 @@
 import { STATUS_CODES } from 'node:http'
 import { messageOf, show, ToolloopError } from '../../core/errors.ts'
 import { jsonOrText } from '../../core/json.ts'
-import { redactText } from '../../core/logger.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { redactText, redactTokens } from '../../core/redaction/redact.ts'
+import { SecretTexts } from '../../core/redaction/secret-texts.ts'
+import { decidedPart } from '../../core/redaction/spans.ts'
 import { withoutPage } from '../../core/text/html-page.ts'
 import { decodeText } from '../builtin/web/decode-text.ts'
 import { type HttpAnswer, requestOnce } from '../builtin/web/http-get.ts'
 import type { AddressRule } from '../builtin/web/public-address.ts'
 import { addressOf, type OperationCall } from './address.ts'
 import { type OperationArguments, own } from './arguments.ts'
-import { SecretFilter } from './secret-filter.ts'
 import { encode, headerText, queryPairs } from './serialise.ts'
 
 /** A response with a status of 200 to 299. */
@@ -34,7 +35,7 @@ export interface OperationRequest extends OperationCall {
 /** Sends one request, without following redirects. Throws `tool_failed` with status and text for a status outside of 200 to 299. */
 export async function sendOperation(request: OperationRequest): Promise<OpenApiResult> {
   const { operation, credentials, rule, maxResponseBytes, signal } = request
-  const filter = new SecretFilter(credentials.secrets)
+  const secrets = new SecretTexts(credentials.secrets)
   const url = addressOf(request)
   try {
     const body = bodyText(request)
@@ -48,13 +49,13 @@ export async function sendOperation(request: OperationRequest): Promise<OpenApiR
       rule,
       signal,
     })
-    return resultOf(answer, filter)
+    return resultOf(answer, secrets)
   } catch (error) {
     signal.throwIfAborted()
     const code = ToolloopError.isInstance(error) ? error.code : 'tool_failed'
     // Without the query, where a secret might be cut in two, and without the cause, which may contain the whole request.
     const message = messageOf(error).replaceAll(show(url), show(url.split('?')[0]))
-    throw new ToolloopError(code, filter.clean(redactText(message)))
+    throw new ToolloopError(code, redactText(message, secrets))
   }
 }
 
@@ -99,13 +100,13 @@ function bodyValue({ body }: OperationArguments, args: JsonObject, isRequired: b
 
 const maxExcerpt = 2_000
 
-function resultOf(answer: HttpAnswer, filter: SecretFilter): OpenApiResult {
+function resultOf(answer: HttpAnswer, secrets: SecretTexts): OpenApiResult {
   const { status, body = Buffer.alloc(0), contentType, truncated, location } = answer
   const decoded = decodeText(body, contentType)
   const text =
     decoded === undefined
       ? `(not text: ${contentType || 'unknown type'}, ${body.length} bytes)`
-      : redactText(truncated ? filter.cleanCut(decoded) : filter.clean(decoded))
+      : redactTokens(truncated ? withoutBeginning(decoded, secrets) : decoded, secrets)
   if (status < 200 || status > 299) {
     const where = location === undefined ? '' : ` It points to ${location}, which is not followed.`
     const excerpt = text.length > maxExcerpt ? `${text.slice(0, maxExcerpt)}… (${text.length} characters)` : text
@@ -116,7 +117,14 @@ function resultOf(answer: HttpAnswer, filter: SecretFilter): OpenApiResult {
   }
   if (text === '') return { status }
   if (truncated) return { status, body: text, truncated }
-  return { status, body: /[/+]json\b/i.test(contentType) ? filter.cleanJson(jsonOrText(text, keepingLongIntegers)) : text }
+  return { status, body: /[/+]json\b/i.test(contentType) ? jsonOrText(text, keepingLongIntegers) : text }
+}
+
+/** A text that was cut off, without what may be the beginning of a secret at its end. */
+export function withoutBeginning(text: string, secrets: SecretTexts): string {
+  // What is left of a character that was cut in two.
+  const whole = secrets.isEmpty ? text : text.replace(/\ufffd{1,3}$/, '')
+  return whole.slice(0, decidedPart(secrets.lookAt(whole)))
 }
 
 /** Else an id of 19 digits would be rounded to another. */

@@ -1,7 +1,7 @@
 import { appendFile, mkdir, open, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { replaceFile } from '../../../core/files/replace-file.ts'
-import { redactText } from '../../../core/logger.ts'
+import { redactText } from '../../../core/redaction/redact.ts'
 import type { CliIO } from '../terminal.ts'
 
 /** How many prompts are kept, and how long one may be. */

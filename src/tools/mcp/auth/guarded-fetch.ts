@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { ToolloopError } from '../../../core/errors.ts'
-import { redactText } from '../../../core/logger.ts'
+import { redactText } from '../../../core/redaction/redact.ts'
 import { requestOnce } from '../../builtin/web/http-get.ts'
 import { AddressRule, isPublicAddress } from '../../builtin/web/public-address.ts'
 

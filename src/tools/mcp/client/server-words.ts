@@ -1,5 +1,5 @@
 import { clip, messageOf, ToolloopError } from '../../../core/errors.ts'
-import { redactText, secretTexts } from '../../../core/logger.ts'
+import { redactText, secretTexts } from '../../../core/redaction/redact.ts'
 import { withoutPage } from '../../../core/text/html-page.ts'
 import { describeNetworkError } from '../../describe-network-error.ts'
 import type { SignIn } from '../auth/sign-in.ts'

@@ -1,0 +1,239 @@
+import type { InParts } from '../time/in-parts.ts'
+
+/** A text with its escapes undone, and where each character of it is in the text as it was. */
+export interface DecodedText {
+  text: string
+  /** By character: where it began. The text's length follows the last. */
+  starts: Int32Array
+  /** How many characters no further text can change: an escape may have been cut off behind them. */
+  decided: number
+}
+
+const escapes = /[%&\\]/
+/** Characters of an entity between `&` and `;`. */
+const longestEntity = 14
+/** Of all escapes in one another, in characters behind the last that begins one. */
+const longestEscape = 16
+const charactersInOnePart = 32_768
+
+const codes = { backslash: 0x5c, percent: 0x25, ampersand: 0x26, semicolon: 0x3b, hash: 0x23, u: 0x75, x: 0x78 }
+const { backslash, percent, ampersand, semicolon, hash, u, x } = codes
+/** Bytes of UTF-8 that do not make a character yet are kept as these. No well-formed text has them alone. */
+const firstByte = 0xdc00
+
+const afterBackslash = new Map(
+  Object.entries({ '"': '"', "'": "'", '/': '/', '`': '`', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }).map(([escaped, character]) => [
+    escaped.charCodeAt(0),
+    character.charCodeAt(0),
+  ]),
+)
+
+/** Of characters that keys and passwords have, and of those that HTML has to escape. https://html.spec.whatwg.org/#named-character-references */
+const entities: Readonly<Record<string, string>> = {
+  amp: '&',
+  lt: '<',
+  gt: '>',
+  quot: '"',
+  apos: "'",
+  nbsp: ' ',
+  excl: '!',
+  num: '#',
+  dollar: '$',
+  percnt: '%',
+  lpar: '(',
+  rpar: ')',
+  ast: '*',
+  midast: '*',
+  plus: '+',
+  comma: ',',
+  period: '.',
+  sol: '/',
+  colon: ':',
+  semi: ';',
+  equals: '=',
+  quest: '?',
+  commat: '@',
+  lsqb: '[',
+  lbrack: '[',
+  bsol: '\\',
+  rsqb: ']',
+  rbrack: ']',
+  hat: '^',
+  lowbar: '_',
+  grave: '`',
+  lcub: '{',
+  lbrace: '{',
+  verbar: '|',
+  vert: '|',
+  rcub: '}',
+  rbrace: '}',
+  hyphen: '-',
+  dash: '-',
+  tab: '\t',
+  newline: '\n',
+}
+
+/**
+ * Undoes the escapes of JSON, URLs and HTML, also those inside each other, such as `%2525` and `\\\\u0041`. Other backslashes are left out.
+ * Undefined if the text has none.
+ */
+export function* decodeText(text: string): InParts<DecodedText | undefined> {
+  if (!escapes.test(text)) return undefined
+  const decoder = new Decoder(text.length)
+  for (let from = 0; from < text.length; from += charactersInOnePart) {
+    if (from > 0) yield
+    const end = Math.min(text.length, from + charactersInOnePart)
+    decoder.addPart(text, from, end)
+  }
+  return decoder.end(text.length)
+}
+
+/** Replaces an escape as soon as its last character is there, so that what it stands for may complete another one. */
+class Decoder {
+  readonly #units: Uint16Array
+  readonly #starts: Int32Array
+  #length = 0
+  /** Where an entity may have begun; -1: nowhere. */
+  #ampersand = -1
+  /** How many characters ago an escape began: further on, none is open. */
+  #plain = Number.POSITIVE_INFINITY
+
+  constructor(length: number) {
+    this.#units = new Uint16Array(length)
+    this.#starts = new Int32Array(length + 1)
+  }
+
+  addPart(text: string, from: number, end: number): void {
+    for (let at = from; at < end; at++) {
+      const unit = text.charCodeAt(at)
+      if (unit === backslash || unit === percent || unit === ampersand) this.#plain = 0
+      else if (this.#plain > longestEscape) {
+        this.#starts[this.#length] = at
+        this.#units[this.#length++] = unit
+        continue
+      }
+      this.#plain++
+      this.add(unit, at)
+    }
+  }
+
+  add(unit: number, start: number): void {
+    if (this.#ampersand >= 0 && !isWordUnit(unit) && unit !== hash) this.#endEntity(unit, start)
+    else this.#push(unit, start)
+  }
+
+  end(textLength: number): DecodedText {
+    const decided = this.#decided()
+    this.#starts[this.#length] = textLength
+    const units = this.#units.subarray(0, this.#length)
+    let text = ''
+    for (let at = 0; at < units.length; at += 8_192) text += textOf(units.subarray(at, at + 8_192))
+    return { text, starts: this.#starts, decided }
+  }
+
+  #unit(behind: number): number {
+    return this.#length < behind ? 0 : (this.#units[this.#length - behind] ?? 0)
+  }
+
+  #push(unit: number, start: number): void {
+    const before = this.#unit(1)
+    if (before === backslash) {
+      // How many there are says only how deep the text is inside of others.
+      if (unit === backslash) return
+      const escaped = afterBackslash.get(unit)
+      if (escaped !== undefined) return this.#replace(1, escaped)
+      // One that begins no escape is left out: it may be one more or less, by how deep the text is.
+      if (unit !== u && unit !== x) this.#length--
+    }
+    if (isHex(unit) && isHex(before)) {
+      if (this.#unit(2) === percent) return this.#replaceByte(2, before, unit)
+      if (this.#unit(2) === x && this.#unit(3) === backslash) return this.#replaceByte(3, before, unit)
+      if (this.#unit(4) === u && this.#unit(5) === backslash && isHex(this.#unit(2)) && isHex(this.#unit(3)))
+        return this.#replace(5, Number.parseInt(String.fromCharCode(this.#unit(3), this.#unit(2), before, unit), 16))
+    }
+    if (unit === ampersand) this.#ampersand = this.#length
+    else if (this.#ampersand >= 0 && this.#length - this.#ampersand > longestEntity) this.#ampersand = -1
+    this.#starts[this.#length] = start
+    this.#units[this.#length++] = unit
+  }
+
+  /** Replaces the last characters by one, which may belong to an escape itself. */
+  #replace(last: number, unit: number): void {
+    this.#length -= last
+    const start = this.#starts[this.#length] ?? 0
+    if (this.#ampersand >= this.#length) this.#ampersand = -1
+    this.add(unit, start)
+  }
+
+  #replaceByte(last: number, high: number, low: number): void {
+    const byte = Number.parseInt(String.fromCharCode(high, low), 16)
+    if (byte < 0x80) return this.#replace(last, byte)
+    this.#replace(last, firstByte + byte)
+    this.#joinBytes()
+  }
+
+  /** Makes a character of the last bytes if they are one in UTF-8. */
+  #joinBytes(): void {
+    let count = 1
+    while (count < 4 && isContinuation(this.#unit(count))) count++
+    const first = this.#unit(count) - firstByte
+    const expected = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2
+    if (first < 0xc0 || first > 0xf7 || expected !== count) return
+    let code = first & (0xff >> (count + 1))
+    for (let behind = count - 1; behind > 0; behind--) code = (code << 6) | (this.#unit(behind) & 0x3f)
+    if (code > 0x10ffff) return
+    this.#length -= count
+    this.#putCharacter(code, this.#starts[this.#length] ?? 0)
+  }
+
+  #putCharacter(code: number, start: number): void {
+    for (const unit of String.fromCodePoint(code).split('')) this.#push(unit.charCodeAt(0), start)
+  }
+
+  /** What followed `&` ends before `unit`. Without a semicolon, only a number is an entity. */
+  #endEntity(unit: number, start: number): void {
+    const from = this.#ampersand
+    this.#ampersand = -1
+    const code = entityCode(textOf(this.#units.subarray(from + 1, this.#length)), unit === semicolon)
+    if (code !== undefined) {
+      this.#length = from
+      this.#putCharacter(code, this.#starts[from] ?? 0)
+      if (unit === semicolon) return
+    }
+    this.add(unit, start)
+  }
+
+  /** How many of the characters no further text can change. */
+  #decided(): number {
+    const last = textOf(this.#units.subarray(Math.max(0, this.#length - 16), this.#length))
+    const undecided = /[\udc80-\udcff]{0,3}(?:\\(?:u[0-9a-f]{0,3}|x[0-9a-f]?)?)?(?:%[0-9a-f]?){0,2}$/i.exec(last)?.[0].length ?? 0
+    const decided = this.#length - undecided
+    return this.#ampersand < 0 ? decided : Math.min(decided, this.#ampersand)
+  }
+}
+
+function entityCode(name: string, hasSemicolon: boolean): number | undefined {
+  const number = /^#(?:x([0-9a-f]{1,12})|(\d{1,12}))$/i.exec(name)
+  if (number !== null) {
+    const code = number[1] === undefined ? Number(number[2]) : Number.parseInt(number[1], 16)
+    return code <= 0x10ffff ? code : undefined
+  }
+  return hasSemicolon ? entities[name.toLowerCase()]?.codePointAt(0) : undefined
+}
+
+function textOf(units: Uint16Array): string {
+  return Reflect.apply(String.fromCharCode, undefined, units)
+}
+
+/** Letters and digits of ASCII. */
+function isWordUnit(unit: number): boolean {
+  return (unit >= 0x30 && unit <= 0x39) || (unit >= 0x41 && unit <= 0x5a) || (unit >= 0x61 && unit <= 0x7a)
+}
+
+function isHex(unit: number): boolean {
+  return (unit >= 0x30 && unit <= 0x39) || (unit >= 0x41 && unit <= 0x46) || (unit >= 0x61 && unit <= 0x66)
+}
+
+function isContinuation(unit: number): boolean {
+  return unit >= firstByte + 0x80 && unit < firstByte + 0xc0
+}

@@ -1,0 +1,246 @@
+import { endOfString } from './json-secrets.ts'
+import { isSecretKey, mayHaveSecretKey } from './secret-keys.ts'
+import { type Look, REDACTED, type Span } from './spans.ts'
+
+const longestName = 100
+const mostSpaces = 8
+
+/** Names of a query's parameters that are secrets there, and words elsewhere. */
+const secretParameters = /^(key|sig|signature|x-(amz|goog)-signature|code_verifier)$/i
+const header = /^(?:proxy-)?authorization$/i
+const cookies = /^(?:set-)?cookie$/i
+
+/** What stands between a name and its value. */
+const separator = /[:=>]/g
+/** An option of a command, and the space behind it. */
+const option = /(?<![\w-])--([A-Za-z][\w-]{1,60})[ ]{1,4}(?=[^\s-])/g
+
+/** A value that is not quoted, up to what may be the next name and its value. */
+const bare = /(?:(?![,;&]["']?[\w.-]{1,40}["']?[=:])[^\s"'`<>\\])+/y
+/** The rest of a line, also where its end is written as `\n`. */
+const restOfLine = /(?:(?!\\[nr"])[^\r\n])+/y
+const restOfQuoted = { '"': /(?:(?!\\[nr"])[^\r\n"])+/y, "'": /(?:(?!\\[nr"])[^\r\n'])+/y, '`': /(?:(?!\\[nr"])[^\r\n`])+/y }
+const scheme = /(?:bearer|basic|token|digest|negotiate|apikey|key|aws4-[\w-]{1,30}|hmac[\w-]{0,30}|oauth)[ \t]{1,16}/iy
+const content = /[^<\r\n]{0,4096}/y
+const slashesBeforeQuote = /\\{0,8}(?=["'`])/y
+const behindValue = /[ \t]{0,16}/y
+
+/** Stands for a value, or names where it is: `<your-key>`, `${KEY}`, `%KEY%`, `***`, `string`, `process.env.KEY`. */
+const placeholder =
+  /^(?:\\?[$<{[(%].*|.*\$\{.*|\*+|x{3,}|\.{2,}|…|-+|_+|true|false|null|none|nil|undefined|void|string|str|text|number|int|integer|boolean|bool|bytes|object|array|any|unknown|optional|required|secret|hidden|masked|redacted|bearer|basic|digest|value|omit|include|same-origin|empty|unset|missing|invalid|expired|yes|no|n\/a|https?:\/\/.*|(?:process|os|env|import|config|settings|secrets|self|this|args|options|params|req|request|ctx|context)[.[].*)$/i
+const identifier = /^[A-Za-z_]\w*(?:\??\.[A-Za-z_]\w*)*$/
+const file = /^(?:~|\.{1,2})?\/.*\.\w{1,5}$/
+
+/**
+ * Where values are that follow the name of a secret in a text that is no JSON: `password: …`, `?access_token=…`, `API_KEY=…`, `Cookie: …`,
+ * `--token …`, `<password>…`. What only looks like a word of a sentence is none.
+ */
+export function namedValuesIn(text: string): Span[] {
+  return lookForNamedValues(text).found
+}
+
+/** The same in a text that may go on. */
+export function lookForNamedValues(text: string): Look {
+  const look: Look = { found: [], decided: text.length }
+  if (!mayHaveSecretKey(text) && !/[?&#][\w-]{0,16}sig/i.test(text)) return look
+  let behind = 0
+  const note = (value: Value | undefined) => {
+    if (value === undefined) return
+    if (value.end >= text.length) look.decided = Math.min(look.decided, value.from)
+    if (!value.isHidden) return
+    look.found.push(value)
+    behind = value.to
+  }
+  for (const { index } of text.matchAll(separator)) {
+    if (index < behind) continue
+    const name = nameBefore(text, index)
+    if (name !== undefined) note(valueOf(text, index, name))
+  }
+  if (!text.includes('--')) return look
+  for (const { 0: found, 1: name = '', index } of text.matchAll(option))
+    if (isSecretKey(name))
+      note(quoted(text, index + found.length) ?? bareValue(text, index + found.length, { name, isCertain: false, isAlone: false }))
+  return look
+}
+
+interface Name {
+  name: string
+  from: number
+  /** What it is quoted with. */
+  quote: string
+}
+
+interface Value extends Span {
+  /** How far the text decides on it. */
+  end: number
+  isHidden: boolean
+}
+
+/** The name of a secret before a separator. */
+function nameBefore(text: string, separatorAt: number): Name | undefined {
+  let to = separatorAt
+  while (to > 0 && separatorAt - to < mostSpaces && isSpace(text[to - 1])) to--
+  const last = text[to - 1] ?? ''
+  const quote = last === '"' || last === "'" || last === '`' ? last : ''
+  if (quote !== '') to--
+  if (quote !== '') while (text[to - 1] === '\\') to--
+  let from = to
+  while (from > 0 && to - from < longestName && isNameUnit(text.charCodeAt(from - 1))) from--
+  // Of an option, or behind a full stop.
+  while (from < to && (text[from] === '-' || text[from] === '.')) from++
+  if (from === to) return undefined
+  const name = text.slice(from, to)
+  return isSecretKey(name) || (isParameter(text[from - 1]) && secretParameters.test(name)) ? { name, from, quote } : undefined
+}
+
+function valueOf(text: string, separatorAt: number, { name, from: nameFrom, quote }: Name): Value | undefined {
+  const before = text[nameFrom - 1] ?? ''
+  const kind = text[separatorAt]
+  if (kind === '>') return before === '<' ? element(text, separatorAt + 1) : undefined
+  // `${NAME:-default}`
+  if (before === '{' && text[nameFrom - 2] === '$') return undefined
+  let from = separatorAt + 1
+  // `==`, `=>`, `:=`; but `::` and `://` separate no value.
+  if (kind === ':' && (text[from] === ':' || text.startsWith('//', from))) return undefined
+  if (/[:=!<>]/.test(text[separatorAt - 1] ?? '')) return undefined
+  // A comparison.
+  if (text[from] === '=' && kind === '=') return undefined
+  while (from < separatorAt + 3 && (text[from] === '=' || text[from] === '>')) from++
+  const operator = text.slice(separatorAt, from)
+  const isTight = from === separatorAt + 1 && kind === '=' && !isSpace(text[from]) && !isSpace(text[separatorAt - 1])
+  const afterSpaces = from
+  while (from < afterSpaces + mostSpaces && isSpace(text[from])) from++
+  if (from >= text.length) return undefined
+  if (kind === ':' && operator === ':' && quote !== '"') {
+    if (cookies.test(name)) return cookieValue(text, from, before)
+    if (header.test(name)) return headerValue(text, from, { before, isAlone: standsAlone(text, nameFrom, quote) })
+  }
+  const inQuotes = quoted(text, from)
+  if (inQuotes !== undefined) return inQuotes
+  if (isParameter(before)) return bareValue(text, from, { name, isCertain: true, isAlone: true })
+  return bareValue(text, from, {
+    name,
+    isCertain: isTight || (kind === ':' && quote !== '' && quote !== '`'),
+    isAlone: standsAlone(text, nameFrom, quote),
+  })
+}
+
+/** What is between quotes; undefined: no quote is there. JSON is looked through by itself. */
+function quoted(text: string, from: number): Value | undefined {
+  slashesBeforeQuote.lastIndex = from
+  const slashes = slashesBeforeQuote.exec(text)?.[0].length
+  if (slashes === undefined) return undefined
+  const mark = text[from + slashes] ?? ''
+  const start = from + slashes + 1
+  if (mark === '"') {
+    const to = endOfString(text, start, slashes)
+    const isHidden = !placeholder.test(text.slice(start, Math.min(start + longestName, to - 1 - slashes)))
+    const around = `${text.slice(from, from + slashes)}"`
+    return { from, to, end: to, isHidden, shown: `${around}${REDACTED}${around}` }
+  }
+  let to = start
+  while (to < text.length && text[to] !== mark && text[to] !== '\n') to += text[to] === '\\' ? 2 : 1
+  to = Math.min(to, text.length)
+  const value = text.slice(start, Math.min(to, start + longestName))
+  // The quote may end what the name is in: `'Token:', token`.
+  return { from: start, to, end: to, isHidden: value !== '' && !/^[,;)\]}:]/.test(value) && !placeholder.test(value) }
+}
+
+/** `isCertain`: only a value can stand there. `isAlone`: the name begins a line or a part of it. */
+function bareValue(
+  text: string,
+  from: number,
+  { name, isCertain, isAlone }: { name: string; isCertain: boolean; isAlone: boolean },
+): Value {
+  bare.lastIndex = from
+  const run = bare.exec(text)?.[0] ?? ''
+  const value = run.replace(/[,;.!?)\]}]+$/, '')
+  const to = from + value.length
+  behindValue.lastIndex = from + run.length
+  const end = from + run.length + (behindValue.exec(text)?.[0].length ?? 0)
+  const isLast = /^[.!]?$/.test(run.slice(value.length)) && (end >= text.length || /[\r\n|\\"']/.test(text[end] ?? ''))
+  const isHidden =
+    mayBeValue(value, name) &&
+    (isCertain
+      ? isParameter(text[from - name.length - 2]) || !isCode(value)
+      : looksRandom(value) || (isAlone && isLast && value.length > 3))
+  return { from, to, end, isHidden }
+}
+
+/** A word that isn't what a value stands for. */
+function mayBeValue(value: string, name: string): boolean {
+  return value.length > 1 && !placeholder.test(value) && !file.test(value) && !isSecretKey(value) && value !== name && !/\w[([]/.test(value)
+}
+
+function isCode(value: string): boolean {
+  return value.includes('.') && identifier.test(value) && !/\d/.test(value)
+}
+
+/** Unlike a word, or words with dashes between. */
+function looksRandom(value: string): boolean {
+  if (value.length < 6 || isCode(value)) return false
+  if (/^\d+$/.test(value)) return true
+  if (/\d/.test(value)) return /[A-Za-z]/.test(value)
+  return /[a-z][!@#$%^&*+=~?]./.test(value) || (value.length >= 16 && /[a-z][A-Z]/.test(value) && !identifier.test(value))
+}
+
+function headerValue(text: string, from: number, { before, isAlone }: { before: string; isAlone: boolean }): Value | undefined {
+  scheme.lastIndex = from
+  const name = scheme.exec(text)?.[0] ?? ''
+  const start = from + name.length
+  if (name === '') return bareValue(text, from, { name: '', isCertain: false, isAlone })
+  if (/^(?:digest|aws4|hmac|oauth)/i.test(name)) return { ...rest(text, start, before), isHidden: true }
+  const value = bareValue(text, start, { name: '', isCertain: true, isAlone: true })
+  // `Basic` and `bearer` may be followed by words.
+  const isWord = /^[a-z]+$/.test(text.slice(value.from, value.to)) && !/[\r\n"'\\]/.test(text[value.end] ?? '\n')
+  return { ...value, isHidden: value.isHidden && !isWord }
+}
+
+function cookieValue(text: string, from: number, before: string): Value {
+  const value = rest(text, from, before)
+  return { ...value, isHidden: /^[\w.$!#%&*+^|~-]{1,100}=[^\s]/.test(text.slice(from, from + 120)) }
+}
+
+/** The rest of a line, or what is quoted together with its name. */
+function rest(text: string, from: number, before: string): Omit<Value, 'isHidden'> {
+  const pattern = before === '"' || before === "'" || before === '`' ? restOfQuoted[before] : restOfLine
+  pattern.lastIndex = from
+  const to = from + (pattern.exec(text)?.[0].length ?? 0)
+  // What comes next may be a part of the line's end.
+  return { from, to, end: to + (text[to] === '\\' ? 1 : 0) }
+}
+
+/** What is in an element of XML. */
+function element(text: string, from: number): Value {
+  content.lastIndex = from
+  const value = content.exec(text)?.[0] ?? ''
+  const to = from + value.length
+  // A name between angle brackets that nothing closes stands for something else.
+  return { from, to, end: to + 2, isHidden: text.startsWith('</', to) && value !== '' && !placeholder.test(value.trim()) }
+}
+
+function isParameter(before: string | undefined): boolean {
+  return before === '?' || before === '&' || before === '#'
+}
+
+/** Whether a name begins its line, or follows a comma or a bracket; in a sentence it follows a word. */
+function standsAlone(text: string, nameFrom: number, quote: string): boolean {
+  let at = nameFrom - (quote === '' ? 0 : 1)
+  while (at > 0 && nameFrom - at < longestName && /[ \t*_>#-]/.test(text[at - 1] ?? '')) at--
+  return at === 0 || /[\r\n,;{([|]/.test(text[at - 1] ?? '')
+}
+
+function isSpace(character: string | undefined): boolean {
+  return character === ' ' || character === '\t'
+}
+
+function isNameUnit(unit: number): boolean {
+  return (
+    (unit >= 0x30 && unit <= 0x39) ||
+    (unit >= 0x41 && unit <= 0x5a) ||
+    (unit >= 0x61 && unit <= 0x7a) ||
+    unit === 0x5f ||
+    unit === 0x2d ||
+    unit === 0x2e
+  )
+}

@@ -1,0 +1,195 @@
+import { jsonIn } from '../json.ts'
+import { setField } from '../messages.ts'
+import { atOnce, type InParts } from '../time/in-parts.ts'
+import { type DecodedText, decodeText } from './decoded-text.ts'
+import { jsonSecretsIn } from './json-secrets.ts'
+import { lookForNamedValues, namedValuesIn } from './named-values.ts'
+import { isSecretKey } from './secret-keys.ts'
+import { SecretTexts } from './secret-texts.ts'
+import { hideParts, type Look, REDACTED, type Span } from './spans.ts'
+import { lookForTokens, tokensIn } from './tokens.ts'
+
+const maxDepth = 12
+/** A shorter text has neither a token nor a name and a value. */
+const shortestWithShape = 6
+
+/**
+ * Replaces every one of `secrets`, however it is written, and what looks like a key or token inside a text: by its own shape, or because it stands
+ * behind a name such as `password`.
+ */
+export function redactText(text: string, secrets: Iterable<string> = []): string {
+  return atOnce(redactTextInParts(text, secretTextsOf(secrets)))
+}
+
+/** The same in parts, for texts of megabytes. `secretKeys` names further keys of JSON. */
+export function* redactTextInParts(text: string, secrets: SecretTexts, secretKeys: ReadonlySet<string> = noKeys): InParts<string> {
+  if (secrets.isFull && text !== '') return REDACTED
+  if (secrets.isEmpty && text.length < shortestWithShape) return text
+  const spans = yield* spansIn(text, secrets, secretKeys)
+  return spans.length === 0 ? text : hideParts(text, spans)
+}
+
+/** Replaces every one of `secrets` and what is a key by its own shape; values behind names stay, because somebody reads on. */
+export function redactTokens(text: string, secrets: Iterable<string> = []): string {
+  const known = secretTextsOf(secrets)
+  const decoded = atOnce(decodeText(text))
+  return hideParts(text, [...known.findIn(text), ...inBoth(text, decoded, tokensIn)])
+}
+
+/** Where in a text something is to be hidden. */
+export function secretsIn(text: string, secrets: SecretTexts): Span[] {
+  return atOnce(spansIn(text, secrets, noKeys))
+}
+
+const noKeys: ReadonlySet<string> = new Set()
+
+// All is looked for in the text as it is, lest what is taken out for the one leaves a part of the other.
+function* spansIn(text: string, secrets: SecretTexts, secretKeys: ReadonlySet<string>): InParts<Span[]> {
+  const json = yield* jsonSecretsIn(text, secretKeys)
+  const decoded = yield* decodeText(text)
+  const known = yield* secrets.findInParts(text, decoded)
+  yield
+  const tokens = inBoth(text, decoded, tokensIn)
+  yield
+  const named = inBoth(text, decoded, namedValuesIn)
+  return [...json, ...known, ...tokens, ...named]
+}
+
+/** The same in a text that may go on. Nothing before `start` is looked for. */
+export function lookForSecrets(text: string, secrets: SecretTexts, start: number): Look {
+  const decoded = atOnce(decodeText(text))
+  const found = atOnce(jsonSecretsIn(text, noKeys))
+  let decided = text.length
+  const take = (look: Look, end: number, place: Place = asItIs) => {
+    decided = Math.min(decided, place(look.decided))
+    for (const span of look.found) {
+      found.push(place === asItIs ? span : placed(span, place))
+      // What reaches the end may go on.
+      if (span.to >= end) decided = Math.min(decided, place(span.from))
+    }
+  }
+  take(secrets.lookAt(text, decoded), Number.POSITIVE_INFINITY)
+  take(lookForTokens(text, start), text.length)
+  take(lookForNamedValues(text), text.length)
+  for (const { from, to } of found) if (to >= text.length) decided = Math.min(decided, from)
+  if (decoded !== undefined) {
+    const { starts } = decoded
+    const undone = decoded.text.slice(0, decoded.decided)
+    const place = (at: number) => starts[at] ?? text.length
+    const first = Math.max(
+      0,
+      starts.subarray(0, undone.length).findIndex((at) => at >= start),
+    )
+    take(lookForTokens(undone, first), undone.length, place)
+    take(lookForNamedValues(undone), undone.length, place)
+  }
+  return { found: found.filter(({ from }) => from >= start), decided }
+}
+
+function inBoth(text: string, decoded: DecodedText | undefined, find: (text: string) => Span[]): Span[] {
+  const found = find(text)
+  if (decoded !== undefined) for (const span of find(decoded.text)) found.push(placed(span, (at) => decoded.starts[at] ?? 0))
+  return found
+}
+
+/** Where a character of a decoded text is in the text as it is. */
+type Place = (at: number) => number
+
+function asItIs(at: number): number {
+  return at
+}
+
+/** Without what is shown instead, which has the quotes of the decoded text. */
+function placed({ from, to }: Span, place: Place): Span {
+  return { from: place(from), to: place(to) }
+}
+
+function secretTextsOf(secrets: Iterable<string>): SecretTexts {
+  return secrets instanceof SecretTexts ? secrets : new SecretTexts(secrets)
+}
+
+/**
+ * A copy of `value` that is safe to log: values under secret-looking keys and token-like texts are replaced, at any depth;
+ * errors become plain objects, cycles and depths past 12 are cut. The value itself is not touched. Never throws.
+ * `secretKeys` names further keys, `secrets` further texts.
+ */
+export function redact(value: unknown, secretKeys: ReadonlySet<string> = new Set(), secrets: Iterable<string> = []): unknown {
+  const known = secretTextsOf(secrets)
+  const open = new Set<object>()
+  const visit = (item: unknown, depth: number): unknown => {
+    if (typeof item === 'string') return redactText(item, known)
+    if (typeof item === 'bigint') return `${item}n`
+    // A function would say nothing, and one called `toJSON` would be asked by whoever writes the record.
+    if (typeof item === 'function') return undefined
+    if (typeof item !== 'object' || item === null) return item
+    if (open.has(item)) return '[circular]'
+    if (depth > maxDepth) return '[too deep]'
+    open.add(item)
+    try {
+      return copy(item, depth + 1)
+    } catch {
+      return unreadable
+    } finally {
+      open.delete(item)
+    }
+  }
+  const copy = (item: object, depth: number): unknown => {
+    if (ArrayBuffer.isView(item) || item instanceof ArrayBuffer) return `[${item.byteLength} bytes]`
+    if (item instanceof Date) return Number.isNaN(item.getTime()) ? 'Invalid Date' : item.toISOString()
+    if (Array.isArray(item) || item instanceof Set) return Array.from(item, (entry) => visit(entry, depth))
+    if (!(item instanceof Error) && 'toJSON' in item && typeof item.toJSON === 'function') {
+      const json: unknown = item.toJSON()
+      if (json !== item) return visit(json, depth)
+    }
+    const clean: Record<string, unknown> = {}
+    for (const [key, entry] of fieldsOf(item)) {
+      const hidden = entry !== undefined && entry !== null && (isSecretKey(key) || secretKeys.has(key))
+      const name = redactText(key, known)
+      const copied = hidden ? REDACTED : visit(entry, depth)
+      setField(clean, name, copied)
+    }
+    return clean
+  }
+  return visit(value, 0)
+}
+
+const unreadable = '[unreadable]'
+
+/** What there is to see of an object, a Map or an Error; a getter that throws is one entry lost, not all of them. */
+function fieldsOf(item: object): [key: string, entry: unknown][] {
+  if (item instanceof Map) return Array.from(item, ([key, entry]) => [keyText(key), entry])
+  const fields = new Map<string, unknown>()
+  const hiddenKeys = item instanceof Error ? ['name', 'message', 'stack', 'cause', 'errors'].filter((key) => key in item) : []
+  for (const key of new Set([...Object.keys(item), ...hiddenKeys])) {
+    try {
+      fields.set(key, Reflect.get(item, key))
+    } catch {
+      fields.set(key, unreadable)
+    }
+  }
+  return [...fields]
+}
+
+/** A Map's key as a text; one that is an object could hold anything. */
+function keyText(key: unknown): string {
+  return (typeof key === 'object' && key !== null) || typeof key === 'function' ? `[${typeof key}]` : String(key)
+}
+
+/** The texts found in `value` under `secretKeys`, so that they can be removed from other texts that quote them. */
+export function secretTexts(value: unknown, secretKeys: ReadonlySet<string>): string[] {
+  const found: string[] = []
+  const visit = (item: unknown, hidden: boolean, depth: number): void => {
+    if (depth > maxDepth) return
+    if (typeof item === 'string' || typeof item === 'number') {
+      if (hidden && String(item).length >= 3) found.push(String(item))
+      // Models write objects as their JSON.
+      else if (typeof item === 'string' && /^\s*[[{"]/.test(item)) visit(jsonIn(item), hidden, depth + 1)
+    } else if (Array.isArray(item)) {
+      for (const entry of item) visit(entry, hidden, depth + 1)
+    } else if (typeof item === 'object' && item !== null) {
+      for (const [key, entry] of Object.entries(item)) visit(entry, hidden || secretKeys.has(key) || isSecretKey(key), depth + 1)
+    }
+  }
+  visit(value, false, 0)
+  return found
+}

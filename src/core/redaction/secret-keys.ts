@@ -1,0 +1,30 @@
+const secretKey =
+  /^(authorization|proxy-authorization|cookie|set-cookie|pass(word|wd|phrase)?|pwd|secret|client[-_]?secret|api[-_]?keys?|x-api-key|apikey|(access|auth|refresh|id|session|bearer|api|csrf)?[-_]?token|credentials?|private[-_]?key|secret[-_]?(access[-_]?)?key|connection[-_]?string)$/i
+/** What makes a longer key a secret's: `OPENAI_API_KEY`, `dbPassword`, `github.token`; but not `maxTokens`. */
+const secretEnding =
+  /(^|[-_. ])(pass(word|wd|phrase)|secret|token|credentials?|(api|access|account|private|secret|signing|encryption)[-_]?keys?|connection[-_]?string)$/
+
+/** What every secret's key has in it. Most keys don't, and a text may have very many. */
+const mayBeSecret = /pass|pwd|secret|token|cookie|authorization|credential|key|connection/i
+
+/** What was found out about keys: a program has few, and asks about them again and again. */
+const knownKeys = new Map<string, boolean>()
+const mostKnown = 1_000
+const longestKnown = 100
+
+/** Whether a value under this key is a secret, by the key alone. */
+export function isSecretKey(key: string): boolean {
+  const known = knownKeys.get(key)
+  if (known !== undefined) return known
+  // One of several: `OPENAI_API_KEY_2`.
+  const name = key.replace(/[-_. ]?\d{1,3}$/, '')
+  const isSecret =
+    mayBeSecret.test(name) && (secretKey.test(name) || secretEnding.test(name.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase()))
+  if (knownKeys.size < mostKnown && key.length <= longestKnown) knownKeys.set(key, isSecret)
+  return isSecret
+}
+
+/** Whether a text has something of a secret's key in it: most texts don't, and need not be searched for such keys. */
+export function mayHaveSecretKey(text: string): boolean {
+  return mayBeSecret.test(text)
+}

@@ -1,0 +1,83 @@
+import type { Look, Span } from './spans.ts'
+
+// Each alternative reads a text once: it starts only where a run of its characters starts, or reads a bounded number of them.
+
+/** What keys begin with. */
+const marks =
+  'sk- sk_ pk- pk_ rk_ xai- gsk_ gho_ ghp_ ghr_ ghs_ ghu_ github_pat_ glpat- glrt- gldt- xoxa- xoxb- xoxe- xoxp- xoxr- xoxs- xapp- whsec_ shpat_ shpss_ shpca_ shppa_ dop_v1_ lin_api_ ntn_ figd_ dckr_pat_ sbp_ r8_ pplx- nvapi- tvly- csk- tskey- lsv2_pt_ lsv2_sk_ AIza AKIA ASIA ya29. hvs. SG. pypi-AgE AGE-SECRET-KEY-'.split(
+    ' ',
+  )
+/** The same of keys that are letters and digits behind it: names of variables and packages begin like them. */
+const plainMarks = ['hf_', 'npm_']
+const fewest = 16
+
+const token = new RegExp(
+  [
+    `(?<![A-Za-z0-9_])(?:${marks.map(literal).join('|')})[\\w-]{${fewest},}(?:\\.[\\w-]{${fewest},})?`,
+    `(?<![A-Za-z0-9_])(?:${plainMarks.join('|')})[A-Za-z0-9]{${fewest},}`,
+    // A JSON Web Token, also an encrypted one.
+    '(?<![\\w-])eyJ[\\w-]{8,4000}\\.[\\w-]{8,}\\.[\\w-]*(?:\\.[\\w-]+){0,2}',
+    // A bot's.
+    '(?<=(?<![\\w-])\\d{8,10}:)AA[\\w-]{30,}',
+    `(?<![A-Za-z0-9_])(?:${['bearer', 'basic'].map(inAnyCase).join('|')})\\s{1,16}[\\w.~+/=-]{8,}`,
+  ].join('|'),
+  'g',
+)
+const privateKey = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[^]*?(?:-----END [A-Z0-9 ]{0,60}-----|$)/gi
+/** A password in an address, and the addresses that anybody may post to. They cost as much as all others: looked for only if there is an address. */
+const inAddress = [
+  /(?<=:\/\/[^\s/:@]{0,256}:)[^\s/"'<>]{1,256}(?=@)/g,
+  /(?<=(?:hooks\.slack\.com\/services|discord(?:app)?\.com\/api\/webhooks)\/)[\w/-]{16,}/g,
+]
+
+const allMarks = [...marks, ...plainMarks]
+/** What may become one of them, at the end of a text. */
+const unfinished = [
+  new RegExp(`(?<![A-Za-z0-9_])(?:${allMarks.map(beginningsOf).join('|')}|(?:${allMarks.map(literal).join('|')})[\\w.-]*)$`, 'g'),
+  /(?<![\w-])(?:ey?|eyJ[\w.-]*)$/g,
+  /(?<=(?<![\w-])\d{8,10}:)A(?:A[\w-]*)?$/g,
+  /(?<=(?:hooks\.slack\.com\/services|discord(?:app)?\.com\/api\/webhooks)\/)[\w/-]+$/g,
+  new RegExp(`(?<![A-Za-z0-9_])(?:${beginningsOf('bearer')}|${beginningsOf('basic')}|(?:bearer|basic)\\s{1,16}[\\w.~+/=-]*)$`, 'gi'),
+  /-{1,5}$|-----[A-Z0-9 ]{1,70}-{0,5}$/gi,
+  /(?<=:\/\/[^\s/:@]{0,256}:)[^\s/"'<>]{1,256}$/g,
+]
+
+/** What looks like a key or token, or is a password in an address. */
+export function tokensIn(text: string): Span[] {
+  const found: Span[] = []
+  const add = ({ 0: part, index }: RegExpExecArray) => found.push({ from: index, to: index + part.length })
+  for (const one of text.matchAll(token)) if (!areWords(one[0])) add(one)
+  if (text.includes('-----')) for (const one of text.matchAll(privateKey)) add(one)
+  if (text.includes('://')) for (const pattern of inAddress) for (const one of text.matchAll(pattern)) add(one)
+  return found
+}
+
+/** The same in a text that may go on, from `start` on. */
+export function lookForTokens(text: string, start: number): Look {
+  const found = tokensIn(text)
+  let decided = text.length
+  for (const pattern of unfinished) {
+    pattern.lastIndex = start
+    decided = Math.min(decided, pattern.exec(text)?.index ?? decided)
+  }
+  return { found, decided }
+}
+
+/** `Basic` and `bearer` are also words; what follows them is a credential only if it does not look like one, such as `JavaScript`. */
+function areWords(found: string): boolean {
+  if (found.startsWith('Bearer') || !/^(?:bearer|basic)\s/i.test(found)) return false
+  return !/[\d=+/]|[A-Z][a-z][A-Z]|[a-z][A-Z]{1,2}[a-z][A-Z]|^[a-z]{1,2}[A-Z]/.test(found.slice(5, 80).trimStart())
+}
+
+function inAnyCase(word: string): string {
+  return [...word].map((letter) => `[${letter.toUpperCase()}${letter}]`).join('')
+}
+
+/** A pattern of every beginning of a text. */
+function beginningsOf(text: string): string {
+  return [...text].map(literal).reduceRight((rest, character) => (rest === '' ? character : `${character}(?:${rest})?`), '')
+}
+
+function literal(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+}
