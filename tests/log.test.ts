@@ -92,6 +92,23 @@ describe('redactText', () => {
       '@',
       'AIza',
       'xoxb-',
+      '-----BEGIN PRIVATE KEY-----',
+      'password:',
+      'password: ',
+      "password='",
+      '"password":"\\',
+      '"password":{',
+      'password=a,b',
+      '<password>',
+      '--token x',
+      'Cookie: a=',
+      'Authorization: ',
+      '=',
+      '%',
+      '%25',
+      '&#',
+      '\\',
+      '\\u00',
       ' ',
       'a',
     ]
@@ -105,6 +122,73 @@ describe('redactText', () => {
       // A quadratic pattern takes minutes for a text of this length; the margin is for a slow machine.
       expect(cost(unit.repeat(Math.ceil(1_000_000 / unit.length))), JSON.stringify(unit)).toBeLessThan(5_000)
     }
+  })
+
+  it.each<[shown: string, rest: string | string[]]>([
+    ['password: …', ['hunter22', 'swordfish', '1234567']],
+    ['Password = …', ['hunter22', '"two words"', "'two words'"]],
+    ['user: ann, password: …\n', 'hunter22'],
+    ['db_password: …\nuser: x', 'swordfish'],
+    ['The password: …!', 'hunter22'],
+    ['PASSWORD=… DEBUG=1', ['p@ss,w;rd&x', 'swordfish']],
+    ['export OPENAI_API_KEY=…', 'abcdef'],
+    ['https://h/p?access_token=…&x=1', ['abc', 'a.b', 'a%2Bb']],
+    ['https://h/p?x=1&sig=…', 'abc%2Bdef'],
+    ['https://h/p#access_token=…', 'ab.cd'],
+    ['/p?X-Amz-Signature=…', 'abcdef'],
+    ['access_token%3D…', 'abc'],
+    ['Cookie: …', 'sid=abc; theme=dark'],
+    ['Set-Cookie: …\r\nAge: 1', 'sid=abc; Path=/'],
+    ['Cookie: …\\r\\nAge: 1', 'sid=abc'],
+    ["curl -H 'Cookie: …' https://x", 'sid=abc'],
+    ['Authorization: Bearer …', 'abc'],
+    ['authorization: token …', 'abcdef'],
+    ['Authorization: Digest …', 'username="ann", response="6629"'],
+    ["curl -H 'Proxy-Authorization: Basic …' x", 'YWJj'],
+    ['x-api-key: …', ['swordfish', 'abcdef12345']],
+    ['login --password … --verbose', ['hunter22', '"two words"']],
+    ['login --api-key=…', 'abc'],
+    ['<password>…</password>', 'two words'],
+    ['Server=x;Pwd=…;Database=d', 'hunter'],
+    ['AccountKey=…;EndpointSuffix=x', 'abc+/=='],
+    ['//registry.npmjs.org/:_authToken=…', 'abcdef'],
+    ['{"password":…}', ['"hunter22"', '"hun\\"ter"', '{"a":["b"]}']],
+    ['error 400: {"user":"ann","api_key":…,"n":1}', ['"abc"', '12345']],
+    ["{'password': '…'}", 'two words'],
+    ['{password: …}', '"two words"'],
+    ['"password" => …', '"hunter22"'],
+    ['redis://:…@host', 'hunter22'],
+    ['postgres://me:…@host/db', 'p@ss'],
+    ['https://hooks.slack.com/services/…', 'T000/B000/XXXXXXXXXXXXXXXX'],
+    ['123456789:…', 'AAabcdefghijklmnopqrstuvwxyz0123456'],
+    ['%22password%22%3A…', '%22hunter22%22'],
+    ['&quot;password&quot;:…', '&quot;hunter22&quot;'],
+    ['x … y', '-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----'],
+    ['x …', '-----BEGIN PRIVATE KEY-----\\nMIIE'],
+    ['x … y', 'bearer%20abcdefgh12345678'],
+  ])('X5 takes out what stands where a secret does: %s', (shown, rest) => {
+    for (const secret of [rest].flat()) {
+      const found = redactText(shown.replace('…', secret))
+      expect([/\[redacted\]/g, /(["'])\[redacted\]\1/g].map((hidden) => found.replaceAll(hidden, '…'))).toContain(shown)
+      expect(found).toContain(REDACTED)
+    }
+  })
+
+  it.each([
+    'The password: it is required, and has at least 8 characters. Token: none',
+    'Enter the password: then press return. The secret: practice',
+    'password: string, token?: string; apiKey: process.env.KEY, secret: true',
+    'const token = await getToken(); const key = settings.apiKey; if (password === "flags") f(token)',
+    '{"type":"object","properties":{"password":{"type":"string","minLength":8},"n":{"$ref":"#/x"}},"required":["password"]}',
+    'Authorization: Basic understanding of bearer instruments. `Authorization: Bearer`, and `token: <token>`',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: of a shell
+    'API_KEY=${KEY} PASSWORD=<your-password> token: *** see https://x/?page=2&tokens=5, maxTokens=100',
+    'console.log("Token:", token); user:<token> or model:<name>; `credentials`: Configures the header',
+    'npm-install-size-image, basic JavaScript types, npm_config_registry, keys: a, b; the key: value pairs',
+    'cookie: a small file; Cookies: we use some; token::new and std::token::x',
+  ])('X5 leaves sentences, code and schemas alone: %s', (text) => {
+    expect(redactText(text)).toBe(text)
+    expect(redactText(JSON.stringify({ text }))).toBe(JSON.stringify({ text }))
   })
 
   it('a text without secrets is given back as it is', () => {

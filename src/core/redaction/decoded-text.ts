@@ -137,24 +137,32 @@ class Decoder {
 
   #push(unit: number, start: number): void {
     const before = this.#unit(1)
-    if (before === backslash) {
-      // How many there are says only how deep the text is inside of others.
-      if (unit === backslash) return
-      const escaped = afterBackslash.get(unit)
-      if (escaped !== undefined) return this.#replace(1, escaped)
-      // One that begins no escape is left out: it may be one more or less, by how deep the text is.
-      if (unit !== u && unit !== x) this.#length--
-    }
-    if (isHex(unit) && isHex(before)) {
-      if (this.#unit(2) === percent) return this.#replaceByte(2, before, unit)
-      if (this.#unit(2) === x && this.#unit(3) === backslash) return this.#replaceByte(3, before, unit)
-      if (this.#unit(4) === u && this.#unit(5) === backslash && isHex(this.#unit(2)) && isHex(this.#unit(3)))
-        return this.#replace(5, Number.parseInt(String.fromCharCode(this.#unit(3), this.#unit(2), before, unit), 16))
-    }
+    const escaped = before === backslash ? afterBackslash.get(unit) : undefined
+    if (escaped !== undefined) this.#replace(1, escaped)
+    else if (isHex(unit) && isHex(before) && this.#unit(2) === percent) this.#replaceByte(2, before, unit)
+    else if (isHex(unit) && isHex(before) && this.#unit(2) === x && this.#unit(3) === backslash) this.#replaceByte(3, before, unit)
+    else if (isHex(unit) && this.#endsInUnit()) this.#replace(5, this.#hexOf(3, unit))
+    // How many there are says only how deep the text is inside of others.
+    else if (before !== backslash || unit !== backslash) this.#put(unit, start)
+  }
+
+  #put(unit: number, start: number): void {
+    // One that begins no escape is left out, as one more or less would be.
+    if (this.#unit(1) === backslash && unit !== u && unit !== x) this.#length--
     if (unit === ampersand) this.#ampersand = this.#length
     else if (this.#ampersand >= 0 && this.#length - this.#ampersand > longestEntity) this.#ampersand = -1
     this.#starts[this.#length] = start
     this.#units[this.#length++] = unit
+  }
+
+  /** Whether a sixth character may complete the likes of `\\u0041`. */
+  #endsInUnit(): boolean {
+    return this.#unit(5) === backslash && this.#unit(4) === u && [1, 2, 3].every((behind) => isHex(this.#unit(behind)))
+  }
+
+  /** The number that so many of the last characters and one more are in hexadecimal. */
+  #hexOf(last: number, unit: number): number {
+    return Number.parseInt(textOf(this.#units.subarray(this.#length - last, this.#length)) + String.fromCharCode(unit), 16)
   }
 
   /** Replaces the last characters by one, which may belong to an escape itself. */
@@ -167,9 +175,8 @@ class Decoder {
 
   #replaceByte(last: number, high: number, low: number): void {
     const byte = Number.parseInt(String.fromCharCode(high, low), 16)
-    if (byte < 0x80) return this.#replace(last, byte)
-    this.#replace(last, firstByte + byte)
-    this.#joinBytes()
+    this.#replace(last, byte < 0x80 ? byte : firstByte + byte)
+    if (byte >= 0x80) this.#joinBytes()
   }
 
   /** Makes a character of the last bytes if they are one in UTF-8. */

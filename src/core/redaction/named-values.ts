@@ -54,7 +54,7 @@ export function lookForNamedValues(text: string): Look {
   for (const { index } of text.matchAll(separator)) {
     if (index < behind) continue
     const name = nameBefore(text, index)
-    if (name !== undefined) note(valueOf(text, index, name))
+    if (name !== undefined) note(readValue(text, index, name))
   }
   if (!text.includes('--')) return look
   for (const { 0: found, 1: name = '', index } of text.matchAll(option))
@@ -93,7 +93,7 @@ function nameBefore(text: string, separatorAt: number): Name | undefined {
   return isSecretKey(name) || (isParameter(text[from - 1]) && secretParameters.test(name)) ? { name, from, quote } : undefined
 }
 
-function valueOf(text: string, separatorAt: number, { name, from: nameFrom, quote }: Name): Value | undefined {
+function readValue(text: string, separatorAt: number, { name, from: nameFrom, quote }: Name): Value | undefined {
   const before = text[nameFrom - 1] ?? ''
   const kind = text[separatorAt]
   if (kind === '>') return before === '<' ? element(text, separatorAt + 1) : undefined
@@ -134,7 +134,7 @@ function quoted(text: string, from: number): Value | undefined {
   const start = from + slashes + 1
   if (mark === '"') {
     const to = endOfString(text, start, slashes)
-    const isHidden = !placeholder.test(text.slice(start, Math.min(start + longestName, to - 1 - slashes)))
+    const isHidden = !isPlaceholder(text.slice(start, Math.min(start + longestName, to - 1 - slashes)))
     const around = `${text.slice(from, from + slashes)}"`
     return { from, to, end: to, isHidden, shown: `${around}${REDACTED}${around}` }
   }
@@ -142,8 +142,12 @@ function quoted(text: string, from: number): Value | undefined {
   while (to < text.length && text[to] !== mark && text[to] !== '\n') to += text[to] === '\\' ? 2 : 1
   to = Math.min(to, text.length)
   const value = text.slice(start, Math.min(to, start + longestName))
-  // The quote may end what the name is in: `'Token:', token`.
-  return { from: start, to, end: to, isHidden: value !== '' && !/^[,;)\]}:]/.test(value) && !placeholder.test(value) }
+  return { from: start, to, end: to, isHidden: value !== '' && !isPlaceholder(value) }
+}
+
+/** The quote may also end what the name is in: `'Token:', token`. */
+function isPlaceholder(value: string): boolean {
+  return /^[,;)\]}:]/.test(value) || placeholder.test(value)
 }
 
 /** `isCertain`: only a value can stand there. `isAlone`: the name begins a line or a part of it. */

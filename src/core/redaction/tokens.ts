@@ -11,25 +11,22 @@ const marks =
 const plainMarks = ['hf_', 'npm_']
 const fewest = 16
 
-const token = new RegExp(
-  [
-    `(?<![A-Za-z0-9_])(?:${marks.map(literal).join('|')})[\\w-]{${fewest},}(?:\\.[\\w-]{${fewest},})?`,
-    `(?<![A-Za-z0-9_])(?:${plainMarks.join('|')})[A-Za-z0-9]{${fewest},}`,
-    // A JSON Web Token, also an encrypted one.
-    '(?<![\\w-])eyJ[\\w-]{8,4000}\\.[\\w-]{8,}\\.[\\w-]*(?:\\.[\\w-]+){0,2}',
-    // A bot's.
-    '(?<=(?<![\\w-])\\d{8,10}:)AA[\\w-]{30,}',
-    `(?<![A-Za-z0-9_])(?:${['bearer', 'basic'].map(inAnyCase).join('|')})\\s{1,16}[\\w.~+/=-]{8,}`,
-  ].join('|'),
-  'g',
-)
-const privateKey = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[^]*?(?:-----END [A-Z0-9 ]{0,60}-----|$)/gi
-/** A password in an address, and the addresses that anybody may post to. They cost as much as all others: looked for only if there is an address. */
-const inAddress = [
-  /(?<=:\/\/[^\s/:@]{0,256}:)[^\s/"'<>]{1,256}(?=@)/g,
-  /(?<=(?:hooks\.slack\.com\/services|discord(?:app)?\.com\/api\/webhooks)\/)[\w/-]{16,}/g,
+// Searched for one after the other: all in one pattern take six times as long.
+const tokens = [
+  new RegExp(`(?<![A-Za-z0-9_])(?:${marks.map(literal).join('|')})[\\w-]{${fewest},}(?:\\.[\\w-]{${fewest},})?`, 'g'),
+  new RegExp(`(?<![A-Za-z0-9_])(?:${plainMarks.join('|')})[A-Za-z0-9]{${fewest},}`, 'g'),
+  // A JSON Web Token, also an encrypted one.
+  /(?<![\w-])eyJ[\w-]{8,4000}\.[\w-]{8,}\.[\w-]*(?:\.[\w-]+){0,2}/g,
+  // A Telegram bot's.
+  /(?<=(?<![\w-])\d{8,10}:)AA[\w-]{30,}/g,
+  new RegExp(`(?<![A-Za-z0-9_])(?:${['bearer', 'basic'].map(inAnyCase).join('|')})\\s{1,16}[\\w.~+/=-]{8,}`, 'g'),
 ]
-
+const privateKey = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,60}-----|$)/gi
+/** The passwords in addresses, and what makes addresses known to nobody. */
+const inAddress = [
+  /:\/\/[^\s/:@]{0,256}:([^\s/"'<>]{1,256})(?=@)/g,
+  /(?:hooks\.slack\.com\/services|discord(?:app)?\.com\/api\/webhooks)\/([\w/-]{16,})/g,
+]
 const allMarks = [...marks, ...plainMarks]
 /** What may become one of them, at the end of a text. */
 const unfinished = [
@@ -45,8 +42,9 @@ const unfinished = [
 /** What looks like a key or token, or is a password in an address. */
 export function tokensIn(text: string): Span[] {
   const found: Span[] = []
-  const add = ({ 0: part, index }: RegExpExecArray) => found.push({ from: index, to: index + part.length })
-  for (const one of text.matchAll(token)) if (!areWords(one[0])) add(one)
+  const add = ({ 0: whole, 1: part = whole, index }: RegExpExecArray) =>
+    found.push({ from: index + whole.length - part.length, to: index + whole.length })
+  for (const pattern of tokens) for (const one of text.matchAll(pattern)) if (!areWords(one[0])) add(one)
   if (text.includes('-----')) for (const one of text.matchAll(privateKey)) add(one)
   if (text.includes('://')) for (const pattern of inAddress) for (const one of text.matchAll(pattern)) add(one)
   return found
