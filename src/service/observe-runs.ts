@@ -62,7 +62,7 @@ export function observeRuns({ metrics, tools, calls: recent, finished, logger }:
       if (usage.costUsd !== undefined) cost({ model: agent }, usage.costUsd - (usedBefore?.costUsd ?? 0))
       runSeconds({ model: agent, kind }, durationMs / 1000)
       const level = error === undefined ? 'info' : 'warn'
-      const failure = error === undefined ? {} : { errorCode: error.code, error: error.message }
+      const failure = error === undefined ? {} : { errorCode: error.code, error: run.redactor.redactText(error.message) }
       logger[level](
         { runId: id, model: agent, caller: caller.name, stopReason, iterations, durationMs: Math.round(durationMs), ...failure },
         'run ended',

@@ -1,7 +1,7 @@
 import { jsonOrText } from '../core/json.ts'
 import { type ChatMessage, type ContentPart, hasToolCalls, isJsonObject, isToolResult, type JsonObject } from '../core/messages.ts'
-import { redact, redactText, secretTexts } from '../core/redaction/redact.ts'
-import { SecretTexts } from '../core/redaction/secret-texts.ts'
+import { redact, secretTexts } from '../core/redaction/redact.ts'
+import type { SecretTexts } from '../core/redaction/secret-texts.ts'
 import type { ModelRequest, ModelResponse } from '../models/chat-model.ts'
 import type { Attributes } from './api.ts'
 import { finishOf } from './attributes.ts'
@@ -11,9 +11,18 @@ type Part = JsonObject
 
 /** What was said in a run as attributes, its secrets taken out: what looks like one, and what tools declare to be `sensitive`. */
 export class SpanContent {
-  readonly #secrets = new SecretTexts()
+  readonly #secrets: SecretTexts
+  /** Names of arguments that nobody is to see. */
+  readonly #sensitive = new Set<string>()
   /** Messages that can't change any more, as JSON without what is known to be secret by now: each is in every request from its own on. */
   #written = new WeakMap<ChatMessage, string>()
+  /** How much was known to be secret when they were written. */
+  #known = 0
+
+  /** `secrets`: what is known to be secret by now. What is learned is added. */
+  constructor(secrets: SecretTexts) {
+    this.#secrets = secrets
+  }
 
   /** Of a run: what it was given. */
   given(instructions: string | undefined, input: readonly ChatMessage[]): Attributes {
@@ -57,8 +66,8 @@ export class SpanContent {
     return { 'gen_ai.tool.call.arguments': JSON.stringify(redact(args, sensitive, this.#secrets)) }
   }
 
-  result(text: string): Attributes {
-    return { 'gen_ai.tool.call.result': redactText(text, this.#secrets) }
+  result(text: string, sensitive: ReadonlySet<string>): Attributes {
+    return { 'gen_ai.tool.call.result': String(redact(text, sensitive, this.#secrets)) }
   }
 
   #learn({ name, arguments: json }: { name: string; arguments: string }, secretsOf: (tool: string) => ReadonlySet<string>): void {
@@ -67,12 +76,14 @@ export class SpanContent {
   }
 
   #hide(args: JsonObject, sensitive: ReadonlySet<string>): void {
-    const { size, isFull } = this.#secrets
     for (const secret of secretTexts(args, sensitive)) this.#secrets.add(secret)
-    if (this.#secrets.size > size || this.#secrets.isFull !== isFull) this.#written = new WeakMap()
+    for (const name of sensitive) this.#sensitive.add(name)
   }
 
   #messages(messages: readonly ChatMessage[]): string {
+    const known = this.#secrets.isFull ? Number.POSITIVE_INFINITY : this.#secrets.size + this.#sensitive.size
+    if (known > this.#known) this.#written = new WeakMap()
+    this.#known = known
     return `[${messages.map((message) => this.#message(message)).join(',')}]`
   }
 
@@ -85,7 +96,7 @@ export class SpanContent {
   }
 
   #json(value: unknown): string {
-    return JSON.stringify(redact(value, undefined, this.#secrets))
+    return JSON.stringify(redact(value, this.#sensitive, this.#secrets))
   }
 }
 

@@ -13,6 +13,7 @@ import { syncAnswer } from '../core/callbacks/callbacks.ts'
 import type { RunEvent } from '../core/events.ts'
 import { addUsage, type Json, type JsonObject, textOf, type Usage } from '../core/messages.ts'
 import { secretTexts } from '../core/redaction/redact.ts'
+import { SecretTexts } from '../core/redaction/secret-texts.ts'
 import { type ModelResponse, toModelError } from '../models/chat-model.ts'
 import { usageOfFailure } from '../models/usage.ts'
 import type { AnyTool, CallTrace } from '../tools/tool.ts'
@@ -69,6 +70,8 @@ export class RunTrace implements RunTelemetry {
   readonly #try: FailSafe
   readonly #setup: TraceSetup
   readonly #content: SpanContent | undefined
+  /** Values of arguments that must not be in a span. */
+  readonly #secrets = new SecretTexts()
   /** Where the run was called. */
   readonly #caller: Context
   readonly #calls = new Map<string, OpenCall>()
@@ -86,7 +89,7 @@ export class RunTrace implements RunTelemetry {
     this.#run = run
     this.#setup = setup
     this.#try = setup.attempt
-    this.#content = setup.content ? new SpanContent() : undefined
+    this.#content = setup.content ? new SpanContent(this.#secrets) : undefined
     this.#caller = this.#try(() => context.active()) ?? ROOT_CONTEXT
     const tool = this.#outer?.tool
     this.#agent = { name: run.name ?? tool?.name, description: tool?.description, runId: run.runId, session: undefined }
@@ -246,6 +249,7 @@ export class RunTrace implements RunTelemetry {
 
   #beginCall({ toolCallId, tool, args, iteration, repairs, decision }: MeasuredCall): Open {
     const { name: agent, session } = this.#agent
+    for (const secret of secretTexts(args, new Set(tool.secrets))) this.#secrets.add(secret)
     return this.#begin(`execute_tool ${tool.name}`, SpanKind.INTERNAL, {
       'gen_ai.operation.name': 'execute_tool',
       'gen_ai.tool.name': tool.name,
@@ -272,7 +276,7 @@ export class RunTrace implements RunTelemetry {
       'startSpan',
       this.#setup.tracer().startSpan(name, { kind, attributes: { ...attributes, ...this.#attributes }, links }, parent),
     )
-    return { span: new ToldSpan(span), context: trace.setSpan(parent, span) }
+    return { span: new ToldSpan(span, this.#secrets), context: trace.setSpan(parent, span) }
   }
 
   /** Where a span of the caller's own is current inside of a call, what is begun there is that one's. */
@@ -306,13 +310,14 @@ export class RunTrace implements RunTelemetry {
     })
   }
 
-  #endCall(span: ToldSpan, { tool, args }: MeasuredCall, { end, raw }: MeasuredOutcome): void {
+  #endCall(span: ToldSpan, { tool }: MeasuredCall, { end, raw }: MeasuredOutcome): void {
     if (!span.isRecording) return
     span.setAttribute('toolloop.tool.outcome', end.outcome)
     if ('attempts' in end && end.attempts > 1) span.setAttribute('toolloop.retries', end.attempts - 1)
-    if ('content' in end && this.#content !== undefined) span.setAttributes(this.#content.result(textOf(end.content)))
+    if ('content' in end && this.#content !== undefined)
+      span.setAttributes(this.#content.result(textOf(end.content), new Set(tool.secrets)))
     if (!('code' in end)) return
-    if (raw?.thrown !== undefined && end.outcome === 'failed') tellException(span, raw.thrown, secretTexts(args, new Set(tool.secrets)))
+    if (raw?.thrown !== undefined && end.outcome === 'failed') tellException(span, raw.thrown)
     markFailed(span, end.code)
   }
 

@@ -1,6 +1,5 @@
 import { messageOf, readableError, stackOf, ToolloopError } from '../core/errors.ts'
 import type { EventName, MadeDecision, RunEvent } from '../core/events.ts'
-import { redactText } from '../core/redaction/redact.ts'
 import { type Attributes, SpanStatusCode } from './api.ts'
 import type { ToldSpan } from './told-span.ts'
 
@@ -67,18 +66,18 @@ export function tellFailure(span: ToldSpan, error: unknown, code: string): void 
   markFailed(span, code, messageOf(error))
 }
 
-export function tellException(span: ToldSpan, error: unknown, secrets: readonly string[] = []): void {
+export function tellException(span: ToldSpan, error: unknown): void {
   const stack = stackOf(error)
   span.addEvent('exception', {
     'exception.type': errorType(error),
-    'exception.message': redactText(messageOf(error), secrets),
-    ...(stack === undefined ? {} : { 'exception.stacktrace': redactText(stack, secrets) }),
+    'exception.message': messageOf(error),
+    ...(stack === undefined ? {} : { 'exception.stacktrace': stack }),
   })
 }
 
 export function markFailed(span: ToldSpan, code: string, message?: string): void {
   span.setAttribute('error.type', code)
-  span.setStatus({ code: SpanStatusCode.ERROR, ...(message === undefined ? {} : { message: redactText(message) }) })
+  span.setStatus({ code: SpanStatusCode.ERROR, ...(message === undefined ? {} : { message }) })
 }
 
 export function errorType(error: unknown): string {

@@ -1,12 +1,19 @@
 import { syncAnswer } from '../core/callbacks/callbacks.ts'
+import { redactText } from '../core/redaction/redact.ts'
+import { SecretTexts } from '../core/redaction/secret-texts.ts'
 import type { Attributes, AttributeValue, Counter, Histogram, Span, SpanStatus } from './api.ts'
 
-/** What spans are told. A method that returns a promise fails: an async function fits where the types say otherwise. */
+/**
+ * What spans are told. Events and errors are told without `secrets`. A method that returns a promise fails: an async function fits where the types
+ * say otherwise.
+ */
 export class ToldSpan {
   readonly #span: Span
+  readonly #secrets: SecretTexts
 
-  constructor(span: Span) {
+  constructor(span: Span, secrets: SecretTexts = new SecretTexts()) {
     this.#span = span
+    this.#secrets = secrets
   }
 
   get isRecording(): boolean {
@@ -22,15 +29,20 @@ export class ToldSpan {
   }
 
   addEvent(name: string, attributes: Attributes): void {
-    syncAnswer('addEvent', this.#span.addEvent(name, attributes))
+    const shown = Object.entries(attributes).map(([key, value]) => [key, typeof value === 'string' ? this.#clean(value) : value] as const)
+    syncAnswer('addEvent', this.#span.addEvent(name, Object.fromEntries(shown)))
   }
 
-  setStatus(status: SpanStatus): void {
-    syncAnswer('setStatus', this.#span.setStatus(status))
+  setStatus({ message, ...status }: SpanStatus): void {
+    syncAnswer('setStatus', this.#span.setStatus(message === undefined ? status : { ...status, message: this.#clean(message) }))
   }
 
   end(): void {
     syncAnswer('end', this.#span.end())
+  }
+
+  #clean(text: string): string {
+    return redactText(text, this.#secrets)
   }
 }
 

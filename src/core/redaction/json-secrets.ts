@@ -27,7 +27,7 @@ export function* jsonSecretsIn(text: string, secretKeys: ReadonlySet<string>): I
     const from = index + found.length
     const to = endOfValue(text, from, slashes.length)
     const value = text.slice(from, Math.min(to, from + longestSchema))
-    if (to === from || value === 'null' || isSchema(value, slashes)) continue
+    if (to === from || value === 'null' || value === REDACTED || isSchema(value, slashes)) continue
     spans.push({ from, to, shown: `${slashes}"${REDACTED}${slashes}"` })
     at = to
   }

@@ -117,7 +117,7 @@ export function redact(value: unknown, secretKeys: ReadonlySet<string> = new Set
   const known = secretTextsOf(secrets)
   const open = new Set<object>()
   const visit = (item: unknown, depth: number): unknown => {
-    if (typeof item === 'string') return redactText(item, known)
+    if (typeof item === 'string') return atOnce(redactTextInParts(item, known, secretKeys))
     if (typeof item === 'bigint') return `${item}n`
     // A function would say nothing, and one called `toJSON` would be asked by whoever writes the record.
     if (typeof item === 'function') return undefined
