@@ -1,6 +1,6 @@
 import type { MeasuredExecution, MeasuredRequest } from '../agent/observe/telemetry.ts'
-import { redact } from '../core/logger.ts'
 import type { JsonObject, Usage } from '../core/messages.ts'
+import { redact } from '../core/redaction/redact.ts'
 import type { ModelResponse, Sampling } from '../models/chat-model.ts'
 import type { Attributes } from './api.ts'
 import { type Names, providerName, tokensOf, type UsageKind } from './names.ts'
