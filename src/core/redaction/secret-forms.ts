@@ -57,7 +57,7 @@ function encodedForms(bytes: Buffer, isCut: boolean): Form[] {
  * The same text with as many characters, in which those are alike that differ by case alone. So are a space and the plus sign that stands for it
  * in forms, and the two alphabets of base64.
  */
-export function foldCase(text: string): string {
+function foldCase(text: string): string {
   let folded = ''
   for (let at = 0; at < text.length; at++) folded += String.fromCharCode(foldedUnit(text.charCodeAt(at)))
   return folded
