@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { findQuoted } from '../src/agent/text-calls/quoted-calls.ts'
 import { readRefusedCalls } from '../src/agent/text-calls/refused-calls.ts'
-import { dialectNames } from '../src/dialects/index.ts'
+import type { ChatMessage } from '../src/core/messages.ts'
+import { dialectNames, findDialect } from '../src/dialects/index.ts'
 import { providerError } from '../src/models/transport/provider-error.ts'
 import { excerptOf } from '../src/service/config/inline-secrets.ts'
 import { interpolate } from '../src/service/config/interpolate.ts'
@@ -38,6 +40,22 @@ describe('X7 a time that grows with the length of the text alone is taken by', (
   it.each(dialectNames)('%s for names with blanks in them', (dialect) => {
     for (const call of [`{"name": "a${blanks}b", "arguments": {}}`, `[a${blanks}b(c=1)]`, `<function=a${blanks}b>`])
       for (const opener of ['', '<tool_call>', '[TOOL_CALLS]']) read(`${opener}${call}`, { dialect })
+  })
+
+  it('very many calls in a conversation with as many', () => {
+    const callOf = (query: string) => ({
+      id: query,
+      type: 'function' as const,
+      function: { name: 'search', arguments: JSON.stringify({ query }) },
+    })
+    const markup = (query: string) => `<tool_call>{"name": "search", "arguments": {"query": "${query}"}}</tool_call>`
+    const queries = Array.from({ length: 10_000 }, (_, at) => `q${at}`)
+    const messages: ChatMessage[] = [
+      { role: 'user', content: queries.slice(0, 5_000).map(markup).join('\n') },
+      { role: 'assistant', content: '', toolCalls: queries.map((query) => callOf(`own ${query}`)) },
+    ]
+    const calls = queries.map((query) => ({ ...callOf(query), asText: true as const, written: markup(query) }))
+    expect(findQuoted(calls, { messages, tools, dialect: findDialect('hermes') }).size).toBe(5_000)
   })
 
   it('the address of a file of the admin page', async () => {

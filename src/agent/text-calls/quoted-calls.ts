@@ -7,11 +7,8 @@ import type { ToolDefinition } from '../../tools/tool.ts'
 import { isQuotedText } from '../told.ts'
 import type { ReadCall } from './read-call.ts'
 
-/** A call as it is compared: two that differ in spelling alone are the same. */
-interface Compared {
-  name: string
-  args: string
-}
+/** Characters of the conversation that are searched for the calls of one response. With more to do, all of its calls count as quoted. */
+const mostSearched = 250_000_000
 
 export interface QuoteTerms {
   /** What the model was sent: it can quote nothing else. */
@@ -24,41 +21,126 @@ export interface QuoteTerms {
  * The calls that stand in a text the model was given: in a result, a user's message, or an answer of its own. A model that writes such a call may
  * only quote it. Calls that it has made since, and what those returned, don't count: it may make them again. `system` messages are the program's.
  */
-export function findQuoted(calls: readonly ReadCall[], { messages, tools, dialect }: QuoteTerms): Set<ReadCall> {
-  const names = new ToolNames(tools.map(({ function: { name } }) => name))
-  const comparedOf = (name: string, args: unknown): Compared => ({ name: names.meantBy(name) ?? name, args: plain(sorted(args)) })
-  const comparedCall = ({ function: { name, arguments: json } }: ToolCall) => comparedOf(name, jsonIn(json))
-  const sources = messages.map((message) => (message.role === 'system' ? '' : plainOf(message)))
-
-  const isQuoted = (call: ReadCall): boolean => {
-    if (call.written === undefined || call.unreadable !== undefined) return false
-    const meant = comparedCall(call)
-    const isSame = (other: Compared) => other.name === meant.name && other.args === meant.args
-    const own = lastOwn(messages, (made) => isSame(comparedCall(made)))
-    const [written, name] = [plain(call.written), plain(meant.name)]
-    return messages.some((message, at) => {
-      const source = sources[at] ?? ''
-      if (at <= own.at || source === '' || (isToolResult(message) && own.ids.has(message.toolCallId))) return false
-      if (written !== '' && source.includes(written)) return true
-      if (!source.includes(name)) return false
-      return callsOf(message, dialect, tools).some((found) => isSame(comparedOf(found.name, found.arguments)))
-    })
-  }
-  return new Set(calls.filter(isQuoted))
+export function findQuoted(calls: readonly ReadCall[], terms: QuoteTerms): Set<ReadCall> {
+  const read = calls.filter(({ written, unreadable }) => written !== undefined && unreadable === undefined)
+  if (read.length === 0) return new Set()
+  const quotes = new Quotes(read, terms)
+  return new Set(read.filter((call) => quotes.has(call)))
 }
 
-/** Where the model last made the call itself, but for calls that were only quoted, and under which ids. */
-function lastOwn(messages: readonly ChatMessage[], isSame: (call: ToolCall) => boolean): { at: number; ids: ReadonlySet<string> } {
-  const quoted = new Set(
-    messages.flatMap((message) => (isToolResult(message) && isQuotedText(textOf(message.content)) ? [message.toolCallId] : [])),
-  )
-  for (let at = messages.length - 1; at >= 0; at--) {
-    const message = messages[at]
-    if (message === undefined || !hasToolCalls(message)) continue
-    const made = message.toolCalls.filter((call) => !quoted.has(call.id) && isSame(call))
-    if (made.length > 0) return { at, ids: new Set(made.map(({ id }) => id)) }
+/** Where in the conversation the model has made a call, and under which ids. */
+interface OwnCalls {
+  at: number
+  ids: Set<string>
+}
+
+/** What of a response's calls stands in the conversation. Everything is looked for once, however many calls there are. */
+class Quotes {
+  readonly #messages: readonly ChatMessage[]
+  readonly #sources: readonly string[]
+  readonly #names: ToolNames
+  /** Where the model last made each call itself. */
+  readonly #own: ReadonlyMap<string, OwnCalls>
+  /** In which messages a dialect's reader finds each call. */
+  readonly #found: ReadonlyMap<string, readonly number[]>
+  readonly #known = new Map<string, boolean>()
+  #left = mostSearched
+
+  constructor(calls: readonly ReadCall[], { messages, tools, dialect }: QuoteTerms) {
+    this.#messages = messages
+    this.#names = new ToolNames(tools.map(({ function: { name } }) => name))
+    this.#sources = messages.map((message) => (message.role === 'system' ? '' : plainOf(message)))
+    this.#own = this.#ownCalls()
+    const names = new Set(calls.map((call) => plain(this.#nameOf(call.function.name))))
+    const found = new Map<string, number[]>()
+    for (const [at, message] of messages.entries()) {
+      if (![...names].some((name) => this.#holds(at, name))) continue
+      for (const call of callsOf(message, dialect, tools)) {
+        const key = this.#keyOf(
+          call.name,
+          plainArguments(call, () => call.arguments),
+        )
+        const places = found.get(key)
+        if (places === undefined) found.set(key, [at])
+        else if (places.at(-1) !== at) places.push(at)
+      }
+    }
+    this.#found = found
   }
-  return { at: -1, ids: new Set() }
+
+  has(call: ReadCall): boolean {
+    const key = this.#keyOfCall(call)
+    const written = plain(call.written ?? '')
+    const both = `${key}\n${written}`
+    const known = this.#known.get(both) ?? this.#isQuoted(key, written)
+    this.#known.set(both, known)
+    return known
+  }
+
+  #isQuoted(key: string, written: string): boolean {
+    const own = this.#own.get(key)
+    const counts = (at: number): boolean => {
+      const message = this.#messages[at]
+      if (own === undefined || message === undefined) return true
+      return at > own.at && !(isToolResult(message) && own.ids.has(message.toolCallId))
+    }
+    if (this.#found.get(key)?.some(counts)) return true
+    return written !== '' && this.#messages.some((_, at) => counts(at) && this.#holds(at, written))
+  }
+
+  /** True as well if there was too much to search. */
+  #holds(at: number, text: string): boolean {
+    const source = this.#sources[at] ?? ''
+    this.#left -= source.length
+    return source !== '' && (this.#left < 0 || source.includes(text))
+  }
+
+  /** Calls that were only quoted are not the model's own. */
+  #ownCalls(): Map<string, OwnCalls> {
+    const quoted = new Set(
+      this.#messages.flatMap((message) => (isToolResult(message) && isQuotedText(textOf(message.content)) ? [message.toolCallId] : [])),
+    )
+    const own = new Map<string, OwnCalls>()
+    for (const [at, message] of this.#messages.entries()) {
+      if (!hasToolCalls(message)) continue
+      for (const call of message.toolCalls) {
+        if (quoted.has(call.id)) continue
+        const key = this.#keyOfCall(call)
+        const known = own.get(key)
+        if (known?.at === at) known.ids.add(call.id)
+        else own.set(key, { at, ids: new Set([call.id]) })
+      }
+    }
+    return own
+  }
+
+  /** The same for calls that differ in spelling alone. */
+  #keyOfCall(call: ToolCall): string {
+    const { name, arguments: json } = call.function
+    return this.#keyOf(
+      name,
+      plainArguments(call, () => jsonIn(json)),
+    )
+  }
+
+  #keyOf(name: string, args: string): string {
+    return `${this.#nameOf(name)}\n${args}`
+  }
+
+  #nameOf(name: string): string {
+    return this.#names.meantBy(name) ?? name
+  }
+}
+
+const argumentTexts = new WeakMap<object, string>()
+
+/** A call's arguments as they are compared. Calls don't change, and those of a conversation are looked at again with each response. */
+function plainArguments(call: object, read: () => unknown): string {
+  const known = argumentTexts.get(call)
+  if (known !== undefined) return known
+  const text = plain(sorted(read()))
+  argumentTexts.set(call, text)
+  return text
 }
 
 interface FoundCalls {
