@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { findQuoted } from '../src/agent/text-calls/quoted-calls.ts'
 import { readRefusedCalls } from '../src/agent/text-calls/refused-calls.ts'
+import { MarkdownWriter } from '../src/cli/terminal/markdown/markdown-writer.ts'
 import type { ChatMessage } from '../src/core/messages.ts'
 import { dialectNames, findDialect } from '../src/dialects/index.ts'
 import { providerError } from '../src/models/transport/provider-error.ts'
@@ -51,11 +52,17 @@ describe('X7 a time that grows with the length of the text alone is taken by', (
     const markup = (query: string) => `<tool_call>{"name": "search", "arguments": {"query": "${query}"}}</tool_call>`
     const queries = Array.from({ length: 10_000 }, (_, at) => `q${at}`)
     const messages: ChatMessage[] = [
-      { role: 'user', content: queries.slice(0, 5_000).map(markup).join('\n') },
+      { role: 'user', content: queries.slice(0, 300).map(markup).join('\n') },
       { role: 'assistant', content: '', toolCalls: queries.map((query) => callOf(`own ${query}`)) },
     ]
     const calls = queries.map((query) => ({ ...callOf(query), asText: true as const, written: markup(query) }))
-    expect(findQuoted(calls, { messages, tools, dialect: findDialect('hermes') }).size).toBe(5_000)
+    expect(findQuoted(calls, { messages, tools, dialect: findDialect('hermes') }).size).toBe(300)
+  })
+
+  it.each(['=', '1. ', '> ', '| a '])('a line of %j for the terminal that does not end, one character at a time', (unit) => {
+    const writer = new MarkdownWriter({ style: (_, text) => text, columns: () => 80 })
+    for (const character of unit.repeat(500_000 / unit.length)) writer.push(character)
+    writer.end()
   })
 
   it('the address of a file of the admin page', async () => {

@@ -83,7 +83,7 @@ function readCode(rest: string, mayGrow: boolean, { styles }: Reader): Reading {
     if (end === null) return asText(marks, styles)
   }
   const inside = rest.slice(marks.length, marks.length + end.index)
-  const text = /^ .*[^ ].* $/.test(inside) ? inside.slice(1, -1) : inside
+  const text = inside.startsWith(' ') && inside.endsWith(' ') && inside.trim() !== '' ? inside.slice(1, -1) : inside
   return { spans: [{ text, styles: [...styles, 'cyan'] }], length: end.index + 2 * marks.length }
 }
 

@@ -4,8 +4,10 @@ import { layOutTable, looksLikeTable } from './table.ts'
 
 /** The beginning of a line that may yet become any kind of line. It matches a text in one way only, so that none takes exponential time. */
 const undecided = /^(?:[#>*+\-`~_=\s\d]|(?<=\d)[.)])*(?:\[[ xX]?\]?\s*)?$|^\s*\||^ {0,3}(?:```|~~~)/
-const fence = /^ {0,3}(`{3,}|~{3,})([^`]*)$/
+const fence = /^ {0,3}(`{3,}|~{3,}(?!~))([^`]*)$/
 const longestRule = 60
+/** A longer beginning is looked at again only when it has grown by a quarter. */
+const longestLookedAt = 256
 
 interface Screen {
   style(styles: readonly Style[], text: string): string
@@ -20,6 +22,8 @@ export class MarkdownWriter {
   readonly #screen: Screen
   /** What of the line that is being written is not shown yet. */
   #line = ''
+  /** How long that has to be to be looked at again. */
+  #lookFrom = 0
   /** How the rest of that line looks, once its beginning is shown. */
   #begun: { styles: readonly Style[]; before: string } | undefined
   /** The marks that end the code that is being written, and whether it is a difference. */
@@ -32,8 +36,10 @@ export class MarkdownWriter {
 
   /** What is to be written for a further piece. It has no control characters but line ends and tabs. */
   push(piece: string): string {
-    const lines = `${this.#line}${piece}`.split('\n')
+    const lines = piece.split('\n')
+    lines[0] = `${this.#line}${lines[0] ?? ''}`
     this.#line = lines.pop() ?? ''
+    if (lines.length > 0) this.#lookFrom = 0
     return `${lines.map((line) => this.#endLine(line)).join('')}${this.#partOfLine()}`
   }
 
@@ -41,6 +47,7 @@ export class MarkdownWriter {
   end(): string {
     const line = this.#line
     this.#line = ''
+    this.#lookFrom = 0
     const isEmpty = line === '' && this.#begun === undefined
     const shown = isEmpty ? this.#endTable() : this.#endLine(line).replace(/\n$/, '')
     this.#code = undefined
@@ -67,10 +74,14 @@ export class MarkdownWriter {
 
   /** What of the unfinished line is certain. */
   #partOfLine(): string {
-    if (this.#code !== undefined || this.#line === '') return ''
+    if (this.#code !== undefined || this.#line === '' || this.#line.length < this.#lookFrom) return ''
     let shown = ''
     if (this.#begun === undefined) {
-      if (undecided.test(this.#line)) return ''
+      if (undecided.test(this.#line)) {
+        this.#lookFrom = this.#line.length < longestLookedAt ? 0 : this.#line.length * 1.25
+        return ''
+      }
+      this.#lookFrom = 0
       const begun = this.#begin(this.#line)
       shown = `${this.#endTable()}${begun.shown}`
       this.#line = begun.rest

@@ -7,15 +7,17 @@ export function looksLikeTable(line: string): boolean {
   return /^\s*\|/.test(line)
 }
 
-const delimiter = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/
+const delimiter = /^\s*(?:\|\s*)?:?-+:?\s*(?:\|\s*:?-+:?\s*)*(?:\|\s*)?$/
 
 /** A table in columns that are as wide as their widest cell. Undefined for lines that are none, and where it does not fit. */
 export function layOutTable(lines: readonly string[], columns: number): Span[][] | undefined {
   const [head = '', rule = '', ...body] = lines
   if (!delimiter.test(rule)) return undefined
   const alignments = cellsIn(rule).map((cell) => (cell.endsWith(':') ? (cell.startsWith(':') ? 'center' : 'right') : 'left'))
+  // Each takes a cell and what keeps it apart from the next.
+  if (alignments.length * 4 - 1 > columns) return undefined
   const rows = [head, ...body].map((line, at) => cellsIn(line).map((cell) => readInline(cell, '', true, at === 0 ? ['bold'] : []).spans))
-  const widths = alignments.map((_, column) => Math.max(1, ...rows.map((row) => widthOf(row[column] ?? []))))
+  const widths = alignments.map((_, column) => rows.reduce((most, row) => Math.max(most, widthOf(row[column] ?? [])), 1))
   if (widths.reduce((sum, width) => sum + width + 3, -1) > columns) return undefined
   const shown = rows.map((row) =>
     widths.flatMap((width, column) => [
