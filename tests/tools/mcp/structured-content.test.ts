@@ -34,6 +34,27 @@ describe.concurrent('a result with `structuredContent`', () => {
     ],
     ['a text with other JSON', { content: [text('{"rows":1}')], structuredContent: rows }, `{"rows":1}\n${JSON.stringify(rows)}`, rows],
     ['very many brackets', { content: [text('[{'.repeat(20_000))], structuredContent: [1] }, `${'[{'.repeat(20_000)}\n[1]`, [1]],
+    [
+      'a document that is one of its fields',
+      { content: [text('long '.repeat(50))], structuredContent: { text: 'long '.repeat(50), lines: 1 } },
+      `${'long '.repeat(50)}\n{"text":"(see above)","lines":1}`,
+      { text: 'long '.repeat(50), lines: 1 },
+    ],
+    [
+      'the same picture',
+      { content: [{ ...image, data: 'AAAA'.repeat(100) }], structuredContent: { content: [{ ...image, data: 'AAAA'.repeat(100) }] } },
+      [
+        { type: 'image', data: 'AAAA'.repeat(100), mediaType: 'image/png' },
+        { type: 'text', text: '{"content":[{"type":"image","data":"(see above)","mimeType":"image/png"}]}' },
+      ],
+      { content: [{ ...image, data: 'AAAA'.repeat(100) }] },
+    ],
+    [
+      'a few words that are one of its fields',
+      { content: [text('Ada')], structuredContent: { name: 'Ada', friend: 'Bob' } },
+      'Ada\n{"name":"Ada","friend":"Bob"}',
+      { name: 'Ada', friend: 'Bob' },
+    ],
     ['braces that are no JSON', { content: [text('{x} and }{')], structuredContent: rows }, `{x} and }{\n${JSON.stringify(rows)}`, rows],
     [
       'a picture',
@@ -57,6 +78,7 @@ describe.concurrent('a result with `structuredContent`', () => {
     ['the same JSON behind brackets', [text(`[INFO] ${JSON.stringify(rows)}`)], rows],
     ['the text that is the field `result`', [text('It is sunny.')], { result: 'It is sunny.' }],
     ['the JSON of the field `result`', [text('[1, 2]')], { result: [1, 2] }],
+    ['the text that is the only field, whatever its name', [text('Buy milk.')], { content: 'Buy milk.' }],
     ['the number that is the field `result`', [text('42')], { result: 42 }],
     ['texts of the items of a list', [text('one'), text('{"n": 2}')], { result: ['one', { n: 2 }] }],
     ['a list that is the data', [text('[1,2]')], [1, 2]],

@@ -7,23 +7,31 @@ import { type ContentPart, isJsonObject, type Json } from '../../../../core/mess
  * for data that is nested too deeply to be written.
  */
 export function withData(parts: ContentPart[], data: Json): ContentPart[] | undefined {
-  const texts = parts.flatMap((part) => (part.type === 'text' && part.text.trim() !== '' ? [part.text] : []))
-  if (formsOf(data).some((form) => isSaidBy(texts, form))) return parts
   const told = parts.filter((part) => part.type !== 'text' || part.text.trim() !== '')
+  const texts = told.flatMap((part) => (part.type === 'text' ? [part.text] : []))
   // What is empty says nothing that a text does not.
-  if (told.length > 0 && typeof data === 'object' && data !== null && Object.keys(data).length === 0) return told
+  const isEmpty = typeof data === 'object' && data !== null && Object.keys(data).length === 0
+  if (formsOf(data).some((form) => isSaidBy(texts, form)) || (isEmpty && told.length > 0)) return parts
   try {
-    return [...told, { type: 'text', text: JSON.stringify(data) }]
+    return [...told, { type: 'text', text: JSON.stringify(data, withoutRepeats(told)) }]
   } catch (error) {
     if (error instanceof RangeError) return undefined
     throw error
   }
 }
 
-/** SDKs put what is no object into one, in the field `result`; its text is that of the value itself. */
+/** In characters: a text or a picture in the data that is longer than this is not sent twice. */
+const longestRepeat = 200
+
+function withoutRepeats(told: readonly ContentPart[]): (key: string, value: unknown) => unknown {
+  const said = new Set(told.map((part) => (part.type === 'text' ? part.text : 'data' in part ? part.data : '')))
+  return (_key, value) => (typeof value === 'string' && value.length > longestRepeat && said.has(value) ? '(see above)' : value)
+}
+
+/** Many servers put what is no object into one, in a single field; its text is that of the value itself. */
 function formsOf(data: Json): Json[] {
-  const isWrapped = isJsonObject(data) && Object.keys(data).length === 1 && data.result !== undefined
-  return isWrapped ? [data, data.result as Json] : [data]
+  const [only, ...others] = isJsonObject(data) ? Object.values(data) : []
+  return only === undefined || others.length > 0 ? [data] : [data, only as Json]
 }
 
 function isSaidBy(texts: readonly string[], data: Json): boolean {
