@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { copyAsJson } from '../core/json.ts'
-import type { JsonObject } from '../core/messages.ts'
+import { isJsonObject, type JsonObject } from '../core/messages.ts'
 import { atOnce } from '../core/time/in-parts.ts'
+import { compileSchema, keepValidator } from '../tools/schema/schema.ts'
 import { acceptSchema } from '../tools/schema/written-schema.ts'
 import { type AnyTool, defineTool, type ToolContext, type ToolEffect } from '../tools/tool.ts'
 import { type ExecutedEnd, RecordedEnd } from '../tools/tool-runner.ts'
@@ -38,7 +39,11 @@ export class RecordedCalls {
   }
 
   /** A tool whose calls end as they did. */
-  toolOf({ parameters, client, handoff: _, approval, effect, ...tool }: RecordedTool): AnyTool {
+  toolOf({ parameters: given, client, handoff: _, approval, effect, ...tool }: RecordedTool): AnyTool {
+    // Arguments that were taken are taken again: the tool may have had a schema of its own, of which its JSON Schema says only a part.
+    const parameters = { ...given }
+    const hasRun = (args: unknown) => isJsonObject(args) && this.#isRecorded(tool.name, args)
+    keepValidator(parameters, (args, inWords) => (hasRun(args) ? [] : compileSchema(given, tool.name)(args, inWords)), false)
     return defineTool({
       ...tool,
       parameters: acceptSchema(parameters),
@@ -64,6 +69,11 @@ export class RecordedCalls {
       if (this.#options.interrupt !== undefined) await new Promise(() => {})
     }
     return new RecordedEnd({ end: endOf(call), value: call.value ?? call.content })
+  }
+
+  #isRecorded(tool: string, given: JsonObject): boolean {
+    const args = this.#recordedAs(given)
+    return [...this.#calls, ...this.#needing].some((call) => call.tool === tool && isDeepStrictEqual(call.args, args))
   }
 
   /** Arguments as a recording has them. */

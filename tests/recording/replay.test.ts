@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { keptId } from '../../src/agent/large-results/kept-results.ts'
 import { ModelError } from '../../src/core/errors.ts'
 import { Event, type EventName } from '../../src/core/events.ts'
@@ -129,6 +130,19 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
     const runner = new AgentRunner({ model: scriptedModel([{ toolCalls }, 'done']), tools: [slow] })
     const { recording } = await playsByteEqual((record) => runner.run('go', record))
     expect(recording.turns[0]?.calls?.map(({ place }) => place)).toEqual(['1.tool.0', '1.tool.1', '1.tool.2'])
+  })
+
+  it('E3.1 with calls that a schema of the tool’s own took, and its JSON Schema would not', async () => {
+    const paint = defineTool({
+      name: 'paint',
+      description: 'Paints.',
+      parameters: z.object({ color: z.string().regex(/^#[0-9a-f]{6}$/i), times: z.coerce.number() }),
+      execute: ({ color }) => `painted ${color}`,
+    })
+    const toolCalls = [call({ color: '#AABBCC', times: '2' }, 'paint'), call({ times: 2 }, 'paint')]
+    const runner = new AgentRunner({ model: scriptedModel([{ toolCalls }, 'done']), tools: [paint] })
+    const { recording } = await playsByteEqual((record) => runner.run('go', record))
+    expect(recording.turns[0]?.calls).toMatchObject([{ args: { color: '#AABBCC', times: '2' }, outcome: 'ok' }])
   })
 
   it('with a tool that fails, one that is tried again, and one that times out', async () => {
