@@ -1,6 +1,7 @@
 import { messageOf, show } from '../../core/errors.ts'
 import { isJsonObject } from '../../core/messages.ts'
 import { readDocument } from '../read-document.ts'
+import { readLoosely } from './loose-frontmatter.ts'
 import type { Report, Skill } from './skill.ts'
 
 // `yaml` reads the frontmatter; the rest are rules of Agent Skills, which no library knows.
@@ -56,35 +57,29 @@ export async function readSkillText(source: string, folderName: string, report: 
   }
 }
 
-/** Parsed as it is, else with quotes around texts that contain a colon, which is the most common mistake. */
+/** Parsed as YAML, or read field by field if it is not quite that, which is common: a colon in a text, or a bracket at its start. */
 async function readYaml(text: string, report: Report): Promise<Record<string, unknown> | undefined> {
   const read = async (source: string): Promise<unknown> => (await readDocument(source, { passOverWarnings: true })).toJS()
+  const quotes = 'Put quotes around texts that have `: ` in them or begin with a character such as `[`, `*` or `"`'
   let fields: unknown
   try {
     fields = await read(text)
   } catch (error) {
-    const quoted = text.split('\n').map(withQuotes).join('\n')
-    try {
-      fields = await read(quoted)
-    } catch {
+    const loose = await readLoosely(text, read)
+    if (!textOf(loose.description)) {
       report('error', `The frontmatter is not valid YAML: ${messageOf(error).split('\n')[0]}`)
       return undefined
     }
-    report(
-      'warning',
-      `The frontmatter is not valid YAML; it was read with its texts in quotes. Put quotes around values that have \`: \` in them`,
-    )
+    report('warning', `The frontmatter is not valid YAML; it was read field by field. ${quotes}`)
+    return loose
   }
-  if (isJsonObject(fields)) return fields
-  report('error', `Expected the frontmatter to hold \`name\` and \`description\`, got ${show(fields)}`)
-  return undefined
-}
-
-/** A line `key: text` with the text in quotes, if that is plain text. */
-function withQuotes(line: string): string {
-  const [, key, rest = ''] = /^(\w[\w-]*):(?=[ \t])(.*)$/.exec(line.trimEnd()) ?? []
-  const value = rest.trim()
-  return key === undefined || /^(?:$|["'|>[{&*!])/.test(value) ? line : `${key}: ${JSON.stringify(value)}`
+  if (!isJsonObject(fields)) {
+    report('error', `Expected the frontmatter to hold \`name\` and \`description\`, got ${show(fields)}`)
+    return undefined
+  }
+  if (typeof fields.description !== 'object' || fields.description === null) return fields
+  report('warning', `Expected \`description\` to be a text, got ${show(fields.description)}; it was read as written. ${quotes}`)
+  return { ...fields, description: (await readLoosely(text, read)).description }
 }
 
 /** What the catalogue and a call can carry. */

@@ -275,6 +275,60 @@ describe('what is wrong with a Skill is told in words that say what to do', () =
     }
   })
 
+  it.each<[string, string, string]>([
+    ['a colon', 'description: Use when: always', 'Use when: always'],
+    [
+      'a colon over several lines',
+      'description: Use when: the user\n  asks: about PDFs\n  Note: not for images',
+      'Use when: the user asks: about PDFs Note: not for images',
+    ],
+    [
+      'lines that are not indented',
+      'description: Use when\nthe user says: go\nNote: only: then',
+      'Use when the user says: go Note: only: then',
+    ],
+    ['quotes at its start', 'description: "PDF" files: read them', '"PDF" files: read them'],
+    ['quotes at both ends', 'description: "PDF" files and "forms"', '"PDF" files and "forms"'],
+    ['an apostrophe in quotes', "description: 'It's for PDFs'", "It's for PDFs"],
+    ['quotes that never end', 'description: "Reads PDFs', '"Reads PDFs'],
+    ['a bracket', 'description: [Beta] Reads PDFs', '[Beta] Reads PDFs'],
+    ['brackets around all of it', 'description: [Reads PDFs, forms]', '[Reads PDFs, forms]'],
+    ['a brace', 'description: {name} is replaced', '{name} is replaced'],
+    ['a star', 'description: *Important* Reads PDFs', '*Important* Reads PDFs'],
+    ['two stars', 'description: **Important**: reads PDFs', '**Important**: reads PDFs'],
+    ['an at sign', 'description: @file reads PDFs', '@file reads PDFs'],
+    ['a backtick', 'description: `pdftk` reads PDFs', '`pdftk` reads PDFs'],
+    ['a percent sign', 'description: %s is replaced', '%s is replaced'],
+    ['a dash', 'description: - reads PDFs', '- reads PDFs'],
+    ['a tag that ends nowhere', 'description: !<x reads PDFs', '!<x reads PDFs'],
+    ['a block that is not indented', 'description: >\nUse when: always\nand then', 'Use when: always and then'],
+    ['a tab', 'description: Use when:\n\talways', 'Use when: always'],
+    ['CRLF', 'description: Use when: it\r\n  rains: a lot', 'Use when: it rains: a lot'],
+    ['the same field twice', 'description: one\ndescription: two', 'one'],
+  ])('E2.10 a description with %s is read, with a warning', async (_what, frontmatter, description) => {
+    const folder = await tempFolder({
+      'my-skill/SKILL.md': `---\nname: my-skill\n${frontmatter}\nlicense: MIT\nmetadata:\n  author: me\n---\nx`,
+    })
+    const { skill, problems } = await loadSkill(join(folder, 'my-skill'), 'configured')
+    expect(skill).toMatchObject({ name: 'my-skill', description, license: 'MIT', metadata: { author: 'me' } })
+    expect(problems).toMatchObject([{ severity: 'warning', message: expect.stringContaining('Put quotes around') }])
+  })
+
+  it('E2.10 fields below a field are read as they are written, and lists stay lists', async () => {
+    const yaml = 'description: Use: it\nmetadata:\n  author: *me*: you\n  version: 1.0\nallowed-tools: [Read, Bash]\nname: "my-skill"'
+    const folder = await tempFolder({ 'my-skill/SKILL.md': `---\n${yaml}\n---\nx` })
+    const { skill } = await loadSkill(join(folder, 'my-skill'), 'configured')
+    expect(skill).toMatchObject({ name: 'my-skill', metadata: { author: '*me*: you', version: '1.0' }, allowedTools: ['Read', 'Bash'] })
+  })
+
+  it('E2.10 aliases are not followed in what is not YAML', async () => {
+    const yaml = 'description: Use: *a\nname: my-skill\nlicense: *a\nbomb: &a [x]\n__proto__: { polluted: true }'
+    const folder = await tempFolder({ 'my-skill/SKILL.md': `---\n${yaml}\n---\nx` })
+    const { skill } = await loadSkill(join(folder, 'my-skill'), 'configured')
+    expect(skill).toMatchObject({ description: 'Use: *a', license: '*a' })
+    expect('polluted' in {}).toBe(false)
+  })
+
   it.each<[string, object | string, RegExp]>([
     ['no list', { tool: 1 }, /Expected the file to hold `tools`/],
     ['no YAML', '{', /not valid YAML/],
