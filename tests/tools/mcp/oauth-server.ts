@@ -16,7 +16,7 @@ export interface OAuthServer extends AsyncDisposable {
   /** Stands in place of what is said of the resource. */
   resource: Record<string, unknown>
   /** Called when tokens are asked for; nothing happens to them before it calls `go`. */
-  atToken: (go: () => void) => void
+  atToken: (go: () => void, response: ServerResponse) => void
   /** Changes the query with which a browser is sent back. */
   sendBack: (query: URLSearchParams) => void
 }
@@ -84,7 +84,7 @@ export async function startOAuthServer(): Promise<OAuthServer> {
       own.sendBack(back.searchParams)
       response.writeHead(302, { location: back.href }).end()
     },
-    '/token': ({ body, response }) => own.atToken(() => exchange(body, response)),
+    '/token': ({ body, response }) => own.atToken(() => exchange(body, response), response),
     '/mcp': ({ body, request, response }) => {
       const token = request.headers.authorization?.replace('Bearer ', '') ?? ''
       if (!valid.has(token)) {

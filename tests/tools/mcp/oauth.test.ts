@@ -108,6 +108,7 @@ describe('an MCP server that wants to be signed in to', () => {
     server.expire()
     const failed = await callText(tools, 'wiki__echo')
     const all = JSON.stringify([records, failed, tools.servers(), warnings.mock.calls])
+    expect(warnings).not.toHaveBeenCalled()
     warnings.mockRestore()
     for (const token of server.tokens) expect(all).not.toContain(token)
     expect(server.count('/token')).toBeGreaterThan(1)
@@ -196,3 +197,43 @@ describe('a browser on this machine', () => {
     )
   })
 })
+
+describe('E2.5 what the SDK writes to the console while it signs in', () => {
+  it('E2.5 goes to the logger, and what others write meanwhile to the console', async () => {
+    await using server = await startOAuthServer()
+    const store = memory()
+    const { logger, records } = recordingLogger()
+    const written: unknown[][] = []
+    const spies = (['debug', 'info', 'log', 'warn', 'error'] as const).map((method) =>
+      vi.spyOn(console, method).mockImplementation((...args: unknown[]) => void written.push([method, ...args])),
+    )
+    const before = [console.debug, console.info, console.log, console.warn, console.error]
+    await using tools = await open(server.url, { store, authorize: agree }, logger)
+    const load = store.load
+    store.load = (key) => {
+      console.warn('[store] loading')
+      return load(key)
+    }
+    // The gateway in front of the authorization server fails, and then the token is refused.
+    server.expire()
+    server.atToken = (_go, response) => response.writeHead(502, { 'content-type': 'text/html' }).end(page)
+    await callText(tools, 'wiki__echo')
+    const [key = ''] = store.kept.keys()
+    store.kept.set(key, (store.kept.get(key) ?? '').replace(/refresh-[0-9a-f-]+/, 'refresh-of-somebody-else'))
+    server.expire()
+    server.atToken = (go) => go()
+    await callText(tools, 'wiki__echo')
+    const now = [console.debug, console.info, console.log, console.warn, console.error]
+    for (const spy of spies) spy.mockRestore()
+    const problems = records.flatMap(({ fields }) => ('problem' in fields ? [String(fields.problem)] : []))
+    expect(problems).toEqual([
+      expect.stringMatching(/^Could not refresh OAuth tokens;.*an HTML page titled "502 Bad Gateway"/),
+      expect.stringMatching(/^OAuth "invalid_grant"/),
+    ])
+    expect(JSON.stringify(problems)).not.toContain('refresh-of-somebody-else')
+    expect(new Set(written.map((line) => JSON.stringify(line)))).toEqual(new Set(['["warn","[store] loading"]']))
+    expect(now).toEqual(before)
+  })
+})
+
+const page = '<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>'

@@ -1,7 +1,11 @@
 import type { InsufficientScopeError, StoredOAuthTokens } from '@modelcontextprotocol/client'
 import { messageOf, ToolloopError } from '../../../core/errors.ts'
+import type { Logger } from '../../../core/logger.ts'
+import { redactText } from '../../../core/redaction/redact.ts'
+import { withoutPage } from '../../../core/text/html-page.ts'
 import { untilAborted, within } from '../client/within.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
+import { withSdkWarnings } from '../transport/sdk-warnings.ts'
 import { defaultRedirectUrl, type McpAuth } from './auth-options.ts'
 import { KeptCredentials } from './credentials.ts'
 import { mcpTokenFiles } from './file-store.ts'
@@ -21,6 +25,12 @@ type AuthOptions = Parameters<McpClientSdk['auth']>[1]
 /** What is done about a challenge, given the tokens there are. */
 type Answer = (tokens: StoredOAuthTokens | undefined) => Challenge
 
+interface SignInContext {
+  /** Aborted when the server is closed. */
+  closing: AbortSignal
+  logger: Logger
+}
+
 /** How long to wait for others that renew the same tokens. */
 const lockTimeoutMs = 60_000
 /** How long a renewal that is under way may take when the server is closed. */
@@ -36,6 +46,7 @@ export class SignIn {
   readonly #auth: McpAuth
   readonly #kept: KeptCredentials
   readonly #closing: AbortSignal
+  readonly #logger: Logger
   readonly #fetch: Fetch
   /** Ends requests to authorization servers: later than `closing`, since a refresh token that was sent is lost unless the answer is saved. */
   readonly #leaving = new AbortController()
@@ -44,8 +55,9 @@ export class SignIn {
   /** Whoever was asked has not signed in: nobody is asked again and again. */
   #refused: ToolloopError | undefined
 
-  constructor(sdk: McpClientSdk, server: { name: string; url: URL }, auth: McpAuth, closing: AbortSignal) {
+  constructor(sdk: McpClientSdk, server: { name: string; url: URL }, auth: McpAuth, { closing, logger }: SignInContext) {
     this.#sdk = sdk
+    this.#logger = logger
     this.#server = server
     this.#auth = auth
     this.#kept = new KeptCredentials(auth.store ?? mcpTokenFiles(), server.url, auth)
@@ -122,7 +134,7 @@ export class SignIn {
       // It was renewed while this request was on its way, here or in another process.
       if (tokens !== undefined && tokens.access_token !== sent) return
       const asked = this.#options(answer(tokens), tokens)
-      if ((await this.#sdk.auth(client, asked)) !== 'AUTHORIZED') options = asked
+      if ((await this.#authorize(client, asked)) !== 'AUTHORIZED') options = asked
     })
     if (options === undefined) return
     const { authorizationUrl } = client
@@ -134,7 +146,18 @@ export class SignIn {
     if (code === null) throw this.#declined(back.get('error'))
     const iss = back.get('iss')
     const exchange = { ...options, authorizationCode: code, ...(iss === null ? {} : { iss }) }
-    await this.#exclusively(async () => void (await this.#sdk.auth(client, exchange)))
+    await this.#exclusively(async () => void (await this.#authorize(client, exchange)))
+  }
+
+  #authorize(client: OAuthClient, options: AuthOptions): ReturnType<McpClientSdk['auth']> {
+    const { name: server } = this.#server
+    const warn = (problem: string) => {
+      this.#logger.warn(
+        { server, problem: redactText(withoutPage(problem), [...this.secrets]) },
+        'signing in to an MCP server met a problem',
+      )
+    }
+    return withSdkWarnings(warn, () => this.#sdk.auth(client, options))
   }
 
   /** Throws if only a person could sign in, and nobody can be asked. */

@@ -76,7 +76,7 @@ export class ServerLink {
     this.#logger = logger
     this.#onChange = onChange
     if ('url' in server && server.auth !== undefined) {
-      this.#signIn = new SignIn(sdk, { name, url: new URL(server.url) }, server.auth, this.#closing.signal)
+      this.#signIn = new SignIn(sdk, { name, url: new URL(server.url) }, server.auth, { closing: this.#closing.signal, logger })
     }
     this.#words = new ServerWords(sdk, name, server, this.#signIn)
     this.context = new ServerContext(

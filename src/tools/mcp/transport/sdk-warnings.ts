@@ -1,0 +1,44 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+
+type Warn = (text: string) => void
+
+const current = new AsyncLocalStorage<Warn>()
+/** With it begins what the SDK writes to the console. */
+const prefix = '[mcp-sdk] '
+const methods = ['debug', 'info', 'log', 'warn', 'error'] as const
+
+let users = 0
+let restore = (): void => {}
+
+/**
+ * Runs work of the SDK, and hands what it writes to the console to `warn`: the SDK has no other place for it. What anybody else writes meanwhile
+ * goes to the console as ever, and so does everything once no such work is under way.
+ */
+export async function withSdkWarnings<T>(warn: Warn, work: () => Promise<T>): Promise<T> {
+  if (users++ === 0) restore = intercept()
+  try {
+    return await current.run(warn, work)
+  } finally {
+    if (--users === 0) restore()
+  }
+}
+
+function intercept(): () => void {
+  const undo = methods.map((method) => {
+    const own = console[method]
+    const intercepted = (...args: unknown[]): void => {
+      const [text] = args
+      const warn = current.getStore()
+      if (warn !== undefined && typeof text === 'string' && text.startsWith(prefix)) warn(text.slice(prefix.length))
+      else own.apply(console, args)
+    }
+    console[method] = intercepted
+    // Not if somebody else has put theirs on top meanwhile.
+    return () => {
+      if (console[method] === intercepted) console[method] = own
+    }
+  })
+  return () => {
+    for (const each of undo) each()
+  }
+}
