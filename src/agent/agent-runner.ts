@@ -30,20 +30,11 @@ import { RunControl } from './run/run-control.ts'
 import { openState } from './run/run-state.ts'
 import { RunStream, type Watch } from './run/run-stream.ts'
 import { conclude, executeHere, openRun, prepareModel, withParent } from './run/start-run.ts'
+import type { GivenToResume, GivenToRun, GivenToRunner, ResumeOptionsOf, RunOptionsOf } from './run-arguments.ts'
 import { OwnedRuns, type PerformedRun, type RunnerOwner } from './runner-owner.ts'
 import { sessionOptions } from './sessions/session-options.ts'
-import type { AgentTools, FittingTools, RunArguments, ToolCallOf, WithRestore } from './typed.ts'
-import type {
-  AgentRules,
-  NestingPlace,
-  OutputOptions,
-  ResumeOptions,
-  RunInput,
-  RunnerOptions,
-  RunOptions,
-  RunResult,
-  RunState,
-} from './types.ts'
+import type { AgentTools, Needed, ToolCallOf } from './typed.ts'
+import type { AgentRules, NestingPlace, OutputOptions, RunInput, RunnerOptions, RunOptions, RunResult, RunState } from './types.ts'
 
 /**
  * Drives a bounded tool loop: asks the model, runs the tools it calls, gives it the results, until it answers or a bound is reached.
@@ -51,8 +42,8 @@ import type {
  */
 export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTools> {
   readonly bus: EventBus
-  readonly #options: RunnerOptions<Context>
-  readonly #owned: OwnedRuns<Context>
+  readonly #options: RunnerOptions<Needed<Context, Tools>>
+  readonly #owned: OwnedRuns<Needed<Context, Tools>>
   readonly #model: ChatModel
   readonly #tools: ToolSet
   readonly #logger: Logger
@@ -65,9 +56,9 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
 
   /** `loop`: another one in place of ours; `createAgentRunner` of `toolloop/backends` gives it. `owner`: the agent that the runner is a part of. */
   constructor(
-    options: RunnerOptions<Context, Tools> & FittingTools<Context> & WithRestore<Context>,
+    options: GivenToRunner<Context, Tools>,
     loop: Loop = runLoop,
-    { warns = true, isRecorded = true, ...owner }: RunnerOwner<Context> & { warns?: boolean; isRecorded?: boolean } = {},
+    { warns = true, isRecorded = true, ...owner }: RunnerOwner<Needed<Context, Tools>> & { warns?: boolean; isRecorded?: boolean } = {},
   ) {
     checkRunnerOptionNames(options, '`AgentRunner`', new.target !== AgentRunner)
     resolveLimits(options)
@@ -88,7 +79,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
       active: this.#active,
       open: (recorded, given) => this.#open(recorded, given),
       restored: (recorded, given) => this.#restored(recorded, given),
-      executed: (run, input, alone, next) => this.#owned.executed(run, input, alone as RunOptions<Context>, next),
+      executed: (run, input, alone, next) => this.#owned.executed(run, input, alone as RunOptionsOf<Context, Tools>, next),
     }
     this.#journal = new RunnerJournal(options, loop, opener)
     this.#continue = continueRun({ opener, loop, sessions: this.#journal.sessions })
@@ -102,12 +93,12 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     return this.#tools
   }
 
-  get instructions(): RunnerOptions<Context>['instructions'] {
+  get instructions(): RunnerOptions<Needed<Context, Tools>>['instructions'] {
     return this.#options.instructions
   }
 
   /** What stands around its turns and calls, also after a `handoff` to it. */
-  get handoffRules(): AgentRules<Context> {
+  get handoffRules(): AgentRules<Needed<Context, Tools>> {
     return rulesOf(this.#options)
   }
 
@@ -134,18 +125,18 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
    */
   run<const S extends OutputSchema = never, T extends AgentTools = Tools>(
     input: RunInput,
-    ...options: RunArguments<Context, RunOptions<Context, T> & FittingTools<Context> & Partial<OutputOptions<S>>>
+    ...options: GivenToRun<Needed<Context, Tools>, T, S>
   ): Promise<RunResult<AnswerOf<S>, ToolCallOf<T>>>
-  run(input: RunInput, options: RunOptions<Context> = {}): Promise<RunResult<never>> {
+  run(input: RunInput, options: RunOptionsOf<Context, Tools> = {}): Promise<RunResult<never>> {
     return this.#owned.start(input, options, (run) => this.#start(run))
   }
 
   /** The same run, to be watched: events, or `.text`, as they come, and `.result`. Leaving the iteration aborts the run. */
   stream<const S extends OutputSchema = never, T extends AgentTools = Tools>(
     input: RunInput,
-    ...options: RunArguments<Context, RunOptions<Context, T> & FittingTools<Context> & Partial<OutputOptions<S>>>
+    ...options: GivenToRun<Needed<Context, Tools>, T, S>
   ): RunStream<AnswerOf<S>, ToolCallOf<T>, PartialAnswerOf<S>>
-  stream(input: RunInput, options: RunOptions<Context> & Partial<OutputOptions> = {}): RunStream<never> {
+  stream(input: RunInput, options: RunOptionsOf<Context, Tools> & Partial<OutputOptions> = {}): RunStream<never> {
     const { control = new RunControl() } = options
     return new RunStream((watch) => this.#owned.start(input, options, (run) => this.#start(run, watch)), control, options)
   }
@@ -167,18 +158,21 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
    */
   resume<const S extends OutputSchema = never, T extends AgentTools = Tools>(
     state: RunState | string | undefined,
-    ...options: RunArguments<Context, ResumeOptions<Context, T> & FittingTools<Context> & Partial<OutputOptions<S>>>
+    ...options: GivenToResume<Needed<Context, Tools>, T, S>
   ): Promise<RunResult<AnswerOf<S>, ToolCallOf<T>>>
-  resume(state: RunState | string | undefined, options: ResumeOptions<Context> = {}): Promise<RunResult<never>> {
+  resume(state: RunState | string | undefined, options: ResumeOptionsOf<Context, Tools> = {}): Promise<RunResult<never>> {
     return this.#owned.continue(state, options, (given) => this.#resume(state, given))
   }
 
   /** The same, to be watched. See `stream`. */
   resumeStream<const S extends OutputSchema = never, T extends AgentTools = Tools>(
     state: RunState | string | undefined,
-    ...options: RunArguments<Context, ResumeOptions<Context, T> & FittingTools<Context> & Partial<OutputOptions<S>>>
+    ...options: GivenToResume<Needed<Context, Tools>, T, S>
   ): RunStream<AnswerOf<S>, ToolCallOf<T>, PartialAnswerOf<S>>
-  resumeStream(state: RunState | string | undefined, options: ResumeOptions<Context> & Partial<OutputOptions> = {}): RunStream<never> {
+  resumeStream(
+    state: RunState | string | undefined,
+    options: ResumeOptionsOf<Context, Tools> & Partial<OutputOptions> = {},
+  ): RunStream<never> {
     const { control = new RunControl() } = options
     const resume = (watch: Watch) => this.#owned.continue(state, options, (given) => this.#resume(state, given, watch))
     return new RunStream(resume, control, options)
@@ -206,7 +200,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
 
   async #resume(
     state: unknown,
-    { decisions = [], claim, again = false, ...options }: ResumeOptions<Context>,
+    { decisions = [], claim, again = false, ...options }: ResumeOptionsOf<Context, Tools>,
     watch?: Watch,
   ): Promise<RunResult<never>> {
     checkResumeOptionNames(options)
@@ -221,8 +215,8 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
 
   /** A run that was started before, with what it is given here. */
   #open({ runId, input }: RecordedStart, { options, completed, watch }: GivenHere): RunContext {
-    const stored = mergeOptions(this.#options, input.settings as RunOptions<Context>)
-    const given = (completed ?? this.#owned.complete(options as RunOptions<Context>)) as RunOptions<Context>
+    const stored = mergeOptions(this.#options, input.settings as RunOptionsOf<Context, Tools>)
+    const given = (completed ?? this.#owned.complete(options as RunOptionsOf<Context, Tools>)) as RunOptionsOf<Context, Tools>
     const settings = mergeOptions(stored, withParent({ ...given, runId }, stored))
     settings.control = watch?.control ?? settings.control
     return this.#openRun(settings, input, watch)
@@ -235,16 +229,16 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     if (lacks.length === 0) return given
     const { metadata } = settings
     const run = { runId, ...(metadata === undefined ? {} : { metadata }), ...(session === undefined ? {} : { session }) }
-    const { toolTimeoutMs: timeoutMs } = resolveLimits(mergeOptions(this.#options, settings as RunOptions<Context>))
+    const { toolTimeoutMs: timeoutMs } = resolveLimits(mergeOptions(this.#options, settings as RunOptionsOf<Context, Tools>))
     const restored = await askRestore({ restore: this.#options.restore as RunnerOptions<never>['restore'], run, lacks, timeoutMs })
     return { options: { ...given.options, ...restored }, watch: given.watch }
   }
 
-  #given(options: RunOptions<Context>, watch: Watch | undefined): GivenHere {
+  #given(options: RunOptionsOf<Context, Tools>, watch: Watch | undefined): GivenHere {
     return { options: options as RunOptions<never>, completed: this.#owned.complete(options) as RunOptions<never>, watch }
   }
 
-  async #start({ input, options }: PerformedRun<Context>, watch?: Watch): Promise<RunResult<never>> {
+  async #start({ input, options }: PerformedRun<Needed<Context, Tools>>, watch?: Watch): Promise<RunResult<never>> {
     checkRunOptionNames(options)
     this.#active.checkOpen(options.parent)
     const here = this.#given(options, watch)
@@ -254,7 +248,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     const parent = this.#isRecorded ? (options.parent as NestingPlace<never> | undefined) : undefined
     const nested = parent && (await nestedRun(parent, { runId: options.runId, input: [...given, ...asked] }))
     if (nested?.recorded !== undefined) return this.#continue(nested.recorded, here, { decisions: [], place: nested.place })
-    const settings = mergeOptions(this.#options, withParent(here.completed as RunOptions<Context>, this.#options))
+    const settings = mergeOptions(this.#options, withParent(here.completed as RunOptionsOf<Context, Tools>, this.#options))
     settings.control = watch?.control ?? settings.control
     const session = settings.session === undefined ? undefined : sessionOptions(settings.session)
     if (session !== undefined && options.messages !== undefined)
@@ -309,13 +303,16 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   }
 
   /** The instructions; undefined when the run is interrupted before they are made. */
-  async #prompt({ instructions = this.#options.instructions, context }: RunOptions<Context>, run: RunContext): Promise<string | undefined> {
+  async #prompt(
+    { instructions = this.#options.instructions, context }: RunOptionsOf<Context, Tools>,
+    run: RunContext,
+  ): Promise<string | undefined> {
     if (typeof instructions !== 'function') return instructions
-    return run.untilInterrupted(Promise.resolve(instructions({ context: context as Context })))
+    return run.untilInterrupted(Promise.resolve(instructions({ context: context as Needed<Context, Tools> })))
   }
 
   /** Throws `invalid_option` for settings that are not allowed, before anything is sent. */
-  #openRun(settings: RunOptions<Context>, { steerable = false }: Pick<DurableInput, 'steerable'>, watch?: Watch): RunContext {
+  #openRun(settings: RunOptionsOf<Context, Tools>, { steerable = false }: Pick<DurableInput, 'steerable'>, watch?: Watch): RunContext {
     const limits = resolveLimits(settings)
     const model = settings.model === undefined ? this.#model : openModel(settings.model)
     checkSettings(settings, model)

@@ -10,20 +10,12 @@ import { runnerOptionNames } from './option-names.ts'
 import { rulesOf } from './options.ts'
 import type { AnswerOf, OutputSchema, PartialAnswerOf } from './output/output.ts'
 import type { RunStream } from './run/run-stream.ts'
+import type { GivenToResume, GivenToRun } from './run-arguments.ts'
 import type { PerformedRun, PerformRun } from './runner-owner.ts'
 import { ToolAgent } from './tool-agent.ts'
-import {
-  type AgentTools,
-  checkedArguments,
-  type FittingTools,
-  type RunArguments,
-  restorable,
-  type ToolCallOf,
-  type ToolsFor,
-} from './typed.ts'
+import { type AgentTools, checkedArguments, type FittingTools, restorable, type ToolCallOf, type ToolsFor } from './typed.ts'
 import type {
   AgentRules,
-  OutputOptions,
   Restored,
   ResumeOptions,
   RunInput,
@@ -141,7 +133,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   /** Runs until the model answers or a bound is reached. Tools: those of this call, else the bound ones. See `AgentRunner.run`. */
   run<const S extends OutputSchema = never, T extends AgentTools = Tools>(
     input: RunInput,
-    ...options: RunArguments<Context, RunOptions<Context, T> & FittingTools<Context> & Partial<OutputOptions<S>>>
+    ...options: GivenToRun<Context, T, S>
   ): Promise<RunResult<AnswerOf<S>, ToolCallOf<T>>>
   async run(input: RunInput, options: RunOptions<Context> = {}): Promise<RunResult> {
     return this.#runner.run(input, ...checkedArguments<Context, typeof options>(options))
@@ -150,7 +142,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   /** Goes on with a run that ended `paused`. See `AgentRunner.resume`. */
   resume<const S extends OutputSchema = never, T extends AgentTools = Tools>(
     state: RunState | string | undefined,
-    ...options: RunArguments<Context, ResumeOptions<Context, T> & FittingTools<Context> & Partial<OutputOptions<S>>>
+    ...options: GivenToResume<Context, T, S>
   ): Promise<RunResult<AnswerOf<S>, ToolCallOf<T>>>
   async resume(state: RunState | string | undefined, options: ResumeOptions<Context> = {}): Promise<RunResult> {
     return this.#runner.resume(state, ...checkedArguments<Context, typeof options>(options))
@@ -159,7 +151,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   /** The same run, to be watched as it goes. See `AgentRunner.stream`. */
   stream<const S extends OutputSchema = never, T extends AgentTools = Tools>(
     input: RunInput,
-    ...options: RunArguments<Context, RunOptions<Context, T> & FittingTools<Context> & Partial<OutputOptions<S>>>
+    ...options: GivenToRun<Context, T, S>
   ): RunStream<AnswerOf<S>, ToolCallOf<T>, PartialAnswerOf<S>>
   stream(input: RunInput, options: RunOptions<Context> = {}): RunStream {
     return this.#runner.stream(input, ...checkedArguments<Context, typeof options>(options))
@@ -168,7 +160,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   /** Goes on with a run that ended `paused`, to be watched as it goes. See `AgentRunner.resumeStream`. */
   resumeStream<const S extends OutputSchema = never, T extends AgentTools = Tools>(
     state: RunState | string | undefined,
-    ...options: RunArguments<Context, ResumeOptions<Context, T> & FittingTools<Context> & Partial<OutputOptions<S>>>
+    ...options: GivenToResume<Context, T, S>
   ): RunStream<AnswerOf<S>, ToolCallOf<T>, PartialAnswerOf<S>>
   resumeStream(state: RunState | string | undefined, options: ResumeOptions<Context> = {}): RunStream {
     return this.#runner.resumeStream(state, ...checkedArguments<Context, typeof options>(options))

@@ -10,6 +10,12 @@ export type AgentTools = readonly AnyTool[] | ToolSet
 /** Tools that need no other context than this. */
 export type ToolsFor<Context> = ToolSet | readonly Tool<Context>[]
 
+/** The context that all of these tools need together: each may need a part of it. */
+type ContextOf<Tools extends AgentTools> = Tools extends readonly Tool<infer Context>[] ? Context : unknown
+
+/** The context that an agent needs, by its own type and by its tools. */
+export type Needed<Context, Tools extends AgentTools> = Context & ContextOf<Tools>
+
 /** Options whose tools need no other context than this. */
 export interface FittingTools<Context> {
   tools?: ToolsFor<Context>

@@ -1,7 +1,8 @@
 import { AgentRunner } from '../agent/agent-runner.ts'
 import { runLoop } from '../agent/loop.ts'
 import { runnerOptionNames } from '../agent/option-names.ts'
-import { type AgentTools, type FittingTools, restorable, type ToolsFor, type WithRestore } from '../agent/typed.ts'
+import type { GivenToRunner } from '../agent/run-arguments.ts'
+import { type AgentTools, type Needed, restorable, type ToolsFor } from '../agent/typed.ts'
 import type { RunnerOptions } from '../agent/types.ts'
 import { InvalidOptionError } from '../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
@@ -36,14 +37,14 @@ const backendOptionNames: OptionNames<BackendOptions> = { ...runnerOptionNames, 
  * backend does not have.
  */
 export async function createAgentRunner<Context = unknown, Tools extends AgentTools = AgentTools>(
-  options: BackendOptions<Context, Tools> & FittingTools<Context> & WithRestore<Context>,
+  options: Pick<BackendOptions, 'backend'> & GivenToRunner<Context, Tools>,
 ): Promise<AgentRunner<Context, Tools>> {
   checkOptionNames(options, backendOptionNames, '`createAgentRunner`')
   const { backend = 'native', ...rest } = options
   if (!backends.includes(backend)) throw new InvalidOptionError('backend', backends.map((name) => `'${name}'`).join(' or '), backend)
   if (backend === 'langchain' && rest.journal !== undefined)
     throw new InvalidOptionError('journal', "absent with the backend 'langchain': only 'native' supports it", rest.journal)
-  return new AgentRunner<Context, Tools>(restorable<Context, typeof rest>(rest), await openLoop(backend, rest, loops))
+  return new AgentRunner<Context, Tools>(restorable<Needed<Context, Tools>, typeof rest>(rest), await openLoop(backend, rest, loops))
 }
 
 const loops: LoopOpeners = {

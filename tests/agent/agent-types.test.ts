@@ -151,8 +151,6 @@ describe('the context of a run', () => {
       void runner.run('go')
       // @ts-expect-error
       new AgentRunner<User>({ model: 'demo', tools: [bill] })
-      // @ts-expect-error
-      new AgentRunner({ model: 'demo', tools: [ask, bill] })
       new AgentRunner<User & Tenant>({ model: 'demo', tools: [ask, bill, add, new Stock()] })
       // @ts-expect-error
       void new AgentRunner<User>({ model: 'demo' }).run('go', { context, tools: [bill] })
@@ -166,6 +164,71 @@ describe('the context of a run', () => {
         model: 'demo',
         tools: [defineTool({ name: 'i', description: '', execute: (_args, ctx) => expectTypeOf(ctx.context).toEqualTypeOf<User>() })],
       })
+    }))
+})
+
+describe('tools that each need a part of the context', () => {
+  const both = { user: 'ann', tenant: 'x' }
+
+  it('E4.2 need all parts together', () =>
+    compiled(async () => {
+      const runner = new AgentRunner({ model: 'demo', tools: [add, ask, bill, new Stock()] })
+      await runner.run('go', { context: both })
+      const { toolCalls } = await runner.stream('go', { context: both }).result
+      for (const call of toolCalls)
+        if (call.outcome === 'ok' && call.tool === 'bill') expectTypeOf(call.value).toEqualTypeOf<string | undefined>()
+      await runner.run('go', { context: both, tools: [bill] })
+      // @ts-expect-error
+      await runner.run('go', { context })
+      // @ts-expect-error
+      await runner.run('go', { context: { tenant: 'x' } })
+      // @ts-expect-error
+      await runner.resume(undefined, { context })
+      // @ts-expect-error
+      await runner.run('go')
+      const made = await createAgentRunner({ model: 'demo', tools: [ask, bill] })
+      await made.run('go', { context: both })
+      // @ts-expect-error
+      await made.run('go', { context })
+    }))
+
+  it('E4.2 give hooks, approvals, instructions and `restore` the whole of it', () =>
+    compiled(() => {
+      new AgentRunner({
+        model: 'demo',
+        tools: [ask, bill],
+        journal: memoryJournal(),
+        restore: async () => ({ context: both }),
+        instructions: (input) => `${input.context.user} of ${input.context.tenant}`,
+        approve: (request) => request.context.user === request.context.tenant,
+        hooks: [{ beforeTool: (call) => expectTypeOf(call.context).toEqualTypeOf<User & Tenant>() && undefined }],
+      })
+      // @ts-expect-error a part of it
+      new AgentRunner({ model: 'demo', tools: [ask, bill], journal: memoryJournal(), restore: () => ({ context }) })
+      // @ts-expect-error nothing of it
+      new AgentRunner({ model: 'demo', tools: [ask, bill], journal: memoryJournal() })
+    }))
+
+  it('E4.2 need it of the agent outside too, where theirs is a tool or is handed the conversation', () =>
+    compiled(async () => {
+      const helper = new AgentRunner({ model: 'demo', tools: [ask, bill] })
+      const runner = new AgentRunner({ model: 'demo', tools: [asTool(helper, { name: 'h', description: '' })] })
+      await runner.run('go', { context: both })
+      // @ts-expect-error
+      await runner.run('go', { context })
+      const handing = new AgentRunner({ model: 'demo', tools: [handoff(helper, { name: 'h', description: '' }), add] })
+      // @ts-expect-error
+      await handing.run('go', { context })
+      const plain: AgentRunner<User & Tenant> = helper
+      await plain.run('go', { context: both })
+    }))
+
+  it('E4.2 need what the instructions need, too', () =>
+    compiled(async () => {
+      const runner = new AgentRunner({ model: 'demo', tools: [bill], instructions: (input: { context: User }) => input.context.user })
+      await runner.run('go', { context: both })
+      // @ts-expect-error
+      await runner.run('go', { context })
     }))
 })
 
@@ -231,8 +294,8 @@ describe('the calls of a result', () => {
         if (call.outcome === 'ok' && call.tool === 'add') expectTypeOf(call.value).toEqualTypeOf<number | undefined>()
         if (call.outcome === 'ok' && call.tool === 'ask') expectTypeOf(call.value).toEqualTypeOf<{ by: string } | undefined>()
       }
-      // @ts-expect-error its tools need another context
-      new AgentRunner<Tenant, typeof tools>({ model: 'demo', tools })
+      // @ts-expect-error its tools need another context, too
+      await new AgentRunner<Tenant, typeof tools>({ model: 'demo', tools }).run('go', { context: { tenant: 'x' } })
     }))
 
   it('are narrowed, and the context has to fit, on any backend', () =>

@@ -19,12 +19,14 @@ import { checkRunOptionNames } from '../option-names.ts'
 import { toToolSet } from '../options.ts'
 import { RunContext } from '../run/run-context.ts'
 import { cutAnswerText } from '../told.ts'
-import type { PendingItem, ResumeOptions, RunInput, RunOptions, RunResult, RunState } from '../types.ts'
+import type { AgentRules, PendingItem, ResumeOptions, RunInput, RunOptions, RunResult, RunState } from '../types.ts'
 
 /** An agent that can be run inside a tool call: an `AgentRunner` or a `CustomAgent`. */
 export interface RunnableAgent<Context = unknown> {
-  run(input: RunInput, options?: RunOptions<Context>): Promise<RunResult>
-  resume(state: RunState | string | undefined, options?: ResumeOptions<Context>): Promise<RunResult>
+  /** What stands around its turns and calls. It tells the compiler which context they need. */
+  readonly handoffRules?: AgentRules<Context>
+  run(input: RunInput, options?: RunOptions<NoInfer<Context>>): Promise<RunResult>
+  resume(state: RunState | string | undefined, options?: ResumeOptions<NoInfer<Context>>): Promise<RunResult>
 }
 
 /** How an agent is offered to another as a tool. */
