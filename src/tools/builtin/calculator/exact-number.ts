@@ -1,10 +1,5 @@
+import { Fraction } from 'fraction.js'
 import { ToolloopError } from '../../../core/errors.ts'
-
-/** A fraction in lowest terms, its denominator above 0. */
-export interface Fraction {
-  readonly n: bigint
-  readonly d: bigint
-}
 
 /** A number of the calculator: exact as long as possible, else a double. Never NaN or infinite. */
 export type ExactNumber = Fraction | number
@@ -29,8 +24,11 @@ function tooSmall(): ToolloopError {
 /** The fraction n/d, or a double if it would be too long. Throws for a denominator of 0. */
 export function fraction(n: bigint, d = 1n): ExactNumber {
   if (d === 0n) throw problem('Division by zero')
-  const divisor = greatestDivisor(n, d) * (d < 0n ? -1n : 1n)
-  const exact = { n: n / divisor, d: d / divisor }
+  return shortened(new Fraction(n, d))
+}
+
+/** The fraction, or a double if it is too long. */
+export function shortened(exact: Fraction): ExactNumber {
   return bitLength(exact.n) > maxBits || bitLength(exact.d) > maxBits ? double(toDouble(exact)) : exact
 }
 
@@ -45,15 +43,15 @@ export function double(value: number): number {
 /** Rounded to the nearest double, infinite for numbers too large. Throws for a number too small to tell from 0. */
 export function toDouble(value: ExactNumber): number {
   if (!isExact(value)) return value
-  const { n, d } = value
+  const { s, n, d } = value
   // Both fit a double exactly, so that one division rounds once.
-  if (d === 1n || (bitLength(n) <= 53 && bitLength(d) <= 53)) return Number(n) / Number(d)
+  if (d === 1n || (bitLength(n) <= 53 && bitLength(d) <= 53)) return Number(s * n) / Number(d)
   // Scaled to an integer of at least 64 bits; the remainder leaves a trace in the last bit, so that ties are not rounded wrongly.
   const shift = BigInt(Math.max(0, 66 + bitLength(d) - bitLength(n)))
   const scaled = n << shift
   const quotient = scaled / d
   const inexact = quotient * d !== scaled && (quotient & 1n) === 0n
-  const rounded = Number(inexact ? quotient + (n < 0n ? -1n : 1n) : quotient)
+  const rounded = Number(s * (inexact ? quotient + 1n : quotient))
   // In two steps, because 2^-shift alone may be too small for a double.
   const half = Number(shift / 2n)
   const nearest = rounded * 2 ** -half * 2 ** -(Number(shift) - half)
@@ -62,20 +60,20 @@ export function toDouble(value: ExactNumber): number {
 }
 
 export function add(a: ExactNumber, b: ExactNumber): ExactNumber {
-  return isExact(a) && isExact(b) ? fraction(a.n * b.d + b.n * a.d, a.d * b.d) : double(toDouble(a) + toDouble(b))
+  return isExact(a) && isExact(b) ? shortened(a.add(b)) : double(toDouble(a) + toDouble(b))
 }
 
 export function negate(a: ExactNumber): ExactNumber {
-  return isExact(a) ? { n: -a.n, d: a.d } : -a
+  return isExact(a) ? a.neg() : -a
 }
 
 export function multiply(a: ExactNumber, b: ExactNumber): ExactNumber {
-  return isExact(a) && isExact(b) ? fraction(a.n * b.n, a.d * b.d) : double(toDouble(a) * toDouble(b))
+  return isExact(a) && isExact(b) ? shortened(a.mul(b)) : double(toDouble(a) * toDouble(b))
 }
 
 export function divide(a: ExactNumber, b: ExactNumber): ExactNumber {
   if (isExact(b) ? b.n === 0n : b === 0) throw problem('Division by zero')
-  return isExact(a) && isExact(b) ? fraction(a.n * b.d, a.d * b.n) : double(toDouble(a) / toDouble(b))
+  return isExact(a) && isExact(b) ? shortened(a.div(b)) : double(toDouble(a) / toDouble(b))
 }
 
 /** What is left of `a` in whole `b`s, with the sign of `b`: -7 modulo 3 is 2. */
@@ -85,27 +83,21 @@ export function modulo(a: ExactNumber, b: ExactNumber): ExactNumber {
 
 /** Below 0, 0 or above 0 as `a` is less than, the same as, or greater than `b`. */
 export function compare(a: ExactNumber, b: ExactNumber): number {
-  if (!isExact(a) || !isExact(b)) return toDouble(a) - toDouble(b)
-  const difference = a.n * b.d - b.n * a.d
-  return difference < 0n ? -1 : difference > 0n ? 1 : 0
+  return isExact(a) && isExact(b) ? a.compare(b) : toDouble(a) - toDouble(b)
 }
 
 export function floor(a: ExactNumber): ExactNumber {
-  if (!isExact(a)) return Math.floor(a)
-  const quotient = a.n / a.d
-  return fraction(a.n < 0n && quotient * a.d !== a.n ? quotient - 1n : quotient)
+  return isExact(a) ? a.floor() : Math.floor(a)
 }
 
 export function power(base: ExactNumber, exponent: ExactNumber): ExactNumber {
   if (isExact(base) && isExact(exponent) && exponent.d === 1n) {
-    const size = exponent.n < 0n ? -exponent.n : exponent.n
-    if (exponent.n < 0n && base.n === 0n) throw problem('Division by zero')
+    if (exponent.s < 0n && base.n === 0n) throw problem('Division by zero')
     // 0, 1 and -1 stay small however high the power.
     const bits = BigInt(Math.max(bitLength(base.n), bitLength(base.d)) - 1)
-    if (bits === 0n) return fraction(base.n === -1n && size % 2n === 0n ? 1n : size === 0n ? 1n : base.n)
-    if (size * bits <= BigInt(maxBits)) {
-      return exponent.n < 0n ? fraction(base.d ** size, base.n ** size) : fraction(base.n ** size, base.d ** size)
-    }
+    if (bits === 0n) return exponent.n === 0n || (base.s < 0n && exponent.n % 2n === 0n) ? fraction(1n) : base
+    const raised = exponent.n * bits <= BigInt(maxBits) ? base.pow(exponent) : null
+    if (raised !== null) return shortened(raised)
   }
   if (toDouble(base) === 0 && toDouble(exponent) < 0) throw problem('Division by zero')
   const result = double(toDouble(base) ** toDouble(exponent))
@@ -115,7 +107,7 @@ export function power(base: ExactNumber, exponent: ExactNumber): ExactNumber {
 
 /** Exact for squares of fractions. */
 export function squareRoot(a: ExactNumber): ExactNumber {
-  if (isExact(a) && a.n >= 0n) {
+  if (isExact(a) && a.s >= 0n) {
     const [n, d] = [integerRoot(a.n), integerRoot(a.d)]
     if (n * n === a.n && d * d === a.d) return fraction(n, d)
   }
@@ -133,14 +125,8 @@ function integerRoot(value: bigint): bigint {
   }
 }
 
-export function greatestDivisor(a: bigint, b: bigint): bigint {
-  let [x, y] = [a < 0n ? -a : a, b < 0n ? -b : b]
-  while (y !== 0n) [x, y] = [y, x % y]
-  return x
-}
-
 function bitLength(value: bigint): number {
-  const digits = (value < 0n ? -value : value).toString(16)
+  const digits = value.toString(16)
   return digits.length * 4 - Math.clz32(Number.parseInt(digits.charAt(0), 16)) + 28
 }
 
@@ -170,22 +156,20 @@ export function decimalOf(value: number): Fraction {
   const [integer = '0', decimals = ''] = digits.split('.')
   const n = BigInt(integer + decimals)
   const places = decimals.length - Number(exponent)
-  const [top, bottom] = places < 0 ? [n * 10n ** BigInt(-places), 1n] : [n, 10n ** BigInt(places)]
-  const divisor = greatestDivisor(top, bottom)
-  return { n: top / divisor, d: bottom / divisor }
+  return places < 0 ? new Fraction(n * 10n ** BigInt(-places)) : new Fraction(n, 10n ** BigInt(places))
 }
 
 /** The whole decimal text, undefined if it has no end or, of a decimal, more than 34 digits. */
-function decimalText({ n, d }: Fraction): string | undefined {
-  if (d === 1n) return n.toString()
+function decimalText({ s, n, d }: Fraction): string | undefined {
+  if (d === 1n) return (s * n).toString()
   let rest = d
   let places = 0
   for (; rest % 10n === 0n; rest /= 10n) places++
   const factor = rest % 2n === 0n ? 2n : 5n
   for (; rest % factor === 0n; rest /= factor) places++
   if (rest !== 1n) return undefined
-  const digits = ((n < 0n ? -n : n) * 10n ** BigInt(places)) / d
+  const digits = (n * 10n ** BigInt(places)) / d
   const text = digits.toString().padStart(places + 1, '0')
   if (digits.toString().length > maxDecimalDigits) return undefined
-  return `${n < 0n ? '-' : ''}${text.slice(0, -places)}.${text.slice(-places)}`
+  return `${s < 0n ? '-' : ''}${text.slice(0, -places)}.${text.slice(-places)}`
 }

@@ -1,3 +1,4 @@
+import { Fraction } from 'fraction.js'
 import {
   add,
   compare,
@@ -7,13 +8,13 @@ import {
   type ExactNumber,
   floor,
   fraction,
-  greatestDivisor,
   isExact,
   modulo,
   multiply,
   negate,
   power,
   problem,
+  shortened,
   squareRoot,
   toDouble,
 } from './exact-number.ts'
@@ -76,8 +77,8 @@ const functions = new Map<string, CalculatorFunction>(
     median: overList(median),
     mod: binary(modulo),
     pow: binary(power),
-    gcd: overList((all) => fraction(all.map(whole).reduce(greatestDivisor))),
-    lcm: overList((all) => all.reduce(commonMultiple)),
+    gcd: overList((all) => all.map(whole).reduce((a, b) => a.gcd(b))),
+    lcm: overList((all) => all.reduce((a, b) => shortened(whole(a).lcm(whole(b))))),
     factorial: unary(factorial),
     exp: real(Math.exp),
     log,
@@ -125,23 +126,18 @@ function median(all: ExactNumber[]): ExactNumber {
   return mean(sorted.slice((sorted.length - 1) >> 1, (sorted.length >> 1) + 1))
 }
 
-function whole(x: ExactNumber): bigint {
-  if (isExact(x) && x.d === 1n) return x.n
-  if (!isExact(x) && Number.isInteger(x)) return BigInt(x)
+function whole(x: ExactNumber): Fraction {
+  if (isExact(x) && x.d === 1n) return x
+  if (!isExact(x) && Number.isInteger(x)) return new Fraction(BigInt(x))
   throw problem(`Expected a whole number, got ${toDouble(x)}`)
 }
 
-function commonMultiple(a: ExactNumber, b: ExactNumber): ExactNumber {
-  const [x, y] = [whole(a), whole(b)]
-  return x === 0n || y === 0n ? zero : absolute(fraction((x / greatestDivisor(x, y)) * y))
-}
-
 export function factorial(x: ExactNumber): ExactNumber {
-  const n = whole(x)
+  const n = whole(x).valueOf()
   // 300! is the last that is kept exact; 170! the last that fits a double.
-  if (n < 0n || n > 300n) throw problem(`Expected the factorial of a whole number from 0 to 300, got ${toDouble(x)}`)
+  if (n < 0 || n > 300) throw problem(`Expected the factorial of a whole number from 0 to 300, got ${toDouble(x)}`)
   let product = 1n
-  for (let factor = 2n; factor <= n; factor++) product *= factor
+  for (let factor = 2; factor <= n; factor++) product *= BigInt(factor)
   return fraction(product)
 }
 
