@@ -11,6 +11,7 @@ import { servePage } from '../src/service/routes/page.ts'
 import { PrivateFiles } from '../src/tools/builtin/files/private-files.ts'
 import { ToolNames } from '../src/tools/call/written-name.ts'
 import { ToolRegistry } from '../src/tools/registry.ts'
+import { ShownMessages } from '../src/ui/ag-ui/shown-messages.ts'
 import { structured } from '../src/ui/structured.ts'
 import { read, tools } from './dialects/read.ts'
 
@@ -63,6 +64,15 @@ describe('X7 a time that grows with the length of the text alone is taken by', (
     const writer = new MarkdownWriter({ style: (_, text) => text, columns: () => 80 })
     for (const character of unit.repeat(500_000 / unit.length)) writer.push(character)
     writer.end()
+  })
+
+  it('very many calls in one message of an AG-UI stream', () => {
+    const shown = new ShownMessages([])
+    for (let at = 0; at < 150_000; at++) {
+      shown.add({ type: 'TOOL_CALL_START', toolCallId: `c${at}`, toolCallName: 'search', parentMessageId: 'm' })
+      shown.add({ type: 'TOOL_CALL_ARGS', toolCallId: `c${at}`, delta: '{}' })
+    }
+    expect(shown.discardStep()).toEqual([])
   })
 
   it('the address of a file of the admin page', async () => {

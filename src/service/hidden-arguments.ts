@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { checkDecision, checkNamesItem, type Decision } from '../agent/decisions/decisions.ts'
+import { itemFinder } from '../agent/decisions/paused-run.ts'
 import type { PendingItem } from '../agent/types.ts'
 import { isJsonObject, type Json, type JsonObject } from '../core/messages.ts'
 import { REDACTED } from '../core/redaction/spans.ts'
@@ -66,23 +67,23 @@ function isHolder(value: unknown): value is object {
  * unless it says so, and for arguments that have a stand-in where a value was hidden.
  */
 export function checkDecisions(given: readonly GivenDecision[], pending: readonly unknown[]): Decision[] {
+  const itemOf = itemFinder(pending)
   return given.map((decision, at) => {
-    checkForm(decision, pending, `decisions.${at}`)
-    const item = pending.find((one) => isAbout(decision as JsonObject, one))
+    const item = itemOf(decision)
+    checkForm(decision, item as PendingItem | undefined, `decisions.${at}`)
     const hidden = isJsonObject(item) && Array.isArray(item.hidden) ? item.hidden.map(String) : []
     return withoutHidden(decision as JsonObject, item, { hidden, param: `decisions.${at}` }) as Decision
   })
 }
 
 /** Throws an `HttpProblem` 400 for what is no part of a decision, and for a `by`: who decides is whose token it is. */
-function checkForm({ acknowledgeHidden: _, ...given }: GivenDecision, pending: readonly unknown[], param: string): void {
+function checkForm({ acknowledgeHidden: _, ...given }: GivenDecision, item: PendingItem | undefined, param: string): void {
   if ('by' in given) {
     const problem = `Expected no \`by\` in \`${param}\`: who decided is known from the token`
     throw new HttpProblem(400, 'invalid_request', problem, { param: `${param}.by` })
   }
   // As it was listed, an item says what of it is hidden.
   const { hidden: _hidden, runId: _runId, ...decision } = given as JsonObject
-  const item = pending.find((one) => isAbout(decision, one)) as PendingItem | undefined
   blamingRequest(() => {
     checkNamesItem(decision, param)
     if (item !== undefined) checkDecision(decision, item, param)
@@ -128,10 +129,6 @@ function unseen(paths: readonly string[], param: string, [what, decides, wayOut]
   const named = paths.slice(0, maxNamed).join(', ')
   const words = `Part of this ${what} is hidden (${named}), and was not seen by whoever ${decides} it: ${wayOut}, or say \`acknowledgeHidden: true\``
   return new HttpProblem(400, 'hidden_arguments', words, { param })
-}
-
-function isAbout({ toolCallId, fingerprint }: JsonObject, item: unknown): boolean {
-  return isJsonObject(item) && item.toolCallId === toolCallId && item.fingerprint === fingerprint
 }
 
 function valueAt(whole: Json | undefined, pointer: string): Json | undefined {

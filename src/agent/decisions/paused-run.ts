@@ -85,10 +85,11 @@ export async function decide(
   if (!Array.isArray(decisions)) throw new InvalidOptionError('decisions', 'an array', decisions)
   const now = processClock.now()
   const taken: RunState['decisions'] = {}
+  const itemOf = itemFinder(state.pending)
   for (const [at, decision] of decisions.entries()) {
     const where = `decisions[${at}]`
     checkNamesItem(decision, where)
-    const item = findItem(state.pending, decision)
+    const item = itemOf(decision)
     const isOpen = item !== undefined && !Object.hasOwn(taken, item.place) && isWhole(state.runId, item)
     if (!isOpen || now - (state.waitingSince[item.place] ?? 0) >= timeoutMs) {
       logger.warn({ runId: state.runId, toolCallId: decision.toolCallId }, 'a decision was passed over: no call waits for it')
@@ -99,9 +100,18 @@ export async function decide(
   return { ...state, decisions: { ...state.decisions, ...taken }, asOf: now }
 }
 
-/** The item that a decision is made for. Ids of calls are unique within a run, but not among the runs inside its calls: fingerprints are. */
-export function findItem(pending: readonly PendingItem[], { toolCallId, fingerprint }: Decision): PendingItem | undefined {
-  return pending.find((item) => item.toolCallId === toolCallId && item.fingerprint === fingerprint)
+/** Finds the item that a decision is made for. Ids of calls are unique within a run, but not among the runs inside its calls: fingerprints are. */
+export function itemFinder<Item>(pending: readonly Item[]): (decision: Named) => Item | undefined {
+  const items = new Map<string, Item>()
+  const keyOf = ({ toolCallId, fingerprint }: Named): string => JSON.stringify([toolCallId, fingerprint])
+  for (const item of pending) if (isJsonObject(item) && !items.has(keyOf(item))) items.set(keyOf(item), item)
+  return (decision) => items.get(keyOf(decision))
+}
+
+/** What names an item: those that come from outside may have anything there. */
+interface Named {
+  toolCallId?: unknown
+  fingerprint?: unknown
 }
 
 /** Whether the fingerprint is that of the item as it stands: a stored state may have been changed. An agent inside a call checks its own. */

@@ -65,10 +65,11 @@ export async function finishWaiting(round: WaitingRound): Promise<{ finished: Fi
 }
 
 function waitingCalls(run: RunContext, { iteration, calls, finished }: WaitingRound): WaitingCall[] {
+  const questions = new Map(finished.map(({ record, question }) => [record.id, question]))
   return calls.flatMap((call, index): WaitingCall[] => {
     const work = { call, index }
     if (call.approval !== undefined || call.action === 'client') return [waitingCall(run, iteration, work)]
-    const question = finished.find(({ record }) => record.id === call.id)?.question
+    const question = questions.get(call.id)
     return question === undefined ? [] : [waitingCall(run, iteration, { ...work, question })]
   })
 }

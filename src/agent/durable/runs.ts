@@ -4,7 +4,7 @@ import { isJsonObject, type Json } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import { checkNamesItem, type Decision } from '../decisions/decisions.ts'
-import { checkedVerdict, findItem, isWhole } from '../decisions/paused-run.ts'
+import { checkedVerdict, isWhole, itemFinder } from '../decisions/paused-run.ts'
 import type { PendingItem, RunResult } from '../types.ts'
 import type { Engine, KeptRun, PruneOptions, RunPage, RunQuery, RunSummary } from './journal.ts'
 import { decisionRefused, unknownRun } from './store.ts'
@@ -145,13 +145,15 @@ export async function storeDecisions(engine: Engine, kept: KeptRun, decisions: r
   if (!Array.isArray(decisions)) throw new InvalidOptionError('decisions', 'an array', decisions)
   const { runId } = kept
   const values: { [name: string]: Json } = {}
+  const items = itemsOf(kept)
+  const ids = new Set(items.map(({ toolCallId }) => toolCallId))
+  const itemOf = itemFinder(items)
   for (const [at, decision] of decisions.entries()) {
     const where = `decisions[${at}]`
     checkNamesItem(decision, where)
     const { toolCallId: called } = decision
-    const items = itemsOf(kept)
-    if (!items.some(({ toolCallId }) => toolCallId === called)) throw decisionRefused(runId, called, 'nothing waits for it')
-    const item = findItem(items, decision)
+    if (!ids.has(called)) throw decisionRefused(runId, called, 'nothing waits for it')
+    const item = itemOf(decision)
     if (item === undefined || !isWhole(runId, item)) {
       throw decisionRefused(runId, called, 'its `fingerprint` is not that of the call that waits')
     }

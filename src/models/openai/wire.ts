@@ -197,13 +197,14 @@ export class OpenAIWire {
 
   #fitCalls(calls: readonly ToolCall[], ids: CallIds, data: JsonObject = {}): ToolCall[] {
     const extras = Array.isArray(data.calls) ? data.calls.filter(isJsonObject) : []
+    const byId = new Map(extras.toReversed().map((entry) => [entry.id, entry]))
+    const byPosition = new Map(extras.filter(({ id }) => id === '').map((entry) => [entry.position, entry]))
     const fitted: ToolCall[] = []
     for (const [position, call] of calls.entries()) {
       const { name, arguments: json } = call.function
       const body = { name, arguments: argumentsText(json, this.#quirks.malformedArguments) }
       // Where a call had no id of its own, the one it was given later is not known here.
-      const extra =
-        extras.find(({ id }) => id !== '' && id === call.id) ?? extras.find((entry) => entry.id === '' && entry.position === position)
+      const extra = (call.id === '' ? undefined : byId.get(call.id)) ?? byPosition.get(position)
       const fields = isJsonObject(extra?.fields) ? extra.fields : {}
       fitted.push({ id: ids.ofCall(call), type: call.type, function: body, ...fields })
     }

@@ -8,10 +8,11 @@ export type Shortfall = 'length' | 'content_filter'
 
 /** Calls the client has to run, with the arguments as the model wrote them, unless they had to be put right. */
 export function clientCalls({ pending, toolCalls }: RunResult): ToolCall[] {
+  const made = new Map(toolCalls.map((call) => [call.id, call]))
   return pending
     .filter(({ kind }) => kind === 'client_tool')
     .map(({ toolCallId, tool, args }) => {
-      const call = toolCalls.find(({ id }) => id === toolCallId)
+      const call = made.get(toolCallId)
       // What was put right in a call is not in what the model wrote.
       const written = call?.repairs === undefined ? call?.rawArguments : undefined
       return { id: toolCallId, type: 'function', function: { name: tool, arguments: written || JSON.stringify(args) } }

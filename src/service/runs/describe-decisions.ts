@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Decision } from '../../agent/decisions/decisions.ts'
+import { itemFinder } from '../../agent/decisions/paused-run.ts'
 import type { ShownRuns } from '../../agent/durable/shown-runs.ts'
 import type { PendingItem } from '../../agent/types.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
@@ -36,13 +37,13 @@ export function signed(decisions: readonly Decision[], { name }: Caller): Decisi
  */
 export function describeDecisions(decisions: readonly Decision[], pending: readonly unknown[], told: Told): string[] {
   const at = new Date().toISOString()
-  return decisions.flatMap((decision) => describe(decision as JsonObject, pending, told)).map((one) => JSON.stringify({ at, ...one }))
+  const itemOf = itemFinder(pending.filter(isJsonObject))
+  return decisions
+    .flatMap((decision) => describe(decision as JsonObject, itemOf(decision), told))
+    .map((one) => JSON.stringify({ at, ...one }))
 }
 
-function describe(decision: JsonObject, pending: readonly unknown[], { by, redactor }: Told): object[] {
-  const item = pending
-    .filter(isJsonObject)
-    .find((one) => one.toolCallId === decision.toolCallId && one.fingerprint === decision.fingerprint)
+function describe(decision: JsonObject, item: JsonObject | undefined, { by, redactor }: Told): object[] {
   if (item === undefined) return []
   const { about, path } = item as never as PendingItem
   const agents = path?.map(({ agent }) => agent) ?? []

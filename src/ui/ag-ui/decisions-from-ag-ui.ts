@@ -13,13 +13,15 @@ import type { AgUiInput, AgUiResume } from './ag-ui-input.ts'
  * of a question by anything. `cancelled` means no.
  */
 export function decisionsFromAgUi({ resume, messages }: AgUiInput, pending: readonly PendingItem[]): Decision[] {
+  const places = new Map(resume.map(({ interruptId }, at) => [interruptId, at] as const).toReversed())
+  const results = new Map(messages.filter(isToolResult).map((message) => [message.toolCallId, message]))
   return pending.flatMap((item) => {
-    const at = resume.findIndex(({ interruptId }) => interruptId === item.fingerprint)
+    const at = places.get(item.fingerprint) ?? -1
     const entry = resume[at]
     if (entry !== undefined) return [decisionOf(item, entry, `resume[${at}].payload`)]
     if (item.kind !== 'client_tool') return []
-    const result = messages.findLast((message) => isToolResult(message) && message.toolCallId === item.toolCallId)
-    if (result === undefined || !isToolResult(result)) return []
+    const result = results.get(item.toolCallId)
+    if (result === undefined) return []
     const { toolCallId, fingerprint } = item
     return [{ toolCallId, fingerprint, result: textOf(result.content), ...(result.isError === true ? { isError: true } : {}) }]
   })

@@ -23,6 +23,9 @@ interface ShownMessage extends Record<string, unknown> {
 export class ShownMessages {
   readonly #before: readonly JsonObject[]
   #messages: ShownMessage[] = []
+  /** Those that are written to, and their calls. */
+  readonly #byId = new Map<string, ShownMessage>()
+  readonly #calls = new Map<string, ShownCall>()
   /** How many of them were there when the step began. */
   #beforeStep = 0
 
@@ -52,12 +55,13 @@ export class ShownMessages {
       case 'TOOL_CALL_START': {
         const message = this.#open(parentMessageId, 'assistant')
         message.toolCalls ??= []
-        message.toolCalls.push({ id: toolCallId ?? '', type: 'function', function: { name: toolCallName ?? '', arguments: '' } })
+        const call: ShownCall = { id: toolCallId ?? '', type: 'function', function: { name: toolCallName ?? '', arguments: '' } }
+        message.toolCalls.push(call)
+        this.#calls.set(call.id, call)
         break
       }
       case 'TOOL_CALL_ARGS': {
-        const call = this.#messages.findLast(({ toolCalls }) => toolCalls?.some(({ id }) => id === toolCallId))
-        const written = call?.toolCalls?.find(({ id }) => id === toolCallId)
+        const written = this.#calls.get(toolCallId ?? '')
         if (written !== undefined) written.function.arguments += delta
         break
       }
@@ -69,6 +73,10 @@ export class ShownMessages {
   /** Forgets the step under way. Returns all messages there are without it. */
   discardStep(): JsonObject[] {
     const discarded = this.#messages.splice(this.#beforeStep)
+    for (const { id, toolCalls = [] } of discarded) {
+      this.#byId.delete(id)
+      for (const call of toolCalls) this.#calls.delete(call.id)
+    }
     const kept = [...this.#before, ...this.#messages] as JsonObject[]
     // A client keeps its reasoning if a snapshot has none at all: then what is discarded is emptied.
     if (kept.some(({ role }) => role === 'reasoning')) return kept
@@ -77,10 +85,11 @@ export class ShownMessages {
   }
 
   #open(id = '', role: ShownMessage['role']): ShownMessage {
-    const known = this.#messages.findLast((message) => message.id === id)
+    const known = this.#byId.get(id)
     if (known !== undefined) return known
     const opened: ShownMessage = { id, role, content: '' }
     this.#messages.push(opened)
+    this.#byId.set(id, opened)
     return opened
   }
 }
