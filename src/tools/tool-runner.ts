@@ -1,4 +1,4 @@
-import { syncAnswer } from '../core/callbacks/callbacks.ts'
+import { isThenable, syncAnswer } from '../core/callbacks/callbacks.ts'
 import { show, ToolloopError } from '../core/errors.ts'
 import { childLogger, type RecordLevel, redacting } from '../core/logger.ts'
 import { toToolCall } from '../core/message-input.ts'
@@ -163,7 +163,9 @@ class Attempt {
       // A copy: what a tool does to its arguments must not reach the record of the call, or the next attempt.
       const given = input === args ? copyJson(args) : input
       const value = execute?.call(tool, given as never, this.#context() as ToolContext<never>)
-      return await this.#waitFor(value)
+      // What it has returned at once is its result, whatever ends the run meanwhile.
+      const isPending = (typeof value === 'object' || typeof value === 'function') && isThenable(value)
+      return isPending ? await this.#waitFor(value) : this.#returned(value)
     } catch (error) {
       return this.#threw(error)
     }
@@ -218,7 +220,7 @@ class Attempt {
     return refused
   }
 
-  #waitFor(work: unknown): Promise<Tried> {
+  #waitFor(work: PromiseLike<unknown>): Promise<Tried> {
     return new Promise((resolve) => {
       this.#leave = resolve
       this.#limit(this.#extendedMs ?? this.#timeoutMs)

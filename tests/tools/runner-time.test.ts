@@ -177,7 +177,7 @@ describe('the end of the run', () => {
     expect((await run('last')).end).toMatchObject({ outcome: 'cancelled', code: 'tool_cancelled', attempts: 1 })
     expect(seen).toEqual([true])
     await new Promise((resolve) => setImmediate(resolve))
-    expect([lateResults(), listenersOf(controller.signal)]).toEqual([how === 'throws' ? 0 : 1, 0])
+    expect([lateResults(), listenersOf(controller.signal)]).toEqual([how === 'rejects' ? 1 : 0, 0])
   })
 
   it('H29 a call under way is left behind at once, whether or not its tool listens', async () => {

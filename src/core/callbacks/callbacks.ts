@@ -1,7 +1,7 @@
 import { show } from '../errors.ts'
 
 /** Whether a callback has returned a promise. Throws what a `then` that can't be read throws. */
-function isThenable(value: unknown): value is PromiseLike<unknown> {
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
   const mayHaveThen = (typeof value === 'object' && value !== null) || typeof value === 'function'
   return mayHaveThen && 'then' in value && typeof value.then === 'function'
 }
