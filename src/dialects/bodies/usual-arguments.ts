@@ -1,7 +1,7 @@
 import { setField } from '../../core/messages.ts'
+import { TextBuffer } from '../../core/text/text-buffer.ts'
 import type { Wait } from '../dialect.ts'
 import type { Cursor } from '../reader/cursor.ts'
-import { Rope } from '../reader/rope.ts'
 import { giveBack, isNameCode, isSpace } from './usual.ts'
 
 const odd = -1
@@ -25,7 +25,7 @@ const longestNumber = 15
 export class UsualArguments implements Wait {
   fits = false
   readonly #limit: number
-  readonly #read: Rope = new Rope()
+  readonly #read: TextBuffer = new TextBuffer()
   /** Where each key and each value begins and ends; a text's opening quote is part of it. */
   readonly #bounds: number[] = []
   #state = beforeKey

@@ -1,6 +1,6 @@
+import { TextBuffer } from '../../core/text/text-buffer.ts'
 import type { Wait } from '../dialect.ts'
 import type { Cursor } from '../reader/cursor.ts'
-import { Rope } from '../reader/rope.ts'
 
 /** A gap for an ASCII name, at most 64 characters long. */
 export const nameGap = -1
@@ -37,7 +37,7 @@ export function form(texts: TemplateStringsArray, ...gaps: readonly (number | st
 export class Usual implements Wait {
   fits = false
   readonly #form: Form
-  readonly #read: Rope = new Rope()
+  readonly #read: TextBuffer = new TextBuffer()
   #step = 0
   #nameFrom = 0
   #nameTo = 0
@@ -112,7 +112,7 @@ export class Usual implements Wait {
 }
 
 /** Ends a wait that did not get what it waits for: all it has read, up to `to`, is there to be read again. */
-export function giveBack(cursor: Cursor, read: Rope, to: number): true {
+export function giveBack(cursor: Cursor, read: TextBuffer, to: number): true {
   const newest = cursor.chunk.slice(cursor.at, to)
   cursor.at = to
   cursor.unread(read.text + newest)

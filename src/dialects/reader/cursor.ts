@@ -1,4 +1,4 @@
-import { Rope } from './rope.ts'
+import { TextBuffer } from '../../core/text/text-buffer.ts'
 
 /**
  * A position in text that arrives in pieces. Only the current piece is looked at; what was read since the mark is kept as a rope,
@@ -15,7 +15,7 @@ export class Cursor {
   #mark = 0
   #marked = false
   /** What was read since the mark, up to the newest piece. */
-  readonly #rope: Rope = new Rope()
+  readonly #rope: TextBuffer = new TextBuffer()
 
   /** Takes the next piece. The last one must have been read to its end. */
   load(chunk: string): void {

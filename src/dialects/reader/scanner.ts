@@ -162,7 +162,7 @@ export class TextScanner {
 
   #remember(text: string): void {
     this.#last = lastOf(text) || this.#last
-    // Cut now and then, not each time: a cut flattens the rope.
+    // Cut now and then, not each time: a cut flattens the text.
     if (text.length >= leadLength) this.#lead = text.slice(-leadLength)
     else {
       this.#lead += text

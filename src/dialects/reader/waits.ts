@@ -1,7 +1,7 @@
+import { TextBuffer } from '../../core/text/text-buffer.ts'
 import type { Wait } from '../dialect.ts'
 import type { Cursor } from './cursor.ts'
 import { type MarkerNode, type MarkerSet, wide } from './markers.ts'
-import { Rope } from './rope.ts'
 
 /** Longer than any string. A small integer, since with `Infinity` all that is reckoned with it becomes floating point. */
 export const noLimit: number = 2 ** 30 - 1
@@ -37,7 +37,7 @@ export class Blanks implements Wait {
 export class Until implements Wait {
   marker: string | undefined
   readonly #set: MarkerSet
-  readonly #read: Rope = new Rope()
+  readonly #read: TextBuffer = new TextBuffer()
   #node: MarkerNode
   /** How many more characters are read at most: a look-out with a limit must not search a long piece again and again. */
   #room: number

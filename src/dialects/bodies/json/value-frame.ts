@@ -1,6 +1,6 @@
+import { TextBuffer } from '../../../core/text/text-buffer.ts'
 import type { Wait } from '../../dialect.ts'
 import type { Cursor } from '../../reader/cursor.ts'
-import { Rope } from '../../reader/rope.ts'
 import { noLimit } from '../../reader/waits.ts'
 import { deepest, isPlainWordCode } from './json-text.ts'
 
@@ -21,7 +21,7 @@ function opensValue(code: number): boolean {
  */
 export class ValueFrame implements Wait {
   state: 'complete' | 'broken' | 'long' | 'open' = 'open'
-  readonly #read: Rope = new Rope()
+  readonly #read: TextBuffer = new TextBuffer()
   /** How many more characters are read at most. */
   #room: number
   readonly #python: boolean
