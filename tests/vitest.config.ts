@@ -18,6 +18,8 @@ class LongFirst extends BaseSequencer {
 
 /** Long tests (browsers, terminals, attacks, crashes) are named `*.slow.test.ts`: `npm run test:slow`, with `--mode slow`. */
 const slow = 'tests/**/*.slow.test.ts'
+/** Programs and servers of other vendors, which `.ci/nightly` installs and drives, with `--mode nightly`. */
+const nightly = 'tests/**/*.nightly.test.ts'
 
 /** Slow tests that measure for how long something blocks an event loop: they run alone, after the others. */
 function measuringFiles(): string[] {
@@ -33,15 +35,19 @@ function slowProjects() {
   ]
 }
 
+function includedIn(mode: string) {
+  return mode === 'nightly' ? { include: [nightly] } : { include: ['tests/**/*.test.ts'], exclude: [slow, nightly, '**/node_modules/**'] }
+}
+
 export default defineConfig(({ mode }) => ({
   test: {
     root,
-    ...(mode === 'slow' ? { projects: slowProjects() } : { include: ['tests/**/*.test.ts'], exclude: [slow, '**/node_modules/**'] }),
+    ...(mode === 'slow' ? { projects: slowProjects() } : includedIn(mode)),
     // The admin page is served as it is bundled.
     globalSetup: ['tests/built-page.ts'],
     setupFiles: ['tests/real-connections.ts', 'tests/same-values.ts'],
     // Far more than any test takes: what hangs fails, and what a busy machine slows down does not.
-    testTimeout: mode === 'slow' ? 180_000 : 60_000,
+    testTimeout: mode === 'nightly' ? 400_000 : mode === 'slow' ? 180_000 : 60_000,
     expect: { poll: { timeout: 15_000 } },
     // Browsers, terminals and killed processes on a machine that others share: what fails is tried once more, and Vitest names it.
     retry: mode === 'slow' ? 1 : 0,
