@@ -2,6 +2,7 @@ import { callUnawaited, syncAnswer } from './callbacks/callbacks.ts'
 import { loadPino } from './load-pino.cjs'
 import { checkOptionNames, type OptionNames } from './option-names.ts'
 import { redact, redactText } from './redaction/redact.ts'
+import type { SecretTexts } from './redaction/secret-texts.ts'
 
 /** What every layer logs through. A pino logger is one; so is anything with these four methods. */
 export interface Logger {
@@ -54,12 +55,19 @@ function unawaited(destination: NonNullable<LoggerOptions['destination']>): { wr
   return { write: (line) => callUnawaited(() => destination.write(line)) }
 }
 
-/** The same logger, with secrets redacted from everything that is logged. A logger that throws is silenced for that record. */
-export function redacting(logger: Logger): Logger {
-  if (redactingLoggers.has(logger)) return logger
+/**
+ * The same logger, with secrets redacted from everything that is logged: what looks like one, and `secrets`, which may grow. A logger that throws is silenced for
+ * that record.
+ */
+export function redacting(logger: Logger, secrets?: SecretTexts): Logger {
+  const isRedacting = redactingLoggers.has(logger)
+  if (isRedacting && secrets === undefined) return logger
   const at = (level: RecordLevel) => (fields: object, message: string) => {
     // A log record is never worth a run; the logger's own transport is where its failures belong.
-    callUnawaited(() => logger[level](redact(fields) as object, redactText(message)))
+    callUnawaited(() => {
+      if (isRedacting && secrets?.isEmpty === true) return logger[level](fields, message)
+      return logger[level](redact(fields, undefined, secrets) as object, redactText(message, secrets))
+    })
   }
   const wrapped: Logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
   if (typeof logger.isLevelEnabled === 'function') wrapped.isLevelEnabled = (level) => isEnabled(logger, level)

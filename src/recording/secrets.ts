@@ -119,7 +119,9 @@ export class RecordingSecrets {
   }
 
   /** A secret may be cut anywhere: where there is one in a text, that is recorded in one piece. */
-  *#cleanStream(stream: readonly RecordedPieces[]): InParts<RecordedPieces[]> {
+  *#cleanStream(recorded: readonly RecordedPieces[]): InParts<RecordedPieces[]> {
+    const stream: RecordedPieces[] = []
+    for (const pieces of recorded) stream.push(pieces[0] === 'call' ? ['call', pieces[1], pieces[2], yield* this.#text(pieces[3])] : pieces)
     const texts = new Map<string, { first: number; pieces: string[] }>()
     for (const [at, pieces] of stream.entries()) {
       yield
@@ -136,7 +138,7 @@ export class RecordingSecrets {
       const text = yield* this.#text(whole)
       if (text !== whole) hidden.set(key, { first, text })
     }
-    if (hidden.size === 0) return [...stream]
+    if (hidden.size === 0) return stream
     const clean = new NotedPieces()
     for (const [at, pieces] of stream.entries()) {
       yield

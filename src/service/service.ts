@@ -3,6 +3,8 @@ import { InvalidOptionError, messageOf } from '../core/errors.ts'
 import { EventBus } from '../core/events.ts'
 import { removeLeftBehind } from '../core/files/replace-file.ts'
 import { defaultLogger, type Logger, redacting } from '../core/logger.ts'
+import { secretsInEnvironment } from '../core/redaction/secret-keys.ts'
+import { SecretTexts } from '../core/redaction/secret-texts.ts'
 import type { SwitchableModel } from '../models/middleware/switchable.ts'
 import { ToolRegistry } from '../tools/registry.ts'
 import { openInTurns } from '../tools/schema/open-ajv.ts'
@@ -116,12 +118,13 @@ class AgentService implements Service {
     this.#basePath = basePath
     this.#env = options.env ?? process.env
     this.#ownRules = { hosts: options.hosts ?? [], origins: options.origins ?? [] }
-    this.logger = options.logger === undefined ? defaultLogger : redacting(options.logger)
+    const secrets = secretsInEnvironment(this.#env)
+    this.logger = redacting(options.logger ?? defaultLogger, new SecretTexts(secrets))
     this.bus = options.bus ?? new EventBus((error, event) => this.logger.error({ error, event }, 'event listener failed'))
     this.registry = tools instanceof ToolRegistry ? tools : new ToolRegistry(tools)
     this.#telemetry = new TelemetrySource(options.telemetry, this.#env, this.logger)
     const metrics = new Metrics()
-    const recordings = new RunRecordings(this.#env, () => this.#limits.keepRuns, this.logger)
+    const recordings = new RunRecordings(secrets, () => this.#limits.keepRuns, this.logger)
     const { heartbeatMs, stallMs, ...watchTimes } = { ...defaultTimes, ...times }
     this.initialToken = token === undefined && options.authenticate === undefined ? newToken() : undefined
     const always = [token, this.initialToken].flatMap((one) => (one === undefined ? [] : [{ caller: operator, token: one }]))
@@ -140,6 +143,7 @@ class AgentService implements Service {
       builtinTools,
       options: agent,
       telemetry: () => this.#telemetry.current,
+      secrets,
       bus: this.bus,
       logger: this.logger,
       cwd,

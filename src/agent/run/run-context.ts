@@ -1,8 +1,9 @@
 import { messageOf, type ToolloopError } from '../../core/errors.ts'
 import { channels, Event, type EventBus, type EventName, type EventPayloads, type EventPlace, type StopReason } from '../../core/events.ts'
 import { copyAsJson } from '../../core/json.ts'
-import type { Logger } from '../../core/logger.ts'
+import { type Logger, redacting } from '../../core/logger.ts'
 import { type ChatMessage, deepFreeze, type JsonObject } from '../../core/messages.ts'
+import { SecretTexts } from '../../core/redaction/secret-texts.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import type { PreparedCall } from '../../tools/arguments.ts'
 import type { ToolSet } from '../../tools/registry.ts'
@@ -103,11 +104,14 @@ export class RunContext implements RunScope {
   readonly #release = new Set<() => void>()
   /** Told of an interruption; a plain set, because listeners on a signal cost more than the rest of a turn's bookkeeping. */
   readonly #waiting = new Set<() => void>()
+  /** What must not be in the log. */
+  readonly #secrets = new SecretTexts()
   #interruption: Interruption | undefined
   #abortError: ToolloopError | undefined
 
   constructor(parts: RunContextParts) {
-    const { runId = `run_${crypto.randomUUID()}`, model, tools, limits, settings, logger, output, parent, steerable = false } = parts
+    const { runId = `run_${crypto.randomUUID()}`, model, tools, limits, settings, output, parent, steerable = false } = parts
+    const logger = redacting(parts.logger, this.#secrets)
     this.runId = runId
     this.depth = parent === undefined ? 0 : parent.run.depth + 1
     this.steerable = steerable
@@ -270,6 +274,7 @@ export class RunContext implements RunScope {
 
   /** Tells those who watch of texts that are taken out of an event as secrets: they may stand in others too. */
   hide(texts: readonly string[]): void {
+    for (const text of texts) this.#secrets.add(text)
     if (texts.length > 0) this.events.hide(texts)
   }
 

@@ -1,12 +1,12 @@
 import { resolve } from 'node:path'
 import { InvalidOptionError } from '../../core/errors.ts'
+import { secretsInEnvironment } from '../../core/redaction/secret-keys.ts'
 import { recordingAt, writeRecording } from '../../recording/file/recording-file.ts'
 import { describeDifference, type Replay, type RunRecording, readRecording, replayRun } from '../../recording/index.ts'
 import { EXIT_DIFFERS, EXIT_OK } from '../exit-codes.ts'
 import type { Flags } from '../flags.ts'
 import { chooseModel } from '../setup/choose-model.ts'
 import { openChoice, readInstructions } from '../setup/prepare-agent.ts'
-import { keysIn } from '../setup/provider-keys.ts'
 import { openToolSources } from '../setup/tool-sources.ts'
 import { createCliLogger } from '../terminal/cli-logger.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
@@ -53,7 +53,7 @@ async function play(recording: RunRecording, flags: Flags, terminal: Terminal, s
     return await replayRun(recording, {
       logger,
       signal,
-      secrets: keysIn(env),
+      secrets: secretsInEnvironment(env),
       ...(instructions === undefined ? {} : { instructions }),
       ...(live === undefined ? {} : { tools: live.dispatcher }),
       ...(model === undefined ? {} : { model }),

@@ -3,12 +3,12 @@ import { addAbortSignal } from 'node:stream'
 import type { RunOptions, RunResult } from '../../agent/types.ts'
 import { createAgentRunner } from '../../backends/index.ts'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
+import { secretsInEnvironment } from '../../core/redaction/secret-keys.ts'
 import { EXIT_FAILED, EXIT_OK, exitCodeOf } from '../exit-codes.ts'
 import type { Flags } from '../flags.ts'
 import { decideCommand } from '../setup/command-line.ts'
 import { type OpenJournal, openJournal } from '../setup/journal.ts'
 import { describeChoice, type PreparedAgent, prepareAgent } from '../setup/prepare-agent.ts'
-import { keysIn } from '../setup/provider-keys.ts'
 import { type OpenSession, openSession, releaseUndecided } from '../setup/sessions.ts'
 import { askOnTerminal } from '../terminal/approvals/ask-on-terminal.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
@@ -70,7 +70,7 @@ async function recorded(
 ): Promise<RunResult> {
   if (record === undefined) return show({})
   const { recordRun } = await import('../../recording/index.ts')
-  return recordRun(show, resolve(cwd, record), { secrets: keysIn(env) })
+  return recordRun(show, resolve(cwd, record), { secrets: secretsInEnvironment(env) })
 }
 
 function codeOf(error: unknown): string {

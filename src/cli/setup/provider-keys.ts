@@ -1,4 +1,3 @@
-import { isSecretKey } from '../../core/redaction/secret-keys.ts'
 import { findPreset, providerNames } from '../../models/presets.ts'
 
 /** A provider's API key as the environment has it. */
@@ -40,9 +39,4 @@ export function findKeys(env: Readonly<Record<string, string | undefined>>): Fou
     found.set(variable, { provider, variable, defaultModel: defaultModels.get(provider) })
   }
   return [...found.values()]
-}
-
-/** The values of all keys in the environment: what must not be written anywhere. */
-export function keysIn(env: Readonly<Record<string, string | undefined>>): string[] {
-  return Object.entries(env).flatMap(([name, value]) => (value !== undefined && value.length >= 8 && isSecretKey(name) ? [value] : []))
 }

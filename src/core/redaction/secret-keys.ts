@@ -28,3 +28,13 @@ export function isSecretKey(key: string): boolean {
 export function mayHaveSecretKey(text: string): boolean {
   return mayBeSecret.test(text)
 }
+
+/** Shorter values are words of everyday texts. */
+const shortestInEnvironment = 8
+
+/** The values of all secrets in the environment: what must not be written anywhere. `PWD` is a folder there. */
+export function secretsInEnvironment(env: Readonly<Record<string, string | undefined>>): string[] {
+  return Object.entries(env).flatMap(([name, value = '']) =>
+    value.length >= shortestInEnvironment && name !== 'PWD' && isSecretKey(name) ? [value] : [],
+  )
+}

@@ -72,6 +72,8 @@ interface HostParts {
   options: AgentOptions
   /** Where the options have none. */
   telemetry(): Telemetry | undefined
+  /** Of the environment: never shown. */
+  secrets: readonly string[]
   bus: EventBus
   logger: Logger
   cwd: string
@@ -96,6 +98,11 @@ export class AgentHost {
   constructor(parts: HostParts) {
     this.#parts = parts
     this.tools = new ToolSources(parts.registry, parts.logger)
+  }
+
+  /** Of the environment: never shown. */
+  get secrets(): readonly string[] {
+    return this.#parts.secrets
   }
 
   get agents(): readonly Agent[] {

@@ -44,7 +44,7 @@ export async function tryTool({ tool, args, approved, context, signal }: TryOrde
   // Of this very tool, whatever the configuration becomes meanwhile: it is the one that was approved.
   const runner = new ToolRunner({ get: () => tool, names: () => [name] })
   const endLease = host.leaseTools()
-  const redactor = new EventRedactor([tool])
+  const redactor = new EventRedactor([tool], host.secrets)
   const pauses = new Pauses()
   const id = `try_${randomUUID()}`
   try {

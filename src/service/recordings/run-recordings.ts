@@ -1,7 +1,6 @@
 import type { RecordingPart, ShownRuns } from '../../agent/durable/shown-runs.ts'
 import type { RunRecorder } from '../../agent/observe/recorder.ts'
 import type { Logger } from '../../core/logger.ts'
-import { isSecretKey } from '../../core/redaction/secret-keys.ts'
 import { recordingText } from '../../recording/file/recording-text.ts'
 import type { RecordedRun } from '../../recording/format.ts'
 import { RecordingSecrets } from '../../recording/secrets.ts'
@@ -34,11 +33,11 @@ export class RunRecordings {
   readonly #recorders = new Map<string, BoundedRecorder>()
   #characters = 0
 
-  /** Keys in the environment are never in a recording. */
-  constructor(env: Readonly<Record<string, string | undefined>>, bounds: () => RecordingBounds, logger: Logger) {
+  /** `secrets`: those of the environment, which are never in a recording. */
+  constructor(secrets: readonly string[], bounds: () => RecordingBounds, logger: Logger) {
     this.#bounds = bounds
     this.#logger = logger
-    this.#secrets = Object.entries(env).flatMap(([name, value = '']) => (value.length >= 8 && isSecretKey(name) ? [value] : []))
+    this.#secrets = secrets
   }
 
   /** For an execution that is about to begin. `shown`: beside the run's journal, if it has one. */

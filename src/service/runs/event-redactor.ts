@@ -87,7 +87,8 @@ export class EventRedactor {
     switch (event.type) {
       case Event.TOOL_INPUT_START:
         held.inputs.set(event.index, { tool: event.tool, id: event.id, json: '', meta: event.meta })
-        return [event]
+        // A model may make a name up.
+        return [{ ...event, tool: this.redactText(event.tool) }]
       case Event.TOOL_INPUT_DELTA: {
         const input = held.inputs.get(event.index) ?? { tool: '', id: event.id, json: '', meta: event.meta }
         held.inputs.set(event.index, { ...input, json: input.json + event.json })
@@ -149,6 +150,7 @@ export class EventRedactor {
       newMessages: await inTurn(result.newMessages, (message) => this.#cleanMessage(message, pauses)),
       toolCalls: await inTurn(result.toolCalls, async ({ value: _value, args, decision, ...call }) => ({
         ...call,
+        tool: this.redactText(call.tool),
         ...(decision === undefined ? {} : { decision: redact(decision, undefined, this.#secrets) }),
         ...(args === undefined ? {} : { args: this.#hideArguments(call.tool, args) }),
         rawArguments: await this.#hideJson(call.tool, call.rawArguments, pauses),
@@ -248,7 +250,7 @@ export class EventRedactor {
     const toolCalls: ToolCall[] = []
     for (const call of message.toolCalls) {
       const { name, arguments: json } = call.function
-      toolCalls.push({ ...call, function: { name, arguments: await this.#hideJson(name, json, pauses) } })
+      toolCalls.push({ ...call, function: { name: this.redactText(name), arguments: await this.#hideJson(name, json, pauses) } })
     }
     return { ...clean, toolCalls } as ChatMessage
   }

@@ -90,6 +90,7 @@ export class RunStore {
     this.#recorded = await openRecorded(place, {
       agentOf: (head) => host.agents.find(({ name }) => name === head.agent),
       toolsOf: ({ clientTools }) => host.toolsNamed(clientTools),
+      secrets: host.secrets,
       restore: async ({ clientTools, caller }) => ({
         tools: await host.toolsFor(clientTools),
         context: await this.#parts.contextOf(undefined, caller),
@@ -113,7 +114,7 @@ export class RunStore {
     const tools = await host.toolsFor(order.clientTools)
     const agent = host.agent(order.agent)
     const { eventsOfRun: events, charactersOfRun: characters } = this.bounds
-    const run = new ServiceRun(storedOrder(order), host.toolsNamed(order.clientTools), { events, characters })
+    const run = new ServiceRun(storedOrder(order), host.toolsNamed(order.clientTools), { events, characters }, host.secrets)
     const { control, signal } = run
     const giveBack = limiter.admitRun(order.caller.name)
     this.#running.add(run)

@@ -58,13 +58,13 @@ export class ServiceRun {
   #usedBefore: Usage | undefined
 
   /** From how it is written down: anew, or by another process. */
-  constructor(stored: StoredRun, tools: Iterable<AnyTool>, bounds: EventLogBounds) {
+  constructor(stored: StoredRun, tools: Iterable<AnyTool>, bounds: EventLogBounds, known: readonly string[] = []) {
     const { head, createdAt, said, events, firstEventId, lastEventId, secrets, hidesAll, attempt, outcome, decisions = [] } = stored
     this.decisions = decisions
     this.createdAt = createdAt
     this.#head = head
     this.said = said
-    this.redactor = new EventRedactor(tools, secrets)
+    this.redactor = new EventRedactor(tools, [...known, ...(secrets ?? [])])
     if (hidesAll) this.redactor.secrets.hideAll()
     this.log = new EventLog(bounds, events, lastEventId, firstEventId)
     this.#attempt = attempt

@@ -32,6 +32,8 @@ export interface RecordedRunsParts {
   /** Undefined where it is not in the configuration any more. */
   agentOf(head: RunHead): Agent | undefined
   toolsOf(head: RunHead): Iterable<AnyTool>
+  /** Of the environment. */
+  secrets: readonly string[]
   /** What a run has of the service, if nobody's request continues it. */
   restore(head: RunHead): Promise<Pick<RunOptions, 'tools' | 'context'>>
   bounds(): RunBounds
@@ -105,7 +107,7 @@ export class RecordedRuns {
     if (known === undefined) throw new Error(`Run ${runId} is not in the journal any more`)
     const { said, createdAt, ...head } = known
     const nothing = { events: [], firstEventId: 1, lastEventId: 0, secrets: [], hidesAll: false }
-    return new ServiceRun({ head, said, createdAt, ...nothing }, this.#parts.toolsOf(head), this.#boundsOfLog())
+    return new ServiceRun({ head, said, createdAt, ...nothing }, this.#parts.toolsOf(head), this.#boundsOfLog(), this.#parts.secrets)
   }
 
   /** Reads the events of a run, and follows it where another process carries it out; the function returned ends that. */
@@ -257,11 +259,11 @@ export class RecordedRuns {
     const { said, createdAt: _createdAt, ...head } = headJson === '' ? headOfDone(runId, shown) : (JSON.parse(headJson) as RecordedHead)
     const bounds = this.#boundsOfLog()
     const stored = { ...shown, head, said, createdAt: new Date(createdAt).toISOString(), events: [] }
-    if (status === 'running') return new ServiceRun(stored, this.#parts.toolsOf(head), bounds)
+    if (status === 'running') return new ServiceRun(stored, this.#parts.toolsOf(head), bounds, this.#parts.secrets)
     const summary: Outcome['summary'] = JSON.parse(summaryJson)
     const waitsFor = status === 'paused' ? (summary.pending as Outcome['waitsFor']) : []
     const outcome = { status, finishedAt: new Date(finishedAt).toISOString(), summary, result, waitsFor }
-    return new ServiceRun({ ...stored, outcome }, this.#parts.toolsOf(head), bounds)
+    return new ServiceRun({ ...stored, outcome }, this.#parts.toolsOf(head), bounds, this.#parts.secrets)
   }
 
   #boundsOfLog(): EventLogBounds {
