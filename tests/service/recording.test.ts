@@ -143,7 +143,7 @@ describe('the recording of a run of the service', () => {
 
 it('a recording in memory goes with its run', async () => {
   const { logger } = recordingLogger()
-  const recordings = new RunRecordings({}, () => ({ recordingCharacters: 1_000_000, recordsInMemory: true }), logger)
+  const recordings = new RunRecordings([], () => ({ recordingCharacters: 1_000_000, recordsInMemory: true }), logger)
   const limits = readLimits({ service: { keepRuns: { count: 1 } } }).keepRuns
   const kept = new KeptRuns(limits, logger, (run) => recordings.forget(run))
   const done = async (id: string) => {

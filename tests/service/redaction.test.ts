@@ -8,7 +8,8 @@ import { keepContext, startTracing } from '../telemetry/tracing.ts'
 import { allFrames, configFile, framesOf, json, startService } from './start-service.ts'
 
 /** An argument of a call, and a key in the service's environment. */
-const secrets = ['Zq7/xk w&rd-Plover', 'env+Key/92 "Qx"-Tulip']
+const [argument, key] = ['Zq7/xk w&rd-Plover', 'env+Key/92 "Qx"-Tulip'] as const
+const secrets = [argument, key]
 
 const json1 = (text: string) => JSON.stringify(text).slice(1, -1)
 const hex = (code: number, digits: number) => code.toString(16).padStart(digits, '0')
@@ -81,10 +82,10 @@ describe('a secret in any form, and what stands where one does', () => {
       },
     })
     const model = scriptedModel([
-      { toolCalls: [{ name: 'look', args: { pin: secrets[0] } }] },
-      { text: said, toolCalls: [{ name: 'fail', args: { password: secrets[0] } }, { name: `made up ${secrets[0]}` }] },
+      { toolCalls: [{ name: 'look', args: { pin: argument } }] },
+      { text: said, toolCalls: [{ name: 'fail', args: { password: argument } }, { name: `made up ${argument}` }] },
       { text: `The answer: ${said}`, reasoning: said },
-      { toolCalls: [{ name: 'look', args: { pin: secrets[0] } }] },
+      { toolCalls: [{ name: 'look', args: { pin: argument } }] },
       { error: new Error(`broken: ${said}`) },
     ])
     const { folder, file } = await configFile('service: { keepRuns: { folder: kept, recordingMegabytes: 8 } }\n')
@@ -93,14 +94,14 @@ describe('a secret in any form, and what stands where one does', () => {
       cwd: folder,
       model,
       tools: [look, fail],
-      env: { SHOP_API_KEY: secrets[1] },
+      env: { SHOP_API_KEY: key },
       telemetry: telemetry({ tracer: tracing.tracer, content: true }),
     })
     const frames = await allFrames(await post('/v1/runs', { input: said, stream: true }))
     const { id } = JSON.parse(frames.at(-1)?.data ?? '')
     const failed = await json(post('/v1/runs', { input: said }))
     expect(failed).toMatchObject({ stopReason: 'model_error' })
-    expect(JSON.stringify(model.requests[1]?.messages)).toContain(json1(json1(secrets[0] ?? '')).replaceAll('\\\\', '\\'))
+    expect(JSON.stringify(model.requests[1]?.messages)).toContain(json1(json1(argument)).replaceAll('\\\\', '\\'))
     expect(seenIn(JSON.stringify(model.requests[1]?.messages)).length).toBeGreaterThan(forms.length)
 
     const feed: object[] = []
@@ -133,7 +134,7 @@ describe('a secret in any form, and what stands where one does', () => {
     const spans = tracing
       .spans()
       .map(({ name, attributes: { 'gen_ai.input.messages': _, ...attributes }, events, status }) => ({ name, attributes, events, status }))
-    const ofArgument = formsOf(secrets[0] ?? '').map((form) => form.slice(1, -4))
+    const ofArgument = formsOf(argument).map((form) => form.slice(1, -4))
     expect(spans.map(({ name }) => name)).toEqual(expect.arrayContaining(['execute_tool look', 'execute_tool fail', 'invoke_agent']))
     expect(seenIn(JSON.stringify(spans)).filter((form) => ofArgument.includes(form) || form.startsWith('zq'))).toEqual([])
   }, 60_000)
