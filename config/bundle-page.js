@@ -6,8 +6,6 @@ import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 
 const styles = ['style.css', 'views.css', 'runs.css', 'reading.css']
-/** What stands in the scripts besides our own code. */
-const packages = ['eventsource-parser', 'marked', 'preact', '@preact/signals', '@preact/signals-core']
 
 /**
  * Makes of the admin page's source what a browser loads: one script, others for Markdown and for views when they are needed, and one style
@@ -73,11 +71,7 @@ async function scriptsOf(input) {
     codeSplitting: { groups: [{ name: 'app', test: isNeededAtOnce }] },
     entryFileNames: '[name]-[hash].js',
     chunkFileNames: '[name]-[hash].js',
-    postBanner: ({ modules }) =>
-      packages
-        .filter((name) => Object.keys(modules).some((file) => file.includes(`/node_modules/${name}/`)))
-        .map(noticeOf)
-        .join('\n'),
+    postBanner: noticesOf,
   })
   await bundle.close()
   return output
@@ -91,10 +85,17 @@ export function reachedFrom(entry, imports, reached = new Set()) {
   return reached
 }
 
-/** The licence of a package, which has to go with its code. */
+/** The licences of the packages in a script, which have to go with their code. */
+export function noticesOf({ modules }) {
+  const names = Object.keys(modules).flatMap((file) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file)?.[1] ?? [])
+  return [...new Set(names)].map(noticeOf).join('\n')
+}
+
 function noticeOf(name) {
-  const text = readFileSync(join(dirname(findPackageJSON(name, import.meta.url)), 'LICENSE'), 'utf8')
-  return `/*! ${name}\n${text.match(/^(?:The MIT|Copyright)[\s\S]*?SOFTWARE\.$/m)?.[0]}\n*/`
+  const folder = dirname(findPackageJSON(name, import.meta.url))
+  const file = readdirSync(folder).find((entry) => entry.startsWith('LICENSE'))
+  const text = readFileSync(join(folder, file), 'utf8')
+  return `/*! ${name}\n${text.match(/^(?:The MIT|Copyright)[\s\S]*?SOFTWARE\.$/m)[0]}\n*/`
 }
 
 /** What the service serves where it runs from its source: made anew where the page's source has changed since. */

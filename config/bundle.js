@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeF
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
-import { bundlePage, reachedFrom } from './bundle-page.js'
+import { bundlePage, noticesOf, reachedFrom } from './bundle-page.js'
 
 /**
  * Makes of the modules in `dist` what the package ships, because many small files take long to load and much room: what `import 'toolloop'`
@@ -35,12 +35,13 @@ const external = {
     id.endsWith('.cjs') ? { id: join(dirname(importer), id), external: 'relative' } : /^[./]/.test(id) ? null : { id, external: true },
 }
 
-/** `x-code.js` has the code of `x.js` in it. */
+/** `x-code.js` has the code of `x.js` in it, and of the packages it needs: a thread that starts from a text finds none. */
 const threads = {
   name: 'threads',
   async load(id) {
     if (!id.endsWith('-code.js')) return null
-    const [code] = await bundled({ input: id.replace('-code.js', '.js') }, { format: 'cjs', minify: true })
+    const input = { input: id.replace('-code.js', '.js'), plugins: [] }
+    const [code] = await bundled(input, { format: 'cjs', minify: true, postBanner: noticesOf })
     return `export const workerCode = ${JSON.stringify(code.code)}`
   },
 }

@@ -229,7 +229,7 @@ async function openService() {
     'tools: { builtin: [list_files, read_file, search_files, calculate], workspace: files }\nservice: { mcp: true, requestsPerMinute: 100000, keepRuns: { folder: kept } }\n',
   )
   await mkdir(join(folder, 'files'))
-  await writeFile(join(folder, 'files', '.gitignore'), fill('a*b\n', 1_000_000))
+  await writeFile(join(folder, 'files', '.gitignore'), fill('a*b\n', 130_000))
   await writeFile(join(folder, 'files', 'repeats.txt'), 'a'.repeat(8_000_000))
   await writeFile(join(folder, 'files', 'lines.txt'), 'b\n'.repeat(2_000_000))
   await writeFile(join(folder, 'files', 'short.txt'), `${'a'.repeat(60)}!`)

@@ -76,22 +76,17 @@ export function searchFilesTool(options: SearchFilesOptions = {}): AnyTool {
     effect: 'read',
     execute: async (args: SearchFilesArgs, { signal }: ToolContext): Promise<SearchResult> => {
       const { query, regex = false, path = '.', pattern, ignoreCase = false, context = 0, limit = 50 } = args
-      signal.throwIfAborted()
       const start = await workspace.locate(path)
-      const walk = new Walk(workspace, start, { ...(pattern === undefined ? {} : { pattern }), maxEntries, signal })
       const result: SearchResult = { query, count: 0, files: 0, matches: [] }
       const pauses = new Pauses()
       let unreadable = 0
-      const finder = createLineFinder({ query, regex, ignoreCase, regexTimeoutMs, signal })
-      try {
-        for await (const batch of walk) {
-          for (let at = 0; at < batch.length; at += filesAtOnce) {
-            const search = { finder, context, most: limit - result.matches.length, signal, pauses }
-            unreadable += await searchSome(workspace, batch.slice(at, at + filesAtOnce), search, result)
-          }
+      const walk = new Walk(workspace, start, { ...(pattern === undefined ? {} : { pattern }), maxEntries, signal })
+      const finder = createLineFinder({ query, regex, ignoreCase, regexTimeoutMs, thread: walk.thread })
+      for await (const batch of walk) {
+        for (let at = 0; at < batch.length; at += filesAtOnce) {
+          const search = { finder, context, most: limit - result.matches.length, signal, pauses }
+          unreadable += await searchSome(workspace, batch.slice(at, at + filesAtOnce), search, result)
         }
-      } finally {
-        await finder.close()
       }
       if (result.matches.length < result.count || walk.truncated) result.truncated = true
       const note = walk.gaps(unreadable)

@@ -1,8 +1,7 @@
-import { Worker } from 'node:worker_threads'
 import { messageOf, show, ToolloopError } from '../../../core/errors.ts'
 import { type FindText, textFinder } from './find-text.ts'
-import type { FoundLine, RegexWorkerData } from './regex-worker.ts'
-import { workerCode } from './regex-worker-code.ts'
+import type { SearchThread, TaskLimit } from './search-thread.ts'
+import type { FoundLine } from './search-worker.ts'
 
 export interface FindOptions {
   query: string
@@ -10,14 +9,12 @@ export interface FindOptions {
   ignoreCase: boolean
   /** How long a regular expression may take over one block of text (at most 256 KiB), in milliseconds. */
   regexTimeoutMs: number
-  signal: AbortSignal
+  thread: SearchThread
 }
 
 /** Finds the lines of a text that match a query, in order, each once. */
 export interface LineFinder {
   find(text: string): FoundLine[] | Promise<FoundLine[]>
-  /** Ends what the finder started. Must be called; may be called twice. */
-  close(): Promise<void>
 }
 
 /** Throws `invalid_arguments` for a query that can't be used. */
@@ -51,77 +48,25 @@ class TextFinder implements LineFinder {
     }
     return found
   }
-
-  async close(): Promise<void> {}
 }
 
-interface Waiting {
-  resolve(found: FoundLine[]): void
-  reject(error: unknown): void
-}
-
-/** Matches in its own thread: `(a+)+$` may run for days, and only a thread can be stopped from outside. */
 class RegexFinder implements LineFinder {
-  readonly #worker: Worker
-  readonly #signal: AbortSignal
-  readonly #timeoutMs: number
-  readonly #query: string
-  /** Blocks in the order they were sent, which is the order they are answered in. */
-  readonly #waiting: Waiting[] = []
-  #timer: NodeJS.Timeout | undefined
-  #failure: unknown
+  readonly #regex: Regex
+  readonly #thread: SearchThread
+  readonly #limit: TaskLimit
 
-  constructor({ query, ignoreCase, regexTimeoutMs, signal }: FindOptions) {
-    signal.throwIfAborted()
-    const workerData: RegexWorkerData = compileRegex(query, ignoreCase)
-    this.#query = query
-    this.#signal = signal
-    this.#timeoutMs = regexTimeoutMs
-    this.#worker = new Worker(workerCode, {
-      eval: typeof workerCode === 'string',
-      workerData,
-      resourceLimits: { maxOldGenerationSizeMb: 128 },
-    })
-    this.#worker.on('message', (found: FoundLine[]) => {
-      this.#restartTimer(this.#waiting.length > 1)
-      this.#waiting.shift()?.resolve(found)
-    })
-    // Out of memory or stack, or no thread at all; the system's own message may contain paths.
-    this.#worker.on('error', (cause) => this.#fail(new ToolloopError('tool_failed', `${show(query)} could not be searched for`, { cause })))
-    signal.addEventListener('abort', this.#abort, { once: true })
+  constructor({ query, ignoreCase, regexTimeoutMs: ms, thread }: FindOptions) {
+    this.#regex = compileRegex(query, ignoreCase)
+    this.#thread = thread
+    this.#limit = { ms, late: () => unusable(query, `it took longer than ${ms} ms on one part of a file; simplify it`) }
   }
 
   find(text: string): Promise<FoundLine[]> {
-    return new Promise((resolve, reject) => {
-      if (this.#failure !== undefined) return reject(this.#failure)
-      this.#waiting.push({ resolve, reject })
-      if (this.#waiting.length === 1) this.#restartTimer(true)
-      this.#worker.postMessage(text)
-    })
-  }
-
-  async close(): Promise<void> {
-    this.#restartTimer(false)
-    this.#signal.removeEventListener('abort', this.#abort)
-    await this.#worker.terminate()
-  }
-
-  readonly #abort = (): void => this.#fail(this.#signal.reason)
-
-  #restartTimer(running: boolean): void {
-    clearTimeout(this.#timer)
-    if (!running) return
-    const late = () => this.#fail(unusable(this.#query, `it took longer than ${this.#timeoutMs} ms on one part of a file; simplify it`))
-    this.#timer = setTimeout(late, this.#timeoutMs)
-  }
-
-  #fail(error: unknown): void {
-    this.#failure ??= error
-    for (const { reject } of this.#waiting.splice(0)) reject(this.#failure)
-    // The caller closes upon the rejections above, but the thread must stop at once.
-    void this.close()
+    return this.#thread.ask('findLines', [this.#regex, text], this.#limit)
   }
 }
+
+type Regex = Pick<RegExp, 'source' | 'flags'>
 
 function unusable(query: string, problem: string): ToolloopError {
   return new ToolloopError(
@@ -130,7 +75,7 @@ function unusable(query: string, problem: string): ToolloopError {
   )
 }
 
-function compileRegex(query: string, ignoreCase: boolean): RegexWorkerData {
+function compileRegex(query: string, ignoreCase: boolean): Regex {
   // `(?i)` in front is how most other dialects say it.
   const inline = query.startsWith('(?i)')
   const source = inline ? query.slice('(?i)'.length) : query

@@ -1,6 +1,6 @@
 import type { Pauses } from '../../yield-to-event-loop.ts'
 import type { LineFinder } from './line-finder.ts'
-import type { FoundLine } from './regex-worker.ts'
+import type { FoundLine } from './search-worker.ts'
 import { countNewlines, looksBinary, readLineBlocks } from './text-file.ts'
 import type { WalkEntry } from './walk.ts'
 import type { Workspace } from './workspace.ts'

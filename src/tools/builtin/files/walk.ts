@@ -1,9 +1,10 @@
 import { constants, type Dirent } from 'node:fs'
 import { lstat, open, opendir } from 'node:fs/promises'
-import { dirname, join, sep } from 'node:path'
-import { setImmediate } from 'node:timers/promises'
-import { IgnoreRules } from './gitignore.ts'
-import { compileGlob, type PathPattern, type PatternState } from './path-pattern.ts'
+import { dirname, join, relative, sep } from 'node:path'
+import { show, ToolloopError } from '../../../core/errors.ts'
+import { Pauses } from '../../yield-to-event-loop.ts'
+import { SearchThread } from './search-thread.ts'
+import type { GlobMatch } from './search-worker.ts'
 import type { Place, Workspace } from './workspace.ts'
 
 export interface WalkOptions {
@@ -15,46 +16,65 @@ export interface WalkOptions {
   kind?: 'files' | 'folders'
   /** How many files and folders are visited before the walk gives up. Default 200,000. */
   maxEntries?: number
+  /** How long matching 128 names, or reading the rules of one file, may take, in milliseconds. Default 5,000. */
+  matchTimeoutMs?: number
   signal: AbortSignal
 }
 
 export type WalkEntry = Pick<Place, 'path' | 'real'>
 
 interface Folder extends WalkEntry {
-  state: PatternState
-  rules: IgnoreRules
+  rules: Rules | undefined
+}
+
+/** What git ignores in a folder (https://git-scm.com/docs/gitignore). */
+interface Rules {
+  /** Of the rules of all files together, in the thread. */
+  number: number
+  /** Where the first of the files is; the paths they are tried on are relative to it. */
+  top: string
+}
+
+/** An entry of a folder, and what the pattern says of it. */
+interface Selected extends GlobMatch {
+  entry: WalkEntry
+  isFolder: boolean
 }
 
 /** Entries are yielded in batches, so that a consumer can work on several at once. */
 const batchSize = 64
-/** How long the walk may block the event loop. */
-const sliceMs = 8
-/** A larger file is not a list of patterns. */
-const maxRuleBytes = 1024 * 1024
+/** How many entries of a folder are matched at once. */
+const matchedAtOnce = 128
+/** Rules take some 15 times as much memory in the thread. */
+const maxRuleBytes = 128 * 1024
 /** Never listed: nobody asks for it, and it is often enormous. */
 const skippedName = 'node_modules'
 
 /**
  * Walks a folder top down, names in order, in batches. Leaves out what git ignores, hidden names the pattern does not spell out,
- * private files, `node_modules`, symbolic links and special files. Rejects with the signal's reason as soon as it is aborted.
+ * private files, `node_modules`, symbolic links and special files. Rejects with the signal's reason as soon as it is aborted, and with
+ * `invalid_arguments` for an invalid pattern.
  */
 export class Walk implements AsyncIterable<WalkEntry[]> {
+  /** For what is done with the entries too; ends with the walk. */
+  readonly thread: SearchThread
   readonly #workspace: Workspace
   readonly #start: Place
   readonly #options: WalkOptions
-  readonly #pattern: PathPattern
+  readonly #pauses = new Pauses()
+  readonly #timeoutMs: number
   #left: number
   #truncated = false
   #unreadable = 0
-  #sliceStart = performance.now()
+  #largeRules = 0
 
-  /** Throws `invalid_arguments` for an invalid pattern. */
   constructor(workspace: Workspace, start: Place, options: WalkOptions) {
     this.#workspace = workspace
     this.#start = start
     this.#options = options
-    this.#pattern = compileGlob(options.pattern ?? '**')
     this.#left = options.maxEntries ?? 200_000
+    this.#timeoutMs = options.matchTimeoutMs ?? 5_000
+    this.thread = new SearchThread(options.signal)
   }
 
   /** True once the walk has given up at `maxEntries`. */
@@ -66,6 +86,8 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
   gaps(unreadableFiles: number): string {
     const notes: string[] = []
     if (this.#truncated) notes.push('Stopped early: there are too many files here; give a narrower `path`.')
+    if (this.#largeRules > 0)
+      notes.push(`${this.#largeRules} \`.gitignore\` file(s) larger than ${maxRuleBytes / 1024} KiB were not applied.`)
     if (this.#unreadable > 0) notes.push(`${this.#unreadable} folder(s) could not be read.`)
     if (unreadableFiles > 0) notes.push(`${unreadableFiles} file(s) could not be read.`)
     return notes.join(' ')
@@ -73,16 +95,20 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<WalkEntry[]> {
     const { path, real, isFolder } = this.#start
-    if (!isFolder) {
-      const name = path.slice(path.lastIndexOf('/') + 1)
-      const named = this.#options.pattern === undefined || this.#pattern.matches([name])
-      if (this.#options.kind !== 'folders' && named) yield [{ path, real }]
-      return
-    }
-    const stack: Folder[] = [{ path, real, state: this.#pattern.start, rules: await this.#rulesAbove() }]
-    for (let folder = stack.pop(); folder !== undefined; folder = stack.pop()) {
-      const children = await this.#read(folder)
-      if (children !== undefined) yield* this.#visit(folder, children, stack)
+    try {
+      if (!isFolder) {
+        const [match] = await this.#match([path.slice(path.lastIndexOf('/') + 1)])
+        const named = this.#options.pattern === undefined || match?.matches === true
+        if (this.#options.kind !== 'folders' && named) yield [{ path, real }]
+        return
+      }
+      const stack: Folder[] = [{ path, real, rules: await this.#rulesAbove() }]
+      for (let folder = stack.pop(); folder !== undefined; folder = stack.pop()) {
+        const children = await this.#read(folder)
+        if (children !== undefined) yield* this.#visit(folder, children, stack)
+      }
+    } finally {
+      await this.thread.close()
     }
   }
 
@@ -91,23 +117,50 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
     const wantsFolders = this.#options.kind === 'folders'
     const below: Folder[] = []
     let batch: WalkEntry[] = []
-    for (const child of children) {
-      if (this.#isDue()) await this.#rest()
-      const isFolder = child.isDirectory()
-      if (child.name === skippedName || !(isFolder || child.isFile())) continue
-      const state = this.#pattern.enter(folder.state, child.name)
-      const real = join(folder.real, child.name)
-      if (state.length === 0 || this.#workspace.refuses(real) || (await this.#isIgnored(rules, real, isFolder))) continue
-      const entry = { path: folder.path === '.' ? child.name : `${folder.path}/${child.name}`, real }
-      if (isFolder === wantsFolders && this.#pattern.accepts(state)) batch.push(entry)
-      if (isFolder && this.#options.recursive !== false && this.#pattern.mayContinue(state)) below.push({ ...entry, state, rules })
-      if (batch.length === batchSize) {
-        yield batch
-        batch = []
+    for (let from = 0; from === 0 || from < children.length; from += matchedAtOnce) {
+      const selected = await this.#select(folder, rules, children.slice(from, from + matchedAtOnce))
+      for (const { entry, isFolder, matches, mayMatchIn } of selected) {
+        if (isFolder === wantsFolders && matches) batch.push(entry)
+        if (isFolder && this.#options.recursive !== false && mayMatchIn) below.push({ ...entry, rules })
+        if (batch.length === batchSize) {
+          yield batch
+          batch = []
+        }
       }
     }
     if (batch.length > 0) yield batch
     while (below.length > 0) stack.push(...below.splice(-1))
+  }
+
+  /** Those entries of a folder that match, or in which something may, and are not ignored. */
+  async #select(folder: Folder, rules: Rules | undefined, children: readonly Dirent[]): Promise<Selected[]> {
+    const shown: Omit<Selected, keyof GlobMatch>[] = []
+    for (const child of children) {
+      if (this.#pauses.areDue()) await this.#pauses.turn(this.#options.signal)
+      const isFolder = child.isDirectory()
+      if (child.name === skippedName || !(isFolder || child.isFile())) continue
+      const real = join(folder.real, child.name)
+      if (this.#workspace.refuses(real)) continue
+      shown.push({ entry: { path: folder.path === '.' ? child.name : `${folder.path}/${child.name}`, real }, isFolder })
+    }
+    const matched = await this.#match(shown.map(({ entry }) => slashes(relative(this.#start.real, entry.real))))
+    const selected = shown
+      .map((one, at) => ({ ...one, ...(matched[at] ?? { matches: false, mayMatchIn: false }) }))
+      .filter(({ isFolder, matches, mayMatchIn }) => matches || (isFolder && mayMatchIn))
+    const ignored = await this.#areIgnored(rules, selected)
+    return selected.filter((_, at) => ignored[at] !== true)
+  }
+
+  /** Matches paths below the start against the pattern. */
+  async #match(paths: readonly string[]): Promise<GlobMatch[]> {
+    const { pattern } = this.#options
+    if (pattern === undefined) return paths.map((path) => ({ matches: !isHidden(path), mayMatchIn: !isHidden(path) }))
+    const refusal = (expected: string) =>
+      new ToolloopError('invalid_arguments', `Expected \`pattern\` to be ${expected}, got ${show(pattern)}`)
+    const late = () => refusal(`a simpler glob that takes less than ${this.#timeoutMs} ms on the names of a folder`)
+    const matched = await this.thread.ask('matchGlob', [pattern, paths], { ms: this.#timeoutMs, late })
+    if (typeof matched === 'string') throw refusal(matched)
+    return matched
   }
 
   /** The entries of a folder, sorted by name; undefined if it is gone, was replaced by a link, or can't be read. */
@@ -123,7 +176,8 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
         }
         this.#left--
         children.push(child)
-        if (this.#isDue()) await this.#rest()
+        this.#options.signal.throwIfAborted()
+        if (this.#pauses.areDue()) await this.#pauses.turn(this.#options.signal)
       }
     } catch (error) {
       this.#options.signal.throwIfAborted()
@@ -134,31 +188,24 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
     return children.sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
-  async #isIgnored(rules: IgnoreRules, real: string, isFolder: boolean): Promise<boolean> {
-    const check = rules.check(slashes(real), isFolder)
-    for (let step = check.next(); ; step = check.next()) {
-      if (step.done === true) return step.value
-      if (this.#isDue()) await this.#rest()
+  async #areIgnored(rules: Rules | undefined, entries: readonly Omit<Selected, keyof GlobMatch>[]): Promise<boolean[]> {
+    if (rules === undefined || entries.length === 0) return []
+    const paths = entries.map(({ entry, isFolder }) => `${slashes(relative(rules.top, entry.real))}${isFolder ? '/' : ''}`)
+    const late = () => {
+      const folder = show(this.#workspace.pathOf(dirname(entries[0]?.entry.real ?? rules.top)))
+      return new ToolloopError(
+        'tool_failed',
+        `The rules in \`.gitignore\` take longer than ${this.#timeoutMs} ms on the names in ${folder}`,
+      )
     }
+    return await this.thread.ask('areIgnored', [rules.number, paths], { ms: this.#timeoutMs, late })
   }
 
-  #isDue(): boolean {
-    this.#options.signal.throwIfAborted()
-    return performance.now() - this.#sliceStart >= sliceMs
-  }
-
-  /** Yields to the event loop. */
-  async #rest(): Promise<void> {
-    await setImmediate()
-    this.#sliceStart = performance.now()
-    this.#options.signal.throwIfAborted()
-  }
-
-  async #rulesOf(folder: Folder, children: readonly Dirent[]): Promise<IgnoreRules> {
-    let rules = folder.rules
+  async #rulesOf(folder: Folder, children: readonly Dirent[]): Promise<Rules | undefined> {
+    let { rules } = folder
     // A nested repository: the rules of the outer one end here.
-    if (children.some(({ name }) => name === '.git')) rules = await repositoryRules(folder.real)
-    if (children.some(({ name }) => name === '.gitignore')) rules = await withRules(rules, folder.real, join(folder.real, '.gitignore'))
+    if (children.some(({ name }) => name === '.git')) rules = await this.#repositoryRules(folder.real)
+    if (children.some(({ name }) => name === '.gitignore')) rules = await this.#withRules(rules, folder.real)
     return rules
   }
 
@@ -166,7 +213,7 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
    * The rules from above the start: from its repository's folder down, even above the workspace, as git uses them too; without a repository,
    * from the workspace down.
    */
-  async #rulesAbove(): Promise<IgnoreRules> {
+  async #rulesAbove(): Promise<Rules | undefined> {
     const { root } = this.#workspace
     const above: string[] = []
     let repository: string | undefined
@@ -176,30 +223,49 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
       if (folder === dirname(folder)) break
     }
     const within = above.filter((folder) => repository !== undefined || folder === root || folder.startsWith(join(root, sep)))
-    let rules = repository === undefined ? IgnoreRules.none : await repositoryRules(repository)
-    for (const folder of within) rules = await withRules(rules, folder, join(folder, '.gitignore'))
-    return rules
+    let rules = repository === undefined ? undefined : await this.#repositoryRules(repository)
+    for (const folder of within) rules = await this.#withRules(rules, folder)
+    if (rules === undefined || rules.top === this.#start.real) return rules
+    // Somebody who names an ignored folder wants to see what is in it.
+    const [isIgnored] = await this.#areIgnored(rules, [{ entry: this.#start, isFolder: true }])
+    return isIgnored === true ? undefined : rules
   }
-}
 
-function repositoryRules(folder: string): Promise<IgnoreRules> {
-  return withRules(IgnoreRules.none, folder, join(folder, '.git', 'info', 'exclude'))
-}
+  #repositoryRules(folder: string): Promise<Rules | undefined> {
+    return this.#withRules(undefined, folder, join('.git', 'info', 'exclude'))
+  }
 
-/** Adds the rules in `file`, if it is a regular file; like git, does not follow a link. */
-async function withRules(rules: IgnoreRules, folder: string, file: string): Promise<IgnoreRules> {
-  try {
-    const handle = await open(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0))
+  /** These rules and those in a file of the folder, which win over them. */
+  async #withRules(rules: Rules | undefined, folder: string, file = '.gitignore'): Promise<Rules | undefined> {
+    const text = await this.#readRules(join(folder, file))
+    if (text === undefined) return rules
+    const top = rules?.top ?? folder
+    const late = () =>
+      new ToolloopError(
+        'tool_failed',
+        `${show(this.#workspace.pathOf(join(folder, file)))} takes longer than ${this.#timeoutMs} ms to read`,
+      )
+    const number = await this.thread.ask('addRules', [rules?.number, slashes(relative(top, folder)), text], { ms: this.#timeoutMs, late })
+    return { number, top }
+  }
+
+  /** The rules in `file`, if it is a regular file; like git, does not follow a link. */
+  async #readRules(file: string): Promise<string | undefined> {
     try {
-      const stats = await handle.stat()
-      if (!stats.isFile() || stats.size > maxRuleBytes) return rules
-      return await rules.with(slashes(folder), await handle.readFile('utf8'))
-    } finally {
-      await handle.close()
+      const handle = await open(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0))
+      try {
+        const stats = await handle.stat()
+        if (!stats.isFile()) return undefined
+        if (stats.size <= maxRuleBytes) return await handle.readFile('utf8')
+        this.#largeRules++
+        return undefined
+      } finally {
+        await handle.close()
+      }
+    } catch {
+      // Like git, without rules if the file does not exist or can't be read.
+      return undefined
     }
-  } catch {
-    // Like git, without rules if the file does not exist or can't be read.
-    return rules
   }
 }
 
@@ -210,7 +276,10 @@ async function exists(path: string): Promise<boolean> {
   )
 }
 
+function isHidden(path: string): boolean {
+  return path.slice(path.lastIndexOf('/') + 1).startsWith('.')
+}
+
 function slashes(path: string): string {
-  const plain = sep === '/' ? path : path.split(sep).join('/')
-  return plain.endsWith('/') ? plain.slice(0, -1) : plain
+  return sep === '/' ? path : path.split(sep).join('/')
 }

@@ -1,2 +1,0 @@
-/** What the thread runs. The build puts the code of `regex-worker.ts` here, because an application's bundle has no file of ours beside it. */
-export const workerCode: string | URL = new URL('./regex-worker.ts', import.meta.url)

@@ -1,0 +1,112 @@
+import { Worker } from 'node:worker_threads'
+import { ToolloopError } from '../../../core/errors.ts'
+import type { SearchTasks } from './search-worker.ts'
+import { workerCode } from './search-worker-code.ts'
+
+/** How long a task may take, and the error if it takes longer. */
+export interface TaskLimit {
+  ms: number
+  late: () => ToolloopError
+}
+
+interface Waiting {
+  message: { task: keyof SearchTasks; args: readonly unknown[] }
+  limit: TaskLimit
+  resolve(answer: unknown): void
+  reject(error: unknown): void
+}
+
+/** A thread takes memory, and time to start: a turn of many calls, or many runs, must not start one for each. */
+const maxThreads = 16
+const running = new Set<SearchThread>()
+/** Those that wait for another to end, in order. */
+const queued = new Set<SearchThread>()
+
+/**
+ * The thread of one search, for patterns from models and from the repositories they look at: `(a+)+$` may run for days, and only a thread
+ * can be stopped from outside. Starts with its first task, as soon as fewer than 16 are running.
+ */
+export class SearchThread {
+  readonly #signal: AbortSignal
+  #worker: Worker | undefined
+  /** Tasks in the order they are sent, which is the order they are answered in. */
+  readonly #waiting: Waiting[] = []
+  #timer: NodeJS.Timeout | undefined
+  #failure: unknown
+
+  /** Throws the signal's reason if it is aborted. */
+  constructor(signal: AbortSignal) {
+    signal.throwIfAborted()
+    this.#signal = signal
+  }
+
+  /** Does a task in the thread. Rejects with the signal's reason; after a failure, every task is rejected with it. */
+  ask<Name extends keyof SearchTasks>(
+    task: Name,
+    args: Parameters<SearchTasks[Name]>,
+    limit: TaskLimit,
+  ): Promise<ReturnType<SearchTasks[Name]>> {
+    return new Promise((resolve, reject) => {
+      if (this.#signal.aborted) this.#failure ??= this.#signal.reason
+      if (this.#failure !== undefined) return reject(this.#failure)
+      const message = { task, args }
+      this.#waiting.push({ message, limit, resolve, reject })
+      if (this.#worker === undefined) {
+        // Added again to a set, it keeps its place.
+        queued.add(this)
+        this.#signal.addEventListener('abort', this.#abort, { once: true })
+        startQueued()
+      } else {
+        this.#worker.postMessage(message)
+        if (this.#waiting.length === 1) this.#restartTimer()
+      }
+    })
+  }
+
+  /** Starts the thread with the tasks that wait for it. */
+  start(): void {
+    this.#worker = new Worker(workerCode, { eval: typeof workerCode === 'string', resourceLimits: { maxOldGenerationSizeMb: 128 } })
+    this.#worker.on('message', (answer) => {
+      this.#waiting.shift()?.resolve(answer)
+      this.#restartTimer()
+    })
+    // Out of memory or stack, or no thread at all; the system's own message may contain paths.
+    this.#worker.on('error', (cause) => this.#fail(new ToolloopError('tool_failed', 'The files could not be searched', { cause })))
+    for (const { message } of this.#waiting) this.#worker.postMessage(message)
+    this.#restartTimer()
+  }
+
+  /** Ends the thread. Must be called after a task; may be called twice. */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#signal.removeEventListener('abort', this.#abort)
+    queued.delete(this)
+    await this.#worker?.terminate()
+    running.delete(this)
+    startQueued()
+  }
+
+  readonly #abort = (): void => this.#fail(this.#signal.reason)
+
+  #restartTimer(): void {
+    clearTimeout(this.#timer)
+    const limit = this.#waiting[0]?.limit
+    if (limit !== undefined) this.#timer = setTimeout(() => this.#fail(limit.late()), limit.ms)
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= error
+    for (const { reject } of this.#waiting.splice(0)) reject(this.#failure)
+    // The caller closes upon the rejections above, but the thread must stop at once.
+    void this.close()
+  }
+}
+
+function startQueued(): void {
+  for (const thread of queued) {
+    if (running.size >= maxThreads) return
+    queued.delete(thread)
+    running.add(thread)
+    thread.start()
+  }
+}
