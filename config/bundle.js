@@ -3,11 +3,12 @@ import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 import { bundlePage, noticesOf, reachedFrom } from './bundle-page.js'
+import { withoutNodeTypes, withUndefined } from './declarations.js'
 
 /**
  * Makes of the modules in `dist` what the package ships, because many small files take long to load and much room: what `import 'toolloop'`
  * loads at once in one file, the code of threads as a text inside the module that starts them, all else in as few files as the entries allow,
- * and declarations only of what the entries' own lead to.
+ * and declarations only of what the entries' own lead to, whose optional fields take `undefined`.
  */
 const root = fileURLToPath(new URL('../', import.meta.url))
 const dist = join(root, 'dist')
@@ -97,6 +98,12 @@ for (const { fileName, code } of output) {
 const declared = new Set(entries.flatMap((entry) => [...declarationsOf(join(root, entry.types))]))
 const unneeded = filesIn(dist, '.d.ts').filter((file) => !declared.has(file))
 for (const file of unneeded) for (const name of [file, `${file}.map`]) rmSync(name)
+
+for (const file of declared) {
+  const { text, map } = withoutNodeTypes(withUndefined(readFileSync(file, 'utf8')), readFileSync(`${file}.map`, 'utf8'))
+  writeFileSync(file, text)
+  writeFileSync(`${file}.map`, map)
+}
 
 const src = join(root, 'src')
 for (const file of filesIn(src, '.cjs')) cpSync(file, join(dist, relative(src, file)))

@@ -5,7 +5,7 @@ import { AgentRunner, createLogger, createModel } from 'toolloop'
 
 /**
  * What is built, as users get it: every entry of the package can be imported, the types of each need no optional package but its own and no
- * newer `lib` than ES2022, a run answers, the logger writes, and the files beside the code are found.
+ * newer `lib` than ES2022, its optional fields take `undefined`, a run answers, the logger writes, and the files beside the code are found.
  */
 const root = new URL('../', import.meta.url)
 const { exports, peerDependenciesMeta } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'))
@@ -28,22 +28,41 @@ function packagesOf(url, seen = new Set()) {
   )
 }
 
-/** A program that checks the types of its libraries too. Inside of `dist`, from where the package is found by its name. */
-function checkTypes() {
+/** The types of options that an entry exports, by name. */
+function optionTypesOf(entry) {
+  const text = readFileSync(new URL(exports[entry].types, root), 'utf8')
+  const named = [...text.matchAll(/export (?:type )?\{([^}]*)\}/g)].flatMap(([, list]) => list.split(','))
+  const names = named.map((name) =>
+    name
+      .trim()
+      .split(/^type | as /)
+      .at(-1),
+  )
+  return names.filter((name) => /^[A-Z]\w*(?:Options|Settings|Limits|Config|Hooks|Guardrail|ModelRequest|Sampling)$/.test(name))
+}
+
+/** A program that checks the types of its libraries too, and gives `undefined` for each optional field. */
+function programOf(entry, number) {
+  const types = optionTypesOf(entry)
+  const checks = types.map(
+    (name) =>
+      `export const ${name}${number}: Refused<entry${number}.${name}${name === 'ToolOptions' ? '<object, unknown, unknown>' : ''}> = []\n`,
+  )
+  return `import type * as entry${number} from 'toolloop${entry.slice(1)}'\n${checks.join('')}`
+}
+
+const refused = `type Refused<T> = { [K in keyof T]-?: {} extends Pick<T, K> ? ({ [P in K]: undefined } extends Pick<T, K> ? never : K) : never }[keyof T] extends never
+  ? []
+  : ['an optional field that does not take undefined']
+`
+
+/** Inside of `dist`, from where the package is found by its name. `lib` and `types`: what else the program has. */
+function checkTypes(checked, ...given) {
   const program = new URL('dist/check-entries.ts', root)
-  writeFileSync(program, entries.map((entry) => `import type {} from 'toolloop${entry.slice(1)}'\n`).join(''))
+  writeFileSync(program, refused + checked.map(programOf).join(''))
   const options = [
-    '--target',
-    'es2022',
-    '--lib',
-    'es2022',
-    '--module',
-    'nodenext',
-    '--strict',
-    '--types',
-    'node',
-    '--skipLibCheck',
-    'false',
+    ...['--target', 'es2022', '--module', 'nodenext', '--strict', '--exactOptionalPropertyTypes', '--skipLibCheck', 'false'],
+    ...given,
   ]
   try {
     execFileSync('npx', ['tsc', '--ignoreConfig', '--noEmit', ...options, fileURLToPath(program)], { cwd: root, stdio: 'inherit' })
@@ -62,7 +81,13 @@ for (const entry of entries) {
   const foreign = needed.filter((name) => !about[entry]?.test(name))
   if (foreign.length > 0) throw new Error(`Expected the types of \`${entry}\` to need no optional package, got ${foreign.join(', ')}`)
 }
-checkTypes()
+checkTypes(entries, '--lib', 'es2022', '--types', 'node')
+// The declarations of the SDK that `./mcp` is about need the types of Node.js themselves.
+checkTypes(
+  entries.filter((entry) => entry !== './mcp'),
+  '--types',
+  '',
+)
 createModel({ provider: 'deepseek', model: 'deepseek-chat', apiKey: 'none' })
 const { stopReason, output } = await new AgentRunner({ model: 'demo' }).run('How much is 6 * 7?')
 if (stopReason !== 'answered') throw new Error(`Expected the built package to answer, got ${stopReason}: ${output}`)

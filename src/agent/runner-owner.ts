@@ -1,6 +1,7 @@
 import { syncAnswer } from '../core/callbacks/callbacks.ts'
 import { InvalidOptionError, messageOf, ToolloopError } from '../core/errors.ts'
 import type { MessageInput } from '../core/message-input.ts'
+import type { Optional } from '../core/option-names.ts'
 import type { AgentHistory, HistoryRun } from './conversation/agent-history.ts'
 import type { DurableInput } from './durable/durable-run.ts'
 import type { RunContext } from './run/run-context.ts'
@@ -18,7 +19,7 @@ export interface PerformedRun<Context = unknown> {
 }
 
 /** Carries a run out, with another input or other options if they are given. A run that a journal continues by itself has what it has. */
-export type PerformRun<Context = unknown> = (changed?: Partial<Pick<PerformedRun<Context>, 'input' | 'options'>>) => Promise<RunResult>
+export type PerformRun<Context = unknown> = (changed?: Optional<Pick<PerformedRun<Context>, 'input' | 'options'>>) => Promise<RunResult>
 
 /** The agent that a runner is a part of. */
 export interface RunnerOwner<Context> {

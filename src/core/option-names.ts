@@ -5,6 +5,9 @@ import { nearestName } from './nearest-name.ts'
 /** The names of a type's options, as data: the compiler rejects a missing name and an unknown one. */
 export type OptionNames<Options> = Readonly<Record<keyof Options, true>>
 
+/** Any of these fields, or `undefined` in their place, also with `exactOptionalPropertyTypes`. */
+export type Optional<Fields> = { [Name in keyof Fields]?: Fields[Name] | undefined }
+
 type Names = Readonly<Record<string, true>>
 
 /** Other options, which may be given in the wrong place: their names, and whose they are. */

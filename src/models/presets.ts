@@ -1,7 +1,7 @@
 import { InvalidOptionError, ModelError, ToolloopError } from '../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../core/messages.ts'
 import { didYouMean } from '../core/nearest-name.ts'
-import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
+import { checkOptionNames, type Optional, type OptionNames } from '../core/option-names.ts'
 import { stoppedAfter } from '../core/time/stopped-after.ts'
 import { bundledPresets } from './bundled-presets.ts'
 import { checkRateLimits, type RateLimits } from './middleware/rate-limiter.ts'
@@ -15,7 +15,7 @@ export type { ModelPreset, OtherApi, ProviderPreset }
  * Further providers, and changes to those of `config/providers.yaml`, by name: quirks go over the ones there key by key, `models` come
  * after them, any other field replaces the one there.
  */
-export type Providers = Readonly<Record<string, Partial<ProviderPreset>>>
+export type Providers = Readonly<Record<string, Optional<ProviderPreset>>>
 
 const presetNames: OptionNames<ProviderPreset> = {
   driver: true,

@@ -1,7 +1,7 @@
 import type { Telemetry } from '../agent/observe/telemetry.ts'
 import type { EventBus } from '../core/events.ts'
 import type { Logger } from '../core/logger.ts'
-import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
+import { checkOptionNames, type Optional, type OptionNames } from '../core/option-names.ts'
 import type { AnyModel } from '../models/create-model.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'
@@ -69,7 +69,7 @@ export interface ServiceOptions {
    */
   onReload?(state: ConfigState, config: Config): void
   /** Milliseconds; for tests. */
-  times?: Partial<ServiceTimes>
+  times?: Optional<ServiceTimes>
 }
 
 /** How often and how long a service waits, in milliseconds. */

@@ -1,6 +1,6 @@
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 import type { Usage } from '../../core/messages.ts'
-import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
+import { checkOptionNames, type Optional, type OptionNames } from '../../core/option-names.ts'
 import { ExpectedOutput } from '../../models/usage.ts'
 
 /** Amounts of what a `Budget` counts. */
@@ -12,9 +12,9 @@ export interface BudgetAmounts {
 }
 
 /** What a `Budget` allows; at least one of the two. */
-export interface BudgetOptions extends Partial<BudgetAmounts> {
+export interface BudgetOptions extends Optional<BudgetAmounts> {
   /** What has been used of it already, as an earlier process stored it. Default: nothing. */
-  spent?: Partial<BudgetAmounts>
+  spent?: Optional<BudgetAmounts>
 }
 
 const optionNames: OptionNames<BudgetOptions> = { costUsd: true, tokens: true, spent: true }
@@ -118,7 +118,7 @@ export class Budget {
   }
 
   /** Allows so much more. Runs that have paused for it go on when they are resumed. Throws `invalid_option`. */
-  raise(by: Partial<BudgetAmounts>): void {
+  raise(by: Optional<BudgetAmounts>): void {
     checkOptionNames(by, amountNames, '`raise`')
     this.#limits = addAmounts(this.#limits, amounts(by, 0))
     this.#handOut()
@@ -235,7 +235,7 @@ export function waitsForBudget({ settings: { onBudget }, outer }: Paying): boole
   return onBudget === undefined ? outer !== undefined && waitsForBudget(outer) : onBudget === 'pause'
 }
 
-function amounts({ costUsd, tokens }: Partial<BudgetAmounts>, otherwise: number, where = ''): BudgetAmounts {
+function amounts({ costUsd, tokens }: Optional<BudgetAmounts>, otherwise: number, where = ''): BudgetAmounts {
   return { costUsd: amount(`${where}costUsd`, costUsd, otherwise), tokens: amount(`${where}tokens`, tokens, otherwise) }
 }
 

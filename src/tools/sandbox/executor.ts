@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
 import { InvalidOptionError, show, ToolloopError } from '../../core/errors.ts'
-import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
+import { checkOptionNames, type Optional, type OptionNames } from '../../core/option-names.ts'
 import { Workspace } from '../builtin/files/workspace.ts'
 import { findIsolation } from './process/isolation.ts'
 import { ProcessSandbox, type ProcessSandboxOptions } from './process/process-sandbox.ts'
@@ -9,7 +9,7 @@ import { VmSandbox } from './vm/vm-sandbox.ts'
 
 /** The limits of scripts, and what they may reach. */
 export interface SandboxOptions extends ProcessSandboxOptions {
-  limits?: Partial<SandboxLimits>
+  limits?: Optional<SandboxLimits>
   /** Most VMs at once; more runs wait. Default: one for each processor, 4 at most. */
   threads?: number
 }

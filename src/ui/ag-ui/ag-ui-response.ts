@@ -1,6 +1,7 @@
 import type { ResponseOptions } from '../../agent/web/respond.ts'
 import type { ResponseFormat } from '../../agent/web/response-format.ts'
 import { hasToolCalls, isToolResult, textOf } from '../../core/messages.ts'
+import type { Optional } from '../../core/option-names.ts'
 import type { SendableRun } from '../message-stream/ui-message-response.ts'
 import type { AgUiInput } from './ag-ui-input.ts'
 import { AgUiWriter } from './ag-ui-writer.ts'
@@ -35,7 +36,7 @@ export function agUiFormat({
   runId,
   messages,
   shown,
-}: Partial<Pick<AgUiInput, 'threadId' | 'runId' | 'messages' | 'shown'>> = {}): ResponseFormat {
+}: Optional<Pick<AgUiInput, 'threadId' | 'runId' | 'messages' | 'shown'>> = {}): ResponseFormat {
   const known = messages && new Set(messages.flatMap((message) => (hasToolCalls(message) ? message.toolCalls.map(({ id }) => id) : [])))
   const results = new Map(messages?.filter(isToolResult).map((message) => [message.toolCallId, textOf(message.content)]))
   const options = { threadId, runId, known, results, shown }
