@@ -258,6 +258,22 @@ describe('Walk', () => {
     expect(most).toBe(16)
   })
 
+  it('fails, and does not wait for ever, in a process that may not start threads', () => {
+    const folder = makeTree({ 'a.txt': '' })
+    const program = `
+      const { listFilesTool } = await import(process.argv[1])
+      const tool = listFilesTool({ workspace: process.argv[2] })
+      for (let calls = 0; calls < 17; calls++) {
+        await tool.execute({ pattern: '*' }, { signal: new AbortController().signal }).catch(({ message }) => console.log(message))
+      }`
+    const tools = new URL('../../../src/tools/builtin/list-files.ts', import.meta.url).href
+    const options = ['--permission', '--allow-fs-read=*', '--input-type=module', '--eval', program, tools, folder]
+    const lines = execFileSync(process.execPath, options, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+      .trim()
+      .split('\n')
+    expect(lines).toEqual(Array.from({ length: 17 }, () => 'The files could not be searched: no thread could be started'))
+  })
+
   it('leaves the queue for a thread when its signal is aborted', async () => {
     const folder = makeTree({ ['a'.repeat(200)]: '' })
     const slow = Array.from({ length: 16 }, () => errorOf(walkThrough(folder, { pattern: `${'*a'.repeat(40)}b`, matchTimeoutMs: 1_000 })))

@@ -65,7 +65,13 @@ export class SearchThread {
 
   /** Starts the thread with the tasks that wait for it. */
   start(): void {
-    this.#worker = new Worker(workerCode, { eval: typeof workerCode === 'string', resourceLimits: { maxOldGenerationSizeMb: 128 } })
+    try {
+      this.#worker = new Worker(workerCode, { eval: typeof workerCode === 'string', resourceLimits: { maxOldGenerationSizeMb: 128 } })
+    } catch (cause) {
+      // A process under Node's permission model may have none.
+      this.#fail(new ToolloopError('tool_failed', 'The files could not be searched: no thread could be started', { cause }))
+      return
+    }
     this.#worker.on('message', (answer) => {
       this.#waiting.shift()?.resolve(answer)
       this.#restartTimer()
