@@ -92,39 +92,29 @@ export interface ArgumentTerms {
   asNative?: boolean
   /** Most values they may have: items, and fields, which count ten times. Default: no limit. */
   maxValues?: number
-  /** How long a schema that checks asynchronously may take, in milliseconds, for a tool without a time limit of its own. Default: no limit. */
+  /** How long a schema that checks asynchronously may take, in milliseconds, for a tool without a time limit of its own. Default 30,000. */
   timeoutMs?: number
   /** Ends such a check when it is aborted. */
   signal?: AbortSignal
 }
 
-/**
- * Parses and validates, by the tool's own schema, which may transform, or by its JSON Schema. A promise only if the tool's own schema checks
- * asynchronously, or others are to have their turn first. Never throws.
- */
-export function prepareArguments(tool: AnyTool, raw: string, terms: ArgumentTerms = {}): Preparation | Promise<Preparation> {
+/** Parses and validates, by the tool's own schema, which may transform, or by its JSON Schema. Never rejects. */
+export async function prepareArguments(tool: AnyTool, raw: string, terms: ArgumentTerms = {}): Promise<Preparation> {
   const pauses = new Pauses()
   // Many calls may be prepared at once: what takes long for one of them is done in a turn of the event loop of its own.
-  if (raw.length > mostReadAtOnce || (mayHoldUp(tool) && pauses.areDue())) {
-    return pauses.turn().then(() => prepareNow(tool, raw, terms))
-  }
-  return prepareNow(tool, raw, terms)
+  if (raw.length > mostReadAtOnce || (mayHoldUp(tool) && pauses.areDue())) await pauses.turn()
+  const preparing = prepareNow(tool, raw, terms)
+  // A JSON Schema is checked at once.
+  return standardSchemaOf(tool) === undefined ? preparing : inTime(tool, preparing, terms)
 }
 
-function prepareNow(tool: AnyTool, raw: string, terms: ArgumentTerms): Preparation | Promise<Preparation> {
+async function prepareNow(tool: AnyTool, raw: string, terms: ArgumentTerms): Promise<Preparation> {
   const { asText = false, asNative = false, maxValues } = terms
   const inner = asNative && !asText ? innerArguments(raw, maxValues) : undefined
   const parsed = parseArguments(inner ?? raw, maxValues)
   if (!parsed.ok) return unprepared(parsed.code, unreadableArgumentsText(tool.name, parsed.problem, show(raw)))
-  const fitting = asText ? fitAsText(tool, parsed.args) : fitNative(tool, parsed.args, terms)
-  const decoded = inner === undefined ? [] : ['arguments decoded, which were encoded twice']
-  const preparing = next(fitting, (read) => prepared(tool, read, decoded))
-  return preparing instanceof Promise ? inTime(tool, preparing, terms) : preparing
-}
-
-/** Continues at once if there is nothing to wait for. */
-function next<T, Next>(value: T | Promise<T>, then: (value: T) => Next | Promise<Next>): Next | Promise<Next> {
-  return value instanceof Promise ? value.then(then) : then(value)
+  const read = await (asText ? fitAsText(tool, parsed.args) : fitNative(tool, parsed.args, terms))
+  return prepared(tool, read, inner === undefined ? [] : ['arguments decoded, which were encoded twice'])
 }
 
 /** Arguments as they are taken for the tool. */
@@ -135,21 +125,20 @@ interface ReadArguments {
   repairs: string[]
 }
 
-function fitAsText(tool: AnyTool, given: JsonObject): ReadArguments | Promise<ReadArguments> {
+async function fitAsText(tool: AnyTool, given: JsonObject): Promise<ReadArguments> {
   const args = coerceArguments(given, parametersOf(tool))
-  return next(fitArguments(tool, args), (fitted) => ({ args, fitted, repairs: coercions(given, args) }))
+  return { args, fitted: await fitArguments(tool, args), repairs: coercions(given, args) }
 }
 
-function fitNative(tool: AnyTool, given: JsonObject, { asNative, maxValues }: ArgumentTerms): ReadArguments | Promise<ReadArguments> {
-  return next(fitArguments(tool, given), (fitted) => {
-    const asGiven: ReadArguments = { args: given, fitted, repairs: [] }
-    if (asNative !== true || !('problems' in fitted)) return asGiven
-    const args = decodeArguments(given, parametersOf(tool), (text) => valueIn(text, maxValues))
-    const repairs = coercions(given, args)
-    if (repairs.length === 0 || isDeeperThan(maxDepth, args) || hasMoreThan(maxValues ?? Number.POSITIVE_INFINITY, args)) return asGiven
-    // The model is told what is wrong with what it wrote.
-    return next(fitArguments(tool, args), (again) => ('problems' in again ? asGiven : { args, fitted: again, repairs }))
-  })
+async function fitNative(tool: AnyTool, given: JsonObject, { asNative, maxValues }: ArgumentTerms): Promise<ReadArguments> {
+  const asGiven: ReadArguments = { args: given, fitted: await fitArguments(tool, given), repairs: [] }
+  if (asNative !== true || !('problems' in asGiven.fitted)) return asGiven
+  const args = decodeArguments(given, parametersOf(tool), (text) => valueIn(text, maxValues))
+  const repairs = coercions(given, args)
+  if (repairs.length === 0 || isDeeperThan(maxDepth, args) || hasMoreThan(maxValues ?? Number.POSITIVE_INFINITY, args)) return asGiven
+  const fitted = await fitArguments(tool, args)
+  // The model is told what is wrong with what it wrote.
+  return 'problems' in fitted ? asGiven : { args, fitted, repairs }
 }
 
 /** The value of a JSON text; undefined for any other, and for one of more values than that. */
@@ -180,11 +169,13 @@ function unprepared(code: ErrorCode, message: string, args?: JsonObject): Prepar
   return { ok: false, problem: { code, message, ...(args === undefined ? {} : { args }) } }
 }
 
+const defaultCheckMs = 30_000
+
 /** An asynchronous check may never be done: it has as long as one attempt at the call has, and not longer than the run. */
 async function inTime(
   tool: AnyTool,
   checking: Promise<Preparation>,
-  { timeoutMs = Number.POSITIVE_INFINITY, signal }: ArgumentTerms,
+  { timeoutMs = defaultCheckMs, signal }: ArgumentTerms,
 ): Promise<Preparation> {
   const milliseconds = tool.timeoutMs ?? timeoutMs
   try {
@@ -204,16 +195,16 @@ const maxCheckMs = 100
 
 /**
  * The tool's input for these arguments. A tool's own Standard Schema decides alone, because its JSON Schema says less than the schema does; for
- * any other tool, its JSON Schema decides. A promise only if the own schema checks asynchronously. Never throws.
+ * any other tool, its JSON Schema decides. Never rejects.
  */
-export function fitArguments(tool: AnyTool, args: JsonObject): FittedArguments | Promise<FittedArguments> {
+export async function fitArguments(tool: AnyTool, args: JsonObject): Promise<FittedArguments> {
   try {
     const standard = standardSchemaOf(tool)
-    if (standard !== undefined) return fitToStandard(standard, tool, args)
+    if (standard !== undefined) return await fitToStandard(standard, tool, args)
     const problems = compileSchema(parametersOf(tool), tool.name)(args)
     return problems.length > 0 ? { problems } : { input: args }
   } catch (error) {
-    return checkFailed(error)
+    return { problems: [`the check failed: ${messageOf(error)}`] }
   }
 }
 
@@ -223,15 +214,17 @@ function mayHoldUp(tool: AnyTool): boolean {
   return standardSchemaOf(tool) === undefined ? isSlow(parameters) : mayTakeLong(parameters)
 }
 
-function fitToStandard(standard: StandardSchemaV1, tool: AnyTool, args: JsonObject): FittedArguments | Promise<FittedArguments> {
+async function fitToStandard(standard: StandardSchemaV1, tool: AnyTool, args: JsonObject): Promise<FittedArguments> {
   const validate = () => standard['~standard'].validate(copyJson(args))
   const checking = mayTakeLong(parametersOf(tool)) ? stoppedAfter(maxCheckMs, validate) : { value: validate() }
   if (checking === undefined) return { problems: [tooSlow] }
-  const checked = checking.value
-  if (!('then' in checked)) return fittedBy(checked, tool, args)
-  return Promise.resolve(checked)
-    .then((result) => fittedBy(result, tool, args))
-    .catch(checkFailed)
+  const checked: unknown = await checking.value
+  if (!isResult(checked)) throw new TypeError(`Expected the schema to return a result, got \`${show(checked)}\``)
+  return fittedBy(checked, tool, args)
+}
+
+function isResult(checked: unknown): checked is StandardSchemaV1.Result<unknown> {
+  return typeof checked === 'object' && checked !== null
 }
 
 function fittedBy(checked: StandardSchemaV1.Result<unknown>, tool: AnyTool, args: JsonObject): FittedArguments {
@@ -247,8 +240,4 @@ function fittedBy(checked: StandardSchemaV1.Result<unknown>, tool: AnyTool, args
     // A JSON Schema that doesn't compile has nothing to say.
   }
   return { problems: problems ?? issuesInWords(issues, [], args) }
-}
-
-function checkFailed(error: unknown): FittedArguments {
-  return { problems: [`the check failed: ${messageOf(error)}`] }
 }

@@ -129,7 +129,8 @@ async function readApproval(run: RunContext, call: PlannedCall, answer: Approval
   const edited = copyAsJson(args)
   if (isDeepEqual(edited, call.args ?? {})) return approval
   const tool = run.agent.registry.get(call.name)
-  const prepared = tool === undefined ? undefined : await prepareArguments(tool, JSON.stringify(edited))
+  const terms = { timeoutMs: run.limits.toolTimeoutMs, signal: run.signal }
+  const prepared = tool === undefined ? undefined : await prepareArguments(tool, JSON.stringify(edited), terms)
   if (prepared?.ok === false) throw new InvalidOptionError('args', `arguments of \`${call.name}\` (${prepared.problem.message})`, args)
   return { ...approval, args: edited }
 }

@@ -6,7 +6,7 @@ import type { ModelCapabilities } from '../../models/chat-model.ts'
 import { type FittedArguments, fitArguments, parseArguments } from '../../tools/arguments.ts'
 import { type ToolSet, ToolView } from '../../tools/registry.ts'
 import type { FromSchema } from '../../tools/schema/infer.ts'
-import { compileSchema, isStandardSchema } from '../../tools/schema/schema.ts'
+import { compileSchema, isStandardSchema, standardSchemaOf } from '../../tools/schema/schema.ts'
 import { jsonSchemaOf } from '../../tools/schema/standard-schema.ts'
 import { acceptSchema, problemOfWritten } from '../../tools/schema/written-schema.ts'
 import { type AnyTool, defineTool, type JsonSchema } from '../../tools/tool.ts'
@@ -150,10 +150,10 @@ export interface FittingTerms {
 
 /** Never rejects. */
 export async function fitInTime(tool: AnyTool, args: JsonObject, { timeoutMs, signal }: FittingTerms): Promise<FittedArguments> {
-  const fitted = fitArguments(tool, args)
-  if (!(fitted instanceof Promise)) return fitted
+  const fitting = fitArguments(tool, args)
+  if (standardSchemaOf(tool) === undefined) return fitting
   try {
-    return await pTimeout(fitted, { milliseconds: timeoutMs, ...(signal === undefined ? {} : { signal }) })
+    return await pTimeout(fitting, { milliseconds: timeoutMs, ...(signal === undefined ? {} : { signal }) })
   } catch {
     // Fitting never rejects: it took too long, or the run is over.
     return { problems: [`it could not be checked within ${timeoutMs} ms`] }

@@ -206,9 +206,9 @@ describe('an OpenAPI document', () => {
     const right = { id: 'b1946ac924924d23a5b61f0a8f5b7c3d', day: '2024-05', note: 'x', odd: 1 }
     const [tool] = tools
     if (tool === undefined) throw new Error('no tool')
-    expect(fitArguments(tool, right)).toEqual({ input: right })
-    expect(fitArguments(tool, { ...right, day: '2024/05' })).toHaveProperty('problems')
-    expect(fitArguments(tool, { ...right, note: 1 })).toHaveProperty('problems')
+    expect(await fitArguments(tool, right)).toEqual({ input: right })
+    expect(await fitArguments(tool, { ...right, day: '2024/05' })).toHaveProperty('problems')
+    expect(await fitArguments(tool, { ...right, note: 1 })).toHaveProperty('problems')
     expect(warnings.map(({ fields }) => fields)).toContainEqual(
       expect.objectContaining({ operation: 'save', notes: expect.arrayContaining(['#/properties/note/type: "str" read as "string"']) }),
     )
