@@ -160,7 +160,7 @@ describe('runs in a folder', () => {
     const first = await startService({ ...options, model: scriptedModel([{ toolCalls: [{ name: 'locate' }] }]) })
     const run = await json(first.post('/v1/runs', { input: 'where am I?', tools }))
     await first.listening.close()
-    sql("UPDATE shown_runs SET head = json_set(head, '$.clientTools[0].parameters', json(?))", '{"type":"nonsense"}')
+    sql("UPDATE shown_runs SET head = json_set(head, '$.clientTools[0].name', ?)", 'not a name')
     const second = await startService({ ...options, model: scriptedModel([]) })
     expect(await json(second.ask(`/v1/runs/${run.id}`))).toEqual(run)
     expect((await decide(second, run, { result: 'Bonn' })).status).toBe(400)
