@@ -310,7 +310,7 @@ describe('defineTool with a Standard Schema', () => {
     })
     expect(thrownBy(() => defineTool({ name: 't', description: '', parameters: z.object({ at: z.date() }) }))).toMatchObject({
       code: 'invalid_tool',
-      message: expect.stringMatching(/^Tool `t`: its zod schema can't be converted to JSON Schema: ./),
+      message: expect.stringMatching(/^Tool `t`: its zod schema can't be converted to JSON Schema: .+; pass `jsonSchema`$/),
     })
     const jsonSchema = { type: 'object', properties: { n: { type: 'number' } } }
     expect(defineTool({ name: 't', description: '', parameters: bare, jsonSchema }).parameters).toBe(jsonSchema)

@@ -1,4 +1,5 @@
-// CommonJS, because its `require` is synchronous, waits until it is called, and is followed by bundlers: of an ES module's imports none is all three.
+// Loading it takes milliseconds of each start (ajv: 30 to 60; `npm run bench`, start.ts), so it is loaded when it is first needed. CommonJS, because
+// `require` is synchronous and bundlers follow it.
 exports.loadAjv = () => require('ajv')
 exports.loadAjv2020 = () => require('ajv/dist/2020.js')
 exports.loadAjvFormats = () => require('ajv-formats')

@@ -22,7 +22,7 @@ export function jsonSchemaOf(schema: StandardSchemaV1, toolName: string, wayOut 
   } catch (error) {
     throw new ToolloopError(
       'invalid_tool',
-      `Tool \`${toolName}\`: its ${vendor} schema can't be converted to JSON Schema: ${messageOf(error)}`,
+      `Tool \`${toolName}\`: its ${vendor} schema can't be converted to JSON Schema: ${messageOf(error)}; ${wayOut}`,
       {
         cause: error,
       },
