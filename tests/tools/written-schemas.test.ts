@@ -69,6 +69,26 @@ const right: [what: string, schema: object][] = [
     '`required` of properties from elsewhere',
     { $ref: '#/$defs/a', $defs: { a: { type: 'object', properties: { a: text } } }, required: ['a'] },
   ],
+  [
+    '`required` inside of a condition',
+    {
+      properties: { pay: { type: 'object', properties: { kind: { enum: ['card', 'cash'] }, number: text } } },
+      anyOf: [{ properties: { pay: { properties: { kind: { const: 'card' } }, required: ['kind', 'number'] } } }],
+      if: { properties: { pay: { properties: { kind: { const: 'cash' } }, required: ['number'] } } },
+    },
+  ],
+  [
+    '`required` of what `contains` asks for',
+    {
+      properties: {
+        a: { type: 'array', items: { properties: { k: text, v: text } }, contains: { properties: { k: text }, required: ['v'] } },
+      },
+    },
+  ],
+  [
+    '`required` of a definition',
+    { properties: { a: text }, $defs: { needs: { properties: { b: text }, required: ['a'] } }, allOf: [{ $ref: '#/$defs/needs' }] },
+  ],
   ['`required` alone', { type: 'object', required: ['a'] }],
   ['`required` of further properties', { type: 'object', additionalProperties: text, required: ['a'] }],
   ['one schema in two places', { properties: { a: text, b: text, c: { type: 'object', properties: { a: text } } } }],

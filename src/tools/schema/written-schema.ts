@@ -122,10 +122,17 @@ function isExtension(name: string): boolean {
 const schemaMaps = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']
 const schemaLists = ['anyOf', 'oneOf', 'allOf', 'prefixItems']
 const innerSchemas = ['items', 'additionalProperties', 'contains']
-/** Those of which a value has to fit this schema and another one: `required` may name properties of that one. */
-const sharedSchemas = ['not', 'if', 'then', 'else']
+const conditionalSchemas = ['not', 'if', 'then', 'else']
+/**
+ * A value that fits one of these has to fit another schema too, or may have to, because a reference says so. `required` may name properties of
+ * that other schema, here and in all schemas inside.
+ */
+const sharedSchemas = new Set([
+  ...conditionalSchemas,
+  ...['contains', 'anyOf', 'oneOf', 'allOf', 'dependentSchemas', 'patternProperties', '$defs', 'definitions'],
+])
 
-/** `isShared`: the value has to fit an outer schema too, which has the properties. */
+/** `isShared`: another schema may have the properties that `required` names. */
 function problemIn(schema: unknown, path: string, seen: Set<unknown>, isShared = false): string | undefined {
   if (isStandardSchema(schema))
     return `expected \`${path}\` to be JSON Schema, got a schema of ${schema['~standard'].vendor}; write the whole in one of both`
@@ -136,7 +143,7 @@ function problemIn(schema: unknown, path: string, seen: Set<unknown>, isShared =
     if (!schemaValuedNames.has(name) && !isExtension(name) && looksLikeSchema(value))
       return `expected \`${name}\`${at} to be among \`properties\`, got it as a keyword of the schema; write \`${objectOf(name, value)}\``
   }
-  return requiredProblem(schema, at, isShared) ?? problemInside(schema, path, seen)
+  return requiredProblem(schema, at, isShared) ?? problemInside(schema, path, seen, isShared)
 }
 
 function looksLikeSchema(value: unknown): boolean {
@@ -159,25 +166,26 @@ function requiredProblem({ required, ...schema }: JsonSchema, at: string, isShar
   return `expected \`required\`${at} to name \`properties\`, which are ${quoted(properties) || 'none'}, got \`${missing}\`${didYouMean(missing, properties)}`
 }
 
-function problemInside(schema: JsonSchema, path: string, seen: Set<unknown>): string | undefined {
+function problemInside(schema: JsonSchema, path: string, seen: Set<unknown>, isShared: boolean): string | undefined {
+  const areShared = (name: string) => isShared || sharedSchemas.has(name)
   const under = (name: string) => (path === '' ? name : `${path}.${name}`)
   for (const map of schemaMaps) {
     const schemas = schema[map]
     if (!isJsonObject(schemas)) continue
     for (const [name, one] of Object.entries(schemas)) {
-      const problem = problemIn(one, under(`${map}.${name}`), seen, map === 'dependentSchemas')
+      const problem = problemIn(one, under(`${map}.${name}`), seen, areShared(map))
       if (problem !== undefined) return problem
     }
   }
-  for (const name of [...innerSchemas, ...sharedSchemas]) {
-    const problem = problemIn(schema[name], under(name), seen, sharedSchemas.includes(name))
+  for (const name of [...innerSchemas, ...conditionalSchemas]) {
+    const problem = problemIn(schema[name], under(name), seen, areShared(name))
     if (problem !== undefined) return problem
   }
   for (const list of schemaLists) {
     const schemas = schema[list]
     if (!Array.isArray(schemas)) continue
     for (const [at, one] of schemas.entries()) {
-      const problem = problemIn(one, under(`${list}[${at}]`), seen, list !== 'prefixItems')
+      const problem = problemIn(one, under(`${list}[${at}]`), seen, areShared(list))
       if (problem !== undefined) return problem
     }
   }
