@@ -101,7 +101,10 @@ describe('redactText', () => {
       'password=a,b',
       '<password>',
       '--token x',
+      'token=f(',
+      "token=\\'< ",
       'Cookie: a=',
+      'Cookie: a ',
       'Authorization: ',
       '=',
       '%',
@@ -122,6 +125,28 @@ describe('redactText', () => {
       // A quadratic pattern takes minutes for a text of this length; the margin is for a slow machine.
       expect(cost(unit.repeat(Math.ceil(1_000_000 / unit.length))), JSON.stringify(unit)).toBeLessThan(5_000)
     }
+    for (const mark of ['.', ')', 'a.']) expect(cost(`password: ${mark.repeat(500_000)}x`), mark).toBeLessThan(5_000)
+  })
+
+  it('takes out all of a long value', () => {
+    for (const value of ['ab1'.repeat(4_000_000), 'a'.repeat(10_000)]) {
+      expect(redactText(`password: ${value}.\nuser: ann`)).toBe(`password: ${REDACTED}.\nuser: ann`)
+      expect(redactText(`Cookie: sid=${value}\nuser: ann`)).toBe(`Cookie: ${REDACTED}\nuser: ann`)
+      expect(redactText(`password: '${value}'; user: ann`)).toBe(`password: '${REDACTED}'; user: ann`)
+    }
+  })
+
+  it.each([
+    ['%3', '5'],
+    ['%2', '5%61'],
+    ['&amp', ';'],
+    ['\\x5', 'c'],
+  ])('X5 reads escapes in one another, however many: %s…%s', (unit, end) => {
+    const text = `${unit.repeat(100_000)}${end}`
+    expect(redactText(text)).toBe(text)
+    expect(redact(text)).toBe(text)
+    expect(redact({ text })).toEqual({ text })
+    expect(redactText(`password: hunter22 ${text}`)).toContain(`password: ${REDACTED} `)
   })
 
   it.each<[shown: string, rest: string | string[]]>([

@@ -141,6 +141,33 @@ describe('a text that comes in pieces', () => {
     )
   })
 
+  it('takes time by the length of the text alone', () => {
+    for (const unit of ['sk-', 'eyJ.', '%3', 'token=f(', 'Cookie: a ', "token=\\'< ", 'password: .']) {
+      const text = `${unit.repeat(Math.ceil(300_000 / unit.length))}5 x`
+      const started = performance.now()
+      expect(streamed([text, ' y']).join('')).toBe(redactText(`${text} y`))
+      expect(performance.now() - started, unit).toBeLessThan(2_000)
+    }
+  })
+
+  it.each([500, 511, 512, 513, 530, 559, 560, 561, 1_030])('X5 is shown as the whole would be if a value has %i characters', (length) => {
+    for (const [before, end] of [
+      ['password: ', ' x'],
+      ['password: ', ',user=ann x'],
+      ['password: ', ')).\nx'],
+      ['a password: ', '\nx'],
+      ['password=f(', ') x'],
+      ["password: '", "' x"],
+      ['Cookie: sid=', '\nx'],
+    ])
+      for (const value of ['a'.repeat(length), 'ab1.'.repeat(length / 4)]) {
+        const whole = `${before}${value}${end}`
+        for (let at = Math.max(1, whole.length - 80); at < whole.length; at++)
+          expect(streamed([whole.slice(0, at), whole.slice(at)]).join(''), `cut at ${at}`).toBe(redactText(whole))
+        expect(streamed([...whole]).join('')).toBe(redactText(whole))
+      }
+  })
+
   it('holds back nothing of what can’t be a secret', () => {
     const pieces = ['Hello wor', 'ld, 1', ', the word: ', 'it is "q', 'uoted" (2:1)']
     expect(streamed(pieces, ['swordfish'])).toEqual([...pieces, ''])

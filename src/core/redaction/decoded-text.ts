@@ -88,6 +88,11 @@ export function* decodeText(text: string): InParts<DecodedText | undefined> {
   return decoder.end(text.length)
 }
 
+interface Unit {
+  unit: number
+  start: number
+}
+
 /** Replaces an escape as soon as its last character is there, so that what it stands for may complete another one. */
 class Decoder {
   readonly #units: Uint16Array
@@ -97,6 +102,8 @@ class Decoder {
   #ampersand = -1
   /** How many characters ago an escape began: further on, none is open. */
   #plain = Number.POSITIVE_INFINITY
+  /** Characters that escapes stand for, the next one last. */
+  readonly #pending: Unit[] = []
 
   constructor(length: number) {
     this.#units = new Uint16Array(length)
@@ -117,9 +124,13 @@ class Decoder {
     }
   }
 
-  add(unit: number, start: number): void {
-    if (this.#ampersand >= 0 && !isWordUnit(unit) && unit !== hash) this.#endEntity(unit, start)
-    else this.#push(unit, start)
+  /** A loop, because an escape may be the end of another one thousands of times. */
+  add(first: number, at: number): void {
+    for (let next: Unit | undefined = { unit: first, start: at }; next !== undefined; next = this.#pending.pop()) {
+      const { unit, start } = next
+      if (this.#ampersand >= 0 && !isWordUnit(unit) && unit !== hash) this.#endEntity(unit, start)
+      else this.#push(unit, start)
+    }
   }
 
   end(textLength: number): DecodedText {
@@ -153,6 +164,7 @@ class Decoder {
     else if (this.#ampersand >= 0 && this.#length - this.#ampersand > longestEntity) this.#ampersand = -1
     this.#starts[this.#length] = start
     this.#units[this.#length++] = unit
+    if (isByte(unit)) this.#joinBytes()
   }
 
   /** Whether a sixth character may complete the likes of `\\u0041`. */
@@ -170,13 +182,12 @@ class Decoder {
     this.#length -= last
     const start = this.#starts[this.#length] ?? 0
     if (this.#ampersand >= this.#length) this.#ampersand = -1
-    this.add(unit, start)
+    this.#pending.push({ unit, start })
   }
 
   #replaceByte(last: number, high: number, low: number): void {
     const byte = Number.parseInt(String.fromCharCode(high, low), 16)
     this.#replace(last, byte < 0x80 ? byte : firstByte + byte)
-    if (byte >= 0x80) this.#joinBytes()
   }
 
   /** Makes a character of the last bytes if they are one in UTF-8. */
@@ -194,7 +205,7 @@ class Decoder {
   }
 
   #putCharacter(code: number, start: number): void {
-    for (const unit of String.fromCodePoint(code).split('')) this.#push(unit.charCodeAt(0), start)
+    for (const unit of String.fromCodePoint(code).split('').reverse()) this.#pending.push({ unit: unit.charCodeAt(0), start })
   }
 
   /** What followed `&` ends before `unit`. Without a semicolon, only a number is an entity. */
@@ -202,12 +213,10 @@ class Decoder {
     const from = this.#ampersand
     this.#ampersand = -1
     const code = entityCode(textOf(this.#units.subarray(from + 1, this.#length)), unit === semicolon)
-    if (code !== undefined) {
-      this.#length = from
-      this.#putCharacter(code, this.#starts[from] ?? 0)
-      if (unit === semicolon) return
-    }
-    this.add(unit, start)
+    if (code === undefined || unit !== semicolon) this.#pending.push({ unit, start })
+    if (code === undefined) return
+    this.#length = from
+    this.#putCharacter(code, this.#starts[from] ?? 0)
   }
 
   /** How many of the characters no further text can change. */
@@ -239,6 +248,11 @@ function isWordUnit(unit: number): boolean {
 
 function isHex(unit: number): boolean {
   return (unit >= 0x30 && unit <= 0x39) || (unit >= 0x41 && unit <= 0x46) || (unit >= 0x61 && unit <= 0x66)
+}
+
+/** Whether it stands for a byte of UTF-8 that no character has been made of. */
+function isByte(unit: number): boolean {
+  return unit >= firstByte + 0x80 && unit <= firstByte + 0xff
 }
 
 function isContinuation(unit: number): boolean {

@@ -15,14 +15,25 @@ const separator = /[:=>]/g
 /** An option of a command, and the space behind it. */
 const option = /(?<![\w-])--([A-Za-z][\w-]{1,60})[ ]{1,4}(?=[^\s-])/g
 
+/** As much of a value as decides whether it is one. What is behind it is read only if it is: else many names would have the same text read. */
+const mostLookedAt = 512
+
 /** A value that is not quoted, up to what may be the next name and its value. */
-const bare = /(?:(?![,;&]["']?[\w.-]{1,40}["']?[=:])[^\s"'`<>\\])+/y
+const bare = /(?:(?![,;&]["']?[\w.-]{1,40}["']?[=:])[^\s"'`<>\\]){1,512}/y
+/** How far it looks ahead. */
+const aheadOfBare = 48
 /** The rest of a line, also where its end is written as `\n`. */
-const restOfLine = /(?:(?!\\[nr"])[^\r\n])+/y
-const restOfQuoted = { '"': /(?:(?!\\[nr"])[^\r\n"])+/y, "'": /(?:(?!\\[nr"])[^\r\n'])+/y, '`': /(?:(?!\\[nr"])[^\r\n`])+/y }
+const restOfLine = /(?:(?!\\[nr"])[^\r\n]){1,512}/y
+const restOfQuoted = {
+  '"': /(?:(?!\\[nr"])[^\r\n"]){1,512}/y,
+  "'": /(?:(?!\\[nr"])[^\r\n']){1,512}/y,
+  '`': /(?:(?!\\[nr"])[^\r\n`]){1,512}/y,
+}
 const scheme = /(?:bearer|basic|token|digest|negotiate|apikey|key|aws4-[\w-]{1,30}|hmac[\w-]{0,30}|oauth)[ \t]{1,16}/iy
 const content = /[^<\r\n]{0,4096}/y
 const slashesBeforeQuote = /\\{0,8}(?=["'`])/y
+/** Characters that say whether a text is a cookie. */
+const mostOfCookie = 102
 const behindValue = /[ \t]{0,16}/y
 
 /** Stands for a value, or names where it is: `<your-key>`, `${KEY}`, `%KEY%`, `***`, `string`, `process.env.KEY`. */
@@ -139,10 +150,15 @@ function quoted(text: string, from: number): Value | undefined {
     return { from, to, end: to, isHidden, shown: `${around}${REDACTED}${around}` }
   }
   let to = start
-  while (to < text.length && text[to] !== mark && text[to] !== '\n') to += text[to] === '\\' ? 2 : 1
-  to = Math.min(to, text.length)
+  const readTo = (most: number) => {
+    while (to < most && text[to] !== mark && text[to] !== '\n') to += text[to] === '\\' ? 2 : 1
+    to = Math.min(to, text.length)
+  }
+  readTo(Math.min(text.length, start + longestName))
   const value = text.slice(start, Math.min(to, start + longestName))
-  return { from: start, to, end: to, isHidden: value !== '' && !isPlaceholder(value) }
+  const isHidden = value !== '' && !isPlaceholder(value)
+  if (isHidden) readTo(text.length)
+  return { from: start, to, end: to, isHidden }
 }
 
 /** The quote may also end what the name is in: `'Token:', token`. */
@@ -157,18 +173,40 @@ function bareValue(
   { name, isCertain, isAlone }: { name: string; isCertain: boolean; isAlone: boolean },
 ): Value {
   bare.lastIndex = from
-  const run = bare.exec(text)?.[0] ?? ''
-  const value = run.replace(/[,;.!?)\]}]+$/, '')
-  const to = from + value.length
-  behindValue.lastIndex = from + run.length
-  const end = from + run.length + (behindValue.exec(text)?.[0].length ?? 0)
-  const isLast = /^[.!]?$/.test(run.slice(value.length)) && (end >= text.length || /[\r\n|\\"']/.test(text[end] ?? ''))
+  const read = bare.exec(text)?.[0] ?? ''
+  const isLong = read.length === mostLookedAt
+  const value = isLong ? read : withoutMarks(read)
+  let runEnd = from + read.length
+  behindValue.lastIndex = runEnd
+  let end = runEnd + (isLong ? aheadOfBare : (behindValue.exec(text)?.[0].length ?? 0))
+  const isLast = isLong || (/^[.!]?$/.test(read.slice(value.length)) && (end >= text.length || /[\r\n|\\"']/.test(text[end] ?? '')))
   const isHidden =
     mayBeValue(value, name) &&
     (isCertain
       ? isParameter(text[from - name.length - 2]) || !isCode(value)
       : looksRandom(value) || (isAlone && isLast && value.length > 3))
-  return { from, to, end, isHidden }
+  if (!isLong || !isHidden) return { from, to: from + value.length, end, isHidden }
+  runEnd = endOf(bare, text, from)
+  end = runEnd
+  return { from, to: from + withoutMarks(text.slice(from, runEnd)).length, end, isHidden }
+}
+
+/** Where that ends which a pattern reads in parts. */
+function endOf(pattern: RegExp, text: string, from: number): number {
+  let end = from
+  for (;;) {
+    pattern.lastIndex = end
+    const length = pattern.exec(text)?.[0].length ?? 0
+    if (length === 0) return end
+    end += length
+  }
+}
+
+/** Without what a sentence or a bracket ends with. */
+function withoutMarks(run: string): string {
+  let to = run.length
+  while (to > 0 && ',;.!?)]}'.includes(run[to - 1] ?? '')) to--
+  return run.slice(0, to)
 }
 
 /** A word that isn't what a value stands for. */
@@ -201,15 +239,14 @@ function headerValue(text: string, from: number, { before, isAlone }: { before: 
 }
 
 function cookieValue(text: string, from: number, before: string): Value {
-  const value = rest(text, from, before)
-  return { ...value, isHidden: /^[\w.$!#%&*+^|~-]{1,100}=[^\s]/.test(text.slice(from, from + 120)) }
+  if (/^[\w.$!#%&*+^|~-]{1,100}=[^\s]/.test(text.slice(from, from + mostOfCookie))) return { ...rest(text, from, before), isHidden: true }
+  return { from, to: from, end: from + mostOfCookie, isHidden: false }
 }
 
 /** The rest of a line, or what is quoted together with its name. */
 function rest(text: string, from: number, before: string): Omit<Value, 'isHidden'> {
   const pattern = before === '"' || before === "'" || before === '`' ? restOfQuoted[before] : restOfLine
-  pattern.lastIndex = from
-  const to = from + (pattern.exec(text)?.[0].length ?? 0)
+  const to = endOf(pattern, text, from)
   // What comes next may be a part of the line's end.
   return { from, to, end: to + (text[to] === '\\' ? 1 : 0) }
 }

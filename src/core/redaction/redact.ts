@@ -150,7 +150,11 @@ export function redact(value: unknown, secretKeys: ReadonlySet<string> = new Set
     }
     return clean
   }
-  return visit(value, 0)
+  try {
+    return visit(value, 0)
+  } catch {
+    return unreadable
+  }
 }
 
 const unreadable = '[unreadable]'

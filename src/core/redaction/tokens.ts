@@ -28,10 +28,13 @@ const inAddress = [
   /(?:hooks\.slack\.com\/services|discord(?:app)?\.com\/api\/webhooks)\/([\w/-]{16,})/g,
 ]
 const allMarks = [...marks, ...plainMarks]
-/** What may become one of them, at the end of a text. */
-const unfinished = [
+/** What may become one of them, in the last run of characters that keys have. */
+const unfinishedRun = [
   new RegExp(`(?<![A-Za-z0-9_])(?:${allMarks.map(beginningsOf).join('|')}|(?:${allMarks.map(literal).join('|')})[\\w.-]*)$`, 'g'),
   /(?<![\w-])(?:ey?|eyJ[\w.-]*)$/g,
+]
+/** The same at the end of a text. */
+const unfinished = [
   /(?<=(?<![\w-])\d{8,10}:)A(?:A[\w-]*)?$/g,
   /(?<=(?:hooks\.slack\.com\/services|discord(?:app)?\.com\/api\/webhooks)\/)[\w/-]+$/g,
   new RegExp(`(?<![A-Za-z0-9_])(?:${beginningsOf('bearer')}|${beginningsOf('basic')}|(?:bearer|basic)\\s{1,16}[\\w.~+/=-]*)$`, 'gi'),
@@ -54,11 +57,21 @@ export function tokensIn(text: string): Span[] {
 export function lookForTokens(text: string, start: number): Look {
   const found = tokensIn(text)
   let decided = text.length
-  for (const pattern of unfinished) {
-    pattern.lastIndex = start
+  const look = (pattern: RegExp, from: number) => {
+    pattern.lastIndex = from
     decided = Math.min(decided, pattern.exec(text)?.index ?? decided)
   }
+  // Elsewhere, each of its dashes and full stops would be a place to read to the end from.
+  const run = startOfLastRun(text, start)
+  for (const pattern of unfinishedRun) look(pattern, run)
+  for (const pattern of unfinished) look(pattern, start)
   return { found, decided }
+}
+
+function startOfLastRun(text: string, start: number): number {
+  let from = text.length
+  while (from > start && /[\w.-]/.test(text[from - 1] ?? '')) from--
+  return from
 }
 
 /** `Basic` and `bearer` are also words; what follows them is a credential only if it does not look like one, such as `JavaScript`. */
