@@ -179,21 +179,40 @@ describe.concurrent('an MCP server that has forgotten the session', () => {
   })
 })
 
-describe.concurrent('an MCP server that refuses a call with status 400', () => {
-  /** Refuses calls of its tool itself: the session is there. */
-  const ofItsOwn = (server: SessionServer, words: string) => (url: string | URL, init?: RequestInit) => {
-    if (!String(init?.body).includes('"tools/call"')) return fetch(url, init)
-    server.ran.push('a')
-    return Promise.resolve(new Response(words, { status: 400 }))
-  }
+describe.concurrent('an MCP server that refuses a call itself', () => {
+  /** Refuses calls of its tool when it has run; the session is there. `alsoPings`: whatever is behind it fails for all requests. */
+  const ofItsOwn =
+    (server: SessionServer, words: string, status: number, alsoPings = false) =>
+    (url: string | URL, init?: RequestInit) => {
+      const isCall = String(init?.body).includes('"tools/call"')
+      if (!isCall && !(alsoPings && String(init?.body).includes('"ping"'))) return fetch(url, init)
+      if (isCall) server.ran.push('a')
+      return Promise.resolve(new Response(words, { status }))
+    }
 
-  it.each(['the date is no date', 'Session not found: 17'])('E2.1 keeps its session, and the call is not made again: %s', async (words) => {
+  it.each([
+    [400, 'the date is no date'],
+    [400, 'Session not found: 17'],
+    [404, '{"detail":"Customer 17 not found"}'],
+    [500, 'the database session is closed'],
+  ])('E2.1 keeps its session, and the call is not made again: %i %s', async (status, words) => {
     await using server = await startSessionServer([listed('a')])
-    const fetch = ofItsOwn(server, words)
+    const fetch = ofItsOwn(server, words, status)
     await using tools = await connectMcpServers({ kept: { url: server.url, prefix: '', fetch } }, { logger: recordingLogger().logger })
-    expect(await callText(tools, 'a')).toMatch(/^The MCP server `kept` answered with HTTP status 400\./)
+    expect(await callText(tools, 'a')).toMatch(/^The MCP server `kept` answered with HTTP status \d+\./)
     expect(server).toMatchObject({ ran: ['a'], opened: 1 })
     expect(tools.servers()).toMatchObject([{ state: 'ready' }])
+  })
+
+  it.each([
+    [500, 'the database session is closed'],
+    [400, 'Bad Request: missing field; no session cookie for the shop'],
+  ])('E2.1 does not make a call again that may have run, if a ping is refused in the same words: %i %s', async (status, words) => {
+    await using server = await startSessionServer([listed('a')])
+    const fetch = ofItsOwn(server, words, status, true)
+    await using tools = await connectMcpServers({ kept: { url: server.url, prefix: '', fetch } }, { logger: recordingLogger().logger })
+    expect(await callText(tools, 'a')).toContain('Whether the call took effect is not known.')
+    expect(server.ran).toEqual(['a'])
   })
 
   it.each([

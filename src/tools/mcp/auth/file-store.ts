@@ -25,13 +25,8 @@ export function mcpTokenFiles(folder: string = join(homedir(), '.toolloop', 'mcp
       await mkdir(folder, { recursive: true, mode: 0o700 })
       await replaceFile(fileOf(key), text)
     },
-    remove: async (key) => {
-      await rm(fileOf(key), { force: true })
-      // Whoever waits for this lock finds no tokens that could be renewed. Windows keeps the file, which is empty, while it is in use.
-      await rm(lockOf(key), { force: true }).catch((error: unknown) => {
-        if (process.platform !== 'win32') throw error
-      })
-    },
+    // The lock's file stays, empty: somebody may wait for it, and would then hold it beside whoever makes a new one.
+    remove: (key) => rm(fileOf(key), { force: true }),
     lock: async (key, work, { signal }) => {
       await mkdir(folder, { recursive: true, mode: 0o700 })
       await withFileLock(lockOf(key), signal, work)

@@ -30,7 +30,8 @@ export function callFailure({ sdk, error, connection, words, outlook }: FailedCa
     const { status = 'unknown' } = error
     const again = status === 404 || Number(status) >= 500 ? ` ${outlook}` : ''
     const failure = words.failed(`answered with HTTP status ${status}${words.pageOf(error)}.${again}`, error)
-    return status === 404 ? { failure, lost: 'it was not found' } : { failure }
+    // A session that is still known has been tried.
+    return status === 404 && !connection.hasSession ? { failure, lost: 'it was not found' } : { failure }
   }
   if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) {
     return { failure: words.failed('answered with something other than a tool result.', error) }

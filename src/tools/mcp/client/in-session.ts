@@ -69,22 +69,21 @@ const pingMs = 5_000
 
 /**
  * Whether the server refused a request because it no longer knows the session: undefined if it does, or if nothing says so. The specification wants
- * 404 for that (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management). Many servers answer 400, which may
- * mean anything, in words of their own; so the session is tried with a ping.
+ * 404 for that (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management), and many servers answer 400. Both
+ * may come from the tool itself, which has run then; so the session is tried with a ping.
  */
 async function forgottenSession({ sdk, connection, signal }: Sending, error: unknown): Promise<ForgottenSessionError | undefined> {
   if (signal.aborted) return undefined
   const reason = connection.hasSession ? reasonIn(sdk, error) : undefined
   if (reason === undefined || !(error instanceof sdk.SdkHttpError)) return undefined
   const forgotten = (hasRun: 'no' | 'unknown') => new ForgottenSessionError({ status: error.status, hasRun, cause: error })
-  if (reason === 'status') return forgotten('no')
   try {
     await connection.client.ping({ signal, timeout: pingMs })
     return undefined
   } catch (refusal) {
     const again = reasonIn(sdk, refusal)
-    if (again === undefined) return undefined
-    return forgotten(reason === 'words' && again !== 'unknown' ? 'no' : 'unknown')
+    if (again === undefined) return reason === 'status' ? forgotten('unknown') : undefined
+    return forgotten(reason === 'unknown' || again === 'unknown' ? 'unknown' : 'no')
   }
 }
 
@@ -93,10 +92,12 @@ function reasonIn(sdk: McpClientSdk, error: unknown): 'status' | 'words' | 'unkn
   if (!(error instanceof sdk.SdkHttpError) || error.status === undefined) return undefined
   const { status, data } = error
   if (status === 404) return 'status'
-  if (status >= 400 && typeof data.text === 'string' && sessionWords.test(data.text.slice(0, 1_000))) return 'words'
-  return status === 400 ? 'unknown' : undefined
+  const text = typeof data.text === 'string' ? data.text.slice(0, 1_000) : ''
+  if (status >= 400 && status < 500 && sessionWords.test(text)) return 'words'
+  // What is behind the server may have a session, too: that of a database, for example.
+  return status === 400 || sessionWords.test(text) ? 'unknown' : undefined
 }
 
 /** "No valid session ID provided", "Mcp-Session-Id header is required", "Session not found", "Server not initialized" */
 const sessionWords =
-  /\bsession\b.{0,40}\b(not found|does not exist|unknown|invalid|expired|terminated|closed|required|missing)\b|\b(no|not|invalid|unknown|missing|expired)\b.{0,40}\bsession\b|\bnot (yet )?initialized\b/i
+  /\bsession[ _-]?id\b|\bsession (was |has |is )?(not found|does not exist|unknown|invalid|expired|terminated|closed)\b|\b(invalid|unknown|expired|no such|no active|no valid) session\b|\bnot (yet )?initialized\b/i

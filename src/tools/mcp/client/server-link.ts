@@ -222,6 +222,7 @@ export class ServerLink {
     this.#closing.abort(new Error('closed'))
     clearTimeout(this.#restart)
     this.#calls.close()
+    this.followed.leave()
     const connection = this.#connection
     this.#connection = undefined
     const closed = [connection, ...this.#retired].map((one) => one?.close())

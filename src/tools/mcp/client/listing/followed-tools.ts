@@ -59,6 +59,7 @@ export class FollowedTools {
     this.#connection = undefined
     this.#awaited?.resolve()
     this.#announced?.resolve()
+    this.#announced = undefined
   }
 
   /** Resolves when all changes are listed that the server has announced so far, or can't be. Undefined if there are none. */
@@ -77,6 +78,7 @@ export class FollowedTools {
 
   /** Takes note that they have changed. They are listed again; once more if they change meanwhile, however often they do. */
   changed(): void {
+    if (this.#options.signal.aborted) return
     this.#announced ??= Promise.withResolvers()
     if (this.#connection === undefined || this.#isListing) return
     void this.#listAgain(this.#connection)
