@@ -216,6 +216,12 @@ describe('redactText', () => {
     expect(redactText(JSON.stringify({ text }))).toBe(JSON.stringify({ text }))
   })
 
+  it('X5 an entity that HTML does not have is text, also one that is called like what every object has', () => {
+    const names = ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'nbsp', 'none', '#', '#x', '#xffffffff', '#xd800']
+    const text = names.map((name) => `&${name}; &${name} `).join('')
+    expect(redactText(text, ['a-secret-of-mine'])).toBe(text)
+  })
+
   it('a text without secrets is given back as it is', () => {
     fc.assert(fc.property(fc.string({ maxLength: 7 }), (text) => redactText(text) === text))
   })

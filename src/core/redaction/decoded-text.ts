@@ -234,7 +234,8 @@ function entityCode(name: string, hasSemicolon: boolean): number | undefined {
     const code = number[1] === undefined ? Number(number[2]) : Number.parseInt(number[1], 16)
     return code <= 0x10ffff ? code : undefined
   }
-  return hasSemicolon ? entities[name.toLowerCase()]?.codePointAt(0) : undefined
+  const known = name.toLowerCase()
+  return hasSemicolon && Object.hasOwn(entities, known) ? entities[known]?.codePointAt(0) : undefined
 }
 
 function textOf(units: Uint16Array): string {
