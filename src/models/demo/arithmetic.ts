@@ -3,21 +3,22 @@ import { type MadeCall, numberIn, type Question, type Unresolved } from './readi
 
 const numbers = 'zero one two three four five six seven eight nine ten eleven twelve'.split(' ')
 const numberWord = new RegExp(`(?<![\\w-])(?:${numbers.join('|')})(?![\\w-])`, 'g')
-/** Dates are not to be divided. */
-const date = /\b\d{4}-\d\d?-\d\d?\b|\b\d\d?([/.-])\d\d?\1\d{4}\b/
 /** What stands for the number of an earlier result. */
 const earlier =
   /\b(?:(?:its|their|this|that) (line count|number of lines|lines|length|size|bytes)|(?:the )?(?:it|that|this|result|answer|count|total)(?: (?:number|result|count))?)\b/g
-const operand = '(that|\\d+(?:\\.\\d+)?|\\([^()]*\\))'
+const operand = '(?:that|\\d+(?:\\.\\d+)?|\\([^()]*\\))'
+/** Refused before a power or a modulo, which could belong to the operand. */
+const alone = `(${operand}%?)(?! *[\\d.^%])`
 
 /** Words as signs. What continues from an earlier result begins with a sign, and then with `that`. */
 const rewrites: [RegExp, string][] = [
+  [/\b\d{4}-\d\d?-\d\d?\b|\b\d\d?([/.-])\d\d?\1\d{4}\b/, 'a date'],
   [/(?<=\b\d{1,3}(?:,\d{3})*),(?=\d{3}(?:,\d{3})*(?![\d,]))/g, ''],
   [/^(?:what (?:is|are)|how much (?:is|are)|calculate|compute|solve|what about) | ?(?:=|equals)$/g, ''],
-  [/^add (.+) (?:to|and) (.+)$/, '($2) + ($1)'],
-  [/^subtract (.+) from (.+)$/, '($2) - ($1)'],
-  [/^multiply (.+) (?:by|and|with) (.+)$/, '($1) * ($2)'],
-  [/^divide (.+) by (.+)$/, '($1) / ($2)'],
+  [/ ?\bpercent\b/g, '%'],
+  [new RegExp(`^add (.+)(?: to|(?<!%) and) (-?${operand})$`), '($2) + ($1)'],
+  [new RegExp(`^subtract (.+) from (-?${operand})$`), '($2) - ($1)'],
+  [new RegExp(`^(multiply|divide(?=.* by )) (.+) (?:by|and|with) (-?${operand}%?)$`), '($2) $1 by ($3)'],
   [/^(?=(?:times|multipl(?:y|ied) by|divided? by|plus|minus|add|subtract|to the power of) |[*+/^×÷])/, 'that '],
   [/^(double|half|halve)$/, '$1 that'],
   [/[×·]|(?<=[\d)]|that)(?<!\b0) ?x ?(?=[\d(]|that)|\bmultipl(?:y|ied) by\b|\btimes\b/g, ' * '],
@@ -25,12 +26,11 @@ const rewrites: [RegExp, string][] = [
   [/[−–]|\bminus\b|\bsubtract\b/g, ' - '],
   [/\bplus\b|\badd\b/g, ' + '],
   [/\*\*|\bto the power of\b/g, ' ^ '],
-  [/ ?\bpercent\b/g, '%'],
-  [new RegExp(`(?:the )?\\bsquare root of ${operand}`, 'g'), 'sqrt($1)'],
-  [new RegExp(`\\b(?:double|twice) ${operand}`, 'g'), '$1 * 2'],
-  [new RegExp(`\\b(?:half|halve)(?: of)? ${operand}`, 'g'), '$1 / 2'],
   [/ squared\b/g, ' ^ 2'],
-  [/(?<=^|[-+*/] )\((that|[\d.]+)\)(?= [-+*/]|$)/g, '$1'],
+  [new RegExp(`(?:the )?\\bsquare root of ${alone}`, 'g'), 'sqrt($1)'],
+  [new RegExp(`\\b(?:double|twice) ${alone}`, 'g'), '($1 * 2)'],
+  [new RegExp(`\\b(?:half|halve)(?: of)? ${alone}`, 'g'), '($1 / 2)'],
+  [/(?<=^|[-+*/] +)\((that|[\d.]+%?|\([^()]*\))\)(?= +[-+*/]|$)|^\(([^()]*)\)$/g, '$1$2'],
 ]
 
 const token = /that|sqrt|of|\d+(?:\.\d+)?|[-+*/^%()]/g
@@ -41,7 +41,7 @@ const brackets = new RegExp(`(?:sqrt )?\\( ${chain} \\)`, 'g')
 /** The clause as `calculate` takes it; undefined if any of it is not arithmetic. */
 function toExpression(words: string): string | undefined {
   const text = rewrites.reduce((each, [pattern, sign]) => each.replace(pattern, sign), words)
-  if (date.test(words) || text.replace(token, '').trim() !== '' || /\d\.\d+\.|\d \d|% ?-\d/.test(text)) return undefined
+  if (text.replace(token, '').trim() !== '' || /\d\.\d+\.|\d \d|% ?-\d|[-+] *\(+[^()]*%(?! *[\dot(])/.test(text)) return undefined
   const tokens = (text.match(token) ?? []).join(' ')
   // Brackets are folded from the inside, until a chain of operands is left.
   let folded = tokens

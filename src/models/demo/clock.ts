@@ -1,22 +1,22 @@
 import { isJsonObject } from '../../core/messages.ts'
 import type { Question, Words } from './reading.ts'
 
-/** The IANA zone of `Tokyo`, `new york`, `Europe/Berlin`, `UTC`; undefined for a name that none or two have. */
+/** The IANA zone of `Tokyo`, `Europe/Berlin`, `UTC`. Easter and Christmas are days, and not only Argentina has a San Juan. */
 function zoneOf(place: string): string | undefined {
-  const name = `/${place.toLowerCase().replace(/[\s-]+/g, '_')}`
-  const [zone, other] = [...Intl.supportedValuesOf('timeZone'), 'UTC'].filter((each) => `/${each.toLowerCase()}`.endsWith(name))
-  return other === undefined || other === zone ? zone : undefined
+  const name = /^(?:easter|christmas)$/i.test(place) ? undefined : place.toLowerCase().replace(/[\s-]+/g, '_')
+  const zones = [...Intl.supportedValuesOf('timeZone'), 'UTC']
+  return zones.find((zone) => [zone, zone.replace(/^\w+\//, '')].some((each) => each.toLowerCase() === name))
 }
 
 const glue = "what which is the show give me it current local today today's this now of week".split(' ')
 
 /** Questions for the time, the date and the weekday, here or in another place. */
 export function readClock(words: Words): Question | undefined {
-  const [place] = words.take(/ (?:in|at|for) (\p{L}[\p{L}_+/ -]*) $/u) ?? []
+  const [preposition, place] = words.take(/ (in|at|for) (\p{L}[\p{L}_+/ -]*) $/u) ?? []
   const aspect = words.take(/ (time zone|timezone|time|hour|day|weekday|date|today|year|month) /i)?.[0]?.toLowerCase()
   if (aspect === undefined || words.left(glue).length > 0) return undefined
   const timeZone = place === undefined ? undefined : zoneOf(place)
-  if (place !== undefined && timeZone === undefined) return undefined
+  if (place !== undefined && (timeZone === undefined || (preposition !== 'in' && !aspect.startsWith('time')))) return undefined
   const lead = place === undefined ? '' : `In ${place.replace(/(?<=^|\s)[a-z]/g, (letter) => letter.toUpperCase())} `
   return { tool: 'current_time', args: { ...(timeZone && { timeZone }) }, tell: (now) => sayNow(aspect, now, lead) }
 }

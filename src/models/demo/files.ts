@@ -101,7 +101,7 @@ export function readFiles(words: Words): Question | undefined {
 
 /** The files that the call before was about. */
 function argsLike(before: MadeCall | undefined, more: JsonObject): JsonObject | Unresolved {
-  if (before?.tool !== 'list_files') return "I don't know which files you mean"
+  if (before?.tool !== 'list_files' || before.args.folders === true) return "I don't know which files you mean"
   const { path = '.', pattern } = before.args
   return { path, ...(pattern !== undefined && { pattern }), ...more }
 }
@@ -110,10 +110,11 @@ function argsLike(before: MadeCall | undefined, more: JsonObject): JsonObject | 
 export function readFile(words: Words): Question | undefined {
   const [first, count] = words.take(/ (first)(?: (\d+))? lines?(?= (?:of|in|from) )/i) ?? []
   const [ask = ''] = words.take(/ (how long|how many lines|length|how big|how large|size|where|find|read|cat|open|print|say) /i) ?? []
-  const [file] = words.take(named) ?? []
+  const isFind = /where|find/i.test(ask)
+  const [file] = words.take(named) ?? (isFind ? words.take(/ ([A-Z]{4,}) /) : undefined) ?? []
   if (file === undefined || words.left().length > 0) return undefined
-  const path = pathOf(words.unquote(file))
-  if (/where|find/i.test(ask)) return { tool: 'list_files', args: { path: '.', pattern: path, limit: 40 }, tell: tellFiles }
+  const path = isFind && /^[a-z]+$/i.test(file) ? `${file.toUpperCase()}*` : pathOf(words.unquote(file))
+  if (isFind) return { tool: 'list_files', args: { path: '.', pattern: path, limit: 40 }, tell: tellFiles }
   const word = /big|large|size/i.test(ask) ? 'largest' : /how|length/i.test(ask) ? 'longest' : undefined
   if (word !== undefined) return { tool: 'list_files', args: { path, ...orderOf(word) }, tell: tellFiles }
   const to = Number(count ?? (first === undefined ? 40 : 1))
@@ -130,10 +131,11 @@ const tellText: Question['tell'] = (result) => {
 
 const term = '(?:(?:word|text|string) )?(\uE000\\d+\uE001|[^\\s,]+)'
 const mention = '(?:which|what|list|find|show|how many|count) files (?:that )?(?:mentions?|contains?|uses?|imports?)'
+/** What is searched for without quotes has to look like code. `README` is the name of a file. */
+const code = '(?=\\S*(?:[a-z][A-Z]|_|[A-Z]{2}[a-z])|(?:TODO|FIXME) )[^\\s,.]+'
 const searches = [
   new RegExp(` (?:${mention}|(?:search|grep|look)(?: for)?) ${term}(?: ${inside})? $`, 'i'),
-  // Without quotes, what is to be found has to look like code.
-  new RegExp(` (?:[Ff]ind|[Ww]here is) (\uE000\\d+\uE001|(?=\\S*(?:[a-z][A-Z]|_|[A-Z]{2}))[^\\s,.]+)(?: used)?(?: ${inside})? $`),
+  new RegExp(` (?:[Ff]ind|[Ww]here is) (\uE000\\d+\uE001|${code})(?: used)?(?: ${inside})? $`),
 ]
 /** Words that are searched for only in quotes: they are grammar, or mean another search. */
 const noTerm = /^(?:it|that|this|them|something|anything|web|internet|google|online|files?|folders?|me|for)$/i

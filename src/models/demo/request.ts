@@ -65,8 +65,7 @@ function readClause(typed: string, restore: (part: string) => string, tools: rea
   clause = clause.replace(/\b(what|where|how|who)['’]?s\b/gi, '$1 is').replace(/^(?:ls|dir) (?=[\w@./~])/i, 'ls in ')
   const unquote = (part: string) => restore(part).replace(/^["“`'](.+)["”`']$/, '$1')
   const first: Reading | undefined = call ?? readTalk(clause) ?? readArithmetic(clause)
-  const readers = [readSearch, readClock, readFile, readFiles]
-  return readers.reduce((reading, read) => reading ?? read(new Words(clause, unquote)), first)
+  return [readSearch, readClock, readFile, readFiles].reduce((reading, read) => reading ?? read(new Words(clause, unquote)), first)
 }
 
 /** Words that are worth finding behind a slip of the keyboard. */

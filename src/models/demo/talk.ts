@@ -36,19 +36,16 @@ function help(tools: readonly ToolDefinition[]): string {
 }
 
 /** The beginnings of the words that matter: `files` is near to `file`, and `days_until` to `until`. */
-function stemsOf(text: string): string[] {
+function stemsOf(text: string): Set<string> {
   const start = text.slice(0, 1_000).toLowerCase().replace(/\d+/g, ' number ')
-  return start.match(/(?<![\p{L}\d])(?!what|which|with|this|that|call|from|have|how|many|the|are|you|can|and|for)[\p{L}\d]{3,4}/gu) ?? []
+  return new Set(start.match(/(?<![\p{L}\d])(?!what|which|with|this|that|call|from|have|how|many|the|are|you|can|and|for)[\p{L}\d]{3,4}/gu))
 }
 
 /** The example that has most words in common with a request. */
 function nearest(request: string, tools: readonly ToolDefinition[]): string | undefined {
-  const asked = new Set(stemsOf(request))
-  const scored = examplesFor(tools).map(({ text, words }) => ({
-    text,
-    score: new Set(stemsOf(words).filter((stem) => asked.has(stem))).size,
-  }))
-  return scored.toSorted((a, b) => b.score - a.score)[0]?.text
+  const asked = stemsOf(request)
+  const all = examplesFor(tools).map(({ text, words }) => ({ text, score: [...stemsOf(words)].filter((stem) => asked.has(stem)).length }))
+  return all.toSorted((a, b) => b.score - a.score)[0]?.text
 }
 
 /** Letters and words of other languages. */
