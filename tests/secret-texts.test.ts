@@ -79,6 +79,18 @@ describe('secret texts', () => {
     expect([...`"before ${form} behind"`].map((piece) => text.add(piece)).join('') + text.end()).toBe(shown)
   })
 
+  it.each(['p@ss w"rd\\x', 'C:\\new\\table', '\\u0041bcdefg', 'a\\\\b"c/d\\', '100%41\\bc', 'abcdef\\u004'])(
+    'X5 with backslashes are found with every character escaped: %s',
+    (secret) => {
+      const secrets = new SecretTexts([secret])
+      const percent = [...Buffer.from(secret)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('')
+      const unicode = [...secret].map((character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
+      const html = [...secret].map((character) => `&#${character.charCodeAt(0)};`).join('')
+      for (const form of [secret, json(secret), json(json(secret)), encodeURIComponent(secret), percent, unicode, json(unicode), html])
+        expect(hide(`before ${form} behind`, secrets), form).toMatch(/^before .{0,5}\[redacted\].{0,5} behind$/)
+    },
+  )
+
   it('X5 are not found in what is only like them', () => {
     const secrets = new SecretTexts(['swordfish', 'ab12', 'The'])
     for (const text of ['sword fish, swordfis', 'AB12, the, 61623132', Buffer.from('ab12').toString('base64'), '%61%62 &#97; \\u0061'])

@@ -1,4 +1,5 @@
 import { endOfString } from './json-secrets.ts'
+import { isBarePlaceholder, isCode, isFolder, isIdentifier, isQuotedPlaceholder, readBracket } from './placeholders.ts'
 import { isSecretKey, mayHaveSecretKey } from './secret-keys.ts'
 import { type Look, REDACTED, type Span } from './spans.ts'
 
@@ -9,6 +10,11 @@ const mostSpaces = 8
 const secretParameters = /^(key|sig|signature|x-(amz|goog)-signature|code_verifier)$/i
 const header = /^(?:proxy-)?authorization$/i
 const cookies = /^(?:set-)?cookie$/i
+/** What makes a secret's name of the word `key`. */
+const beforeKey = /(?<![\w-])(?:api|secret(?: access)?) $/i
+/** The beginning of an element of XML, up to its `>`. */
+const openTag = /^<(?:[\w.-]{1,100}:)?([\w.-]{1,100})(?:\s[^<>]*)?$/
+const longestTag = 300
 
 /** What stands between a name and its value. */
 const separator = /[:=>]/g
@@ -34,13 +40,9 @@ const content = /[^<\r\n]{0,4096}/y
 const slashesBeforeQuote = /\\{0,8}(?=["'`])/y
 /** Characters that say whether a text is a cookie. */
 const mostOfCookie = 102
+/** Of a label in Markdown: `**Password:** …`. */
+const emphasis = /[*_]{1,3}(?=[ \t])/y
 const behindValue = /[ \t]{0,16}/y
-
-/** Stands for a value, or names where it is: `<your-key>`, `${KEY}`, `%KEY%`, `***`, `string`, `process.env.KEY`. */
-const placeholder =
-  /^(?:\\?[$<{[(%].*|.*\$\{.*|\*+|x{3,}|\.{2,}|…|-+|_+|true|false|null|none|nil|undefined|void|string|str|text|number|int|integer|boolean|bool|bytes|object|array|any|unknown|optional|required|secret|hidden|masked|redacted|bearer|basic|digest|value|omit|include|same-origin|empty|unset|missing|invalid|expired|yes|no|n\/a|https?:\/\/.*|(?:process|os|env|import|config|settings|secrets|self|this|args|options|params|req|request|ctx|context)[.[].*)$/i
-const identifier = /^[A-Za-z_]\w*(?:\??\.[A-Za-z_]\w*)*$/
-const file = /^(?:~|\.{1,2})?\/.*\.\w{1,5}$/
 
 /**
  * Where values are that follow the name of a secret in a text that is no JSON: `password: …`, `?access_token=…`, `API_KEY=…`, `Cookie: …`,
@@ -64,13 +66,16 @@ export function lookForNamedValues(text: string): Look {
   }
   for (const { index } of text.matchAll(separator)) {
     if (index < behind) continue
+    if (text[index] === '>') {
+      if (endsSecretTag(text, index)) note(element(text, index + 1))
+      continue
+    }
     const name = nameBefore(text, index)
     if (name !== undefined) note(readValue(text, index, name))
   }
   if (!text.includes('--')) return look
   for (const { 0: found, 1: name = '', index } of text.matchAll(option))
-    if (isSecretKey(name))
-      note(quoted(text, index + found.length) ?? bareValue(text, index + found.length, { name, isCertain: false, isAlone: false }))
+    if (isSecretKey(name)) note(optionValue(text, index + found.length, name))
   return look
 }
 
@@ -91,6 +96,7 @@ interface Value extends Span {
 function nameBefore(text: string, separatorAt: number): Name | undefined {
   let to = separatorAt
   while (to > 0 && separatorAt - to < mostSpaces && isSpace(text[to - 1])) to--
+  for (let marks = 0; marks < 3 && text[to - 1] === '*'; marks++) to--
   const last = text[to - 1] ?? ''
   const quote = last === '"' || last === "'" || last === '`' ? last : ''
   if (quote !== '') to--
@@ -100,14 +106,15 @@ function nameBefore(text: string, separatorAt: number): Name | undefined {
   // Of an option, or behind a full stop.
   while (from < to && (text[from] === '-' || text[from] === '.')) from++
   if (from === to) return undefined
+  if (/^keys?$/i.test(text.slice(from, to))) from -= beforeKey.exec(text.slice(Math.max(0, from - 20), from))?.[0].length ?? 0
   const name = text.slice(from, to)
+  if (name.includes(' ')) return { name, from, quote }
   return isSecretKey(name) || (isParameter(text[from - 1]) && secretParameters.test(name)) ? { name, from, quote } : undefined
 }
 
 function readValue(text: string, separatorAt: number, { name, from: nameFrom, quote }: Name): Value | undefined {
   const before = text[nameFrom - 1] ?? ''
   const kind = text[separatorAt]
-  if (kind === '>') return before === '<' ? element(text, separatorAt + 1) : undefined
   // `${NAME:-default}`
   if (before === '{' && text[nameFrom - 2] === '$') return undefined
   let from = separatorAt + 1
@@ -119,6 +126,10 @@ function readValue(text: string, separatorAt: number, { name, from: nameFrom, qu
   while (from < separatorAt + 3 && (text[from] === '=' || text[from] === '>')) from++
   const operator = text.slice(separatorAt, from)
   const isTight = from === separatorAt + 1 && kind === '=' && !isSpace(text[from]) && !isSpace(text[separatorAt - 1])
+  if (kind === ':') {
+    emphasis.lastIndex = from
+    from += emphasis.exec(text)?.[0].length ?? 0
+  }
   const afterSpaces = from
   while (from < afterSpaces + mostSpaces && isSpace(text[from])) from++
   if (from >= text.length) return undefined
@@ -126,7 +137,7 @@ function readValue(text: string, separatorAt: number, { name, from: nameFrom, qu
     if (cookies.test(name)) return cookieValue(text, from, before)
     if (header.test(name)) return headerValue(text, from, { before, isAlone: standsAlone(text, nameFrom, quote) })
   }
-  const inQuotes = quoted(text, from)
+  const inQuotes = quoted(text, from, name)
   if (inQuotes !== undefined) return inQuotes
   if (isParameter(before)) return bareValue(text, from, { name, isCertain: true, isAlone: true })
   return bareValue(text, from, {
@@ -137,7 +148,7 @@ function readValue(text: string, separatorAt: number, { name, from: nameFrom, qu
 }
 
 /** What is between quotes; undefined: no quote is there. JSON is looked through by itself. */
-function quoted(text: string, from: number): Value | undefined {
+function quoted(text: string, from: number, name: string): Value | undefined {
   slashesBeforeQuote.lastIndex = from
   const slashes = slashesBeforeQuote.exec(text)?.[0].length
   if (slashes === undefined) return undefined
@@ -145,7 +156,8 @@ function quoted(text: string, from: number): Value | undefined {
   const start = from + slashes + 1
   if (mark === '"') {
     const to = endOfString(text, start, slashes)
-    const isHidden = !isPlaceholder(text.slice(start, Math.min(start + longestName, to - 1 - slashes)))
+    const value = text.slice(start, Math.min(start + mostLookedAt, to - 1 - slashes))
+    const isHidden = !isQuotedPlaceholder(value) && !isFolder(name, value)
     const around = `${text.slice(from, from + slashes)}"`
     return { from, to, end: to, isHidden, shown: `${around}${REDACTED}${around}` }
   }
@@ -154,16 +166,24 @@ function quoted(text: string, from: number): Value | undefined {
     while (to < most && text[to] !== mark && text[to] !== '\n') to += text[to] === '\\' ? 2 : 1
     to = Math.min(to, text.length)
   }
-  readTo(Math.min(text.length, start + longestName))
-  const value = text.slice(start, Math.min(to, start + longestName))
-  const isHidden = value !== '' && !isPlaceholder(value)
+  readTo(Math.min(text.length, start + mostLookedAt))
+  const value = text.slice(start, Math.min(to, start + mostLookedAt))
+  const isHidden = value !== '' && !isQuotedPlaceholder(value) && !isFolder(name, value)
   if (isHidden) readTo(text.length)
   return { from: start, to, end: to, isHidden }
 }
 
-/** The quote may also end what the name is in: `'Token:', token`. */
-function isPlaceholder(value: string): boolean {
-  return /^[,;)\]}:]/.test(value) || placeholder.test(value)
+/** What follows an option of a command: words may, too, in a sentence about it. */
+function optionValue(text: string, from: number, name: string): Value {
+  const inQuotes = quoted(text, from, name)
+  if (inQuotes !== undefined) return inQuotes
+  const value = bareValue(text, from, { name, isCertain: false, isAlone: true })
+  if (value.isHidden) return value
+  const isNext = isSpace(text[value.to]) && /^--?[A-Za-z]/.test(text.slice(value.end, value.end + 3))
+  const written = text.slice(value.from, value.to)
+  const isHidden = isNext && written.length > 3 && mayBeValue(written, name) && readBracket(text, value.from, value.to) === undefined
+  // Three more characters say whether another option follows.
+  return { ...value, end: value.end + 3, isHidden }
 }
 
 /** `isCertain`: only a value can stand there. `isAlone`: the name begins a line or a part of it. */
@@ -172,21 +192,24 @@ function bareValue(
   from: number,
   { name, isCertain, isAlone }: { name: string; isCertain: boolean; isAlone: boolean },
 ): Value {
-  bare.lastIndex = from
-  const read = bare.exec(text)?.[0] ?? ''
-  const isLong = read.length === mostLookedAt
+  const start = text[from] === '<' ? from + 1 : from
+  bare.lastIndex = start
+  let runEnd = start + (bare.exec(text)?.[0].length ?? 0)
+  const read = text.slice(from, runEnd)
+  const isLong = read.length >= mostLookedAt
   const value = isLong ? read : withoutMarks(read)
-  let runEnd = from + read.length
   behindValue.lastIndex = runEnd
   let end = runEnd + (isLong ? aheadOfBare : (behindValue.exec(text)?.[0].length ?? 0))
   const isLast = isLong || (/^[.!]?$/.test(read.slice(value.length)) && (end >= text.length || /[\r\n|\\"']/.test(text[end] ?? '')))
+  const bracket = readBracket(text, from, runEnd)
   const isHidden =
     mayBeValue(value, name) &&
-    (isCertain
+    bracket?.isCode !== true &&
+    (isCertain && bracket === undefined
       ? isParameter(text[from - name.length - 2]) || !isCode(value)
-      : looksRandom(value) || (isAlone && isLast && value.length > 3))
-  if (!isLong || !isHidden) return { from, to: from + value.length, end, isHidden }
-  runEnd = endOf(bare, text, from)
+      : looksRandom(value) || (isAlone && isLast && value.length > 3 && bracket === undefined))
+  if (!isLong || !isHidden) return { from, to: from + value.length, end: Math.max(end, bracket?.end ?? 0), isHidden }
+  runEnd = endOf(bare, text, start)
   end = runEnd
   return { from, to: from + withoutMarks(text.slice(from, runEnd)).length, end, isHidden }
 }
@@ -211,11 +234,7 @@ function withoutMarks(run: string): string {
 
 /** A word that isn't what a value stands for. */
 function mayBeValue(value: string, name: string): boolean {
-  return value.length > 1 && !placeholder.test(value) && !file.test(value) && !isSecretKey(value) && value !== name && !/\w[([]/.test(value)
-}
-
-function isCode(value: string): boolean {
-  return value.includes('.') && identifier.test(value) && !/\d/.test(value)
+  return value.length > 1 && !isBarePlaceholder(value) && !isSecretKey(value) && value !== name && !isFolder(name, value)
 }
 
 /** Unlike a word, or words with dashes between. */
@@ -223,7 +242,7 @@ function looksRandom(value: string): boolean {
   if (value.length < 6 || isCode(value)) return false
   if (/^\d+$/.test(value)) return true
   if (/\d/.test(value)) return /[A-Za-z]/.test(value)
-  return /[a-z][!@#$%^&*+=~?]./.test(value) || (value.length >= 16 && /[a-z][A-Z]/.test(value) && !identifier.test(value))
+  return /[a-z][!@#$%^&*+=~?]./.test(value) || (value.length >= 16 && /[a-z][A-Z]/.test(value) && !isIdentifier(value))
 }
 
 function headerValue(text: string, from: number, { before, isAlone }: { before: string; isAlone: boolean }): Value | undefined {
@@ -251,13 +270,20 @@ function rest(text: string, from: number, before: string): Omit<Value, 'isHidden
   return { from, to, end: to + (text[to] === '\\' ? 1 : 0) }
 }
 
+function endsSecretTag(text: string, at: number): boolean {
+  let from = at - 1
+  while (from > 0 && at - from < longestTag && text[from] !== '<' && text[from] !== '>') from--
+  const name = text[from] === '<' ? openTag.exec(text.slice(from, at))?.[1] : undefined
+  return name !== undefined && isSecretKey(name)
+}
+
 /** What is in an element of XML. */
 function element(text: string, from: number): Value {
   content.lastIndex = from
   const value = content.exec(text)?.[0] ?? ''
   const to = from + value.length
   // A name between angle brackets that nothing closes stands for something else.
-  return { from, to, end: to + 2, isHidden: text.startsWith('</', to) && value !== '' && !placeholder.test(value.trim()) }
+  return { from, to, end: to + 2, isHidden: text.startsWith('</', to) && value !== '' && !isQuotedPlaceholder(value.trim()) }
 }
 
 function isParameter(before: string | undefined): boolean {

@@ -25,17 +25,25 @@ export function isShortSecret(secret: string): boolean {
  * `isCut`: all that follows belongs to it.
  */
 export function formsOf(secret: string, isCut: boolean): Form[] {
-  const decoded = (atOnce(decodeText(secret))?.text ?? secret).replace(/\\$/, '')
   // Without its escapes, a short one is still shorter.
-  const written = [...new Set([secret, isShortSecret(secret) ? JSON.stringify(secret).slice(1, -1) : decoded])].filter(
-    (text) => text !== '',
-  )
+  const others = isShortSecret(secret) ? [JSON.stringify(secret).slice(1, -1)] : [decodedForm(secret), ...withoutBackslashes(secret)]
+  const written = [...new Set([secret, ...others])].filter((text) => text !== '')
   const plain = written.map((text) => ({
     text: text.slice(0, mostLookedFor),
     behind: isCut ? Number.POSITIVE_INFINITY : Math.max(0, text.length - mostLookedFor),
   }))
   if (isShortSecret(secret)) return plain
   return [...plain, ...encodedForms(Buffer.from(secret), isCut)].map(({ text, behind }) => ({ text: foldCase(text), behind }))
+}
+
+function decodedForm(secret: string): string {
+  return (atOnce(decodeText(secret))?.text ?? secret).replace(/\\$/, '')
+}
+
+/** With every character escaped, its backslashes begin no escape: they are left out of a decoded text. */
+function withoutBackslashes(secret: string): string[] {
+  const text = secret.replaceAll('\\', '')
+  return text.length < shortest ? [] : [decodedForm(text)]
 }
 
 /** In hexadecimal, and in base64 behind 0, 1 or 2 other bytes. */

@@ -24,9 +24,11 @@ const tokens = [
 const privateKey = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,60}-----|$)/gi
 /** The passwords in addresses, and what makes addresses known to nobody. */
 const inAddress = [
-  /:\/\/[^\s/:@]{0,256}:([^\s/"'<>]{1,256})(?=@)/g,
+  // A port may be followed by a query that has an address of mail in it.
+  /:\/\/[^\s/:@]{0,256}:(?!\d{1,5}[?#])([^\s/"'<>]{1,256})(?=@)/g,
   /(?:hooks\.slack\.com\/services|discord(?:app)?\.com\/api\/webhooks)\/([\w/-]{16,})/g,
 ]
+const mostOfCredentials = 4_000
 const allMarks = [...marks, ...plainMarks]
 /** What may become one of them, in the last run of characters that keys have. */
 const unfinishedRun = [
@@ -39,7 +41,7 @@ const unfinished = [
   /(?<=(?:hooks\.slack\.com\/services|discord(?:app)?\.com\/api\/webhooks)\/)[\w/-]+$/g,
   new RegExp(`(?<![A-Za-z0-9_])(?:${beginningsOf('bearer')}|${beginningsOf('basic')}|(?:bearer|basic)\\s{1,16}[\\w.~+/=-]*)$`, 'gi'),
   /-{1,5}$|-----[A-Z0-9 ]{1,70}-{0,5}$/gi,
-  /(?<=:\/\/[^\s/:@]{0,256}:)[^\s/"'<>]{1,256}$/g,
+  /(?<=:\/\/[^\s/:@]{0,256}:)(?!\d{1,5}[?#])[^\s/"'<>]{1,256}$/g,
 ]
 
 /** What looks like a key or token, or is a password in an address. */
@@ -76,8 +78,19 @@ function startOfLastRun(text: string, start: number): number {
 
 /** `Basic` and `bearer` are also words; what follows them is a credential only if it does not look like one, such as `JavaScript`. */
 function areWords(found: string): boolean {
-  if (found.startsWith('Bearer') || !/^(?:bearer|basic)\s/i.test(found)) return false
+  if (/^basic\s/i.test(found)) return !hasUserAndPassword(found.slice(5).trimStart())
+  if (found.startsWith('Bearer') || !/^bearer\s/i.test(found)) return false
   return !/[\d=+/]|[A-Z][a-z][A-Z]|[a-z][A-Z]{1,2}[a-z][A-Z]|^[a-z]{1,2}[A-Z]/.test(found.slice(5, 80).trimStart())
+}
+
+/** Whether it is `user:password` in base64, also cut off. */
+function hasUserAndPassword(credentials: string): boolean {
+  const base64 = /^[\w+/-]*/.exec(credentials.slice(0, mostOfCredentials))?.[0] ?? ''
+  const text = Buffer.from(base64, 'base64')
+    .toString()
+    .replace(/\ufffd$/, '')
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: no text has them
+  return text.includes(':') && !/[\x00-\x1f\x7f\ufffd]/.test(text)
 }
 
 function inAnyCase(word: string): string {
