@@ -119,6 +119,8 @@ describe('a text that comes in pieces', () => {
         'API ',
         '<a:',
         '</',
+        '<![CDATA[',
+        ']]>',
         'dXNlcjpw',
         ':80',
         '-x',

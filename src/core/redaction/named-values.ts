@@ -15,6 +15,7 @@ const beforeKey = /(?<![\w-])(?:api|secret(?: access)?) $/i
 /** The beginning of an element of XML, up to its `>`. */
 const openTag = /^<(?:[\w.-]{1,100}:)?([\w.-]{1,100})(?:\s[^<>]*)?$/
 const longestTag = 300
+const cdata = '<![CDATA['
 
 /** What stands between a name and its value. */
 const separator = /[:=>]/g
@@ -278,12 +279,15 @@ function endsSecretTag(text: string, at: number): boolean {
 }
 
 /** What is in an element of XML. */
-function element(text: string, from: number): Value {
+function element(text: string, tagEnd: number): Value {
+  const from = text.startsWith(cdata, tagEnd) ? tagEnd + cdata.length : tagEnd
   content.lastIndex = from
-  const value = content.exec(text)?.[0] ?? ''
-  const to = from + value.length
+  const read = content.exec(text)?.[0] ?? ''
+  const value = read.replace(/]]>$/, '')
+  const closedAt = from + read.length
   // A name between angle brackets that nothing closes stands for something else.
-  return { from, to, end: to + 2, isHidden: text.startsWith('</', to) && value !== '' && !isQuotedPlaceholder(value.trim()) }
+  const isHidden = text.startsWith('</', closedAt) && value !== '' && !isQuotedPlaceholder(value.trim())
+  return { from, to: from + value.length, end: Math.max(closedAt + 2, tagEnd + cdata.length), isHidden }
 }
 
 function isParameter(before: string | undefined): boolean {

@@ -42,14 +42,14 @@ export function isFolder(name: string, value: string): boolean {
 }
 
 /**
- * Looks for a bracket in the text between `from` and `to`. `isCode`: it is closed on its line or has nothing behind it, as in `f(a, b)`, `${KEY}`
- * and `f(`. Undefined if there is none.
+ * Looks for a bracket in the text between `from` and `to`. `isCode`: it is closed on its line, as in `f(a, b)` and `${KEY}`, or continues on the
+ * next, as in `f({`. Undefined if there is none.
  */
 export function readBracket(text: string, from: number, to: number): { isCode: boolean; end: number } | undefined {
   const found = opening.exec(text.slice(from, to))
   if (found === null) return undefined
   const inside = from + found.index + found[0].length
-  if (inside >= to || text[to - 1] === ',') return { isCode: true, end: to }
+  if (/^\W*$|[,{([]$/.test(text.slice(inside, to))) return { isCode: true, end: to }
   const closer = closing[text[inside - 1] ?? '']
   const most = Math.min(text.length, inside + mostInBrackets)
   for (let at = inside; at < most; at++) {
