@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 
 const { logger } = recordingLogger()
 const word = { type: 'object', properties: { word: { type: 'string' } }, required: ['word'] } as const

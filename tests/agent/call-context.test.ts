@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { savedValueOf } from '../../src/agent/calls/saved-value.ts'
 import { AgentRunner, defineTool, type Json, type ToolContext } from '../../src/index.ts'
 import { MemoryRuns, memoryJournal, scriptedModel } from '../../src/testing/index.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 
 const { logger } = recordingLogger()
 const calling = [{ toolCalls: [{ name: 'job', args: {} }] }, 'Done.']

@@ -4,7 +4,7 @@ import type { ApprovalDecision } from '../../src/agent/types.ts'
 import type { JsonObject } from '../../src/core/messages.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 
 async function paying(decision: ApprovalDecision) {
   const paid: unknown[] = []

@@ -9,7 +9,7 @@ import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { SqliteStore } from '../../src/journals/sqlite/sqlite-store.ts'
 import { fileOptions } from '../../src/sqlite/sqlite-file.ts'
 import { MemoryRuns, memoryJournal, scriptedModel } from '../../src/testing/index.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 
 const { logger } = recordingLogger()
 const closing: (() => Promise<void> | void)[] = []

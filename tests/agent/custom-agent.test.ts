@@ -8,7 +8,7 @@ import type { RunnerOptions } from '../../src/agent/types.ts'
 import { Event } from '../../src/core/events.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 
 interface User {
   name: string

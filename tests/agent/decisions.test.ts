@@ -6,7 +6,7 @@ import { Event, type MadeDecision } from '../../src/core/events.ts'
 import { memoryJournal } from '../../src/testing/memory-journal.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { ask, defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 
 const stored = <T>(value: T): T => JSON.parse(JSON.stringify(value))
 /** As it may come from a caller without types. */

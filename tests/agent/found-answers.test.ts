@@ -5,7 +5,8 @@ import { jsonInText } from '../../src/agent/output/json-in-text.ts'
 import type { OutputSchema } from '../../src/agent/output/output.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { nativeModes } from '../hazards/modes.ts'
-import { recordingLogger, stage } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
+import { stage } from '../hazards/stage.ts'
 import { call } from '../hazards/tools.ts'
 
 const logger = recordingLogger().logger

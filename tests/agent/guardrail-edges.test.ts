@@ -8,7 +8,8 @@ import type { RunnerOptions } from '../../src/agent/types.ts'
 import { Event } from '../../src/core/events.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { expectValidHistory, recordingLogger, resultTexts } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
+import { expectValidHistory, resultTexts } from '../hazards/stage.ts'
 import { failOnUnhandledRejections } from '../hazards/unhandled.ts'
 
 failOnUnhandledRejections()

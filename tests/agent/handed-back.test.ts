@@ -20,7 +20,7 @@ import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { ToolRegistry } from '../../src/tools/registry.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { ToolRunner } from '../../src/tools/tool-runner.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { startStrictProvider } from '../models/rules/strict-provider.ts'
 
 const { logger } = recordingLogger()

@@ -12,7 +12,7 @@ import type { RunnerOptions } from '../../src/agent/types.ts'
 import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { memoryJournal, scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { deafTool } from '../hazards/tools.ts'
 import { StrictJournal } from './strict-journal.ts'
 

@@ -7,7 +7,7 @@ import type { NestingPlace, RunnerOptions } from '../../src/agent/types.ts'
 import { telemetry } from '../../src/telemetry/index.ts'
 import { memoryJournal, scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { startTracing } from '../telemetry/tracing.ts'
 import { StrictJournal } from './strict-journal.ts'
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { AgentRunner, type Guardrail, memorySessions, type RunnerOptions } from '../../src/index.ts'
 import { MemoryRuns, memoryJournal, scriptedModel } from '../../src/testing/index.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { countingTool } from '../hazards/tools.ts'
 
 const { logger } = recordingLogger()

@@ -12,7 +12,7 @@ import { MemoryRuns, memoryJournal } from '../../src/testing/memory-journal.ts'
 import type { ScriptedTurn } from '../../src/testing/script.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { call } from '../hazards/tools.ts'
 
 /** 5 MB in 50,000 lines, one of which is looked for. */

@@ -8,7 +8,7 @@ import { memoryJournal } from '../../src/testing/memory-journal.ts'
 import type { ScriptedCall } from '../../src/testing/script.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { ask, defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 
 const stored = <T>(value: T): T => JSON.parse(JSON.stringify(value))
 const task = { task: 'x' }

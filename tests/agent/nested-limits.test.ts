@@ -10,7 +10,7 @@ import type { PendingItem, RunnerOptions } from '../../src/agent/types.ts'
 import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { memoryJournal, type ScriptedTurn, scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { StrictJournal } from './strict-journal.ts'
 
 const { logger } = recordingLogger()

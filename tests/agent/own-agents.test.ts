@@ -15,7 +15,7 @@ import {
   type ToolContext,
 } from '../../src/index.ts'
 import { MemoryRuns, memoryJournal, scriptedModel } from '../../src/testing/index.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 
 interface User {
   name: string

@@ -5,7 +5,7 @@ import type { RunResult, RunSettings } from '../../src/agent/types.ts'
 import { Event } from '../../src/core/events.ts'
 import type { Json } from '../../src/core/messages.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { call, countingTool } from '../hazards/tools.ts'
 import { durableOver, goneJournal } from './gone-journal.ts'
 

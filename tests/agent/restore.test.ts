@@ -21,7 +21,7 @@ import { SqliteStore } from '../../src/journals/sqlite/sqlite-store.ts'
 import { memorySessions } from '../../src/sessions/memory.ts'
 import { fileOptions } from '../../src/sqlite/sqlite-file.ts'
 import { MemoryRuns, memoryJournal, scriptedModel } from '../../src/testing/index.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 
 interface Shop {
   name: string

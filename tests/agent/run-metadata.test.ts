@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { AgentRunner, asTool, defineTool, type Guardrail, type Hooks, type JsonObject, type RunnerOptions } from '../../src/index.ts'
 import { MemoryRuns, memoryJournal, scriptedModel } from '../../src/testing/index.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 
 const { logger } = recordingLogger()
 const metadata = { tenant: 't1', user: 17 }

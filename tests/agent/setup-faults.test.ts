@@ -15,7 +15,7 @@ import { switchableModel } from '../../src/models/middleware/switchable.ts'
 import { createPipeline } from '../../src/pipeline/index.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { failOnUnhandledRejections } from '../hazards/unhandled.ts'
 import { StrictJournal } from './strict-journal.ts'
 

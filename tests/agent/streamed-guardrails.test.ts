@@ -6,7 +6,8 @@ import { ModelError } from '../../src/core/errors.ts'
 import type { ChatModel, ModelSink } from '../../src/models/chat-model.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { loopModes } from '../hazards/modes.ts'
-import { recordingLogger, stage } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
+import { stage } from '../hazards/stage.ts'
 
 const { logger } = recordingLogger()
 const told = () => {

@@ -15,7 +15,7 @@ import type { MockProvider } from '../../src/testing/mock-provider.ts'
 import type { Script } from '../../src/testing/script.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { startStrictProvider } from '../models/rules/strict-provider.ts'
 
 class Concierge extends CustomAgent {}

@@ -7,7 +7,7 @@ import { findDialect } from '../../src/dialects/index.ts'
 import type { ModelResponse } from '../../src/models/chat-model.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { startStrictProvider } from '../models/rules/strict-provider.ts'
 
 const parameters = { type: 'object', properties: { a: { type: 'integer' } } }

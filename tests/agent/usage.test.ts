@@ -8,7 +8,7 @@ import type { Usage } from '../../src/core/messages.ts'
 import type { ChatModel, ModelResponse } from '../../src/models/chat-model.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 
 const { logger } = recordingLogger()
 const look = defineTool({ name: 'look', description: 'looks', execute: () => 'seen' })

@@ -5,7 +5,7 @@ import { memorySessions } from '../../src/sessions/memory.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { toAgUiResponse, toUIMessageResponse } from '../../src/ui/index.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 
 it('P3.6 a page whose session waits for a decision is told so in a sentence for its user', async () => {
   const refund = defineTool({ name: 'refund', description: 'Pays back.', approval: true, execute: () => 'paid' })

@@ -4,7 +4,8 @@ import { type Backend, createAgentRunner } from '../../src/backends/index.ts'
 import { Event, type EventMeta, type EventName } from '../../src/core/events.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
 import { type Mode, type ModeScript, modes, type SentRequest } from '../hazards/modes.ts'
-import { comparable, expectPairedEvents, expectValidHistory, type LogRecord, recordingLogger } from '../hazards/stage.ts'
+import { type LogRecord, recordingLogger } from '../hazards/recording-logger.ts'
+import { comparable, expectPairedEvents, expectValidHistory } from '../hazards/stage.ts'
 
 const openai: Mode | undefined = modes.find(({ name }) => name === 'openai, streaming')
 if (openai === undefined) throw new Error('the matrix has no mode of that name')

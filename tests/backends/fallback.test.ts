@@ -7,7 +7,7 @@ import type { Loop } from '../../src/agent/run/execution.ts'
 import type { createAgentRunner } from '../../src/backends/index.ts'
 import { openLoop } from '../../src/backends/open-loop.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 
 describe('S3-3 the other backend takes over', () => {
   const exec = promisify(execFile)

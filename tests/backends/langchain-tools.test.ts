@@ -6,7 +6,7 @@ import { z as z3 } from 'zod/v3'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { fromLangChainTools, type LangChainTool } from '../../src/backends/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { call } from '../hazards/tools.ts'
 
 /** What the calls of one turn come to. */

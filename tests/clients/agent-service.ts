@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { type ChatMessage, defineTool, textOf } from '../../src/index.ts'
 import { createService, listen } from '../../src/service/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 
 export const token = 'test-token-operator'
 

@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { connectMcpServers, type McpServer } from '../../src/tools/mcp/index.ts'
 import { tempFolder } from '../cli/temp-folder.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { callText } from '../tools/mcp/open-tools.ts'
 import { isThere, program, versionOf } from './agent-service.ts'
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { serve, type Wire, wires } from './wires.ts'
 
 const ns = ']<]minimax[>['

@@ -3,7 +3,7 @@ import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { Event } from '../../src/core/events.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { type AnyTool, defineTool, type JsonSchema } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { chunk, events } from '../models/local-server.ts'
 import { serve, type Wire, wires } from './wires.ts'
 

@@ -4,7 +4,7 @@ import { Event } from '../../src/core/events.ts'
 import type { JsonObject } from '../../src/core/messages.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { chunk, events } from '../models/local-server.ts'
 import { serve, type Wire, wires } from './wires.ts'
 

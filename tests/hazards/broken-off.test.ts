@@ -4,7 +4,7 @@ import { ModelError } from '../../src/core/errors.ts'
 import type { ChatModel, ModelRequest, ModelResponse, ModelSink } from '../../src/models/chat-model.ts'
 import { fallbackModel } from '../../src/models/middleware/fallback.ts'
 import { withRetry } from '../../src/models/middleware/retry.ts'
-import { recordingLogger } from './stage.ts'
+import { recordingLogger } from './recording-logger.ts'
 
 type Generate = (request: ModelRequest, sink?: ModelSink) => Promise<ModelResponse>
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from './stage.ts'
+import { recordingLogger } from './recording-logger.ts'
 
 describe('many large results', () => {
   /** The collector by hand: only so can memory that is merely not yet collected be told from memory that is kept. */

@@ -4,7 +4,8 @@ import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { hasToolCalls, type JsonObject } from '../../src/core/messages.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { type ModeScript, modes, nativeModes } from './modes.ts'
-import { recordingLogger, stage } from './stage.ts'
+import { recordingLogger } from './recording-logger.ts'
+import { stage } from './stage.ts'
 import { call, countingTool } from './tools.ts'
 
 const weather = {

@@ -3,24 +3,18 @@ import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { RunInput, RunnerOptions, RunOptions, RunResult } from '../../src/agent/types.ts'
 import { Event, type EventMeta, type EventName } from '../../src/core/events.ts'
 import { isDeeperThan } from '../../src/core/json.ts'
-import type { Logger, LogLevel, RecordLevel } from '../../src/core/logger.ts'
 import { type ChatMessage, hasToolCalls, isJsonObject, isToolResult, type JsonObject, textOf } from '../../src/core/messages.ts'
 import { messagesToOpenAI } from '../../src/models/openai/wire.ts'
 import { findWire } from '../../src/testing/mock/wires.ts'
 import type { MockProvider } from '../../src/testing/mock-provider.ts'
 import { refuseChatCompletion } from '../models/rules/chat-completions.ts'
 import type { Mode, ModeScript, OpenOptions, SentRequest } from './modes.ts'
+import { type LogRecord, recordingLogger } from './recording-logger.ts'
 
 export interface SeenEvent {
   name: EventName
   payload: Record<string, unknown>
   meta: EventMeta
-}
-
-export interface LogRecord {
-  level: LogLevel
-  fields: object
-  message: string
 }
 
 export interface Stage extends AsyncDisposable {
@@ -63,12 +57,6 @@ export async function stage(mode: Mode, script: ModeScript, { faults, settings, 
     },
     [Symbol.asyncDispose]: () => open.close(),
   }
-}
-
-export function recordingLogger(): { logger: Logger; records: LogRecord[] } {
-  const records: LogRecord[] = []
-  const at = (level: RecordLevel) => (fields: object, message: string) => void records.push({ level, fields, message })
-  return { logger: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }, records }
 }
 
 const callEvents = [

@@ -9,7 +9,7 @@ import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { MemoryRuns, memoryJournal } from '../../src/testing/memory-journal.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { turnEventLoop } from '../hazards/waiting.ts'
 import { inFolder } from './temp-folder.ts'
 

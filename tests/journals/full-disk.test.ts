@@ -7,7 +7,7 @@ import type { RunnerOptions } from '../../src/agent/types.ts'
 import { type SqliteJournalOptions, sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { inFolder } from './temp-folder.ts'
 
 /** Fills a file whose journal may have 1 MiB, until there is room again. */

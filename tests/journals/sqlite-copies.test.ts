@@ -6,7 +6,7 @@ import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { type SqliteJournalOptions, sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { killHard, stuckProcess } from './stuck.ts'
 import { inFolder } from './temp-folder.ts'
 

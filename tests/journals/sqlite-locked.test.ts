@@ -5,7 +5,7 @@ import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { sqliteSessions } from '../../src/sessions/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { inFolder } from './temp-folder.ts'
 
 function open(file: string, busyTimeoutMs: number) {

@@ -4,7 +4,7 @@ import type { ChatMessage, JsonObject } from '../../src/core/messages.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { startStrictProvider } from './rules/strict-provider.ts'
 
 const clock = defineTool({

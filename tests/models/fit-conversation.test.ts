@@ -8,7 +8,7 @@ import { createModel } from '../../src/models/create-model.ts'
 import type { ModelSettings } from '../../src/models/settings.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { startStrictProvider } from './rules/strict-provider.ts'
 
 type Settings = Partial<ModelSettings> & Pick<ModelSettings, 'provider' | 'model'>

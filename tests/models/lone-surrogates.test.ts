@@ -4,7 +4,7 @@ import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { memorySessions } from '../../src/sessions/memory.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { inFolder } from '../journals/temp-folder.ts'
 import { startStrictProvider } from './rules/strict-provider.ts'
 

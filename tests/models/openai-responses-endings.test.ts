@@ -4,7 +4,7 @@ import type { JsonObject } from '../../src/core/messages.ts'
 import { isModelError, type ModelResponse } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { completion, cuts, eventStream, events, sendCut, startServer } from './local-server.ts'
 import { hello } from './one-request.ts'
 

@@ -7,7 +7,8 @@ import type { MockProvider, WireName } from '../../src/testing/index.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
 import { findWire } from '../../src/testing/mock/wires.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { expectValidHistory, recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
+import { expectValidHistory } from '../hazards/stage.ts'
 import { startStrictProvider } from './rules/strict-provider.ts'
 
 interface Driver {

@@ -8,7 +8,7 @@ import { fallbackModel } from '../../src/models/middleware/fallback.ts'
 import type { RateLimits } from '../../src/models/middleware/rate-limiter.ts'
 import type { ModelSettings } from '../../src/models/settings.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { limitedServer } from './limited-server.ts'
 import { chunk, eventStream, events, type LocalServer, sendJson, startServer, textEvents } from './local-server.ts'
 

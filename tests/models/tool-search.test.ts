@@ -12,7 +12,7 @@ import type { MockProvider, MockReply, MockScriptRequest } from '../../src/testi
 import { type DeferOptions, deferTools } from '../../src/tools/deferred-tools.ts'
 import { ToolRegistry } from '../../src/tools/registry.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { startStrictProvider } from './rules/strict-provider.ts'
 
 const customer = { type: 'object', properties: { customer: { type: 'string' } }, required: ['customer'] }

@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createService, nodeHandler, type Service, type ServiceOptions } from '../../src/service/index.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { closeServer } from '../close-server.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { token } from './start-service.ts'
 
 const model = () => scriptedModel(Array.from({ length: 5 }, () => 'hello'))

@@ -11,7 +11,7 @@ import { StoredRecording } from '../../src/service/recordings/stored-recording.t
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { Pauses } from '../../src/tools/yield-to-event-loop.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { longestStall } from '../tools/sandbox/longest-stall.ts'
 import { maxStallMs } from './measured-service.ts'
 

@@ -17,7 +17,7 @@ import { readLimits } from '../../src/service/service-limits.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { Pauses } from '../../src/tools/yield-to-event-loop.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { json, payTool, startService, token } from './start-service.ts'
 
 const recordings = { service: { keepRuns: { recordingMegabytes: 8 } } }

@@ -6,7 +6,7 @@ import { recordingFromText, recordingToText } from '../../src/recording/file/rec
 import { replayRun } from '../../src/recording/index.ts'
 import { KeptResponses } from '../../src/service/responses/kept-responses.ts'
 import type { RunBounds } from '../../src/service/runs/memory/kept-runs.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { hasPostgres, type Postgres, startPostgres } from '../postgres.ts'
 import { approvals, type SharedFolder, sharedFolder, untilRun } from './killed-service.ts'
 import { allFrames, configFile, framesOf, json } from './start-service.ts'

@@ -13,7 +13,7 @@ import { StoredRecording } from '../../src/service/recordings/stored-recording.t
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { Pauses } from '../../src/tools/yield-to-event-loop.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { configFile, json, type StartedService, startService } from './start-service.ts'
 
 const yaml = (more = 'recordingMegabytes: 8') => `service: { keepRuns: { folder: runs, ${more} } }`

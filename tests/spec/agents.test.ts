@@ -7,7 +7,7 @@ import { createModel } from '../../src/models/create-model.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
 import { BaseTool, convertToOpenAITool, defineTool, type ToolContext } from '../../src/tools/tool.ts'
 import { type ModeScript, nativeModes, type OpenMode } from '../hazards/modes.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 
 class Weather extends BaseTool<{ city: string }> {
   readonly name = 'weather'

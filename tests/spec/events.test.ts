@@ -3,7 +3,7 @@ import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { Event, EventBus } from '../../src/core/events.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { nativeModes } from '../hazards/modes.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 
 describe.each(nativeModes)('$name', (mode) => {
   it('S4-8 S4-9 S4-10 START comes immediately before the function, END after it returned or threw, one of each a call', async () => {

@@ -8,7 +8,8 @@ import { ToolRegistry } from '../../src/tools/registry.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { ToolRunner } from '../../src/tools/tool-runner.ts'
 import { nativeModes } from '../hazards/modes.ts'
-import { recordingLogger, stage } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
+import { stage } from '../hazards/stage.ts'
 
 const echo = defineTool({
   name: 'echo',

@@ -12,7 +12,7 @@ import { serverAttributes } from '../../src/telemetry/attributes.ts'
 import { telemetry } from '../../src/telemetry/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { loadSkills } from '../../src/tools/skills/index.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { startStrictProvider } from '../models/rules/strict-provider.ts'
 import { startTracing } from './tracing.ts'
 

@@ -5,7 +5,7 @@ import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { type OtlpOptions, otlpTelemetry } from '../../src/telemetry/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { failOnUnhandledRejections } from '../hazards/unhandled.ts'
 import { startCollector } from './collector.ts'
 

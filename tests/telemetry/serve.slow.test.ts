@@ -3,7 +3,7 @@ import { ConfigError } from '../../src/service/config/config-error.ts'
 import { createService } from '../../src/service/index.ts'
 import { startCli } from '../cli/start-cli.ts'
 import { tempFolder } from '../cli/temp-folder.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { startCollector } from './collector.ts'
 
 const [traceId, caller] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331']

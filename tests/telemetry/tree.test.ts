@@ -6,7 +6,7 @@ import { createModel } from '../../src/models/create-model.ts'
 import { telemetry } from '../../src/telemetry/index.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { startStrictProvider } from '../models/rules/strict-provider.ts'
 import { startTracing } from './tracing.ts'
 

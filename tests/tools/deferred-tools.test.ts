@@ -7,7 +7,7 @@ import { ToolDispatcher } from '../../src/tools/dispatcher.ts'
 import { ToolRegistry } from '../../src/tools/registry.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { ToolRunner } from '../../src/tools/tool-runner.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 
 const invoice = defineTool({
   name: 'create_invoice',

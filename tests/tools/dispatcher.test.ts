@@ -6,7 +6,7 @@ import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { ToolDispatcher } from '../../src/tools/dispatcher.ts'
 import { ToolRegistry } from '../../src/tools/registry.ts'
 import { type AnyTool, ask, defineTool } from '../../src/tools/tool.ts'
-import { recordingLogger } from '../hazards/stage.ts'
+import { recordingLogger } from '../hazards/recording-logger.ts'
 import { deafTool } from '../hazards/tools.ts'
 
 const says = (name: string, answer: string) => defineTool({ name, description: `Says ${answer}.`, execute: () => answer })

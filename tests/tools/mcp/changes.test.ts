@@ -3,7 +3,7 @@ import { AgentRunner } from '../../../src/agent/agent-runner.ts'
 import { scriptedModel } from '../../../src/testing/scripted-model.ts'
 import { connectMcpServers, type McpOptions, type McpServerOptions, type McpTools } from '../../../src/tools/mcp/index.ts'
 import type { AnyTool } from '../../../src/tools/tool.ts'
-import { recordingLogger } from '../../hazards/stage.ts'
+import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { callTool, listed, odd, Watch } from './open-tools.ts'
 
 /** A server whose list can be changed; `become` resolves when the change has been seen. */

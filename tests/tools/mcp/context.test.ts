@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { AgentRunner, asTool, defineTool, type JsonObject } from '../../../src/index.ts'
 import { MemoryRuns, memoryJournal, scriptedModel } from '../../../src/testing/index.ts'
 import { connectMcpServers, type McpServerOptions, type McpTools } from '../../../src/tools/mcp/index.ts'
-import { recordingLogger } from '../../hazards/stage.ts'
+import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { callTool } from './open-tools.ts'
 
 const revisions = ['2025-11-25', '2026-07-28'] as const

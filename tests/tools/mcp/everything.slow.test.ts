@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { createMcpHandler, Server } from '@modelcontextprotocol/server'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { connectMcpServers, type McpServer, type McpTools } from '../../../src/tools/mcp/index.ts'
-import { recordingLogger } from '../../hazards/stage.ts'
+import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { callText, callTool, Watch } from './open-tools.ts'
 
 // The protocol's own server for trying out clients.

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { connectMcpServers } from '../../../src/tools/mcp/index.ts'
-import { recordingLogger } from '../../hazards/stage.ts'
+import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { listed } from './open-tools.ts'
 import { startSessionServer } from './session-server.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { connectMcpServers } from '../../../src/tools/mcp/index.ts'
-import { recordingLogger } from '../../hazards/stage.ts'
+import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { type Answer, json, result, startOddHttpServer } from './odd-http-server.ts'
 import { callText, listed, Watch } from './open-tools.ts'
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it, vi } from 'vitest'
 import { connectMcpServers } from '../../../src/tools/mcp/index.ts'
-import { recordingLogger } from '../../hazards/stage.ts'
+import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { type Answer, json, result, startOddHttpServer } from './odd-http-server.ts'
 import { callText, callTool, listed, Watch } from './open-tools.ts'
 

@@ -11,7 +11,7 @@ import {
   openLoopbackSignIn,
 } from '../../../src/tools/mcp/index.ts'
 import { tempFolder } from '../../cli/temp-folder.ts'
-import { recordingLogger } from '../../hazards/stage.ts'
+import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { startOAuthServer } from './oauth-server.ts'
 import { callText } from './open-tools.ts'
 

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { AgentRunner, type JsonObject, type RunResult } from '../../../src/index.ts'
 import { memoryJournal, scriptedModel } from '../../../src/testing/index.ts'
 import { connectMcpServers, type McpServerOptions } from '../../../src/tools/mcp/index.ts'
-import { recordingLogger } from '../../hazards/stage.ts'
+import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { inFolder } from '../../journals/temp-folder.ts'
 import { callTool } from './open-tools.ts'
 

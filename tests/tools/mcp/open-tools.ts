@@ -4,7 +4,7 @@ import type { Json } from '../../../src/core/messages.ts'
 import type { McpCommand, McpServerOptions } from '../../../src/tools/mcp/index.ts'
 import type { ToolSet } from '../../../src/tools/registry.ts'
 import { type ToolCallEnd, ToolRunner } from '../../../src/tools/tool-runner.ts'
-import { recordingLogger } from '../../hazards/stage.ts'
+import { recordingLogger } from '../../hazards/recording-logger.ts'
 import type { Oddity } from './odd-server.ts'
 
 const program = fileURLToPath(new URL('odd-server.ts', import.meta.url))

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { AgentRunner, Event } from '../../../src/index.ts'
 import { scriptedModel } from '../../../src/testing/index.ts'
 import { connectMcpServers, type McpServer } from '../../../src/tools/mcp/index.ts'
-import { recordingLogger } from '../../hazards/stage.ts'
+import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { callText } from './open-tools.ts'
 
 const program = fileURLToPath(new URL('progress-server.ts', import.meta.url))

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { AgentRunner, type Json, type RunResult } from '../../../src/index.ts'
 import { scriptedModel } from '../../../src/testing/index.ts'
 import { connectMcpServers, type McpServerOptions, type McpTools } from '../../../src/tools/mcp/index.ts'
-import { recordingLogger } from '../../hazards/stage.ts'
+import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { callTool } from './open-tools.ts'
 
 /** A server that holds its calls open while it waits. */

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { AgentRunner, Event, type ModelRequest } from '../../../src/index.ts'
 import { MemoryRuns, memoryJournal, scriptedModel } from '../../../src/testing/index.ts'
 import { connectMcpServers, type McpServerOptions, type McpTools } from '../../../src/tools/mcp/index.ts'
-import { recordingLogger } from '../../hazards/stage.ts'
+import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { callTool } from './open-tools.ts'
 
 const logger = () => recordingLogger().logger

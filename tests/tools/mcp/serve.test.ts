@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { type ServeMcpOptions, serveMcp } from '../../../src/tools/mcp/index.ts'
 import { ToolRegistry } from '../../../src/tools/registry.ts'
 import { type AnyTool, ask, defineTool } from '../../../src/tools/tool.ts'
-import { recordingLogger } from '../../hazards/stage.ts'
+import { recordingLogger } from '../../hazards/recording-logger.ts'
 
 const add = defineTool({
   name: 'add',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { connectMcpServers, type McpServerOptions, type McpTools } from '../../../src/tools/mcp/index.ts'
-import { recordingLogger } from '../../hazards/stage.ts'
+import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { callText, callTool, listed, Watch } from './open-tools.ts'
 import { type Refusal, type SessionServer, startSessionServer } from './session-server.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import { connectMcpServers } from '../../../src/tools/mcp/index.ts'
-import { recordingLogger } from '../../hazards/stage.ts'
+import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { callText, isRunning, listed, odd } from './open-tools.ts'
 
 describe.concurrent('an MCP server over stdio', () => {

@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { describe, expect, it, vi } from 'vitest'
 import type { ContentPart } from '../../../src/core/messages.ts'
 import { connectMcpServers } from '../../../src/tools/mcp/index.ts'
-import { recordingLogger } from '../../hazards/stage.ts'
+import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { callText, callTool, isRunning, listed, odd, Watch } from './open-tools.ts'
 
 describe.concurrent('an MCP server over stdio', () => {

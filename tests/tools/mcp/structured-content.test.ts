@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../../src/agent/agent-runner.ts'
 import { scriptedModel } from '../../../src/testing/scripted-model.ts'
 import { connectMcpServers } from '../../../src/tools/mcp/index.ts'
-import { recordingLogger } from '../../hazards/stage.ts'
+import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { json, startOddHttpServer } from './odd-http-server.ts'
 import { callTool, listed } from './open-tools.ts'
 

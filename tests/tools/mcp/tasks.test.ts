@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { AgentRunner, type Json, type RunResult } from '../../../src/index.ts'
 import { MemoryRuns, memoryJournal, scriptedModel } from '../../../src/testing/index.ts'
 import { connectMcpServers, type McpServerOptions, type McpTools } from '../../../src/tools/mcp/index.ts'
-import { recordingLogger } from '../../hazards/stage.ts'
+import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { callTool, Watch } from './open-tools.ts'
 import { TaskServer } from './task-server.ts'
 

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { AgentRunner } from '../../../src/agent/agent-runner.ts'
 import { scriptedModel } from '../../../src/testing/scripted-model.ts'
 import { connectMcpServers, type McpServerOptions } from '../../../src/tools/mcp/index.ts'
-import { recordingLogger } from '../../hazards/stage.ts'
+import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { listed } from './open-tools.ts'
 import { startSessionServer } from './session-server.ts'
 

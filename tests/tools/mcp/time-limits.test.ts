@@ -3,7 +3,7 @@ import { AgentRunner } from '../../../src/agent/agent-runner.ts'
 import { scriptedModel } from '../../../src/testing/scripted-model.ts'
 import { connectMcpServers, type McpServerOptions } from '../../../src/tools/mcp/index.ts'
 import type { ToolContext } from '../../../src/tools/tool.ts'
-import { recordingLogger } from '../../hazards/stage.ts'
+import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { listed } from './open-tools.ts'
 import { type SessionServer, startSessionServer } from './session-server.ts'
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { connectMcpServers, type McpAuth, type McpTokenStore, mcpTokenFiles } from '../../../src/tools/mcp/index.ts'
 import { tempFolder } from '../../cli/temp-folder.ts'
-import { recordingLogger } from '../../hazards/stage.ts'
+import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { type OAuthServer, startOAuthServer } from './oauth-server.ts'
 import { callText } from './open-tools.ts'
 

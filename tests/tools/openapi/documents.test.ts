@@ -7,7 +7,7 @@ import { ToolRegistry } from '../../../src/tools/registry.ts'
 import { parametersOf } from '../../../src/tools/schema/schema.ts'
 import type { AnyTool } from '../../../src/tools/tool.ts'
 import { tempFolder } from '../../cli/temp-folder.ts'
-import { recordingLogger } from '../../hazards/stage.ts'
+import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { callText } from '../mcp/open-tools.ts'
 import { documentOf, startApi } from './api-server.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type OpenApiOptions, openApiTools } from '../../../src/tools/openapi/index.ts'
 import { ToolRegistry } from '../../../src/tools/registry.ts'
-import { recordingLogger } from '../../hazards/stage.ts'
+import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { callText, callTool } from '../mcp/open-tools.ts'
 import { documentOf, type Reply, type SeenRequest, startApi } from './api-server.ts'
 

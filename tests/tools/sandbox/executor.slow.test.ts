@@ -12,7 +12,7 @@ import { findIsolation } from '../../../src/tools/sandbox/process/isolation.ts'
 import type { HostCall } from '../../../src/tools/sandbox/sandbox.ts'
 import { loadSkills } from '../../../src/tools/skills/index.ts'
 import { tempFolder } from '../../cli/temp-folder.ts'
-import { recordingLogger } from '../../hazards/stage.ts'
+import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { turnEventLoop } from '../../hazards/waiting.ts'
 
 const isolation = await findIsolation()

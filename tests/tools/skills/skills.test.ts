@@ -9,7 +9,7 @@ import { findIsolation } from '../../../src/tools/sandbox/process/isolation.ts'
 import { loadSkill, loadSkills, type SkillsOptions, SkillsSandboxExecutor } from '../../../src/tools/skills/index.ts'
 import { defineTool } from '../../../src/tools/tool.ts'
 import { tempFolder } from '../../cli/temp-folder.ts'
-import { recordingLogger } from '../../hazards/stage.ts'
+import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { csvTools, geometry, skillFolders } from './skill-folders.ts'
 
 const isolation = await findIsolation()
