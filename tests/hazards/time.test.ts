@@ -12,7 +12,6 @@ import { modes, streamingModes } from './modes.ts'
 import { recordingLogger } from './recording-logger.ts'
 import { resultTexts, stage } from './stage.ts'
 import { skipWhatTextCannotSay } from './text-modes.ts'
-import { timersLeft } from './timers-left.ts'
 import { call, countingTool, deafTool, gatedTool } from './tools.ts'
 import { failOnUnhandledRejections } from './unhandled.ts'
 import { turnEventLoop, until } from './waiting.ts'
@@ -47,7 +46,7 @@ describe.each(modes)('time and cancellation: $name', (mode) => {
     expect(result).toMatchObject({ stopReason: 'answered', output: 'done' })
     expect(resultTexts(result)).toEqual(['Tool `deaf` timed out after 30000 ms. It may have taken effect.'])
     expect(result.toolCalls).toMatchObject([{ outcome: 'timeout', errorCode: 'tool_timeout' }])
-    expect(await timersLeft()).toBe(0)
+    expect(vi.getTimerCount()).toBe(0)
   })
 
   it("H28 the tool's own limit comes before the run's", async () => {
