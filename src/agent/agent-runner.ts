@@ -97,7 +97,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     return this.#options.instructions
   }
 
-  /** What stands around its turns and calls, also after a `handoff` to it. */
+  /** The hooks, guardrails and limits around its turns and calls, also after a `handoff` to it. */
   get handoffRules(): AgentRules<Needed<Context, Tools>> {
     return rulesOf(this.#options)
   }

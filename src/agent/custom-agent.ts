@@ -181,7 +181,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     return this.#runner.on(name, listener)
   }
 
-  /** What stands around its turns and calls, also after a `handoff` to it: what is overridden here, and the options' hooks, guardrails and limits. */
+  /** The hooks, guardrails and limits around its turns and calls, also after a `handoff` to it: the overridden methods, and those of the options. */
   get handoffRules(): AgentRules<Context> {
     const { hooks, ...rules } = rulesOf(this.options)
     const own = this.#hooks()

@@ -169,6 +169,7 @@ function unprepared(code: ErrorCode, message: string, args?: JsonObject): Prepar
   return { ok: false, problem: { code, message, ...(args === undefined ? {} : { args }) } }
 }
 
+/** As long as one attempt at a call has by default. */
 const defaultCheckMs = 30_000
 
 /** An asynchronous check may never be done: it has as long as one attempt at the call has, and not longer than the run. */

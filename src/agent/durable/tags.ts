@@ -6,7 +6,7 @@ const tagLength = 32
 
 /**
  * What a run is found by: a tag for each field of its metadata that is a text, a number, or true or false. `7` and `'7'` have the same tag, since
- * addresses have only texts. Tags are digests: whoever keeps them keeps nothing of what the metadata says, however long.
+ * addresses have only texts. Tags are digests, so a store keeps nothing of the metadata itself.
  */
 export function tagsOf(metadata: JsonObject = {}): string[] {
   return Object.entries(metadata).flatMap(([field, value]) =>

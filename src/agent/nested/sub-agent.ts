@@ -23,7 +23,7 @@ import type { AgentRules, PendingItem, ResumeOptions, RunInput, RunOptions, RunR
 
 /** An agent that can be run inside a tool call: an `AgentRunner` or a `CustomAgent`. */
 export interface RunnableAgent<Context = unknown> {
-  /** What stands around its turns and calls. It tells the compiler which context they need. */
+  /** The hooks, guardrails and limits around its turns and calls. Their type tells the compiler which context they need. */
   readonly handoffRules?: AgentRules<Context>
   run(input: RunInput, options?: RunOptions<NoInfer<Context>>): Promise<RunResult>
   resume(state: RunState | string | undefined, options?: ResumeOptions<NoInfer<Context>>): Promise<RunResult>

@@ -96,7 +96,7 @@ export interface RunState {
   records?: { [record: string]: { position: number; fingerprint: string; value: Json }[] }
 }
 
-/** What every run has come to, however it ended. */
+/** The fields of every result, however the run ended. */
 interface RunOutcome<Call> {
   runId: string
   /** The answer as text: of an answer with a schema, its JSON. */

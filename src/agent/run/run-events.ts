@@ -135,6 +135,5 @@ const nestedPayloads: ReadonlySet<EventName> = new Set<EventName>([
 ])
 
 function metaOf(place: EventPlace, origin: EventOrigin, time: number): EventMeta {
-  // The fields of a literal come first: events with these alone are then laid out alike.
-  return Object.assign({ iteration: place.iteration, runId: origin.runId, time }, place, origin)
+  return { ...place, ...origin, time }
 }

@@ -197,7 +197,7 @@ class ModelTurn {
       durationMs: performance.now() - this.#startedAt,
       retries: response.retries ?? 0,
       warnings: response.warnings ?? [],
-      toolCalls: calls.map(namedCall),
+      toolCalls: calls.map(({ id, function: { name } }) => ({ id, tool: name })),
       waitedMs,
       timeToFirstTokenMs: firstPieceMs,
     }
@@ -269,7 +269,7 @@ export interface PlanInput {
  */
 export async function planCalls(input: PlanInput): Promise<Plan> {
   const found = findTools(input.calls, input.registry)
-  const unique = input.withUniqueIds(found.map(callOf))
+  const unique = input.withUniqueIds(found.map(({ call }) => call))
   const calls: ToolCall[] = []
   const plans: Promise<PlannedCall>[] = []
   for (const [at, one] of found.entries()) {
@@ -281,14 +281,6 @@ export async function planCalls(input: PlanInput): Promise<Plan> {
     plans.push(planCall(input, id, one))
   }
   return { calls, planned: await Promise.all(plans) }
-}
-
-function namedCall({ id, function: { name } }: ToolCall): RunStep['toolCalls'][number] {
-  return { id, tool: name }
-}
-
-function callOf({ call }: OpenedCall): ReadCall {
-  return call
 }
 
 async function planCall(input: PlanInput, id: string, { call, tool, repairs }: OpenedCall): Promise<PlannedCall> {

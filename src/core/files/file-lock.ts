@@ -37,7 +37,7 @@ function isTaken(take: () => void): boolean {
   }
 }
 
-/** Loaded on first use, and without the warning that Node 22 prints: it is meant for whoever chose SQLite, not for users of a lock. */
+/** Loaded on first use, and without the warning of Node 22 that SQLite is experimental: nobody chose SQLite by taking a lock. */
 function loadSqlite(): typeof import('node:sqlite') {
   const { emitWarning } = process
   process.emitWarning = () => {}

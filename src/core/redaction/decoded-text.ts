@@ -3,7 +3,7 @@ import type { InParts } from '../time/in-parts.ts'
 /** A text with its escapes undone, and where each character of it is in the text as it was. */
 export interface DecodedText {
   text: string
-  /** By character: where it began. The text's length follows the last. */
+  /** For each character of `text`, its index in the original; then the original's length. */
   starts: Int32Array
   /** How many characters no further text can change: an escape may have been cut off behind them. */
   decided: number

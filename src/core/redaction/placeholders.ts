@@ -36,7 +36,7 @@ export function isIdentifier(value: string): boolean {
   return identifier.test(value)
 }
 
-/** Whether what stands behind a name is the folder it names in a shell. */
+/** Whether a value is the path that a shell keeps under the name `PWD`. */
 export function isFolder(name: string, value: string): boolean {
   return name.toLowerCase() === 'pwd' && path.test(value)
 }

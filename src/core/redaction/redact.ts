@@ -14,8 +14,8 @@ const maxDepth = 12
 const shortestWithShape = 6
 
 /**
- * Replaces every one of `secrets`, however it is written, and what looks like a key or token inside a text: by its own shape, or because it stands
- * behind a name such as `password`.
+ * Replaces `secrets`, in whatever form, and everything that looks like a key or token: by its shape, or because it follows a name such as
+ * `password`.
  */
 export function redactText(text: string, secrets: Iterable<string> = []): string {
   return atOnce(redactTextInParts(text, secretTextsOf(secrets)))
@@ -29,7 +29,7 @@ export function* redactTextInParts(text: string, secrets: SecretTexts, secretKey
   return spans.length === 0 ? text : hideParts(text, spans)
 }
 
-/** Replaces every one of `secrets` and what is a key by its own shape; values behind names stay, because somebody reads on. */
+/** Replaces `secrets` and keys that are known by their shape. Values after names stay: a program may read the text. */
 export function redactTokens(text: string, secrets: Iterable<string> = []): string {
   const known = secretTextsOf(secrets)
   const decoded = atOnce(decodeText(text))
@@ -119,7 +119,7 @@ export function redact(value: unknown, secretKeys: ReadonlySet<string> = new Set
   const visit = (item: unknown, depth: number): unknown => {
     if (typeof item === 'string') return atOnce(redactTextInParts(item, known, secretKeys))
     if (typeof item === 'bigint') return `${item}n`
-    // A function would say nothing, and one called `toJSON` would be asked by whoever writes the record.
+    // JSON has no functions, and `JSON.stringify` would call one that is named `toJSON`.
     if (typeof item === 'function') return undefined
     if (typeof item !== 'object' || item === null) return item
     if (open.has(item)) return '[circular]'

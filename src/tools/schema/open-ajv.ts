@@ -19,7 +19,7 @@ export function openAjv(origin: Origin, dialect: Dialect): Ajv {
   return instances[origin][dialect]
 }
 
-/** The compilers are opened anew when they are needed next: each keeps a piece of every schema it has compiled. */
+/** Drops the compilers, because each keeps a piece of every schema it has compiled. New ones are opened when they are needed. */
 export function forgetAjv(origin: Origin): void {
   instances[origin] = {}
 }

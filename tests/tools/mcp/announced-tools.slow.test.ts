@@ -4,28 +4,19 @@ import { scriptedModel } from '../../../src/testing/scripted-model.ts'
 import { connectMcpServers } from '../../../src/tools/mcp/index.ts'
 import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { listed, Watch } from './open-tools.ts'
-import { startSessionServer } from './session-server.ts'
+import { heldList, startSessionServer } from './session-server.ts'
 
 it('E2.7 a request does not wait for ever for a server that is slow to list its tools', { timeout: 60_000 }, async () => {
   await using server = await startSessionServer([listed('change')])
-  const asked = Promise.withResolvers<void>()
-  const free = Promise.withResolvers<void>()
+  const list = heldList()
   server.call = async (name, own) => {
     server.tools = [listed('change'), listed('new')]
     await own.sendToolListChanged()
     return { content: [{ type: 'text', text: name }] }
   }
-  let lists = 0
-  const slow = async (url: string | URL, init?: RequestInit) => {
-    if (String(init?.body).includes('"tools/list"') && ++lists === 2) {
-      asked.resolve()
-      await free.promise
-    }
-    return fetch(url, init)
-  }
   const watch = new Watch()
   await using tools = await connectMcpServers(
-    { s: { url: server.url, prefix: '', fetch: slow } },
+    { s: { url: server.url, prefix: '', fetch: list.fetch } },
     { logger: recordingLogger().logger, onChange: watch.changed },
   )
   const { logger, records } = recordingLogger()
@@ -41,6 +32,6 @@ it('E2.7 a request does not wait for ever for a server that is slow to list its 
   const since = performance.now()
   expect(await aborted).toMatchObject({ stopReason: 'aborted' })
   expect(performance.now() - since).toBeLessThan(2_500)
-  free.resolve()
+  list.free()
   await watch.until(() => tools.size === 2)
 })

@@ -14,7 +14,7 @@ import { defineTool } from '../../../src/tools/tool.ts'
 import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { type Answer, json, result, startOddHttpServer } from './odd-http-server.ts'
 import { listed, odd } from './open-tools.ts'
-import { type SessionServer, startSessionServer } from './session-server.ts'
+import { heldList, type SessionServer, startSessionServer } from './session-server.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'toolloop-announced-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -116,25 +116,16 @@ it('E2.7 a call that fails, and changes the tools, has them listed before the ne
 
 it('E2.7 a list that changes outside of calls is there before the next request, too, in any set of tools', async () => {
   await using server = await startSessionServer(namesOf(before))
-  const asked = Promise.withResolvers<void>()
-  const free = Promise.withResolvers<void>()
-  let lists = 0
-  const slow = async (url: string | URL, init?: RequestInit) => {
-    if (String(init?.body).includes('"tools/list"') && ++lists === 2) {
-      asked.resolve()
-      await free.promise
-    }
-    return fetch(url, init)
-  }
-  await using mcp = await connectMcpServers({ s: { url: server.url, prefix: '', fetch: slow } }, { logger: recordingLogger().logger })
+  const list = heldList()
+  await using mcp = await connectMcpServers({ s: { url: server.url, prefix: '', fetch: list.fetch } }, { logger: recordingLogger().logger })
   const wait = defineTool({
     name: 'wait',
     description: 'Waits.',
     execute: async () => {
       server.tools = namesOf(after)
       await server.current()?.sendToolListChanged()
-      await asked.promise
-      setTimeout(free.resolve, 20)
+      await list.asked
+      setTimeout(list.free, 20)
       return 'over'
     },
   })

@@ -85,3 +85,18 @@ export async function startSessionServer(tools: object[], refusal: Refusal = not
   }
   return odd
 }
+
+/** A `fetch` that holds the second request for a list of tools until it is freed. */
+export function heldList(): { fetch: typeof fetch; asked: Promise<void>; free(): void } {
+  const asked = Promise.withResolvers<void>()
+  const free = Promise.withResolvers<void>()
+  let lists = 0
+  const held = async (url: Parameters<typeof fetch>[0], init?: RequestInit) => {
+    if (String(init?.body).includes('"tools/list"') && ++lists === 2) {
+      asked.resolve()
+      await free.promise
+    }
+    return fetch(url, init)
+  }
+  return { fetch: held, asked: asked.promise, free: free.resolve }
+}

@@ -25,7 +25,7 @@ export function mcpTokenFiles(folder: string = join(homedir(), '.toolloop', 'mcp
       await mkdir(folder, { recursive: true, mode: 0o700 })
       await replaceFile(fileOf(key), text)
     },
-    // The lock's file stays, empty: somebody may wait for it, and would then hold it beside whoever makes a new one.
+    // The lock's empty file stays: if it were deleted, a process that waits for it and one that makes a new file would hold the lock together.
     remove: (key) => rm(fileOf(key), { force: true }),
     lock: async (key, work, { signal }) => {
       await mkdir(folder, { recursive: true, mode: 0o700 })
