@@ -14,6 +14,7 @@ import { memoryJournal, scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { recordingLogger } from '../hazards/recording-logger.ts'
 import { deafTool } from '../hazards/tools.ts'
+import { timersLeft } from '../hazards/waiting.ts'
 import { StrictJournal } from './strict-journal.ts'
 
 afterEach(() => {
@@ -174,7 +175,7 @@ describe('the limits of an agent that takes the conversation over', () => {
     expect(signal.aborted).toBe(false)
     vi.advanceTimersByTime(30_000)
     expect((await free).stopReason).toBe('deadline')
-    expect(vi.getTimerCount()).toBe(0)
+    expect(await timersLeft()).toBe(0)
   })
 
   it('P2.5 `costUsd` of the agent holds for a model that steering chooses', async () => {

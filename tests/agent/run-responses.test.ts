@@ -10,6 +10,7 @@ import { createLogger } from '../../src/core/logger.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { serveFetch } from '../fetch-server.ts'
+import { timersLeft } from '../hazards/waiting.ts'
 
 const logger = createLogger({ level: 'silent' })
 const add = defineTool({
@@ -200,7 +201,7 @@ describe('run.toResponse()', () => {
     vi.advanceTimersByTime(10_000_000)
     await expect(stalled.text()).rejects.toThrow('taken nothing for too long')
     expect((await run.result).stopReason).toBe('aborted')
-    expect(vi.getTimerCount()).toBe(0)
+    expect(await timersLeft()).toBe(0)
   })
 
   it('says what the code of an error means, and nothing of what it tells', async () => {

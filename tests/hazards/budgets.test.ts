@@ -7,16 +7,11 @@ import { recordingLogger } from './recording-logger.ts'
 import { resultTexts, stage } from './stage.ts'
 import { skipWhatTextCannotSay } from './text-modes.ts'
 import { call, countingTool, deafTool } from './tools.ts'
+import { timersLeft } from './waiting.ts'
 
 afterEach(() => {
   vi.useRealTimers()
 })
-
-/** How many fake timers are left. A run may have ended before the SDK has cleared its own: real turns of the event loop let it. */
-async function timersLeft(): Promise<number> {
-  for (let turn = 0; turn < 1_000 && vi.getTimerCount() > 0; turn++) await new Promise(setImmediate)
-  return vi.getTimerCount()
-}
 
 describe('budgets, with a model of one’s own', () => {
   it('H8 requests that fail or are broken off are counted, and cost what they cost', async () => {

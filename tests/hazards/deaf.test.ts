@@ -13,7 +13,7 @@ import { defineTool } from '../../src/tools/tool.ts'
 import { recordingLogger } from './recording-logger.ts'
 import { expectPairedEvents, expectValidHistory, watchCalls } from './stage.ts'
 import { failOnUnhandledRejections } from './unhandled.ts'
-import { within100Ms } from './waiting.ts'
+import { timersLeft, within100Ms } from './waiting.ts'
 
 failOnUnhandledRejections()
 afterEach(() => {
@@ -114,7 +114,7 @@ describe('whatever hears nothing', () => {
     expect(result.stopReason).toBe('deadline')
     expectValidHistory(result.messages)
     expectPairedEvents(events, result)
-    expect(vi.getTimerCount()).toBe(0)
+    expect(await timersLeft()).toBe(0)
   })
 
   it('H29 the check of the arguments that never comes back: the time limit of the tool holds for it as well', async () => {
@@ -130,7 +130,7 @@ describe('whatever hears nothing', () => {
     const result = await running
     expect(result).toMatchObject({ stopReason: 'answered', toolCalls: [{ errorCode: 'tool_timeout', attempts: 0 }] })
     expectPairedEvents(events, result)
-    expect(vi.getTimerCount()).toBe(0)
+    expect(await timersLeft()).toBe(0)
   })
 
   it('H29 after runs with deaf models and tools the process has nothing left to wait for', async () => {

@@ -8,7 +8,7 @@ import { type ModeScript, nativeModes } from './modes.ts'
 import { type Stage, stage } from './stage.ts'
 import { call, countingTool } from './tools.ts'
 import { failOnUnhandledRejections } from './unhandled.ts'
-import { turnEventLoop, until, within100Ms } from './waiting.ts'
+import { timersLeft, turnEventLoop, until, within100Ms } from './waiting.ts'
 
 failOnUnhandledRejections()
 afterEach(() => {
@@ -182,7 +182,7 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
     await vi.advanceTimersByTimeAsync(2)
     expect(await running).toMatchObject({ stopReason: 'answered', output: answer, steps: [{ retries: 1 }] })
     expect(on.provider.requests).toMatchObject([{ aborted: true }, { aborted: false }])
-    expect(vi.getTimerCount()).toBe(0)
+    expect(await timersLeft()).toBe(0)
   })
 
   it('H41 silence for ever: as many requests as allowed, then model_error', async () => {

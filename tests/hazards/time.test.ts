@@ -14,7 +14,7 @@ import { resultTexts, stage } from './stage.ts'
 import { skipWhatTextCannotSay } from './text-modes.ts'
 import { call, countingTool, deafTool, gatedTool } from './tools.ts'
 import { failOnUnhandledRejections } from './unhandled.ts'
-import { turnEventLoop, until } from './waiting.ts'
+import { timersLeft, turnEventLoop, until } from './waiting.ts'
 
 const usage = { inputTokens: 20, outputTokens: 5 }
 const cancelled = (name: string) => `Tool \`${name}\` was cancelled: the run ended before it finished.`
@@ -46,7 +46,7 @@ describe.each(modes)('time and cancellation: $name', (mode) => {
     expect(result).toMatchObject({ stopReason: 'answered', output: 'done' })
     expect(resultTexts(result)).toEqual(['Tool `deaf` timed out after 30000 ms. It may have taken effect.'])
     expect(result.toolCalls).toMatchObject([{ outcome: 'timeout', errorCode: 'tool_timeout' }])
-    expect(vi.getTimerCount()).toBe(0)
+    expect(await timersLeft()).toBe(0)
   })
 
   it("H28 the tool's own limit comes before the run's", async () => {
@@ -226,10 +226,10 @@ describe.each(modes)('time and cancellation: $name', (mode) => {
     const running = on.run('go', { signal: controller.signal })
     await failed.promise
     await turnEventLoop(1)
-    expect(vi.getTimerCount()).toBe(1)
+    expect(await timersLeft(1)).toBe(1)
     controller.abort()
     expect(resultTexts(await running)).toEqual([cancelled('flaky')])
-    expect(vi.getTimerCount()).toBe(0)
+    expect(await timersLeft()).toBe(0)
   })
 
   it('H30 aborted while waiting for an approval: the calls that wait are cancelled, the others are kept', async () => {

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { vi } from 'vitest'
 
 /** Lets the event loop turn a few times, so that everything that needs no timer has happened. Does not depend on the clock. */
 export async function turnEventLoop(turns = 5): Promise<void> {
@@ -25,4 +26,13 @@ export async function within100Ms<T>(work: Promise<T>): Promise<T> {
   } finally {
     settled.abort()
   }
+}
+
+/**
+ * How many fake timers are left, once there are no more than `expected`. A run may end before the provider's SDK has cleared its own timers:
+ * real turns of the event loop let it.
+ */
+export async function timersLeft(expected = 0): Promise<number> {
+  for (let turn = 0; turn < 10_000 && vi.getTimerCount() > expected; turn++) await new Promise(setImmediate)
+  return vi.getTimerCount()
 }

@@ -5,7 +5,7 @@ import type { ModelRequest } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import type { ModelSettings } from '../../src/models/settings.ts'
 import { recordingLogger } from '../hazards/recording-logger.ts'
-import { turnEventLoop } from '../hazards/waiting.ts'
+import { timersLeft, turnEventLoop } from '../hazards/waiting.ts'
 import { chunk, eventStream, events, startServer, textEvents } from './local-server.ts'
 import { hello } from './one-request.ts'
 
@@ -120,7 +120,7 @@ describe('streamStallTimeoutMs', () => {
     }
     await vi.advanceTimersByTimeAsync(1)
     expect(await running).toMatchObject({ stopReason: 'answered', output: 'done', steps: [{ retries: 1 }] })
-    expect(vi.getTimerCount()).toBe(0)
+    expect(await timersLeft()).toBe(0)
   })
 
   it('F20 must be a number of milliseconds above 0', () => {
