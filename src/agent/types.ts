@@ -42,10 +42,11 @@ export interface ApprovalRequest<Context = unknown> {
   signal: AbortSignal
 }
 /**
- * What `approve` answers; a reason is told to the model. With `args`, the approved call runs with those arguments, and the model is told so; if
- * they don't fit the tool's schema, it is refused, as it is if there is anything else in the answer. `by` and `note` are kept with the call.
+ * What `approve` decides: the same as a decision given to `resume`. The reason is told to the model. With `args`, the approved call runs with those
+ * arguments, and the model is told so. With `remember`, the same call needs no approval any more in this run. `by` and `note` are kept with the call.
+ * A decision that can't be carried out, because the arguments don't fit the tool or there is anything else in it, refuses the call.
  */
-export type ApprovalDecision = boolean | ({ approved: boolean; reason?: string; args?: JsonObject } & Signature)
+export type ApprovalDecision = boolean | ({ approved: boolean; reason?: string; args?: JsonObject; remember?: boolean } & Signature)
 
 /**
  * What is sent of a long conversation: old results are shortened, then the oldest rounds left out, calls and results whole; system messages

@@ -58,3 +58,22 @@ it('the log has no secret of the wrong arguments that `approve` has given', asyn
     expect(JSON.stringify(records)).not.toContain('sesame')
   }
 })
+
+it('`approve` may remember an approval, as a decision may', async () => {
+  let asked = 0
+  const twice = [{ name: 'pay', args: { euros: 5 } }]
+  const parameters = { type: 'object', properties: { euros: { type: 'number' } } } as const
+  const pay = defineTool({ name: 'pay', description: 'Pays.', parameters, approval: true, execute: () => 'paid' })
+  const runner = new AgentRunner({
+    model: scriptedModel([{ toolCalls: twice }, { toolCalls: twice }, 'done']),
+    tools: [pay],
+    approve: () => {
+      asked++
+      return { approved: true, remember: true }
+    },
+  })
+  const result = await runner.run('Pay twice.')
+  expect(result.toolCalls.map(({ outcome }) => outcome)).toEqual(['ok', 'ok'])
+  expect(asked).toBe(1)
+  expect(result.remembered).toHaveLength(1)
+})

@@ -1,14 +1,12 @@
 import { InvalidOptionError } from '../../core/errors.ts'
-import { copyAsJson, isDeepEqual, jsonType } from '../../core/json.ts'
+import { copyAsJson, jsonType } from '../../core/json.ts'
 import type { Logger } from '../../core/logger.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { isJsonObject, type Json } from '../../core/messages.ts'
 import { processClock } from '../../core/time/process-clock.ts'
-import { prepareArguments } from '../../tools/arguments.ts'
 import type { ToolSet } from '../../tools/registry.ts'
-import { toolsOf } from '../nested/items-within.ts'
-import { withHidden } from '../nested/shown-question.ts'
 import type { PendingItem, RunState } from '../run/result.ts'
-import { checkDecision, checkNamesItem, type Decision, fingerprintOf, type Signature, signatureOf, type Verdict } from './decisions.ts'
+import { checkNamesItem, type Decision, fingerprintOf } from './decisions.ts'
+import { verdictIn } from './verdict.ts'
 
 const isText = (value: unknown): boolean => typeof value === 'string'
 
@@ -95,7 +93,7 @@ export async function decide(
       logger.warn({ runId: state.runId, toolCallId: decision.toolCallId }, 'a decision was passed over: no call waits for it')
       continue
     }
-    taken[item.place] = await checkedVerdict(decision, item, registry, where)
+    taken[item.place] = (await verdictIn(decision, item, { registry, where })) as Json
   }
   return { ...state, decisions: { ...state.decisions, ...taken }, asOf: now }
 }
@@ -119,43 +117,7 @@ export function isWhole(runId: string, item: PendingItem): boolean {
   return item.path !== undefined || item.fingerprint === fingerprintOf(runId, item)
 }
 
-/** What is kept of a decision on the item it was made for. Rejects with `invalid_option` for one that can't be carried out. */
-export async function checkedVerdict(decision: Decision, item: PendingItem, registry: ToolSet, where: string): Promise<Json> {
-  checkDecision(decision, item, where)
-  await checkArguments(decision, item, registry, where)
-  return JSON.parse(JSON.stringify(verdictOf(decision, item, signatureOf(decision, where))))
-}
-
 /** Whether resuming carries anything out: something was decided, or has waited for longer than it may. */
 export function continues({ pending, decisions, waitingSince, asOf }: DecidedState, timeoutMs: number = Number.POSITIVE_INFINITY): boolean {
   return pending.some(({ place }) => Object.hasOwn(decisions, place) || asOf - (waitingSince[place] ?? asOf) >= timeoutMs)
-}
-
-/** The arguments a call is to be run with instead of its own; undefined where nobody changed them. */
-function editedArguments(decision: Decision, item: PendingItem): JsonObject | undefined {
-  const given = 'args' in decision ? decision.args : undefined
-  const meant = given === undefined ? undefined : withHidden(given, item)
-  return meant === undefined || isDeepEqual(meant, item.args) ? undefined : meant
-}
-
-async function checkArguments(decision: Decision, item: PendingItem, registry: ToolSet, where: string): Promise<void> {
-  const tool = toolsOf(item, registry)?.get(item.tool)
-  const args = editedArguments(decision, item)
-  if (tool === undefined || args === undefined) return
-  const prepared = await prepareArguments(tool, JSON.stringify(args))
-  if (!prepared.ok) throw new InvalidOptionError(`${where}.args`, `arguments of \`${item.tool}\` (${prepared.problem.message})`, args)
-}
-
-/** Without what was only copied from the pending item. What it says is read by the item's kind: an approval has no result. */
-function verdictOf(decision: Decision, item: PendingItem, signature: Signature): Verdict {
-  if ('approved' in decision && !decision.approved) {
-    return { approved: false, ...(decision.reason === undefined ? {} : { reason: decision.reason }), ...signature }
-  }
-  if (item.kind === 'client_tool' && 'result' in decision) {
-    return { result: decision.result, ...(decision.isError === true ? { isError: true } : {}), ...signature }
-  }
-  if (item.kind === 'question' && 'answer' in decision) return { answer: decision.answer, ...signature }
-  const args = editedArguments(decision, item)
-  const isRemembered = 'remember' in decision && decision.remember === true
-  return { approved: true, ...(args === undefined ? {} : { args }), ...(isRemembered ? { remember: true } : {}), ...signature }
 }

@@ -1,20 +1,14 @@
-import { Event, type EventPlace } from '../../core/events.ts'
-import { copyAsJson } from '../../core/json.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
-import { secretTexts } from '../../core/redaction/redact.ts'
+import { isJsonObject } from '../../core/messages.ts'
 import { cancelledText } from '../../tools/told.ts'
 import type { CallWork, CarryOut } from '../calls/running-call.ts'
 import { recordCall, refuseCall } from '../calls/tool-call.ts'
-import type { StepTags } from '../durable/journal.ts'
 import { itemsWithin } from '../nested/items-within.ts'
-import { shownItem } from '../nested/shown-question.ts'
 import type { FinishedCall, PlannedCall } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
 import type { PendingItem } from '../run/result.ts'
 import { type RunContext, tagsOf } from '../run/run-context.ts'
-import { nobodyDecided, refusedText, unansweredText } from '../told.ts'
-import { withArguments } from './approvals.ts'
-import { approvalKey, fingerprintOf, madeDecision, type Verdict } from './decisions.ts'
+import { askDecision, publishDecision, publishItem } from './ask-decision.ts'
+import { applyVerdicts, type DecidedItem, itemOf, remember } from './verdict.ts'
 
 /** A round that has calls which wait for somebody: an approval, the caller's own tool, a question. */
 export interface WaitingRound {
@@ -37,12 +31,6 @@ interface WaitingCall {
   question?: FinishedCall['question']
   /** How often an agent inside the call could not carry out what was decided. */
   problems: number
-}
-
-/** What somebody decided on one of its items. */
-interface DecidedItem {
-  item: PendingItem
-  verdict: Verdict
 }
 
 interface DecidedCall extends WaitingCall {
@@ -79,7 +67,7 @@ async function waitForDecisions(
   { execution, iteration, carryOut }: WaitingRound,
   first: readonly WaitingCall[],
 ): Promise<{ finished: FinishedCall[]; left: WaitingCall[] }> {
-  const { run, state } = execution
+  const { run } = execution
   const finished: FinishedCall[] = []
   const left: WaitingCall[] = []
   const desk = new Desk(execution)
@@ -93,13 +81,8 @@ async function waitForDecisions(
       if (verdicts.length === 0) left.push(one)
       else decided.push({ ...one, decided: verdicts })
     }
-    for (const { item, verdict } of decided.flatMap((one) => one.decided)) {
-      const isRemembered = 'approved' in verdict && verdict.approved && verdict.remember === true
-      // An agent inside a call remembers what is approved for it.
-      if (isRemembered && item.path === undefined) state.remembered.add(approvalKey(item.tool, item.args))
-    }
     const works: CallWork[] = []
-    for (const one of decided) works.push(workOf(run, one))
+    for (const one of decided) works.push({ index: one.index, key: `${one.place}.done`, ...applyVerdicts(run, one) })
     if (works.length > 0 && run.interruption === undefined) run.hasCarriedOut = true
     const ended = await carryOut(works)
     finished.push(...ended.filter(({ question }) => question === undefined))
@@ -135,10 +118,7 @@ function waitingCall(
   const within = itemsWithin(question?.about, call.id, placeOf(problems + 1))
   if (within !== undefined) return { ...one, items: within }
   const kind = question !== undefined ? 'question' : call.approval === true ? 'approval' : 'client_tool'
-  const named = { toolCallId: call.id, tool: call.name, args: call.args ?? {} }
-  const { secrets = [] } = run.agent.registry.get(call.name) ?? {}
-  const hides = secrets.length === 0 ? {} : { secrets: [...secrets] }
-  return { ...one, items: [{ kind, ...named, ...question, fingerprint: fingerprintOf(run.runId, named), place, ...hides }] }
+  return { ...one, items: [{ ...itemOf(run, call, kind, place), ...question }] }
 }
 
 /** Where the items of a round are put up, and what is decided on them is told: each once, however often an agent inside a call asks for it. */
@@ -167,76 +147,14 @@ class Desk {
   }
 
   async #look(item: PendingItem): Promise<DecidedItem | undefined> {
-    const verdict = await verdictOn(this.#execution, item)
+    const verdict = await askDecision(this.#execution, item)
     if (verdict === undefined) return undefined
     const one = { item, verdict }
     this.#decided.set(item.place, one)
     await publishDecision(this.#execution, one)
+    remember(this.#execution.state, one)
     return one
   }
-}
-
-export async function publishItem({ durable, run }: Execution, item: PendingItem): Promise<void> {
-  const key = `${item.place}.asked`
-  await durable.step(key, async () => {
-    run.hide(secretTexts(item.args, new Set(item.secrets)))
-    run.emit(Event.DECISION_NEEDED, shownItem(item), metaOf(item, tagsOf(durable, key)))
-    return null
-  })
-}
-
-export async function publishDecision({ durable, run }: Execution, { item, verdict }: DecidedItem): Promise<void> {
-  const { place, toolCallId, tool } = item
-  const key = `${place}.made`
-  await durable.step(key, async () => {
-    run.emit(Event.DECISION_MADE, { ...madeDecision(item, verdict), toolCallId, tool, place }, metaOf(item, tagsOf(durable, key)))
-    return null
-  })
-}
-
-/** The call is the run's own; that of an agent inside it is in the payload. */
-function metaOf({ place, path, toolCallId }: PendingItem, tags: StepTags): EventPlace {
-  return { iteration: Number.parseInt(place, 10), toolCallId: path?.[0]?.toolCallId ?? toolCallId, ...tags }
-}
-
-/** Undefined where nobody has decided, and nobody can wait. */
-export async function verdictOn({ durable, run }: Execution, item: PendingItem): Promise<Verdict | undefined> {
-  const { decisionTimeoutMs } = run.settings
-  const about = (durable.survivesCrashes ? copyAsJson(item) : item) as never as Json
-  const options = { about, ...(decisionTimeoutMs === undefined ? {} : { timeoutMs: decisionTimeoutMs }) }
-  const verdict: Verdict | null | undefined = await durable.wait<never>(item.place, options)
-  if (verdict === undefined) return undefined
-  const decided: Verdict = verdict ?? { approved: false, reason: nobodyDecided }
-  run.recorder?.decided(run, { ...item, verdict: decided })
-  return decided
-}
-
-/** The call as it is now to be carried out. */
-function workOf(run: RunContext, { call, index, place, decided, question }: DecidedCall): CallWork {
-  const { approval: _, ...rest } = call
-  const free: PlannedCall = { ...rest }
-  for (const { item, verdict } of decided) free.decision = madeDecision(item, verdict, free.decision)
-  const work: CallWork = { call: free, index, key: `${place}.done` }
-  const asked = question?.about
-  const within = decided.filter(({ item }) => item.path !== undefined)
-  if (within.length > 0) return { ...work, answered: { answer: { decisions: within.map(decisionWithin) }, asked } }
-  const [only] = decided
-  if (only === undefined) return work
-  const { item, verdict } = only
-  if (item.kind === 'client_tool' && 'result' in verdict)
-    return { ...work, result: { value: verdict.result, isError: verdict.isError === true } }
-  if (item.kind === 'question' && 'answer' in verdict) return { ...work, answered: { answer: verdict.answer, asked } }
-  if (!('approved' in verdict && verdict.approved)) {
-    const reason = 'reason' in verdict ? verdict.reason : undefined
-    const text = (item.kind === 'question' ? unansweredText : refusedText)(call.name, reason)
-    return { ...work, call: { ...free, action: 'reject', refusal: { code: 'tool_denied', text } } }
-  }
-  return verdict.args === undefined ? work : { ...work, call: withArguments(run, free, verdict.args) }
-}
-
-/** What an agent inside a call is told of a decision on one of its items. */
-function decisionWithin({ item: { toolCallId, fingerprint }, verdict }: DecidedItem): JsonObject {
-  return { toolCallId, fingerprint, ...(verdict as JsonObject) }
 }
 
 /** Ends calls that wait for somebody when the run has to end; of a question, its tool has run as far as that. */

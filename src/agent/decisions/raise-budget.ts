@@ -1,8 +1,8 @@
 import type { Unpaid } from '../recorded.ts'
 import type { TakeTurn } from '../run/execution.ts'
 import type { PendingItem } from '../run/result.ts'
+import { askDecision, publishDecision, publishItem } from './ask-decision.ts'
 import { fingerprintOf } from './decisions.ts'
-import { publishDecision, publishItem, verdictOn } from './pending-calls.ts'
 
 /** Takes a turn whose step's key ends with `suffix`. */
 type TakeTurnAs = (...[execution, place, suffix]: [...Parameters<TakeTurn>, suffix?: string]) => ReturnType<TakeTurn>
@@ -17,7 +17,7 @@ export function waitForBudget(takeTurn: TakeTurnAs): TakeTurnAs {
       if (turn.kind !== 'unpaid' || turn.isLimit) return turn
       const item = budgetItem(run.runId, `${place.iteration}.budget${suffix}${again}`, turn)
       await publishItem(execution, item)
-      const verdict = await verdictOn(execution, item)
+      const verdict = await askDecision(execution, item)
       if (verdict !== undefined) await publishDecision(execution, { item, verdict })
       if (verdict === undefined) {
         const isOver = await durable.step(`${place.iteration}.pause`, async () => run.interruption !== undefined)

@@ -4,7 +4,8 @@ import { isJsonObject, type Json } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import { checkNamesItem, type Decision } from '../decisions/decisions.ts'
-import { checkedVerdict, isWhole, itemFinder } from '../decisions/paused-run.ts'
+import { isWhole, itemFinder } from '../decisions/paused-run.ts'
+import { verdictIn } from '../decisions/verdict.ts'
 import type { PendingItem, RunResult } from '../types.ts'
 import type { Engine, KeptRun, PruneOptions, RunPage, RunQuery, RunSummary } from './journal.ts'
 import { decisionRefused, unknownRun } from './store.ts'
@@ -158,7 +159,7 @@ export async function storeDecisions(engine: Engine, kept: KeptRun, decisions: r
       throw decisionRefused(runId, called, 'its `fingerprint` is not that of the call that waits')
     }
     if (Object.hasOwn(values, item.place)) throw decisionRefused(runId, called, 'it is decided twice')
-    values[item.place] = await checkedVerdict(decision, item, registry, where)
+    values[item.place] = (await verdictIn(decision, item, { registry, where })) as Json
   }
   if (decisions.length > 0) await engine.deliver(runId, values)
 }

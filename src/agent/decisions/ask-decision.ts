@@ -1,0 +1,49 @@
+import { Event, type EventPlace } from '../../core/events.ts'
+import { copyAsJson } from '../../core/json.ts'
+import type { Json } from '../../core/messages.ts'
+import { secretTexts } from '../../core/redaction/redact.ts'
+import type { StepTags } from '../durable/journal.ts'
+import { shownItem } from '../nested/shown-question.ts'
+import type { Execution } from '../run/execution.ts'
+import type { PendingItem } from '../run/result.ts'
+import { type RunContext, tagsOf } from '../run/run-context.ts'
+import { nobodyDecided } from '../told.ts'
+import { madeDecision, type Verdict } from './decisions.ts'
+import type { DecidedItem } from './verdict.ts'
+
+export async function publishItem({ durable, run }: Execution, item: PendingItem): Promise<void> {
+  const key = `${item.place}.asked`
+  await durable.step(key, async () => {
+    run.hide(secretTexts(item.args, new Set(item.secrets)))
+    run.emit(Event.DECISION_NEEDED, shownItem(item), metaOf(item, tagsOf(durable, key)))
+    return null
+  })
+}
+
+/** Waits for a decision. Undefined if nobody has decided, and this process can't wait. */
+export async function askDecision({ durable, run }: Execution, item: PendingItem): Promise<Verdict | undefined> {
+  const { decisionTimeoutMs: timeoutMs } = run.settings
+  const about = (durable.survivesCrashes ? copyAsJson(item) : item) as never as Json
+  const verdict: Verdict | null | undefined = await durable.wait<never>(item.place, { about, timeoutMs })
+  return verdict === null ? { approved: false, reason: nobodyDecided } : verdict
+}
+
+export async function publishDecision({ durable, run }: Execution, decided: DecidedItem): Promise<void> {
+  const key = `${decided.item.place}.made`
+  await durable.step(key, async () => {
+    tellDecision(run, decided, tagsOf(durable, key))
+    return null
+  })
+}
+
+/** Tells listeners and the recorder what was decided, by whomever. Called inside a step. */
+export function tellDecision(run: RunContext, { item, verdict }: DecidedItem, tags: StepTags): void {
+  const { place, toolCallId, tool } = item
+  run.recorder?.decided(run, { ...item, verdict })
+  run.emit(Event.DECISION_MADE, { ...madeDecision(item, verdict), toolCallId, tool, place }, metaOf(item, tags))
+}
+
+/** The call is the run's own; that of an agent inside it is in the payload. */
+function metaOf({ place, path, toolCallId }: PendingItem, tags: StepTags): EventPlace {
+  return { iteration: Number.parseInt(place, 10), toolCallId: path?.[0]?.toolCallId ?? toolCallId, ...tags }
+}
