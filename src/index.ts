@@ -15,7 +15,6 @@ export type {
   RecordEntry,
   RunPage,
   RunQuery,
-  RunStatus,
   RunSummary,
   StepContext,
 } from './agent/durable/journal.ts'
@@ -110,16 +109,13 @@ export {
   ToolArgumentsError,
   ToolloopError,
 } from './core/errors.ts'
+export { type AnyEventListener, EventBus, type EventListener, type ListenerFailure } from './core/event-bus.ts'
 export {
-  type AnyEventListener,
   Event,
-  EventBus,
-  type EventListener,
   type EventMeta,
   type EventName,
   type EventPayloads,
   type FinishReason,
-  type ListenerFailure,
   type MadeDecision,
   type PathStep,
   type RunEvent,
@@ -151,6 +147,7 @@ export {
   type Usage,
 } from './core/messages.ts'
 export { redact, redactText } from './core/redaction/redact.ts'
+export type { RunStatus } from './core/run-states.ts'
 export { AIDriver, type QueryOptions, type QueryResult, type StreamResult } from './models/ai-driver.ts'
 export type {
   ChatModel,

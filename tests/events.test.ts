@@ -1,5 +1,6 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
-import { Event, EventBus, type EventMeta, type EventName, type EventPayloads, type RunEvent } from '../src/core/events.ts'
+import { EventBus } from '../src/core/event-bus.ts'
+import { Event, type EventMeta, type EventName, type EventPayloads, type RunEvent } from '../src/core/events.ts'
 import type { JsonObject } from '../src/core/messages.ts'
 
 const meta: EventMeta = { runId: 'run_1', iteration: 1, time: 0 }

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, expectTypeOf, it } from 'vitest'
+import { isBase64 } from '../src/core/base64.ts'
 import {
   type AIMessage,
   type AssistantToolCallMessage,
@@ -7,7 +8,6 @@ import {
   type ChatMessage,
   type Content,
   hasToolCalls,
-  isBase64,
   isJsonObject,
   isToolResult,
   noUsage,

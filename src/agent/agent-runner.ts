@@ -1,5 +1,6 @@
 import { InvalidOptionError, ToolloopError } from '../core/errors.ts'
-import { EventBus, type EventListener, type EventName } from '../core/events.ts'
+import { EventBus, type EventListener } from '../core/event-bus.ts'
+import type { EventName } from '../core/events.ts'
 import { defaultLogger, type Logger, redacting } from '../core/logger.ts'
 import { toChatMessages } from '../core/message-input.ts'
 import type { ChatModel } from '../models/chat-model.ts'

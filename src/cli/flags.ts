@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander'
-import type { RunStatus } from '../agent/durable/journal.ts'
+import { type RunStatus, runStatuses } from '../core/run-states.ts'
 
 /** The options of a command line, as commander gives them. One that was not given is absent, but for the two that default to true. */
 export interface Flags {
@@ -91,7 +91,7 @@ export function createOptions(): Option[] {
     new Option('--session <name>', 'keep the conversation under this name, in .toolloop of this folder, and go on with it'),
     new Option('--resume', 'chat: go on with the conversation of this folder that was kept last'),
     new Option('--plain', 'write answers as they are, without showing their Markdown'),
-    new Option('--status <status>', 'runs list: only runs that are running, waiting or ended').choices(['running', 'waiting', 'ended']),
+    new Option('--status <status>', 'runs list: only runs that are running, waiting or ended').choices(runStatuses),
     new Option('--limit <n>', 'runs list: how many, the newest first (default: 50)').argParser(parseCount),
     new Option('--call <id>', 'runs decide: only this call (default: all that wait)'),
     new Option('--reject [reason]', 'runs decide: refuse, and tell the model why'),

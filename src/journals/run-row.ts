@@ -1,8 +1,9 @@
 /** Rows of journals as both databases have them, read in one way; and how much of them is in one answer. */
-import type { RunStatus, RunSummary } from '../agent/durable/journal.ts'
+import type { RunSummary } from '../agent/durable/journal.ts'
 import type { ListedRun, ShownStatus } from '../agent/durable/shown-runs.ts'
 import { parseStored } from '../agent/durable/store.ts'
 import type { JsonObject } from '../core/messages.ts'
+import type { RunStatus } from '../core/run-states.ts'
 
 /** A row by its columns' names; numbers may be texts. */
 type RunRow = Readonly<Record<string, unknown>>

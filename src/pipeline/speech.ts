@@ -1,4 +1,5 @@
-import { Event, type EventBus } from '../core/events.ts'
+import type { EventBus } from '../core/event-bus.ts'
+import { Event } from '../core/events.ts'
 import type { SentenceSplitter } from './sentence-splitter.ts'
 
 export interface SpeakerParts {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { RunResult } from '../../src/agent/types.ts'
-import { Event, EventBus, type EventMeta, type EventName } from '../../src/core/events.ts'
+import { EventBus } from '../../src/core/event-bus.ts'
+import { Event, type EventMeta, type EventName } from '../../src/core/events.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { switchableModel } from '../../src/models/middleware/switchable.ts'
 import { AnthropicPipeline, createPipeline, LLMPipeline, type PipelineOptions } from '../../src/pipeline/index.ts'

@@ -1,6 +1,7 @@
 import type { ToolloopError } from '../../core/errors.ts'
 import type { StopReason } from '../../core/events.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import type { RunStatus } from '../../core/run-states.ts'
 
 /** What a step is given: the signal that ends it. */
 export interface StepContext {
@@ -113,9 +114,6 @@ export interface Journal {
    */
   close?(): Promise<void>
 }
-
-/** `running` until it has ended, but for the time in which it waits for a decision, and is carried out nowhere. */
-export type RunStatus = 'running' | 'waiting' | 'ended'
 
 /** A run as a list shows it. Times are in milliseconds since 1970. */
 export interface RunSummary {

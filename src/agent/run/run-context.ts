@@ -1,5 +1,6 @@
 import { messageOf, type ToolloopError } from '../../core/errors.ts'
-import { channels, Event, type EventBus, type EventName, type EventPayloads, type EventPlace, type StopReason } from '../../core/events.ts'
+import { channels, type EventBus } from '../../core/event-bus.ts'
+import { Event, type EventName, type EventPayloads, type EventPlace, type StopReason } from '../../core/events.ts'
 import { copyAsJson } from '../../core/json.ts'
 import { type Logger, redacting } from '../../core/logger.ts'
 import { type ChatMessage, deepFreeze, type JsonObject } from '../../core/messages.ts'

@@ -1,15 +1,7 @@
 import { callUnawaited } from '../../core/callbacks/callbacks.ts'
 import { messageOf } from '../../core/errors.ts'
-import {
-  copyForListener,
-  Event,
-  type EventBus,
-  type EventMeta,
-  type EventName,
-  type EventPayloads,
-  type EventPlace,
-  type RunEvent,
-} from '../../core/events.ts'
+import { copyForListener, type EventBus } from '../../core/event-bus.ts'
+import { Event, type EventMeta, type EventName, type EventPayloads, type EventPlace, type RunEvent } from '../../core/events.ts'
 import type { Logger } from '../../core/logger.ts'
 
 export type DeltaName = 'TEXT_DELTA' | 'REASONING_DELTA' | 'TOOL_INPUT_START' | 'TOOL_INPUT_DELTA'

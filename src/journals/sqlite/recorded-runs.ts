@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { loopVersion, type PruneOptions, type RunPage, type RunQuery, type RunStatus } from '../../agent/durable/journal.ts'
+import { loopVersion, type PruneOptions, type RunPage, type RunQuery } from '../../agent/durable/journal.ts'
 import type { RecordingPart } from '../../agent/durable/shown-runs.ts'
 import {
   cursorOf,
@@ -22,6 +22,7 @@ import {
 import { tagsOf } from '../../agent/durable/tags.ts'
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 import { storedText } from '../../core/messages.ts'
+import type { RunStatus } from '../../core/run-states.ts'
 import type { FileClock } from '../../sqlite/file-clock.ts'
 import type { FileParts } from '../../sqlite/opened-file.ts'
 import type { Owner } from '../../sqlite/owner.ts'

@@ -1,12 +1,12 @@
 import { withShownAbout } from '../../agent/nested/shown-question.ts'
 import type { RunResult } from '../../agent/types.ts'
+import { isBase64 } from '../../core/base64.ts'
 import { Event, type EventMeta, type RunEvent } from '../../core/events.ts'
 import {
   type ChatMessage,
   type Content,
   type ContentPart,
   hasToolCalls,
-  isBase64,
   isJsonObject,
   isToolResult,
   type Json,
