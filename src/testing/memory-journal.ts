@@ -1,4 +1,4 @@
-import type { Journal, PruneOptions, RunPage, RunQuery, RunStatus, RunSummary } from '../agent/durable/journal.ts'
+import type { Journal, PruneOptions, RunPage, RunQuery, RunSummary } from '../agent/durable/journal.ts'
 import {
   cursorOf,
   decisionRefused,
