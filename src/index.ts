@@ -99,6 +99,7 @@ export { type NodeResponse, pipeToNode, type Sendable } from './agent/web/pipe-t
 export type { ResponseOptions } from './agent/web/respond.ts'
 export type { ResponseFormat, ResponseWriter } from './agent/web/response-format.ts'
 export type { RunEnding } from './agent/web/run-ending.ts'
+export { type AnyEventListener, EventBus, type EventListener, type ListenerFailure } from './core/callbacks/event-bus.ts'
 export {
   type ErrorCode,
   errorCodes,
@@ -109,7 +110,6 @@ export {
   ToolArgumentsError,
   ToolloopError,
 } from './core/errors.ts'
-export { type AnyEventListener, EventBus, type EventListener, type ListenerFailure } from './core/event-bus.ts'
 export {
   Event,
   type EventMeta,
@@ -147,7 +147,7 @@ export {
   type Usage,
 } from './core/messages.ts'
 export { redact, redactText } from './core/redaction/redact.ts'
-export type { RunStatus } from './core/run-states.ts'
+export type { RunStatus } from './core/runs/run-states.ts'
 export { AIDriver, type QueryOptions, type QueryResult, type StreamResult } from './models/ai-driver.ts'
 export type {
   ChatModel,

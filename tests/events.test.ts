@@ -1,5 +1,5 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
-import { EventBus } from '../src/core/event-bus.ts'
+import { EventBus } from '../src/core/callbacks/event-bus.ts'
 import { Event, type EventMeta, type EventName, type EventPayloads, type RunEvent } from '../src/core/events.ts'
 import type { JsonObject } from '../src/core/messages.ts'
 

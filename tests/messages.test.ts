@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, expectTypeOf, it } from 'vitest'
-import { isBase64 } from '../src/core/base64.ts'
 import {
   type AIMessage,
   type AssistantToolCallMessage,
@@ -18,6 +17,7 @@ import {
   textOf,
   type Usage,
 } from '../src/core/messages.ts'
+import { isBase64 } from '../src/core/text/base64.ts'
 import type { ToolChoice } from '../src/models/chat-model.ts'
 import type { ToolDefinition, ToolFunction } from '../src/tools/tool.ts'
 

@@ -1,5 +1,5 @@
+import { EventBus, type EventListener } from '../core/callbacks/event-bus.ts'
 import { InvalidOptionError, ToolloopError } from '../core/errors.ts'
-import { EventBus, type EventListener } from '../core/event-bus.ts'
 import type { EventName } from '../core/events.ts'
 import { defaultLogger, type Logger, redacting } from '../core/logger.ts'
 import { toChatMessages } from '../core/message-input.ts'

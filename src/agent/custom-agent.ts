@@ -1,5 +1,5 @@
 import { syncAnswer } from '../core/callbacks/callbacks.ts'
-import type { EventBus, EventListener } from '../core/event-bus.ts'
+import type { EventBus, EventListener } from '../core/callbacks/event-bus.ts'
 import type { EventName } from '../core/events.ts'
 import { knownOptions } from '../core/option-names.ts'
 import type { ActiveRun, CloseOptions } from './active-runs.ts'

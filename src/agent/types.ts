@@ -1,4 +1,4 @@
-import type { EventBus } from '../core/event-bus.ts'
+import type { EventBus } from '../core/callbacks/event-bus.ts'
 import type { Logger } from '../core/logger.ts'
 import type { MessageInput } from '../core/message-input.ts'
 import type { ChatMessage, JsonObject } from '../core/messages.ts'

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander'
-import { type RunStatus, runStatuses } from '../core/run-states.ts'
+import { type RunStatus, runStatuses } from '../core/runs/run-states.ts'
 
 /** The options of a command line, as commander gives them. One that was not given is absent, but for the two that default to true. */
 export interface Flags {

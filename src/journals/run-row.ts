@@ -3,7 +3,7 @@ import type { RunSummary } from '../agent/durable/journal.ts'
 import type { ListedRun, ShownStatus } from '../agent/durable/shown-runs.ts'
 import { parseStored } from '../agent/durable/store.ts'
 import type { JsonObject } from '../core/messages.ts'
-import type { RunStatus } from '../core/run-states.ts'
+import type { RunStatus } from '../core/runs/run-states.ts'
 
 /** A row by its columns' names; numbers may be texts. */
 type RunRow = Readonly<Record<string, unknown>>

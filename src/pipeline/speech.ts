@@ -1,4 +1,4 @@
-import type { EventBus } from '../core/event-bus.ts'
+import type { EventBus } from '../core/callbacks/event-bus.ts'
 import { Event } from '../core/events.ts'
 import type { SentenceSplitter } from './sentence-splitter.ts'
 

@@ -1,5 +1,5 @@
 import type { Telemetry } from '../agent/observe/telemetry.ts'
-import type { EventBus } from '../core/event-bus.ts'
+import type { EventBus } from '../core/callbacks/event-bus.ts'
 import type { Logger } from '../core/logger.ts'
 import { checkOptionNames, type Optional, type OptionNames } from '../core/option-names.ts'
 import type { AnyModel } from '../models/create-model.ts'

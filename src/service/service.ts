@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
+import { EventBus } from '../core/callbacks/event-bus.ts'
 import { InvalidOptionError, messageOf } from '../core/errors.ts'
-import { EventBus } from '../core/event-bus.ts'
 import { removeLeftBehind } from '../core/files/replace-file.ts'
 import { defaultLogger, type Logger, redacting } from '../core/logger.ts'
 import { secretsInEnvironment } from '../core/redaction/secret-keys.ts'

@@ -20,7 +20,7 @@ import { storeJournal } from '../agent/durable/store-journal.ts'
 import { tagsOf } from '../agent/durable/tags.ts'
 import { ToolloopError } from '../core/errors.ts'
 import type { JsonObject } from '../core/messages.ts'
-import type { RunStatus } from '../core/run-states.ts'
+import type { RunStatus } from '../core/runs/run-states.ts'
 
 interface Wait {
   name: string

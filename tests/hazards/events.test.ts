@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { RunResult } from '../../src/agent/types.ts'
-import { EventBus } from '../../src/core/event-bus.ts'
+import { EventBus } from '../../src/core/callbacks/event-bus.ts'
 import { Event, type EventName, type RunEvent } from '../../src/core/events.ts'
 import { isToolResult } from '../../src/core/messages.ts'
 import type { ModelSink } from '../../src/models/chat-model.ts'

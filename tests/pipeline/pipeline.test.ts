@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { RunResult } from '../../src/agent/types.ts'
-import { EventBus } from '../../src/core/event-bus.ts'
+import { EventBus } from '../../src/core/callbacks/event-bus.ts'
 import { Event, type EventMeta, type EventName } from '../../src/core/events.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { switchableModel } from '../../src/models/middleware/switchable.ts'

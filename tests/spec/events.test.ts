@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import { EventBus } from '../../src/core/event-bus.ts'
+import { EventBus } from '../../src/core/callbacks/event-bus.ts'
 import { Event } from '../../src/core/events.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { nativeModes } from '../hazards/modes.ts'

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import { channels, EventBus } from '../../src/core/event-bus.ts'
+import { channels, EventBus } from '../../src/core/callbacks/event-bus.ts'
 import { Event, type EventName } from '../../src/core/events.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { call, countingTool } from '../hazards/tools.ts'

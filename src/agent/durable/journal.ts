@@ -1,7 +1,7 @@
 import type { ToolloopError } from '../../core/errors.ts'
 import type { StopReason } from '../../core/events.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
-import type { RunStatus } from '../../core/run-states.ts'
+import type { RunStatus } from '../../core/runs/run-states.ts'
 
 /** What a step is given: the signal that ends it. */
 export interface StepContext {

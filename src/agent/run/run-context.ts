@@ -1,5 +1,5 @@
+import { channels, type EventBus } from '../../core/callbacks/event-bus.ts'
 import { messageOf, type ToolloopError } from '../../core/errors.ts'
-import { channels, type EventBus } from '../../core/event-bus.ts'
 import { Event, type EventName, type EventPayloads, type EventPlace, type StopReason } from '../../core/events.ts'
 import { copyAsJson } from '../../core/json.ts'
 import { type Logger, redacting } from '../../core/logger.ts'

@@ -1,6 +1,6 @@
 import { callUnawaited } from '../../core/callbacks/callbacks.ts'
+import { copyForListener, type EventBus } from '../../core/callbacks/event-bus.ts'
 import { messageOf } from '../../core/errors.ts'
-import { copyForListener, type EventBus } from '../../core/event-bus.ts'
 import { Event, type EventMeta, type EventName, type EventPayloads, type EventPlace, type RunEvent } from '../../core/events.ts'
 import type { Logger } from '../../core/logger.ts'
 

@@ -1,7 +1,7 @@
 import { ToolloopError } from '../../core/errors.ts'
 import { toChatMessages } from '../../core/message-input.ts'
 import { type ChatMessage, isJsonObject, type Json } from '../../core/messages.ts'
-import type { RunStatus } from '../../core/run-states.ts'
+import type { RunStatus } from '../../core/runs/run-states.ts'
 import type { Compaction } from '../conversation/compaction.ts'
 import type { Added, Claim, Claimed, ClaimRequest, Draft, Kept, NotClaimed, SessionStore } from './session-store.ts'
 import { healed, notClaimed, positionOf, type Sessions, textsOf } from './sessions.ts'

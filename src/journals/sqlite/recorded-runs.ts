@@ -22,7 +22,7 @@ import {
 import { tagsOf } from '../../agent/durable/tags.ts'
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 import { storedText } from '../../core/messages.ts'
-import type { RunStatus } from '../../core/run-states.ts'
+import type { RunStatus } from '../../core/runs/run-states.ts'
 import type { FileClock } from '../../sqlite/file-clock.ts'
 import type { FileParts } from '../../sqlite/opened-file.ts'
 import type { Owner } from '../../sqlite/owner.ts'

@@ -1,6 +1,5 @@
 import { withShownAbout } from '../../agent/nested/shown-question.ts'
 import type { RunResult } from '../../agent/types.ts'
-import { isBase64 } from '../../core/base64.ts'
 import { Event, type EventMeta, type RunEvent } from '../../core/events.ts'
 import {
   type ChatMessage,
@@ -16,6 +15,7 @@ import {
 import { redact, redactText, redactTextInParts, secretTexts } from '../../core/redaction/redact.ts'
 import { SecretTexts } from '../../core/redaction/secret-texts.ts'
 import { REDACTED } from '../../core/redaction/spans.ts'
+import { isBase64 } from '../../core/text/base64.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { hiddenParts } from '../hidden-arguments.ts'

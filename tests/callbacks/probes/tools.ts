@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { EventBus } from '../../../src/core/event-bus.ts'
+import { EventBus } from '../../../src/core/callbacks/event-bus.ts'
 import { createLogger, type Logger } from '../../../src/core/logger.ts'
 import { recordRun } from '../../../src/recording/index.ts'
 import { scriptedModel } from '../../../src/testing/scripted-model.ts'

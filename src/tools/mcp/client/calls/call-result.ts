@@ -1,6 +1,6 @@
 import type { ContentBlock } from '@modelcontextprotocol/client'
-import { isBase64 } from '../../../../core/base64.ts'
 import { type Content, type ContentPart, isJsonObject, type Json, type JsonObject } from '../../../../core/messages.ts'
+import { isBase64 } from '../../../../core/text/base64.ts'
 import { withoutPage } from '../../../../core/text/html-page.ts'
 import { withData } from './data-beside-text.ts'
 import { asideOf } from './set-aside.ts'

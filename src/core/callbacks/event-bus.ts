@@ -1,9 +1,9 @@
 import { type Channel, channel } from 'node:diagnostics_channel'
 import { EventEmitter } from 'eventemitter3'
-import { callUnawaited } from './callbacks/callbacks.ts'
-import { messageOf, stackOf } from './errors.ts'
-import { Event, type EventMeta, type EventName, type EventPayloads } from './events.ts'
-import { copyPlain, toJson } from './json.ts'
+import { messageOf, stackOf } from '../errors.ts'
+import { Event, type EventMeta, type EventName, type EventPayloads } from '../events.ts'
+import { copyPlain, toJson } from '../json.ts'
+import { callUnawaited } from './callbacks.ts'
 
 /** Called synchronously, in the order of subscription. May throw or return a rejecting promise: both are logged once and change nothing. Not awaited. */
 export type EventListener<K extends EventName> = (payload: EventPayloads[K], meta: EventMeta) => unknown
