@@ -19,6 +19,7 @@ import {
   rejectedAnswers,
   say,
 } from './run/run-state.ts'
+import { iterationStep } from './step-keys.ts'
 
 /**
  * THE LOOP. Asks the model, runs the calls it makes, gives it their results, until `decideNext` says how the run ends. Decides only by what
@@ -114,7 +115,7 @@ async function takeSteering({ durable, run }: Execution, iteration: number, { ta
     run.recorder?.steered(run, steering)
     return steering
   }
-  return durable.step(`${iteration}.steer`, async () => {
+  return durable.step(iterationStep(iteration, 'steer'), async () => {
     const taken = run.settings.control?.take({ goesOn: takesMessages, hasAnswer })
     if (taken === undefined || taken.messages.length === 0) return recorded(taken ?? noSteering)
     return recorded({ ...taken, ...(await checkedInput(run, taken.messages, iteration)) })

@@ -1,7 +1,7 @@
 import { AgentRunner } from '../agent/agent-runner.ts'
 import { runLoop } from '../agent/loop.ts'
 import { runnerOptionNames } from '../agent/option-names.ts'
-import type { GivenToRunner } from '../agent/run-arguments.ts'
+import type { GivenToRunner } from '../agent/run/run-arguments.ts'
 import { type AgentTools, type Needed, restorable, type ToolsFor } from '../agent/typed.ts'
 import type { RunnerOptions } from '../agent/types.ts'
 import { InvalidOptionError } from '../core/errors.ts'

@@ -1,6 +1,7 @@
 import type { CallKey, ChatMessage, JsonObject } from '../../core/messages.ts'
 import { approvalKey } from '../decisions/decisions.ts'
 import type { PlannedCall } from '../recorded.ts'
+import { callName } from '../step-keys.ts'
 
 /** A call's key, and whether it is that of an earlier call. */
 export interface GivenKey {
@@ -51,7 +52,7 @@ export class CallKeys {
 
   /** The keys of the calls of one round. Open ones go to the first calls that are the same. */
   ofRound(iteration: number, calls: readonly PlannedCall[]): KeyOf {
-    const placeOf = (index: number) => `${this.#runId}/${iteration}.tool.${index}`
+    const placeOf = (index: number) => callName(this.#runId, iteration, index)
     const own = (idempotencyKey: string): GivenKey => ({ idempotencyKey, isCarried: false })
     const claimed = new Set<string>()
     const claim = (digest: string): GivenKey | undefined => {

@@ -14,6 +14,7 @@ import type { FinishedCall, Refusal } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
 import type { ToolCallRecord } from '../run/result.ts'
 import { type RunContext, tagsOf } from '../run/run-context.ts'
+import { callNameOf, callStep } from '../step-keys.ts'
 import { uncertainText, withNote } from '../told.ts'
 import { type GivenKey, keyLeftBy } from './call-keys.ts'
 import { notFound, prepareAgain } from './prepare-again.ts'
@@ -47,8 +48,8 @@ export async function carryOutCall(
   }
   if (call.refusal !== undefined) return refuse(call.refusal)
   // The same for each of its steps: when it is asked for, carried out, and carried out again.
-  const place = `${iteration}.tool.${index}`
-  const given = terms.keyOf?.(index, call) ?? { idempotencyKey: `${run.runId}/${place}`, isCarried: false }
+  const place = callStep(iteration, index)
+  const given = terms.keyOf?.(index, call) ?? { idempotencyKey: callNameOf(run.runId, place), isCarried: false }
   const saved = durable.survivesCrashes ? savedValueOf(durable, place) : undefined
   const running = (prepared: PreparedCall): RunningCall => ({
     iteration,

@@ -7,6 +7,7 @@ import type { FinishedCall, PlannedCall, ToolRound } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
 import type { PendingItem } from '../run/result.ts'
 import { tagsOf } from '../run/run-context.ts'
+import { callStep, roundStep } from '../step-keys.ts'
 import { DeferredText } from '../text-calls/deferred-text.ts'
 import type { CallTerms, CallWork, CarryOut } from './running-call.ts'
 import { carryOutCall } from './tool-call.ts'
@@ -17,7 +18,7 @@ export type StartCalls = (work: readonly CallWork[], carryOut: CarryOut) => Prom
 const startAll: StartCalls = (work, carryOut) => carryOut(work)
 
 /**
- * Answers all calls of one turn. They are started in their order in one tick, each as the step `${iteration}.tool.${index}`; refused ones
+ * Answers all calls of one turn. They are started in their order in one tick, each as a step of its own; refused ones
  * too, so that every call has its record. Those that wait for somebody come last. Never rejects for a fault of a tool.
  */
 export async function runToolRound(
@@ -31,7 +32,7 @@ export async function runToolRound(
   const free: CallWork[] = []
   for (const [index, call] of calls.entries()) {
     const waits = needsApproval(call) || call.action === 'client'
-    if (!waits) free.push({ call, index, key: `${iteration}.tool.${index}` })
+    if (!waits) free.push({ call, index, key: callStep(iteration, index) })
   }
   const finished = await start(free, carryOut)
   if (free.length === calls.length && !finished.some(asks)) return summarise(calls, finished)
@@ -69,9 +70,9 @@ function carryOutTogether(execution: Execution, iteration: number, calls: readon
   let batches = 0
 
   /** A later execution that finds another attempt's token knows that a call without a record may have run all the same. */
-  const mayHaveRun = async (name: string): Promise<boolean> => {
+  const mayHaveRun = async (batch: number | 'again'): Promise<boolean> => {
     const { attempt } = durable
-    return (await durable.step(`${iteration}.${name}`, async () => attempt)) !== attempt
+    return (await durable.step(roundStep(iteration, batch), async () => attempt)) !== attempt
   }
   const isRecorded = durable.survivesCrashes
   const carryOneWithText = (work: CallWork, terms: CallTerms, deferred: DeferredText): Promise<FinishedCall> => {
@@ -83,8 +84,8 @@ function carryOutTogether(execution: Execution, iteration: number, calls: readon
   }
 
   return async (batch) => {
-    const name = batches++ === 0 ? 'round' : `round.${batches}`
-    const isFromEarlier = isRecorded && (await mayHaveRun(name))
+    batches++
+    const isFromEarlier = isRecorded && (await mayHaveRun(batches))
     const terms: CallTerms = { lanes, keyOf, mayHaveRun: isFromEarlier || run.mayHaveRunIn === iteration }
     const started: Promise<FinishedCall>[] = []
     for (const work of batch) {
@@ -93,7 +94,7 @@ function carryOutTogether(execution: Execution, iteration: number, calls: readon
     const finished = await durable.all(started)
     if (!finished.some(isUncertain)) return finished
     const runAgain = async (again: readonly CallWork[]) => {
-      const terms: CallTerms = { lanes, keyOf, mayHaveRun: isRecorded && (await mayHaveRun('round.again')) }
+      const terms: CallTerms = { lanes, keyOf, mayHaveRun: isRecorded && (await mayHaveRun('again')) }
       return durable.all(again.map((work) => carryOne(execution, iteration, work, terms)))
     }
     return settleUncertain(execution, iteration, batch, finished, runAgain)

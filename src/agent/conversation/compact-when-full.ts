@@ -9,6 +9,7 @@ import type { Execution, TakeTurn } from '../run/execution.ts'
 import type { RunStep } from '../run/result.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { addBeside } from '../run/run-state.ts'
+import { afterOverflow, compactStep, iterationOf, iterationStep } from '../step-keys.ts'
 import type { CompactionOptions } from '../types.ts'
 import { type Compaction, checkedEstimate, chooseCompaction, earlierSummary, newlyLeftOut, sizeOf } from './compaction.ts'
 
@@ -32,12 +33,12 @@ export function fitWindow(given: CompactionOptions, takeTurn: TakeTurnAgain): Ta
     const estimate = failSafeEstimate(execution.run, given.estimate)
     const compaction = { ...given, ...(estimate && { estimate }) }
     const size = sizeOf(history.messages, estimate)
-    const key = lastTurn === undefined ? `${iteration}.compact` : `${iteration}.compact-answer`
-    if (size > maxTokens) await compact(execution, compaction, key, maxTokens * leftOver)
+    const key = (isFurther: boolean) => compactStep(iteration, { isAnswer: lastTurn !== undefined, isFurther })
+    if (size > maxTokens) await compact(execution, compaction, key(false), maxTokens * leftOver)
     const turn = await takeTurn(execution, place)
     if (turn.kind !== 'failed' || turn.error.code !== 'context_overflow' || turn.shown === 'for good') return turn
-    const isShorter = await compact(execution, compaction, `${key}.further`, sizeOf(history.messages, estimate) * leftOver)
-    return isShorter ? withSpent(await takeTurn(execution, { ...place, after: turn }, '.2'), turn.usage) : turn
+    const isShorter = await compact(execution, compaction, key(true), sizeOf(history.messages, estimate) * leftOver)
+    return isShorter ? withSpent(await takeTurn(execution, { ...place, after: turn }, afterOverflow), turn.usage) : turn
   }
 }
 
@@ -71,7 +72,10 @@ function withSpent(turn: Turn, usage: Usage | undefined): Turn {
 
 /** Recorded: the model may be another one when the run is taken up again, and what follows depends on it. */
 async function maxTokensOf({ durable, run }: Execution, iteration: number): Promise<number> {
-  const contextWindow = await durable.step(`${iteration}.window`, async () => run.agent.model.capabilities.contextWindow ?? null)
+  const contextWindow = await durable.step(
+    iterationStep(iteration, 'window'),
+    async () => run.agent.model.capabilities.contextWindow ?? null,
+  )
   return contextWindow === null ? Number.POSITIVE_INFINITY : usable * contextWindow
 }
 
@@ -83,7 +87,7 @@ async function compact({ durable, run, state }: Execution, options: CompactionOp
   const { beside, ...next } = await durable.step(key, async (): Promise<Compaction & Beside> => {
     const chosen = chooseCompaction(history.whole, before, { tokens, ...(estimate === undefined ? {} : { estimate }) })
     if (chosen.from === before.from) return chosen
-    const place = placeOf(run, Number.parseInt(key, 10))
+    const place = placeOf(run, iterationOf(key))
     const compaction = await withSummary(run, options, chosen, newlyLeftOut(history.whole, before, chosen), place)
     return { ...compaction, ...run.budget.beside }
   })

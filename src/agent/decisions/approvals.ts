@@ -8,6 +8,7 @@ import type { PlannedCall } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
 import type { PendingItem } from '../run/result.ts'
 import { type RunContext, tagsOf } from '../run/run-context.ts'
+import { approveStep, iterationStep } from '../step-keys.ts'
 import { approvalFailed } from '../told.ts'
 import type { ApprovalDecision } from '../types.ts'
 import { tellDecision } from './ask-decision.ts'
@@ -46,11 +47,11 @@ export async function decideApprovals(
   planned: readonly PlannedCall[],
 ): Promise<readonly PlannedCall[]> {
   const { durable, run } = execution
-  const isAsked = await durable.step(`${iteration}.approver`, async () => run.settings.approve !== undefined)
+  const isAsked = await durable.step(iterationStep(iteration, 'approver'), async () => run.settings.approve !== undefined)
   if (!isAsked) return planned
   const calls: PlannedCall[] = []
   for (const [index, call] of planned.entries())
-    calls.push(call.approval === undefined ? call : await decideApproval(execution, call, `${iteration}.approve.${index}`))
+    calls.push(call.approval === undefined ? call : await decideApproval(execution, call, approveStep(iteration, index)))
   return calls
 }
 

@@ -7,12 +7,13 @@ import { shownItem } from '../nested/shown-question.ts'
 import type { Execution } from '../run/execution.ts'
 import type { PendingItem } from '../run/result.ts'
 import { type RunContext, tagsOf } from '../run/run-context.ts'
+import { askedStep, iterationOf, madeStep } from '../step-keys.ts'
 import { nobodyDecided } from '../told.ts'
 import { madeDecision, type Verdict } from './decisions.ts'
 import type { DecidedItem } from './verdict.ts'
 
 export async function publishItem({ durable, run }: Execution, item: PendingItem): Promise<void> {
-  const key = `${item.place}.asked`
+  const key = askedStep(item.place)
   await durable.step(key, async () => {
     run.hide(secretTexts(item.args, new Set(item.secrets)))
     run.emit(Event.DECISION_NEEDED, shownItem(item), metaOf(item, tagsOf(durable, key)))
@@ -29,7 +30,7 @@ export async function askDecision({ durable, run }: Execution, item: PendingItem
 }
 
 export async function publishDecision({ durable, run }: Execution, decided: DecidedItem): Promise<void> {
-  const key = `${decided.item.place}.made`
+  const key = madeStep(decided.item.place)
   await durable.step(key, async () => {
     tellDecision(run, decided, tagsOf(durable, key))
     return null
@@ -45,5 +46,5 @@ export function tellDecision(run: RunContext, { item, verdict }: DecidedItem, ta
 
 /** The call is the run's own; that of an agent inside it is in the payload. */
 function metaOf({ place, path, toolCallId }: PendingItem, tags: StepTags): EventPlace {
-  return { iteration: Number.parseInt(place, 10), toolCallId: path?.[0]?.toolCallId ?? toolCallId, ...tags }
+  return { iteration: iterationOf(place), toolCallId: path?.[0]?.toolCallId ?? toolCallId, ...tags }
 }

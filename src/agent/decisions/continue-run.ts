@@ -4,6 +4,7 @@ import type { RecordPlace } from '../durable/own-steps.ts'
 import type { Loop } from '../run/execution.ts'
 import { conclude, executeHere, prepareModel } from '../run/start-run.ts'
 import type { RunnerSessions } from '../sessions/run-session.ts'
+import { iterationOf } from '../step-keys.ts'
 import type { ResumeOptions, RunResult, RunState } from '../types.ts'
 import type { Decision } from './decisions.ts'
 import { continues, decide } from './paused-run.ts'
@@ -36,7 +37,7 @@ export function continueRun({ opener, loop, sessions }: Runner): ContinueRun {
     const run = opener.open(recorded, whole)
     const leave = active.enter(run, { isRecorded: false, session: input.session })
     const isAgain = again || (place !== undefined && run.outer?.mayHaveRunIn === given.options.parent?.iteration)
-    if (isAgain) run.mayHaveRunIn = Number.parseInt(paused.pending[0]?.place ?? '', 10)
+    if (isAgain) run.mayHaveRunIn = iterationOf(paused.pending[0]?.place)
     try {
       await prepareModel(run)
       const { decisionTimeoutMs: timeoutMs } = run.settings

@@ -7,6 +7,7 @@ import type { FinishedCall, PlannedCall } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
 import type { PendingItem } from '../run/result.ts'
 import { type RunContext, tagsOf } from '../run/run-context.ts'
+import { cancelledStep, decisionPlace, doneStep, iterationStep } from '../step-keys.ts'
 import { askDecision, publishDecision, publishItem } from './ask-decision.ts'
 import { applyVerdicts, type DecidedItem, itemOf, remember } from './verdict.ts'
 
@@ -44,10 +45,11 @@ export async function finishWaiting(round: WaitingRound): Promise<{ finished: Fi
   const free = round.finished.filter(({ question }) => question === undefined)
   const waiting = waitingCalls(run, round)
   // Whoever aborts a run does not want it to wait, and what is left must be a whole conversation. In memory nothing waits for long.
-  const isOver = durable.survivesCrashes && (await durable.step(`${iteration}.wait`, async () => run.interruption !== undefined))
+  const isOver =
+    durable.survivesCrashes && (await durable.step(iterationStep(iteration, 'wait'), async () => run.interruption !== undefined))
   if (isOver) return { finished: [...free, ...(await cancel(round, waiting))], pending: [] }
   const { finished: decided, left } = await waitForDecisions(round, waiting)
-  const interrupted = left.length > 0 && (await durable.step(`${iteration}.pause`, async () => run.interruption !== undefined))
+  const interrupted = left.length > 0 && (await durable.step(iterationStep(iteration, 'pause'), async () => run.interruption !== undefined))
   if (interrupted) return { finished: [...free, ...decided, ...(await cancel(round, left))], pending: [] }
   return { finished: [...free, ...decided], pending: left.toSorted((a, b) => a.index - b.index).flatMap(({ items }) => items) }
 }
@@ -82,7 +84,7 @@ async function waitForDecisions(
       else decided.push({ ...one, decided: verdicts })
     }
     const works: CallWork[] = []
-    for (const one of decided) works.push({ index: one.index, key: `${one.place}.done`, ...applyVerdicts(run, one) })
+    for (const one of decided) works.push({ index: one.index, key: doneStep(one.place), ...applyVerdicts(run, one) })
     if (works.length > 0 && run.interruption === undefined) run.hasCarriedOut = true
     const ended = await carryOut(works)
     finished.push(...ended.filter(({ question }) => question === undefined))
@@ -110,12 +112,11 @@ function waitingCall(
     times = 1,
   }: Pick<WaitingCall, 'call' | 'index' | 'question'> & { problems?: number; times?: number },
 ): WaitingCall {
-  const placeOf = (number: number) => `${iteration}.tool.${index}.decision${number === 1 ? '' : `.${number}`}`
-  const place = placeOf(times)
+  const place = decisionPlace(iteration, index, times)
   const problems = before + (isJsonObject(question?.about) && question.about.problem !== undefined ? 1 : 0)
   const one = { call, index, place, problems, ...(question === undefined ? {} : { question }) }
   // What is decided on one of an agent's items is carried out while the others wait on, each at the same place as before.
-  const within = itemsWithin(question?.about, call.id, placeOf(problems + 1))
+  const within = itemsWithin(question?.about, call.id, decisionPlace(iteration, index, problems + 1))
   if (within !== undefined) return { ...one, items: within }
   const kind = question !== undefined ? 'question' : call.approval === true ? 'approval' : 'client_tool'
   return { ...one, items: [{ ...itemOf(run, call, kind, place), ...question }] }
@@ -162,7 +163,7 @@ function cancel({ execution, iteration }: WaitingRound, waiting: readonly Waitin
   const { durable } = execution
   return durable.all(
     waiting.map(({ call, index, question }) => {
-      const key = `${iteration}.tool.${index}.cancelled`
+      const key = cancelledStep(iteration, index)
       const content = cancelledText(call.name)
       return durable.step(key, async () => {
         const place = { iteration, call, tags: tagsOf(durable, key) }

@@ -1,6 +1,7 @@
 import type { Unpaid } from '../recorded.ts'
 import type { TakeTurn } from '../run/execution.ts'
 import type { PendingItem } from '../run/result.ts'
+import { afterRaise, budgetPlace, iterationStep } from '../step-keys.ts'
 import { askDecision, publishDecision, publishItem } from './ask-decision.ts'
 import { fingerprintOf } from './decisions.ts'
 
@@ -12,15 +13,14 @@ export function waitForBudget(takeTurn: TakeTurnAs): TakeTurnAs {
   return async (execution, place, suffix = '') => {
     const { durable, run } = execution
     for (let times = 1; ; times++) {
-      const again = times === 1 ? '' : `.${times}`
-      const turn = await takeTurn(execution, place, times === 1 ? suffix : `${suffix}.paid${again}`)
+      const turn = await takeTurn(execution, place, afterRaise(suffix, times))
       if (turn.kind !== 'unpaid' || turn.isLimit) return turn
-      const item = budgetItem(run.runId, `${place.iteration}.budget${suffix}${again}`, turn)
+      const item = budgetItem(run.runId, budgetPlace(place.iteration, suffix, times), turn)
       await publishItem(execution, item)
       const verdict = await askDecision(execution, item)
       if (verdict !== undefined) await publishDecision(execution, { item, verdict })
       if (verdict === undefined) {
-        const isOver = await durable.step(`${place.iteration}.pause`, async () => run.interruption !== undefined)
+        const isOver = await durable.step(iterationStep(place.iteration, 'pause'), async () => run.interruption !== undefined)
         // Whoever aborts a run does not want it to wait: the turn says so when it is taken again.
         if (!isOver) return { ...turn, pending: [item] }
       } else if (!('approved' in verdict && verdict.approved)) return turn

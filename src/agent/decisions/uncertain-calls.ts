@@ -5,6 +5,7 @@ import { CallEnvironment, publishRejection } from '../calls/tool-call.ts'
 import type { FinishedCall } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
 import { type RunContext, tagsOf } from '../run/run-context.ts'
+import { againStep, leftStep, uncertainPlace } from '../step-keys.ts'
 import { uncertainText } from '../told.ts'
 
 /** A call that an earlier execution may have run is not run again before it is known whether it took effect. */
@@ -43,9 +44,9 @@ export async function settleUncertain(
     if (record.outcome !== 'uncertain' || work === undefined) continue
     const { call, key } = work
     const about = { kind: 'uncertain', toolCallId: call.id, tool: call.name, args: call.args ?? {} }
-    const decision = await durable.wait<{ run: boolean }>(`${key}.uncertain`, { about })
-    if (decision?.run === true) again.set(at, { ...work, key: `${key}.again` })
-    else await leave(`${key}.left`, call)
+    const decision = await durable.wait<{ run: boolean }>(uncertainPlace(key), { about })
+    if (decision?.run === true) again.set(at, { ...work, key: againStep(key) })
+    else await leave(leftStep(key), call)
   }
   if (again.size === 0) return [...finished]
   const rerun = await runAgain([...again.values()])

@@ -176,21 +176,6 @@ export function waitsOf(output: Json): string[] | undefined {
   return pending.flatMap((item) => (isJsonObject(item) && typeof item.place === 'string' ? [item.place] : []))
 }
 
-/**
- * Whether a recorded step is done anew when a run goes on after it has waited: what announces an execution's start and end, what
- * says that it pauses, and, of the iteration that waited, which attempt started calls that have all been recorded since.
- */
-export function isDoneAnew(key: string, iteration: number): boolean {
-  const [first, second] = key.split('.')
-  if (second === undefined) return first === 'start' || first === 'end'
-  return second === 'pause' || (first === String(iteration) && second === 'round')
-}
-
-/** Whether in a step the model was asked. */
-export function isTurn(key: string): boolean {
-  return /^\d+\.(?:model|answer)/.test(key)
-}
-
 /** What an event carries of the step it came from, where that step may be carried out again. */
 export type StepTags = { step?: string; attempt?: string }
 

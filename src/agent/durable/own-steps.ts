@@ -3,7 +3,8 @@ import { isJsonObject, type Json } from '../../core/messages.ts'
 import { processClock } from '../../core/time/process-clock.ts'
 import type { RunRecord } from '../nested/run-record.ts'
 import type { FinishedCall } from '../recorded.ts'
-import { type Durable, isDoneAnew, type RecordEntry, type RecordedSteps, type StepContext } from './journal.ts'
+import { callNameOf, isDoneAnew } from '../step-keys.ts'
+import type { Durable, RecordEntry, RecordedSteps, StepContext } from './journal.ts'
 
 /** The run whose steps these are. */
 interface Owner {
@@ -53,7 +54,7 @@ export class OwnSteps implements Durable {
     const value = await fn({ signal: this.signal })
     this.#steps.set(key, value)
     if (this.#place !== undefined) await this.#place.record.addStep(key, value, this.signal.aborted)
-    if (this.#records.size > 0 && isSettled(value)) this.#forgetRecords(value.record.callKey?.idempotencyKey ?? this.#callOf(key))
+    if (this.#records.size > 0 && isSettled(value)) this.#forgetRecords(value.record.callKey?.idempotencyKey ?? callNameOf(this.runId, key))
     return value
   }
 
@@ -104,10 +105,6 @@ export class OwnSteps implements Durable {
       ...this.waits,
       ...(this.#records.size === 0 ? {} : { records: Object.fromEntries(this.#records) }),
     })
-  }
-
-  #callOf(step: string): string {
-    return `${this.runId}/${step.split('.', 3).join('.')}`
   }
 
   /** Forgets the records of a call that will not be made again, and of the calls inside it. */

@@ -1,6 +1,7 @@
 import type { ToolloopError } from '../../core/errors.ts'
 import { type Json, storedText } from '../../core/messages.ts'
-import { type Durable, isDoneAnew, isTurn, type RecordEntry, type StepContext } from './journal.ts'
+import { isDoneAnew, isTurn, iterationOf, stepOfRecord } from '../step-keys.ts'
+import type { Durable, RecordEntry, StepContext } from './journal.ts'
 import type { Trial } from './recovery/trials.ts'
 import { type EngineStore, parseStored, type Store, type Taken } from './store.ts'
 
@@ -144,8 +145,7 @@ export class StoredSteps implements Durable {
         if (!(await this.entries(record)).some(({ position }) => position === entry.position)) await add()
       })
       // A record is named by the key of its call.
-      const [step = ''] = record.slice(runId.length + 1).split('/')
-      this.#breakOff(step, error as ToolloopError)
+      this.#breakOff(stepOfRecord(runId, record), error as ToolloopError)
       throw error
     }
     if (this.#trial !== undefined) await this.#trial.pass()
@@ -157,7 +157,7 @@ export class StoredSteps implements Durable {
   }
 
   suspension(output: Json, waits: readonly string[]): Parameters<Store['suspend']>[2] {
-    const iteration = Number.parseInt(waits[0] ?? '', 10)
+    const iteration = iterationOf(waits[0])
     return {
       output: storedText(output),
       waits: waits.map((name) => {

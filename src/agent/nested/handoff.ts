@@ -15,6 +15,7 @@ import type { Handoff } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
 import { RunContext } from '../run/run-context.ts'
 import { handTo, RepeatBreaker } from '../run/run-state.ts'
+import { iterationStep } from '../step-keys.ts'
 import { handedOffText } from '../told.ts'
 import type { ToolsFor } from '../typed.ts'
 import type { AgentRules, RunnerOptions } from '../types.ts'
@@ -93,7 +94,10 @@ export async function handOff(execution: Execution, iteration: number, to: Hando
   const { guardrails = [], limits, maxIterations } = rules
   if (hasGuardrail(guardrails, 'input')) {
     const said = state.history.slice(state.earlier).filter(({ role }) => role === 'user')
-    const refused = await durable.step(`${iteration}.handoff`, async () => (await checkHandoff(run, guardrails, said, iteration)) ?? null)
+    const refused = await durable.step(
+      iterationStep(iteration, 'handoff'),
+      async () => (await checkHandoff(run, guardrails, said, iteration)) ?? null,
+    )
     if (refused !== null) return refused
   }
   const { agent } = to

@@ -1,6 +1,7 @@
 import { isJsonObject, type Json } from '../../core/messages.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { PendingItem } from '../run/result.ts'
+import { placeWithin } from '../step-keys.ts'
 
 /**
  * The items that an agent inside a call waits for, as items of the run outside; undefined if `about` is a question of the tool's own. `place` is
@@ -15,7 +16,7 @@ export function itemsWithin(about: Json | undefined, toolCallId: string, place: 
     ...item,
     ...(item.kind === 'approval' && problem !== undefined ? { about: { problem } } : {}),
     path: [{ agent, toolCallId }, ...path],
-    place: `${place}/${item.place}`,
+    place: placeWithin(place, item.place),
   }))
 }
 

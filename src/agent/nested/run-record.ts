@@ -1,8 +1,9 @@
 import { copyAsJson } from '../../core/json.ts'
 import { isJsonObject, type Json } from '../../core/messages.ts'
 import { CallRecord, type RecordKeeper } from '../durable/call-record.ts'
-import { isDoneAnew, type RecordedSteps } from '../durable/journal.ts'
+import type { RecordedSteps } from '../durable/journal.ts'
 import type { PendingItem, RunState } from '../run/result.ts'
+import { isDoneAnew, iterationOf } from '../step-keys.ts'
 
 const inputMark = 'input'
 const stepMark = 'step '
@@ -44,7 +45,7 @@ export class RunRecord {
       else if (fingerprint.startsWith(decisionMark)) decisions[fingerprint.slice(decisionMark.length)] = value
       else if (fingerprint === pauseMark) {
         pause = value as never as Pause
-        const iteration = Number.parseInt(pause.pending[0]?.place ?? '', 10)
+        const iteration = iterationOf(pause.pending[0]?.place)
         for (const key of steps.keys()) if (isDoneAnew(key, iteration)) steps.delete(key)
       }
     }

@@ -6,7 +6,7 @@ import { checkedTools } from '../../tools/call/checked-tools.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { type DurableInput, inputToJson } from '../durable/durable-run.ts'
-import { type Durable, isTurn, type RecordedSteps } from '../durable/journal.ts'
+import type { Durable, RecordedSteps } from '../durable/journal.ts'
 import { OwnSteps, type RecordPlace } from '../durable/own-steps.ts'
 import { composeLayers } from '../layers.ts'
 import { stoppedByGuardrail } from '../loop.ts'
@@ -15,6 +15,7 @@ import { activeTools, toToolSet } from '../options.ts'
 import { openOutput, outputOf } from '../output/output.ts'
 import type { Ending } from '../recorded.ts'
 import { compactAsBefore, type RunnerSessions } from '../sessions/run-session.ts'
+import { endStep, isTurn, startStep, traceStep, unreadStep } from '../step-keys.ts'
 import type { NestingPlace, OutputOptions, RunOptions, RunSettings } from '../types.ts'
 import type { Loop } from './execution.ts'
 import type { RunResult, ToolCallRecord } from './result.ts'
@@ -160,7 +161,7 @@ export function execute(durable: Durable, parts: ExecutionParts): Promise<RunRes
     isJson: agent.output !== undefined,
     instructions,
     input: messages.slice(given),
-    record: (make) => durable.step('trace', make),
+    record: (make) => durable.step(traceStep, make),
   }
   return telemetry.aroundExecution(measured, carryOut)
 }
@@ -178,7 +179,7 @@ async function executeSteps(durable: Durable, { loop, run, input, sessions, stat
   }
   const { provider, model } = run.agent.model
   let startedAt: number | undefined
-  await durable.step('start', async () => {
+  await durable.step(startStep, async () => {
     startedAt = performance.now()
     run.logStep(() => ({ provider, model }), 'run started')
     run.emit(Event.RUN_START, { provider, model, tools: run.agent.offered.names() }, { iteration: 0 })
@@ -197,7 +198,7 @@ async function executeSteps(durable: Durable, { loop, run, input, sessions, stat
   const result = resultOf(state, ending, run)
   run.recorder?.ended(run, result)
   await session?.close(result, state.history)
-  await durable.step('end', async () => {
+  await durable.step(endStep, async () => {
     const { stopReason, usage, iterations, error } = result
     // A process that has taken the run up again does not know how long it took.
     const duration = startedAt === undefined ? {} : { durationMs: performance.now() - startedAt }
@@ -216,7 +217,7 @@ async function executeSteps(durable: Durable, { loop, run, input, sessions, stat
 async function lastLook(durable: Durable, run: RunContext): Promise<readonly ChatMessage[]> {
   const { control } = run.settings
   if (durable.survivesCrashes ? !run.steerable : control === undefined) return []
-  return durable.step('unread', async () => control?.end() ?? [])
+  return durable.step(unreadStep, async () => control?.end() ?? [])
 }
 
 /** With the messages of its session in front. */

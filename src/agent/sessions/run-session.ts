@@ -7,12 +7,10 @@ import type { Durable } from '../durable/journal.ts'
 import type { PendingItem, RunResult } from '../run/result.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { RunError } from '../run/run-error.ts'
+import { sessionStep } from '../step-keys.ts'
 import { checkId, type SessionOptions } from './session-options.ts'
 import { type RunsOfJournal, type SessionPlace, SessionTurn, type TurnRequest, takeTurn } from './session-turn.ts'
 import { draftText, notClaimed, positionOf, reachOf, readCompaction, readMessages, type Sessions, textsOf } from './sessions.ts'
-
-/** The step that records it. */
-const placeKey = 'session'
 
 /** The conversation that an execution begins with, and what is to be done when it is over. */
 export interface OpenedSession {
@@ -62,7 +60,7 @@ export class RunnerSessions {
     { steps, pending, again, isInCall }: { steps: { [key: string]: Json }; pending: PendingItem[]; again: boolean; isInCall: boolean },
   ): Promise<void> {
     const { runId } = run
-    const place = steps[placeKey] as SessionPlace | null | undefined
+    const place = steps[sessionStep] as SessionPlace | null | undefined
     if (place === undefined || place === null) return
     const claim = { runId, durable: false, session: place.session, waitsFor: waitsFor(pending), again: again || isInCall }
     const turn = await takeTurn(this.#given(), { id, claim, onBusy: 'wait', journal: this.#journal }, run)
@@ -114,7 +112,7 @@ export class RunnerSessions {
       if (turn !== undefined && !(turn instanceof SessionTurn) && turn.kind !== 'stored') run.interrupt('aborted', notClaimed(id, turn))
     }
     let isTaken = false
-    const place = await durable.step<SessionPlace | null>(placeKey, async () => {
+    const place = await durable.step<SessionPlace | null>(sessionStep, async () => {
       isTaken = true
       await take()
       return run.turn === undefined ? null : placeOf(sessions, run.turn, { replaces, isDurable })

@@ -27,6 +27,7 @@ import type { Execution, Place } from '../run/execution.ts'
 import type { RunStep } from '../run/result.ts'
 import { tagsOf } from '../run/run-context.ts'
 import { earlierText } from '../run/run-state.ts'
+import { turnStep } from '../step-keys.ts'
 import type { ReadCall, ReadResponse } from '../text-calls/read-call.ts'
 import { callNothingNowText, onlyCallableText, quotedText, truncatedText, unreadableText } from '../told.ts'
 import { buildTurn } from './ask-model.ts'
@@ -35,13 +36,13 @@ import type { ReviewedReply } from './review.ts'
 import { TurnSink } from './turn-sink.ts'
 
 /**
- * Asks the model once, as the step `${iteration}.model`, and plans the calls it made. Never rejects for a fault of the model. `suffix`
+ * Asks the model once, as one step, and plans the calls it made. Never rejects for a fault of the model. `suffix`
  * tells the turns of one iteration apart.
  */
 export function takeTurn(execution: Execution, place: Place, suffix = ''): Promise<Turn> {
   const { durable, run } = execution
   const { iteration, lastTurn } = place
-  const key = `${iteration}.${lastTurn === undefined ? 'model' : 'answer'}${suffix}`
+  const key = turnStep(iteration, lastTurn !== undefined, suffix)
   return durable.step(key, async (step) => {
     const unfollow = step.signal === run.signal ? undefined : run.follow(step.signal)
     try {

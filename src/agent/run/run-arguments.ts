@@ -1,6 +1,6 @@
-import type { OutputSchema } from './output/output.ts'
-import type { AgentTools, FittingTools, Needed, RunArguments, WithRestore } from './typed.ts'
-import type { OutputOptions, ResumeOptions, RunnerOptions, RunOptions } from './types.ts'
+import type { OutputSchema } from '../output/output.ts'
+import type { AgentTools, FittingTools, Needed, RunArguments, WithRestore } from '../typed.ts'
+import type { OutputOptions, ResumeOptions, RunnerOptions, RunOptions } from '../types.ts'
 
 /** What the constructor of a runner takes. `Context`: what is needed besides that of the tools. */
 export type GivenToRunner<Context, Tools extends AgentTools> = RunnerOptions<Needed<Context, Tools>, Tools> &
