@@ -51,6 +51,7 @@ const snippets = pages.flatMap((page) =>
 /** What each example prints, where it is the same every time. */
 const printed: Record<string, RegExp> = {
   'quick-start.ts': /^weather: \{"city":"Oslo","sky":"clear","celsius":21\}\nanswered .*Oslo/,
+  'run-view.ts': /^turn 1\n- list_files: ok, [\s\S]*turn 2\n- calculate: ok, [\s\S]*turn 3\nanswered: There are \d+ files/,
   'streaming.ts': /→ list_files[\s\S]*→ calculate[\s\S]*\nanswered after 3 requests/,
   'limits.ts': /^budget 5\n(max_iterations|budget) true\n$/,
   'custom-agent.ts': /lamp.*3/,

@@ -6,3 +6,9 @@ export type RunStatus = 'running' | 'waiting' | 'ended'
 
 /** Every `RunStatus`. */
 export const runStatuses: readonly RunStatus[] = ['running', 'waiting', 'ended']
+
+/**
+ * How a call stands. `writing`: the model is writing it, or it has not begun to run. `waiting`: for somebody's decision, or for that to be carried
+ * out. `ended`: it has an outcome.
+ */
+export type CallStatus = 'writing' | 'running' | 'waiting' | 'ended'

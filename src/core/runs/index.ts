@@ -1,0 +1,17 @@
+/** `toolloop/view`: runs put together from their events, for pages and terminals. Nothing of it needs Node.js. */
+export type { RunEvent, ToolCallOutcome } from '../events.ts'
+export { reduceRun } from './reduce-run.ts'
+export type { CallStatus, RunStatus } from './run-states.ts'
+export {
+  type CallView,
+  callOf,
+  emptyRunView,
+  lastText,
+  type PendingView,
+  type RetryView,
+  type RunView,
+  type Stretch,
+  type TurnPart,
+  type TurnView,
+  turnText,
+} from './run-view.ts'

@@ -1,0 +1,329 @@
+import type { EventMeta, EventPayloads, RunEvent } from '../events.ts'
+import type { JsonObject } from '../messages.ts'
+import type { CallStatus } from './run-states.ts'
+import {
+  type CallView,
+  emptyCallView,
+  emptyRunView,
+  emptyTurnView,
+  type PendingView,
+  type RunView,
+  type Stretch,
+  type TurnView,
+} from './run-view.ts'
+
+/**
+ * Takes one event of a run, or of a run inside its calls, into the view, and returns that: the same object, changed. Events may begin anywhere in
+ * the run; those of other runs, and types that it does not know, change nothing. `id` is the number of the event in a stream of server-sent
+ * events: with it, an event that is already known is left out.
+ */
+export function reduceRun(view: RunView, event: RunEvent, id?: number): RunView {
+  if (id !== undefined) {
+    if (id <= view.lastEventId) return view
+    view.lastEventId = id
+  }
+  const run = event.meta === undefined ? undefined : runOf(view, event.meta)
+  if (run === undefined) return view
+  const { time } = event.meta
+  run.startedAt ??= time
+  switch (event.type) {
+    case 'RUN_START':
+      beginRun(run, time)
+      break
+    case 'RUN_END':
+      endRun(run, event, time)
+      break
+    case 'MODEL_START':
+      beginTurn(run, event)
+      break
+    case 'MODEL_QUEUED':
+      turnOf(run, event.meta.iteration).waits.push({ from: time, to: undefined })
+      break
+    case 'MODEL_RETRY':
+      retryTurn(turnOf(run, event.meta.iteration), run, event)
+      break
+    case 'MODEL_END':
+      endTurn(turnOf(run, event.meta.iteration), event)
+      break
+    case 'TEXT_DELTA':
+      addText(openTurn(run, event.meta), 'text', event.text)
+      break
+    case 'REASONING_DELTA':
+      addText(openTurn(run, event.meta), 'reasoning', event.text)
+      break
+    case 'GUARDRAIL':
+    case 'HANDOFF':
+      addNote(turnOf(run, event.meta.iteration), event)
+      break
+    case 'TOOL_INPUT_START':
+      openTurn(run, event.meta)
+      callIn(run, event.id, event)
+      break
+    case 'TOOL_INPUT_DELTA':
+      addInput(run.calls.get(event.id), event.json)
+      break
+    case 'TOOL_CALL_START':
+    case 'TOOL_PROGRESS':
+    case 'TOOL_CALL_END':
+    case 'TOOL_CALL_REJECTED':
+      takeCall(run, event)
+      break
+    case 'DECISION_NEEDED':
+      askFor(run, event)
+      break
+    case 'DECISION_MADE':
+      decide(run, event)
+      break
+    default:
+      break
+  }
+  return view
+}
+
+/** The run that an event is from. Undefined: another one. */
+function runOf(view: RunView, { runId, parentRunId, parentToolCallId, depth }: EventMeta): RunView | undefined {
+  const isInside = parentRunId !== undefined && parentRunId !== runId
+  if (view.runId === '') view.runId = isInside ? (depth === 1 ? parentRunId : '') : runId
+  if (runId === view.runId) return view
+  if (!isInside) return undefined
+  const run = runCalled(view, runId)
+  if (run.parent !== undefined) return run
+  run.parent = { runId: parentRunId, toolCallId: parentToolCallId }
+  if (parentToolCallId !== undefined) callIn(runCalled(view, parentRunId), parentToolCallId).runs.push(run)
+  return run
+}
+
+function runCalled(view: RunView, runId: string): RunView {
+  if (runId === view.runId) return view
+  const run = view.runs.get(runId) ?? emptyRunView(runId)
+  view.runs.set(runId, run)
+  return run
+}
+
+/** The turn of this iteration, which is made if there is none. Most often it is the last one. */
+function turnOf({ turns }: RunView, iteration: number): TurnView {
+  let at = turns.length
+  for (; at > 0; at--) {
+    const turn = turns[at - 1]
+    if (turn?.iteration === iteration) return turn
+    if (turn !== undefined && turn.iteration < iteration) break
+  }
+  const turn = emptyTurnView(iteration)
+  turns.splice(at, 0, turn)
+  return turn
+}
+
+/** The turn that a piece of a response belongs to. */
+function openTurn(run: RunView, { iteration, time }: EventMeta): TurnView {
+  const turn = turnOf(run, iteration)
+  turn.firstTokenAt ??= time
+  endWait(turn, time)
+  return turn
+}
+
+/** The call of this id, which is made if there is none. `event`: one of its own, with its turn and tool. */
+function callIn(run: RunView, id: string, event?: { meta: EventMeta; tool: string }): CallView {
+  let call = run.calls.get(id)
+  if (call === undefined) {
+    call = emptyCallView(id)
+    run.calls.set(id, call)
+  }
+  if (event !== undefined) {
+    if (event.tool !== '') call.tool = event.tool
+    if (call.iteration === undefined) turnOf(run, event.meta.iteration).parts.push({ type: 'call', call })
+    call.iteration ??= event.meta.iteration
+  }
+  return call
+}
+
+function beginRun(run: RunView, time: number): void {
+  run.status = 'running'
+  run.stopReason = undefined
+  run.errorCode = undefined
+  run.endedAt = undefined
+  run.pending = []
+  for (const pause of run.pauses) pause.to ??= time
+}
+
+function endRun(run: RunView, { stopReason, usage, errorCode }: EventPayloads['RUN_END'], time: number): void {
+  run.stopReason = stopReason
+  run.usage = usage
+  run.errorCode = errorCode
+  if (stopReason === 'paused') {
+    run.status = 'waiting'
+    run.pauses.push({ from: time, to: undefined })
+  }
+  settle(run, time)
+}
+
+/** What is still open when a run has ended has ended with it, whether or not its last event is known. What waits, waits on while the run does. */
+function settle(run: RunView, time: number): void {
+  const isPaused = run.stopReason === 'paused'
+  if (!isPaused) {
+    run.status = 'ended'
+    run.endedAt = time
+    run.pending = []
+  }
+  const turn = run.turns.at(-1)
+  if (turn !== undefined && turn.startedAt !== undefined) turn.endedAt ??= time
+  for (const call of run.calls.values()) {
+    if (call.status === 'ended' || (isPaused && call.status === 'waiting')) continue
+    endCall(call, time)
+    for (const inside of call.runs) if (inside.status !== 'ended') settle(inside, time)
+  }
+}
+
+function beginTurn(run: RunView, event: Extract<RunEvent, { type: 'MODEL_START' }>): void {
+  const { meta, provider, model } = event
+  const { iteration, time } = meta
+  const continues = event.continues === true
+  if (run.status !== 'running') beginRun(run, time)
+  let turn = turnOf(run, iteration)
+  // The same request again is one that broke off. One that continues it is another.
+  if (turn.startedAt !== undefined && continues && !turn.continues) {
+    run.turns.splice(run.turns.indexOf(turn) + 1, 0, emptyTurnView(iteration))
+    turn = turnOf(run, iteration)
+  }
+  discard(turn, run)
+  turn.startedAt ??= time
+  turn.endedAt = undefined
+  turn.finishReason = undefined
+  turn.errorCode = undefined
+  Object.assign(turn, { provider, model, continues })
+}
+
+/** What was written of a response that broke off is void. */
+function discard(turn: TurnView, run: RunView): void {
+  turn.firstTokenAt = undefined
+  turn.parts = turn.parts.filter((part) => {
+    if (part.type !== 'call') return part.type !== 'text' && part.type !== 'reasoning'
+    if (part.call.status === 'writing') run.calls.delete(part.call.id)
+    return part.call.status !== 'writing'
+  })
+}
+
+function retryTurn(turn: TurnView, run: RunView, { type: _, meta: { time }, ...retry }: Extract<RunEvent, { type: 'MODEL_RETRY' }>): void {
+  if (retry.discards) discard(turn, run)
+  turn.retries.push({ ...retry, time })
+  turn.provider = retry.provider
+  turn.model = retry.model
+  endWait(turn, time)
+}
+
+function endTurn(
+  turn: TurnView,
+  { meta: { time }, provider, model, finishReason, usage, errorCode }: Extract<RunEvent, { type: 'MODEL_END' }>,
+): void {
+  Object.assign(turn, { provider, model, finishReason, usage, errorCode, endedAt: time })
+  endWait(turn, time)
+}
+
+function addText({ parts }: TurnView, type: 'text' | 'reasoning', text: string): void {
+  const last = parts.at(-1)
+  if (last?.type === type) last.text += text
+  else if (text !== '') parts.push({ type, text })
+}
+
+function addNote({ parts }: TurnView, event: Extract<RunEvent, { type: 'GUARDRAIL' | 'HANDOFF' }>): void {
+  const { meta: _, ...payload } = event
+  if (payload.type === 'GUARDRAIL') parts.push({ ...payload, type: 'guardrail' })
+  else parts.push({ ...payload, type: 'handoff' })
+}
+
+function addInput(call: CallView | undefined, json: string): void {
+  if (call?.status === 'writing' && call.args === undefined) call.written += json
+}
+
+type CallEvent = Extract<RunEvent, { type: 'TOOL_CALL_START' | 'TOOL_PROGRESS' | 'TOOL_CALL_END' | 'TOOL_CALL_REJECTED' }>
+
+function takeCall(run: RunView, event: CallEvent): void {
+  const { toolCallId, time, durationMs } = event.meta
+  if (toolCallId === undefined) return
+  const call = callIn(run, toolCallId, event)
+  // Somebody has decided.
+  if (call.status === 'waiting' && run.pending.length > 0) run.pending = run.pending.filter((item) => ownerOf(item) !== toolCallId)
+  endWait(call, time)
+  switch (event.type) {
+    case 'TOOL_CALL_START':
+      reopen(call, 'running')
+      giveArguments(call, event.args)
+      call.startedAt ??= time
+      break
+    case 'TOOL_PROGRESS':
+      if (call.status !== 'ended') call.status = 'running'
+      call.progress = event.update
+      break
+    case 'TOOL_CALL_END':
+      if (event.args !== undefined && call.args === undefined) giveArguments(call, event.args)
+      // What the tool asks is not its result.
+      if (event.outcome === 'question') {
+        reopen(call, 'waiting')
+        call.waitsFor = 'question'
+        break
+      }
+      endCall(call, time)
+      Object.assign(call, { outcome: event.outcome, result: event.result, value: event.value, errorCode: event.errorCode, durationMs })
+      break
+    case 'TOOL_CALL_REJECTED':
+      giveArguments(call, event.args)
+      endCall(call, time)
+      Object.assign(call, { outcome: event.outcome, result: event.error, errorCode: event.errorCode, durationMs })
+  }
+}
+
+function askFor(run: RunView, { type: _, meta, ...item }: Extract<RunEvent, { type: 'DECISION_NEEDED' }>): void {
+  const at = run.pending.findIndex(({ place }) => place === item.place)
+  if (at < 0) run.pending.push(item)
+  else run.pending[at] = item
+  const call = callOfItem(run, meta, item)
+  if (call === undefined) return
+  reopen(call, 'waiting')
+  call.waitsFor = item.kind
+  // What an agent inside the call asks has arguments of its own.
+  if (item.path === undefined) giveArguments(call, item.args)
+  if (call.waits.at(-1)?.to !== undefined || call.waits.length === 0) call.waits.push({ from: meta.time, to: undefined })
+}
+
+function decide(run: RunView, { type: _, meta, ...decision }: Extract<RunEvent, { type: 'DECISION_MADE' }>): void {
+  run.pending = run.pending.filter(({ place }) => place !== decision.place)
+  const call = callOfItem(run, meta, decision)
+  if (call === undefined) return
+  if (!call.decisions.some(({ place }) => place === decision.place)) call.decisions.push({ ...decision, time: meta.time })
+  if (!run.pending.some((item) => ownerOf(item) === call.id)) endWait(call, meta.time)
+}
+
+type Decided = Pick<PendingView, 'kind' | 'toolCallId' | 'tool' | 'path'>
+
+/** The call that an item is about, or in which an agent asks it. A budget of the run itself is about none. */
+function callOfItem(run: RunView, meta: EventMeta, { kind, toolCallId, tool, path }: Decided): CallView | undefined {
+  if (kind === 'budget' && path === undefined) return undefined
+  return callIn(run, meta.toolCallId ?? toolCallId, { meta, tool: path === undefined ? tool : '' })
+}
+
+function ownerOf({ path, toolCallId }: Decided): string {
+  return path?.[0]?.toolCallId ?? toolCallId
+}
+
+function giveArguments(call: CallView, args: JsonObject | string): void {
+  call.args = args
+  call.written = ''
+}
+
+/** The call goes on: how it ended before is void. */
+function reopen(call: CallView, status: CallStatus): void {
+  const nothing = { outcome: undefined, errorCode: undefined, value: undefined, endedAt: undefined, durationMs: undefined }
+  Object.assign(call, { status, result: '', ...nothing })
+}
+
+function endCall(call: CallView, time: number): void {
+  call.status = 'ended'
+  call.endedAt = time
+  call.progress = undefined
+  call.written = ''
+  endWait(call, time)
+}
+
+function endWait({ waits }: { waits: Stretch[] }, time: number): void {
+  const last = waits.at(-1)
+  if (last !== undefined) last.to ??= time
+}
