@@ -8,6 +8,7 @@ import {
   type NamedValue,
   type NewRun,
   type NotTaken,
+  type Outcome,
   type Store,
   type StoredEntry,
   type StoredRun,
@@ -38,6 +39,8 @@ interface Run {
   epoch: number
   input: string
   metadata: JsonObject | undefined
+  session: string | undefined
+  model?: string | undefined
   output?: string
   stopReason?: string
   problem?: string
@@ -128,14 +131,14 @@ class MemoryStore implements Store {
     return this.#found(runId).kept.get(name)?.value
   }
 
-  async finish(runId: string, epoch: number, output: string, stopReason: string): Promise<void> {
+  async finish(runId: string, epoch: number, output: string, { stopReason, model }: Outcome): Promise<void> {
     const run = this.#owned(runId, epoch)
-    change(run, { status: 'ended', owner: undefined, output, stopReason })
+    change(run, { status: 'ended', owner: undefined, output, stopReason, model })
     run.kept.clear()
     run.records.clear()
   }
 
-  async suspend(runId: string, epoch: number, { output, waits, forget }: Suspension): Promise<Taken | undefined> {
+  async suspend(runId: string, epoch: number, { output, model, waits, forget }: Suspension): Promise<Taken | undefined> {
     const run = this.#owned(runId, epoch)
     for (const key of forget) run.steps.delete(key)
     for (const { name, timeoutMs = Number.POSITIVE_INFINITY } of waits) {
@@ -145,7 +148,7 @@ class MemoryStore implements Store {
       takeDecisions(run)
       return takenOf(run)
     }
-    change(run, { status: 'waiting', owner: undefined, output, stopReason: 'paused' })
+    change(run, { status: 'waiting', owner: undefined, output, model, stopReason: 'paused' })
     return undefined
   }
 
@@ -184,10 +187,10 @@ class MemoryStore implements Store {
     if (run === undefined) return undefined
     const { input, output, status } = run
     const open = [...run.waits.values()].filter(({ value }) => value === undefined && status !== 'ended')
-    return { ...summaryOf(run), input, waits: open.map(({ name }) => name), ...(output === undefined ? {} : { output }) }
+    return { ...this.#summaryOf(run), input, waits: open.map(({ name }) => name), ...(output === undefined ? {} : { output }) }
   }
 
-  async list({ status, createdAfter, createdBefore, metadata, limit = 50, cursor }: RunQuery): Promise<RunPage> {
+  async list({ createdAfter, createdBefore, metadata, limit = 50, cursor, ...asked }: RunQuery): Promise<RunPage> {
     this.#checkOpen()
     const tags = tagsOf(metadata)
     const newest = [...this.#kept.runs.values()].reverse()
@@ -195,11 +198,18 @@ class MemoryStore implements Store {
     const found = newest.filter((run) => {
       const isIn = run.createdAt > (createdAfter ?? Number.NEGATIVE_INFINITY) && run.createdAt < (createdBefore ?? Number.POSITIVE_INFINITY)
       const own = tagsOf(run.metadata)
-      return isIn && run.n < before && (status === undefined || run.status === status) && tags.every((tag) => own.includes(tag))
+      const shown = this.#summaryOf(run)
+      const isAsked = (['status', 'session', 'stopReason', 'model', 'owner'] as const).every(
+        (name) => asked[name] === undefined || shown[name] === asked[name],
+      )
+      return isIn && isAsked && run.n < before && tags.every((tag) => own.includes(tag))
     })
     const shown = found.slice(0, limit)
     const last = shown.at(-1)
-    return { runs: shown.map(summaryOf), ...(found.length > limit && last !== undefined ? { next: String(last.n) } : {}) }
+    return {
+      runs: shown.map((run) => this.#summaryOf(run)),
+      ...(found.length > limit && last !== undefined ? { next: String(last.n) } : {}),
+    }
   }
 
   async pending(): Promise<string[]> {
@@ -224,13 +234,14 @@ class MemoryStore implements Store {
     this.#kept.alive.delete(this.#owner)
   }
 
-  #create(id: string, { input, metadata }: NewRun): Taken {
+  #create(id: string, { input, metadata, session }: NewRun): Taken {
     const now = Date.now()
     const made = {
       n: ++created,
       id,
       input,
       metadata,
+      session,
       owner: this.#owner,
       epoch: 1,
       createdAt: now,
@@ -249,6 +260,23 @@ class MemoryStore implements Store {
     const run = this.#found(runId)
     if (run.owner !== this.#owner || run.epoch !== epoch) throw takenOver(runId)
     return run
+  }
+
+  #summaryOf({ id, status, stopReason, model, owner, createdAt, updatedAt, problem, metadata, session }: Run): RunSummary {
+    const isRunning = status === 'running'
+    const isAlive = owner !== undefined && this.#kept.alive.has(owner)
+    return {
+      runId: id,
+      status,
+      createdAt,
+      updatedAt,
+      ...(isRunning ? { owner: isAlive ? 'alive' : 'gone' } : {}),
+      ...(stopReason === undefined || isRunning ? {} : { stopReason: stopReason as never }),
+      ...(problem === undefined ? {} : { problem }),
+      ...(metadata === undefined ? {} : { metadata }),
+      ...(session === undefined ? {} : { session }),
+      ...(model === undefined || isRunning ? {} : { model }),
+    }
   }
 
   #found(runId: string): Run {
@@ -291,16 +319,4 @@ function takenOf({ epoch, steps, waits, cancelReason, tries }: Run): Taken {
 
 function change(run: Run, fields: Partial<Run>): void {
   Object.assign(run, fields, { updatedAt: Date.now() })
-}
-
-function summaryOf({ id, status, stopReason, createdAt, updatedAt, problem, metadata }: Run): RunSummary {
-  return {
-    runId: id,
-    status,
-    createdAt,
-    updatedAt,
-    ...(stopReason === undefined || status === 'running' ? {} : { stopReason: stopReason as never }),
-    ...(problem === undefined ? {} : { problem }),
-    ...(metadata === undefined ? {} : { metadata }),
-  }
 }

@@ -77,9 +77,9 @@ export interface Engine {
   /**
    * Starts the run, or takes it up again if it is known; its `input` is the recorded one then. Resolves when it is recorded. Nothing happens
    * to a run that has ended, waits for a decision, or is carried out by another living process. Without `input` a run that is not known
-   * rejects with `unknown_run`. `metadata`: of a new run, for `list`.
+   * rejects with `unknown_run`. `metadata` and `session`: of a new run, for `list`.
    */
-  start(runId: string, input?: Json, metadata?: JsonObject): Promise<void>
+  start(runId: string, input?: Json, metadata?: JsonObject, session?: string): Promise<void>
   /**
    * Stores values for the `wait`s of those names: all of them, or none. Rejects with `decision_refused` for a name that nothing waits for,
    * that has a value already, or whose time is over.
@@ -126,6 +126,14 @@ export interface RunSummary {
   /** Why the last attempt at it broke off, where it did: a fault of the journal, or of how its runner is set up. */
   problem?: string
   metadata?: JsonObject
+  /** The id of its session. */
+  session?: string
+  /** The model that it asked last, as `provider/model`; of one that has ended or waits. */
+  model?: string
+  /**
+   * Of one that is `running`: whether the process that executes it is alive. `gone`: nobody executes it until a process takes it up.
+   */
+  owner?: 'alive' | 'gone'
 }
 
 /** A run as it is recorded. */
@@ -145,6 +153,14 @@ export interface RunQuery {
   createdBefore?: number
   /** Only runs whose `metadata` has each of these values. They are compared as texts. */
   metadata?: Readonly<Record<string, string | number | boolean>>
+  /** Only runs of this session. */
+  session?: string
+  /** Only runs that ended for this reason; `paused`: those that wait. */
+  stopReason?: StopReason
+  /** Only runs that have ended or wait, and that asked this model last, as `provider/model`. */
+  model?: string
+  /** Only runs that are `running`: those that a living process executes, or those whose process is gone. */
+  owner?: 'alive' | 'gone'
   /** Default 50, at most 1000. */
   limit?: number
   /** The `next` of the page before. */

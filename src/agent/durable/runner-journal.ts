@@ -66,7 +66,7 @@ export class RunnerJournal {
     const live: LiveRun = { run, given, inputDigest, isExecuted: false }
     this.#opener.active.record(run)
     return this.#asLive(live, async () => {
-      await engine.start(runId, inputToJson(input), run.metadata)
+      await engine.start(runId, inputToJson(input), run.metadata, input.session)
       const output = await this.#resultOf(engine, live)
       // Another process may have started one of that id at the same moment.
       if (!live.isExecuted) await this.checkSame(runId, inputDigest)

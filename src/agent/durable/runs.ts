@@ -39,6 +39,10 @@ const queryNames: OptionNames<RunQuery> = {
   createdAfter: true,
   createdBefore: true,
   metadata: true,
+  session: true,
+  stopReason: true,
+  model: true,
+  owner: true,
   limit: true,
   cursor: true,
 }
@@ -58,8 +62,11 @@ export class Runs {
   /** The newest first, a page at a time. */
   async list(query: RunQuery = {}): Promise<RunPage> {
     checkOptionNames(query, queryNames, '`runs.list`')
-    const { limit, metadata = {} } = query
+    const { limit, metadata = {}, owner } = query
     if (!isFilter(metadata)) throw new InvalidOptionError('metadata', 'an object whose values are texts, numbers or booleans', metadata)
+    if (owner !== undefined && owner !== 'alive' && owner !== 'gone') throw new InvalidOptionError('owner', '`alive` or `gone`', owner)
+    for (const name of ['session', 'stopReason', 'model'] as const)
+      if (query[name] !== undefined && typeof query[name] !== 'string') throw new InvalidOptionError(name, 'a string', query[name])
     if (limit !== undefined && !isCount(limit, 1)) throw new InvalidOptionError('limit', 'an integer ≥ 1', limit)
     const { list } = openEngine(this.#engine)
     return list === undefined ? unable('lists its runs') : list(query)

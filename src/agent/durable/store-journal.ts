@@ -1,5 +1,5 @@
 import { InvalidOptionError, messageOf, ToolloopError } from '../../core/errors.ts'
-import { type Json, type JsonObject, storedText } from '../../core/messages.ts'
+import { isJsonObject, type Json, storedText } from '../../core/messages.ts'
 import {
   type DurableBody,
   type Engine,
@@ -14,7 +14,7 @@ import {
 import { type Release, Releases } from './recovery/releases.ts'
 import { TakeOver, type TakeOverOptions } from './recovery/take-over.ts'
 import { type Trial, Trials } from './recovery/trials.ts'
-import { type EngineStore, type NamedValue, type Outcome, parseStored, type Store, type Taken, unknownRun } from './store.ts'
+import { type EngineStore, type NamedValue, type NewRun, type Outcome, parseStored, type Store, type Taken, unknownRun } from './store.ts'
 import { hasEngine, StoredSteps } from './stored-steps.ts'
 
 /** How often other processes' runs and cancellations are looked at, and what failed to be let go of is tried again, in milliseconds. */
@@ -94,9 +94,9 @@ class StoreJournal implements Journal {
     }
     const takeOver = this.#takeOver(body, pending)
     return {
-      start: async (runId, input, metadata) => {
+      start: async (runId, input, metadata, session) => {
         takeOver?.begin()
-        await this.#start(body, runId, input, metadata)
+        await this.#start(body, runId, input, { metadata, session })
       },
       deliver: (runId, values) =>
         store.deliver(
@@ -161,18 +161,18 @@ class StoreJournal implements Journal {
   }
 
   /** The run's execution, where it is carried out here. One caller at a time takes a run; the others find it taken. */
-  #start(body: DurableBody, runId: string, input?: Json, metadata?: JsonObject): Promise<Running | undefined> {
+  #start(body: DurableBody, runId: string, input?: Json, about?: Pick<NewRun, 'metadata' | 'session'>): Promise<Running | undefined> {
     const under = this.#starting.get(runId)
     if (under !== undefined) return under
     const here = this.#executions.get(runId)
     if (here !== undefined) return Promise.resolve(here)
-    const starting = this.#take(body, runId, input, metadata).finally(() => this.#starting.delete(runId))
+    const starting = this.#take(body, runId, input, about).finally(() => this.#starting.delete(runId))
     this.#starting.set(runId, starting)
     return starting
   }
 
-  async #take(body: DurableBody, runId: string, input?: Json, metadata?: JsonObject): Promise<Running | undefined> {
-    const created = input === undefined ? undefined : { input: storedText(input), loop: loopVersion, metadata }
+  async #take(body: DurableBody, runId: string, input?: Json, about?: Pick<NewRun, 'metadata' | 'session'>): Promise<Running | undefined> {
+    const created = input === undefined ? undefined : { ...about, input: storedText(input), loop: loopVersion }
     this.#checkHere(body)
     await this.#releases.settle(runId)
     const taken = await this.#store.take(runId, created)
@@ -207,14 +207,14 @@ class StoreJournal implements Journal {
       for (;;) {
         this.#checkHere(body)
         const executing = this.#executeOnce({ running, runId, taken, input, trial, ...givenUp })
-        const { output, stopReason, durable } = await Promise.race([executing, running.left.promise])
+        const { output, durable, ...outcome } = await Promise.race([executing, running.left.promise])
         const waits = waitsOf(output)
         if (waits === undefined) {
-          await this.#store.finish(runId, taken.epoch, storedText(output), stopReason)
+          await this.#store.finish(runId, taken.epoch, storedText(output), outcome)
           return output
         }
         await trial?.pass()
-        const next = await this.#store.suspend(runId, taken.epoch, durable.suspension(output, waits))
+        const next = await this.#store.suspend(runId, taken.epoch, durable.suspension(output, waits, outcome.model))
         if (next === undefined) return output
         taken = next
         if (taken.cancelled !== undefined) controller.abort(taken.cancelled)
@@ -254,7 +254,7 @@ class StoreJournal implements Journal {
       const durable = new StoredSteps(store, runId, { ...taken, ...begun, steps }, controller.signal)
       running.durable = durable
       const output = await body(durable, parseStored(input, runId, 'input'))
-      return { output, stopReason: stopReasonOf(output), durable }
+      return { output, durable, ...outcomeOf(output) }
     }
     return hasEngine(store) ? store.execute(runId, taken.epoch, work) : work(taken.steps)
   }
@@ -322,6 +322,9 @@ class StoreJournal implements Journal {
   }
 }
 
-function stopReasonOf(output: Json): string {
-  return typeof output === 'object' && output !== null && 'stopReason' in output ? String(output.stopReason) : 'answered'
+function outcomeOf(output: Json): Outcome {
+  if (!isJsonObject(output) || output.stopReason === undefined) return { stopReason: 'answered' }
+  const last = Array.isArray(output.steps) ? output.steps.at(-1) : undefined
+  const model = isJsonObject(last) ? { model: `${last.provider}/${last.model}` } : {}
+  return { stopReason: String(output.stopReason), ...model }
 }

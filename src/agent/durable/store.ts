@@ -26,7 +26,7 @@ export interface Store {
   /** Notes how many processes in a row have begun to carry a step out, and have not recorded it. */
   noteTries(runId: string, epoch: number, tries: number): Promise<void>
   /** Records how the run ended, forgets the texts that it kept and the records of its calls, and lets go of it. */
-  finish(runId: string, epoch: number, output: string, stopReason: string): Promise<void>
+  finish(runId: string, epoch: number, output: string, outcome: Outcome): Promise<void>
   /** The run has to wait: lets go of it; or, where it can go on already, gives what it goes on from. */
   suspend(runId: string, epoch: number, suspension: Suspension): Promise<Taken | undefined>
   /** Lets go of a run that broke off, and notes why, if there is a problem, and `tries` if given. Does nothing when it is not this instance's any more. */
@@ -64,6 +64,7 @@ export interface NewRun {
   /** The version of the loop. */
   loop: number
   metadata?: JsonObject | undefined
+  session?: string | undefined
 }
 
 export interface NamedValue {
@@ -102,6 +103,8 @@ export interface EngineStore extends Omit<Store, 'record'> {
 /** What an execution has come to. */
 export interface Outcome {
   stopReason: string
+  /** The model that was asked last, as `provider/model`. */
+  model?: string
 }
 
 /** What a run goes on from. */
@@ -132,6 +135,8 @@ export interface NotTaken {
 export interface Suspension {
   /** What the run has come to. */
   output: string
+  /** See `Outcome`. */
+  model?: string
   waits: readonly { name: string; timeoutMs?: number }[]
   /** Steps that are forgotten: they are done anew when it goes on. */
   forget: readonly string[]

@@ -156,10 +156,11 @@ export class StoredSteps implements Durable {
     return entries.map(({ value, ...entry }) => ({ ...entry, value: parseStored(value, this.runId, record) }))
   }
 
-  suspension(output: Json, waits: readonly string[]): Parameters<Store['suspend']>[2] {
+  suspension(output: Json, waits: readonly string[], model: string | undefined): Parameters<Store['suspend']>[2] {
     const iteration = iterationOf(waits[0])
     return {
       output: storedText(output),
+      model,
       waits: waits.map((name) => {
         const timeoutMs = this.#timeouts.get(name)
         return { name, ...(timeoutMs === undefined ? {} : { timeoutMs }) }

@@ -1,14 +1,13 @@
 import { loopVersion, type PruneOptions, type RunPage, type RunQuery } from '../../agent/durable/journal.ts'
 import {
-  cursorOf,
   decisionRefused,
   endOfTime,
   expiredText,
   type KeptText,
-  mostRuns,
   type NamedValue,
   type NewRun,
   type NotTaken,
+  type Outcome,
   type RunTries,
   type StoredRun,
   type Suspension,
@@ -19,7 +18,8 @@ import {
 import { tagsOf } from '../../agent/durable/tags.ts'
 import { ToolloopError } from '../../core/errors.ts'
 import { storedText } from '../../core/messages.ts'
-import { summaryOf, timeOf } from '../run-row.ts'
+import { type Dialect, listOf, ownersOf, pageOf, type Statement } from '../queries/list-runs.ts'
+import { summaryOf, timeOf } from '../queries/run-row.ts'
 import type { Database, Query, Row } from './database.ts'
 import type { Owner } from './owner.ts'
 import { now, plain } from './values.ts'
@@ -54,12 +54,20 @@ export class RecordedRuns {
   readonly #agent: string
   /** The schema, quoted. */
   readonly #in: string
+  readonly #dialect: Dialect
 
   constructor(database: Database, owner: Owner, { agent, schema }: { agent: string; schema: string }) {
     this.#database = database
     this.#owner = owner
     this.#agent = agent
     this.#in = schema
+    this.#dialect = {
+      table: (name) => `${schema}.${name}`,
+      text: plain,
+      join: 'JOIN',
+      isOneOf: (column) => `${column} = ANY(?)`,
+      listOf: (values) => values,
+    }
   }
 
   async take(runId: string, created?: NewRun): Promise<Taken | NotTaken> {
@@ -126,20 +134,20 @@ export class RecordedRuns {
     return text === undefined ? undefined : String(text.value)
   }
 
-  async finish(runId: string, epoch: number, output: string, stopReason: string): Promise<void> {
-    const ended = `status = 'ended', stop_reason = $5, output = $6, owner = NULL, problem = NULL, updated_at = ${now}`
+  async finish(runId: string, epoch: number, output: string, { stopReason, model }: Outcome): Promise<void> {
+    const ended = `status = 'ended', stop_reason = $5, output = $6, model = $7, owner = NULL, problem = NULL, updated_at = ${now}`
     // Done already where a first attempt has come through.
     const mine = `epoch = $3 AND (owner = $4 OR (status = 'ended' AND stop_reason = $5))`
     const update = `UPDATE ${this.#in}.runs SET ${ended} WHERE agent = $1 AND id = $2 AND ${mine} RETURNING n`
     const forget = (table: string) => `DELETE FROM ${this.#in}.${table} WHERE run IN (SELECT n FROM ended)`
     const forgotten = `texts AS (${forget('kept_texts')}), records AS (${forget('call_records')})`
     const finish = `WITH ended AS (${update}), ${forgotten} SELECT n FROM ended`
-    const values = [this.#agent, runId, epoch, this.#owner.n, stopReason, output]
+    const values = [this.#agent, runId, epoch, this.#owner.n, stopReason, output, model ?? null]
     if ((await this.#database.query(finish, values)).length === 0) throw takenOver(runId)
   }
 
   /** `recorded`: how many steps this execution has recorded. */
-  async suspend(runId: string, epoch: number, { output, waits, forget }: Suspension, recorded: RecordedSteps): Promise<void> {
+  async suspend(runId: string, epoch: number, { output, model, waits, forget }: Suspension, recorded: RecordedSteps): Promise<void> {
     await this.#database.transaction(async (query) => {
       const run = await this.#locked(query, runId)
       if (Number(run.epoch) !== epoch) throw takenOver(runId)
@@ -154,8 +162,8 @@ export class RecordedRuns {
           isForEver ? null : Math.ceil(timeoutMs),
         ])
       }
-      const left = `status = 'waiting', stop_reason = 'paused', output = $2, owner = NULL, problem = NULL, updated_at = ${now}`
-      await query(`UPDATE ${this.#in}.runs SET ${left} WHERE n = $1`, [run.n, output])
+      const left = `status = 'waiting', stop_reason = 'paused', output = $2, model = $3, owner = NULL, problem = NULL, updated_at = ${now}`
+      await query(`UPDATE ${this.#in}.runs SET ${left} WHERE n = $1`, [run.n, output, model ?? null])
     })
   }
 
@@ -202,33 +210,24 @@ export class RecordedRuns {
     const [run] = await this.#database.query(select, [this.#agent, runId])
     if (run === undefined) return undefined
     return {
-      ...summaryOf(run),
+      ...summaryOf(run, run.owner === null ? new Set() : await this.#owner.surelyDead([Number(run.owner)])),
       input: String(run.input),
       waits: Array.isArray(run.waits) ? run.waits.map(String) : [],
       ...(typeof run.output === 'string' ? { output: run.output } : {}),
     }
   }
 
-  async list({ status, createdAfter, createdBefore, metadata, limit = 50, cursor }: RunQuery): Promise<RunPage> {
-    const values: unknown[] = [this.#agent]
-    const bound = (condition: string, value: unknown): string =>
-      value === undefined ? '' : ` AND ${condition.replace('?', `$${values.push(value)}`)}`
-    const where =
-      bound('status = ?', status) +
-      bound('created_at > ?::float8', createdAfter) +
-      bound('created_at < ?::float8', createdBefore) +
-      bound('n < ?', cursor === undefined ? undefined : cursorOf(cursor)) +
-      tagsOf(metadata)
-        .map((tag) => bound(`n IN (SELECT run FROM ${this.#in}.run_tags WHERE tag = ?)`, tag))
-        .join('')
-    const most = Math.min(limit, mostRuns)
-    const columns = 'n, id, status, stop_reason, created_at, updated_at, problem, metadata'
-    // One more than is shown, to know whether there is a next page.
-    const select = `SELECT ${columns} FROM ${this.#in}.runs WHERE agent = $1${where} ORDER BY n DESC LIMIT ${most + 1}`
-    const rows = await this.#database.query(select, values)
-    const shown = rows.slice(0, most)
-    const last = shown.at(-1)
-    return { runs: shown.map(summaryOf), ...(rows.length > most && last !== undefined ? { next: String(last.n) } : {}) }
+  async list(query: RunQuery): Promise<RunPage> {
+    const dead = await this.#owner.surelyDead((await this.#all(ownersOf(this.#dialect, this.#agent))).map(({ owner }) => Number(owner)))
+    return pageOf(await this.#all(listOf(this.#dialect, this.#agent, query, dead)), query, dead)
+  }
+
+  #all({ sql, values }: Statement): Promise<Row[]> {
+    let at = 0
+    return this.#database.query(
+      sql.replaceAll('?', () => `$${++at}`),
+      values,
+    )
   }
 
   async pending(): Promise<string[]> {
@@ -301,13 +300,13 @@ export class RecordedRuns {
     await query(`${insert} ON CONFLICT DO NOTHING`, [run, epoch, steps, characters, forgotten])
   }
 
-  async #create(runId: string, { input, loop, metadata }: NewRun): Promise<boolean> {
-    const columns = '(agent, id, status, owner, epoch, loop, created_at, updated_at, input, metadata)'
-    const insert = `INSERT INTO ${this.#in}.runs ${columns} VALUES ($1, $2, 'running', $3, 1, $4, ${now}, ${now}, $5, $6)`
+  async #create(runId: string, { input, loop, metadata, session }: NewRun): Promise<boolean> {
+    const columns = '(agent, id, status, owner, epoch, loop, created_at, updated_at, input, metadata, session)'
+    const insert = `INSERT INTO ${this.#in}.runs ${columns} VALUES ($1, $2, 'running', $3, 1, $4, ${now}, ${now}, $5, $6, $8)`
     const created = `${insert} ON CONFLICT (agent, id) DO NOTHING RETURNING n`
     const tagged = `INSERT INTO ${this.#in}.run_tags (tag, run) SELECT tag, n FROM created, unnest($7::text[]) AS tag ON CONFLICT DO NOTHING`
     const said = metadata === undefined ? null : storedText(metadata)
-    const values = [this.#agent, runId, this.#owner.n, loop, input, said, tagsOf(metadata)]
+    const values = [this.#agent, runId, this.#owner.n, loop, input, said, tagsOf(metadata), session === undefined ? null : plain(session)]
     return (await this.#database.query(`WITH created AS (${created}), tagged AS (${tagged}) SELECT n FROM created`, values)).length > 0
   }
 

@@ -19,6 +19,8 @@ const migrations: readonly ((schema: string) => string)[] = [
       problem text,
       created_at bigint NOT NULL,
       updated_at bigint NOT NULL,
+      session text,
+      model text,
       metadata text,
       input text NOT NULL,
       output text,
@@ -26,6 +28,7 @@ const migrations: readonly ((schema: string) => string)[] = [
     );
     CREATE INDEX runs_by_status ON ${schema}.runs (agent, status, n);
     CREATE INDEX runs_by_end ON ${schema}.runs (agent, updated_at, n) WHERE status = 'ended';
+    CREATE INDEX runs_of_session ON ${schema}.runs (agent, session, n) WHERE session IS NOT NULL;
     CREATE INDEX runs_by_owner ON ${schema}.runs (owner) WHERE owner IS NOT NULL;
     CREATE TABLE ${schema}.run_tags (
       tag text NOT NULL,

@@ -1,17 +1,17 @@
+import type { SQLOutputValue } from 'node:sqlite'
 import { crc32 } from 'node:zlib'
 import { loopVersion, type PruneOptions, type RunPage, type RunQuery } from '../../agent/durable/journal.ts'
 import type { RecordingPart } from '../../agent/durable/shown-runs.ts'
 import {
-  cursorOf,
   decisionRefused,
   endOfTime,
   entryTaken,
   expiredText,
   type KeptText,
-  mostRuns,
   type NamedValue,
   type NewRun,
   type NotTaken,
+  type Outcome,
   type StoredEntry,
   type StoredRun,
   type Suspension,
@@ -27,7 +27,8 @@ import type { FileClock } from '../../sqlite/file-clock.ts'
 import type { FileParts } from '../../sqlite/opened-file.ts'
 import type { Owner } from '../../sqlite/owner.ts'
 import { type Row, Statements } from '../../sqlite/statements.ts'
-import { summaryOf, timeOf } from '../run-row.ts'
+import { type Dialect, listOf, ownersOf, pageOf, type Statement } from '../queries/list-runs.ts'
+import { summaryOf, timeOf } from '../queries/run-row.ts'
 import { deleteRecorded, prunedAtOnce } from './delete-recorded.ts'
 
 /** What else has a checksum is called by the names of steps and waits. */
@@ -124,13 +125,13 @@ export class RecordedRuns {
     return text && this.#whole(text, runId, name)
   }
 
-  finish(runId: string, epoch: number, output: string, stopReason: string): void {
+  finish(runId: string, epoch: number, output: string, outcome: Outcome): void {
     const run = this.#owned(runId, epoch)
     for (const table of ['kept_texts', 'call_records']) this.#sql.run(`DELETE FROM ${table} WHERE run = ?`, run.n)
-    this.#leave(run, 'ended', stopReason, output)
+    this.#leave(run, 'ended', outcome, output)
   }
 
-  suspend(runId: string, epoch: number, { output, waits, forget }: Suspension): Taken | undefined {
+  suspend(runId: string, epoch: number, { output, model, waits, forget }: Suspension): Taken | undefined {
     const run = this.#owned(runId, epoch)
     for (const key of forget) this.#sql.run('DELETE FROM steps WHERE run = ? AND key = ?', run.n, key)
     const now = this.#clock.now()
@@ -142,7 +143,7 @@ export class RecordedRuns {
       this.#takeDecisions(run)
       return this.#taken(run)
     }
-    this.#leave(run, 'waiting', 'paused', output)
+    this.#leave(run, 'waiting', { stopReason: 'paused', model }, output)
     return undefined
   }
 
@@ -184,37 +185,21 @@ export class RecordedRuns {
   get(runId: string): StoredRun | undefined {
     const run = this.#find(runId)
     if (run === undefined || run.agent !== this.#agent) return undefined
+    const isDead = typeof run.owner === 'string' && !this.#owner.isAlive(run.owner)
     const output = this.#sql.one('SELECT value, crc FROM outputs WHERE run = ?', run.n)
     const waits = run.status === 'ended' ? [] : this.#sql.all('SELECT name FROM waits WHERE run = ? AND value IS NULL', run.n)
     return {
-      ...summaryOf(run),
+      ...summaryOf(run, new Set(isDead ? [run.owner] : [])),
       input: this.#input(run),
       waits: waits.map(({ name }) => String(name)),
       ...(output === undefined ? {} : { output: this.#whole(output, runId, outputName) }),
     }
   }
 
-  list({ status, createdAfter, createdBefore, metadata, limit = 50, cursor }: RunQuery): RunPage {
-    const most = Math.min(limit, mostRuns)
-    const tags = tagsOf(metadata)
-    // In the order of the index of tags: a tag may have very many runs.
-    const [from, place] = tags.length === 0 ? ['runs', 'n'] : ['run_tags CROSS JOIN runs ON n = run', 'run']
-    const conditions: [condition: string, value: string | number | undefined][] = [
-      ['agent = ?', this.#agent],
-      ['status = ?', status],
-      ['created_at > ?', createdAfter],
-      ['created_at < ?', createdBefore],
-      [`${place} < ?`, cursor === undefined ? undefined : cursorOf(cursor)],
-      ...tags.map((tag, at): [string, string] => [at === 0 ? 'tag = ?' : 'n IN (SELECT run FROM run_tags WHERE tag = ?)', tag]),
-    ]
-    const given = conditions.filter(([, value]) => value !== undefined)
-    const where = given.map(([condition]) => condition).join(' AND ')
-    const values = given.map(([, value]) => value)
-    // One more than is shown, to know whether there is a next page.
-    const rows = this.#sql.all(`SELECT runs.* FROM ${from} WHERE ${where} ORDER BY ${place} DESC LIMIT ?`, ...values, most + 1)
-    const shown = rows.slice(0, most)
-    const last = shown.at(-1)
-    return { runs: shown.map(summaryOf), ...(rows.length > most && last !== undefined ? { next: String(last.n) } : {}) }
+  list(query: RunQuery): RunPage {
+    const owners = this.#sql.all(...given(ownersOf(sqlite, this.#agent)))
+    const dead = new Set(owners.flatMap(({ owner }) => (this.#owner.isAlive(String(owner)) ? [] : [String(owner)])))
+    return pageOf(this.#sql.all(...given(listOf(sqlite, this.#agent, query, dead))), query, dead)
   }
 
   pending(): string[] {
@@ -248,12 +233,12 @@ export class RecordedRuns {
     return doomed.size
   }
 
-  #create(runId: string, { input, loop, metadata }: NewRun): Taken {
+  #create(runId: string, { input, loop, metadata, session }: NewRun): Taken {
     const now = this.#clock.now()
-    const columns = '(id, agent, status, owner, epoch, loop, created_at, updated_at, metadata)'
-    const insert = `INSERT INTO runs ${columns} VALUES (?, ?, 'running', ?, 1, ?, ?, ?, ?)`
+    const columns = '(id, agent, status, owner, epoch, loop, created_at, updated_at, metadata, session)'
+    const insert = `INSERT INTO runs ${columns} VALUES (?, ?, 'running', ?, 1, ?, ?, ?, ?, ?)`
     const said = metadata === undefined ? null : storedText(metadata)
-    const { lastInsertRowid } = this.#sql.run(insert, runId, this.#agent, this.#owner.id, loop, now, now, said)
+    const { lastInsertRowid } = this.#sql.run(insert, runId, this.#agent, this.#owner.id, loop, now, now, said, session)
     for (const tag of tagsOf(metadata))
       this.#sql.run('INSERT INTO run_tags (tag, run) VALUES (?, ?) ON CONFLICT DO NOTHING', tag, lastInsertRowid)
     const crc = checksum(runId, inputName, input)
@@ -304,9 +289,9 @@ export class RecordedRuns {
     throw new ToolloopError('journal_failed', damaged)
   }
 
-  #leave({ n = null, id }: Row, status: RunStatus, stopReason: string, output: string): void {
-    const left = 'UPDATE runs SET status = ?, stop_reason = ?, owner = NULL, problem = NULL, updated_at = ? WHERE n = ?'
-    this.#sql.run(left, status, stopReason, this.#clock.now(), n)
+  #leave({ n = null, id }: Row, status: RunStatus, { stopReason, model }: Outcome, output: string): void {
+    const left = 'UPDATE runs SET status = ?, stop_reason = ?, model = ?, owner = NULL, problem = NULL, updated_at = ? WHERE n = ?'
+    this.#sql.run(left, status, stopReason, model, this.#clock.now(), n)
     const kept =
       'INSERT INTO outputs (run, value, crc) VALUES (?, ?, ?) ON CONFLICT (run) DO UPDATE SET value = excluded.value, crc = excluded.crc'
     this.#sql.run(kept, n, output, checksum(String(id), outputName, output))
@@ -337,6 +322,18 @@ export class RecordedRuns {
     const message = `Expected run \`${runId}\` to be recorded by loop version ${loopVersion} or older, got ${loop}: a newer toolloop has written it`
     throw new ToolloopError('journal_failed', message)
   }
+}
+
+const sqlite: Dialect = {
+  table: (name) => name,
+  text: (text) => text,
+  join: 'CROSS JOIN',
+  isOneOf: (column) => `${column} IN (SELECT value FROM json_each(?))`,
+  listOf: (values) => JSON.stringify(values),
+}
+
+function given({ sql, values }: Statement): [sql: string, ...values: SQLOutputValue[]] {
+  return [sql, ...(values as SQLOutputValue[])]
 }
 
 /** Finds out what a disk has changed. It covers the names, too: a text that has come to another place is not whole. */

@@ -25,8 +25,11 @@ export const runsSchema: Schema = {
        problem TEXT,
        created_at INTEGER NOT NULL,
        updated_at INTEGER NOT NULL,
+       session TEXT,
+       model TEXT,
        metadata TEXT
      ) STRICT;
+     CREATE INDEX runs_of_session ON runs (agent, session, n) WHERE session IS NOT NULL;
      CREATE INDEX runs_open ON runs (agent, status) WHERE status <> 'ended';
      CREATE INDEX runs_ended ON runs (agent, updated_at) WHERE status = 'ended';
      CREATE TABLE run_tags (tag TEXT NOT NULL, run INTEGER NOT NULL, PRIMARY KEY (tag, run)) STRICT, WITHOUT ROWID;

@@ -21,7 +21,7 @@ import { cursorOf, mostRuns, takenOver } from '../../agent/durable/store.ts'
 import type { FileClock } from '../../sqlite/file-clock.ts'
 import type { FileParts } from '../../sqlite/opened-file.ts'
 import { type Row, Statements } from '../../sqlite/statements.ts'
-import { listed, mostCharacters, mostCharactersOfEvents, mostEvents } from '../run-row.ts'
+import { listed, mostCharacters, mostCharactersOfEvents, mostEvents } from '../queries/run-row.ts'
 import { deleteRecorded, prunedAtOnce } from './delete-recorded.ts'
 
 /** As much as a run with a longer input has when it starts. */

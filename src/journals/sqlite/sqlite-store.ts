@@ -48,8 +48,8 @@ export class SqliteStore implements Store {
   cancelled: Store['cancelled'] = () => this.#file.call('cancelled')
   get: Store['get'] = (...args) => this.#file.call('get', ...args)
   // Field by field: what else the caller's object may hold, such as a function, can't be sent to the thread.
-  list: Store['list'] = ({ status, createdAfter, createdBefore, metadata, limit, cursor }) =>
-    this.#file.call('list', { status, createdAfter, createdBefore, metadata, limit, cursor })
+  list: Store['list'] = ({ status, stopReason, session, model, owner, createdAfter, createdBefore, metadata, limit, cursor }) =>
+    this.#file.call('list', { status, stopReason, session, model, owner, createdAfter, createdBefore, metadata, limit, cursor })
   pending: Store['pending'] = () => this.#file.call('pending')
   prune({ olderThanMs, keep }: PruneOptions): Promise<number> {
     return inParts(() => this.#file.call('prune', { olderThanMs, keep }))

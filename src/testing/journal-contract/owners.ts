@@ -1,7 +1,8 @@
+import type { RunQuery } from '../../agent/durable/journal.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import { defineTool } from '../../tools/tool.ts'
 import type { ScriptedTurn } from '../script.ts'
-import { type JournalCase, refusalOf, type World } from './kit.ts'
+import { type JournalCase, type LocalProcess, refusalOf, type World } from './kit.ts'
 
 const turns: readonly ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'work' }] }, { text: 'done' }]
 
@@ -38,6 +39,47 @@ export const ownerCases: readonly JournalCase[] = [
       open()
       expect((await Promise.all([first, ...others])).map(({ output }) => output)).toEqual(['done', 'done', 'done'])
       expect([world.startsOf('work'), world.requests]).toEqual([[1], 2])
+    },
+  },
+  {
+    name: 'runs are listed by session, by how they ended, by the model that was asked last, and by whether their process is alive',
+    async run({ place, expect }) {
+      const world = await place()
+      const paused: ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'refund' }] }]
+      await world.open([{ text: 'done' }]).runner.run('go', { runId: 'answered' })
+      await world.open(paused, { model: world.model(paused, { model: 'large' }) }).runner.run('go', { runId: 'paused' })
+      const gates = [gate(world), gate(world)] as const
+      const [dying, living] = gates.map(({ tool }) => world.open(turns, { tools: [tool] })) as [LocalProcess, LocalProcess]
+      const lost = refusalOf(dying.runner.run('go', { runId: 'gone' }))
+      const result = living.runner.run('go', { runId: 'alive' })
+      await Promise.all(gates.map(({ begun }) => begun))
+      const inSession = world.place.open()
+      await inSession.connect(async () => ({ stopReason: 'stopped' })).start('said', null, undefined, 'chat-1')
+      await dying.journal.close()
+      expect(await lost).toBe('journal_failed')
+      const { runs } = world.open(turns).runner
+      const list = async (query: RunQuery) => (await runs.list(query)).runs.map(({ runId }) => runId)
+      expect(await list({ owner: 'gone' })).toEqual(['gone'])
+      expect(await list({ owner: 'alive', status: 'running' })).toEqual(['alive'])
+      expect([(await runs.get('gone'))?.owner, (await runs.get('alive'))?.owner]).toEqual(['gone', 'alive'])
+      expect(await list({ session: 'chat-1' })).toEqual(['said'])
+      expect(await list({ session: 'chat' })).toEqual([])
+      expect(await list({ stopReason: 'answered' })).toEqual(['answered'])
+      expect(await list({ stopReason: 'paused', model: 'scripted/large' })).toEqual(['paused'])
+      expect(await list({ model: 'scripted/scripted-model' })).toEqual(['answered'])
+      const shown = (await runs.list()).runs.map(({ runId, owner, session, model }) => [runId, owner ?? session ?? model])
+      expect(Object.fromEntries(shown)).toEqual({
+        said: 'chat-1',
+        alive: 'alive',
+        gone: 'gone',
+        paused: 'scripted/large',
+        answered: 'scripted/scripted-model',
+      })
+      for (const wrong of [{ owner: 'dead' }, { session: 1 }, { model: null }])
+        expect(await refusalOf(runs.list(wrong as never))).toBe('invalid_option')
+      for (const { open } of gates) open()
+      expect((await result).output).toBe('done')
+      await inSession.close()
     },
   },
   {

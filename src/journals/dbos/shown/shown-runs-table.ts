@@ -17,7 +17,7 @@ import type {
   WaitingRoom,
 } from '../../../agent/durable/shown-runs.ts'
 import { mostRuns, takenOver } from '../../../agent/durable/store.ts'
-import { listed, mostCharacters, mostCharactersOfEvents, mostEvents } from '../../run-row.ts'
+import { listed, mostCharacters, mostCharactersOfEvents, mostEvents } from '../../queries/run-row.ts'
 import type { Database, Query, Row } from '../database.ts'
 import { prunedAtOnce } from '../recorded-runs.ts'
 import { now, plain } from '../values.ts'

@@ -1,12 +1,12 @@
 /** Rows of journals as both databases have them, read in one way; and how much of them is in one answer. */
-import type { RunSummary } from '../agent/durable/journal.ts'
-import type { ListedRun, ShownStatus } from '../agent/durable/shown-runs.ts'
-import { parseStored } from '../agent/durable/store.ts'
-import type { JsonObject } from '../core/messages.ts'
-import type { RunStatus } from '../core/runs/run-states.ts'
+import type { RunSummary } from '../../agent/durable/journal.ts'
+import type { ListedRun, ShownStatus } from '../../agent/durable/shown-runs.ts'
+import { parseStored } from '../../agent/durable/store.ts'
+import type { JsonObject } from '../../core/messages.ts'
+import type { RunStatus } from '../../core/runs/run-states.ts'
 
 /** A row by its columns' names; numbers may be texts. */
-type RunRow = Readonly<Record<string, unknown>>
+export type RunRow = Readonly<Record<string, unknown>>
 
 /** Characters of summaries in one answer, but for what is larger by itself. */
 export const mostCharacters = 4_000_000
@@ -14,12 +14,20 @@ export const mostCharacters = 4_000_000
 export const mostEvents = 1_000
 export const mostCharactersOfEvents = 1_000_000
 
-export function summaryOf({ id, status, stop_reason, created_at, updated_at, problem, metadata }: RunRow): RunSummary {
+/** `dead`: owners that have died. */
+export function summaryOf(
+  { id, status, stop_reason, session, model, owner, created_at, updated_at, problem, metadata }: RunRow,
+  dead: ReadonlySet<unknown>,
+): RunSummary {
   const runId = String(id)
+  const isRunning = status === 'running'
   return {
     runId,
     status: status as RunStatus,
-    ...(typeof stop_reason === 'string' && status !== 'running' ? { stopReason: stop_reason as never } : {}),
+    ...(isRunning ? { owner: owner === null || dead.has(owner) ? 'gone' : 'alive' } : {}),
+    ...(typeof stop_reason === 'string' && !isRunning ? { stopReason: stop_reason as never } : {}),
+    ...(typeof session === 'string' ? { session } : {}),
+    ...(typeof model === 'string' && !isRunning ? { model } : {}),
     createdAt: Number(created_at),
     updatedAt: Number(updated_at),
     ...(typeof problem === 'string' ? { problem } : {}),

@@ -1,0 +1,72 @@
+import type { RunPage, RunQuery } from '../../agent/durable/journal.ts'
+import { cursorOf, mostRuns } from '../../agent/durable/store.ts'
+import { tagsOf } from '../../agent/durable/tags.ts'
+import { type RunRow, summaryOf } from './run-row.ts'
+
+/** What SQLite and PostgreSQL write differently. Statements have `?` for their values. */
+export interface Dialect {
+  /** A table, as a statement names it. */
+  table(name: string): string
+  /** A text that the database takes. */
+  text(text: string): string
+  /** Joins tables in the order in which they are written, if the database would choose another. */
+  join: string
+  /** Whether a column has one of the values that `listOf` makes a single value of. */
+  isOneOf(column: string): string
+  listOf(values: readonly Value[]): unknown
+}
+
+type Value = string | number
+
+export interface Statement {
+  sql: string
+  values: unknown[]
+}
+
+/** The owners of the runs that are executed, one a row. */
+export function ownersOf({ table }: Dialect, agent: string): Statement {
+  const running = "agent = ? AND status = 'running' AND owner IS NOT NULL"
+  return { sql: `SELECT DISTINCT owner FROM ${table('runs')} WHERE ${running}`, values: [agent] }
+}
+
+/** The runs of a page, and one more to know whether there is another page. `dead`: of the owners of running runs, those that have died. */
+export function listOf(dialect: Dialect, agent: string, query: RunQuery, dead: ReadonlySet<Value>): Statement {
+  const { status, stopReason, session, model, owner, createdAfter, createdBefore, metadata, cursor } = query
+  const { table, isOneOf } = dialect
+  const text = (given: string | undefined) => given && dialect.text(given)
+  const tags = tagsOf(metadata)
+  // A tag may have very many runs: they are read in the order of its index.
+  const [from, place] =
+    tags.length === 0 ? [table('runs'), 'n'] : [`${table('run_tags')} ${dialect.join} ${table('runs')} ON n = run`, 'run']
+  const time = 'CAST(? AS DOUBLE PRECISION)'
+  const isGone = `owner IS NULL OR ${isOneOf('owner')}`
+  const ofOwner = owner === 'gone' ? `(${isGone})` : `NOT (${isGone})`
+  const conditions: [condition: string, value: unknown][] = [
+    ...tags.map((tag, at): [string, string] => [at === 0 ? 'tag = ?' : `n IN (SELECT run FROM ${table('run_tags')} WHERE tag = ?)`, tag]),
+    ['agent = ?', agent],
+    ['status = ?', status],
+    ["status <> 'running' AND stop_reason = ?", text(stopReason)],
+    ['session = ?', text(session)],
+    ["status <> 'running' AND model = ?", text(model)],
+    [`status = 'running' AND ${ofOwner}`, owner && dialect.listOf([...dead])],
+    [`created_at > ${time}`, createdAfter],
+    [`created_at < ${time}`, createdBefore],
+    [`${place} < ?`, cursor === undefined ? undefined : cursorOf(cursor)],
+  ]
+  const given = conditions.filter(([, value]) => value !== undefined)
+  const where = given.map(([condition]) => condition).join(' AND ')
+  const columns = 'n, id, status, stop_reason, session, model, owner, created_at, updated_at, problem, metadata'
+  const sql = `SELECT ${columns} FROM ${from} WHERE ${where} ORDER BY ${place} DESC LIMIT ?`
+  return { sql, values: [...given.map(([, value]) => value), mostOf(query) + 1] }
+}
+
+export function pageOf(rows: readonly RunRow[], query: RunQuery, dead: ReadonlySet<unknown>): RunPage {
+  const shown = rows.slice(0, mostOf(query))
+  const last = shown.at(-1)
+  const next = rows.length > shown.length && last !== undefined ? { next: String(last.n) } : {}
+  return { runs: shown.map((row) => summaryOf(row, dead)), ...next }
+}
+
+function mostOf({ limit = 50 }: RunQuery): number {
+  return Math.min(limit, mostRuns)
+}
