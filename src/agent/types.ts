@@ -95,8 +95,8 @@ export interface RunSettings<Context = unknown> extends Sampling {
    */
   largeResults?: boolean | LargeResultOptions
   /**
-   * Most values that the arguments of one call may have: items of arrays, and fields of objects, which count ten times, as they cost that
-   * much. A call with more is refused, and the model is told to make several. Default: no limit; in the service 30 000.
+   * Maximum number of values in the arguments of one call. A call with more is refused, and the model is told to make several. Default: no
+   * limit; in the service 10,000.
    */
   maxArgumentValues?: number
   /** Longest silence in a model's stream, in milliseconds. Default 60 000. */

@@ -2,7 +2,9 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import pTimeout from 'p-timeout'
 import type { ErrorCode } from '../core/errors.ts'
 import { messageOf, show } from '../core/errors.ts'
-import { hasMoreThan, isDeeperThan, jsonIn, parseUpTo } from '../core/json.ts'
+import { JsonScanner } from '../core/json/json-scanner.ts'
+import { hasMoreValues, parseUpTo } from '../core/json/value-count.ts'
+import { isDeeperThan, jsonIn } from '../core/json.ts'
 import { copyJson, isJsonObject, type Json, type JsonObject } from '../core/messages.ts'
 import { stoppedAfter } from '../core/time/stopped-after.ts'
 import { coerceArguments, coercions, decodeArguments } from './schema/coerce.ts'
@@ -47,9 +49,9 @@ export function parseArguments(
   if (raw.trim() === '') return { ok: true, args: {} }
   let value: unknown
   try {
-    value = Number.isFinite(maxValues) ? parseUpTo(maxValues, raw) : JSON.parse(raw)
+    value = parseUpTo(maxValues, raw)
     if (value === undefined) {
-      const problem = `more than ${maxValues} values (a field of an object counts ten times); make several calls of it`
+      const problem = `more than ${maxValues} values; make several calls of it`
       return { ok: false, code: 'invalid_arguments_json', problem }
     }
   } catch (error) {
@@ -67,18 +69,9 @@ export function parseArguments(
 
 /** Whether a text that is not JSON only lacks its end: brackets or a string are still open when it stops. */
 export function isCutJson(text: string): boolean {
-  let depth = 0
-  let inString = false
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i)
-    if (inString) {
-      if (code === 0x5c) i++
-      else if (code === 0x22) inString = false
-    } else if (code === 0x22) inString = true
-    else if (code === 0x7b || code === 0x5b) depth++
-    else if (code === 0x7d || code === 0x5d) depth--
-  }
-  return inString || depth > 0
+  const json = new JsonScanner()
+  for (let at = 0; at < text.length; at++) json.read(text.charCodeAt(at))
+  return json.isInString || json.depth > 0
 }
 
 /** How a call's arguments are read. */
@@ -90,7 +83,7 @@ export interface ArgumentTerms {
    * exactly the JSON of what it asks for. Default false.
    */
   asNative?: boolean
-  /** Most values they may have: items, and fields, which count ten times. Default: no limit. */
+  /** Maximum number of values they may have. Default: no limit. */
   maxValues?: number
   /** How long a schema that checks asynchronously may take, in milliseconds, for a tool without a time limit of its own. Default 30,000. */
   timeoutMs?: number
@@ -135,7 +128,7 @@ async function fitNative(tool: AnyTool, given: JsonObject, { asNative, maxValues
   if (asNative !== true || !('problems' in asGiven.fitted)) return asGiven
   const args = decodeArguments(given, parametersOf(tool), (text) => valueIn(text, maxValues))
   const repairs = coercions(given, args)
-  if (repairs.length === 0 || isDeeperThan(maxDepth, args) || hasMoreThan(maxValues ?? Number.POSITIVE_INFINITY, args)) return asGiven
+  if (repairs.length === 0 || isDeeperThan(maxDepth, args) || hasMoreValues(maxValues ?? Number.POSITIVE_INFINITY, args)) return asGiven
   const fitted = await fitArguments(tool, args)
   // The model is told what is wrong with what it wrote.
   return 'problems' in fitted ? asGiven : { args, fitted, repairs }

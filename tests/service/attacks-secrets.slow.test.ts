@@ -7,7 +7,7 @@ import { sharedFolder, untilRun } from './killed-service.ts'
 import { maxStallMs, measuredService, stallOf } from './measured-service.ts'
 import { type Answer, allFrames, configFile, framesOf, json, type StartedService, startService } from './start-service.ts'
 
-const manySecrets = JSON.stringify({ password: Array.from({ length: 29_000 }, (_, at) => `secret${at}`) })
+const manySecrets = JSON.stringify({ password: Array.from({ length: 9_900 }, (_, at) => `secret${at}`) })
 
 /** A conversation as a client may send it, with one call and its result for each of `args`. */
 function conversation(args: readonly string[]): object[] {

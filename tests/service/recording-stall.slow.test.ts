@@ -44,7 +44,7 @@ const turns = {
       [`an argument: ${name}`, call({ text: fill(unit, 200_000) })],
     ]),
   ),
-  'an argument of many values': call({ all: list(29_000, () => ({})) }),
+  'an argument of many values': call({ all: list(9_900, () => ({})) }),
   'an argument with many names': call(Object.fromEntries(list(2_900, (at) => [`name ${at}`, 'b'.repeat(100)]))),
   'an argument with many secrets': call({ password: list(9_000, (at) => `secret${at}`) }),
 }

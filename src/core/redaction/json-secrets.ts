@@ -1,3 +1,4 @@
+import { JsonScanner } from '../json/json-scanner.ts'
 import { jsonIn } from '../json.ts'
 import type { InParts } from '../time/in-parts.ts'
 import { isSecretKey, mayHaveSecretKey } from './secret-keys.ts'
@@ -70,13 +71,8 @@ function endOfValue(text: string, from: number, slashes: number): number {
   const first = text[from + slashes] === '"' ? '"' : text[from]
   if (first === '"') return endOfString(text, from + slashes + 1, slashes)
   if (first !== '{' && first !== '[') return from + (/^[^\s,}\]\\]{0,100}/.exec(text.slice(from, from + 100))?.[0].length ?? 0)
-  let depth = 0
-  for (let at = from; at < text.length; at++) {
-    const character = text[at]
-    if (character === '"') at = endOfString(text, at + 1, slashes) - 1
-    else if (character === '{' || character === '[') depth++
-    else if ((character === '}' || character === ']') && --depth === 0) return at + 1
-  }
+  const json = new JsonScanner({ slashes })
+  for (let at = from; at < text.length; at++) if (json.read(text.charCodeAt(at)) && json.depth === 0) return at + 1
   return text.length
 }
 

@@ -5,6 +5,7 @@ import type { Document } from 'yaml'
 import { callUnawaited } from '../../core/callbacks/callbacks.ts'
 import { messageOf } from '../../core/errors.ts'
 import { replaceFile } from '../../core/files/replace-file.ts'
+import { hasMoreValues } from '../../core/json/value-count.ts'
 import type { Logger } from '../../core/logger.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import { readDocument } from '../../tools/read-document.ts'
@@ -294,9 +295,8 @@ export class ConfigSource {
 
   /** The file's text, saying `config`. Where it can't be read as it is, a text of its own. */
   async #edited(old: string, config: JsonObject): Promise<string> {
-    const values = countValues(config)
-    if (values > maxValues)
-      throw new ConfigError(this.#shownName, [{ path: '', message: `must have at most ${maxValues} values, has ${values}` }])
+    if (hasMoreValues(maxValues, config))
+      throw new ConfigError(this.#shownName, [{ path: '', message: `must have at most ${maxValues} values` }])
     const document = await readMapping(old).catch(() => undefined)
     return editDocument(document ?? (await readDocument('')), config)
   }
@@ -324,11 +324,6 @@ async function readMapping(text: string): Promise<Document> {
   const document = await readDocument(text)
   if (document.contents !== null && !isJsonObject(document.toJS({ maxAliasCount: mostAliases }))) throw new TypeError('not a mapping')
   return document
-}
-
-function countValues(value: Json): number {
-  if (typeof value !== 'object' || value === null) return 1
-  return Object.values(value).reduce<number>((sum, item) => sum + countValues(item), 1)
 }
 
 function problemsOf(error: unknown): readonly Problem[] {

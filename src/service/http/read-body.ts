@@ -1,3 +1,4 @@
+import { countValues } from '../../core/json/value-count.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import type { SchemaCheck } from '../agents/check-schema.ts'
 import { describeProblems } from '../agents/check-schema.ts'
@@ -11,9 +12,6 @@ export const mostValues = { run: 50_000, admin: 20_000, mcp: 10_000 } as const
 
 /** Characters of a body that is read whatever else is done in this turn of the event loop. */
 const mostParsedAtOnce = 50_000
-
-/** Characters of a body whose values are counted in one go. */
-const mostCountedAtOnce = 250_000
 
 /** Characters of a body of which all problems are told. */
 const mostCheckedWhole = 20_000
@@ -32,8 +30,8 @@ export async function readBody(
   }
   const pauses = new Pauses()
   const text = await readText(request, maxBytes, pauses)
-  if ((await valuesIn(text, pauses)) > maxValues)
-    throw new HttpProblem(400, 'invalid_request', `Expected a body of at most ${maxValues} values`)
+  await pauses.take()
+  if (countValues(text) > maxValues) throw new HttpProblem(400, 'invalid_request', `Expected a body of at most ${maxValues} values`)
   if (text.length > mostParsedAtOnce) await pauses.turn()
   const body = parseBody(text)
   await pauses.take()
@@ -69,30 +67,6 @@ async function readText(request: Request, maxBytes: number, pauses: Pauses): Pro
     if (error instanceof HttpProblem) throw error
     throw new HttpProblem(400, 'invalid_body', 'The body is incomplete or not UTF-8', { cause: error })
   }
-}
-
-/** How many values there are at most in JSON, without reading it: before each there is a bracket or a comma. */
-export async function valuesIn(text: string, pauses: Pauses): Promise<number> {
-  const found = { values: 1, isInString: false, at: 0 }
-  while (found.at < text.length) {
-    await pauses.take()
-    countValues(text, found, found.at + mostCountedAtOnce)
-  }
-  return found.values
-}
-
-/** Goes on with what was found before, up to `end`. */
-function countValues(text: string, found: { values: number; isInString: boolean; at: number }, end: number): void {
-  let { values, isInString, at } = found
-  for (; at < text.length && at < end; at++) {
-    const code = text.charCodeAt(at)
-    if (isInString) {
-      if (code === 0x5c) at++
-      else if (code === 0x22) isInString = false
-    } else if (code === 0x22) isInString = true
-    else if (code === 0x2c || code === 0x5b || code === 0x7b) values++
-  }
-  Object.assign(found, { values, isInString, at })
 }
 
 function parseBody(text: string): unknown {

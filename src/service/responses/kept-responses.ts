@@ -2,13 +2,14 @@ import { resolve } from 'node:path'
 import { hashOf } from '../../agent/decisions/decisions.ts'
 import type { SessionStore } from '../../agent/sessions/session-store.ts'
 import { messageOf } from '../../core/errors.ts'
+import { countValues } from '../../core/json/value-count.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { ChatMessage, JsonObject } from '../../core/messages.ts'
 import { memorySessions } from '../../sessions/memory.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import type { Caller } from '../http/auth.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { mostValues, valuesIn } from '../http/read-body.ts'
+import { mostValues } from '../http/read-body.ts'
 import { jsonInTurn } from '../runs/json-in-turn.ts'
 import type { RunBounds } from '../runs/memory/kept-runs.ts'
 import { type JournalPlace, outageMs } from '../runs/recorded/open-journal.ts'
@@ -214,7 +215,7 @@ export async function continued({ messages }: KeptResponse, others: readonly Cha
   let values = 0
   let characters = 0
   const count = async (text: string) => {
-    values += await valuesIn(text, pauses)
+    values += countValues(text)
     characters += text.length
     await pauses.take()
     if (values > mostValues.run || characters > mostCharacters)

@@ -2,7 +2,7 @@ import { agentTools } from '../../agent/nested/items-within.ts'
 import type { RunResult } from '../../agent/types.ts'
 /** Parts of events and results that are shown in a form of their own. */
 import { Event, type RunEvent } from '../../core/events.ts'
-import { parseUpTo } from '../../core/json.ts'
+import { parseUpTo } from '../../core/json/value-count.ts'
 import type { Json, JsonObject } from '../../core/messages.ts'
 import { redact } from '../../core/redaction/redact.ts'
 import type { SecretTexts } from '../../core/redaction/secret-texts.ts'

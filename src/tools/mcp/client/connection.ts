@@ -59,7 +59,7 @@ export interface Connection {
 }
 
 /** Reading more would take longer than others should wait. */
-const messageBounds = { maxBytes: 5_500_000, maxValues: 250_000 }
+const messageBounds = { maxBytes: 5_500_000, maxValues: 50_000 }
 /** How long an HTTP server is given to forget the session. */
 const farewellMs = 1_000
 

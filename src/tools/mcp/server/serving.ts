@@ -13,7 +13,7 @@ export interface McpServing {
   toolTimeoutMs?: number
   /** Most bytes of text of one result. Default 65,536. */
   maxResultBytes?: number
-  /** Most values in one call's arguments: items, and fields, which count ten times. Default: no limit. */
+  /** Maximum number of values in one call's arguments. Default: no limit. */
   maxArgumentValues?: number
   /**
    * True: what tools log with `ctx.logger` is also sent to clients that ask for log messages, at the level they ask for and without secrets.

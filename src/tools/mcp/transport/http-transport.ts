@@ -1,10 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { AuthProvider, Transport } from '@modelcontextprotocol/client'
+import { ValueCount } from '../../../core/json/value-count.ts'
 import type { SignIn } from '../auth/sign-in.ts'
 import type { McpUrl } from '../client/server-config.ts'
 import type { McpClientSdk } from './load-sdk.ts'
-import { ValueCount } from './value-count.ts'
 
 /** One call on its way, as far as its HTTP request is concerned. */
 interface CallStream {
@@ -184,7 +184,7 @@ function cutAt(maxBytes: number): ByteStream {
  */
 function bounded({ maxBytes, maxValues }: MessageBounds, isEvents: boolean, resumedAt: string | undefined): ByteStream {
   let bytes = 0
-  const values = new ValueCount()
+  let values = new ValueCount()
   /** The end of the piece before: an empty line may lie between two. */
   let before = Buffer.alloc(0)
   let line: Uint8Array<ArrayBuffer>[] = []
@@ -203,7 +203,7 @@ function bounded({ maxBytes, maxValues }: MessageBounds, isEvents: boolean, resu
         bytes = end === -1 ? bytes + piece.length : seen.length - end
         before = seen.subarray(-longestLineEnd)
         if (bytes > maxBytes) return controller.error(tooMuch(`${maxBytes} bytes`))
-        if (end !== -1) values.reset()
+        if (end !== -1) values = new ValueCount()
         if (values.add(piece) > maxValues) return controller.error(tooMuch(`${maxValues} values`))
         line.push(piece)
         if (isEvents && !piece.includes(lineFeed) && !piece.includes(carriageReturn)) continue

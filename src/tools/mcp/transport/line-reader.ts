@@ -1,4 +1,4 @@
-import { ValueCount } from './value-count.ts'
+import { ValueCount } from '../../../core/json/value-count.ts'
 
 /** How much one line may be. */
 export interface LineBounds {
@@ -10,7 +10,7 @@ export interface LineBounds {
 /** Lines out of a byte stream that comes in pieces of any size. Each byte is looked at once; a line is held only up to a size. */
 export class LineReader {
   readonly #bounds: LineBounds
-  readonly #values = new ValueCount()
+  #values = new ValueCount()
   readonly #onLine: (line: string) => void
   readonly #onTooLong: (bound: string) => void
   #pieces: Buffer[] = []
@@ -55,7 +55,7 @@ export class LineReader {
     const line = this.#isSkipping ? '' : textOf(this.#pieces)
     this.#pieces = []
     this.#bytes = 0
-    this.#values.reset()
+    this.#values = new ValueCount()
     this.#isSkipping = false
     this.#onLine(line)
   }
