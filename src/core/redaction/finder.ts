@@ -1,3 +1,4 @@
+import { PatternSet } from '../text/pattern-set.ts'
 import { type Form, foldedUnit } from './secret-forms.ts'
 import type { Span } from './spans.ts'
 
@@ -9,67 +10,38 @@ export interface Search {
   state: number
 }
 
-/**
- * Finds all of many forms in a text at once, by an automaton over its 16-bit characters (Aho and Corasick, https://doi.org/10.1145/360825.360855).
- * State 0 is the root; a transition is kept under its state and character in one number.
- */
+/** Finds all of many forms in a text at once. */
 export class Finder {
   /** Whether texts are folded before they are compared. */
   readonly #folds: boolean
-  readonly #states: number
-  /** Open addressing: keys with 1 added, so that 0 is an empty place. */
-  readonly #keys: Float64Array
-  readonly #targets: Int32Array
-  readonly #mask: number
-  /** The state of the longest ending of a state's text that is a beginning of another. */
-  readonly #fallback: Int32Array
-  readonly #depth: Uint8Array
-  /** Length of the longest form that ends in a state; 0: none. */
+  readonly #forms: PatternSet
+  /** By state: the length of the longest form that ends there, 0 for none. */
   readonly #longest: Uint8Array
-  /** How many characters behind a form that ends in a state are hidden as well. */
+  /** How many characters behind a form that ends there are hidden as well. */
   readonly #behind: Float64Array
   /** A bit for each pair of characters that a form begins with, by a hash of it: most places of a text have none. */
   readonly #beginnings = new Uint8Array(8_192)
 
-  constructor(forms: readonly Form[], { folds }: { folds: boolean }) {
+  constructor(given: readonly Form[], { folds }: { folds: boolean }) {
     this.#folds = folds
-    const most = forms.reduce((sum, { text }) => sum + text.length, 1)
-    const places = 2 ** Math.ceil(Math.log2(most * 2))
-    this.#keys = new Float64Array(places)
-    this.#targets = new Int32Array(places)
-    this.#mask = places - 1
-    this.#fallback = new Int32Array(most)
-    this.#depth = new Uint8Array(most)
-    this.#longest = new Uint8Array(most)
-    this.#behind = new Float64Array(most)
-    /** By state: where it comes from. A state comes after its parent. */
-    const parents = new Int32Array(most)
-    const characters = new Uint16Array(most)
-    let states = 1
-    for (const { text, behind } of forms) {
-      let state = 0
-      for (let at = 0; at < text.length; at++) {
-        const character = text.charCodeAt(at)
-        let next = this.#next(state, character)
-        if (next === 0) {
-          next = states++
-          this.#put(state, character, next)
-          parents[next] = state
-          characters[next] = character
-          this.#depth[next] = at + 1
-        }
-        state = next
-      }
-      this.#noteBeginning(text)
-      this.#longest[state] = text.length
-      this.#behind[state] = Math.max(this.#behind[state] ?? 0, behind)
+    const behind = new Map<string, number>()
+    for (const form of given) behind.set(form.text, Math.max(behind.get(form.text) ?? 0, form.behind))
+    const texts = [...behind.keys()]
+    const forms = new PatternSet(texts)
+    this.#forms = forms
+    this.#longest = new Uint8Array(forms.size)
+    this.#behind = new Float64Array(forms.size)
+    for (let state = 1; state < forms.size; state++) {
+      const text = texts[forms.endOf(state)]
+      const shorter = forms.fallbackOf(state)
+      this.#longest[state] = text?.length ?? this.#longest[shorter] ?? 0
+      this.#behind[state] = Math.max(text === undefined ? 0 : (behind.get(text) ?? 0), this.#behind[shorter] ?? 0)
     }
-    this.#states = states
-    this.#link(parents, characters)
+    for (const text of texts) this.#noteBeginning(text)
   }
 
   get isEmpty(): boolean {
-    return this.#states === 1
+    return this.#forms.size === 1
   }
 
   /** Continues a search from where it came to. */
@@ -83,7 +55,7 @@ export class Finder {
         const pair = pairOf(character, following)
         if (((this.#beginnings[pair >> 3] ?? 0) & (1 << (pair & 7))) === 0) continue
       }
-      state = this.#step(state, character)
+      state = this.#forms.step(state, character)
       const length = this.#longest[state] ?? 0
       if (length > 0) note(search.found, at + 1 - length, at + 1 + (this.#behind[state] ?? 0))
     }
@@ -92,62 +64,13 @@ export class Finder {
 
   /** How many of the last characters may belong to a form that goes on. */
   unfinishedIn({ state }: Search): number {
-    return this.#depth[state] ?? 0
+    return this.#forms.depthOf(state)
   }
 
   #noteBeginning(text: string): void {
     if (text.length === 1) this.#beginnings.fill(0xff)
     const pair = pairOf(text.charCodeAt(0), text.charCodeAt(1))
     this.#beginnings[pair >> 3] = (this.#beginnings[pair >> 3] ?? 0) | (1 << (pair & 7))
-  }
-
-  /** Sets each state's fallback, shallow states first: a deeper one's leads to one that is shallower. */
-  #link(parents: Int32Array, characters: Uint16Array): void {
-    const byDepth: number[][] = []
-    for (let state = 1; state < this.#states; state++) {
-      const depth = this.#depth[state] ?? 0
-      const others = byDepth[depth]
-      if (others === undefined) byDepth[depth] = [state]
-      else others.push(state)
-    }
-    for (const state of byDepth.flat()) {
-      const parent = parents[state] ?? 0
-      const fallback = parent === 0 ? 0 : this.#step(this.#fallback[parent] ?? 0, characters[state] ?? 0)
-      this.#fallback[state] = fallback
-      this.#longest[state] ||= this.#longest[fallback] ?? 0
-      this.#behind[state] = Math.max(this.#behind[state] ?? 0, this.#behind[fallback] ?? 0)
-    }
-  }
-
-  #step(from: number, character: number): number {
-    let state = from
-    for (;;) {
-      const next = this.#next(state, character)
-      if (next !== 0 || state === 0) return next
-      state = this.#fallback[state] ?? 0
-    }
-  }
-
-  /** 0: there is none. */
-  #next(state: number, character: number): number {
-    const key = state * 65_536 + character + 1
-    for (let place = this.#place(state, character); ; place = (place + 1) & this.#mask) {
-      const there = this.#keys[place]
-      if (there === key) return this.#targets[place] ?? 0
-      if (there === 0) return 0
-    }
-  }
-
-  #put(state: number, character: number, next: number): void {
-    let place = this.#place(state, character)
-    while (this.#keys[place] !== 0) place = (place + 1) & this.#mask
-    this.#keys[place] = state * 65_536 + character + 1
-    this.#targets[place] = next
-  }
-
-  #place(state: number, character: number): number {
-    const mixed = Math.imul(state + 1, 0x9e3779b1) ^ Math.imul(character + 1, 0x85ebca6b)
-    return (mixed ^ (mixed >>> 15)) & this.#mask
   }
 }
 

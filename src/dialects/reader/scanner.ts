@@ -1,7 +1,7 @@
 import type { Cursor } from './cursor.ts'
 import { announcesCall, announcesExample, beginsItem, endsInColon, lastLineOf } from './examples.ts'
 import { backtick, LineState, midLine, newline } from './line-state.ts'
-import { type MarkerNode, type MarkerSet, wide } from './markers.ts'
+import { type MarkerSet, wide } from './markers.ts'
 import { OpenValue } from './open-value.ts'
 
 /** `scan` read the piece to its end. */
@@ -38,7 +38,8 @@ export class TextScanner {
   /** Whether what `scan` stopped before stands alone: at a line's head, behind a colon or behind another call. */
   alone = false
   #lookout: Lookout
-  #node: MarkerNode
+  /** The state of the markers: what was read that may begin one. */
+  #node: number
   /** The line state before the marker that is being read. */
   readonly #before: LineState = new LineState()
   readonly #value: OpenValue = new OpenValue()
@@ -68,18 +69,20 @@ export class TextScanner {
     const { root } = markers
     const { line } = this
     const value = this.#value
-    const held = this.#node.path
+    const held = markers.pathOf(this.#node)
     let node = this.#node
+    let depth = markers.depthOf(node)
     for (let i = from; i < chunk.length; i++) {
       if (node === root && line.state === midLine && !value.open) {
         while (i < chunk.length && starts[Math.min(chunk.charCodeAt(i), wide)] === 0) i++
         if (i === chunk.length) break
       }
       const code = chunk.charCodeAt(i)
-      const depth = node.depth
+      const before = depth
       node = markers.step(node, code)
-      if (node.depth === 1) this.#before.copyFrom(line)
-      else if (node.depth <= depth) this.#before.state = midLine
+      depth = markers.depthOf(node)
+      if (depth === 1) this.#before.copyFrom(line)
+      else if (depth <= before) this.#before.state = midLine
       if (node === root && this.#startsBare(code, held, chunk, from, i)) {
         this.#node = root
         this.#release(held, chunk, from, i - from)
@@ -88,16 +91,17 @@ export class TextScanner {
       }
       if (line.state !== midLine || code === newline || code === backtick) line.step(code)
       if (value.open) value.step(code)
-      if (node.end >= 0) {
+      const end = markers.endOf(node)
+      if (end >= 0) {
         this.#node = root
-        this.#release(held, chunk, from, i + 1 - from - node.depth)
+        this.#release(held, chunk, from, i + 1 - from - depth)
         this.foundAtHead = this.#before.atHead
         cursor.at = i + 1
-        return node.end
+        return end
       }
     }
     this.#node = node
-    this.#release(held, chunk, from, chunk.length - from - node.depth)
+    this.#release(held, chunk, from, chunk.length - from - depth)
     cursor.at = chunk.length
     return nothing
   }
@@ -136,8 +140,9 @@ export class TextScanner {
 
   /** Gives out what was held back. */
   end(): void {
-    const held = this.#node.path
-    this.#node = this.#lookout.markers.root
+    const { markers } = this.#lookout
+    const held = markers.pathOf(this.#node)
+    this.#node = markers.root
     if (held !== '') this.pass(held)
   }
 

@@ -1,7 +1,7 @@
 import { TextBuffer } from '../../core/text/text-buffer.ts'
 import type { Wait } from '../dialect.ts'
 import type { Cursor } from './cursor.ts'
-import { type MarkerNode, type MarkerSet, wide } from './markers.ts'
+import { type MarkerSet, wide } from './markers.ts'
 
 /** Longer than any string. A small integer, since with `Infinity` all that is reckoned with it becomes floating point. */
 export const noLimit: number = 2 ** 30 - 1
@@ -38,7 +38,7 @@ export class Until implements Wait {
   marker: string | undefined
   readonly #set: MarkerSet
   readonly #read: TextBuffer = new TextBuffer()
-  #node: MarkerNode
+  #node: number
   /** How many more characters are read at most: a look-out with a limit must not search a long piece again and again. */
   #room: number
 
@@ -57,7 +57,7 @@ export class Until implements Wait {
     const from = cursor.at
     const set = this.#set
     const { root, starts } = set
-    const held = this.#node.path
+    const held = set.pathOf(this.#node)
     const stop = Math.min(chunk.length, from + this.#room)
     let node = this.#node
     for (let i = from; i < stop; i++) {
@@ -66,19 +66,20 @@ export class Until implements Wait {
         if (i === stop) break
       }
       node = set.step(node, chunk.charCodeAt(i))
-      if (node.end >= 0) {
-        this.#take(held, chunk, from, i + 1 - from - node.depth)
-        this.marker = set.markers[node.end]
+      const end = set.endOf(node)
+      if (end >= 0) {
+        this.#take(held, chunk, from, i + 1 - from - set.depthOf(node))
+        this.marker = set.patterns[end]
         cursor.at = i + 1
         return true
       }
     }
-    this.#take(held, chunk, from, stop - from - node.depth)
+    this.#take(held, chunk, from, stop - from - set.depthOf(node))
     this.#node = node
     this.#room -= stop - from
     cursor.at = stop
     if (this.#room > 0 && !cursor.atEnd) return false
-    this.#read.add(node.path)
+    this.#read.add(set.pathOf(node))
     return true
   }
 
@@ -100,7 +101,7 @@ export class Match implements Wait {
   blanks = ''
   readonly #set: MarkerSet
   readonly #skipBlanks: boolean
-  #node: MarkerNode
+  #node: number
   #best = -1
 
   constructor(set: MarkerSet, skipBlanks = true) {
@@ -111,34 +112,37 @@ export class Match implements Wait {
 
   feed(cursor: Cursor): boolean {
     const { chunk } = cursor
+    const set = this.#set
     let at = cursor.at
     let node = this.#node
-    if (this.#skipBlanks && node === this.#set.root) {
+    if (this.#skipBlanks && node === set.root) {
       while (at < chunk.length && isBlank(chunk.charCodeAt(at))) at++
       if (at > cursor.at) this.blanks += chunk.slice(cursor.at, at)
     }
     for (; at < chunk.length; at++) {
-      const next = this.#set.step(node, chunk.charCodeAt(at))
-      if (next.depth <= node.depth) return this.#finish(cursor, at, node)
+      const next = set.step(node, chunk.charCodeAt(at))
+      if (set.depthOf(next) <= set.depthOf(node)) return this.#finish(cursor, at, node)
       node = next
-      if (node.end >= 0) {
-        this.#best = node.end
-        if (node.next.size === 0) return this.#finish(cursor, at + 1, node)
+      const end = set.endOf(node)
+      if (end >= 0) {
+        this.#best = end
+        if (!set.mayContinue(node)) return this.#finish(cursor, at + 1, node)
       }
     }
     this.#node = node
     cursor.at = at
     if (!cursor.atEnd) return false
-    if (this.#best >= 0 || node.depth === 0) return this.#finish(cursor, at, node)
-    this.partial = node.path
+    if (this.#best >= 0 || node === set.root) return this.#finish(cursor, at, node)
+    this.partial = set.pathOf(node)
     return true
   }
 
   /** Gives back what was read beyond the match. */
-  #finish(cursor: Cursor, at: number, node: MarkerNode): true {
+  #finish(cursor: Cursor, at: number, node: number): true {
     cursor.at = at
-    this.matched = this.#best < 0 ? undefined : this.#set.markers[this.#best]
-    const back = this.matched === undefined ? this.blanks + node.path : node.path.slice(this.matched.length)
+    const path = this.#set.pathOf(node)
+    this.matched = this.#best < 0 ? undefined : this.#set.patterns[this.#best]
+    const back = this.matched === undefined ? this.blanks + path : path.slice(this.matched.length)
     if (back !== '') cursor.unread(back)
     return true
   }
