@@ -49,7 +49,7 @@ export function parseArguments(
   if (raw.trim() === '') return { ok: true, args: {} }
   let value: unknown
   try {
-    value = parseUpTo(maxValues, raw)
+    value = Number.isFinite(maxValues) ? parseUpTo(maxValues, raw) : JSON.parse(raw)
     if (value === undefined) {
       const problem = `more than ${maxValues} values; make several calls of it`
       return { ok: false, code: 'invalid_arguments_json', problem }
