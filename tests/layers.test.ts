@@ -233,6 +233,11 @@ describe("import 'toolloop'", () => {
     },
   )
 
+  it('loads no more than `@opentelemetry/api` for telemetry: the SDK waits for an export', () => {
+    const { packages } = loadedBy(`const { telemetry } = await import(${url('telemetry/index.ts')}); telemetry()`)
+    expect(packages).toEqual(['@opentelemetry/api'])
+  })
+
   it('loads no more for a model, a tool and a runner: the compiler of schemas waits for the first call', () => {
     const { packages } = loadedBy(`
       const { AgentRunner, createModel, defineTool } = await import(${url('index.ts')})

@@ -122,7 +122,7 @@ class AgentService implements Service {
     this.logger = redacting(options.logger ?? defaultLogger, new SecretTexts(secrets))
     this.bus = options.bus ?? new EventBus((error, event) => this.logger.error({ error, event }, 'event listener failed'))
     this.registry = tools instanceof ToolRegistry ? tools : new ToolRegistry(tools)
-    this.#telemetry = new TelemetrySource(options.telemetry, this.#env, this.logger)
+    this.#telemetry = new TelemetrySource(options.telemetry, this.logger)
     const metrics = new Metrics()
     const recordings = new RunRecordings(secrets, () => this.#limits.keepRuns, this.logger)
     const { heartbeatMs, stallMs, ...watchTimes } = { ...defaultTimes, ...times }

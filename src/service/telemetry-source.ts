@@ -11,14 +11,12 @@ const closeMs = 3_000
 /** The telemetry of the service: the program's own, else that of the configuration it starts with. */
 export class TelemetrySource {
   readonly #given: Telemetry | undefined
-  readonly #env: Readonly<Record<string, string | undefined>>
   readonly #logger: Logger
   #exported: OtlpTelemetry | undefined
   #isOpen = false
 
-  constructor(given: Telemetry | undefined, env: Readonly<Record<string, string | undefined>>, logger: Logger) {
+  constructor(given: Telemetry | undefined, logger: Logger) {
     this.#given = given
-    this.#env = env
     this.#logger = logger
   }
 
@@ -33,7 +31,7 @@ export class TelemetrySource {
     if (telemetry === undefined || this.#given !== undefined) return
     const { otlpTelemetry } = await import('../telemetry/otlp/otlp-telemetry.ts')
     try {
-      this.#exported = otlpTelemetry({ ...telemetry, env: this.#env, logger: this.#logger })
+      this.#exported = await otlpTelemetry({ ...telemetry, logger: this.#logger })
     } catch (error) {
       if (!ToolloopError.isInstance(error) || error.code !== 'invalid_option') throw error
       throw new ConfigError('The configuration', [{ path: '/telemetry', message: messageOf(error) }], error)

@@ -6,17 +6,15 @@ export type {
   Attributes,
   AttributeValue,
   Context,
-  ContextManager,
   Counter,
   Histogram,
   Link,
   Meter,
   Span,
   SpanContext,
-  SpanOptions,
   SpanStatus,
-  TimeInput,
   Tracer,
+  TracerProvider,
 } from '@opentelemetry/api'
 
 /** Throws `missing_dependency` when the package is not installed. */
@@ -35,6 +33,8 @@ type Api = typeof import('@opentelemetry/api')
 
 export const context: Api['context'] = api.context
 export const createTraceState: Api['createTraceState'] = api.createTraceState
+export const DiagLogLevel: Api['DiagLogLevel'] = api.DiagLogLevel
+export const diag: Api['diag'] = api.diag
 export const isSpanContextValid: Api['isSpanContextValid'] = api.isSpanContextValid
 export const metrics: Api['metrics'] = api.metrics
 export const propagation: Api['propagation'] = api.propagation

@@ -1,2 +1,2 @@
 /** The package `@opentelemetry/api`. */
-export function loadApi(): typeof import('@opentelemetry/api')
+export function loadApi(): typeof import('@opentelemetry/api', { with: { 'resolution-mode': 'import' }})

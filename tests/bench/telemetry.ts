@@ -1,4 +1,4 @@
-import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import { AgentRunner, defineTool, type RunnerOptions } from '../../src/index.ts'
 import { telemetry } from '../../src/telemetry/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
@@ -24,7 +24,7 @@ async function microseconds(options: Pick<RunnerOptions, 'telemetry'>): Promise<
 }
 
 const exporter = new InMemorySpanExporter()
-const tracer = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }).getTracer('bench')
+const tracer = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] }).getTracer('bench')
 const ways: readonly Pick<RunnerOptions, 'telemetry'>[] = [{}, { telemetry: telemetry() }, { telemetry: telemetry({ tracer }) }]
 const least = ways.map(() => Number.POSITIVE_INFINITY)
 // In turns, and the first rounds for nothing: what runs first is not compiled yet.

@@ -1,13 +1,13 @@
 import { context } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
-import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import { AgentRunner, defineTool } from '../../src/index.ts'
 import { telemetry } from '../../src/telemetry/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
 // Done once by a service that has OpenTelemetry: its SDK registers a provider, and keeps which span is current.
 const exporter = new InMemorySpanExporter()
-const tracer = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }).getTracer('shop')
+const tracer = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] }).getTracer('shop')
 context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
 
 const stock = defineTool({

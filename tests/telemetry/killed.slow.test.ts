@@ -12,7 +12,11 @@ it('a run that pauses, is killed, and goes on in other processes is one trace', 
   await using collector = await startCollector()
   const folder = await tempFolder({})
   const start = async () => {
-    const child = fork(program, [token, folder, collector.url], { execArgv: [] })
+    const child = fork(program, [token, folder, collector.url], {
+      execArgv: [],
+      // What a process has not sent when it is killed is lost.
+      env: { ...process.env, OTEL_BSP_SCHEDULE_DELAY: '1' },
+    })
     const exit = once(child, 'exit')
     onTestFinished(() => void child.kill('SIGKILL'))
     const [{ url }] = (await once(child, 'message')) as [{ url: string }]

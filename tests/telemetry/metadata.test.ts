@@ -118,9 +118,11 @@ service: { auth: { tokens: [{ name: clerk, roles: [run], hash: '${hashToken(key)
 
   it.each([['org'], [['']], [[7]], [Array.from({ length: 33 }, (_, n) => `f${n}`)]])(
     'refuse what are no names of fields: %j',
-    (metadata) => {
+    async (metadata) => {
       for (const make of [telemetry, otlpTelemetry])
-        expect(() => make({ metadata: metadata as never })).toThrow('Expected `metadata` to be at most 32 names of fields')
+        await expect(async () => make({ metadata: metadata as never })).rejects.toThrow(
+          'Expected `metadata` to be at most 32 names of fields',
+        )
     },
   )
 })

@@ -1,4 +1,8 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
+import { fileURLToPath } from 'node:url'
 import { context, trace } from '@opentelemetry/api'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
@@ -8,6 +12,7 @@ import { defineTool } from '../../src/tools/tool.ts'
 import { recordingLogger } from '../hazards/recording-logger.ts'
 import { failOnUnhandledRejections } from '../hazards/unhandled.ts'
 import { startCollector } from './collector.ts'
+import { readMetrics } from './read-otlp.ts'
 
 failOnUnhandledRejections()
 
@@ -22,9 +27,15 @@ const query = defineTool({
     }),
 })
 
-function open(options: OtlpOptions) {
+function setVariables(env: Readonly<Record<string, string>>) {
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value)
+  onTestFinished(() => void vi.unstubAllEnvs())
+}
+
+async function open({ env = {}, ...options }: OtlpOptions & { env?: Readonly<Record<string, string>> }) {
+  setVariables(env)
   const { logger, records } = recordingLogger()
-  const exported = otlpTelemetry({ env: {}, logger, ...options })
+  const exported = await otlpTelemetry({ logger, ...options })
   onTestFinished(() => exported.close(0))
   const run = (text = 'go') =>
     new AgentRunner({
@@ -39,7 +50,7 @@ function open(options: OtlpOptions) {
 
 it('spans and metrics arrive at a collector as OTLP, those of libraries below the calls they are made in', async () => {
   await using collector = await startCollector()
-  const { run, close, records } = open({ endpoint: `${collector.url}/`, headers: { authorization: 'Bearer secret' } })
+  const { run, close, records } = await open({ endpoint: `${collector.url}/`, headers: { authorization: 'Bearer secret' } })
   await run()
   await close()
   const spans = collector.spans()
@@ -78,13 +89,12 @@ it('spans and metrics arrive at a collector as OTLP, those of libraries below th
 
 it('the standard variables hold where nothing else is said', async () => {
   await using collector = await startCollector()
-  const { run, close } = open({
+  const { run, close } = await open({
     env: {
       OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/base`,
       OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/v1/traces`,
       OTEL_EXPORTER_OTLP_HEADERS: 'x-key=a%20b, x-other=c',
       OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip',
-      OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: 'http/json',
       OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE: 'delta',
       OTEL_SERVICE_NAME: 'shop',
       OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test,service.name=other',
@@ -94,13 +104,23 @@ it('the standard variables hold where nothing else is said', async () => {
   await close()
   expect(collector.spans()[0]?.resource).toMatchObject({ 'service.name': 'shop', 'deployment.environment.name': 'test' })
   const metrics = collector.received.find(({ path }) => path === '/base/v1/metrics')
-  expect(metrics?.headers).toMatchObject({ 'content-type': 'application/json', 'content-encoding': 'gzip', 'x-key': 'a b', 'x-other': 'c' })
-  const { resourceMetrics } = JSON.parse(String(metrics?.body))
-  const [first] = resourceMetrics[0].scopeMetrics[0].metrics
-  expect(first).toMatchObject({
-    name: 'gen_ai.client.inference.duration',
-    histogram: { aggregationTemporality: 1, dataPoints: [{ count: '2' }] },
+  expect(metrics?.headers).toMatchObject({ 'content-encoding': 'gzip', 'x-key': 'a b', 'x-other': 'c' })
+  const [first] = metrics === undefined ? [] : readMetrics(metrics)
+  expect(first).toMatchObject({ name: 'gen_ai.client.inference.duration', temporality: 1, points: [{ count: 2 }] })
+})
+
+it('headers of the options replace those of the environment', async () => {
+  await using collector = await startCollector()
+  const { run, close } = await open({
+    endpoint: collector.url,
+    headers: { authorization: 'Bearer own' },
+    env: { OTEL_EXPORTER_OTLP_HEADERS: 'Authorization=other,x-more=1' },
   })
+  await run()
+  await close()
+  expect(collector.received.map(({ headers }) => [headers.authorization, headers['x-more']])).toEqual(
+    collector.received.map(() => ['Bearer own', '1']),
+  )
 })
 
 it.each([
@@ -110,7 +130,7 @@ it.each([
   ['OTEL_TRACES_SAMPLER', { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' }, ['/v1/metrics']],
 ] as const)('%s switches off', async (_name, env, paths) => {
   await using collector = await startCollector()
-  const { run, close } = open({ endpoint: collector.url, env })
+  const { run, close } = await open({ endpoint: collector.url, env })
   await run()
   await close()
   expect(collector.received.map(({ path }) => path).toSorted()).toEqual(paths)
@@ -120,14 +140,15 @@ it.each([
   ['OTEL_EXPORTER_OTLP_PROTOCOL', { OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }],
   ['OTEL_TRACES_SAMPLER', { OTEL_TRACES_SAMPLER: 'jaeger_remote' }],
   ['OTEL_EXPORTER_OTLP_ENDPOINT', { OTEL_EXPORTER_OTLP_ENDPOINT: 'localhost:4318' }],
-])('%s: what can’t be used is refused', (name, env) => {
-  expect(() => otlpTelemetry({ env })).toThrow(expect.objectContaining({ code: 'invalid_option', message: expect.stringContaining(name) }))
-  expect(() => otlpTelemetry({ endpoint: 'ftp://here', env: {} })).toThrow('telemetry.endpoint')
+])('%s: what can’t be used is refused', async (name, env) => {
+  setVariables(env)
+  await expect(otlpTelemetry()).rejects.toMatchObject({ code: 'invalid_option', message: expect.stringContaining(name) })
+  await expect(otlpTelemetry({ endpoint: 'ftp://here' })).rejects.toThrow('telemetry.endpoint')
 })
 
 it('what the process had before is there again after', async () => {
   const before = trace.getTracer('x').startSpan('before').isRecording()
-  const { close } = open({ endpoint: 'http://127.0.0.1:9' })
+  const { close } = await open({ endpoint: 'http://127.0.0.1:9' })
   expect(trace.getTracer('x').startSpan('during').isRecording()).toBe(true)
   await close(0)
   expect([before, trace.getTracer('x').startSpan('after').isRecording()]).toEqual([false, false])
@@ -139,14 +160,14 @@ type Answer = (response: ServerResponse) => void
 const refused = Buffer.from([0x0a, 0x0c, 0x08, 1, 0x12, 8, ...Buffer.from('too late')])
 
 it.each<[name: string, reason: string, timeoutMs: number, closeMs: number, answer: Answer]>([
-  ['hangs', 'no response within 50 ms', 50, 300, () => {}],
-  ['never ends its answer', 'no response within 50 ms', 50, 300, (response) => void response.writeHead(200).write('x')],
-  ['breaks off', '', 10_000, 300, (response) => void response.destroy()],
-  ['refuses', 'status 401: no such key', 10_000, 10_000, (response) => void response.writeHead(401).end('no such key')],
+  ['hangs', 'Request timed out', 50, 300, () => {}],
+  ['never ends its answer', 'Request timed out', 50, 300, (response) => void response.writeHead(200).write('x')],
+  ['breaks off', 'socket hang up', 50, 300, (response) => void response.destroy()],
+  ['refuses', 'status 401: Unauthorized: no such key', 10_000, 10_000, (response) => void response.writeHead(401).end('no such key')],
   ['sends elsewhere', 'status 307', 10_000, 10_000, (response) => void response.writeHead(307, { location: '/other' }).end()],
   [
     'takes a part',
-    'a part was refused: too late',
+    'too late',
     10_000,
     10_000,
     (response) => void response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end(refused),
@@ -154,12 +175,12 @@ it.each<[name: string, reason: string, timeoutMs: number, closeMs: number, answe
 ])('a collector that %s costs no run anything, and is logged once', async (_name, reason, timeoutMs, closeMs, answer) => {
   await using collector = await startCollector(answer)
   const env = { ...quickly, OTEL_EXPORTER_OTLP_TIMEOUT: String(timeoutMs) }
-  const { run, close, records } = open({ endpoint: `${collector.url}?key=hidden`, env })
+  const { run, close, records } = await open({ endpoint: `${collector.url}?key=hidden`, env })
   const results = [await run(), await run(), await run()]
   expect(results.map(({ stopReason }) => stopReason)).toEqual(['answered', 'answered', 'answered'])
   await collector.arrived(1)
   await close(closeMs)
-  const told = records.filter(({ level, fields }) => level === 'warn' && 'url' in fields)
+  const told = records.filter(({ level, fields }) => level === 'warn' && 'reason' in fields)
   expect(told).toMatchObject([{ fields: { reason: expect.stringContaining(reason) } }])
   expect(JSON.stringify(records)).not.toContain('hidden')
 })
@@ -173,16 +194,16 @@ it.each([
   ['can’t be sent its key', 'hcaik01j3QmZ\nkPv8LrWyT5bNx', (response: ServerResponse) => void response.end()],
 ])('a collector that %s has it in no log', async (_name, key, answer) => {
   await using collector = await startCollector(answer)
-  const { run, close, records } = open({ endpoint: collector.url, headers: { authorization: key }, env: quickly })
+  const { run, close, records } = await open({ endpoint: collector.url, headers: { authorization: key }, env: quickly })
   await run()
   await close(300)
-  expect(records.filter(({ level, fields }) => level === 'warn' && 'url' in fields)).toHaveLength(1)
+  expect(records.filter(({ level, fields }) => level === 'warn' && 'reason' in fields)).toHaveLength(1)
   expect(JSON.stringify(records)).not.toMatch(/kPv8LrWyT5bNx|hcaik01/)
 })
 
 it('an interval that no timer takes is the longest there is', async () => {
   const timers = vi.spyOn(globalThis, 'setInterval')
-  const { close } = open({ endpoint: 'http://127.0.0.1:9', env: { OTEL_METRIC_EXPORT_INTERVAL: '2592000000' } })
+  const { close } = await open({ endpoint: 'http://127.0.0.1:9', env: { OTEL_METRIC_EXPORT_INTERVAL: '2592000000' } })
   expect(timers.mock.calls.map(([, milliseconds]) => milliseconds)).toContain(2 ** 31 - 1)
   timers.mockRestore()
   await close(0)
@@ -192,10 +213,13 @@ it('a collector that is busy is asked again, when it says so', async () => {
   let asked = 0
   await using collector = await startCollector((response) => {
     asked++
-    if (asked === 1) response.writeHead(503, { 'retry-after': '0' }).end()
+    if (asked === 1) response.writeHead(503, { 'retry-after': new Date(0).toUTCString() }).end()
     else response.writeHead(200).end()
   })
-  const { run, close, records } = open({ endpoint: collector.url, env: { OTEL_BSP_SCHEDULE_DELAY: '1', OTEL_METRICS_EXPORTER: 'none' } })
+  const { run, close, records } = await open({
+    endpoint: collector.url,
+    env: { OTEL_BSP_SCHEDULE_DELAY: '1', OTEL_METRICS_EXPORTER: 'none' },
+  })
   await run()
   await collector.arrived(2)
   await close()
@@ -205,7 +229,7 @@ it('a collector that is busy is asked again, when it says so', async () => {
 it('what waits for a collector that is silent is bounded, and so is the end', async () => {
   await using collector = await startCollector(() => {})
   const env = { ...quickly, OTEL_EXPORTER_OTLP_TIMEOUT: '60000', OTEL_BSP_MAX_QUEUE_SIZE: '20', OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '10' }
-  const { run, close, records } = open({ endpoint: collector.url, env })
+  const { run, close, records } = await open({ endpoint: collector.url, env })
   for (let count = 0; count < 20; count++) await run()
   const started = performance.now()
   await close(100)
@@ -213,4 +237,81 @@ it('what waits for a collector that is silent is bounded, and so is the end', as
   const [{ fields } = { fields: {} }] = records.filter(({ fields }) => 'dropped' in fields)
   // Five spans a run: none has arrived.
   expect(fields).toEqual({ dropped: 100 })
+})
+
+const drip: Answer = (response) => {
+  response.writeHead(200)
+  const timer = setInterval(() => response.write('x'), 10)
+  response.on('close', () => clearInterval(timer))
+}
+const program = fileURLToPath(new URL('exporting-program.ts', import.meta.url))
+
+it.each<[name: string, answer: Answer | undefined, ending: 'close' | 'leave']>([
+  ['is silent', () => {}, 'close'],
+  ['is silent', () => {}, 'leave'],
+  ['never ends its answer', drip, 'close'],
+  ['never ends its answer', drip, 'leave'],
+  ['is down', undefined, 'close'],
+])('a program ends by itself while its collector $0: $2', { timeout: 30_000 }, async (_name, answer, ending) => {
+  await using collector = await startCollector(answer)
+  const endpoint = answer === undefined ? 'http://127.0.0.1:9' : collector.url
+  const env = { ...process.env, ...quickly }
+  const child = spawn(process.execPath, [program, endpoint, ending], { env, stdio: ['ignore', 'pipe', 'ignore'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const exit = once(child, 'close')
+  expect(String(await once(child.stdout, 'data'))).toBe('Done.\n')
+  const printedAt = performance.now()
+  expect(await exit).toEqual([0, null])
+  // The exporter may wait for some seconds until it would ask again a collector that is down.
+  expect(performance.now() - printedAt).toBeLessThan(answer === undefined ? 8_000 : 3_000)
+})
+
+it('a response that never ends costs the spans of its request, and no others', async () => {
+  let asked = 0
+  await using collector = await startCollector((response) => {
+    asked++
+    if (asked === 1) drip(response)
+    else response.end()
+  })
+  const { run, close, records } = await open({ endpoint: collector.url, env: { ...quickly, OTEL_BSP_EXPORT_TIMEOUT: '100' } })
+  await run()
+  await expect.poll(() => records.filter(({ fields }) => 'reason' in fields)).toHaveLength(1)
+  await run()
+  await close()
+  expect(records.filter(({ level }) => level === 'warn').map(({ fields }) => fields)).toEqual([
+    { reason: 'no response within 100 ms' },
+    { dropped: 5 },
+  ])
+  expect(collector.spans().filter(({ name }) => name.startsWith('invoke_agent'))).toHaveLength(2)
+})
+
+it('large spans are sent in requests of a limited size, and wait within a limited number of characters', async () => {
+  await using collector = await startCollector()
+  const { run, close, records } = await open({ endpoint: collector.url, content: true, env: { OTEL_METRICS_EXPORTER: 'none' } })
+  // It is in two spans of its run. Nothing can be sent before the last one.
+  for (let count = 0; count < 40; count++) await run('x'.repeat(300_000))
+  await close()
+  expect(Math.max(...collector.received.map(({ body }) => body.length))).toBeLessThan(700_000)
+  const [{ fields } = { fields: {} }] = records.filter(({ fields }) => 'dropped' in fields)
+  const sent = collector.spans().map(({ attributes }) => String(attributes['gen_ai.input.messages'] ?? '').length)
+  expect(sent.reduce((sum, characters) => sum + characters, 0)).toBeGreaterThan(15_000_000)
+  expect(sent.reduce((sum, characters) => sum + characters, 0)).toBeLessThan(16_000_000)
+  expect(fields).toEqual({ dropped: 200 - sent.length })
+})
+
+it('without the SDK it says what to install', () => {
+  const script = `
+    import { registerHooks } from 'node:module'
+    registerHooks({ resolve: (name, context, next) => {
+      if (name.startsWith('@opentelemetry') && name !== '@opentelemetry/api') throw Object.assign(new Error('x'), { code: 'MODULE_NOT_FOUND' })
+      return next(name, context)
+    } })
+    const { otlpTelemetry } = await import(${JSON.stringify(new URL('../../src/telemetry/index.ts', import.meta.url))})
+    await otlpTelemetry().catch(({ code, message }) => console.log(JSON.stringify({ code, message })))`
+  const told = JSON.parse(execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' }))
+  expect(told.code).toBe('missing_dependency')
+  const [, install = ''] = told.message.split('npm install ')
+  const { peerDependencies } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  const peers = Object.keys(peerDependencies).filter((name) => name.startsWith('@opentelemetry/') && name !== '@opentelemetry/api')
+  expect(install.split(' ')).toEqual(peers)
 })

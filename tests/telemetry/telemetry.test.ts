@@ -1,5 +1,5 @@
 import { type ContextManager, context, type Tracer } from '@opentelemetry/api'
-import { BasicTracerProvider, type Sampler, SamplingDecision } from '@opentelemetry/sdk-trace-base'
+import { type Sampler, SamplingDecision, TracerProvider } from '@opentelemetry/sdk-trace'
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { ChatModel } from '../../src/models/chat-model.ts'
@@ -70,7 +70,7 @@ describe('what spans have', () => {
       },
       toString: () => 'none',
     }
-    const { result } = await runWith({ tracer: new BasicTracerProvider({ sampler }).getTracer('tests') })
+    const { result } = await runWith({ tracer: new TracerProvider({ sampler }).getTracer('tests') })
     expect(result.output).toBe('You are in.')
     expect(seen).toMatchObject([
       ['invoke_agent door', { 'gen_ai.agent.name': 'door', 'gen_ai.request.model': 'scripted-model', 'gen_ai.request.temperature': 0.5 }],
@@ -205,14 +205,14 @@ function broken<T extends object>(): T {
 }
 
 describe('telemetry that fails', () => {
-  const good: Tracer = new BasicTracerProvider().getTracer('tests')
+  const good: Tracer = new TracerProvider().getTracer('tests')
   const brokenSpans: Tracer = { ...broken<Tracer>(), startSpan: () => broken(), startActiveSpan: good.startActiveSpan }
 
   it.each([
     ['a tracer', { tracer: broken<Tracer>() }],
     ['spans', { tracer: brokenSpans }],
     ['a meter', { tracer: good, meter: broken<NonNullable<TelemetryOptions['meter']>>() }],
-    ['an exporter', { tracer: new BasicTracerProvider({ spanProcessors: [broken()] }).getTracer('tests'), content: true }],
+    ['an exporter', { tracer: new TracerProvider({ spanProcessors: [broken()] }).getTracer('tests'), content: true }],
   ])('%s: the run is as without, and it is logged once', async (_what, options) => {
     const { result, records } = await runWith(options)
     expect(result).toMatchObject({ stopReason: 'answered', output: 'You are in.', toolCalls: [{ outcome: 'ok' }] })

@@ -33,8 +33,6 @@ const service = createService({
   token,
   cwd: folder,
   config: { service: { keepRuns: { folder: 'kept' } }, telemetry: { endpoint, metrics: false } },
-  // What a process has not sent when it is killed is lost.
-  env: { OTEL_BSP_SCHEDULE_DELAY: '1' },
   logger: createLogger({ level: 'error' }),
 })
 const { url } = await listen(service, { port: 0 })

@@ -1,13 +1,7 @@
 import { context, propagation, type Tracer } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
-import {
-  BasicTracerProvider,
-  InMemorySpanExporter,
-  type ReadableSpan,
-  SimpleSpanProcessor,
-  type SpanProcessor,
-} from '@opentelemetry/sdk-trace-base'
+import { InMemorySpanExporter, type ReadableSpan, SimpleSpanProcessor, type SpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 
 /** A tracer and a meter whose spans and metrics stay in memory. */
 export function startTracing() {
@@ -28,7 +22,7 @@ export function startTracing() {
     forceFlush: async () => {},
     shutdown: async () => {},
   }
-  const provider = new BasicTracerProvider({ spanProcessors: [order, new SimpleSpanProcessor(exporter)] })
+  const provider = new TracerProvider({ spanProcessors: [order, new SimpleSpanProcessor({ exporter })] })
   const metricExporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
   // Exported when a test asks for it.
   const reader = new PeriodicExportingMetricReader({ exporter: metricExporter, exportIntervalMillis: 3_600_000 })

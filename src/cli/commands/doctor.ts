@@ -31,6 +31,7 @@ export interface Diagnosis {
 
 /** Longer than a run waits: a diagnosis may wait for a slow server. */
 const probeMs = 2_000
+const exportUse = 'exporting telemetry'
 /** What the optional packages are for. Which of them this version takes is in its package.json. */
 const uses = new Map([
   ['@anthropic-ai/sdk', 'models of Anthropic'],
@@ -40,6 +41,12 @@ const uses = new Map([
   ['@modelcontextprotocol/server', 'toolloop mcp'],
   ['@apidevtools/json-schema-ref-parser', 'tools of OpenAPI documents'],
   ['@opentelemetry/api', 'telemetry'],
+  ['@opentelemetry/context-async-hooks', exportUse],
+  ['@opentelemetry/exporter-metrics-otlp-proto', exportUse],
+  ['@opentelemetry/exporter-trace-otlp-proto', exportUse],
+  ['@opentelemetry/resources', exportUse],
+  ['@opentelemetry/sdk-metrics', exportUse],
+  ['@opentelemetry/sdk-trace', exportUse],
   ['langchain', "the backend 'langchain'"],
   ['@langchain/core', "the backend 'langchain'"],
   ['@langchain/langgraph', "the backend 'langchain'"],

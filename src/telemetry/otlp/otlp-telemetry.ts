@@ -1,25 +1,22 @@
+import type { Sampler } from '@opentelemetry/sdk-trace'
 import type { Telemetry } from '../../agent/observe/telemetry.ts'
+import { messageOf } from '../../core/errors.ts'
 import { defaultLogger, type Logger } from '../../core/logger.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
+import { redactText } from '../../core/redaction/redact.ts'
 import { version } from '../../core/version.ts'
-import { context, trace } from '../api.ts'
+import { context, DiagLogLevel, diag, type TracerProvider, trace } from '../api.ts'
 import { type TelemetryOptions, telemetry } from '../telemetry.ts'
-import { keyValues } from './attributes.ts'
-import { CurrentContext } from './current-context.ts'
-import { metricsRequest, type OtlpMessage, toProtobuf, tracesRequest } from './encode.ts'
-import { OtlpMeter } from './meter.ts'
-import { OtlpSender } from './sender.ts'
-import { type Environment, type OtlpPlace, readOtlpSettings, type Target } from './settings.ts'
-import type { OtlpSpan } from './span.ts'
-import { SpanQueue } from './span-queue.ts'
-import { tracersOf } from './tracer.ts'
+import { boundExporter } from './bound-exporter.ts'
+import { SpanRoom, splitBySize } from './bound-spans.ts'
+import { agentFor } from './connections.ts'
+import { loadSdk, type Sdk } from './load-sdk.ts'
+import { type OtlpPlace, type OtlpSettings, readOtlpSettings, type Signal } from './settings.ts'
 
 /** What `otlpTelemetry` takes. */
 export interface OtlpOptions extends OtlpPlace, Pick<TelemetryOptions, 'content' | 'semconv' | 'metadata'> {
-  /** Is told, once, that nothing arrives. Default: the package's own, on standard error. */
+  /** Gets a warning when telemetry does not arrive for the first time. Default: the package's own, on standard error. */
   logger?: Logger
-  /** What the standard variables, such as `OTEL_EXPORTER_OTLP_HEADERS`, are looked up in. Default: the process's environment. */
-  env?: Environment
 }
 
 const optionNames: OptionNames<OtlpOptions> = {
@@ -30,85 +27,100 @@ const optionNames: OptionNames<OtlpOptions> = {
   semconv: true,
   metadata: true,
   logger: true,
-  env: true,
 }
 
-/** Telemetry that is sent somewhere. */
+/** Telemetry that is sent to a collector. */
 export interface OtlpTelemetry {
-  /** To be given to a runner or a service; undefined where the environment has switched telemetry off. */
+  /** The `telemetry` of a runner or a service; undefined if `OTEL_SDK_DISABLED` is set. */
   readonly telemetry: Telemetry | undefined
-  /** Sends what is left, for at most so many milliseconds (default 5,000), and ends it. Never rejects. */
+  /** Sends the rest within `timeoutMs` (default 5,000), and stops. Never rejects. */
   close(timeoutMs?: number): Promise<void>
 }
 
 const closeMs = 5_000
 
 /**
- * Sends traces and metrics to a collector by OTLP over HTTP, without an SDK: it needs `@opentelemetry/api` alone. Where the process has no
- * tracer provider of its own, this becomes it, so that spans of libraries inside a tool are there too. A collector that is down, slow or
- * silent costs a bounded amount of memory, and is logged once. Throws `invalid_option`.
+ * Sends traces and metrics to a collector by OTLP over HTTP, through the OpenTelemetry SDK, as the standard variables (`OTEL_…`) of the process say.
+ * If the process has no tracer provider, this becomes it, so that spans of libraries inside a tool are exported too. A collector that is down, slow
+ * or silent costs a bounded amount of memory, and is logged once. Rejects with `invalid_option`, or `missing_dependency` if the SDK is not installed.
  */
-export function otlpTelemetry(options: OtlpOptions = {}): OtlpTelemetry {
+export async function otlpTelemetry(options: OtlpOptions = {}): Promise<OtlpTelemetry> {
   checkOptionNames(options, optionNames, '`otlpTelemetry`')
-  const { logger = defaultLogger, env = process.env, content, semconv, metadata } = options
-  const settings = readOtlpSettings(options, env)
+  const { content, semconv, metadata } = options
+  // Nothing is started if they are invalid.
+  telemetry({ content, semconv, metadata })
+  const settings = readOtlpSettings(options)
   if (settings === undefined) return { telemetry: undefined, close: async () => {} }
-  const { traces, metrics, resource, sampler, spans } = settings
-  const resourceMessage = { attributes: keyValues(resource) }
-  let dropped = 0
-  const failing = ({ url }: Target) => {
-    let isLogged = false
-    return (reason: string) => {
-      if (isLogged) return
-      isLogged = true
-      logger.warn(
-        { url: withoutQuery(url), reason },
-        'telemetry does not arrive; this is logged once, and what there is no room for is dropped',
-      )
-    }
-  }
-  const queue =
-    traces &&
-    new SpanQueue({
-      sender: new OtlpSender(traces, (message) => toProtobuf(message, tracesRequest), failing(traces)),
-      settings: spans,
-      messageOf: (batch) => tracesMessage(resourceMessage, batch),
-      dropped: () => {
-        dropped++
+  return startExport(await loadSdk(), options, settings)
+}
+
+function startExport(sdk: Sdk, options: OtlpOptions, settings: OtlpSettings): OtlpTelemetry {
+  const { headers, logger = defaultLogger, content, semconv, metadata } = options
+  const { traces, metrics, spans, secrets } = settings
+  const uninstall = install(sdk, () => tracers, problemLog(logger, secrets, 'OpenTelemetry reports a problem'))
+  const stop = new AbortController()
+  const bounds = { timeoutMs: spans.exportTimeoutMillis, stop: stop.signal }
+  const exporterOptions = (signal: Signal, url: URL) => ({
+    url: url.href,
+    headers: async () => {
+      // The exporter gives up instead of trying again, for which it would keep the process running.
+      stop.signal.throwIfAborted()
+      return { ...headers }
+    },
+    httpAgentOptions: (protocol: string) => agentFor(signal, protocol),
+  })
+  const resource = sdk
+    .defaultResource()
+    .merge(sdk.resourceFromAttributes({ 'service.name': 'toolloop' }))
+    .merge(sdk.detectResources({ detectors: [sdk.envDetector] }))
+
+  const room = new SpanRoom(spans.maxQueueSize)
+  const exportSpans = (url: URL) => {
+    const log = problemLog(logger, secrets, `traces don't arrive at ${url.origin}${url.pathname}`)
+    const exporter = boundExporter(new sdk.OTLPTraceExporter(exporterOptions('TRACES', url)), {
+      ...bounds,
+      split: splitBySize,
+      ended: (batch, failure) => {
+        room.free(batch)
+        if (failure === undefined) return
+        room.lost += batch.length
+        log(failure)
       },
     })
-  const tracers = tracersOf(queue === undefined ? { name: 'always_off', ratio: 0 } : sampler, (span) => queue?.add(span))
-  const meter = new OtlpMeter(settings.isDelta)
-  const metricSender = metrics && new OtlpSender(metrics, (message) => toProtobuf(message, metricsRequest), failing(metrics))
-  const stop = new AbortController()
-  const sendMetrics = async (): Promise<void> => {
-    const collected = meter.collect()
-    if (collected.length > 0) await metricSender?.send(metricsMessage(resourceMessage, collected), stop.signal)
+    return room.limit(new sdk.BatchSpanProcessor({ ...spans, exporter }))
   }
-  let sending: Promise<void> | undefined
-  const timer = setInterval(() => {
-    sending ??= sendMetrics().finally(() => {
-      sending = undefined
+  const tracers = new sdk.TracerProvider({
+    resource,
+    sampler: traces === undefined ? new sdk.AlwaysOffSampler() : makeSampler(sdk, settings.sampler),
+    spanProcessors: traces === undefined ? [] : [exportSpans(traces)],
+  })
+
+  const exportMetrics = (url: URL) => {
+    const log = problemLog(logger, secrets, `metrics don't arrive at ${url.origin}${url.pathname}`)
+    const exporter = boundExporter(new sdk.OTLPMetricExporter(exporterOptions('METRICS', url)), {
+      ...bounds,
+      ended: (_batch, failure) => failure !== undefined && log(failure),
     })
-  }, settings.metricsEveryMs).unref()
-  const uninstall = install(tracers)
+    return new sdk.PeriodicExportingMetricReader({ exporter, exportIntervalMillis: settings.metricsIntervalMs })
+  }
+  const meters = new sdk.MeterProvider({ resource, readers: metrics === undefined ? [] : [exportMetrics(metrics)] })
+
   const end = async (timeoutMs: number): Promise<void> => {
-    clearInterval(timer)
-    const deadline = AbortSignal.timeout(timeoutMs)
-    deadline.addEventListener('abort', () => stop.abort(), { once: true })
-    await Promise.all([queue?.close(deadline), Promise.resolve(sending).then(sendMetrics)])
+    const deadline = setTimeout(() => stop.abort(), timeoutMs)
+    await Promise.all([tracers.shutdown(), meters.shutdown()])
+    clearTimeout(deadline)
     stop.abort()
     uninstall()
-    if (dropped > 0) logger.warn({ dropped }, 'spans were dropped because they did not arrive, or there was no room for them')
+    if (room.lost > 0) logger.warn({ dropped: room.lost }, 'spans were dropped because they did not arrive, or there was no room for them')
   }
   let closed: Promise<void> | undefined
   return {
     telemetry: telemetry({
-      tracer: tracers('toolloop'),
-      meter,
-      ...(content === undefined ? {} : { content }),
-      ...(semconv === undefined ? {} : { semconv }),
-      ...(metadata === undefined ? {} : { metadata }),
+      tracer: tracers.getTracer('toolloop', version),
+      meter: meters.getMeter('toolloop', version),
+      content,
+      semconv,
+      metadata,
     }),
     close(timeoutMs = closeMs) {
       closed ??= end(timeoutMs)
@@ -117,33 +129,42 @@ export function otlpTelemetry(options: OtlpOptions = {}): OtlpTelemetry {
   }
 }
 
-/** What the process has already stays. */
-function install(tracers: ReturnType<typeof tracersOf>): () => void {
-  const keeper = new CurrentContext()
-  const keepsContext = context.setGlobalContextManager(keeper)
-  const providesTracers = trace.setGlobalTracerProvider({ getTracer: (name) => tracers(name) })
+function makeSampler(sdk: Sdk, { name, ratio }: OtlpSettings['sampler']): Sampler {
+  const root = name.endsWith('always_on')
+    ? new sdk.AlwaysOnSampler()
+    : name.endsWith('always_off')
+      ? new sdk.AlwaysOffSampler()
+      : new sdk.TraceIdRatioBasedSampler(ratio)
+  return name.startsWith('parentbased_') ? new sdk.ParentBasedSampler({ root }) : root
+}
+
+/** Registers what the process has not yet: what is current, tracers, and a log. Returns a function that takes it back. */
+function install(sdk: Sdk, tracers: () => TracerProvider, log: (problem: string) => void): () => void {
+  const keepsContext = context.setGlobalContextManager(new sdk.AsyncLocalStorageContextManager().enable())
+  const providesTracers = trace.setGlobalTracerProvider({ getTracer: (...scope) => tracers().getTracer(...scope) })
+  const tell = (...said: unknown[]) => log(said.map(messageOf).join(' '))
+  const ignore = () => {}
+  const diagnostics = { error: tell, warn: tell, info: ignore, debug: ignore, verbose: ignore }
+  if (providesTracers) diag.setLogger(diagnostics, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true })
   return () => {
     if (keepsContext) context.disable()
-    if (providesTracers) trace.disable()
+    if (!providesTracers) return
+    trace.disable()
+    diag.disable()
   }
 }
 
-function tracesMessage(resource: OtlpMessage, spans: readonly OtlpSpan[]): OtlpMessage {
-  const byScope = Map.groupBy(spans, ({ scope }) => scope)
-  const scopeSpans = [...byScope].map(([name, own]) => ({ scope: scopeOf(name), spans: own.map((span) => span.toOtlp()) }))
-  return { resourceSpans: [{ resource, scopeSpans }] }
+/** Logs the first problem as a warning, and later ones at debug. */
+function problemLog(logger: Logger, secrets: readonly string[], message: string): (problem: string) => void {
+  // A collector may quote a key, also without the word before it.
+  const hidden = secrets.flatMap((value) => [value, value.replace(/^\w+\s+/, '')])
+  let isLogged = false
+  return (problem) => {
+    const reason = redactText(problem, hidden).slice(0, longestReason)
+    if (isLogged) logger.debug({ reason }, message)
+    else logger.warn({ reason }, `${message}; from now on this is logged at debug`)
+    isLogged = true
+  }
 }
 
-function metricsMessage(resource: OtlpMessage, metrics: readonly OtlpMessage[]): OtlpMessage {
-  return { resourceMetrics: [{ resource, scopeMetrics: [{ scope: scopeOf('toolloop'), metrics }] }] }
-}
-
-function scopeOf(name: string): OtlpMessage {
-  return name === 'toolloop' ? { name, version } : { name }
-}
-
-/** An address may have a key in it. */
-function withoutQuery(url: string): string {
-  const { origin, pathname } = new URL(url)
-  return origin + pathname
-}
+const longestReason = 250

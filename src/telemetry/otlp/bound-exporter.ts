@@ -1,0 +1,66 @@
+import { messageOf } from '../../core/errors.ts'
+
+interface Result {
+  /** 0: arrived. */
+  code: number
+  error?: Error
+}
+
+/** What the SDK's exporters of spans and of metrics have in common. */
+interface Exporter<Items> {
+  export(items: Items, done: (result: Result) => void): void
+  forceFlush?(): Promise<void>
+  shutdown(): Promise<void>
+}
+
+interface Bounds<Items> {
+  /** Splits items that are too large for one request, which is encoded without a pause. */
+  split?(items: Items): readonly Items[]
+  /** How long a request may take, with its retries: one whose response never ends has no other limit. */
+  timeoutMs: number
+  /** When it is aborted, nothing is waited for any longer. */
+  stop: AbortSignal
+  /** Called with what has been sent; `failure` says why it did not arrive. */
+  ended(items: Items, failure?: string): void
+}
+
+/**
+ * Changes an exporter so that it makes one request at a time, each within a time limit, and tells only `ended` of what fails. To the SDK every export
+ * succeeds at once: it would wait with a timer that keeps the process running.
+ */
+export function boundExporter<Items, Own extends Exporter<Items>>(exporter: Own, bounds: Bounds<Items>): Own {
+  const { split = (items) => [items], timeoutMs, stop, ended } = bounds
+  const send = exporter.export.bind(exporter)
+  const sendPart = async (items: Items): Promise<void> => {
+    const limit = AbortSignal.any([stop, AbortSignal.timeout(timeoutMs)])
+    const late = Promise.withResolvers<never>()
+    const giveUp = () =>
+      late.reject(new Error(stop.aborted ? 'no response before telemetry was closed' : `no response within ${timeoutMs} ms`))
+    if (limit.aborted) giveUp()
+    limit.addEventListener('abort', giveUp, { once: true })
+    try {
+      const { code, error } = await Promise.race([late.promise, new Promise<Result>((done) => send(items, done))])
+      ended(items, code === 0 ? undefined : reasonOf(error))
+    } catch (error) {
+      ended(items, reasonOf(error))
+    } finally {
+      limit.removeEventListener('abort', giveUp)
+    }
+  }
+  let last = Promise.resolve()
+  exporter.export = (items, done) => {
+    for (const part of split(items)) last = last.then(() => sendPart(part))
+    done({ code: 0 })
+  }
+  exporter.forceFlush = () => last
+  exporter.shutdown = () => last
+  return exporter
+}
+
+function reasonOf(error: unknown): string {
+  const { code, data } = (error ?? {}) as { code?: unknown; data?: unknown }
+  const status = typeof code === 'number' ? `status ${code}: ` : ''
+  // A response in protobuf is not shown.
+  const said = typeof data === 'string' && /^[\x20-\x7e\s]+$/.test(data) ? `: ${data.trim()}` : ''
+  return `${status}${messageOf(error)}${said}`
+}
