@@ -2,9 +2,9 @@ import { EventEmitter } from 'node:events'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { asTool } from '../../src/agent/nested/sub-agent.ts'
+import { EventLog } from '../../src/agent/web/event-log.ts'
 import { type NodeResponse, pipeToNode } from '../../src/agent/web/pipe-to-node.ts'
 import type { ResponseFormat } from '../../src/agent/web/response-format.ts'
-import { RunLog } from '../../src/agent/web/run-log.ts'
 import type { RunEvent } from '../../src/core/events.ts'
 import { createLogger } from '../../src/core/logger.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
@@ -301,12 +301,12 @@ describe('run.toResponse()', () => {
   })
 })
 
-describe('RunLog', () => {
+describe('EventLog', () => {
   const meta = { runId: 'run_1', time: 0, iteration: 1 }
   const text = (said: string): RunEvent => ({ type: 'TEXT_DELTA', text: said, meta })
 
   it('reads neighbouring pieces of one text as one, from any place in it', () => {
-    const log = new RunLog()
+    const log = new EventLog({ characters: 4_000_000 })
     for (const piece of ['a', 'b', 'c']) log.append(text(piece))
     log.append({ type: 'REASONING_DELTA', text: 'd', meta })
     expect([0, 1, 2, 3, 4].map((place) => log.after(place))).toMatchObject([
@@ -319,12 +319,36 @@ describe('RunLog', () => {
   })
 
   it('keeps the newest within its bound, each entry found by its number', () => {
-    const log = new RunLog(10_000)
+    const log = new EventLog({ characters: 10_000 })
     for (let n = 1; n <= 5_000; n++) log.append({ type: 'TOOL_PROGRESS', tool: 'dig', update: n, meta: { ...meta, toolCallId: 'c' } })
     expect(log.lastId).toBe(5_000)
     expect(log.firstId).toBeGreaterThan(4_900)
     for (let id = log.firstId; id <= 5_000; id++) expect(log.after(id - 1)).toMatchObject({ id, event: { update: id } })
     expect(log.after(0)?.id).toBe(log.firstId)
+  })
+
+  it('keeps no more events than it may, pieces of one text included', () => {
+    const log = new EventLog({ events: 1_000, characters: 4_000_000 })
+    for (let n = 1; n <= 10_000; n++) log.append(text('a'))
+    expect(log.lastId - log.firstId).toBeLessThan(1_000)
+    expect(log.lastId - log.firstId).toBeGreaterThan(400)
+    expect([...log.allAfter(0)].map(({ id }) => id).at(-1)).toBe(10_000)
+  })
+
+  it('gives the JSON of an event as it was given, and the pieces of a response that broke off to nobody who comes later', () => {
+    const log = new EventLog({ characters: 4_000_000 })
+    const start = { type: 'MODEL_START', model: 'm', messages: 1, tools: 0, meta } as never as RunEvent
+    log.append(start, '{"type":"MODEL_START", "meta":{"runId":"run_1"}}')
+    log.append(text('wrong'))
+    log.append({ type: 'MODEL_RETRY', discards: true, meta } as never as RunEvent)
+    log.append(text('right'))
+    expect([...log.allAfter(0)].map(({ id, data }) => [id, JSON.parse(data).text])).toEqual([
+      [1, undefined],
+      [3, undefined],
+      [4, 'right'],
+    ])
+    expect(log.after(0)?.data).toBe('{"type":"MODEL_START", "meta":{"runId":"run_1"}}')
+    expect([1, 2].map((id) => log.after(id)?.id)).toEqual([3, 3])
   })
 })
 

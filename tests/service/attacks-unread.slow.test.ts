@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { TextPieces } from '../../src/service/http/text-pieces.ts'
+import { TextPieces } from '../../src/core/text/text-pieces.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { maxStallMs, measuredService, stallOf } from './measured-service.ts'
 import { openSocket } from './raw-http.ts'

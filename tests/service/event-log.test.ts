@@ -3,17 +3,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { ShownEvent } from '../../src/agent/durable/shown-runs.ts'
+import { EventLog } from '../../src/agent/web/event-log.ts'
+import { LogReader } from '../../src/agent/web/log-reader.ts'
 import { SqliteStore } from '../../src/journals/sqlite/sqlite-store.ts'
-import { EventLog } from '../../src/service/runs/event-log.ts'
-import { LogReader } from '../../src/service/runs/log-reader.ts'
 import { allEvents } from '../../src/service/runs/recorded/all-events.ts'
 
 const bounds = { events: 100, characters: 100_000_000 }
-const event = (id: number, data = '{}'): ShownEvent => ({ id, type: 'TEXT_DELTA', data })
+const event = (id: number, data = '{}'): ShownEvent => ({ id, type: 'STEERING', data })
 
 /** The numbers of the events that a reader is given. */
 function idsIn(log: EventLog, after = 0): number[] {
-  const text = new LogReader(log, { after, isOpen: () => false }).take(Number.POSITIVE_INFINITY)
+  const text = new LogReader(log, { after, end: () => '' }).take(Number.POSITIVE_INFINITY)
   return [...text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id))
 }
 
@@ -32,7 +32,7 @@ describe('the log of a run that goes on elsewhere', () => {
     await shown.append('r', 'first', { events, firstEventId: 1, title: '', secrets: [], hidesAll: false })
     const log = new EventLog(bounds)
     log.fill(await allEvents(shown, 'r'), 12)
-    log.add(event(13))
+    log.read(event(13))
     expect(idsIn(log)).toEqual([...events.map(({ id }) => id), 13])
     expect(idsIn(log, 7)).toEqual([8, 9, 10, 11, 12, 13])
   })
@@ -41,11 +41,11 @@ describe('the log of a run that goes on elsewhere', () => {
     const gap = new EventLog(bounds)
     // The oldest gave way between two answers.
     gap.fill([event(1), event(2), event(5), event(6)], 6)
-    gap.add(event(7))
+    gap.read(event(7))
     expect([gap.firstId, idsIn(gap)]).toEqual([5, [5, 6, 7]])
     const short = new EventLog(bounds)
     short.fill([event(1), event(2)], 4)
-    short.add(event(5))
+    short.read(event(5))
     expect([short.firstId, idsIn(short)]).toEqual([5, [5]])
   })
 })

@@ -226,11 +226,12 @@ describe.each(stores)('P3.7 the tenant of a token, with runs %s,', (_name, keepR
     const { runs, running, waiting } = (await (await zeta.ask('/admin/api/overview')).json()) as Record<string, number>
     const mine = (await json(zeta.ask('/v1/runs'))).data.length
     expect([mine > 3, runs, running, waiting]).toEqual([true, mine, 0, 0])
-    // No event: the ids of its own follow each other.
+    // No event: the ids of its own follow each other, but for pieces of a text that come as one.
     const { id: lastRun } = await json(zeta.post('/v1/runs', { input: 'last' }))
     let last = 0
     for await (const { id, event, data } of framesOf(feed)) {
-      expect([Number(id), secret.filter((word) => data.includes(word))]).toEqual([++last, []])
+      last = event?.endsWith('_DELTA') ? Math.max(last + 1, Number(id)) : last + 1
+      expect([Number(id), secret.filter((word) => data.includes(word))]).toEqual([last, []])
       if (event === 'RUN_END' && data.includes(lastRun)) break
     }
     // Nothing has happened to what it has tried to change.

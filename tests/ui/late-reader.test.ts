@@ -3,8 +3,9 @@ import type { UIMessage, UIMessageChunk } from 'ai'
 import { readUIMessageStream } from 'ai'
 import { expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import { LogSource } from '../../src/agent/web/log-source.ts'
-import type { ResponseFormat } from '../../src/agent/web/response-format.ts'
+import { EventLog } from '../../src/agent/web/event-log.ts'
+import { LogReader } from '../../src/agent/web/log-reader.ts'
+import { inFormat, type ResponseFormat } from '../../src/agent/web/response-format.ts'
 import { endedWith, toldEnding } from '../../src/agent/web/run-ending.ts'
 import type { RunEvent } from '../../src/core/events.ts'
 import { asTool } from '../../src/index.ts'
@@ -20,14 +21,14 @@ function framesFrom(
   ending: Parameters<typeof toldEnding>[0],
   format: ResponseFormat,
 ): string {
-  const log = {
-    firstId,
-    after: (id: number) => (id < events.length ? { id: id + 1, event: events[id] as RunEvent } : undefined),
-    onChange: () => () => {},
-  }
+  const log = new EventLog({ characters: 4_000_000 })
+  log.clear(firstId - 1)
+  for (const event of events.slice(firstId - 1)) log.append(event)
   const told = toldEnding(ending, String)
-  const source = new LogSource(log, { writer: format.open(), place: 0, select: undefined, ending: () => told })
-  return source.take(Number.POSITIVE_INFINITY)
+  return new LogReader(
+    log,
+    inFormat(format.open(), () => told),
+  ).take(Number.POSITIVE_INFINITY)
 }
 
 /** What the AI SDK makes of it. */

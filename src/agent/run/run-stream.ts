@@ -3,7 +3,6 @@ import { isWrapped, type OutputSchema } from '../output/output.ts'
 import { answerEvents, PartialAnswer } from '../output/partial-answer.ts'
 import { type ResponseOptions, RunResponses } from '../web/respond.ts'
 import { endedWith, failedWith } from '../web/run-ending.ts'
-import { RunLog } from '../web/run-log.ts'
 import { Backlog } from './deltas.ts'
 import type { RunResult, ToolCallRecord } from './result.ts'
 import type { RunControl } from './run-control.ts'
@@ -100,16 +99,16 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
   }
 
   #record(): RunResponses {
-    const log = new RunLog()
+    const responses = new RunResponses(() => leave())
     const leave = this.#queue.follow(
-      (event) => log.append(event),
-      () => this.#responses?.takesBack !== false,
+      (event) => responses.append(event),
+      () => responses.takesBack,
     )
     this.result.then(
-      (result) => log.end(endedWith(result)),
-      (error: unknown) => log.end(failedWith(error)),
+      (result) => responses.end(endedWith(result)),
+      (error: unknown) => responses.end(failedWith(error)),
     )
-    return new RunResponses(log, leave)
+    return responses
   }
 }
 

@@ -1,11 +1,13 @@
 import { syncAnswer, syncText } from '../../core/callbacks/callbacks.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
-import type { RunEvent } from '../../core/events.ts'
+import { Event, type RunEvent } from '../../core/events.ts'
+import { toJson } from '../../core/json.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
-import { LogSource } from './log-source.ts'
-import { eventFormat, type ResponseFormat } from './response-format.ts'
-import { toldEnding } from './run-ending.ts'
-import type { RunLog } from './run-log.ts'
+import { withShownAbout } from '../nested/shown-question.ts'
+import { EventLog } from './event-log.ts'
+import { LogReader } from './log-reader.ts'
+import { eventFormat, inFormat, type ResponseFormat } from './response-format.ts'
+import { type EndedRun, toldEnding } from './run-ending.ts'
 import { SseStream, sseHeaders } from './sse-stream.ts'
 import { userSentence } from './user-sentences.ts'
 
@@ -44,18 +46,31 @@ const responseOptionNames: OptionNames<ResponseOptions> = {
   errorText: true,
 }
 
+/** What is kept of a run for clients that read slowly, or come again, in characters. */
+const keptCharacters = 4_000_000
+
 /** The responses that one run is sent in. */
 export class RunResponses {
-  readonly #log: RunLog
+  readonly #log = new EventLog({ characters: keptCharacters })
+  #ended: EndedRun | undefined
   readonly #leave: () => void
   #open = 0
   /** Responses under way in formats that take nothing back. */
   #openForGood = 0
 
   /** `leave`: nobody reads the run any more, and it is not to go on. */
-  constructor(log: RunLog, leave: () => void) {
-    this.#log = log
+  constructor(leave: () => void) {
     this.#leave = leave
+  }
+
+  append(event: RunEvent): void {
+    this.#log.append(shownEvent(event))
+  }
+
+  /** Nothing follows. */
+  end(ended: EndedRun): void {
+    this.#ended = ended
+    this.#log.wake()
   }
 
   /** Whether each response under way can take back what it was sent. */
@@ -68,13 +83,10 @@ export class RunResponses {
     checkResponseOptions(options)
     const { format = eventFormat, lastEventId, onDisconnect = 'abort', heartbeatMs = 15_000, stallMs = 30_000, headers } = options
     const { select, errorText = userSentence } = options
-    const source = new LogSource(this.#log, {
-      writer: syncAnswer('open', format.open()),
-      place: placeOf(lastEventId, this.#log),
-      select,
-      ending: () => this.#log.ended && toldEnding(this.#log.ended, (error) => syncText('errorText', errorText(error))),
-    })
-    const stream = new SseStream(source, (ending) => {
+    const writer = syncAnswer('open', format.open())
+    const ending = () => this.#ended && toldEnding(this.#ended, (error) => syncText('errorText', errorText(error)))
+    const reader = new LogReader(this.#log, { ...inFormat(writer, ending, select), after: placeOf(lastEventId) })
+    const stream = new SseStream(reader, (ending) => {
       clearInterval(timer)
       this.#open--
       if (!format.takesBack) this.#openForGood--
@@ -102,7 +114,13 @@ function checkResponseOptions(options: ResponseOptions): void {
 }
 
 /** A client says it: what is no number of an event is no place. */
-function placeOf(lastEventId: ResponseOptions['lastEventId'], { lastId }: RunLog): number {
+function placeOf(lastEventId: ResponseOptions['lastEventId']): number {
   const id = typeof lastEventId === 'string' && /^\d{1,15}$/.test(lastEventId) ? Number(lastEventId) : lastEventId
-  return typeof id === 'number' && id > 0 ? Math.min(Math.floor(id), lastId) : 0
+  return typeof id === 'number' && id > 0 ? Math.floor(id) : 0
+}
+
+function shownEvent(event: RunEvent): RunEvent {
+  if (event.type === Event.DECISION_NEEDED) return withShownAbout(event)
+  // What a tool reports may be anything; all else in an event is JSON.
+  return event.type === Event.TOOL_PROGRESS ? { ...event, update: toJson(event.update) } : event
 }

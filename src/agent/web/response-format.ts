@@ -1,5 +1,7 @@
+import { syncAnswer, syncText } from '../../core/callbacks/callbacks.ts'
 import type { RunEvent } from '../../core/events.ts'
 import { toJson } from '../../core/json.ts'
+import { droppedFrame, gapFrame, type LogReaderOptions } from './log-reader.ts'
 import type { RunEnding } from './run-ending.ts'
 import { sseFrame } from './sse-stream.ts'
 
@@ -33,12 +35,42 @@ export const eventFormat: ResponseFormat = {
   takesBack: true,
   open: () => ({
     event: (event, id) => sseFrame(event.type, JSON.stringify(event), id),
-    gap: (from, to) => sseFrame('GAP', JSON.stringify({ from, to })),
+    gap: gapFrame,
     end: (ending) => sseFrame('RESULT', JSON.stringify(resultOf(ending))),
-    broken: (reason, lastEventId) => sseFrame('DROPPED', JSON.stringify({ reason, lastEventId })),
+    broken: droppedFrame,
   }),
 }
 
 function resultOf({ output, text, ...ending }: RunEnding): object {
   return { ...ending, ...(output === undefined ? { output: text } : { text, output: toJson(output) }) }
+}
+
+/** Has a log read in a format. `ending`: how the run ended; undefined while it continues. */
+export function inFormat(
+  writer: ResponseWriter,
+  ending: () => RunEnding | undefined,
+  select?: (event: RunEvent) => RunEvent | undefined,
+): LogReaderOptions {
+  const broken = (reason: string, lastId: number) => syncText('broken', writer.broken(reason, lastId))
+  return {
+    event: ({ event, id }) => {
+      const selected = select === undefined ? event : (syncAnswer('select', select(event)) ?? takingBack(event))
+      return selected === undefined ? '' : syncText('event', writer.event(selected, id))
+    },
+    gap: (from, to) => {
+      const gap = syncAnswer('gap', writer.gap(from, to))
+      return gap === undefined ? undefined : syncText('gap', gap)
+    },
+    end: () => {
+      const ended = ending()
+      return ended && syncText('end', writer.end(ended))
+    },
+    broken,
+    closed: broken,
+  }
+}
+
+/** Pieces that were sent have to be taken back, whatever is left out. Why is not told. */
+function takingBack(event: RunEvent): RunEvent | undefined {
+  return event.type === 'MODEL_RETRY' && event.discards ? { ...event, error: '' } : undefined
 }

@@ -7,7 +7,7 @@ export interface SseSource {
   /** Nothing will follow what `take` has given. */
   readonly ended: boolean
   /** The last frame of a stream that has to be closed before its end. Default: a `CLOSE` with the reason. */
-  lastWords?(reason: string): string
+  lastWords?(reason: string): string | undefined
   /** Calls back when there may be something to take, or it has ended. Returns the function that unsubscribes. */
   onReady(wake: () => void): () => void
 }

@@ -1,7 +1,7 @@
+import { TextPieces } from '../../core/text/text-pieces.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { etagOf, isKnown } from './etag.ts'
 import type { RateLimiter } from './rate-limit.ts'
-import { TextPieces } from './text-pieces.ts'
 
 /** Shorter texts are sent as they are. */
 const pieceCharacters = 65_536

@@ -1,4 +1,6 @@
+import { LogReader } from '../../agent/web/log-reader.ts'
 import type { JsonObject } from '../../core/messages.ts'
+import { separated } from '../../core/text/text-pieces.ts'
 import { version } from '../../core/version.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { describeProviders } from '../agents/describe-providers.ts'
@@ -15,10 +17,8 @@ import {
   testedProviderSchema,
   testProviderSchema,
 } from '../http/schemas.ts'
-import { separated } from '../http/text-pieces.ts'
 import { respondWithText } from '../http/text-response.ts'
 import { pendingOf } from '../runs/listed/list-runs.ts'
-import { LogReader } from '../runs/log-reader.ts'
 import type { ServiceParts } from '../service-parts.ts'
 import { describeTools } from './health.ts'
 import type { Call, Route } from './route.ts'

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { RunInput, RunLimits, RunOptions } from '../../agent/types.ts'
+import { LogReader } from '../../agent/web/log-reader.ts'
 import type { ChatMessage, JsonObject } from '../../core/messages.ts'
+import { separated } from '../../core/text/text-pieces.ts'
 import { type ClientTool, toClientTools } from '../agents/client-tools.ts'
 import { checkDecisions, type GivenDecision } from '../hidden-arguments.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { decisionsSchema, runListSchema, runSchema, startRunSchema, steeringSchema } from '../http/schemas.ts'
 import { streamRun } from '../http/stream-run.ts'
-import { separated } from '../http/text-pieces.ts'
 import { respondWithText } from '../http/text-response.ts'
 import { readListQuery } from '../runs/listed/list-query.ts'
-import { LogReader } from '../runs/log-reader.ts'
 import type { ServiceRun } from '../runs/service-run.ts'
 import { type Begin, idempotencyKey, StartOnce } from '../runs/starting/start-once.ts'
 import type { ServiceParts } from '../service-parts.ts'
@@ -260,10 +260,13 @@ function readerOf(run: ServiceRun, after: number): LogReader {
   void run.ended.then(() => {
     ended = run.toParts()
   })
+  const result = () => ended ?? (run.status === 'running' ? undefined : run.toParts())
   return new LogReader(run.log, {
     after,
-    isOpen: () => ended === undefined && run.status === 'running',
-    lastFrame: () => ['event: RESULT\ndata: ', ...(ended ?? run.toParts()), '\n\n'],
+    end: () => {
+      const parts = result()
+      return parts && ['event: RESULT\ndata: ', ...parts, '\n\n']
+    },
   })
 }
 

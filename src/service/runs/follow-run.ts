@@ -1,11 +1,12 @@
+import { isDelta } from '../../agent/run/deltas.ts'
 import { eventsOf, type RunStream } from '../../agent/run/run-stream.ts'
 import type { RunResult } from '../../agent/types.ts'
+import type { EventLog } from '../../agent/web/event-log.ts'
 import type { EventName, RunEvent } from '../../core/events.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import type { AgentHost } from '../agents/agent-host.ts'
 import { problemOfRequest } from '../http/problem.ts'
 import type { ByTenant } from '../tenants/by-tenant.ts'
-import type { EventLog } from './event-log.ts'
 import type { ServiceRun } from './service-run.ts'
 import { StartQueue } from './starting/start-queue.ts'
 import type { Outcome } from './stored-run.ts'
@@ -27,14 +28,15 @@ export interface RunWatcher {
 
 /** Where the events of a run go, as they may be shown. */
 export interface EventSink {
-  add(type: string, data: string): void
+  add(event: RunEvent): void
   /** Resolves when all of them are there. */
   flush(): Promise<void>
 }
 
 export function sinkInto({ log, head }: ServiceRun, feed: ByTenant<EventLog>): EventSink {
-  const add = (type: string, data: string) => {
-    for (const one of [log, ...feed.with(head)]) one.append(type, data)
+  const add = (event: RunEvent) => {
+    const data = isDelta(event) ? undefined : JSON.stringify(event)
+    for (const one of [log, ...feed.with(head)]) one.append(event, data)
   }
   return { add, flush: async () => {} }
 }
@@ -130,7 +132,7 @@ export class RunFollower {
     this.#parts.observer.event(run, event)
     for (const shown of await run.redactor.redact(event, pauses)) {
       await pauses.take()
-      sink.add(shown.type, JSON.stringify(shown))
+      sink.add(shown)
     }
   }
 }

@@ -1,10 +1,10 @@
 import { RunControl } from '../../agent/run/run-control.ts'
 import type { RunResult } from '../../agent/types.ts'
+import { EventLog, type EventLogBounds } from '../../agent/web/event-log.ts'
 import type { Usage } from '../../core/messages.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import type { Pauses } from '../../tools/yield-to-event-loop.ts'
 import type { StoredRecording } from '../recordings/stored-recording.ts'
-import { EventLog, type EventLogBounds } from './event-log.ts'
 import { EventRedactor } from './event-redactor.ts'
 import { jsonInTurn } from './json-in-turn.ts'
 import { wordsOf } from './listed/run-words.ts'
@@ -59,14 +59,14 @@ export class ServiceRun {
 
   /** From how it is written down: anew, or by another process. */
   constructor(stored: StoredRun, tools: Iterable<AnyTool>, bounds: EventLogBounds, known: readonly string[] = []) {
-    const { head, createdAt, said, events, firstEventId, lastEventId, secrets, hidesAll, attempt, outcome, decisions = [] } = stored
+    const { head, createdAt, said, firstEventId, lastEventId, secrets, hidesAll, attempt, outcome, decisions = [] } = stored
     this.decisions = decisions
     this.createdAt = createdAt
     this.#head = head
     this.said = said
     this.redactor = new EventRedactor(tools, [...known, ...(secrets ?? [])])
     if (hidesAll) this.redactor.secrets.hideAll()
-    this.log = new EventLog(bounds, events, lastEventId, firstEventId)
+    this.log = new EventLog(bounds, { first: firstEventId, last: lastEventId })
     this.#attempt = attempt
     if (outcome !== undefined) this.settle(outcome)
   }

@@ -4,7 +4,6 @@ import type { StopReason } from '../../core/events.ts'
 import { isJsonObject, type Usage } from '../../core/messages.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import type { Caller } from '../http/auth.ts'
-import type { LoggedEvent } from './event-log.ts'
 
 /** Whose run it is, and of what: all that is kept of its order. */
 export interface RunHead {
@@ -65,8 +64,6 @@ export interface StoredRun {
   createdAt: string
   /** The beginning of what the user said. */
   said: string
-  /** Those that have been read, without secrets. */
-  events: readonly LoggedEvent[]
   /** Of the oldest that is kept, and of the last there was: those of the next process follow it. */
   firstEventId: number
   lastEventId: number
@@ -96,7 +93,6 @@ export function storedOrder({ id, caller, agent, kind, thread, clientTools, requ
     },
     createdAt: new Date().toISOString(),
     said: beginningOf(input),
-    events: [],
     firstEventId: 1,
     lastEventId: 0,
     secrets: [],

@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Decision } from '../../agent/decisions/decisions.ts'
+import { withShownAbout } from '../../agent/nested/shown-question.ts'
 import type { PendingItem } from '../../agent/run/result.ts'
-import type { ResponseFormat } from '../../agent/web/response-format.ts'
+import { LogReader } from '../../agent/web/log-reader.ts'
+import { inFormat, type ResponseFormat } from '../../agent/web/response-format.ts'
+import type { RunEnding } from '../../agent/web/run-ending.ts'
+import { Event } from '../../core/events.ts'
 import type { ChatMessage } from '../../core/messages.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { checkDecisions, type GivenDecision } from '../hidden-arguments.ts'
@@ -12,7 +16,6 @@ import type { ServiceRun } from '../runs/service-run.ts'
 import type { StartOnce } from '../runs/starting/start-once.ts'
 import type { Outcome } from '../runs/stored-run.ts'
 import type { ServiceParts } from '../service-parts.ts'
-import { formattedLog, lastBeginning } from './formatted-log.ts'
 
 /** Decisions, and what they were checked against. */
 interface Decided {
@@ -138,6 +141,40 @@ function respond(
   { from, release }: { from: Rejoining['from'] | number; release: () => void },
   parts: ServiceParts,
 ): Promise<Response> {
-  const open = () => formattedLog(run, format, from === 'beginning' ? 0 : from === 'last pause' ? lastBeginning(run) : from)
+  const open = () => {
+    const after = from === 'beginning' ? 0 : from === 'last pause' ? lastBeginning(run) : from
+    return new LogReader(run.log, { ...inFormat(format.open(), endingOf(run)), after })
+  }
   return streamRun(run, open, { ...(format.headers === undefined ? {} : { headers: format.headers }), release }, parts)
+}
+
+/** How the run ended, for its page; undefined while it continues. */
+function endingOf(run: ServiceRun): () => RunEnding | undefined {
+  // A page that reads slowly is told what the run had come to, though it may have continued by then.
+  let ended: RunEnding | undefined
+  void run.ended.then(() => {
+    ended = shownEnding(run) ?? leftEnding(run)
+  })
+  return () => ended ?? shownEnding(run)
+}
+
+function shownEnding({ id: runId, outcome }: ServiceRun): RunEnding | undefined {
+  if (outcome === undefined) return undefined
+  const { output = '', pending, stopReason, usage, iterations, error } = outcome.summary
+  return { runId, stopReason, usage, iterations, error, text: output, pending: (pending as PendingItem[]).map(withShownAbout) }
+}
+
+/** Of a run that nobody here is told of any more. */
+function leftEnding({ id: runId }: ServiceRun): RunEnding {
+  const error = { code: 'aborted', message: 'What becomes of the run is not known here' }
+  return { runId, stopReason: 'aborted', text: '', pending: [], error }
+}
+
+/** The event behind which the run continued last: after the last pause. */
+function lastBeginning({ id, log }: ServiceRun): number {
+  let beginning = 0
+  for (const { id: place, type, event } of log.allAfter(0)) {
+    if (type === Event.RUN_START && event.meta.runId === id) beginning = place - 1
+  }
+  return beginning
 }

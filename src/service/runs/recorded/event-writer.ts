@@ -1,15 +1,22 @@
 import type { ShownRuns } from '../../../agent/durable/shown-runs.ts'
 import { takenOver } from '../../../agent/durable/store.ts'
+import type { EventLog } from '../../../agent/web/event-log.ts'
 import { messageOf } from '../../../core/errors.ts'
+import type { RunEvent } from '../../../core/events.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { ByTenant } from '../../tenants/by-tenant.ts'
-import type { EventLog } from '../event-log.ts'
 import type { EventSink } from '../follow-run.ts'
 import type { ServiceRun } from '../service-run.ts'
 
 /** Events that are written at once, and their characters: fewer than a log holds, so that whoever reads it misses none. */
 const mostEvents = 500
 const mostCharacters = 500_000
+
+interface WaitingEvent {
+  event: RunEvent
+  /** As JSON. */
+  data: string
+}
 
 /**
  * Writes the events of a run down, and shows each when it is written: whoever has seen one finds it again, in any process. Events that come while
@@ -21,7 +28,7 @@ export class EventWriter implements EventSink {
   /** Every event of every run. */
   readonly #feed: ByTenant<EventLog>
   readonly #logger: Logger
-  #waiting: { type: string; data: string }[] = []
+  #waiting: WaitingEvent[] = []
   /** How many of the run's secrets are written down. */
   #secrets: number
   #writing: Promise<void> | undefined
@@ -34,8 +41,8 @@ export class EventWriter implements EventSink {
     this.#secrets = [...run.redactor.secrets].length
   }
 
-  add(type: string, data: string): void {
-    this.#waiting.push({ type, data })
+  add(event: RunEvent): void {
+    this.#waiting.push({ event, data: JSON.stringify(event) })
     this.#writing ??= this.#writeAll().catch((error: unknown) => {
       // Tried again with the next event, or at the end.
       this.#writing = undefined
@@ -51,26 +58,26 @@ export class EventWriter implements EventSink {
   async #writeAll(): Promise<void> {
     while (this.#waiting.length > 0) {
       const { id, head, log, redactor, attempt = '' } = this.#run
-      const events = this.#next().map(({ type, data }, at) => ({ id: log.lastId + at + 1, type, data }))
+      const next = this.#next()
+      const events = next.map(({ event, data }, at) => ({ id: log.lastId + at + 1, type: event.type, data }))
       const secrets = [...redactor.secrets].slice(this.#secrets)
       const { isFull } = redactor.secrets
       const news = { events, firstEventId: log.firstId, title: this.#run.title, secrets, hidesAll: isFull }
       if (!(await this.#shown.append(id, attempt, news))) throw takenOver(id)
       this.#secrets += secrets.length
-      this.#waiting = this.#waiting.slice(events.length)
-      for (const event of events) log.add(event)
-      for (const feed of this.#feed.with(head)) for (const { type, data } of events) feed.append(type, data)
+      this.#waiting = this.#waiting.slice(next.length)
+      for (const one of [log, ...this.#feed.with(head)]) for (const { event, data } of next) one.append(event, data)
     }
     this.#writing = undefined
   }
 
   /** Of those that wait, what is written next: at least one. */
-  #next(): readonly { type: string; data: string }[] {
+  #next(): readonly WaitingEvent[] {
     let characters = 0
     const end = this.#waiting.findIndex(({ data }, at) => {
       characters += data.length
       return at === mostEvents || (at > 0 && characters > mostCharacters)
     })
-    return end < 0 ? this.#waiting : this.#waiting.slice(0, end)
+    return this.#waiting.slice(0, end < 0 ? undefined : end)
   }
 }

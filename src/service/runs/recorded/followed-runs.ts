@@ -62,7 +62,7 @@ export class FollowedRuns {
       // Where there are none any more, the newest has given way.
       if (news.length === 0) break
       if (isLeft()) return
-      for (const event of news) run.log.add(event)
+      for (const event of news) run.log.read(event)
     }
     if (progress?.status === 'running') return
     const now = progress === undefined ? undefined : await read(run.id)

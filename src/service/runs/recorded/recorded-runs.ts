@@ -4,6 +4,7 @@ import type { Engine, Journal, KeptRun } from '../../../agent/durable/journal.ts
 import type { ListedRun, ShownQuery, ShownRun, ShownRuns } from '../../../agent/durable/shown-runs.ts'
 import { tagsOf } from '../../../agent/durable/tags.ts'
 import type { RunOptions, RunResult, RunToRestore } from '../../../agent/types.ts'
+import type { EventLog, EventLogBounds } from '../../../agent/web/event-log.ts'
 import { Event } from '../../../core/events.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { AnyTool } from '../../../tools/tool.ts'
@@ -11,7 +12,6 @@ import { Pauses } from '../../../tools/yield-to-event-loop.ts'
 import type { Agent } from '../../agents/agent-host.ts'
 import type { Caller } from '../../http/auth.ts'
 import type { ByTenant } from '../../tenants/by-tenant.ts'
-import type { EventLog, EventLogBounds } from '../event-log.ts'
 import type { EventSink } from '../follow-run.ts'
 import { jsonInTurn } from '../json-in-turn.ts'
 import { checkRoom, noRoom, type RunBounds, tooLate } from '../memory/kept-runs.ts'
@@ -106,7 +106,7 @@ export class RecordedRuns {
     const known = await this.#journal.headOf(runId)
     if (known === undefined) throw new Error(`Run ${runId} is not in the journal any more`)
     const { said, createdAt, ...head } = known
-    const nothing = { events: [], firstEventId: 1, lastEventId: 0, secrets: [], hidesAll: false }
+    const nothing = { firstEventId: 1, lastEventId: 0, secrets: [], hidesAll: false }
     return new ServiceRun({ head, said, createdAt, ...nothing }, this.#parts.toolsOf(head), this.#boundsOfLog(), this.#parts.secrets)
   }
 
@@ -210,7 +210,7 @@ export class RecordedRuns {
       leave()
     }
     const feeds = this.#parts.feed.with(run.head)
-    for (const { type, data } of run.log.after(0)) if (type === Event.RUN_END) for (const feed of feeds) feed.append(type, data)
+    for (const { type, event, data } of run.log.allAfter(0)) if (type === Event.RUN_END) for (const feed of feeds) feed.append(event, data)
     await this.settleFromJournal(run.id)
   }
 
@@ -258,7 +258,7 @@ export class RecordedRuns {
   ): ServiceRun {
     const { said, createdAt: _createdAt, ...head } = headJson === '' ? headOfDone(runId, shown) : (JSON.parse(headJson) as RecordedHead)
     const bounds = this.#boundsOfLog()
-    const stored = { ...shown, head, said, createdAt: new Date(createdAt).toISOString(), events: [] }
+    const stored = { ...shown, head, said, createdAt: new Date(createdAt).toISOString() }
     if (status === 'running') return new ServiceRun(stored, this.#parts.toolsOf(head), bounds, this.#parts.secrets)
     const summary: Outcome['summary'] = JSON.parse(summaryJson)
     const waitsFor = status === 'paused' ? (summary.pending as Outcome['waitsFor']) : []
