@@ -111,7 +111,7 @@ export class LogReader implements SseSource {
 }
 
 /** An event of ours. */
-export function eventFrame({ id, type, data }: Pick<ReadEvent, 'id' | 'type' | 'data'>): Frame {
+function eventFrame({ id, type, data }: Pick<ReadEvent, 'id' | 'type' | 'data'>): Frame {
   return [`id: ${id}\nevent: ${type}\ndata: `, data, '\n\n']
 }
 
