@@ -1,12 +1,13 @@
 import { isDelta } from '../../agent/run/deltas.ts'
 import { eventsOf, type RunStream } from '../../agent/run/run-stream.ts'
 import type { RunResult } from '../../agent/types.ts'
-import type { EventLog } from '../../agent/web/event-log.ts'
+import { EventLog } from '../../agent/web/event-log.ts'
 import type { EventName, RunEvent } from '../../core/events.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import type { AgentHost } from '../agents/agent-host.ts'
 import { problemOfRequest } from '../http/problem.ts'
-import type { ByTenant } from '../tenants/by-tenant.ts'
+import { ByTenant } from '../tenants/by-tenant.ts'
+import type { RunBounds } from './memory/kept-runs.ts'
 import type { ServiceRun } from './service-run.ts'
 import { StartQueue } from './starting/start-queue.ts'
 import type { Outcome } from './stored-run.ts'
@@ -31,6 +32,17 @@ export interface EventSink {
   add(event: RunEvent): void
   /** Resolves when all of them are there. */
   flush(): Promise<void>
+}
+
+/** The events of all runs, and those of each tenant. */
+export function newFeed({
+  eventsOfRun: events,
+  charactersOfRun: characters,
+}: Pick<RunBounds, 'eventsOfRun' | 'charactersOfRun'>): ByTenant<EventLog> {
+  return new ByTenant(
+    () => new EventLog({ events, characters }),
+    ({ isRead }) => isRead,
+  )
 }
 
 export function sinkInto({ log, head }: ServiceRun, feed: ByTenant<EventLog>): EventSink {

@@ -1,7 +1,7 @@
 import { tagsOf } from '../../agent/durable/tags.ts'
 import type { RunStream } from '../../agent/run/run-stream.ts'
 import type { RunInput } from '../../agent/types.ts'
-import { EventLog } from '../../agent/web/event-log.ts'
+import type { EventLog } from '../../agent/web/event-log.ts'
 import { ToolloopError } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { Agent, AgentHost } from '../agents/agent-host.ts'
@@ -9,10 +9,10 @@ import type { Caller, ContextOf, Tenant } from '../http/auth.ts'
 import { HttpProblem } from '../http/problem.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import type { RecordOption, RunRecordings } from '../recordings/run-recordings.ts'
-import { ByTenant } from '../tenants/by-tenant.ts'
+import type { ByTenant } from '../tenants/by-tenant.ts'
 import { sees } from '../tenants/tenant.ts'
 import { type Decided, DecisionNote, describeDecisions, signed } from './describe-decisions.ts'
-import { RunFollower, type RunObserver, type RunWatcher, sinkInto } from './follow-run.ts'
+import { newFeed, RunFollower, type RunObserver, type RunWatcher, sinkInto } from './follow-run.ts'
 import { type ListQuery, listRuns, type RunList } from './listed/list-runs.ts'
 import { KeptRuns, noRoom, type RunBounds } from './memory/kept-runs.ts'
 import { readInput, readOptions } from './read-messages.ts'
@@ -53,11 +53,7 @@ export class RunStore {
     const { host, bounds, observer, recordings, logger } = parts
     this.#parts = parts
     this.#kept = new KeptRuns(bounds, logger, (run) => recordings.forget(run))
-    const { eventsOfRun: events, charactersOfRun: characters } = bounds
-    this.feed = new ByTenant(
-      () => new EventLog({ events, characters }),
-      ({ isRead }) => isRead,
-    )
+    this.feed = newFeed(bounds)
     this.#follower = new RunFollower({
       host,
       observer,
