@@ -43,7 +43,7 @@ const allowed: Record<string, string[]> = {
   ui: ['core', 'tools', 'agent'],
   recording: ['core', 'tools', 'dialects', 'models', 'agent'],
   service: ['core', 'tools', 'dialects', 'models', 'agent', 'journals', 'sessions', 'ui', 'telemetry', 'recording'],
-  page: ['core/text/visible.ts'],
+  page: ['core/text/visible.ts', 'core/runs/index.ts'],
   telemetry: ['core', 'tools', 'dialects', 'models', 'agent'],
   testing: ['core', 'tools', 'dialects', 'models', 'agent', 'recording'],
   cli: [

@@ -1,5 +1,6 @@
 // What the service sends, as far as the page reads it; /openapi.json has all of it.
 
+import type { CallView, FinishReason, ToolCallOutcome } from '../core/runs/index.ts'
 import type { Problem } from './data/api.ts'
 
 export interface Usage {
@@ -34,49 +35,6 @@ export interface JsonSchema {
   allOf?: JsonSchema[]
 }
 
-/** An event of a run. What is in it depends on its type. */
-export interface RunEvent {
-  type: string
-  meta: {
-    runId: string
-    /** Milliseconds since 1970. */
-    time: number
-    iteration?: number
-    parentRunId?: string
-    parentToolCallId?: string
-    toolCallId?: string
-    depth?: number
-    durationMs?: number
-    ok?: boolean
-  }
-  id?: string
-  toolCallId?: string
-  tool?: string
-  args?: unknown
-  text?: string
-  json?: string
-  result?: string
-  update?: unknown
-  outcome?: string
-  error?: string
-  errorCode?: string
-  provider?: string
-  model?: string
-  delayMs?: number
-  stopReason?: string
-  finishReason?: string
-  continues?: true
-  discards?: true
-  usage?: Usage
-  kind?: Pending['kind']
-  path?: Pending['path']
-  guardrail?: string
-  place?: string
-  verdict?: string
-  reason?: string
-  agent?: string
-}
-
 /** Of a conversation, as the service has it. */
 export interface Message {
   role: string
@@ -98,18 +56,17 @@ export interface RunResult {
     durationMs: number
     timeToFirstTokenMs?: number
     usage?: Usage
-    finishReason: string
+    finishReason: FinishReason
   }[]
   toolCalls?: {
     iteration: number
     id: string
     tool: string
     durationMs: number
-    args?: unknown
+    args?: Exclude<CallView['args'], string>
     rawArguments?: string
     content?: unknown
-    outcome: string
-    attempts: number
+    outcome: ToolCallOutcome
     nested?: { usage?: Usage }
   }[]
 }

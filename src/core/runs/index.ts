@@ -1,5 +1,5 @@
 /** `toolloop/view`: runs put together from their events, for pages and terminals. Nothing of it needs Node.js. */
-export type { RunEvent, ToolCallOutcome } from '../events.ts'
+export type { FinishReason, RunEvent, ToolCallOutcome } from '../events.ts'
 export { reduceRun } from './reduce-run.ts'
 export type { CallStatus, RunStatus } from './run-states.ts'
 export {

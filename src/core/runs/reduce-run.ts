@@ -187,6 +187,7 @@ function beginTurn(run: RunView, event: Extract<RunEvent, { type: 'MODEL_START' 
   discard(turn, run)
   turn.startedAt ??= time
   turn.endedAt = undefined
+  turn.durationMs = undefined
   turn.finishReason = undefined
   turn.errorCode = undefined
   Object.assign(turn, { provider, model, continues })
@@ -212,9 +213,10 @@ function retryTurn(turn: TurnView, run: RunView, { type: _, meta: { time }, ...r
 
 function endTurn(
   turn: TurnView,
-  { meta: { time }, provider, model, finishReason, usage, errorCode }: Extract<RunEvent, { type: 'MODEL_END' }>,
+  { meta, provider, model, finishReason, usage, errorCode }: Extract<RunEvent, { type: 'MODEL_END' }>,
 ): void {
-  Object.assign(turn, { provider, model, finishReason, usage, errorCode, endedAt: time })
+  const { time, durationMs } = meta
+  Object.assign(turn, { provider, model, finishReason, usage, errorCode, endedAt: time, durationMs })
   endWait(turn, time)
 }
 

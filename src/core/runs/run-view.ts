@@ -61,6 +61,7 @@ export interface TurnView {
   startedAt: number | undefined
   firstTokenAt: number | undefined
   endedAt: number | undefined
+  durationMs: number | undefined
 }
 
 /** What a turn consists of. */
@@ -140,6 +141,7 @@ export function emptyTurnView(iteration: number): TurnView {
     startedAt: undefined,
     firstTokenAt: undefined,
     endedAt: undefined,
+    durationMs: undefined,
   }
 }
 

@@ -168,9 +168,9 @@ export class Conversation {
     const steps = this.steps.value
     let isWhole = true
     const follower = new RunFollower(id, this.#live, {
-      onEvent: (event) => {
+      onEvent: (event, view) => {
         if (event.type !== 'DECISION_NEEDED' && this.items.value.length > 0) this.items.value = []
-        steps.take(event)
+        steps.take(view, event)
       },
       onResult: (run) => {
         this.#messages = run.result?.messages ?? this.#messages

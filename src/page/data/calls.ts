@@ -1,35 +1,54 @@
-import type { Pending, RunEvent } from '../types.ts'
+import { type CallView, callOf, emptyRunView, type RunEvent, type RunView, reduceRun } from '../../core/runs/index.ts'
 
-/** A tool call, as far as its events have told. */
-export interface Call {
+/** A call, and where it is made. */
+export interface PlacedCall {
   key: string
-  id: string
-  runId: string
-  /** Of the run outside, for a call of a run that is inside a call; else as `runId`. */
+  call: CallView
+  run: RunView
+  /** The outermost run. */
   topRunId: string
-  /** The tool whose call that is; `''`: the run is inside of none. */
+  /** The tool whose call its run is inside of; `''`: the run is inside of none. */
   within: string
-  tool: string
-  /** Undefined: still being written. */
-  args: unknown
-  result: string
-  progress: string
-  state: 'writing' | 'waiting' | 'running' | 'ok' | 'failed' | 'rejected'
-  /** Of one that waits. */
-  waitsFor: Exclude<Pending['kind'], 'budget'>
-  durationMs: number | undefined
-  /** When it began to run or to wait, in milliseconds since 1970. */
-  since: number | undefined
-  /** How many runs it is inside of. */
+  /** How many runs its run is inside of. */
   depth: number
-  /** Goes up with every change. */
-  version: number
 }
 
-/** Puts the calls of runs together from their events; of very many it keeps the latest. */
-export class Calls {
+/** The call that an event of the view's run is about, if it is about one. */
+export function placedCall(view: RunView, event: RunEvent): PlacedCall | undefined {
+  const call = callOf(view, event)
+  const run = view.runs.get(event.meta.runId) ?? view
+  return call && placeCall(view, run, call, event.meta.depth)
+}
+
+export function placeCall(view: RunView, run: RunView, call: CallView, depth = 0): PlacedCall {
+  const { runId = '', toolCallId = '' } = run.parent ?? {}
+  const within = (view.runs.get(runId) ?? view).calls.get(toolCallId)?.tool ?? ''
+  return { key: `${run.runId} ${call.id}`, call, run, topRunId: view.runId, within: run.parent === undefined ? '' : within, depth }
+}
+
+/** A call that a response had begun before it broke off is written again. */
+export function isVoid({ call, run }: PlacedCall): boolean {
+  return call.status === 'writing' && run.calls.get(call.id) !== call
+}
+
+export type CallState = 'writing' | 'running' | 'waiting' | 'ok' | 'failed' | 'rejected'
+
+/** How a call stands, or how it has ended. `rejected`: it was not run. */
+export function stateOfCall({ status, outcome, startedAt }: CallView): CallState {
+  if (status !== 'ended') return status
+  if (outcome === 'ok') return 'ok'
+  return outcome === 'failed' || outcome === 'timeout' || (outcome === 'cancelled' && startedAt !== undefined) ? 'failed' : 'rejected'
+}
+
+/** Runs that are followed at once; of more, the first are not. */
+const mostRuns = 1_000
+
+/** The latest calls of all runs. */
+export class LatestCalls {
+  /** By run; those inside of a call share the view of the run outside. Only what is still open is kept in them. */
+  #views: Map<string, RunView> = new Map()
   /** In the order they began. */
-  #calls: Map<string, Call> = new Map()
+  #calls: Map<string, PlacedCall> = new Map()
   #most
 
   constructor(most: number) {
@@ -41,75 +60,25 @@ export class Calls {
     return [...this.#calls.values()].reverse()
   }
 
-  /** Returns the call the event is about. */
-  take({ type, meta, ...event }: RunEvent): Call | undefined {
-    const id = meta?.toolCallId ?? event.toolCallId ?? event.id
-    if (typeof id !== 'string' || typeof event.tool !== 'string') return undefined
-    const change: Partial<Call> | undefined = changes[type]?.(event, meta)
-    if (change === undefined) return undefined
-    const key = `${meta.runId} ${id}`
-    const call = this.#calls.get(key) ?? this.#begin(key, id, meta, event.tool)
-    Object.assign(call, change)
-    call.version++
-    return call
-  }
-
-  /** Calls that were being written when their response broke off: they are written again. */
-  forgetWriting(runId: string) {
-    for (const call of [...this.#calls.values()]) if (call.runId === runId && call.state === 'writing') this.#calls.delete(call.key)
-  }
-
-  /** Calls of a run that is over have ended, whether or not their last event has been seen. */
-  settle(runId: string) {
-    const open = [...this.#calls.values()].filter((call) => call.runId === runId && ['writing', 'running'].includes(call.state))
-    for (const call of open) {
-      call.state = 'rejected'
-      call.result ||= 'The run ended before this call did.'
-      call.version++
+  take(event: RunEvent): void {
+    const { runId, parentRunId = '' } = event.meta
+    const view = this.#views.get(runId) ?? this.#views.get(parentRunId) ?? emptyRunView()
+    reduceRun(view, event)
+    for (const id of [view.runId, runId]) this.#views.set(id, view)
+    const run = view.runs.get(runId) ?? view
+    const found = placedCall(view, event)
+    if (found !== undefined && !this.#calls.has(found.key)) this.#calls.set(found.key, found)
+    if (event.type === 'MODEL_START' || event.type === 'MODEL_RETRY')
+      for (const [key, call] of this.#calls) if (call.run === run && isVoid(call)) this.#calls.delete(key)
+    run.turns = []
+    if (found?.call.status === 'ended') run.calls.delete(found.call.id)
+    if (run.status === 'ended') {
+      this.#views.delete(runId)
+      view.runs.delete(runId)
     }
-    return open
-  }
-
-  #begin(key: string, id: string, { runId, parentRunId, parentToolCallId, depth = 0 }: RunEvent['meta'], tool: string): Call {
-    const outside = this.#calls.get(`${parentRunId} ${parentToolCallId}`)
-    const call: Call = {
-      key,
-      id,
-      runId,
-      topRunId: outside?.topRunId ?? parentRunId ?? runId,
-      within: outside?.tool ?? '',
-      tool,
-      args: undefined,
-      result: '',
-      progress: '',
-      state: 'writing',
-      waitsFor: 'approval',
-      durationMs: undefined,
-      since: undefined,
-      depth,
-      version: 0,
+    for (const [calls, most] of [[this.#calls, this.#most] as const, [this.#views, mostRuns] as const]) {
+      const oldest = calls.keys().next()
+      if (calls.size > most && !oldest.done) calls.delete(oldest.value)
     }
-    this.#calls.set(key, call)
-    const oldest = this.#calls.keys().next()
-    if (this.#calls.size > this.#most && !oldest.done) this.#calls.delete(oldest.value)
-    return call
   }
-}
-
-const changes: Record<string, (event: Omit<RunEvent, 'type' | 'meta'>, meta: RunEvent['meta']) => Partial<Call>> = {
-  TOOL_INPUT_START: () => ({ state: 'writing' }),
-  TOOL_CALL_START: ({ args }, { time }) => ({ state: 'running', args, since: time }),
-  TOOL_PROGRESS: ({ update }) => ({ progress: typeof update === 'string' ? update : JSON.stringify(update) }),
-  TOOL_CALL_END: ({ result }, { ok, durationMs }) => ({ state: ok === false ? 'failed' : 'ok', result, durationMs, progress: '' }),
-  TOOL_CALL_REJECTED: ({ args, error }) => ({ state: 'rejected', args, result: error }),
-  // A tool that asks has ended its call with what it asks, which is not its result.
-  // What an agent inside the call waits for has arguments of its own.
-  DECISION_NEEDED: ({ args, kind, path }, { time }) => ({
-    state: 'waiting',
-    waitsFor: kind === 'client_tool' || kind === 'question' ? kind : 'approval',
-    ...(path === undefined ? { args } : {}),
-    result: '',
-    durationMs: undefined,
-    since: time,
-  }),
 }

@@ -1,4 +1,5 @@
-import type { Run, RunEvent, RunResult } from '../types.ts'
+import { emptyRunView, type RunEvent, type RunView, reduceRun } from '../../core/runs/index.ts'
+import type { Run, RunResult } from '../types.ts'
 import type { Live } from './live.ts'
 import { readEvents } from './sse.ts'
 
@@ -6,6 +7,8 @@ export type RunWithResult = Run & { result: RunResult | null }
 
 /** Follows one run: through breaks of the connection, and on from a pause when it goes on. */
 export class RunFollower {
+  /** The run, as far as its events have told. */
+  readonly view: RunView
   #id
   #live
   #handlers
@@ -18,9 +21,16 @@ export class RunFollower {
   constructor(
     id: string,
     live: Live,
-    handlers: { onEvent(event: RunEvent): void; onResult(run: RunWithResult): void; onGap(events: number): void; onGone(): void },
+    handlers: {
+      /** An event that the view has taken in. */
+      onEvent(event: RunEvent, view: RunView): void
+      onResult(run: RunWithResult, view: RunView): void
+      onGap(events: number): void
+      onGone(): void
+    },
   ) {
     this.#id = id
+    this.view = emptyRunView(id)
     this.#live = live
     this.#handlers = handlers
     this.#open()
@@ -41,7 +51,10 @@ export class RunFollower {
         if (id !== undefined) this.#last = id
         if (type === 'RESULT') this.#over(data)
         else if (type === 'GAP') this.#handlers.onGap(data.to - data.from + 1)
-        else if (data.meta !== undefined) this.#handlers.onEvent(data)
+        else if (data.meta !== undefined) {
+          reduceRun(this.view, data, id)
+          this.#handlers.onEvent(data, this.view)
+        }
       },
       onState: (state) => {
         if (state === 'refused') this.#handlers.onGone()
@@ -52,7 +65,7 @@ export class RunFollower {
   #over(run: RunWithResult) {
     this.#stop = undefined
     this.#end = { status: run.status, finishedAt: run.finishedAt }
-    this.#handlers.onResult(run)
+    this.#handlers.onResult(run, this.view)
   }
 
   /** Somebody has decided: perhaps here, perhaps elsewhere. */

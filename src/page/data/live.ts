@@ -1,7 +1,8 @@
 import { signal } from '@preact/signals'
-import type { Run, RunEvent, ServiceState } from '../types.ts'
+import type { RunEvent } from '../../core/runs/index.ts'
+import type { Run, ServiceState } from '../types.ts'
 import { ask, askIfChanged, type RequestOptions } from './api.ts'
-import { Calls } from './calls.ts'
+import { LatestCalls } from './calls.ts'
 import type { Item } from './pending-items.ts'
 import { itemsOf } from './pending-items.ts'
 import type { StreamEvent } from './sse.ts'
@@ -31,7 +32,7 @@ export class Live {
   #changes = signal(0)
   #connection: 'connecting' | 'open' | 'lost' | 'refused' = 'connecting'
   #state: ServiceState | undefined
-  #calls = new Calls(mostCalls)
+  #calls = new LatestCalls(mostCalls)
   #newest: { data: Run[]; next?: string } | undefined
   #isNewestCurrent = false
   /** Runs that wait, and are not known here: there are too many. */
@@ -274,7 +275,7 @@ export class Live {
     this.#epoch++
     this.#runs = new Map()
     this.#ended = new Set()
-    this.#calls = new Calls(mostCalls)
+    this.#calls = new LatestCalls(mostCalls)
     this.#openFeed()
   }
 
@@ -300,10 +301,8 @@ export class Live {
     if (type === 'GAP') return this.refresh()
     for (const listener of this.#eventListeners) listener(data)
     this.#calls.take(data)
-    if (data.discards) this.#calls.forgetWriting(data.meta.runId)
     if (type === 'TEXT_DELTA' || type === 'REASONING_DELTA' || type === 'TOOL_INPUT_DELTA') return
     const { runId, parentRunId, time } = data.meta
-    if (type === 'RUN_END') this.#calls.settle(runId)
     const run = this.#runs.get(runId)
     // The feed begins with what has been: how such a run stands now is known already.
     const isOld = run?.finishedAt !== undefined && run.status !== 'running' && time <= Date.parse(run.finishedAt)

@@ -1,5 +1,6 @@
+import type { Stretch } from '../../core/runs/index.ts'
 import type { Row } from './bar-rows.ts'
-import type { Span, Stretch } from './spans.ts'
+import type { Span } from './spans.ts'
 import type { TimeScale } from './time-scale.ts'
 
 type Bar = [kind: string, from: number, to: number]

@@ -107,7 +107,7 @@ function isProblem({ state, retries }: Span): boolean {
 /** What is searched. */
 function textOf({ name, finish, text, args }: Span): string {
   const asked = typeof args === 'string' ? args : (JSON.stringify(args) ?? '')
-  return `${name}\n${finish}\n${asked.slice(0, 10_000)}\n${text.slice(0, 10_000)}`.toLowerCase()
+  return `${name}\n${finish}\n${asked.slice(0, 10_000)}\n${text().slice(0, 10_000)}`.toLowerCase()
 }
 
 export function numbersOf({ span, parts }: Row, now: number): string[] {

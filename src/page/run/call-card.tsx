@@ -1,24 +1,26 @@
+import type { CallView } from '../../core/runs/index.ts'
 import { visibleLines } from '../../core/text/visible.ts'
-import type { Call } from '../data/calls.ts'
+import { type CallState, type PlacedCall, stateOfCall } from '../data/calls.ts'
 import { duration } from '../data/format.ts'
 import { ValueView } from '../reading/value-view.tsx'
 import { Icon, type IconName } from '../ui/icon.tsx'
 import { memo } from '../ui/memo.ts'
 import { Since } from '../ui/since.tsx'
 
-const words: Record<Exclude<Call['state'], 'waiting'>, string> = {
+const words: Record<Exclude<CallState, 'waiting'>, string> = {
   writing: 'receiving arguments',
   running: 'running',
   ok: 'succeeded',
   failed: 'failed',
   rejected: 'not run',
 }
-const waitWords: Record<Call['waitsFor'], string> = {
+const waitWords: Record<NonNullable<CallView['waitsFor']>, string> = {
   approval: 'waiting for approval',
+  budget: 'waiting for approval',
   client_tool: 'waiting for a result',
   question: 'waiting for an answer',
 }
-const icons: Record<Call['state'], IconName> = {
+const icons: Record<CallState, IconName> = {
   writing: 'dots',
   waiting: 'hand',
   running: 'dots',
@@ -33,28 +35,36 @@ interface Link {
 }
 
 export interface CallCardProps {
-  call: Call
+  call: PlacedCall
   /** Where the run it belongs to is shown. Default: it is shown there. */
-  linkTo?: (call: Call) => Link
+  linkTo?: (call: PlacedCall) => Link
   /** What waits is shown beside it with its arguments, which are not said twice. Default false. */
   asks?: boolean
 }
 
 /** A tool call as a card: its name, how it stands, its arguments and its result. */
-export function CallCard({ call, linkTo, asks = false }: CallCardProps) {
-  const link = linkTo?.(call)
-  return <Card call={call} version={call.version} href={link?.href} words={link?.words} asks={asks} />
+export function CallCard({ call: placed, linkTo, asks = false }: CallCardProps) {
+  const { call, within, depth } = placed
+  const { tool, waitsFor, args, progress, durationMs } = call
+  const state = stateOfCall(call)
+  const since = state === 'waiting' ? call.waits.at(-1)?.from : state === 'running' ? call.startedAt : undefined
+  const isUntold = call.status === 'ended' && call.outcome === undefined
+  const result = isUntold ? call.result || 'The run ended before this call did.' : call.result
+  return <Card {...{ tool, within, depth, state, waitsFor, args, progress, result, durationMs, since, asks, ...linkTo?.(placed) }} />
 }
 
-interface CardProps extends Partial<Link> {
-  call: Call
-  /** A call stays the same object: this says that it has changed. */
-  version: number
+interface CardProps
+  extends Partial<Link>,
+    Pick<PlacedCall, 'within' | 'depth'>,
+    Pick<CallView, 'tool' | 'waitsFor' | 'args' | 'progress' | 'result' | 'durationMs'> {
+  state: CallState
+  /** When it began to run or to wait. */
+  since: number | undefined
   asks: boolean
 }
 
-const Card = memo(({ call, href, words: linkWords, asks }: CardProps) => {
-  const { state, args, progress, result } = call
+/** Drawn anew only if one of its values has changed: a call stays the same object. */
+const Card = memo(({ href, words: linkWords, asks, state, args, progress, result, ...call }: CardProps) => {
   const [tool, within] = [visibleLines(call.tool), visibleLines(call.within)]
   const outcome = result === '' && state === 'ok' ? '(empty)' : result
   return (
@@ -70,10 +80,10 @@ const Card = memo(({ call, href, words: linkWords, asks }: CardProps) => {
         </span>
         <span class="call-name">
           <span class="call-tool">{tool}</span>
-          <span class="call-state">{state === 'waiting' ? waitWords[call.waitsFor] : words[state]}</span>
+          <span class="call-state">{state === 'waiting' ? waitWords[call.waitsFor ?? 'approval'] : words[state]}</span>
         </span>
         <span class="call-time">
-          <CallTime call={call} />
+          <CallTime {...call} />
         </span>
       </header>
       {(href !== undefined || within !== '') && (
@@ -85,16 +95,17 @@ const Card = memo(({ call, href, words: linkWords, asks }: CardProps) => {
       )}
       <dl class="call-body">
         {args !== undefined && !(asks && state === 'waiting') && <Row key="args" name="Arguments" value={args} />}
-        {progress !== '' && <Row key="progress" name="Progress" value={progress} />}
+        {progress !== undefined && (
+          <Row key="progress" name="Progress" value={typeof progress === 'string' ? progress : JSON.stringify(progress)} />
+        )}
         {outcome !== '' && <Row key="result" name={state === 'ok' ? 'Result' : 'Error'} value={outcome} />}
       </dl>
     </article>
   )
 })
 
-function CallTime({ call: { state, since, durationMs } }: { call: Call }) {
-  const isOpen = state === 'running' || state === 'waiting'
-  if (isOpen && since !== undefined) return <Since iso={new Date(since).toISOString()} />
+function CallTime({ since, durationMs }: Pick<CardProps, 'since' | 'durationMs'>) {
+  if (since !== undefined) return <Since iso={new Date(since).toISOString()} />
   return <>{durationMs === undefined ? '' : duration(durationMs)}</>
 }
 

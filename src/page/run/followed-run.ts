@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import type { RunView } from '../../core/runs/index.ts'
 import { ask } from '../data/api.ts'
 import { RunFollower, type RunWithResult } from '../data/follow-run.ts'
 import { messageText } from '../data/format.ts'
@@ -35,14 +36,14 @@ export class FollowedRun {
   follow(): () => void {
     let isClosed = false
     const follower = new RunFollower(this.#id, this.#live, {
-      onEvent: (event) => {
+      onEvent: (event, view) => {
         if (event.type === 'RUN_START' || event.type === 'MODEL_START') this.isOver.value = false
         // Only then: what shows them is drawn anew for another list, be it as empty.
         if (event.type !== 'DECISION_NEEDED' && this.items.value.length > 0) this.items.value = []
-        this.steps.take(event)
-        this.spans.take(event)
+        this.steps.take(view, event)
+        this.spans.take(view)
       },
-      onResult: (run) => this.#end(run),
+      onResult: (run, view) => this.#end(run, view),
       onGap: (events) => this.steps.gap(events),
       onGone: () => {
         this.isGone.value = true
@@ -69,7 +70,7 @@ export class FollowedRun {
   }
 
   /** It waits, or is over. */
-  #end(run: RunWithResult): void {
+  #end(run: RunWithResult, view: RunView): void {
     const { result, decisions = [], ...summary } = run
     this.#live.learn(summary)
     this.summary.value = summary
@@ -80,7 +81,7 @@ export class FollowedRun {
     const [asked] = result?.newMessages ?? []
     if (asked?.role === 'user' && messageText(asked.content) !== run.input) this.steps.question(messageText(asked.content))
     if (run.status === 'done') this.steps.answer(typeof result?.text === 'string' ? result.text : (run.output ?? ''))
-    this.spans.fill(run)
+    this.spans.fill(view, run)
     this.#live.refresh(this.#id)
   }
 }

@@ -57,7 +57,8 @@ function factsOf({ kind, name, start, end, firstToken, usage, finish, id, retrie
   return facts.filter((fact): fact is Fact => fact[1] !== undefined)
 }
 
-function CallParts({ span: { args, text, state } }: { span: Span }) {
+function CallParts({ span: { args, text: textOf, state } }: { span: Span }) {
+  const text = textOf()
   return (
     <>
       {args !== undefined && <Part label="Arguments" value={args} />}
@@ -66,7 +67,8 @@ function CallParts({ span: { args, text, state } }: { span: Span }) {
   )
 }
 
-function TurnParts({ span: { runId, iteration, text }, run }: Pick<SpanDetailsProps, 'span' | 'run'>) {
+function TurnParts({ span: { runId, iteration, text: textOf }, run }: Pick<SpanDetailsProps, 'span' | 'run'>) {
+  const text = textOf()
   const found = run?.id === runId ? conversationOf(run, iteration) : undefined
   if (found === undefined)
     return (

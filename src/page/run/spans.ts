@@ -1,12 +1,8 @@
+import { type CallView, emptyRunView, type RunView, reduceRun, type Stretch, type TurnView, turnText } from '../../core/runs/index.ts'
+import { type CallState, stateOfCall } from '../data/calls.ts'
 import type { RunWithResult } from '../data/follow-run.ts'
-import type { RunEvent, Usage } from '../types.ts'
+import type { Usage } from '../types.ts'
 import { Changes } from './changes.ts'
-
-/** A stretch of time. `to` is undefined while it goes on. */
-export interface Stretch {
-  from: number
-  to: number | undefined
-}
 
 /** A model turn or a tool call, as a bar on the run's time line. Times are in milliseconds since 1970. */
 export interface Span {
@@ -24,7 +20,7 @@ export interface Span {
   start: number | undefined
   /** Undefined: it goes on. */
   end: number | undefined
-  state: 'running' | 'waiting' | 'ok' | 'failed' | 'rejected'
+  state: Exclude<CallState, 'writing'>
   firstToken: number | undefined
   retries: { at: number; words: string }[]
   /** Times in which it waited for somebody, or for its turn. */
@@ -33,32 +29,25 @@ export interface Span {
   /** Why the model stopped, or how the call ended. */
   finish: string
   args: unknown
-  /** The beginning of what the model said, or what the tool gave. */
-  text: string
+  /** What the model said, or what the tool gave. */
+  text(): string
   /** Its start is worked out from how long it took: what told of it is not stored any more. */
   isGuess: boolean
 }
 
-/** Characters of what a model says that are kept here; its answer is in the result. */
-const mostText = 200_000
 /** Spans of one run; of more, those that come later are not shown. */
 const mostSpans = 5_000
 
-/** Puts the time line of a run together from its events, and from its result where there are none of them any more. */
+/** The time line of a run, from the view of it, and from its result where no event has told. */
 export class Spans {
   #changes = new Changes()
-  /** In the order they began. */
+  #view: RunView = emptyRunView()
+  /** By key: a span stays the same object. */
   #spans: Map<string, Span> = new Map()
-  /** The call inside which a run is. */
-  #outside: Map<string, string> = new Map()
-  /** The turn that a run is in. */
-  #turns: Map<string, Span> = new Map()
-  /** Pauses of the run itself: it waits for somebody, and nothing works. */
-  readonly pauses: Stretch[] = []
-  /** Undefined before the first event. */
-  start: number | undefined
-  /** Undefined while it goes on. */
-  end: number | undefined
+  #isCurrent = true
+  #result: RunWithResult | undefined
+  /** What the agents inside of calls have used, by the result. */
+  #usage: Map<string, Usage> = new Map()
   /** Whether the last event told of something that goes on. */
   isLive = false
   /** How many there are besides those that are kept. */
@@ -67,189 +56,136 @@ export class Spans {
   /** All of them; a component that reads them is drawn anew when they have changed. */
   get all(): Span[] {
     this.#changes.watch()
+    if (!this.#isCurrent) {
+      this.left = 0
+      this.#addRun(this.#view, '')
+      this.#isCurrent = true
+    }
     return [...this.#spans.values()]
   }
 
-  take(event: RunEvent): void {
-    this.#take(event)
-    this.isLive = event.type !== 'RUN_END' || event.meta.parentRunId !== undefined
-    this.#changes.tell()
+  /** Undefined before the first event. */
+  get start(): number | undefined {
+    const created = this.#result && Date.parse(this.#result.createdAt)
+    return created === undefined ? this.#view.startedAt : Math.min(this.#view.startedAt ?? created, created)
   }
 
-  #take(event: RunEvent) {
-    const { type, meta } = event
-    const { runId, time, iteration = 0, parentRunId, parentToolCallId } = meta
-    this.start = Math.min(this.start ?? time, time)
-    if (parentRunId !== undefined) this.#outside.set(runId, `${parentRunId} ${parentToolCallId}`)
-    const turn = this.#turns.get(runId)
-    switch (type) {
-      case 'RUN_START':
-        if (parentRunId !== undefined) return
-        this.end = undefined
-        for (const pause of this.pauses) pause.to ??= time
-        return
-      case 'MODEL_START': {
-        const now = this.#span(`${runId} turn ${iteration}`, { kind: 'turn', runId, iteration, name: `${event.provider} / ${event.model}` })
-        if (now === undefined) return
-        now.start ??= time
-        now.state = 'running'
-        this.#turns.set(runId, now)
-        return
-      }
-      case 'TEXT_DELTA':
-      case 'REASONING_DELTA':
-      case 'TOOL_INPUT_START': {
-        const now =
-          turn?.iteration === iteration ? turn : this.#span(`${runId} turn ${iteration}`, { kind: 'turn', runId, iteration, name: '' })
-        if (now === undefined) return
-        this.#turns.set(runId, now)
-        if (now.start !== undefined) now.firstToken ??= time
-        if (type === 'TEXT_DELTA' && now.text.length < mostText) now.text += event.text
-        return
-      }
-      case 'MODEL_QUEUED':
-        turn?.waits.push({ from: time, to: undefined })
-        return
-      case 'MODEL_RETRY':
-        if (event.discards && turn !== undefined) {
-          turn.text = ''
-          turn.firstToken = undefined
-        }
-        turn?.retries.push({ at: time, words: `${event.errorCode}: ${event.error}; again after ${event.delayMs} ms` })
-        return
-      case 'MODEL_END': {
-        const now = this.#span(`${runId} turn ${iteration}`, { kind: 'turn', runId, iteration, name: '' })
-        if (now === undefined) return
-        now.name = `${event.provider} / ${event.model}`
-        now.end = time
-        now.usage = event.usage
-        now.finish = event.errorCode ?? event.finishReason ?? ''
-        now.state = event.errorCode === undefined ? 'ok' : 'failed'
-        return
-      }
-      case 'RUN_END':
-        return this.#endRun(runId, event)
-      default:
-        return this.#takeCall(event)
-    }
+  /** Undefined while it goes on. */
+  get end(): number | undefined {
+    const { status, finishedAt } = this.#result ?? {}
+    return this.#view.endedAt ?? (status === 'done' && finishedAt !== undefined ? Date.parse(finishedAt) : undefined)
+  }
+
+  /** Pauses of the run itself: it waits for somebody, and nothing works. */
+  get pauses(): Stretch[] {
+    return this.#view.pauses
+  }
+
+  /** The view has taken an event in. */
+  take(view: RunView): void {
+    this.#view = view
+    this.isLive = view.status === 'running'
+    this.#change()
   }
 
   /** The run waits, or is over: what its result says, for what no event has told. */
-  fill(run: RunWithResult): void {
-    const { result, createdAt, finishedAt } = run
+  fill(view: RunView, run: RunWithResult): void {
+    this.#view = view
+    this.#result = run
     this.isLive = false
-    this.#changes.tell()
-    if (result === null || result === undefined) return
-    const runId = run.id
-    this.start = Math.min(this.start ?? Number.POSITIVE_INFINITY, Date.parse(createdAt))
-    let at = this.start
-    for (const step of result.steps ?? []) {
-      const now = this.#span(`${runId} turn ${step.iteration}`, { kind: 'turn', runId, iteration: step.iteration, name: '' })
-      if (now === undefined) break
-      now.name = `${step.provider} / ${step.model}`
-      this.#place(now, at, step.durationMs)
-      if (step.timeToFirstTokenMs !== undefined && now.start !== undefined) now.firstToken ??= now.start + step.timeToFirstTokenMs
-      now.usage ??= step.usage
-      now.finish ||= step.finishReason
-      if (now.state === 'running') now.state = step.finishReason === 'error' ? 'failed' : 'ok'
-      at = now.end ?? at
-      for (const call of result.toolCalls ?? []) {
-        if (call.iteration !== step.iteration) continue
-        const span = this.#span(`${runId} ${call.id}`, { kind: 'call', runId, iteration: call.iteration, name: call.tool, id: call.id })
-        if (span === undefined) break
-        this.#place(span, now.end ?? at, call.durationMs)
-        span.args ??= call.args ?? call.rawArguments
-        if (typeof call.content === 'string') span.text ||= call.content
-        span.finish = call.outcome
-        if (span.state === 'running' || span.state === 'waiting')
-          span.state = call.outcome === 'ok' ? 'ok' : call.attempts > 0 ? 'failed' : 'rejected'
-        if (call.nested?.usage !== undefined) span.usage ??= call.nested.usage
-        at = Math.max(at, span.end ?? at)
+    this.#change()
+    const { steps = [], toolCalls = [] } = run.result ?? {}
+    const turns = new Map(view.turns.map((turn) => [turn.iteration, turn]))
+    const calls = Map.groupBy(toolCalls, ({ iteration }) => iteration)
+    let at = this.start ?? 0
+    for (const { iteration, durationMs, timeToFirstTokenMs, ...step } of steps) {
+      const known = turns.get(iteration)
+      const meta = { runId: run.id, iteration, durationMs }
+      if (known?.finishReason === undefined)
+        reduceRun(view, { ...step, type: 'MODEL_END', meta: { ...meta, time: known?.endedAt ?? (known?.startedAt ?? at) + durationMs } })
+      const turn = known ?? view.turns.find((one) => one.iteration === iteration)
+      at = Math.max(at, turn?.endedAt ?? at)
+      if (timeToFirstTokenMs !== undefined && turn !== undefined)
+        turn.firstTokenAt ??= (turn.startedAt ?? at - durationMs) + timeToFirstTokenMs
+      for (const { id, tool, args, rawArguments = '', content, outcome, durationMs, nested } of calls.get(iteration) ?? []) {
+        if (nested?.usage !== undefined) this.#usage.set(id, nested.usage)
+        const call = view.calls.get(id)
+        const result = typeof content === 'string' ? content : ''
+        const written = args ?? rawArguments
+        const time = call?.endedAt ?? (call?.startedAt ?? at) + durationMs
+        const end = { tool, meta: { ...meta, time, durationMs, toolCallId: id } }
+        const isRejected = outcome === 'rejected' || outcome === 'denied' || outcome === 'truncated' || outcome === 'uncertain'
+        if (call?.outcome === undefined && !isRejected) reduceRun(view, { ...end, type: 'TOOL_CALL_END', result, bytes: 0, outcome })
+        else if (call?.outcome === undefined && isRejected)
+          reduceRun(view, { ...end, type: 'TOOL_CALL_REJECTED', args: written, error: result, outcome, errorCode: 'tool_denied' })
+        const ended = view.calls.get(id)
+        if (ended !== undefined) ended.args ??= written
+        at = Math.max(at, ended?.endedAt ?? at)
       }
     }
-    if (run.status === 'done' && finishedAt !== undefined) this.end ??= Math.max(Date.parse(finishedAt), at)
   }
 
-  /** `after` is where it can have begun, if nothing else is known. */
-  #place(span: Span, after: number, durationMs: number): void {
-    if (span.start === undefined) {
-      span.start = span.end === undefined ? after : span.end - durationMs
-      span.isGuess = true
-    }
-    span.end ??= span.start + durationMs
+  #change(): void {
+    this.#isCurrent = false
+    this.#changes.tell()
   }
 
-  #takeCall({ type, meta, ...event }: RunEvent): void {
-    const id = meta.toolCallId ?? event.toolCallId ?? event.id
-    if (typeof id !== 'string' || typeof event.tool !== 'string') return
-    const { runId, time, iteration = 0 } = meta
-    const span = this.#span(`${runId} ${id}`, { kind: 'call', runId, iteration, name: event.tool, id })
-    if (span === undefined) return
-    if (type !== 'DECISION_NEEDED' && type !== 'TOOL_PROGRESS') for (const wait of span.waits) wait.to ??= time
-    // What an agent inside the call waits for has arguments of its own.
-    if (event.args !== undefined && event.path === undefined) span.args = event.args
-    switch (type) {
-      case 'TOOL_CALL_START':
-        span.start ??= time
-        span.end = undefined
-        span.state = 'running'
-        return
-      case 'TOOL_CALL_END':
-        span.end = time
-        if (span.start === undefined) {
-          span.start = time - (meta.durationMs ?? 0)
-          span.isGuess = true
-        }
-        span.state = meta.ok === false ? 'failed' : 'ok'
-        span.finish = event.outcome ?? ''
-        span.text = String(event.result ?? '')
-        return
-      case 'TOOL_CALL_REJECTED':
-        span.start ??= time
-        span.end = time
-        span.state = 'rejected'
-        span.finish = event.outcome ?? ''
-        span.text = String(event.error ?? '')
-        return
-      case 'DECISION_NEEDED':
-        span.start ??= time
-        span.end = undefined
-        span.state = 'waiting'
-        // A tool that asks has ended its call with what it asks, which is not its result.
-        span.text = ''
-        span.waits.push({ from: time, to: undefined })
+  /** `outside`: the key of the call that it is inside of. */
+  #addRun(run: RunView, outside: string): void {
+    for (const turn of run.turns) {
+      if (turn.startedAt !== undefined || turn.firstTokenAt !== undefined || turn.endedAt !== undefined) this.#addTurn(run, turn, outside)
+      for (const part of turn.parts) if (part.type === 'call') this.#addCall(run, part.call)
     }
+    // What no event of their own has told of.
+    for (const call of run.calls.values()) if (call.iteration === undefined) this.#addCall(run, call)
   }
 
-  #endRun(runId: string, { stopReason, meta: { time, parentRunId } }: RunEvent): void {
-    const isPaused = stopReason === 'paused'
-    for (const span of this.#spans.values()) {
-      if (span.runId !== runId || span.end !== undefined || (isPaused && span.state === 'waiting')) continue
-      span.end = time
-      if (span.state === 'running') span.state = span.kind === 'turn' ? 'failed' : 'rejected'
-      for (const wait of span.waits) wait.to ??= time
-    }
-    if (parentRunId !== undefined) return
-    if (isPaused) this.pauses.push({ from: time, to: undefined })
-    else this.end = time
+  #addTurn({ runId }: RunView, turn: TurnView, parent: string): void {
+    const { iteration, provider, model, startedAt, endedAt, durationMs, errorCode, finishReason, usage } = turn
+    const start = startedAt ?? (endedAt !== undefined && durationMs !== undefined ? endedAt - durationMs : undefined)
+    const isGuess = startedAt === undefined && start !== undefined
+    const name = provider === undefined ? '' : `${provider} / ${model}`
+    const isFailed = errorCode !== undefined || finishReason === undefined || finishReason === 'error'
+    this.#put({
+      ...{ key: `${runId} turn ${iteration}`, kind: 'turn', runId, parent, iteration, name, id: '', start, end: endedAt, isGuess, usage },
+      state: endedAt === undefined ? 'running' : isFailed ? 'failed' : 'ok',
+      firstToken: start === undefined ? undefined : turn.firstTokenAt,
+      retries: turn.retries.map(({ time, errorCode, error, delayMs }) => ({
+        at: time,
+        words: `${errorCode}: ${error}; again after ${delayMs} ms`,
+      })),
+      waits: turn.waits,
+      finish: errorCode ?? finishReason ?? '',
+      args: undefined,
+      text: () => turnText(turn),
+    })
   }
 
-  #span(
-    key: string,
-    { kind, runId, iteration, name, id = '' }: Pick<Span, 'kind' | 'runId' | 'iteration' | 'name'> & { id?: string },
-  ): Span | undefined {
-    const there = this.#spans.get(key)
-    if (there !== undefined) return there
-    if (this.#spans.size >= mostSpans) {
-      this.left++
-      return undefined
-    }
-    const span: Span = {
-      ...{ key, kind, runId, iteration, name, id, start: undefined, end: undefined, state: 'running', firstToken: undefined },
-      ...{ retries: [], waits: [], usage: undefined, finish: '', args: undefined, text: '', isGuess: false },
-      parent: kind === 'call' ? `${runId} turn ${iteration}` : (this.#outside.get(runId) ?? ''),
-    }
-    this.#spans.set(key, span)
-    return span
+  #addCall(run: RunView, call: CallView): void {
+    const { id, tool: name, iteration = 0, args, waits, startedAt, endedAt: end, durationMs, outcome, runs } = call
+    const { runId } = run
+    const key = `${runId} ${id}`
+    const began = startedAt ?? waits[0]?.from
+    const start = began ?? (end === undefined ? undefined : end - (durationMs ?? 0))
+    const state = stateOfCall(call)
+    const isGuess = began === undefined && start !== undefined && state !== 'rejected'
+    const inside = runs.flatMap(({ usage }) => usage ?? []).at(-1)
+    this.#put({
+      ...{ key, kind: 'call', runId, parent: `${runId} turn ${iteration}`, iteration, name, id, start, end, isGuess, args, waits },
+      state: state === 'writing' ? 'running' : state,
+      firstToken: undefined,
+      retries: [],
+      usage: (this.#view === run ? this.#usage.get(id) : undefined) ?? inside,
+      finish: outcome ?? '',
+      text: () => call.result,
+    })
+    for (const nested of runs) this.#addRun(nested, key)
+  }
+
+  #put(span: Span): void {
+    const known = this.#spans.get(span.key)
+    if (known !== undefined) Object.assign(known, span)
+    else if (this.#spans.size < mostSpans) this.#spans.set(span.key, span)
+    else this.left++
   }
 }

@@ -1,28 +1,25 @@
-import { type Call, Calls } from '../data/calls.ts'
+import type { CallView, RunEvent, RunView, TurnPart, TurnView } from '../../core/runs/index.ts'
+import { isVoid, type PlacedCall, placeCall, placedCall } from '../data/calls.ts'
 import { count } from '../data/format.ts'
-import type { RunEvent } from '../types.ts'
 import { Changes } from './changes.ts'
 
 /** More than anybody reads of one run; the oldest give way. */
 const mostSteps = 300
 /** Steps that come on the page at once: to make very many would keep it from answering. */
 const mostAtOnce = 10
-/** Characters of what a model reasons. */
-const mostReasoning = 100_000
-
-const notOfNested = new Set(['TEXT_DELTA', 'REASONING_DELTA', 'MODEL_START', 'HANDOFF'])
 
 /** What is shown of a run, one below the other. */
 export type Step = { key: number } & (
-  | { kind: 'turn'; iteration: number; model: string }
+  | { kind: 'turn'; turn: TurnView }
   /** `runId`: the run that it was asked, where that is shown elsewhere. */
   | { kind: 'user'; text: string; runId?: string }
-  | { kind: 'assistant'; text: string; isWriting: boolean }
-  | { kind: 'reasoning'; text: string }
+  | Said
   | { kind: 'note'; text: string; isError: boolean }
-  | { kind: 'call'; call: Call }
+  | { kind: 'call'; call: PlacedCall }
 )
-type Said = Step & { kind: 'assistant' | 'reasoning' }
+type Text = TurnPart & { text: string }
+/** Of a text that was cut off and continued, each turn has a part. `turn`: the last of them; undefined: it is the answer of a run that is over. */
+type Said = { kind: 'assistant' | 'reasoning'; texts: Text[]; turn: TurnView | undefined }
 type Kinds = Step extends infer Each ? (Each extends Step ? Omit<Each, 'key'> : never) : never
 
 /** What happens in one run, or in a conversation. Bounded, whatever comes. */
@@ -34,14 +31,11 @@ export class Steps {
   /** The key of the last step, and of the last that is shown. */
   #last = 0
   #lastShown = 0
-  #calls = new Calls(mostSteps)
-  #ofCalls: Set<string> = new Set()
-  /** What is being said. */
-  #saying: Said | undefined
-  /** The last step, and what of its text there was, when the model was asked last. */
-  #before = { last: 0, said: '' }
-  /** What was said last, if nothing has been done since. */
-  #answer: (Step & { kind: 'assistant' }) | undefined
+  /** Turns that have a step of their own, and of each turn, how many parts are among the steps. */
+  #begun: WeakSet<TurnView> = new WeakSet()
+  #listed: WeakMap<TurnView, number> = new WeakMap()
+  #turnOf: WeakMap<Text, TurnView> = new WeakMap()
+  #ofCalls: WeakSet<CallView> = new WeakSet()
   #hasTurns
 
   /** `hasTurns`: every request of the model is a step. */
@@ -62,37 +56,15 @@ export class Steps {
     return { question: this.#question, dropped: this.#dropped, steps: left > 0 ? this.#steps.slice(0, -left) : this.#steps }
   }
 
-  take(event: RunEvent) {
-    const { type, meta, text = '' } = event
-    // Of a run inside a call, its own calls are shown; what it says is that call's affair.
-    if (meta.parentRunId !== undefined && notOfNested.has(type)) return
-    switch (type) {
-      case 'TEXT_DELTA':
-        return this.#say('assistant', text)
-      case 'REASONING_DELTA':
-        return this.#say('reasoning', text)
-      case 'MODEL_START':
-        // With `continues`, what comes is more of the same text.
-        if (!event.continues) this.#saying = undefined
-        if (!event.continues && this.#hasTurns)
-          this.#add({ kind: 'turn', iteration: meta.iteration ?? 0, model: `${event.provider} / ${event.model}` })
-        this.#before = { last: this.#last, said: this.#saying?.text ?? '' }
-        return
-      case 'MODEL_RETRY':
-        if (event.discards) this.#discard(meta.runId)
-        return
-      case 'GUARDRAIL': {
-        const why = event.reason === undefined ? '' : `, ${event.reason}`
-        return this.note(`Guardrail ${event.guardrail} (${event.place}): ${event.verdict}${why}`)
-      }
-      case 'HANDOFF':
-        return this.note(`Handed off to ${event.agent}`)
-      case 'RUN_END':
-        if (this.#calls.settle(meta.runId).length > 0) this.#changes.tell()
-        return
-      default:
-        return this.#takeCall(event)
-    }
+  /** An event that the view has taken in. Of a run inside a call, its own calls are shown; what it says is that call's affair. */
+  take(view: RunView, event: RunEvent): void {
+    const { type, meta } = event
+    if (type === 'MODEL_START' || type === 'MODEL_RETRY') this.#dropVoid(view, meta.iteration)
+    if (meta.parentRunId === undefined) this.#list(view, event)
+    else if (type === 'GUARDRAIL') this.note(wordsOf({ ...event, type: 'guardrail' }))
+    const call = placedCall(view, event)
+    if (call !== undefined && meta.parentRunId !== undefined) this.#addCall(call)
+    if (call !== undefined || meta.parentRunId === undefined) this.#changes.tell()
   }
 
   user(text: string, runId?: string): void {
@@ -107,10 +79,11 @@ export class Steps {
 
   /** The answer of a run that is over, from its result: whole, whatever of its events is there. */
   answer(text: string): void {
-    this.#saying = undefined
     if (text === '') return
-    if (this.#answer === undefined) this.#add({ kind: 'assistant', text, isWriting: false })
-    else Object.assign(this.#answer, { text, isWriting: false })
+    const last = this.#steps.findLast(({ kind }) => kind !== 'note' && kind !== 'reasoning')
+    const said = { texts: [{ type: 'text' as const, text }], turn: undefined }
+    if (last?.kind === 'assistant') Object.assign(last, said)
+    else this.#add({ kind: 'assistant', ...said })
     this.#changes.tell()
   }
 
@@ -121,60 +94,67 @@ export class Steps {
 
   /** What is to be known besides. */
   note(text: string, isError = false): void {
-    this.#saying = undefined
     this.#add({ kind: 'note', text, isError })
   }
 
-  #takeCall(event: RunEvent) {
-    const call = this.#calls.take(event)
-    if (call === undefined) return
-    this.#saying = undefined
-    if (this.#ofCalls.has(call.key)) return this.#changes.tell()
-    this.#ofCalls.add(call.key)
+  /** What is new in the turn of an event. */
+  #list(view: RunView, { type, meta }: RunEvent): void {
+    const turn = view.turns.findLast(({ iteration }) => iteration === meta.iteration)
+    if (turn === undefined) return
+    if (type === 'MODEL_START' && this.#hasTurns && !turn.continues && !this.#begun.has(turn)) {
+      this.#begun.add(turn)
+      this.#add({ kind: 'turn', turn })
+    }
+    for (const part of turn.parts.slice(this.#listed.get(turn) ?? 0)) {
+      if (part.type === 'call') this.#addCall(placeCall(view, view, part.call))
+      else if (part.type === 'text' || part.type === 'reasoning') this.#say(turn, part)
+      else this.note(wordsOf(part))
+    }
+    this.#listed.set(turn, turn.parts.length)
+  }
+
+  #addCall(call: PlacedCall): void {
+    if (this.#ofCalls.has(call.call)) return
+    this.#ofCalls.add(call.call)
     this.#add({ kind: 'call', call })
   }
 
-  /** The response that is being said broke off, and begins again. */
-  #discard(runId: string): void {
-    const { last, said } = this.#before
-    const isVoid = (step: Step) => step.key > last && step.kind !== 'note' && step.kind !== 'user'
-    for (const step of this.#steps) if (step.kind === 'call' && isVoid(step)) this.#ofCalls.delete(step.call.key)
-    this.#steps = this.#steps.filter((step) => !isVoid(step))
-    if (this.#answer !== undefined && isVoid(this.#answer)) this.#answer = undefined
-    if (this.#saying !== undefined && isVoid(this.#saying)) this.#saying = undefined
-    if (this.#saying !== undefined) this.#saying.text = said
-    this.#calls.forgetWriting(runId)
-    this.#changes.tell()
+  #say(turn: TurnView, part: Text): void {
+    this.#turnOf.set(part, turn)
+    const kind = part.type === 'text' ? 'assistant' : 'reasoning'
+    const last = this.#steps.at(-1)
+    if (turn.continues && turn.parts[0] === part && last?.kind === kind) {
+      last.texts.push(part)
+      last.turn = turn
+    } else this.#add({ kind, texts: [part], turn })
   }
 
-  #say(kind: Said['kind'], piece: string): void {
-    if (piece === '') return
-    if (this.#saying?.kind !== kind) {
-      const said = this.#add(kind === 'assistant' ? { kind, text: '', isWriting: true } : { kind: 'reasoning', text: '' })
-      if (said.kind === 'assistant' || said.kind === 'reasoning') this.#saying = said
-    }
-    const said = this.#saying
-    if (said === undefined || (kind === 'reasoning' && said.text.length > mostReasoning)) return
-    said.text += piece
-    if (kind === 'reasoning' && said.text.length > mostReasoning) said.text = `${said.text.slice(0, mostReasoning)} … (truncated)`
-    this.#changes.tell()
+  /** A response that was being said broke off, and begins again. */
+  #dropVoid(view: RunView, iteration: number): void {
+    this.#steps = this.#steps.filter((step) => {
+      if (step.kind === 'call') return !isVoid(step.call)
+      if (step.kind !== 'assistant' && step.kind !== 'reasoning') return true
+      step.texts = step.texts.filter((text) => this.#turnOf.get(text)?.parts.includes(text) !== false)
+      return step.texts.length > 0
+    })
+    const turn = view.turns.findLast((one) => one.iteration === iteration)
+    if (turn !== undefined && this.#listed.has(turn)) this.#listed.set(turn, Math.min(this.#listed.get(turn) ?? 0, turn.parts.length))
   }
 
-  #add(made: Kinds): Step {
-    const step: Step = { key: ++this.#last, ...made }
-    if (step.kind === 'assistant') this.#answer = step
-    else if (step.kind !== 'note' && step.kind !== 'reasoning') this.#answer = undefined
-    this.#steps.push(step)
+  #add(made: Kinds): void {
+    this.#steps.push({ key: ++this.#last, ...made })
     this.#dropOldest()
     this.#changes.tell()
-    return step
   }
 
   #dropOldest(): void {
     const most = this.#question === undefined ? mostSteps : mostSteps - 1
-    for (const step of this.#steps.splice(0, Math.max(0, this.#steps.length - most))) {
-      this.#dropped++
-      if (step.kind === 'call') this.#ofCalls.delete(step.call.key)
-    }
+    this.#dropped += this.#steps.splice(0, Math.max(0, this.#steps.length - most)).length
   }
+}
+
+function wordsOf(part: Extract<TurnPart, { type: 'guardrail' | 'handoff' }>): string {
+  if (part.type === 'handoff') return `Handed off to ${part.agent}`
+  const why = part.reason === undefined ? '' : `, ${part.reason}`
+  return `Guardrail ${part.guardrail} (${part.place}): ${part.verdict}${why}`
 }

@@ -1,4 +1,4 @@
-import type { Stretch } from './spans.ts'
+import type { Stretch } from '../../core/runs/index.ts'
 
 /** Of the time in which something was done. */
 const pauseShare = 0.08

@@ -2,6 +2,9 @@ import { Answer } from '../reading/answer.tsx'
 import { CallCard } from './call-card.tsx'
 import type { Step, Steps } from './steps.ts'
 
+/** Characters of what a model reasons. */
+const mostReasoning = 100_000
+
 /** The steps of a run, or of a conversation. */
 export function Timeline({ steps: store }: { steps: Steps }) {
   const { question, dropped, steps } = store.toShow()
@@ -28,7 +31,7 @@ function StepView({ step }: { step: Step }) {
     case 'turn':
       return (
         <>
-          Turn {step.iteration} <span class="muted">{step.model}</span>
+          Turn {step.turn.iteration} <span class="muted">{`${step.turn.provider} / ${step.turn.model}`}</span>
         </>
       )
     case 'user':
@@ -44,14 +47,22 @@ function StepView({ step }: { step: Step }) {
       return (
         <details>
           <summary class="reasoning-summary">Reasoning</summary>
-          <div class="reasoning-text">{step.text}</div>
+          <div class="reasoning-text">{shortened(textOf(step.texts))}</div>
         </details>
       )
     case 'assistant':
-      return <Answer text={step.text} isWriting={step.isWriting} />
+      return <Answer text={textOf(step.texts)} isWriting={step.turn !== undefined && step.turn.endedAt === undefined} />
     case 'call':
       return <CallCard call={step.call} asks />
   }
+}
+
+function textOf(texts: readonly { text: string }[]): string {
+  return texts.map(({ text }) => text).join('')
+}
+
+function shortened(text: string): string {
+  return text.length > mostReasoning ? `${text.slice(0, mostReasoning)} … (truncated)` : text
 }
 
 function RunLink({ id, text }: { id: string; text: string }) {

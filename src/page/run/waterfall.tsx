@@ -206,7 +206,7 @@ const BarRow = memo(function BarRow({ row, scale, now, run, runStart, onFold }: 
 })
 
 function versionOf({ state, end, text }: Span): string {
-  return `${state} ${end} ${text.length}`
+  return `${state} ${end} ${text().length}`
 }
 
 /** `onNear`: the same function each time. */

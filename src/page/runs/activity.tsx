@@ -1,4 +1,4 @@
-import type { Call } from '../data/calls.ts'
+import type { PlacedCall } from '../data/calls.ts'
 import { CallCard } from '../run/call-card.tsx'
 import { useLive } from '../ui/live-context.ts'
 import { runHref } from './addresses.ts'
@@ -7,7 +7,7 @@ import { runHref } from './addresses.ts'
 export function Activity() {
   const live = useLive()
   const calls = live.calls.latest
-  const linkTo = ({ topRunId }: Call) => ({ href: runHref(topRunId), words: live.run(topRunId)?.input || 'Run' })
+  const linkTo = ({ topRunId }: PlacedCall) => ({ href: runHref(topRunId), words: live.run(topRunId)?.input || 'Run' })
   return (
     <section class="panel">
       <div class="panel-head">

@@ -138,11 +138,11 @@ function Title() {
 /** Tells screen readers, not of everything that happens, but of what somebody may want to act upon. Returns what stops that. */
 function tellEvents({ live }: Session): () => void {
   const timer = setTimeout(() => {
-    live.onEvent(({ type, meta, tool, stopReason }) => {
-      if (meta?.parentRunId !== undefined) return
-      if (type === 'DECISION_NEEDED') announce(`A call to ${tool} is waiting for a decision`)
-      else if (type === 'RUN_END' && stopReason !== 'paused')
-        announce(stopReason === 'answered' ? 'A run has ended' : `A run has ended: ${stopReason}`)
+    live.onEvent((event) => {
+      if (event.meta.parentRunId !== undefined) return
+      if (event.type === 'DECISION_NEEDED') announce(`A call to ${event.tool} is waiting for a decision`)
+      else if (event.type === 'RUN_END' && event.stopReason !== 'paused')
+        announce(event.stopReason === 'answered' ? 'A run has ended' : `A run has ended: ${event.stopReason}`)
     })
   }, oldEventsMs)
   return () => clearTimeout(timer)
