@@ -26,7 +26,7 @@ export interface Span {
   /** Times in which it waited for somebody, or for its turn. */
   waits: Stretch[]
   usage: Usage | undefined
-  /** Why the model stopped, or how the call ended. */
+  /** Why the model stopped, or how the call ended, or what it waits for. */
   finish: string
   args: unknown
   /** What the model said, or what the tool gave. */
@@ -176,7 +176,7 @@ export class Spans {
       firstToken: undefined,
       retries: [],
       usage: (this.#view === run ? this.#usage.get(id) : undefined) ?? inside,
-      finish: outcome ?? '',
+      finish: outcome ?? (state === 'waiting' ? (call.waitsFor ?? '') : ''),
       text: () => call.result,
     })
     for (const nested of runs) this.#addRun(nested, key)

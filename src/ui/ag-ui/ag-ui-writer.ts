@@ -2,8 +2,9 @@ import type { ResponseWriter } from '../../agent/web/response-format.ts'
 import type { RunEnding } from '../../agent/web/run-ending.ts'
 import { Event, type RunEvent } from '../../core/events.ts'
 import { addUsage, type JsonObject, noUsage, type Usage } from '../../core/messages.ts'
+import { emptyRunView, lastText, type RunView, reduceRun } from '../../core/runs/index.ts'
 import { decisionOnPage, isOwnCall } from '../pending-on-page.ts'
-import { SaidText } from '../said-text.ts'
+import { unsaidText } from '../unsaid-text.ts'
 import { outcomeOf } from './outcome.ts'
 import { type AgUiEvent, ShownMessages } from './shown-messages.ts'
 
@@ -24,18 +25,16 @@ type Ids = { threadId: string; runId: string }
 /** A run as events of AG-UI 1.0. Runs inside its calls are left out: they are part of a call's result. https://docs.ag-ui.com/spec/1.0 */
 export class AgUiWriter implements ResponseWriter {
   readonly #options: AgUiWriterOptions
-  readonly #said = new SaidText()
   readonly #shown: ShownMessages | undefined
-  /** Calls that the model is writing, by their index. */
-  readonly #inputs = new Map<number, string>()
-  /** Calls that were told of, and those of them that this step has begun with. */
-  readonly #told = new Set<string>()
-  #toldBefore: ReadonlySet<string> = new Set()
+  /** Of the step under way: what came before it is not needed any more. */
+  #view: RunView = emptyRunView()
+  /** Calls that the model is writing. */
+  readonly #inputs = new Set<string>()
+  /** Calls that were told of, with the request in which they were. */
+  readonly #told = new Map<string, number>()
   /** What each model has used, by provider and name. */
   readonly #usage = new Map<string, { provider: string; model: string; usage: Usage }>()
   #ids: Ids | undefined
-  /** Our own id of the run. */
-  #run = ''
   #open: { type: 'TEXT' | 'REASONING'; id: string } | undefined
   #messages = 0
   #iteration = 0
@@ -58,11 +57,13 @@ export class AgUiWriter implements ResponseWriter {
     const { runId, parentRunId, iteration } = event.meta
     if (this.#isBehind && parentRunId !== undefined) return ''
     this.#begin(runId)
-    if (runId === this.#run) {
-      if (event.type === Event.MODEL_START && !event.continues) this.#isBehind = false
-      this.#iteration = iteration
-      if (!this.#isBehind) this.#take(event)
+    if (runId !== this.#view.runId) return this.#flush()
+    if (event.type === Event.MODEL_START && !event.continues) {
+      this.#isBehind = false
+      this.#view = emptyRunView(runId)
     }
+    this.#iteration = iteration
+    if (!this.#isBehind) this.#take(event)
     return this.#flush()
   }
 
@@ -82,7 +83,7 @@ export class AgUiWriter implements ResponseWriter {
   end(ending: RunEnding): string {
     const { stopReason, error, pending, output } = ending
     const ids = this.#begin(ending.runId ?? '')
-    const unsaid = this.#said.unsaid(ending)
+    const unsaid = unsaidText(this.#view, ending)
     if (unsaid !== '') this.#piece('TEXT', unsaid)
     this.#close()
     for (const item of pending) if (item.kind !== 'question' && isOwnCall(item)) this.#call(item.toolCallId, item.tool, item.args)
@@ -101,23 +102,22 @@ export class AgUiWriter implements ResponseWriter {
   #begin(run: string): Ids {
     if (this.#ids !== undefined) return this.#ids
     const { threadId = run, runId = run } = this.#options
-    this.#run = run
+    this.#view = emptyRunView(run)
     this.#ids = { threadId, runId }
     this.#send({ type: 'RUN_STARTED', ...this.#ids, protocolVersion: '1.0' })
     return this.#ids
   }
 
   #take(event: RunEvent): void {
+    reduceRun(this.#view, event)
     switch (event.type) {
       case Event.MODEL_START:
-        if (event.continues) this.#said.continued()
-        else this.#beginStep()
+        if (!event.continues) this.#beginStep()
         break
       case Event.MODEL_RETRY:
         if (event.discards) this.#discard()
         break
       case Event.TEXT_DELTA:
-        this.#said.add(event.text)
         this.#piece('TEXT', event.text)
         break
       case Event.REASONING_DELTA:
@@ -125,14 +125,12 @@ export class AgUiWriter implements ResponseWriter {
         break
       case Event.TOOL_INPUT_START:
         this.#closeMessage()
-        this.#inputs.set(event.index, event.id)
+        this.#inputs.add(event.id)
         this.#startCall(event.id, event.tool)
         break
-      case Event.TOOL_INPUT_DELTA: {
-        const toolCallId = this.#inputs.get(event.index)
-        if (toolCallId !== undefined) this.#send({ type: 'TOOL_CALL_ARGS', toolCallId, delta: event.json })
+      case Event.TOOL_INPUT_DELTA:
+        if (this.#inputs.has(event.id)) this.#send({ type: 'TOOL_CALL_ARGS', toolCallId: event.id, delta: event.json })
         break
-      }
       case Event.MODEL_END:
         this.#count(event)
         // A text that was cut may be continued.
@@ -183,7 +181,7 @@ export class AgUiWriter implements ResponseWriter {
 
   #startCall(toolCallId: string, toolCallName: string): void {
     this.#turn ??= this.#newId('turn')
-    this.#told.add(toolCallId)
+    this.#told.set(toolCallId, this.#iteration)
     this.#send({ type: 'TOOL_CALL_START', toolCallId, toolCallName, parentMessageId: this.#turn })
   }
 
@@ -194,8 +192,6 @@ export class AgUiWriter implements ResponseWriter {
     this.#turn = undefined
     // So that whoever begins with this step gets the same ids.
     this.#messages = 0
-    this.#said.asked()
-    this.#toldBefore = new Set(this.#told)
     this.#shown?.beginStep()
     this.#step = `request ${this.#iteration}`
     this.#send({ type: 'STEP_STARTED', stepName: this.#step })
@@ -208,8 +204,8 @@ export class AgUiWriter implements ResponseWriter {
   #discard(): void {
     this.#close()
     this.#turn = undefined
-    for (const id of this.#told) if (!this.#toldBefore.has(id)) this.#told.delete(id)
-    const earlier = this.#said.discarded()
+    for (const [id, iteration] of this.#told) if (iteration === this.#iteration) this.#told.delete(id)
+    const earlier = lastText(this.#view)
     if (this.#shown === undefined || this.#hasMissed) return
     this.#send({ type: 'MESSAGES_SNAPSHOT', messages: this.#shown.discardStep() })
     if (earlier !== '') this.#piece('TEXT', earlier)
@@ -243,7 +239,7 @@ export class AgUiWriter implements ResponseWriter {
   /** Ends what is open: a text, reasoning, calls that the model was writing. */
   #close(): void {
     this.#closeMessage()
-    for (const toolCallId of this.#inputs.values()) this.#send({ type: 'TOOL_CALL_END', toolCallId })
+    for (const toolCallId of this.#inputs) this.#send({ type: 'TOOL_CALL_END', toolCallId })
     this.#inputs.clear()
   }
 
@@ -277,7 +273,7 @@ export class AgUiWriter implements ResponseWriter {
   }
 
   #newId(kind: string): string {
-    return `${this.#run}-${this.#iteration}-${kind}-${++this.#messages}`
+    return `${this.#view.runId}-${this.#iteration}-${kind}-${++this.#messages}`
   }
 
   #send(event: AgUiEvent): void {

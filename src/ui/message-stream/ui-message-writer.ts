@@ -4,10 +4,11 @@ import type { RunEnding } from '../../agent/web/run-ending.ts'
 import { syncAnswer } from '../../core/callbacks/callbacks.ts'
 import { Event, type RunEvent, type StopReason } from '../../core/events.ts'
 import type { JsonObject } from '../../core/messages.ts'
+import { emptyRunView, lastText, type RunView, reduceRun } from '../../core/runs/index.ts'
 import { decisionOnPage, idOnPage, isOwnCall, isYesOrNo, metadataOf } from '../pending-on-page.ts'
-import { SaidText } from '../said-text.ts'
 import { structured } from '../structured.ts'
 import { continuedText, withinText } from '../told.ts'
+import { unsaidText } from '../unsaid-text.ts'
 import type { UIToolPart } from './ui-message.ts'
 
 export interface WriterOptions {
@@ -28,16 +29,12 @@ type ToolEvent = Extract<RunEvent, { type: 'TOOL_CALL_START' | 'TOOL_CALL_END' |
  */
 export class UIMessageWriter implements ResponseWriter {
   readonly #options: WriterOptions
-  readonly #said = new SaidText()
-  /** Ids of calls that the model is writing, by their index. */
-  readonly #inputs = new Map<number, string>()
+  /** Of the step under way: what came before it is not needed any more. */
+  #view: RunView = emptyRunView()
   /** Calls whose arguments were sent. */
   readonly #available = new Set<string>()
-  /** Calls that wait: known to the client when the run has paused. */
-  #waiting: WaitingItem[] = []
   /** Calls that waited before the run went on. */
   readonly #decided = new Set<string>()
-  #runId: string | undefined
   /** The text or reasoning that is open. */
   #part: { type: 'text' | 'reasoning'; id: string } | undefined
   #parts = 0
@@ -55,9 +52,13 @@ export class UIMessageWriter implements ResponseWriter {
   event(event: RunEvent): string {
     const { runId, parentRunId } = event.meta
     if (this.#isBehind && parentRunId !== undefined) return ''
-    if (this.#runId === undefined) this.#start(runId)
-    if (runId === this.#runId && event.type === Event.MODEL_START && !event.continues) this.#isBehind = false
-    if (runId === this.#runId && !this.#isBehind) this.#take(event)
+    if (this.#view.runId === '') this.#start(runId)
+    if (runId !== this.#view.runId) return this.#flush()
+    if (event.type === Event.MODEL_START && !event.continues) {
+      this.#isBehind = false
+      this.#view = emptyRunView(runId)
+    }
+    if (!this.#isBehind) this.#take(event)
     return this.#flush()
   }
 
@@ -75,8 +76,8 @@ export class UIMessageWriter implements ResponseWriter {
 
   end(ending: RunEnding): string {
     const { stopReason, error, pending } = ending
-    if (this.#runId === undefined && this.#isBehind) this.#start(ending.runId ?? '')
-    const unsaid = this.#said.unsaid(ending)
+    if (this.#view.runId === '' && this.#isBehind) this.#start(ending.runId ?? '')
+    const unsaid = unsaidText(this.#view, ending)
     if (unsaid !== '') this.#piece('text', unsaid)
     this.#closePart()
     for (const item of pending) this.#wait(item)
@@ -89,7 +90,7 @@ export class UIMessageWriter implements ResponseWriter {
 
   #start(runId: string): void {
     const { messageId } = this.#options
-    this.#runId = runId
+    this.#view = emptyRunView(runId)
     this.#send({ type: 'start', ...(messageId === undefined ? {} : { messageId }), ...this.#metadata() })
   }
 
@@ -99,25 +100,20 @@ export class UIMessageWriter implements ResponseWriter {
   }
 
   #take(event: RunEvent): void {
+    // The run goes on: what it has waited for is not in the view any more then.
+    if (event.type === Event.RUN_START) this.#goOn(this.#view.pending)
+    reduceRun(this.#view, event)
     switch (event.type) {
-      case Event.DECISION_NEEDED:
-        this.#waiting.push(event)
-        break
       case Event.DECISION_MADE:
         this.#decide(event)
         break
-      case Event.RUN_START:
-        this.#goOn()
-        break
       case Event.MODEL_START:
-        if (event.continues) this.#said.continued()
-        else this.#beginStep()
+        if (!event.continues) this.#beginStep()
         break
       case Event.MODEL_RETRY:
         if (event.discards) this.#resetStep()
         break
       case Event.TEXT_DELTA:
-        this.#said.add(event.text)
         this.#piece('text', event.text)
         break
       case Event.REASONING_DELTA:
@@ -125,14 +121,11 @@ export class UIMessageWriter implements ResponseWriter {
         break
       case Event.TOOL_INPUT_START:
         this.#closePart()
-        this.#inputs.set(event.index, event.id)
         this.#send({ type: 'tool-input-start', toolCallId: event.id, toolName: event.tool })
         break
-      case Event.TOOL_INPUT_DELTA: {
-        const toolCallId = this.#inputs.get(event.index)
-        if (toolCallId !== undefined) this.#send({ type: 'tool-input-delta', toolCallId, inputTextDelta: event.json })
+      case Event.TOOL_INPUT_DELTA:
+        if (this.#view.calls.has(event.id)) this.#send({ type: 'tool-input-delta', toolCallId: event.id, inputTextDelta: event.json })
         break
-      }
       case Event.MODEL_END:
         // A text that was cut may be continued.
         if (event.finishReason !== 'length') this.#closePart()
@@ -148,8 +141,6 @@ export class UIMessageWriter implements ResponseWriter {
   #takeCall(event: ToolEvent): void {
     const { tool } = event
     const { toolCallId = '', ok } = event.meta
-    // Somebody has decided without the run having paused.
-    this.#waiting = this.#waiting.filter((item) => (item.path?.[0] ?? item).toolCallId !== toolCallId)
     if (event.type === Event.TOOL_CALL_START) this.#call(toolCallId, tool, event.args)
     else if (event.type === Event.TOOL_PROGRESS)
       this.#send({ type: 'data-tool-progress', data: { toolCallId, tool, update: event.update }, transient: true })
@@ -180,13 +171,12 @@ export class UIMessageWriter implements ResponseWriter {
     this.#available.add(toolCallId)
   }
 
-  /** The run goes on: who is told everything from the beginning learns here what it has waited for. */
-  #goOn(): void {
-    for (const item of this.#waiting) {
+  /** Who is told everything from the beginning learns here what the run has waited for. */
+  #goOn(waiting: readonly WaitingItem[]): void {
+    for (const item of waiting) {
       this.#wait(item)
       this.#decided.add(item.toolCallId)
     }
-    this.#waiting = []
   }
 
   /** A call that waits: its arguments, and what is to be done with it. */
@@ -221,16 +211,13 @@ export class UIMessageWriter implements ResponseWriter {
     this.#send({ type: 'start-step' })
     this.#isInStep = true
     this.#hasAsked = true
-    this.#inputs.clear()
-    this.#said.asked()
   }
 
   /** The response begins again: the client removes all parts of this step, open ones too. It gets the text that the response continues again. */
   #resetStep(): void {
     this.#part = undefined
-    this.#inputs.clear()
     this.#send({ type: 'reset-step' })
-    const earlier = this.#said.discarded()
+    const earlier = lastText(this.#view)
     if (earlier !== '') this.#piece('text', earlier)
   }
 

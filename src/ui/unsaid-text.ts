@@ -1,0 +1,8 @@
+import type { RunEnding } from '../agent/web/run-ending.ts'
+import { lastText, type RunView } from '../core/runs/index.ts'
+
+/** The answer, if it was not said piece by piece: the result of a `final` tool, or one that had to fit a schema. */
+export function unsaidText(view: RunView, { text, stopReason }: RunEnding): string {
+  const isAnswer = stopReason !== undefined && stopReason !== 'paused' && stopReason !== 'aborted'
+  return isAnswer && !lastText(view).endsWith(text) ? text : ''
+}
