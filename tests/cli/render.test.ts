@@ -88,6 +88,24 @@ describe('the answer', () => {
     expect(io.out()).toBe('Let me look\nThe result\n')
   })
 
+  it('is not what an agent inside of a call says; its calls are shown', () => {
+    const inside = { runId: 'b', parentRunId: 'r', parentToolCallId: 'c1', depth: 1, iteration: 1, time: 0 }
+    const { io, renderer, err } = rendered([
+      { type: 'MODEL_START', meta: meta(''), provider: 'p', model: 'm' },
+      { type: 'TOOL_CALL_START', meta: meta('c1'), tool: 'helper', args: { task: 'look' } },
+      { type: 'MODEL_START', meta: inside, provider: 'p', model: 'm' },
+      { type: 'TEXT_DELTA', meta: inside, text: 'I look.' },
+      { type: 'TOOL_CALL_START', meta: { ...inside, toolCallId: 'b1' }, tool: 'look', args: {} },
+      { ...endOfCall, outcome: 'ok', meta: { ...inside, toolCallId: 'b1', ok: true }, tool: 'look', result: '' },
+      { ...endOfCall, outcome: 'ok', meta: meta('c1', { ok: true }), tool: 'helper', result: 'I look.' },
+      { type: 'MODEL_START', meta: { ...meta(''), iteration: 2 }, provider: 'p', model: 'm' },
+      { type: 'TEXT_DELTA', meta: { ...meta(''), iteration: 2 }, text: 'Done.' },
+    ])
+    renderer.finish(ended({ output: 'Done.' }))
+    expect(io.out()).toBe('Done.\n')
+    expect(err()).toEqual(['→ helper {"task":"look"}', '→ look {}', '✓ look {} · 0 B', '✓ helper · 7 B'])
+  })
+
   it('F7 is one line where it was cut and continued', () => {
     const { io, renderer } = rendered([
       { type: 'MODEL_START', meta: meta(''), provider: 'p', model: 'm' },

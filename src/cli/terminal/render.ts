@@ -2,6 +2,7 @@ import type { RunResult } from '../../agent/types.ts'
 import { Event, type RunEvent } from '../../core/events.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import { redactText } from '../../core/redaction/redact.ts'
+import { type CallView, callOf, emptyRunView, lastText, reduceRun } from '../../core/runs/index.ts'
 import { EventRedactor } from '../../service/runs/event-redactor.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { shorten, type Terminal, withoutControls } from './terminal.ts'
@@ -31,9 +32,10 @@ export class RunRenderer {
   readonly #redactor: EventRedactor
   readonly #showTools: boolean
   readonly #showAnswer: boolean
-  readonly #running = new Map<string, { args: string; number: number | undefined }>()
   readonly #calls: CallLog | undefined
-  #shownText = ''
+  readonly #view = emptyRunView()
+  /** Calls that are under way, with the numbers that they are kept by. */
+  readonly #running = new Map<CallView, number | undefined>()
 
   constructor(terminal: Terminal, tools: Iterable<AnyTool>, { quiet = false, answer = true, calls }: RenderOptions = {}) {
     this.#calls = calls
@@ -44,23 +46,30 @@ export class RunRenderer {
   }
 
   show(event: RunEvent): void {
+    const before = event.type === Event.MODEL_START || event.type === Event.MODEL_RETRY ? this.#shownText : ''
+    reduceRun(this.#view, event)
+    const call = callOf(this.#view, event)
+    // What a run inside of a call says is not the answer. Its calls are shown.
+    if (event.meta.parentRunId !== undefined && call === undefined) return
     switch (event.type) {
       case Event.MODEL_START:
-        if (!event.continues) this.#beginText()
+        if (!event.continues && before !== '') this.#terminal.endAnswerLine()
         this.#terminal.waitFor(`waiting for ${event.model}`)
         break
       case Event.MODEL_QUEUED:
         this.#terminal.waitFor(`waiting for the rate limits of ${event.model}`)
         break
       case Event.MODEL_RETRY:
-        if (event.discards) this.#beginAgain()
+        if (event.discards && before !== '') this.#beginAgain()
         this.#terminal.waitFor(`${this.#oneLine(event.error, maxArgumentsLength)}; asking ${event.model} again`)
         break
       case Event.REASONING_DELTA:
         this.#terminal.waitFor('the model is thinking')
         break
       case Event.TEXT_DELTA:
-        this.#showText(event.text)
+        if (!this.#showAnswer) break
+        this.#terminal.waitFor(undefined)
+        this.#terminal.answer(event.text)
         break
       case Event.TOOL_INPUT_START:
         this.#terminal.waitFor(`the model is calling ${event.tool}`)
@@ -71,13 +80,13 @@ export class RunRenderer {
         if (event.finishReason !== 'length') this.#terminal.endAnswerLine()
         break
       case Event.TOOL_CALL_START:
-        this.#startCall(event)
+        this.#startCall(event, call)
         break
       case Event.TOOL_PROGRESS:
         this.#terminal.progress(`${event.tool}: ${this.#oneLine(describeProgress(event.update), maxArgumentsLength)}`)
         break
       case Event.TOOL_CALL_END:
-        this.#endCall(event)
+        this.#endCall(event, call)
         break
       case Event.TOOL_CALL_REJECTED:
         this.#rejectCall(event)
@@ -102,39 +111,30 @@ export class RunRenderer {
     this.#terminal.endAnswerLine()
   }
 
-  #beginText(): void {
-    if (this.#shownText !== '') this.#terminal.endAnswerLine()
-    this.#shownText = ''
+  /** What is shown of the answer so far. */
+  get #shownText(): string {
+    return this.#showAnswer ? lastText(this.#view) : ''
   }
 
   /** The answer broke off. What is on the screen stays there. */
   #beginAgain(): void {
-    if (this.#shownText === '') return
-    this.#beginText()
+    this.#terminal.endAnswerLine()
     this.#terminal.note(this.#terminal.paint('dim', 'The answer broke off, and begins again:'))
   }
 
-  #showText(text: string): void {
-    if (!this.#showAnswer) return
-    this.#shownText += text
-    this.#terminal.waitFor(undefined)
-    this.#terminal.answer(text)
-  }
-
-  #startCall({ tool, args, meta }: Extract<RunEvent, { type: 'TOOL_CALL_START' }>): void {
+  #startCall({ tool, args }: Extract<RunEvent, { type: 'TOOL_CALL_START' }>, call: CallView | undefined): void {
     const redacted = this.#redactor.redactArguments(tool, args)
-    const shownArgs = this.#oneLine(JSON.stringify(redacted), maxArgumentsLength)
-    this.#running.set(meta.toolCallId ?? tool, { args: shownArgs, number: this.#calls?.add({ tool, args: redacted }) })
-    this.#note(`${this.#terminal.paint('cyan', `→ ${tool}`)} ${this.#terminal.paint('dim', shownArgs)}`)
+    if (call !== undefined) this.#running.set(call, this.#calls?.add({ tool, args: redacted }))
+    this.#note(`${this.#terminal.paint('cyan', `→ ${tool}`)} ${this.#terminal.paint('dim', this.#argumentsOf(redacted))}`)
     this.#terminal.waitFor(`running ${tool}`)
   }
 
-  #endCall({ tool, result, meta }: Extract<RunEvent, { type: 'TOOL_CALL_END' }>): void {
-    const id = meta.toolCallId ?? tool
-    const { args, number } = this.#running.get(id) ?? { args: undefined, number: undefined }
+  #endCall({ tool, result, meta }: Extract<RunEvent, { type: 'TOOL_CALL_END' }>, call: CallView | undefined): void {
+    const number = call && this.#running.get(call)
     // With other calls still running, the arguments tell which of them has ended.
-    const which = this.#running.size > 1 && args !== undefined ? ` ${this.#terminal.paint('dim', shorten(args, 60))}` : ''
-    this.#running.delete(id)
+    const args = this.#running.size > 1 && typeof call?.args === 'object' ? this.#redactor.redactArguments(tool, call.args) : undefined
+    const which = args === undefined ? '' : ` ${this.#terminal.paint('dim', shorten(this.#argumentsOf(args), 60))}`
+    if (call !== undefined) this.#running.delete(call)
     const took = meta.durationMs === undefined ? '' : ` ${formatDuration(meta.durationMs)}`
     const ok = meta.ok !== false
     if (number !== undefined) this.#calls?.end(number, `${ok ? 'ok' : 'failed'}${took}`, this.#redactor.redactText(result))
@@ -149,6 +149,10 @@ export class RunRenderer {
     // Only to learn the secrets that the error may quote.
     if (typeof args !== 'string') this.#redactor.redactArguments(tool, args)
     this.#note(`${this.#terminal.paint('red', `✗ ${this.#oneLine(tool, 64)}`)} not run · ${this.#oneLine(error, maxFailureLength)}`)
+  }
+
+  #argumentsOf(redacted: JsonObject): string {
+    return this.#oneLine(JSON.stringify(redacted), maxArgumentsLength)
   }
 
   #oneLine(text: string, length: number): string {
