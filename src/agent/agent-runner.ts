@@ -25,7 +25,6 @@ import { checkResumeOptionNames, checkRunnerOptionNames, checkRunOptionNames } f
 import { checkSettings, mergeOptions, rulesOf, toModel, toToolSet, warnOfDeprecated } from './options.ts'
 import type { AnswerOf, OutputSchema, PartialAnswerOf } from './output/output.ts'
 import type { Loop } from './run/execution.ts'
-import { areMany, fairTurn } from './run/fair-turns.ts'
 import type { GivenToResume, GivenToRun, GivenToRunner, ResumeOptionsOf, RunOptionsOf } from './run/run-arguments.ts'
 import { RunContext } from './run/run-context.ts'
 import { RunControl } from './run/run-control.ts'
@@ -265,7 +264,6 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
       ? hashOf([...given, ...asked, session?.id, ...(session?.replaces === undefined ? [] : [session.replaces]), metadata] as never)
       : undefined
     try {
-      if (areMany()) await fairTurn()
       if (options.runId !== undefined && inputDigest !== undefined) await this.#journal.checkSame(run.runId, inputDigest)
       await prepareModel(run)
       if (session !== undefined) await sessions.enter(run, session)

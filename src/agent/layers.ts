@@ -18,7 +18,6 @@ import { recordAnswers, recordCalls, recordRequests } from './observe/recorder.t
 import type { PieceTimes, RunTelemetry } from './observe/telemetry.ts'
 import { formatAnswer } from './output/format-answer.ts'
 import type { Layers } from './run/execution.ts'
-import { areMany, fairTurn } from './run/fair-turns.ts'
 import type { RunContext } from './run/run-context.ts'
 import { findWrittenCalls } from './text-calls/around-model.ts'
 import { askOnceMore, readWrittenCalls, requestOf, sendRequest } from './turn/ask-model.ts'
@@ -59,7 +58,6 @@ export function modelLayers(run: RunContext): Named<AroundModel>[] {
   const { toolCalling } = run.settings
   const isHooked = hasHook(hooks, 'aroundModel')
   return there(
-    areMany() && ['turns with other runs', takeTurns],
     telemetry !== undefined && ['telemetry', measureRequest(telemetry, run)],
     ['an empty response: once more', askOnceMore(run)],
     hasGuardrail(guardrails, 'output') && ['text held for guardrails', holdText(run)],
@@ -88,14 +86,6 @@ export function toolLayers(run: RunContext, { survivesCrashes }: Survival): Name
     hasHook(hooks, 'aroundTool') && ['hooks around the function', standAroundFunction(run)],
     run.recorder !== undefined && ['recorder', recordCalls(run, run.recorder)],
   )
-}
-
-/** Before the request is sent, and before anything is made of its response. */
-const takeTurns: AroundModel = (next) => async (call) => {
-  await fairTurn()
-  const response = await next(call)
-  await fairTurn()
-  return response
 }
 
 function measureRequest(telemetry: RunTelemetry, { settings }: RunContext): AroundModel {

@@ -43,7 +43,7 @@ export class RecordedCalls {
     // Arguments that were taken are taken again: the tool may have had a schema of its own, of which its JSON Schema says only a part.
     const parameters = { ...given }
     const hasRun = (args: unknown) => isJsonObject(args) && this.#isRecorded(tool.name, args)
-    keepValidator(parameters, (args, inWords) => (hasRun(args) ? [] : compileSchema(given, tool.name)(args, inWords)), false)
+    keepValidator(parameters, (args, inWords) => (hasRun(args) ? [] : compileSchema(given, tool.name)(args, inWords)))
     return defineTool({
       ...tool,
       parameters: acceptSchema(parameters),

@@ -7,7 +7,7 @@ import { secretsInEnvironment } from '../core/redaction/secret-keys.ts'
 import { SecretTexts } from '../core/redaction/secret-texts.ts'
 import type { SwitchableModel } from '../models/middleware/switchable.ts'
 import { ToolRegistry } from '../tools/registry.ts'
-import { openInTurns } from '../tools/schema/open-ajv.ts'
+import { openForeignAjv } from '../tools/schema/open-ajv.ts'
 import { AgentHost, defaultAgent } from './agents/agent-host.ts'
 import { RecentCalls } from './agents/recent-calls.ts'
 import { ToolTrials } from './agents/tool-trials.ts'
@@ -277,7 +277,7 @@ class AgentService implements Service {
         this.logger.error({ file, error }, 'what a crash left beside the configuration file could not be removed')
       })
     }
-    await openInTurns()
+    openForeignAjv()
     try {
       await this.#config.start()
       const { journal } = this.#limits

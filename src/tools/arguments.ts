@@ -6,18 +6,18 @@ import { JsonScanner } from '../core/json/json-scanner.ts'
 import { hasMoreValues, parseUpTo } from '../core/json/value-count.ts'
 import { isDeeperThan, jsonIn } from '../core/json.ts'
 import { copyJson, isJsonObject, type Json, type JsonObject } from '../core/messages.ts'
+import { nextTurn } from '../core/time/give-way.ts'
 import { stoppedAfter } from '../core/time/stopped-after.ts'
 import { coerceArguments, coercions, decodeArguments } from './schema/coerce.ts'
 import { issuesInWords } from './schema/issues-in-words.ts'
-import { compileSchema, isSlow, mayTakeLong, parametersOf, standardSchemaOf, tooSlow } from './schema/schema.ts'
+import { compileSchema, mayTakeLong, parametersOf, standardSchemaOf, tooSlow } from './schema/schema.ts'
 import { cancelledText, checkTimedOutText, invalidArgumentsText, unreadableArgumentsText } from './told.ts'
 import type { AnyTool } from './tool.ts'
-import { Pauses } from './yield-to-event-loop.ts'
 
 /** How deeply arguments may nest, so that code can recurse into them. */
 export const maxDepth = 512
 
-/** Characters of arguments that are read whatever else is done in this turn of the event loop. */
+/** Characters of arguments that are read in a turn of the event loop with others. */
 const mostReadAtOnce = 100_000
 
 /** A call that may run: its tool, the arguments as JSON, and the tool's input (the same, or what its Standard Schema made of a copy). */
@@ -93,9 +93,8 @@ export interface ArgumentTerms {
 
 /** Parses and validates, by the tool's own schema, which may transform, or by its JSON Schema. Never rejects. */
 export async function prepareArguments(tool: AnyTool, raw: string, terms: ArgumentTerms = {}): Promise<Preparation> {
-  const pauses = new Pauses()
-  // Many calls may be prepared at once: what takes long for one of them is done in a turn of the event loop of its own.
-  if (raw.length > mostReadAtOnce || (mayHoldUp(tool) && pauses.areDue())) await pauses.turn()
+  // Many calls may be prepared at once.
+  if (raw.length > mostReadAtOnce || mayTakeLong(parametersOf(tool))) await nextTurn()
   const preparing = prepareNow(tool, raw, terms)
   // A JSON Schema is checked at once.
   return standardSchemaOf(tool) === undefined ? preparing : inTime(tool, preparing, terms)
@@ -200,12 +199,6 @@ export async function fitArguments(tool: AnyTool, args: JsonObject): Promise<Fit
   } catch (error) {
     return { problems: [`the check failed: ${messageOf(error)}`] }
   }
-}
-
-/** Whether checking arguments of this tool may take so long that no two checks should be in one turn of the event loop. */
-function mayHoldUp(tool: AnyTool): boolean {
-  const parameters = parametersOf(tool)
-  return standardSchemaOf(tool) === undefined ? isSlow(parameters) : mayTakeLong(parameters)
 }
 
 async function fitToStandard(standard: StandardSchemaV1, tool: AnyTool, args: JsonObject): Promise<FittedArguments> {

@@ -1,5 +1,5 @@
 import type { Document, YAMLError } from 'yaml'
-import { Pauses } from './yield-to-event-loop.ts'
+import { giveWay } from '../core/time/give-way.ts'
 
 /** A key, a value, a colon, an indentation, a comment, the end of a line: one each. Some 6,000 lines, which are read in a good time. */
 const maxTokens = 40_000
@@ -16,7 +16,6 @@ export async function readDocument(text: string, { passOverWarnings = false }: {
   const { Composer, isScalar, Lexer, Parser, visit, YAMLError: AnyError, YAMLParseError } = await import('../core/yaml.ts')
   const fail = (at: number, code: 'IMPOSSIBLE' | 'MULTIPLE_DOCS' | 'DUPLICATE_KEY', message: string) =>
     new YAMLParseError([at, at + 1], code, message)
-  const pauses = new Pauses()
   const parser = new Parser()
   // The package's own check for doubled keys compares each key with all before it. Keys that are texts make that cheap.
   const composer = new Composer({ uniqueKeys: false, stringKeys: true })
@@ -29,10 +28,10 @@ export async function readDocument(text: string, { passOverWarnings = false }: {
         throw fail(parser.offset, 'IMPOSSIBLE', `More than ${maxTokens} tokens (keys, values, punctuation, line ends)`)
       for (const part of parser.next(token)) documents.push(...withoutStacks(() => [...composer.next(part)]))
       if (parser.stack.length > maxDepth) throw fail(parser.offset, 'IMPOSSIBLE', `Nested deeper than ${maxDepth} levels`)
-      if (tokens % tokensBetweenPauses === 0) await pauses.take()
+      if (tokens % tokensBetweenPauses === 0) await giveWay()
     }
     for (const part of parser.end()) {
-      await pauses.take()
+      await giveWay()
       documents.push(...withoutStacks(() => [...composer.next(part)]))
     }
     documents.push(...withoutStacks(() => [...composer.end(true, text.length)]))
@@ -41,7 +40,7 @@ export async function readDocument(text: string, { passOverWarnings = false }: {
     if (error !== undefined) throw error
     if (document === undefined || second !== undefined)
       throw fail(second?.range[0] ?? 0, 'MULTIPLE_DOCS', 'Expected one document, got several')
-    await pauses.take()
+    await giveWay()
     visit(document, {
       Map(_, { items }) {
         const known = new Set<unknown>()
@@ -52,7 +51,7 @@ export async function readDocument(text: string, { passOverWarnings = false }: {
         }
       },
     })
-    await pauses.take()
+    await giveWay()
     return document
   } catch (error) {
     if (error instanceof AnyError) locate(error, text)

@@ -19,9 +19,7 @@ function layersOf(settings: RunSettings<never>, survivesCrashes = false): { mode
     logger: defaultLogger,
   }
   const run = openRun(parts)
-  // Whether a run takes turns with others depends on how many there are in the process: those of other tests, too.
-  const names = (layers: [name: string, layer: unknown][]) =>
-    layers.map(([name]) => name).filter((name) => name !== 'turns with other runs')
+  const names = (layers: [name: string, layer: unknown][]) => layers.map(([name]) => name)
   run.dispose()
   return { model: names(modelLayers(run)), tool: names(toolLayers(run, { survivesCrashes })) }
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { inTurns } from '../../src/core/time/give-way.ts'
 import { recordingText } from '../../src/recording/file/recording-text.ts'
 import { readRecording, recordRun } from '../../src/recording/index.ts'
 import { RecordingSecrets } from '../../src/recording/secrets.ts'
@@ -10,7 +11,6 @@ import { recordingOfParts } from '../../src/service/recordings/recording-parts.t
 import { StoredRecording } from '../../src/service/recordings/stored-recording.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { Pauses } from '../../src/tools/yield-to-event-loop.ts'
 import { recordingLogger } from '../hazards/recording-logger.ts'
 import { longestStall } from '../tools/sandbox/longest-stall.ts'
 import { maxStallMs } from './measured-service.ts'
@@ -76,10 +76,10 @@ it('a part as long as a recording may be, written, read and handed out, keeps no
     for (let tries = 0; tries < 6; tries++) {
       const { write, parts } = await record(turn)
       const writing = await longestStall(write)
-      const reading = await longestStall(() => recordingOfParts(parts(), new Pauses()))
+      const reading = await longestStall(() => recordingOfParts(parts()))
       const { run = expect.fail(`nothing is recorded of ${name}`) } = reading.value ?? {}
       expect(run.given.partial, name).toBeUndefined()
-      const handingOut = await longestStall(() => new Pauses().during(recordingText({ runId: 'run_1', run }, new RecordingSecrets())))
+      const handingOut = await longestStall(() => inTurns(recordingText({ runId: 'run_1', run }, new RecordingSecrets())))
       expect(handingOut.value.join('')).not.toContain('kept-secret')
       stalls = [
         [`written: ${name}`, writing.stallMs],

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { inTurns } from '../../src/core/time/give-way.ts'
 import { recordingFromText, recordingToText } from '../../src/recording/file/recording-file.ts'
 import { recordingText } from '../../src/recording/file/recording-text.ts'
 import { replayRun } from '../../src/recording/index.ts'
@@ -16,7 +17,6 @@ import { abortedWith, storedOrder } from '../../src/service/runs/stored-run.ts'
 import { readLimits } from '../../src/service/service-limits.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { Pauses } from '../../src/tools/yield-to-event-loop.ts'
 import { recordingLogger } from '../hazards/recording-logger.ts'
 import { json, payTool, startService, token } from './start-service.ts'
 
@@ -176,5 +176,5 @@ it('a recording that is written in turns is the same as one that is written at o
   await runner.run('Let me in.', { recorder })
   const [whole, recorded] = [recorder.recording(), recorder.recorded()]
   if (whole === undefined || recorded === undefined) throw new Error('Nothing was recorded')
-  expect((await new Pauses().during(recordingText(recorded, new RecordingSecrets()))).join('')).toBe(recordingToText(whole))
+  expect((await inTurns(recordingText(recorded, new RecordingSecrets()))).join('')).toBe(recordingToText(whole))
 })

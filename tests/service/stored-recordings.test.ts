@@ -12,7 +12,6 @@ import { recordingOfParts } from '../../src/service/recordings/recording-parts.t
 import { StoredRecording } from '../../src/service/recordings/stored-recording.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { Pauses } from '../../src/tools/yield-to-event-loop.ts'
 import { recordingLogger } from '../hazards/recording-logger.ts'
 import { configFile, json, type StartedService, startService } from './start-service.ts'
 
@@ -330,11 +329,7 @@ describe('parts', () => {
     const recording = new StoredRecording({ run, shown, secrets: new RecordingSecrets(), grown: () => {}, released: () => {}, logger })
     const runner = new AgentRunner({ model: scriptedModel(turns), tools: [login], logger })
     const go = () => runner.run('Say kept-secret-1.', { recorder: recording, runId: run.id })
-    const read = async () =>
-      recordingOfParts(
-        [...written].map(([name, value]) => ({ name, value })),
-        new Pauses(),
-      )
+    const read = async () => recordingOfParts([...written].map(([name, value]) => ({ name, value })))
     return { recording, go, read, place, records, written, writes }
   }
 

@@ -5,7 +5,6 @@ import { describe, expect, it } from 'vitest'
 import { createService } from '../../src/service/index.ts'
 import { Shelf } from '../../src/service/runs/memory/shelf.ts'
 import { ServiceRun } from '../../src/service/runs/service-run.ts'
-import { StartQueue } from '../../src/service/runs/starting/start-queue.ts'
 import { abortedWith, storedOrder } from '../../src/service/runs/stored-run.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
@@ -406,23 +405,6 @@ describe('what is kept of a run', () => {
 })
 
 describe('runs that come at once', () => {
-  it('begin one by one, in order, each in a turn of the event loop', async () => {
-    const queue = new StartQueue()
-    const seen: string[] = []
-    let turns = 0
-    const count = () => {
-      turns++
-      if (seen.length < 5) setImmediate(count)
-    }
-    setImmediate(count)
-    await Promise.all(['a', 'b', 'c', 'd', 'e'].map((name) => queue.turn().then(() => seen.push(`${name}${turns}`))))
-    expect(seen).toEqual(['a0', 'b1', 'c2', 'd3', 'e4'])
-    await new Promise((resolve) => setImmediate(resolve))
-    seen.push('later')
-    await queue.turn()
-    expect(seen).toHaveLength(6)
-  })
-
   it('all end when the service is shut down while they wait to begin', async () => {
     const { service } = await startService({ model: scriptedModel([]) })
     const authorization = `Bearer ${token}`

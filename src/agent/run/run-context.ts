@@ -23,7 +23,6 @@ import type { SessionPlace, SessionTurn } from '../sessions/session-turn.ts'
 import { chooseCallForm } from '../text-calls/mode.ts'
 import type { AgentRules, RunOptions } from '../types.ts'
 import { type ActiveAgent, activeAgent, type NextAgent } from './active-agent.ts'
-import { countRun } from './fair-turns.ts'
 import { abortErrorOf } from './run-error.ts'
 import { type DeltaName, type EventTap, originOf, RunEvents } from './run-events.ts'
 
@@ -139,7 +138,6 @@ export class RunContext implements RunScope {
     if (settings.signal !== undefined) this.follow(settings.signal)
     if (parent !== undefined) this.#endWith(parent.run)
     this.#release.add(startDeadline(limits.deadlineMs, () => this.interrupt('deadline')))
-    this.#release.add(countRun())
   }
 
   /** The run that this one is made inside of. */

@@ -4,6 +4,7 @@ import { digestOf } from '../../core/digest.ts'
 import { ModelError, show } from '../../core/errors.ts'
 import type { FinishReason } from '../../core/events.ts'
 import { type ChatMessage, isJsonObject, type Usage } from '../../core/messages.ts'
+import { giveWay } from '../../core/time/give-way.ts'
 import {
   abortedError,
   type ChatModel,
@@ -176,6 +177,8 @@ export function sendRequest(run: RunContext): AskModel {
     try {
       const asking = Promise.resolve(model.generate(request, turn.sink(sink)))
       const response = await run.untilInterrupted(asking)
+      // The answers of very many runs may come at once.
+      await giveWay()
       if (!run.signal.aborted) return takeResponse(response, model, request)
       // One that heeds its signal rejects at once, and tells what has come and what was used.
       await Promise.race([asking, new Promise(setImmediate)])

@@ -1,5 +1,3 @@
-import { Pauses } from '../../tools/yield-to-event-loop.ts'
-
 /** What an event stream is fed from. */
 export interface SseSource {
   /** What can be sent now, at most about so many characters of it; `''`: nothing yet. */
@@ -28,7 +26,6 @@ export function sseFrame(type: string, data: string, id?: number): string {
 const readyCharacters = 65_536
 
 const encoder = new TextEncoder()
-const pauses = new Pauses()
 
 /** One open event stream. Takes from its source as much as its reader takes from it. */
 export class SseStream {
@@ -48,10 +45,8 @@ export class SseStream {
         start: (controller) => {
           this.#controller = controller
         },
-        pull: async () => {
+        pull: () => {
           this.#lastTaken = performance.now()
-          // Very many of them may be read at once.
-          await pauses.take()
           this.#flush()
         },
         cancel: () => this.#end('gone'),

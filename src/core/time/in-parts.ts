@@ -1,4 +1,4 @@
-/** Long work in parts: where it yields, whoever does it may let others get their turn (`Pauses.during`). */
+/** Long work in parts: where it yields, whoever does it may let others get their turn (`inTurns`). */
 export type InParts<T> = Generator<undefined, T, undefined>
 
 /** Does all of it at once. */

@@ -19,18 +19,13 @@ import { OPENAI_MESSAGES, type OpenAIMessage, wireOf } from './wire.ts'
  * Throws `invalid_message`, with the position, for what is not a message.
  */
 export function messagesFromOpenAI(list: readonly object[]): ChatMessage[] {
-  return [...eachFromOpenAI(list)]
-}
-
-/** The same one by one. */
-export function* eachFromOpenAI(list: readonly object[]): Generator<ChatMessage> {
   const functionCallIds = new Map<string, string>()
-  for (const [position, raw] of list.entries()) {
+  return list.map((raw, position) => {
     const message = fromOpenAI(raw, position, functionCallIds)
     const kept = whatIsLost(wireOf(message), raw, position)
     if (kept !== undefined) message.providerData = { provider: OPENAI_MESSAGES, data: kept }
-    yield message
-  }
+    return message
+  })
 }
 
 function fromOpenAI(raw: object, position: number, functionCallIds: Map<string, string>): ChatMessage {

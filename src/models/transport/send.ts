@@ -1,7 +1,7 @@
 import { Readable, type Transform } from 'node:stream'
-import { setImmediate } from 'node:timers/promises'
 import { Dispatcher, errors } from 'undici'
 import { InvalidOptionError } from '../../core/errors.ts'
+import { nextTurn } from '../../core/time/give-way.ts'
 import { dispatcherFor } from './dispatcher.ts'
 
 /** A request to post. */
@@ -43,8 +43,8 @@ const known = new Set<string>()
 export const send: Send = async ({ signal, ...post }) => {
   let { headers } = post
   let url = urlOf(post.url)
-  // The connection of a response that has just ended is free only now: undici would open another one.
-  await setImmediate()
+  // The connection of a response that has just ended is free only then: undici would open another one.
+  await nextTurn()
   for (let redirects = 0; ; redirects++) {
     const response = await sendTo(url, headers, post.body, signal)
     const { statusCode: status, body } = response

@@ -1,6 +1,6 @@
 import { replaceFile } from '../../core/files/replace-file.ts'
+import { inTurns } from '../../core/time/give-way.ts'
 import type { InParts } from '../../core/time/in-parts.ts'
-import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import type { RecordedRun } from '../format.ts'
 import { headOf } from '../recorder.ts'
 import type { RecordingSecrets } from '../secrets.ts'
@@ -15,7 +15,7 @@ interface Recorded {
 
 /** Writes the file of a recorded run without its secrets, as `writeRecording` does, but lets others get their turn. */
 export async function writeRecorded(file: string | URL, recorded: Recorded, secrets: RecordingSecrets): Promise<void> {
-  await replaceFile(pathOf(file), await new Pauses().during(recordingText(recorded, secrets)))
+  await replaceFile(pathOf(file), await inTurns(recordingText(recorded, secrets)))
 }
 
 /**

@@ -26,7 +26,7 @@ export async function openClientTool(tool: AnyTool): Promise<AnyTool> {
     return { ...tool, parameters: schema }
   } catch (error) {
     if (!(error instanceof ToolloopError) || error.code !== 'invalid_tool') throw error
-    keepValidator(parameters, () => [], false)
+    keepValidator(parameters, () => [])
     return tool
   }
 }

@@ -3,7 +3,6 @@ import { type JsonObject, textOf } from '../../core/messages.ts'
 import { fitArguments } from '../../tools/arguments.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { type ToolCallEnd, ToolRunner } from '../../tools/tool-runner.ts'
-import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { HttpProblem, type Problem, pointerTo } from '../http/problem.ts'
 import { maxArgumentValues } from '../max-argument-values.ts'
 import { EventRedactor } from '../runs/event-redactor.ts'
@@ -45,23 +44,19 @@ export async function tryTool({ tool, args, approved, context, signal }: TryOrde
   const runner = new ToolRunner({ get: () => tool, names: () => [name] })
   const endLease = host.leaseTools()
   const redactor = new EventRedactor([tool], host.secrets)
-  const pauses = new Pauses()
   const id = `try_${randomUUID()}`
   try {
-    await pauses.turn()
     redactor.learn(name, args)
-    await pauses.take()
     const started = performance.now()
     const environment = { context, signal, runId: id, iteration: 1, idempotencyKey: id, timeoutMs, maxResultBytes, maxArgumentValues }
     const call = { id, type: 'function' as const, function: { name, arguments: JSON.stringify(args) } }
     const { message, end } = await runner.run(call, { ...environment, approved, logger })
     const durationMs = performance.now() - started
-    await pauses.take()
     if ('code' in end && end.code === 'invalid_arguments')
       throw await invalidArguments(tool, args, redactor.redactText(end.content), redactor)
     const result = textOf(message.content)
     const told = { type: 'TOOL_CALL_END', tool: name, result, bytes: result.length, outcome: 'ok' } as const
-    const [shown] = await redactor.redact({ ...told, meta: { runId: id, time: Date.now(), iteration: 1 } }, pauses)
+    const [shown] = await redactor.redact({ ...told, meta: { runId: id, time: Date.now(), iteration: 1 } })
     return {
       outcome: end.outcome,
       content: shown !== undefined && 'result' in shown ? shown.result : '',

@@ -2,13 +2,12 @@ import { randomUUID } from 'node:crypto'
 import type { RunOptions } from '../../agent/types.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { Sampling, ToolChoice } from '../../models/chat-model.ts'
-import { eachFromOpenAI } from '../../models/openai/from-openai.ts'
+import { messagesFromOpenAI } from '../../models/openai/from-openai.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
 import { type ClientTool, openAnswerSchema, toClientTools } from '../agents/client-tools.ts'
 import { refuseApproval } from '../agents/refuse-approval.ts'
 import type { Caller } from '../http/auth.ts'
-import { blamed, HttpProblem } from '../http/problem.ts'
-import { inTurn } from '../runs/read-messages.ts'
+import { blamingRequest, HttpProblem } from '../http/problem.ts'
 import type { RunOrder } from '../runs/stored-run.ts'
 
 export type Maybe<T> = T | null | undefined
@@ -44,7 +43,7 @@ export async function orderOfChat(request: ChatRequest, caller: Caller, context:
     caller,
     kind: 'chat',
     agent: request.model,
-    input: await inTurn(blamed(eachFromOpenAI(request.messages)), (message) => message),
+    input: blamingRequest(() => messagesFromOpenAI(request.messages)),
     options: { ...(await optionsOf(request)), context },
     clientTools: toClientTools(request.tools),
   }

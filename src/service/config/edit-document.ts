@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Document, Node, Pair, YAMLMap } from 'yaml'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
-import { Pauses } from '../../tools/yield-to-event-loop.ts'
 
 /** Makes the document say `wanted`; what says it already is left as it is written, with its comments. */
 export async function editDocument(document: Document, wanted: JsonObject): Promise<string> {
@@ -25,11 +24,8 @@ export async function editDocument(document: Document, wanted: JsonObject): Prom
       }
     }
   }
-  const pauses = new Pauses()
-  await pauses.turn()
   if (!isMap(document.contents)) document.contents = document.createNode({}) as never
   if (isMap(document.contents)) edit(document.contents, wanted)
-  await pauses.turn()
   return document.toString({ lineWidth: 0 })
 }
 

@@ -2,7 +2,6 @@ import type { Document } from 'yaml'
 import { messageOf } from '../../core/errors.ts'
 import { isJsonObject, type Json } from '../../core/messages.ts'
 import { readDocument } from '../../tools/read-document.ts'
-import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { compileCheck, type SchemaCheck } from '../agents/check-schema.ts'
 import { objectionTo } from '../http/read-body.ts'
 import type { Config } from './config.ts'
@@ -30,13 +29,9 @@ let check: SchemaCheck | undefined
 /** Reads a configuration as a whole; rejects with a `ConfigError` that lists everything that is wrong with it. `file`: for its message. */
 export async function parseConfig(text: string, file: string, env: Readonly<Record<string, string | undefined>>): Promise<ParsedConfig> {
   const { document, raw } = await readYaml(text, file)
-  const pauses = new Pauses()
-  await pauses.take()
   const { value, problems } = interpolate(raw, env)
   check ??= compileCheck(configSchema)
-  await pauses.take()
   let misfits = check(value, { all: true })
-  await pauses.take()
   if (misfits.filter(({ path }) => readAsWritten(value, raw, path)).length > 0) misfits = check(value, { all: true })
   // What a variable that is not there would have been is not known: whether it fits can't be said.
   const unknown = new Set(problems.flatMap(({ path }) => withParents(path)))
@@ -80,7 +75,6 @@ async function readYaml(text: string, file: string): Promise<{ document: Documen
   let raw: Json
   try {
     document = await readDocument(text)
-    await new Pauses().take()
     raw = document.toJS({ maxAliasCount: mostAliases }) ?? {}
   } catch (error) {
     // The reader's own words may quote the line, and with it a key.

@@ -99,12 +99,3 @@ export function blamingRequest<T>(work: () => T): T {
     throw problemOfRequest(error) ?? error
   }
 }
-
-/** What the generator makes; what is wrong with one of its items is the request's fault. */
-export function* blamed<T>(items: Generator<T>): Generator<T> {
-  for (;;) {
-    const { done, value } = blamingRequest(() => items.next())
-    if (done === true) return
-    yield value
-  }
-}

@@ -1,5 +1,5 @@
 import { countValues } from '../../core/json/value-count.ts'
-import { Pauses } from '../../tools/yield-to-event-loop.ts'
+import { giveWay } from '../../core/time/give-way.ts'
 import type { SchemaCheck } from '../agents/check-schema.ts'
 import { describeProblems } from '../agents/check-schema.ts'
 import { HttpProblem } from './problem.ts'
@@ -9,9 +9,6 @@ const mostDepth = 64
 
 /** What is done for each value adds up. An administrator's body may be a whole configuration, of far fewer; one of MCP is also checked by the SDK. */
 export const mostValues = { run: 50_000, admin: 20_000, mcp: 10_000 } as const
-
-/** Characters of a body that is read whatever else is done in this turn of the event loop. */
-const mostParsedAtOnce = 50_000
 
 /** Characters of a body of which all problems are told. */
 const mostCheckedWhole = 20_000
@@ -28,26 +25,22 @@ export async function readBody(
   if (!/^(identity)?$/.test(request.headers.get('content-encoding') ?? '')) {
     throw new HttpProblem(415, 'unsupported_encoding', 'Expected a body without `content-encoding`', { param: 'content-encoding' })
   }
-  const pauses = new Pauses()
-  const text = await readText(request, maxBytes, pauses)
-  await pauses.take()
+  const text = await readText(request, maxBytes)
+  await giveWay()
   if (countValues(text) > maxValues) throw new HttpProblem(400, 'invalid_request', `Expected a body of at most ${maxValues} values`)
-  if (text.length > mostParsedAtOnce) await pauses.turn()
   const body = parseBody(text)
-  await pauses.take()
   const objection = objectionTo(body, 1)
   if (objection !== undefined) throw new HttpProblem(400, 'invalid_json', objection)
-  await pauses.take()
   const problems = check(body, { all: text.length <= mostCheckedWhole })
   if (problems.length > 0) {
     const param = problems[0]?.path.slice(1).replaceAll('/', '.') ?? ''
     throw new HttpProblem(400, 'invalid_request', `The body is invalid: ${describeProblems(problems)}`, { param, problems })
   }
-  await pauses.take()
+  await giveWay()
   return body
 }
 
-async function readText(request: Request, maxBytes: number, pauses: Pauses): Promise<string> {
+async function readText(request: Request, maxBytes: number): Promise<string> {
   const tooLarge = () => new HttpProblem(413, 'body_too_large', `Expected a body of at most ${maxBytes} bytes`)
   // What is announced is refused before it is sent; what is not announced is counted.
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
@@ -58,8 +51,6 @@ async function readText(request: Request, maxBytes: number, pauses: Pauses): Pro
     for await (const chunk of request.body ?? []) {
       bytes += chunk.byteLength
       if (bytes > maxBytes) throw tooLarge()
-      // Very many bodies may come at once.
-      await pauses.take()
       text += decoder.decode(chunk, { stream: true })
     }
     return text + decoder.decode()

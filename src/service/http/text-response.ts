@@ -1,5 +1,4 @@
 import { TextPieces } from '../../core/text/text-pieces.ts'
-import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { etagOf, isKnown } from './etag.ts'
 import type { RateLimiter } from './rate-limit.ts'
 
@@ -34,13 +33,10 @@ export function respondWithText(
     return request === undefined ? new Response(text, init) : respondUnlessKnown(request, text, init)
   }
   const release = mustArrive ? limiter.countCharacters(caller, pieces.length) : limiter.admitCharacters(caller, pieces.length)
-  const pauses = new Pauses()
   let isCancelled = false
   const body = new ReadableStream<Uint8Array>(
     {
-      pull: async (controller) => {
-        // Very many of them may be read at once.
-        await pauses.take()
+      pull: (controller) => {
         if (isCancelled) return
         controller.enqueue(encoder.encode(pieces.take(pieceCharacters)))
         if (!pieces.ended) return

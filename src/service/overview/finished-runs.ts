@@ -1,6 +1,5 @@
 import type { RunResult } from '../../agent/types.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
-import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import type { ListQuery, RunList } from '../runs/listed/list-runs.ts'
 import type { ServiceRun } from '../runs/service-run.ts'
 
@@ -78,13 +77,12 @@ export class FinishedRuns {
   }
 
   async #read(): Promise<void> {
-    const pauses = new Pauses()
     const after = Date.now() - dayMs
-    await this.#readOpen(pauses)
+    await this.#readOpen()
     let cursor: string | undefined
     for (let read = 0; ; read += pageOfRuns) {
       const page = await this.#list({ limit: pageOfRuns, after, cursor, isShort: true })
-      const { news, oldest } = await this.#take(page.data, pauses)
+      const { news, oldest } = await this.#take(page.data)
       cursor = page.next
       // Behind a page of runs that are all known, the others are known too.
       if (cursor === undefined || (this.#known && news === 0)) break
@@ -96,20 +94,19 @@ export class FinishedRuns {
     for (const [id, { finishedAt }] of this.#runs) if (finishedAt < after) this.#runs.delete(id)
   }
 
-  async #readOpen(pauses: Pauses): Promise<void> {
+  async #readOpen(): Promise<void> {
     const ids = [...this.#open]
     this.#open = new Set()
     for (let at = 0; at < ids.length; at += pageOfOpen) {
       const { data } = await this.#list({ limit: pageOfOpen, ids: ids.slice(at, at + pageOfOpen), isShort: true })
-      await this.#take(data, pauses)
+      await this.#take(data)
     }
   }
 
   /** Returns how many of them were not known, and when the oldest was begun. */
-  async #take(summaries: readonly string[], pauses: Pauses): Promise<{ news: number; oldest: number }> {
+  async #take(summaries: readonly string[]): Promise<{ news: number; oldest: number }> {
     let [news, oldest] = [0, Date.now()]
     for (const json of summaries) {
-      await pauses.take()
       const summary: JsonObject = JSON.parse(json)
       const id = String(summary.id)
       oldest = Math.min(oldest, Date.parse(String(summary.createdAt)))

@@ -1,4 +1,3 @@
-import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import type { FinishedRun } from './finished-runs.ts'
 
 const minuteMs = 60_000
@@ -49,13 +48,11 @@ export async function overviewOf(
   now: number,
 ): Promise<Overview> {
   const from = beginOf({ steps, stepMs }, now)
-  const pauses = new Pauses()
   const all = new Adding()
   const series = Array.from({ length: steps }, () => new Adding())
   const reasons = new Map<string, { stopReason: string; errorCode?: string; runs: number }>()
   const tools = new Map<string, number>()
   for (const run of runs) {
-    await pauses.take()
     const step = series[Math.floor((run.finishedAt - from) / stepMs)]
     if (step === undefined) continue
     step.add(run)
@@ -68,11 +65,9 @@ export async function overviewOf(
     reason.runs++
     reasons.set(key, reason)
   }
-  await pauses.turn()
   const sums = all.sums()
   const shownSeries: Sums[] = []
   for (const step of series) {
-    await pauses.take()
     shownSeries.push(step.sums())
   }
   return {

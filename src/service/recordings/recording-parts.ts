@@ -3,7 +3,6 @@ import type { ChatMessage } from '../../core/messages.ts'
 import { lengthen } from '../../recording/file/recording-file.ts'
 import type { RecordedCall, RecordedInput, RecordedResult, RecordedRun, RecordedTurn } from '../../recording/format.ts'
 import { ordered } from '../../recording/recorder.ts'
-import type { Pauses } from '../../tools/yield-to-event-loop.ts'
 
 /**
  * What the parts of a recording are called: what the run was given, how it ended, and of each turn, counted from 0, what was asked and
@@ -33,12 +32,11 @@ export interface RecordingInParts {
 }
 
 /** Puts the parts together, in whatever order they are; undefined where nothing is recorded. */
-export async function recordingOfParts(parts: readonly RecordingPart[], pauses: Pauses): Promise<RecordingInParts | undefined> {
+export async function recordingOfParts(parts: readonly RecordingPart[]): Promise<RecordingInParts | undefined> {
   const values = new Map<string, unknown>()
   const sizes = new Map<string, number>()
   for (const { name, value } of parts) {
     if (value === '') continue
-    await pauses.take()
     values.set(name, JSON.parse(value))
     sizes.set(name, value.length)
   }
@@ -62,7 +60,6 @@ export async function recordingOfParts(parts: readonly RecordingPart[], pauses: 
     inTurn.calls.push(value as RecordedCall)
   }
   const result = values.get(partName.result) as RecordedResult | undefined
-  await pauses.take()
   const run = ordered(lengthen({ given, turns, ...(result === undefined ? {} : { result }) }))
   return { run, steps, sizes }
 }

@@ -1,10 +1,10 @@
 import type { RecordingPart, ShownRuns } from '../../agent/durable/shown-runs.ts'
 import type { RunRecorder } from '../../agent/observe/recorder.ts'
 import type { Logger } from '../../core/logger.ts'
+import { inTurns } from '../../core/time/give-way.ts'
 import { recordingText } from '../../recording/file/recording-text.ts'
 import type { RecordedRun } from '../../recording/format.ts'
 import { RecordingSecrets } from '../../recording/secrets.ts'
-import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { HttpProblem } from '../http/problem.ts'
 import type { RunBounds } from '../runs/memory/kept-runs.ts'
 import type { ServiceRun } from '../runs/service-run.ts'
@@ -56,14 +56,13 @@ export class RunRecordings {
   /** The file of a run's recording, in pieces. Rejects with an `HttpProblem`: 404 where there is none, 409 while the run goes on. */
   async fileOf(run: ServiceRun, shown: Shown | undefined): Promise<string[]> {
     if (run.status === 'running') throw new HttpProblem(409, 'still_running', `Run ${run.id} is still running`)
-    const pauses = new Pauses()
     const { secrets } = run.redactor
-    const recorded = secrets.isFull ? undefined : await this.#recorded(run, shown, pauses)
+    const recorded = secrets.isFull ? undefined : await this.#recorded(run, shown)
     if (recorded === undefined) throw new HttpProblem(404, 'not_recorded', `There is no recording of run ${run.id}`)
     const { given, result } = recorded
     const isWhole = result !== undefined || given.partial !== undefined
     const whole = isWhole ? recorded : { ...recorded, given: { ...given, partial: 'how it ended is not recorded' } }
-    return pauses.during(recordingText({ runId: run.id, run: whole }, new RecordingSecrets([...this.#secrets, ...secrets])))
+    return inTurns(recordingText({ runId: run.id, run: whole }, new RecordingSecrets([...this.#secrets, ...secrets])))
   }
 
   /** Lets go of what is in memory of a run's recording. */
@@ -79,7 +78,7 @@ export class RunRecordings {
 
   async #stored(run: ServiceRun, shown: Shown): Promise<StoredRecording> {
     const written = await allParts(shown, run.id)
-    const earlier = await recordingOfParts(written, new Pauses())
+    const earlier = await recordingOfParts(written)
     const left = earlier === undefined ? written.map(({ name }) => name) : []
     const recording: StoredRecording = new StoredRecording(
       {
@@ -99,9 +98,9 @@ export class RunRecordings {
     return recording
   }
 
-  async #recorded(run: ServiceRun, shown: Shown | undefined, pauses: Pauses): Promise<RecordedRun | undefined> {
+  async #recorded(run: ServiceRun, shown: Shown | undefined): Promise<RecordedRun | undefined> {
     if (shown === undefined) return this.#recorders.get(run.id)?.recorded?.run
-    return (await recordingOfParts(await allParts(shown, run.id), pauses))?.run
+    return (await recordingOfParts(await allParts(shown, run.id)))?.run
   }
 
   #grown(runId: string, recorder: BoundedRecorder, by: number): void {

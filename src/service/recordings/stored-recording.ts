@@ -4,16 +4,16 @@ import type { RecordedScope, RecordedVerdict, RunRecorder } from '../../agent/ob
 import type { RunResult } from '../../agent/run/result.ts'
 import { isTurn } from '../../agent/step-keys.ts'
 import { messageOf } from '../../core/errors.ts'
+import { writeJson } from '../../core/json/json-pieces.ts'
 import type { Logger } from '../../core/logger.ts'
 import { isJsonObject, type Json } from '../../core/messages.ts'
+import { inTurns } from '../../core/time/give-way.ts'
 import type { InParts } from '../../core/time/in-parts.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import { firstMessages, shortCall, shortTurn } from '../../recording/file/recording-file.ts'
 import type { RecordedCall, RecordedRun, RecordedTurn } from '../../recording/format.ts'
 import { headOf, ordered } from '../../recording/recorder.ts'
 import type { RecordingSecrets } from '../../recording/secrets.ts'
-import { Pauses } from '../../tools/yield-to-event-loop.ts'
-import { jsonInTurn } from '../runs/json-in-turn.ts'
 import { type Asked, BoundedRecorder, type Calls, longestRecording, type Steered, tooLong } from './bounded-recorder.ts'
 import { partName, type RecordingInParts, type TurnPart } from './recording-parts.ts'
 
@@ -55,7 +55,6 @@ export class StoredRecording extends BoundedRecorder {
   readonly #digests = new Map<string, string>()
   /** Names of parts that are to be written. */
   readonly #changed = new Set<string>()
-  readonly #pauses = new Pauses()
   /** How many secrets were known when something was last written. */
   #secretsWritten: number | undefined
   #writing: Promise<void> = Promise.resolve()
@@ -218,7 +217,7 @@ export class StoredRecording extends BoundedRecorder {
     this.#secrets.add(run.redactor.secrets)
     // The run goes on meanwhile, and of what comes now nobody has looked at what is secret.
     const changed = [...names].map((name) => this.#partOf(live, name))
-    for (const part of changed) await this.#pauses.during(this.#learn(live, part))
+    for (const part of changed) await inTurns(this.#learn(live, part))
     const { size } = this.#secrets
     // A run may never end: what is secret is in no part from when that is known.
     if ((this.#secretsWritten ?? size) < size) {
@@ -238,7 +237,6 @@ export class StoredRecording extends BoundedRecorder {
       this.#digests.set(name, digest)
       this.#characters += value.length - (this.#sizes.get(name) ?? 0)
       this.#sizes.set(name, value.length)
-      await this.#pauses.take()
     }
     if (parts.length === 0) return { stored: Promise.resolve() }
     return { stored: shown.keepRecording(run.id, run.attempt ?? '', parts).catch((error: unknown) => this.#failed(names, error)) }
@@ -303,7 +301,7 @@ export class StoredRecording extends BoundedRecorder {
     const isNeeded = name === partName.given || name === partName.result
     const room = longestRecording - this.#characters + (this.#sizes.get(name) ?? 0) + (isNeeded ? keptForEnd : 0)
     if (sizeUpTo(room, value) <= room) {
-      const json = await jsonInTurn((await this.#pauses.during(clean())) ?? {}, this.#pauses, Number.POSITIVE_INFINITY)
+      const json = await writeJson((await inTurns(clean())) ?? {})
       // Quotes and the like are longer in JSON.
       if (json.length <= room) return json
     }

@@ -17,14 +17,15 @@ import { calledName } from './requested-tools.ts'
  * The messages that items of a request say. What a model says and the calls it makes beside that are one message. Throws an `HttpProblem` 400,
  * with the item's place, for what the model would not see.
  */
-export function* eachFromItems(items: readonly JsonObject[]): Generator<ChatMessage> {
+export function messagesFromItems(items: readonly JsonObject[]): ChatMessage[] {
+  const messages: ChatMessage[] = []
   let said: { content: string; toolCalls: ToolCall[] } | undefined
   for (const [at, item] of items.entries()) {
     const place = `input.${at}`
     const call = item.type === 'function_call' ? callOf(item, place) : undefined
     const isSaid = isMessage(item) && item.role === 'assistant'
     if (said !== undefined && (isSaid || (call === undefined && item.type !== 'reasoning'))) {
-      yield assistantMessage(said)
+      messages.push(assistantMessage(said))
       said = undefined
     }
     if (call !== undefined) {
@@ -33,9 +34,10 @@ export function* eachFromItems(items: readonly JsonObject[]): Generator<ChatMess
       if (said.toolCalls.length > mostCalls) throw unexpected(place, `at most ${mostCalls} calls in a row`)
     } else if (isSaid) said = { content: textOf(item.content, `${place}.content`), toolCalls: [] }
     // What a model has thought is its provider's alone, and is not in it in a form that could be sent again.
-    else if (item.type !== 'reasoning') yield messageOf(item, place)
+    else if (item.type !== 'reasoning') messages.push(messageOf(item, place))
   }
-  if (said !== undefined) yield assistantMessage(said)
+  if (said !== undefined) messages.push(assistantMessage(said))
+  return messages
 }
 
 /**

@@ -2,15 +2,15 @@ import { resolve } from 'node:path'
 import { hashOf } from '../../agent/decisions/decisions.ts'
 import type { SessionStore } from '../../agent/sessions/session-store.ts'
 import { messageOf } from '../../core/errors.ts'
+import { writeJson } from '../../core/json/json-pieces.ts'
 import { countValues } from '../../core/json/value-count.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { ChatMessage, JsonObject } from '../../core/messages.ts'
+import { giveWay } from '../../core/time/give-way.ts'
 import { memorySessions } from '../../sessions/memory.ts'
-import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import type { Caller } from '../http/auth.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { mostValues } from '../http/read-body.ts'
-import { jsonInTurn } from '../runs/json-in-turn.ts'
 import type { RunBounds } from '../runs/memory/kept-runs.ts'
 import { type JournalPlace, outageMs } from '../runs/recorded/open-journal.ts'
 import { identityOf } from '../tenants/tenant.ts'
@@ -142,11 +142,9 @@ export class KeptResponses {
   }
 
   async #keep(id: string, caller: string, { response, input, messages }: ResponseParts): Promise<boolean> {
-    const pauses = new Pauses()
-    const texts = [await jsonInTurn(response, pauses), await jsonInTurn(input, pauses)]
+    const texts = [await writeJson(response), await writeJson(input)]
     for (const message of messages) {
       texts.push(JSON.stringify(message))
-      await pauses.take()
     }
     const size = texts.reduce((sum, text) => sum + text.length, 0)
     if (size > this.#bounds().characters) return false
@@ -210,14 +208,13 @@ const mostCharacters = 8_000_000
  * `HttpProblem` 400.
  */
 export async function continued({ messages }: KeptResponse, others: readonly ChatMessage[]): Promise<ChatMessage[]> {
-  const pauses = new Pauses()
   const read: ChatMessage[] = []
   let values = 0
   let characters = 0
   const count = async (text: string) => {
     values += countValues(text)
     characters += text.length
-    await pauses.take()
+    await giveWay()
     if (values > mostValues.run || characters > mostCharacters)
       throw new HttpProblem(
         400,

@@ -2,10 +2,9 @@ import type { ChatMessage, JsonObject } from '../../core/messages.ts'
 import { toClientTools } from '../agents/client-tools.ts'
 import { answerSchema, clientOptions, type Effort, type Maybe } from '../chat/chat-order.ts'
 import type { Caller } from '../http/auth.ts'
-import { blamed } from '../http/problem.ts'
-import { inTurn } from '../runs/read-messages.ts'
+import { blamingRequest } from '../http/problem.ts'
 import type { RunOrder } from '../runs/stored-run.ts'
-import { eachFromItems } from './input-items.ts'
+import { messagesFromItems } from './input-items.ts'
 import { nameIn, type ReadTools, type RequestedTool } from './requested-tools.ts'
 
 /** A request of OpenAI's Responses API; its schema has been checked. https://platform.openai.com/docs/api-reference/responses/create */
@@ -29,10 +28,10 @@ export interface ResponseRequest {
   metadata?: Maybe<Record<string, string>>
 }
 
-/** What the input of a request says. Rejects with an `HttpProblem` 400. */
-export async function readInputItems({ input }: ResponseRequest): Promise<ChatMessage[]> {
+/** What the input of a request says. Throws an `HttpProblem` 400. */
+export function readInputItems({ input }: ResponseRequest): ChatMessage[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }]
-  return inTurn(blamed(eachFromItems(input)), (message) => message)
+  return blamingRequest(() => messagesFromItems(input))
 }
 
 interface OrderParts {

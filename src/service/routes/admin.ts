@@ -2,7 +2,6 @@ import { LogReader } from '../../agent/web/log-reader.ts'
 import type { JsonObject } from '../../core/messages.ts'
 import { separated } from '../../core/text/text-pieces.ts'
 import { version } from '../../core/version.ts'
-import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { describeProviders } from '../agents/describe-providers.ts'
 import type { FoundSkills } from '../agents/open-tools.ts'
 import { testProvider } from '../agents/test-provider.ts'
@@ -100,7 +99,6 @@ export function adminRoutes(parts: ServiceParts): Route[] {
         const waitingRuns = isWhole ? await runs.list(caller, { status: 'paused', limit: 1_000 }) : { data: [] }
         const pending = await pendingOf(waitingRuns.data)
         const waiting = await runs.paused(caller.tenant)
-        await new Pauses().turn()
         const isOfAll = caller.tenant === undefined
         const state = {
           version,

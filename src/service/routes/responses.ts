@@ -185,7 +185,7 @@ async function conversationOf(
   { responses, limiter }: ServiceParts,
 ): Promise<{ messages: readonly ChatMessage[]; release(): void }> {
   const { previous_response_id: previous } = request
-  const messages = await readInputItems(request)
+  const messages = readInputItems(request)
   if (previous === undefined || previous === null) {
     checkOutputs(request.input, [])
     return { messages, release: () => {} }

@@ -3,12 +3,11 @@ import { inputFromAgUi } from '../../ui/ag-ui/ag-ui-input.ts'
 import { agUiFormat } from '../../ui/ag-ui/ag-ui-response.ts'
 import { decisionsFromAgUi } from '../../ui/ag-ui/decisions-from-ag-ui.ts'
 import { decisionsFromUI } from '../../ui/message-stream/decisions-from-ui.ts'
-import { eachFromUI } from '../../ui/message-stream/messages-from-ui.ts'
+import { messagesFromUI } from '../../ui/message-stream/messages-from-ui.ts'
 import { uiMessageFormat } from '../../ui/message-stream/ui-message-response.ts'
 import { type ClientTool, toClientTools } from '../agents/client-tools.ts'
-import { blamed, blamingRequest } from '../http/problem.ts'
+import { blamingRequest } from '../http/problem.ts'
 import { agUiInputSchema, uiChatSchema } from '../http/schemas.ts'
-import { inTurn } from '../runs/read-messages.ts'
 import { idempotencyKey, StartOnce } from '../runs/starting/start-once.ts'
 import type { ServiceParts } from '../service-parts.ts'
 import { answerThread, rejoinThread, stopThread, type ThreadRequest } from '../threads/answer-thread.ts'
@@ -38,7 +37,7 @@ export function threadRoutes(parts: ServiceParts): Route[] {
       headers: [idempotencyKey],
       query: [model],
       responses: { 200: events },
-      answer: async (call) => answerThread(await readChat(call), call, parts, once),
+      answer: (call) => answerThread(readChat(call), call, parts, once),
     },
     {
       method: 'GET',
@@ -112,16 +111,16 @@ function messageOf(run: string): string {
   return `msg_${run}`
 }
 
-/** Rejects with an `HttpProblem` 400. */
-async function readChat({ body }: Call): Promise<ThreadRequest> {
+/** Throws an `HttpProblem` 400. */
+function readChat({ body }: Call): ThreadRequest {
   const { id, messages, tools, acknowledgeHidden = false } = body as UIChat
-  const read = await inTurn(blamed(eachFromUI(messages)), (list) => list)
+  const read = blamingRequest(() => messagesFromUI(messages))
   return {
     thread: threadOf('ui', id),
-    messages: read.flat(),
+    messages: read,
     clientTools: toClientTools(tools),
     decide: (pending) => decisionsFromUI(messages, pending),
-    answers: read.flat().at(-1)?.role !== 'user',
+    answers: read.at(-1)?.role !== 'user',
     acknowledgeHidden,
     format: (run) => blamingRequest(() => uiMessageFormat({ originalMessages: messages, messageId: messageOf(run) })),
   }

@@ -16,8 +16,8 @@ import { redact, redactText, redactTextInParts, secretTexts } from '../../core/r
 import { SecretTexts } from '../../core/redaction/secret-texts.ts'
 import { REDACTED } from '../../core/redaction/spans.ts'
 import { isBase64 } from '../../core/text/base64.ts'
+import { giveWay, inTurns } from '../../core/time/give-way.ts'
 import type { AnyTool } from '../../tools/tool.ts'
-import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { hiddenParts } from '../hidden-arguments.ts'
 import { argumentsIn, resultAsJson, ShownMetadata, secretKeysOf } from './event-parts.ts'
 import { StreamedText } from './streamed-text.ts'
@@ -77,11 +77,11 @@ export class EventRedactor {
    * The events to show for `event`, in order: none while a call's arguments are being collected, or a text's end is held back. One at a time:
    * what is said and called may be megabytes, and others get their turn in between.
    */
-  async redact(event: RunEvent, pauses: Pauses = new Pauses()): Promise<RunEvent[]> {
-    return this.#metadata.hideIn(await this.#show(event, pauses))
+  async redact(event: RunEvent): Promise<RunEvent[]> {
+    return this.#metadata.hideIn(await this.#show(event))
   }
 
-  async #show(event: RunEvent, pauses: Pauses): Promise<RunEvent[]> {
+  async #show(event: RunEvent): Promise<RunEvent[]> {
     if (event.type === Event.MODEL_RETRY && event.discards) this.#held.delete(event.meta.runId)
     const held = this.#heldOf(event.meta.runId)
     switch (event.type) {
@@ -100,9 +100,9 @@ export class EventRedactor {
       default:
         // A call that is written as text may begin before the text around it has ended.
         return [
-          ...(await this.#takeInputs(held, pauses)),
+          ...(await this.#takeInputs(held)),
           ...(endsText(event) ? this.#endTexts(event.meta.runId, held) : []),
-          await this.#clean(event, pauses),
+          await this.#clean(event),
         ]
     }
   }
@@ -119,46 +119,40 @@ export class EventRedactor {
   }
 
   /** A result for a dump: without secrets, and without the values tools returned. It may be megabytes: others get their turn in between. */
-  async redactResult(result: RunResult, pauses: Pauses = new Pauses()): Promise<Record<string, unknown> & { pending: object[] }> {
+  async redactResult(result: RunResult): Promise<Record<string, unknown> & { pending: object[] }> {
     // Secrets are learned from the calls of this run alone: what a client says was called before teaches nothing.
-    for (const { tool, args, rawArguments } of result.toolCalls) {
-      this.learn(tool, args ?? rawArguments)
-      await pauses.take()
-    }
+    for (const { tool, args, rawArguments } of result.toolCalls) this.learn(tool, args ?? rawArguments)
     this.#hidden = new Map()
     try {
-      return await this.#cleanResult(result, pauses)
+      return await this.#cleanResult(result)
     } finally {
       this.#hidden = undefined
     }
   }
 
-  async #cleanResult(result: RunResult, pauses: Pauses): Promise<Record<string, unknown> & { pending: object[] }> {
-    const inTurn = async <T, U>(list: readonly T[], clean: (item: T) => U | Promise<U>): Promise<U[]> => {
+  async #cleanResult(result: RunResult): Promise<Record<string, unknown> & { pending: object[] }> {
+    const inOrder = async <T, U>(list: readonly T[], clean: (item: T) => Promise<U>): Promise<U[]> => {
       const cleaned: U[] = []
-      for (const item of list) {
-        await pauses.take()
-        cleaned.push(await clean(item))
-      }
+      for (const item of list) cleaned.push(await clean(item))
       return cleaned
     }
     return {
       ...resultAsJson(result),
-      text: this.redactText(result.text),
+      text: await this.#hideText(result.text, undefined),
       output: redact(result.output, undefined, this.#secrets),
-      messages: await inTurn(result.messages, (message) => this.#cleanMessage(message, pauses)),
-      newMessages: await inTurn(result.newMessages, (message) => this.#cleanMessage(message, pauses)),
-      toolCalls: await inTurn(result.toolCalls, async ({ value: _value, args, decision, ...call }) => ({
+      messages: await inOrder(result.messages, (message) => this.#cleanMessage(message)),
+      newMessages: await inOrder(result.newMessages, (message) => this.#cleanMessage(message)),
+      toolCalls: await inOrder(result.toolCalls, async ({ value: _value, args, decision, ...call }) => ({
         ...call,
         tool: this.redactText(call.tool),
         ...(decision === undefined ? {} : { decision: redact(decision, undefined, this.#secrets) }),
         ...(args === undefined ? {} : { args: this.#hideArguments(call.tool, args) }),
-        rawArguments: await this.#hideJson(call.tool, call.rawArguments, pauses),
-        content: await this.#cleanContent(call.content, call.tool, pauses),
+        rawArguments: await this.#hideJson(call.tool, call.rawArguments),
+        content: await this.#cleanContent(call.content, call.tool),
       })),
-      ...(result.unread === undefined ? {} : { unread: await inTurn(result.unread, (message) => this.#cleanMessage(message, pauses)) }),
-      pending: await inTurn(result.pending.map(withShownAbout), async ({ secrets: _secrets, ...item }) => {
-        const shown = await this.#cleanFields(item, pauses)
+      ...(result.unread === undefined ? {} : { unread: await inOrder(result.unread, (message) => this.#cleanMessage(message)) }),
+      pending: await inOrder(result.pending.map(withShownAbout), async ({ secrets: _secrets, ...item }) => {
+        const shown = await this.#cleanFields(item)
         const hidden = hiddenParts(item, shown)
         return hidden.length === 0 ? shown : { ...shown, hidden }
       }),
@@ -190,50 +184,44 @@ export class EventRedactor {
     this.#held.delete(runId)
   }
 
-  async #takeInputs({ inputs }: Held, pauses: Pauses): Promise<InputDelta[]> {
+  async #takeInputs({ inputs }: Held): Promise<InputDelta[]> {
     const whole: InputDelta[] = []
     for (const [index, { tool, id, json, meta }] of inputs) {
-      if (json !== '') whole.push({ type: Event.TOOL_INPUT_DELTA, meta, index, id, json: await this.#takeJson(tool, json, pauses) })
+      if (json !== '') whole.push({ type: Event.TOOL_INPUT_DELTA, meta, index, id, json: await this.#takeJson(tool, json) })
     }
     inputs.clear()
     return whole
   }
 
-  async #takeArguments(tool: string, args: JsonObject, pauses: Pauses): Promise<JsonObject> {
-    await pauses.take()
+  async #takeArguments(tool: string, args: JsonObject): Promise<JsonObject> {
     this.learn(tool, args)
-    await pauses.take()
+    await giveWay()
     return this.#hideArguments(tool, args)
   }
 
-  async #clean(event: RunEvent, pauses: Pauses): Promise<RunEvent> {
-    if (event.type === Event.TOOL_CALL_START) return { ...event, args: await this.#takeArguments(event.tool, event.args, pauses) }
+  async #clean(event: RunEvent): Promise<RunEvent> {
+    if (event.type === Event.TOOL_CALL_START) return { ...event, args: await this.#takeArguments(event.tool, event.args) }
     if (event.type === Event.TOOL_CALL_END) {
       // The value is in the result, as far as the model was given it.
       const { value: _value, args, ...end } = event
-      const result = await this.#hideResult(event.result, event.tool, pauses)
-      await pauses.take()
+      const result = await this.#hideText(event.result, event.tool)
       return { ...end, result, ...(args === undefined ? {} : { args: this.#hideArguments(event.tool, args) }) }
     }
     if (event.type === Event.TOOL_CALL_REJECTED) {
       const { tool } = event
-      const args =
-        typeof event.args === 'string'
-          ? await this.#takeJson(tool, event.args, pauses)
-          : await this.#takeArguments(tool, event.args, pauses)
+      const args = typeof event.args === 'string' ? await this.#takeJson(tool, event.args) : await this.#takeArguments(tool, event.args)
       return { ...event, tool: this.redactText(tool), args, error: this.redactText(event.error) }
     }
-    return this.#cleanFields(event.type === Event.DECISION_NEEDED ? withShownAbout(event) : event, pauses)
+    return this.#cleanFields(event.type === Event.DECISION_NEEDED ? withShownAbout(event) : event)
   }
 
   /** Of events and pending items: without the secrets in what others have written. */
-  async #cleanFields<T extends object>(item: T, pauses: Pauses): Promise<T> {
+  async #cleanFields<T extends object>(item: T): Promise<T> {
     const tool = 'tool' in item && typeof item.tool === 'string' ? item.tool : ''
     const clean = async (name: string, field: unknown): Promise<unknown> => {
       if (ownFields.has(name)) return field
-      await pauses.take()
-      if (name === 'args') return this.#takeArguments(tool, field as JsonObject, pauses)
-      if (name === 'update' && typeof field === 'string') return this.#hideResult(field, tool, pauses)
+      if (name === 'args') return this.#takeArguments(tool, field as JsonObject)
+      if (name === 'update' && typeof field === 'string') return this.#hideText(field, tool)
       return redact(field, name === 'update' ? this.#keysOf(tool) : undefined, this.#secrets)
     }
     const fields: [string, unknown][] = []
@@ -241,8 +229,8 @@ export class EventRedactor {
     return Object.fromEntries(fields) as T
   }
 
-  async #cleanMessage(message: ChatMessage, pauses: Pauses): Promise<ChatMessage> {
-    const content = await this.#cleanContent(message.content, isToolResult(message) ? (message.name ?? '') : undefined, pauses)
+  async #cleanMessage(message: ChatMessage): Promise<ChatMessage> {
+    const content = await this.#cleanContent(message.content, isToolResult(message) ? (message.name ?? '') : undefined)
     const clean = { ...message, content }
     if ('providerData' in clean && clean.providerData !== undefined)
       clean.providerData = redact(clean.providerData, undefined, this.#secrets) as never
@@ -250,20 +238,17 @@ export class EventRedactor {
     const toolCalls: ToolCall[] = []
     for (const call of message.toolCalls) {
       const { name, arguments: json } = call.function
-      toolCalls.push({ ...call, function: { name: this.redactText(name), arguments: await this.#hideJson(name, json, pauses) } })
+      toolCalls.push({ ...call, function: { name: this.redactText(name), arguments: await this.#hideJson(name, json) } })
     }
     return { ...clean, toolCalls } as ChatMessage
   }
 
   /** `tool`: whose result it is; undefined: it is none. */
-  async #cleanContent(content: Content, tool: string | undefined, pauses: Pauses): Promise<Content> {
-    const hide = (text: string) =>
-      tool === undefined ? this.#once('text', text, async () => this.redactText(text)) : this.#hideResult(text, tool, pauses)
-    if (typeof content === 'string') return hide(content)
+  async #cleanContent(content: Content, tool: string | undefined): Promise<Content> {
+    if (typeof content === 'string') return this.#hideText(content, tool)
     const parts: ContentPart[] = []
     for (const part of content) {
-      await pauses.take()
-      if (part.type === 'text') parts.push({ ...part, text: await hide(part.text) })
+      if (part.type === 'text') parts.push({ ...part, text: await this.#hideText(part.text, tool) })
       // In pictures of megabytes no secret can be read, and looking for one takes long.
       else if ('data' in part && part.data.length > 65_536 && isBase64(part.data))
         parts.push({ ...(redact({ ...part, data: '' }, undefined, this.#secrets) as typeof part), data: part.data })
@@ -272,13 +257,16 @@ export class EventRedactor {
     return parts
   }
 
-  #hideResult(text: string, tool: string, pauses: Pauses): Promise<string> {
-    return this.#once(`result of ${tool}`, text, () => pauses.during(redactTextInParts(text, this.#secrets, this.#keysOf(tool))))
+  /** `tool`: whose result it is; undefined: it is none. */
+  #hideText(text: string, tool: string | undefined): Promise<string> {
+    const keys = tool === undefined ? noKeys : this.#keysOf(tool)
+    return this.#once(`result of ${tool}`, text, () => inTurns(redactTextInParts(text, this.#secrets, keys)))
   }
 
   async #once(kind: string, text: string, hide: () => Promise<string>): Promise<string> {
     const known = this.#hidden?.get(kind)?.get(text)
     if (known !== undefined) return known
+    await giveWay()
     const shown = await hide()
     const texts = this.#hidden?.get(kind) ?? new Map<string, string>()
     this.#hidden?.set(kind, texts.set(text, shown))
@@ -290,19 +278,15 @@ export class EventRedactor {
   }
 
   /** Arguments in JSON. Of what is not JSON nothing is shown: there is no telling where a secret begins in it. */
-  #hideJson(tool: string, json: string, pauses: Pauses): Promise<string> {
-    return this.#once(`arguments of ${tool}`, json, async () => {
-      await pauses.take()
-      return this.#hideParsed(tool, json, argumentsIn(json), pauses)
-    })
+  #hideJson(tool: string, json: string): Promise<string> {
+    return this.#once(`arguments of ${tool}`, json, async () => this.#hideParsed(tool, json, argumentsIn(json)))
   }
 
   /** `args`: what the text says; undefined: it is not JSON. */
-  async #hideParsed(tool: string, json: string, args: Json | undefined, pauses: Pauses): Promise<string> {
+  async #hideParsed(tool: string, json: string, args: Json | undefined): Promise<string> {
     if (isJsonObject(args)) {
-      await pauses.take()
+      await giveWay()
       const shown = this.#hideArguments(tool, args)
-      await pauses.take()
       return JSON.stringify(shown)
     }
     if (args === null || typeof args === 'boolean') return json
@@ -310,13 +294,11 @@ export class EventRedactor {
   }
 
   /** The same, and its secrets are known from then on. */
-  async #takeJson(tool: string, json: string, pauses: Pauses): Promise<string> {
-    await pauses.take()
+  async #takeJson(tool: string, json: string): Promise<string> {
     const args = argumentsIn(json)
-    await pauses.take()
     if (isJsonObject(args)) this.learn(tool, args)
     else if (args !== null && typeof args !== 'boolean') this.#learnText(json)
-    return this.#hideParsed(tool, json, args, pauses)
+    return this.#hideParsed(tool, json, args)
   }
 
   /** Remembers what of a call must not be shown; of arguments that could not be read, all. */

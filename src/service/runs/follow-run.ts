@@ -3,13 +3,12 @@ import { eventsOf, type RunStream } from '../../agent/run/run-stream.ts'
 import type { RunResult } from '../../agent/types.ts'
 import { EventLog } from '../../agent/web/event-log.ts'
 import type { EventName, RunEvent } from '../../core/events.ts'
-import { Pauses } from '../../tools/yield-to-event-loop.ts'
+import { giveWay, nextTurn } from '../../core/time/give-way.ts'
 import type { AgentHost } from '../agents/agent-host.ts'
 import { problemOfRequest } from '../http/problem.ts'
 import { ByTenant } from '../tenants/by-tenant.ts'
 import type { RunBounds } from './memory/kept-runs.ts'
 import type { ServiceRun } from './service-run.ts'
-import { StartQueue } from './starting/start-queue.ts'
 import type { Outcome } from './stored-run.ts'
 
 export interface RunObserver {
@@ -73,7 +72,6 @@ interface FollowerParts {
 /** Follows runs from their first event to their result: what is shown of each event goes into its sink. */
 export class RunFollower {
   readonly #parts: FollowerParts
-  readonly #starts = new StartQueue()
 
   constructor(parts: FollowerParts) {
     this.#parts = parts
@@ -85,15 +83,14 @@ export class RunFollower {
     const endLease = host.leaseTools()
     let stream: RunStream | undefined
     try {
-      await this.#starts.turn()
-      // What a run does before it waits for its model for the first time is done in one go: in a turn without other long work.
-      await new Pauses().turn()
+      // What a run does before it first waits for its model is done in one go.
+      await nextTurn()
       const started = performance.now()
       stream = await begin()
       const events = eventsOf(stream)
       const first = await events.next()
       observer.started(run)
-      if (first.value !== undefined) await this.#take(run, stream, first.value, following, new Pauses())
+      if (first.value !== undefined) await this.#take(run, stream, first.value, following)
       void this.#pump(run, stream, events, following, started).finally(() => {
         endLease()
         following.giveBack()
@@ -116,21 +113,15 @@ export class RunFollower {
   ): Promise<void> {
     const { observer, ended, brokeOff } = this.#parts
     const { watcher, sink } = following
-    // What is said and called may be megabytes, and all of it is looked through several times.
-    const pauses = new Pauses()
     let result: RunResult | undefined
     try {
       for await (const event of events) {
-        await this.#take(run, stream, event, following, pauses)
-        await pauses.take()
+        await this.#take(run, stream, event, following)
       }
       result = await stream.result
-      await pauses.take()
-      const outcome = await run.outcomeOf(result, pauses)
+      const outcome = await run.outcomeOf(result)
       await sink.flush()
-      await pauses.take()
       observer.ended(run, result, performance.now() - started)
-      await pauses.take()
       await ended(run, outcome)
     } catch (error) {
       await brokeOff(run, error)
@@ -138,12 +129,12 @@ export class RunFollower {
     watcher?.over(result)
   }
 
-  async #take(run: ServiceRun, stream: RunStream, event: RunEvent, { watcher, sink }: Following, pauses: Pauses): Promise<void> {
+  async #take(run: ServiceRun, stream: RunStream, event: RunEvent, { watcher, sink }: Following): Promise<void> {
     watcher?.event(event)
     if (hiding.has(event.type)) for (const text of stream.hidden) run.redactor.secrets.add(text)
     this.#parts.observer.event(run, event)
-    for (const shown of await run.redactor.redact(event, pauses)) {
-      await pauses.take()
+    for (const shown of await run.redactor.redact(event)) {
+      await giveWay()
       sink.add(shown)
     }
   }

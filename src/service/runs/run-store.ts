@@ -120,8 +120,8 @@ export class RunStore {
     this.#running.add(run)
     try {
       await this.#follow(run, { watcher, giveBack }, async (record) => {
-        const options = await readOptions(order.options)
-        const input = await readInput(order.input)
+        const options = readOptions(order.options)
+        const input = readInput(order.input)
         // The model it began with answers it to its end, whatever the configuration becomes.
         control.useModel(agent.model.current)
         const runner = recorded?.runnerOf(agent) ?? agent.runner

@@ -1,12 +1,11 @@
 import { RunControl } from '../../agent/run/run-control.ts'
 import type { RunResult } from '../../agent/types.ts'
 import { EventLog, type EventLogBounds } from '../../agent/web/event-log.ts'
+import { writeJson } from '../../core/json/json-pieces.ts'
 import type { Usage } from '../../core/messages.ts'
 import type { AnyTool } from '../../tools/tool.ts'
-import type { Pauses } from '../../tools/yield-to-event-loop.ts'
 import type { StoredRecording } from '../recordings/stored-recording.ts'
 import { EventRedactor } from './event-redactor.ts'
-import { jsonInTurn } from './json-in-turn.ts'
 import { wordsOf } from './listed/run-words.ts'
 import type { Outcome, OutcomeSummary, RunHead, StoredRun } from './stored-run.ts'
 
@@ -165,18 +164,16 @@ export class ServiceRun {
   }
 
   /** What a result means for the run. */
-  async outcomeOf(result: RunResult, pauses: Pauses): Promise<Outcome> {
+  async outcomeOf(result: RunResult): Promise<Outcome> {
     const { state, ...told } = result
     // A chat's conversation is the client's own, and it has had the answer: of such a run there is the summary and the events.
     const isRun = this.head.kind === 'run'
     const isPaused = isRun && result.stopReason === 'paused'
     const { stopReason, text, usage, iterations, toolCalls, error } = result
-    const shown = isRun ? await this.redactor.redactResult(told, pauses) : undefined
-    await pauses.take()
-    const shownJson = shown === undefined ? '' : await jsonInTurn(shown, pauses)
-    await pauses.take()
+    const shown = isRun ? await this.redactor.redactResult(told) : undefined
+    const shownJson = shown === undefined ? '' : await writeJson(shown)
     const output = this.redactor.redactText(text)
-    const stateJson = isPaused && state !== undefined ? await jsonInTurn(state, pauses) : undefined
+    const stateJson = isPaused && state !== undefined ? await writeJson(state) : undefined
     return {
       status: isPaused ? 'paused' : 'done',
       finishedAt: new Date().toISOString(),

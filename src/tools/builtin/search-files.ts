@@ -1,6 +1,5 @@
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { type AnyTool, defineTool, type ToolContext } from '../tool.ts'
-import { Pauses } from '../yield-to-event-loop.ts'
 import { createLineFinder } from './files/line-finder.ts'
 import { type FileMatch, type FileSearch, searchFile } from './files/search-file.ts'
 import { Walk, type WalkEntry } from './files/walk.ts'
@@ -78,13 +77,12 @@ export function searchFilesTool(options: SearchFilesOptions = {}): AnyTool {
       const { query, regex = false, path = '.', pattern, ignoreCase = false, context = 0, limit = 50 } = args
       const start = await workspace.locate(path)
       const result: SearchResult = { query, count: 0, files: 0, matches: [] }
-      const pauses = new Pauses()
       let unreadable = 0
       const walk = new Walk(workspace, start, { ...(pattern === undefined ? {} : { pattern }), maxEntries, signal })
       const finder = createLineFinder({ query, regex, ignoreCase, regexTimeoutMs, thread: walk.thread })
       for await (const batch of walk) {
         for (let at = 0; at < batch.length; at += filesAtOnce) {
-          const search = { finder, context, most: limit - result.matches.length, signal, pauses }
+          const search = { finder, context, most: limit - result.matches.length, signal }
           unreadable += await searchSome(workspace, batch.slice(at, at + filesAtOnce), search, result)
         }
       }

@@ -7,7 +7,6 @@ import { resultText } from '../result-text.ts'
 import { openForeign } from '../schema/foreign/foreign-schema.ts'
 import type { AnyTool, Tool, ToolEffect } from '../tool.ts'
 import { fromOrigin, legalToolNames } from '../tool-names.ts'
-import { Pauses } from '../yield-to-event-loop.ts'
 import { checkPath } from './address.ts'
 import { type OperationArguments, operationArguments } from './arguments.ts'
 import { Security } from './credentials.ts'
@@ -84,9 +83,7 @@ export async function openApiTools(source: string | URL | object, options: OpenA
   const names = legalToolNames(chosen.map(({ id }) => `${prefix}${id}`))
   const base = chosen.some(({ servers }) => servers === undefined) ? baseOf(document.root.servers, options) : undefined
   const tools: AnyTool[] = []
-  const pauses = new Pauses()
   for (const [index, operation] of chosen.entries()) {
-    await pauses.take()
     try {
       const name = names[index] ?? ''
       const mapping = operationArguments(document, operation)

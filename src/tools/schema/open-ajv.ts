@@ -1,5 +1,4 @@
 import type { Ajv } from 'ajv'
-import { Pauses } from '../yield-to-event-loop.ts'
 import { loadAjv, loadAjv2020, loadAjvFormats } from './load-ajv.cjs'
 import { readPattern } from './patterns/read-pattern.ts'
 
@@ -24,17 +23,12 @@ export function forgetAjv(origin: Origin): void {
   instances[origin] = {}
 }
 
-/** Loads the compiler for schemas from elsewhere and opens it, which takes long the first time, in turns of the event loop of its own. */
-export async function openInTurns(pauses: Pauses = new Pauses()): Promise<void> {
+/** Loads and opens the compilers for schemas from elsewhere, which takes some 50 ms the first time. */
+export function openForeignAjv(): void {
   if (instances.foreign.draft2020 !== undefined && instances.foreign.draft7 !== undefined) return
-  for (const load of [loadAjv, loadAjv2020, loadAjvFormats]) {
-    load()
-    await pauses.turn()
-  }
-  for (const dialect of ['draft2020', 'draft7'] as const) {
-    openAjv('foreign', dialect)
-    await pauses.turn()
-  }
+  loadAjvFormats()
+  openAjv('foreign', 'draft2020')
+  openAjv('foreign', 'draft7')
 }
 
 function openNew(origin: Origin, dialect: Dialect): Ajv {

@@ -43,8 +43,6 @@ export type Validator = (value: unknown, inWords?: ReadErrors) => string[]
 type ReadErrors = (errors: readonly ErrorObject[]) => string[]
 
 const compiled = new WeakMap<JsonSchema, Validator>()
-/** Those whose check may take as long as it is given. */
-const slow = new WeakSet<Validator>()
 /**
  * The same by the schema's text, least recently used first: a program that builds an agent for each request would otherwise compile all its
  * schemas each time, at a millisecond each. Untrusted schemas are not cached here, so that nobody can fill it.
@@ -160,15 +158,7 @@ function compileOwn(schema: JsonSchema, toolName: string): Validator {
   }
   if (unreadable.length > 0) defaultLogger.warn({ tool: toolName, unreadable }, 'patterns of a tool can not be read, and are not checked')
   if (!mayTakeLong(schema)) return check
-  const stopped: Validator = (value, inWords) => stoppedAfter(maxCheckMs, () => check(value, inWords))?.value ?? [tooSlow]
-  slow.add(stopped)
-  return stopped
-}
-
-/** Whether a check with this compiled schema may take as long as it is given. */
-export function isSlow(schema: JsonSchema): boolean {
-  const check = compiled.get(schema)
-  return check !== undefined && slow.has(check)
+  return (value, inWords) => stoppedAfter(maxCheckMs, () => check(value, inWords))?.value ?? [tooSlow]
 }
 
 const takesLong = new WeakMap<JsonSchema, boolean>()
@@ -215,10 +205,9 @@ export function compileNew(schema: JsonSchema, toolName: string, origin: Origin,
   throw unusable(toolName, failures[0])
 }
 
-/** `compileSchema` returns this validator for the schema. `isSlow`: see `isSlow`. */
-export function keepValidator(schema: JsonSchema, validator: Validator, isSlow: boolean): void {
+/** `compileSchema` returns this validator for the schema. */
+export function keepValidator(schema: JsonSchema, validator: Validator): void {
   compiled.set(schema, validator)
-  if (isSlow) slow.add(validator)
 }
 
 function unusable(toolName: string, cause: unknown): ToolloopError {

@@ -20,13 +20,8 @@ export interface MessagesFromUIOptions {
  * that is no such message.
  */
 export function messagesFromUI(messages: unknown, options: MessagesFromUIOptions = {}): readonly ChatMessage[] {
-  return toChatMessages([...eachFromUI(messages, options)].flat())
-}
-
-/** The same, message by message, so that others get their turn in between. */
-export function* eachFromUI(messages: unknown, options: MessagesFromUIOptions = {}): Generator<ChatMessage[]> {
   checkOptionNames(options, { system: true }, '`messagesFromUI`')
-  for (const message of readUIMessages(messages)) yield read(message, options)
+  return toChatMessages(readUIMessages(messages).flatMap((message) => read(message, options)))
 }
 
 function read(message: UIMessageParts, { system = 'refuse' }: MessagesFromUIOptions): ChatMessage[] {

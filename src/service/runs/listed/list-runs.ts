@@ -1,6 +1,6 @@
 import { tagsOf } from '../../../agent/durable/tags.ts'
 import { isJsonObject, type JsonObject } from '../../../core/messages.ts'
-import { Pauses } from '../../../tools/yield-to-event-loop.ts'
+import { giveWay } from '../../../core/time/give-way.ts'
 import type { Caller } from '../../http/auth.ts'
 import { HttpProblem } from '../../http/problem.ts'
 import { hasTags } from '../../tenants/tenant.ts'
@@ -78,11 +78,9 @@ export async function listRuns(
     createdBefore: asked.before,
     cursor: inJournal === '' ? undefined : inJournal,
   })
-  const pauses = new Pauses()
   const kept: ServiceRun[] = []
   const wanted = { ...asked, tags }
   for (const run of from.inMemory) {
-    await pauses.take()
     if ((inMemory === '' || run.number < Number(inMemory)) && isAskedFor(run, caller, wanted)) kept.push(run)
   }
   kept.sort((a, b) => b.number - a.number)
@@ -93,8 +91,8 @@ export async function listRuns(
   const data: string[] = []
   let characters = 0
   for (const run of all.slice(0, limit)) {
-    await pauses.take()
-    const json = asked.isShort ? await shortened(run.json(), pauses) : run.json()
+    await giveWay()
+    const json = asked.isShort ? shortened(run.json()) : run.json()
     characters += json.length
     if (characters > mostListed && data.length > 0) break
     data.push(json)
@@ -109,10 +107,9 @@ export async function listRuns(
 const mostOfOutput = 500
 
 /** A summary with no more than the beginning of its output. */
-async function shortened(json: string, pauses: Pauses): Promise<string> {
+function shortened(json: string): string {
   if (json.length <= mostOfOutput) return json
   const summary: JsonObject = JSON.parse(json)
-  await pauses.take()
   if (typeof summary.output === 'string') summary.output = summary.output.slice(0, mostOfOutput)
   return JSON.stringify(summary)
 }
@@ -134,12 +131,10 @@ function isAskedFor(run: ServiceRun, caller: string | undefined, asked: Omit<Lis
 
 /** What runs wait for, by their summaries. */
 export async function pendingOf(summaries: readonly string[]): Promise<string[]> {
-  const pauses = new Pauses()
   const items: string[] = []
   for (const summary of summaries) {
-    await pauses.take()
+    await giveWay()
     const { id, pending }: JsonObject = JSON.parse(summary)
-    await pauses.take()
     if (Array.isArray(pending)) items.push(...pending.filter(isJsonObject).map((item) => JSON.stringify({ runId: id, ...item })))
   }
   return items

@@ -6,14 +6,13 @@ import { tagsOf } from '../../../agent/durable/tags.ts'
 import type { RunOptions, RunResult, RunToRestore } from '../../../agent/types.ts'
 import type { EventLog, EventLogBounds } from '../../../agent/web/event-log.ts'
 import { Event } from '../../../core/events.ts'
+import { writeJson } from '../../../core/json/json-pieces.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { AnyTool } from '../../../tools/tool.ts'
-import { Pauses } from '../../../tools/yield-to-event-loop.ts'
 import type { Agent } from '../../agents/agent-host.ts'
 import type { Caller } from '../../http/auth.ts'
 import type { ByTenant } from '../../tenants/by-tenant.ts'
 import type { EventSink } from '../follow-run.ts'
-import { jsonInTurn } from '../json-in-turn.ts'
 import { checkRoom, noRoom, type RunBounds, tooLate } from '../memory/kept-runs.ts'
 import { ServiceRun } from '../service-run.ts'
 import { abortedWith, type Outcome, type RunHead } from '../stored-run.ts'
@@ -132,7 +131,7 @@ export class RecordedRuns {
       const told = { status, ...found, stopReason: summary.stopReason ?? '', finishedAt: Date.parse(finishedAt), result }
       const expected = { status: 'running' as const, ...(run.attempt === undefined ? {} : { attempt: run.attempt }) }
       const room = status === 'paused' ? { ofState, ofCaller, ofAll } : undefined
-      return this.shown.settle(run.id, expected, { ...told, summary: await jsonInTurn(summary) }, room)
+      return this.shown.settle(run.id, expected, { ...told, summary: await writeJson(summary) }, room)
     }
     const written = await write(intended)
     const outcome = written === 'no_room' ? abortedWith(noRoom) : intended
@@ -279,7 +278,7 @@ function headOfDone(id: string, { caller, agent, tags, title }: Pick<ShownRun, '
 
 /** What a run has come to by what the journal has of it. */
 async function outcomeIn({ output }: KeptRun, run: ServiceRun): Promise<Outcome> {
-  return run.outcomeOf(output as never as RunResult, new Pauses())
+  return run.outcomeOf(output as never as RunResult)
 }
 
 /** What is large is put in as it is written. */

@@ -1,7 +1,6 @@
 import type { Durable, DurableBody, Engine, Journal, KeptRun } from '../../../agent/durable/journal.ts'
 import type { ShownRuns } from '../../../agent/durable/shown-runs.ts'
 import type { Json } from '../../../core/messages.ts'
-import { Pauses } from '../../../tools/yield-to-event-loop.ts'
 import { wordsOf } from '../listed/run-words.ts'
 import type { ServiceRun } from '../service-run.ts'
 import type { RunHead } from '../stored-run.ts'
@@ -78,11 +77,7 @@ export class RunJournal implements Journal {
       if (run === undefined) return await body(durable, input)
       run.beginAttempt(attempt)
       if (run.log.lastId !== begun.lastEventId) run.log.fill(await allEvents(shown, runId), begun.lastEventId)
-      const pauses = new Pauses()
-      await pauses.take()
-      const output = await body(new WatchedSteps(durable, run, shown), input)
-      await pauses.take()
-      return output
+      return await body(new WatchedSteps(durable, run, shown), input)
     } catch (error) {
       // One that is cancelled ends, though it could not go on as things are.
       if (signal?.aborted && !isJournalFault(error)) return abortedOutput(runId)

@@ -2,7 +2,6 @@ import type { Durable, RecordEntry, StepContext } from '../../../agent/durable/j
 import type { ShownRuns } from '../../../agent/durable/shown-runs.ts'
 import type { Steering, Turn } from '../../../agent/recorded.ts'
 import { type ChatMessage, isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
-import { Pauses } from '../../../tools/yield-to-event-loop.ts'
 import type { ServiceRun } from '../service-run.ts'
 
 /**
@@ -22,7 +21,6 @@ export class WatchedSteps implements Durable {
   readonly #shown: Pick<ShownRuns, 'said' | 'hush'>
   /** How many of the messages that were said to the run are in its conversation. */
   #taken = 0
-  readonly #pauses = new Pauses()
 
   constructor(steps: Durable, run: ServiceRun, shown: Pick<ShownRuns, 'said' | 'hush'>) {
     this.runId = steps.runId
@@ -46,12 +44,9 @@ export class WatchedSteps implements Durable {
       recording?.redo(key)
       const done = isSteering || key === 'unread' ? await this.#hear(() => fn(step)) : await fn(step)
       await recording?.keep(key)
-      // What it came to may be megabytes, and is now written as JSON.
-      await this.#pauses.take()
       return done
     })
     if (!isNew) recording?.passed(key, value)
-    await this.#pauses.take()
     if (isSteering) this.#taken += (value as Steering).messages.length
     else if (!isNew) this.#learn(value as never)
     return value

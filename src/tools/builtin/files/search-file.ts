@@ -1,4 +1,3 @@
-import type { Pauses } from '../../yield-to-event-loop.ts'
 import type { LineFinder } from './line-finder.ts'
 import type { FoundLine } from './search-worker.ts'
 import { countNewlines, looksBinary, readLineBlocks } from './text-file.ts'
@@ -32,8 +31,6 @@ export interface FileSearch {
   /** How many matches to keep. */
   most: number
   signal: AbortSignal
-  /** Shared by the files of a search, as several are searched at once. */
-  pauses: Pauses
 }
 
 const maxLineCharacters = 500
@@ -48,7 +45,6 @@ export async function searchFile(workspace: Workspace, entry: WalkEntry, search:
       if (first && looksBinary(bytes)) break
       first = false
       const text = new TextDecoder().decode(bytes)
-      await search.pauses.take(search.signal)
       matches.add(text, await search.finder.find(text), countNewlines(bytes))
     }
     return { count: matches.count, matches: matches.kept }

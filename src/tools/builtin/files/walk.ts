@@ -2,7 +2,6 @@ import { constants, type Dirent } from 'node:fs'
 import { lstat, open, opendir } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
 import { show, ToolloopError } from '../../../core/errors.ts'
-import { Pauses } from '../../yield-to-event-loop.ts'
 import { SearchThread } from './search-thread.ts'
 import type { GlobMatch } from './search-worker.ts'
 import type { Place, Workspace } from './workspace.ts'
@@ -61,7 +60,6 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
   readonly #workspace: Workspace
   readonly #start: Place
   readonly #options: WalkOptions
-  readonly #pauses = new Pauses()
   readonly #timeoutMs: number
   #left: number
   #truncated = false
@@ -136,7 +134,6 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
   async #select(folder: Folder, rules: Rules | undefined, children: readonly Dirent[]): Promise<Selected[]> {
     const shown: Omit<Selected, keyof GlobMatch>[] = []
     for (const child of children) {
-      if (this.#pauses.areDue()) await this.#pauses.turn(this.#options.signal)
       const isFolder = child.isDirectory()
       if (child.name === skippedName || !(isFolder || child.isFile())) continue
       const real = join(folder.real, child.name)
@@ -177,7 +174,6 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
         this.#left--
         children.push(child)
         this.#options.signal.throwIfAborted()
-        if (this.#pauses.areDue()) await this.#pauses.turn(this.#options.signal)
       }
     } catch (error) {
       this.#options.signal.throwIfAborted()

@@ -1,6 +1,6 @@
 import { decodeHTML } from 'entities/decode'
 import { TextBuffer } from '../../../core/text/text-buffer.ts'
-import { Pauses } from '../../yield-to-event-loop.ts'
+import { giveWay } from '../../../core/time/give-way.ts'
 
 // Our own reader: htmlparser2 comes with four more packages, and parse5 keeps the event loop to itself for as long as a page takes.
 
@@ -30,20 +30,19 @@ const maxStretch = 65_536
  * browser: what a page draws with scripts or hides with styles is not known. Rejects with the signal's reason.
  */
 export async function htmlToText(html: string, signal?: AbortSignal): Promise<PageText> {
-  const pauses = new Pauses()
   const out = new TextBuilder()
   const addText = async (from: number, to: number) => {
     for (let start = from; start < to; ) {
       const end = endOfStretch(html, start, to)
       out.text(html.slice(start, end))
       start = end
-      await pauses.take(signal)
+      await giveWay(signal)
     }
   }
   let title = ''
   let at = 0
   for (let tags = 0; at < html.length; tags++) {
-    if (tags % 256 === 0) await pauses.take(signal)
+    if (tags % 256 === 0) await giveWay(signal)
     const open = html.indexOf('<', at)
     if (open === -1) break
     if (open - at > maxStretch) await addText(at, open)
@@ -66,7 +65,7 @@ export async function htmlToText(html: string, signal?: AbortSignal): Promise<Pa
     }
   }
   await addText(at, html.length)
-  return { title, text: await out.toText(pauses, signal) }
+  return { title, text: await out.toText(signal) }
 }
 
 /** Where a part of a long text can be cut without splitting an entity. */
@@ -181,11 +180,11 @@ class TextBuilder {
   }
 
   /** Lines without spaces at their ends, never more than one empty line in a row. */
-  async toText(pauses: Pauses, signal: AbortSignal | undefined): Promise<string> {
+  async toText(signal: AbortSignal | undefined): Promise<string> {
     const whole = this.#pieces.toString()
     const lines: string[] = []
     for (let start = 0, count = 0; start <= whole.length; count++) {
-      if (count % 4_096 === 0) await pauses.take(signal)
+      if (count % 4_096 === 0) await giveWay(signal)
       const newline = whole.indexOf('\n', start)
       const end = newline === -1 ? whole.length : newline
       const line = whole.slice(start, end).trimEnd()

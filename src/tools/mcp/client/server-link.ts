@@ -4,7 +4,6 @@ import { clip, messageOf, ToolloopError } from '../../../core/errors.ts'
 import type { Logger, RecordLevel } from '../../../core/logger.ts'
 import type { JsonObject } from '../../../core/messages.ts'
 import type { Question, ToolContext } from '../../tool.ts'
-import { Pauses } from '../../yield-to-event-loop.ts'
 import { SignIn } from '../auth/sign-in.ts'
 import { withCallStream } from '../transport/http-transport.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
@@ -40,7 +39,6 @@ export class ServerLink {
   readonly #logger: Logger
   readonly #onChange: () => void
   readonly #closing = new AbortController()
-  readonly #pauses = new Pauses()
   readonly #calls: ServerCalls
   readonly followed: FollowedTools
   readonly #signIn: SignIn | undefined
@@ -176,10 +174,7 @@ export class ServerLink {
     const renew = (forgotten: Connection) => untilAborted(this.#renew(forgotten), signal)
     const sending: Sending = { ...asking, sdk: this.#sdk, connection, current, renew }
     try {
-      const end = await work(sending)
-      // To read a large one has taken long.
-      await this.#pauses.turn(signal)
-      return end
+      return await work(sending)
     } catch (error) {
       signal.throwIfAborted()
       if (ToolloopError.isInstance(error)) throw new ToolloopError(error.code, this.#words.clean(error.message), { cause: error.cause })

@@ -10,7 +10,6 @@ import { resultText } from '../../result-text.ts'
 import { compileSchema } from '../../schema/schema.ts'
 import type { AnyTool, McpClient } from '../../tool.ts'
 import { type ToolCallEnd, ToolRunner } from '../../tool-runner.ts'
-import { Pauses } from '../../yield-to-event-loop.ts'
 import { loggerFor } from './client-log.ts'
 import type { McpServerSdk } from './load-sdk.ts'
 import { offerSkills } from './offer-skills.ts'
@@ -128,8 +127,6 @@ export function createToolServer(
     const giveBack = admit?.(tool.name)
     await lanes.enter(tool.parallel === false)
     try {
-      // Large arguments are read once more: not in the turn of the event loop in which the message was.
-      await new Pauses().take()
       const call = {
         id: `mcp_${ctx.mcpReq.id}`,
         type: 'function' as const,

@@ -3,7 +3,7 @@ import type { Readable, Writable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import { clip } from '../../../core/errors.ts'
-import { Pauses } from '../../yield-to-event-loop.ts'
+import { giveWay } from '../../../core/time/give-way.ts'
 import { GroupGuard, killGroup } from './group-guard.ts'
 import { type LineBounds, LineReader } from './line-reader.ts'
 
@@ -25,8 +25,6 @@ export interface ProcessTransportOptions {
 const mostNoiseBytes = 1024 * 1024
 /** That many more look like one, which costs more to find out. */
 const mostNoiseObjects = 1_000
-/** In characters: it has taken long to come, and takes long to be read. */
-const longLine = 1_000_000
 /** How much may wait to be read by it. */
 const mostUnreadBytes = 64 * 1024 * 1024
 /** More messages at once are left in the pipe until these have been delivered. */
@@ -56,7 +54,6 @@ export class ProcessTransport implements Transport {
   #noiseBytes = 0
   #noiseObjects = 0
   #unread: string[] = []
-  readonly #pauses = new Pauses()
   #isDelivering = false
   #delivered: Promise<void> = Promise.resolve()
   #problem: string | undefined
@@ -166,7 +163,7 @@ export class ProcessTransport implements Transport {
       const lines = this.#unread
       this.#unread = []
       for (const line of lines) {
-        if (line.length > longLine || this.#pauses.areDue()) await this.#pauses.turn()
+        await giveWay()
         if (this.#isCutOff) break
         await this.#read(line)
       }

@@ -4,9 +4,9 @@ import { availableParallelism } from 'node:os'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { clip, messageOf, ToolloopError } from '../../../core/errors.ts'
-import type { Pauses } from '../../yield-to-event-loop.ts'
+import { type JsonPieces, readPieces, textOfPieces, toPieces } from '../../../core/json/json-pieces.ts'
+import { giveWay, nextTurn } from '../../../core/time/give-way.ts'
 import type { SandboxLimits, ScriptEnd, ScriptRun, ScriptSandbox } from '../sandbox.ts'
-import { inTurn, type JsonPieces, readPieces, textOfPieces, toPieces } from './json-pieces.ts'
 import type { FromVm, ToVm, VmWorkerData } from './vm-worker.ts'
 import { type CompiledModule, webAssembly } from './web-assembly.ts'
 
@@ -144,12 +144,10 @@ class VmThread {
 
   async run({ folder, script, args, signal, call }: ScriptRun, limits: SandboxLimits): Promise<ScriptEnd> {
     const { timeoutMs, memoryBytes, outputBytes } = limits
-    const { pieces: input } = await inTurn((pauses) => writeForVm('its arguments have', args, mostCharactersIn, pauses, signal)).catch(
-      (error: unknown) => {
-        signal.throwIfAborted()
-        throw new ToolloopError('tool_failed', `The script was not run: ${messageOf(error)}`)
-      },
-    )
+    const { pieces: input } = await writeForVm('its arguments have', args, mostCharactersIn, signal).catch((error: unknown) => {
+      signal.throwIfAborted()
+      throw new ToolloopError('tool_failed', `The script was not run: ${messageOf(error)}`)
+    })
     const ended = Promise.withResolvers<Extract<FromVm, { kind: 'end' }>>()
     const calls = new AbortController()
     const giveUp = (reason: unknown) => {
@@ -181,14 +179,14 @@ class VmThread {
       const { result, output, overTime: isOver, spoiled } = await ended.promise
       clearTimeout(timer)
       // What it called before it ended has been started then.
-      await inTurn(async () => {})
+      await nextTurn()
       if (spoiled) this.#usable = false
       if (isOver) throw overTime(timeoutMs)
       if (!result.ok) {
         const { problem } = result
         throw new ToolloopError('tool_failed', output === '' ? problem : `${problem}\nOutput so far: ${output.slice(-2_000)}`)
       }
-      const value = await inTurn((pauses) => readPieces(result.value, pauses, signal))
+      const value = await readPieces(result.value, signal)
       return { ...(value === undefined ? {} : { value, json: textOfPieces(result.value) }), stdout: output, stderr: '' }
     } finally {
       clearTimeout(timer)
@@ -227,7 +225,7 @@ interface Written {
 }
 
 /** Rejects for a value of more than `most` characters; `what` begins the sentence that says so. */
-async function writeForVm(what: string, value: unknown, most: number, pauses: Pauses, signal: AbortSignal): Promise<Written> {
+async function writeForVm(what: string, value: unknown, most: number, signal: AbortSignal): Promise<Written> {
   const tooLong = () => new Error(`${what} more than ${most} characters of JSON, the most a script in the VM can be given.`)
   // One text is one piece.
   if (typeof value === 'string' && value.length > most) throw tooLong()
@@ -237,7 +235,7 @@ async function writeForVm(what: string, value: unknown, most: number, pauses: Pa
     if (next.done === true) return { pieces: next.value, characters }
     characters += next.value
     if (characters > most) throw tooLong()
-    await pauses.take(signal)
+    await giveWay(signal)
   }
 }
 
@@ -246,6 +244,8 @@ class Answers {
   readonly #call: ScriptRun['call']
   readonly #signal: AbortSignal
   #left = mostAnswerCharacters
+  /** When the last result is written. */
+  #written: Promise<unknown> = Promise.resolve()
 
   constructor(call: ScriptRun['call'], signal: AbortSignal) {
     this.#call = call
@@ -256,20 +256,20 @@ class Answers {
   async to({ call: id, name, json }: Extract<FromVm, { kind: 'call' }>): Promise<ToVm> {
     const signal = this.#signal
     try {
-      const { pending } = await inTurn(async (pauses) => {
-        await pauses.take(signal)
-        return { pending: this.#call?.(name, JSON.parse(json), signal) }
-      })
-      const result = await pending
-      const value = await inTurn(async (pauses) => {
-        const most = Math.min(this.#left, mostCharactersIn)
-        const { pieces, characters } = await writeForVm(`the result of \`${clip(name)}\` has`, result, most, pauses, signal)
-        this.#left -= characters
-        return pieces
-      })
-      return { kind: 'answer', call: id, ok: true, value }
+      await giveWay(signal)
+      const result = await this.#call?.(name, JSON.parse(json), signal)
+      const written = this.#written.then(() => this.#write(name, result))
+      this.#written = written.catch(() => {})
+      return { kind: 'answer', call: id, ok: true, value: await written }
     } catch (error) {
       return { kind: 'answer', call: id, ok: false, problem: messageOf(error).slice(0, mostProblemCharacters) }
     }
+  }
+
+  async #write(name: string, result: unknown): Promise<JsonPieces> {
+    const most = Math.min(this.#left, mostCharactersIn)
+    const { pieces, characters } = await writeForVm(`the result of \`${clip(name)}\` has`, result, most, this.#signal)
+    this.#left -= characters
+    return pieces
   }
 }

@@ -1,9 +1,9 @@
 import { messageOf, ToolloopError } from '../../../core/errors.ts'
 import { isDeeperThan } from '../../../core/json.ts'
 import { isJsonObject } from '../../../core/messages.ts'
+import { nextTurn } from '../../../core/time/give-way.ts'
 import { stoppedAfter } from '../../../core/time/stopped-after.ts'
-import { Pauses } from '../../yield-to-event-loop.ts'
-import { forgetAjv, openInTurns } from '../open-ajv.ts'
+import { forgetAjv, openForeignAjv } from '../open-ajv.ts'
 import { compileNew, type JsonSchema, keepValidator, tooSlow, type Validator } from '../schema.ts'
 import { compiledSize } from './compiled-size.ts'
 import { mendSchema } from './mend-schema.ts'
@@ -49,11 +49,10 @@ export async function openForeign(given: JsonSchema, toolName: string): Promise<
   if (!isJsonObject(given)) throw invalid(toolName, 'are not a JSON Schema object')
   if (compiledSize(given, maxSize) > maxSize || isDeeperThan(maxDepth, given)) throw tooLarge(toolName)
   const notes: string[] = []
-  const pauses = new Pauses()
-  await pauses.turn()
+  await nextTurn()
   const schema = mendSchema(given, (what) => notes.push(what))
-  const validate = bounded(await compileAll(schema, toolName, pauses, notes))
-  keepValidator(schema, validate, true)
+  const validate = bounded(await compileAll(schema, toolName, notes))
+  keepValidator(schema, validate)
   const more = notes.length > maxNotes ? [`and ${notes.length - maxNotes} more`] : []
   const foreign = { schema, validate, notes: [...notes.slice(0, maxNotes), ...more] }
   opened.set(given, foreign)
@@ -62,14 +61,14 @@ export async function openForeign(given: JsonSchema, toolName: string): Promise<
 }
 
 /** The whole schema; or the names of its fields alone, if it does not compile. */
-async function compileAll(schema: JsonSchema, toolName: string, pauses: Pauses, notes: string[]): Promise<Validator> {
-  const compiling = await compileInTurns(schema, toolName, pauses)
+async function compileAll(schema: JsonSchema, toolName: string, notes: string[]): Promise<Validator> {
+  const compiling = await compileInTurns(schema, toolName)
   if ('check' in compiling) {
     notes.push(...compiling.unreadable.map((at) => `${at}: not checked, because it can not be read`))
     return compiling.check
   }
   notes.push(`#: only the names of its fields are checked, because it does not compile (${compiling.problem})`)
-  const named = await compileInTurns(namesOf(schema), toolName, pauses)
+  const named = await compileInTurns(namesOf(schema), toolName)
   if ('check' in named) return named.check
   throw invalid(toolName, `are not a usable JSON Schema: ${named.problem}`)
 }
@@ -87,12 +86,12 @@ function namesOf({ properties, required, additionalProperties }: JsonSchema): Js
 type Compiling = { check: Validator; unreadable: string[] } | { problem: string }
 
 /** Rejects if it is too large. */
-async function compileInTurns(schema: JsonSchema, toolName: string, pauses: Pauses): Promise<Compiling> {
+async function compileInTurns(schema: JsonSchema, toolName: string): Promise<Compiling> {
   const ms = compiledSize(schema, smallSize) <= smallSize ? maxCompileMs : maxTurnMs
   for (let tried = 0; tried < maxTries; tried++) {
-    await pauses.turn()
-    await openInTurns(pauses)
-    // Those of both dialects are open, as a module that is stopped while it loads would stay half loaded for everybody.
+    // Both dialects are open, as a module that is stopped while it loads would stay half loaded for everybody.
+    openForeignAjv()
+    await nextTurn()
     const compiling = stoppedAfter(ms, () => compile(schema, toolName), forgetForeign)
     if (compiling !== undefined) return compiling.value
   }

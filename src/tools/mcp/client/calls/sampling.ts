@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { ToolloopError } from '../../../../core/errors.ts'
 import { type ChatMessage, isJsonObject, type Json, type JsonObject, textOf } from '../../../../core/messages.ts'
 import type { ModelAnswer, ModelQuestion, ToolContext } from '../../../tool.ts'
-import { Pauses } from '../../../yield-to-event-loop.ts'
 import type { McpServerOptions } from '../server-config.ts'
 import type { CallNotes } from './call-notes.ts'
 import { contentOf, readParts } from './call-result.ts'
@@ -32,8 +31,6 @@ export class Sampler {
   #notes: CallNotes
   /** How often the same has been asked. */
   readonly #asked = new Map<string, number>()
-  /** To read a large question, to note it and to ask it take long each. */
-  readonly #pauses = new Pauses()
   /** How often the model has been asked, also where it gave no answer: that is paid for too. */
   #tried: number
   #turn: Promise<unknown> = Promise.resolve()
@@ -68,7 +65,6 @@ export class Sampler {
   }
 
   async #answer(params: unknown, askModel: ToolContext['askModel']): Promise<JsonObject> {
-    await this.#pauses.turn()
     const question = readQuestion(params, this.#limits.maxTokens)
     if (question === undefined) throw this.#refused('asked the model something that can not be understood')
     const text = JSON.stringify(question)
@@ -82,7 +78,6 @@ export class Sampler {
     if (known !== undefined) return known
     if (askModel === undefined) throw this.#refused('asked the model something, and no run with a model has called it')
     const { maxRequests } = this.#limits
-    await this.#pauses.turn()
     if (this.#tried++ >= maxRequests) throw this.#refused(`asked the model more than ${maxRequests} things in one call`)
     const result = resultOf(await askModel(question))
     await this.#notes.add({ sampled: { ...sampled, [key]: result } })

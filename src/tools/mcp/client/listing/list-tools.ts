@@ -3,7 +3,6 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { clip, messageOf } from '../../../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../../core/messages.ts'
 import { openForeign } from '../../../schema/foreign/foreign-schema.ts'
-import { Pauses } from '../../../yield-to-event-loop.ts'
 import { asideOf } from '../calls/set-aside.ts'
 import { type DescribedTool, fingerprintOf } from './fingerprint.ts'
 import { headerProblem } from './header-annotations.ts'
@@ -42,7 +41,6 @@ export async function listTools(client: Client, signal: AbortSignal, onProblem: 
   if (client.getServerCapabilities()?.tools === undefined) return []
   const hasHeaders = client.getProtocolEra() === 'modern'
   const tools = new Map<string, ListedTool>()
-  const pauses = new Pauses()
   let listed = 0
   let cursor: string | undefined
   for (let page = 1; page <= mostPages; page++) {
@@ -53,7 +51,6 @@ export async function listTools(client: Client, signal: AbortSignal, onProblem: 
     listed += given.length
     if (listed > mostTools) throw new Error(`it lists more than ${mostTools} tools`)
     for (const one of given) {
-      await pauses.take(signal)
       signal.throwIfAborted()
       const name = isJsonObject(one) && typeof one.name === 'string' ? one.name : ''
       try {

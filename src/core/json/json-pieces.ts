@@ -1,5 +1,5 @@
-import { setField } from '../../../core/messages.ts'
-import { Pauses } from '../../yield-to-event-loop.ts'
+import { setField } from '../messages.ts'
+import { giveWay, inTurns } from '../time/give-way.ts'
 
 /**
  * A value as JSON in pieces, each of which is written and read in a millisecond or two: a whole of 1 MiB may keep a thread busy for a tenth of a
@@ -107,6 +107,14 @@ function isSplittable(value: unknown): value is readonly unknown[] | Readonly<Re
   return prototype === Object.prototype || prototype === null
 }
 
+/** Deeper than this nothing can be written as JSON. */
+const deepestWritten = 1_000
+
+/** What `JSON.stringify` makes of plain data, however much that is: others get their turn in between. */
+export async function writeJson(value: unknown): Promise<string> {
+  return textOfPieces(await inTurns(toPieces(value, deepestWritten)))
+}
+
 /** The pieces as one text. */
 export function textOfPieces(pieces: JsonPieces): string {
   if ('json' in pieces) return pieces.json
@@ -119,34 +127,22 @@ export function textOfPieces(pieces: JsonPieces): string {
 }
 
 /** The value that is in pieces, read piece by piece. Rejects with the signal's reason. */
-export async function readPieces(pieces: JsonPieces, pauses: Pauses, signal: AbortSignal): Promise<unknown> {
-  await pauses.take(signal)
+export async function readPieces(pieces: JsonPieces, signal: AbortSignal): Promise<unknown> {
   if ('json' in pieces) return pieces.json === '' ? undefined : JSON.parse(pieces.json)
   if ('items' in pieces) {
     const items: unknown[] = []
     for (const part of pieces.items) {
-      await pauses.take(signal)
+      await giveWay(signal)
       if ('json' in part) for (const item of JSON.parse(part.json)) items.push(item)
-      else items.push(await readPieces(part.item, pauses, signal))
+      else items.push(await readPieces(part.item, signal))
     }
     return items
   }
   const object: Record<string, unknown> = {}
   for (const part of pieces.entries) {
-    await pauses.take(signal)
-    const some =
-      'json' in part ? Object.entries(JSON.parse(part.json)) : [[part.key, await readPieces(part.value, pauses, signal)] as const]
+    await giveWay(signal)
+    const some = 'json' in part ? Object.entries(JSON.parse(part.json)) : [[part.key, await readPieces(part.value, signal)] as const]
     for (const [key, value] of some) setField(object, key, value)
   }
   return object
-}
-
-const pauses = new Pauses()
-let last: Promise<unknown> = Promise.resolve()
-
-/** Does work in parts, one after another in this process: what each of many may take at once would be long together. */
-export function inTurn<T>(work: (pauses: Pauses) => Promise<T>): Promise<T> {
-  const done = last.then(() => work(pauses))
-  last = done.catch(() => {}) // Told to whoever asked for it.
-  return done
 }
