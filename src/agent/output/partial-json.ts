@@ -1,18 +1,8 @@
-import type { Json, JsonObject } from '../../core/messages.ts'
+import { jsonIn } from '../../core/json.ts'
+import { type Json, type JsonObject, setField } from '../../core/messages.ts'
 
 type Expected = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | ', or end' | 'nothing'
 type Container = Json[] | JsonObject
-
-const simpleEscapes: Readonly<Record<string, string>> = {
-  '"': '"',
-  '\\': '\\',
-  '/': '/',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-}
 
 /**
  * JSON that arrives in pieces, read as far as it is there: open texts, arrays and objects are shown as they are so far, numbers, `true`, `false`
@@ -85,11 +75,11 @@ export class PartialJson {
     token.text += piece.slice(from, at)
     if (at === piece.length) return at
     this.#token = undefined
-    try {
-      this.#place(JSON.parse(token.text))
+    const value = jsonIn(token.text)
+    if (value === undefined) this.#expected = 'nothing'
+    else {
+      this.#place(value)
       this.#end()
-    } catch {
-      this.#expected = 'nothing' // No number, and no word of JSON.
     }
     return at
   }
@@ -107,11 +97,10 @@ export class PartialJson {
 
   #readEscape(piece: string, at: number, token: { text: string }): number {
     this.#escape += piece[at]
-    const [, kind = '', ...digits] = this.#escape
-    if (kind === 'u' && digits.length < 4) return at + 1
-    const text = kind === 'u' ? unicode(digits.join('')) : simpleEscapes[kind]
-    if (text === undefined) this.#expected = 'nothing'
-    else this.#append(token, text)
+    if (this.#escape.length < (this.#escape[1] === 'u' ? 6 : 2)) return at + 1
+    const text = jsonIn(`"${this.#escape}"`)
+    if (typeof text === 'string') this.#append(token, text)
+    else this.#expected = 'nothing'
     this.#escape = ''
     return at + 1
   }
@@ -147,9 +136,7 @@ export class PartialJson {
     const container = this.#open.at(-1)
     if (container === undefined) this.value = value
     else if (Array.isArray(container)) container[container.length - 1] = value
-    // A field that is there already, as for a text that grows, or one that an object inherits a setter for.
-    else if (this.#key !== '__proto__') container[this.#key] = value
-    else Object.defineProperty(container, this.#key, { value, enumerable: true, configurable: true, writable: true })
+    else setField(container, this.#key, value)
   }
 
   #close(): void {
@@ -165,7 +152,3 @@ export class PartialJson {
 
 /** What ends a stretch of plain text. */
 const special = /["\\]/g
-
-function unicode(digits: string): string | undefined {
-  return /^[\da-fA-F]{4}$/.test(digits) ? String.fromCharCode(Number.parseInt(digits, 16)) : undefined
-}

@@ -76,15 +76,13 @@ function endOfValue(text: string, from: number, slashes: number): number {
   return text.length
 }
 
-/**
- * Just behind the quote that ends a string. Written into JSON once more, each backslash is two and a quote has one more: so that of `\` the
- * ones before the last quote are, by how deep it is, 0, 2, 4 …, or 1, 5, 9 …, or 3, 11, 19 …
- */
+/** Just behind the quote that ends the string whose text begins at `from`. */
 export function endOfString(text: string, from: number, slashes: number): number {
-  for (let at = text.indexOf('"', from); at >= 0; at = text.indexOf('"', at + 1)) {
-    let before = at
-    while (before > from && text[before - 1] === '\\') before--
-    if ((at - before) % (2 * (slashes + 1)) === slashes) return at + 1
+  const json = new JsonScanner({ slashes })
+  json.isInString = true
+  for (let at = from; at < text.length; at++) {
+    json.read(text.charCodeAt(at))
+    if (!json.isInString) return at + 1
   }
   return text.length
 }

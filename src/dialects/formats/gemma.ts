@@ -1,7 +1,6 @@
 import { cutReason } from '../bodies/cut.ts'
-import { readBareObject } from '../bodies/json/bare-texts.ts'
 import { nameRepairs } from '../bodies/json/json-calls.ts'
-import { readJsonText } from '../bodies/json/json-text.ts'
+import { readBareObject, readJsonText } from '../bodies/json/json-text.ts'
 import { closeNamedCall } from '../bodies/json/named-json.ts'
 import type { DeclaredTools } from '../declared-tools.ts'
 import type { CallReading, Envelope, Reading, Wait } from '../dialect.ts'

@@ -23,6 +23,7 @@ export class OpenValue {
 
   step(code: number): void {
     const isStructure = this.#json.read(code)
+    this.#json.depth = Math.max(this.#json.depth, 0)
     if (code === newline) {
       if (this.#isBlank) this.#json.depth = 0
       this.#isBlank = true

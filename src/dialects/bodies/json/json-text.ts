@@ -1,5 +1,5 @@
 import { messageOf } from '../../../core/errors.ts'
-import { setField } from '../../../core/messages.ts'
+import { isJsonObject, type JsonObject, setField } from '../../../core/messages.ts'
 
 export type ReadValue = { ok: true; value: unknown; strict: boolean } | { ok: false; problem: string }
 
@@ -21,6 +21,16 @@ export function readJsonText(text: string): ReadValue {
   const value = reader.readWhole()
   if (reader.problem === undefined) return { ok: true, value, strict: false }
   return { ok: false, problem: problem ?? reader.problem }
+}
+
+/**
+ * Reads an object whose texts may have no quotes: `{city:New York, days:2}`. A comma ends such a text if a key comes behind it, one of `known`
+ * where they are given. Undefined for anything else.
+ */
+export function readBareObject(text: string, known?: Readonly<Record<string, unknown>>): JsonObject | undefined {
+  const reader = new LooseReader(text, { known })
+  const value = reader.readWhole()
+  return reader.problem === undefined && isJsonObject(value) ? value : undefined
 }
 
 const beginning = /^\s*(?:(\{)\s*["}]|(\[)\s*[[\]{"\dtfn-]|["\dtfn-])/
@@ -59,24 +69,20 @@ export function isPlainWordCode(code: number): boolean {
   )
 }
 
-/** The value of up to nine digits, which is what most numbers are; -1 for anything else. */
-function readSmallInteger(word: string): number {
-  if (word.length === 0 || word.length > 9) return -1
-  let value = 0
-  for (let i = 0; i < word.length; i++) {
-    const digit = word.charCodeAt(i) - 48
-    if (digit < 0 || digit > 9) return -1
-    value = value * 10 + digit
-  }
-  return value
-}
-
 function isQuote(code: number): boolean {
   return code === 34 || code === 39
 }
 
 /** A bare key or word. */
 const bareWord = /[\p{L}\p{N}_$.-]*/uy
+
+/** A key and its colon, behind a text without quotes. */
+const keyBehind = /\s*(?:([\w$.-]+)|"((?:[^"\\]|\\.)*)")\s*:/y
+
+/** The keys that an object of texts without quotes may have; any if none are given. */
+interface BareTexts {
+  known: Readonly<Record<string, unknown>> | undefined
+}
 
 /**
  * JSON as models write it: single quotes, bare keys, python's literals, comments, commas too many, line breaks in strings.
@@ -86,11 +92,13 @@ export class LooseReader {
   at = 0
   problem: string | undefined
   readonly text: string
+  readonly #bareTexts: BareTexts | undefined
   /** Bare names were written as markdown has them, `get\\_weather`: then strings are too. */
   #markdown = false
 
-  constructor(text: string) {
+  constructor(text: string, bareTexts?: BareTexts) {
     this.text = text
+    this.#bareTexts = bareTexts
   }
 
   readWhole(): unknown {
@@ -123,11 +131,11 @@ export class LooseReader {
     return this.at < this.text.length ? this.text.charCodeAt(this.at) : -1
   }
 
-  /** Skips blanks and comments. */
+  /** Skips blanks and comments. A text without quotes may begin with a slash. */
   skipBlanks(): void {
     for (;;) {
       const code = this.code()
-      if (code > 32 && code < 128 && code !== 47) return
+      if (code > 32 && code < 128 && (code !== 47 || this.#bareTexts !== undefined)) return
       if (code === 32) {
         this.at++
         continue
@@ -152,12 +160,13 @@ export class LooseReader {
     return true
   }
 
-  readValue(depth: number): unknown {
+  readValue(depth: number, isField = false): unknown {
     this.skipBlanks()
     if (depth > deepest) return this.fail('less nesting')
     if (this.standsAtQuote()) return this.#readStrings()
     if (this.stands('{')) return this.#readObject(depth)
     if (this.stands('[')) return this.#readList(depth, ']')
+    if (this.#bareTexts !== undefined) return this.#readBareText(this.#bareTexts, depth, isField)
     if (this.stands('(')) return this.#readList(depth, ')')
     if (isQuote(this.text.charCodeAt(this.at + 1)) && 'rRbBfFuU'.includes(this.text.charAt(this.at))) {
       const raw = this.stands('r') || this.stands('R')
@@ -175,7 +184,7 @@ export class LooseReader {
       const key = this.readKey()
       if (key === undefined) return undefined
       if (!this.take(':')) return this.fail('":"')
-      setField(object, key, this.readValue(depth + 1))
+      setField(object, key, this.readValue(depth + 1, true))
       if (!this.take(',') && !this.stands('}')) return this.fail('"," or "}"')
     }
   }
@@ -266,12 +275,29 @@ export class LooseReader {
     return this.fail('the end of a string')
   }
 
+  /** In a field, a comma may be part of the text: it ends it if a key comes behind. Those of the outermost object are known. */
+  #readBareText({ known }: BareTexts, depth: number, isField: boolean): unknown {
+    const { text } = this
+    const from = this.at
+    for (; this.at < text.length; this.at++) {
+      const char = text.charAt(this.at)
+      if (char === '{' || char === '[') return this.fail('a value')
+      if (char === '}' || char === ']') break
+      if (char === ',' && (!isField || this.#isKeyBehind(depth === 1 ? known : undefined))) break
+    }
+    return readBareWord(text.slice(from, this.at).trim())
+  }
+
+  #isKeyBehind(known: Readonly<Record<string, unknown>> | undefined): boolean {
+    keyBehind.lastIndex = this.at + 1
+    const found = keyBehind.exec(this.text)
+    return found !== null && (known === undefined || Object.hasOwn(known, found[1] ?? found[2] ?? ''))
+  }
+
   #readWord(): unknown {
     const from = this.at
     if (this.stands('+')) this.at++
     const word = this.readName()
-    const integer = readSmallInteger(word)
-    if (integer >= 0) return integer
     if (Object.hasOwn(words, word)) return words[word]
     // `1e+5`: the sign is no part of a name.
     let written = word
@@ -292,6 +318,12 @@ export class LooseReader {
     const found = this.text.indexOf(end, this.at + 2)
     this.at = found < 0 ? this.text.length : found + end.length
   }
+}
+
+/** Numbers and the words of JSON and python are values, everything else is text. */
+function readBareWord(word: string): unknown {
+  if (Object.hasOwn(words, word) && word !== 'undefined') return words[word]
+  return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(word) ? Number(word) : word
 }
 
 /** Reads the escape at a backslash. What is no escape is kept as it stands: a windows path more likely than a mistake. */
