@@ -73,6 +73,7 @@ export type {
   UnsuccessfulCall,
   WithContext,
 } from './agent/typed.ts'
+export type { AroundEntry, CallPlan, PlanEntry, RequestPlan } from './agent/types/middleware.ts'
 export type {
   ApprovalDecision,
   ApprovalRequest,

@@ -11,6 +11,7 @@ import { checkGuardrails } from './hooks/guardrails.ts'
 import { checkHooks } from './hooks/hooks.ts'
 import { Budget } from './limits/budget.ts'
 import { checkCostIsKnown, iterationsOf } from './limits/limits.ts'
+import { checkEntries } from './middleware/check-entries.ts'
 import { chooseCallForm } from './text-calls/mode.ts'
 import type { AgentRules, CompactionOptions, RunnerOptions, RunOptions, RunSettings } from './types.ts'
 
@@ -25,10 +26,12 @@ export function toModel({ model, models, fallbackOn }: Pick<RunnerOptions<never>
 
 /** What of an agent's options holds also in the run of another agent that has handed over to it. */
 export function rulesOf<Context>(options: RunSettings<Context>): AgentRules<Context> {
-  const { hooks, guardrails, limits, activeTools, stopWhen } = options
+  const { hooks, plan, around, guardrails, limits, activeTools, stopWhen } = options
   const rules: AgentRules<Context> = {}
   assignGiven(rules, {
     hooks,
+    plan,
+    around,
     guardrails,
     limits,
     activeTools,
@@ -143,6 +146,8 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
     throw new InvalidOptionError('decisionTimeoutMs', 'a number of milliseconds > 0', decisionTimeoutMs)
   checkCompaction(compaction)
   checkHooks(hooks)
+  checkEntries('plan', settings.plan)
+  checkEntries('around', settings.around)
   checkMetadata(metadata)
   checkGuardrails(guardrails)
   if (activeTools !== undefined && !isListOf(activeTools, (name) => typeof name === 'string'))

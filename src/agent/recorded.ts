@@ -1,6 +1,6 @@
 import type { ErrorCode, ToolloopError } from '../core/errors.ts'
 import type { MadeDecision, StopReason } from '../core/events.ts'
-import type { AssistantMessage, ChatMessage, Content, JsonObject, ToolCall, Usage } from '../core/messages.ts'
+import type { AssistantMessage, ChatMessage, Content, Json, JsonObject, ToolCall, Usage } from '../core/messages.ts'
 import type { ToolEffect } from '../tools/tool.ts'
 import type { PendingItem, RunStep, Spent, ToolCallRecord } from './run/result.ts'
 
@@ -33,6 +33,25 @@ export interface PlannedCall {
   textAfter?: string
   /** What the model is told beside the result. */
   note?: string
+  /** What the plan made of it before it ran. */
+  plan?: CallChange
+}
+
+/** What the entries of the plan made of a call. Recorded as a step before the call runs. */
+export interface CallChange {
+  /** It is run with these arguments, which replace the model's. */
+  args?: JsonObject
+  repairs?: string[]
+  /** It is not run: why, in words for the model. */
+  refusal?: Refusal
+  /** Why the run ends. */
+  stop?: string
+  /** It is not run: this counts as what its tool returned. */
+  result?: { value: Json }
+  /** It waits for an approval: what whoever decides is shown, and how many entries were asked. */
+  ask?: { about: Json; asked: number }
+  /** What runs made by the entries have used. */
+  nested?: Spent
 }
 
 /** What is to be done with the calls of a response. */

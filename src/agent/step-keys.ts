@@ -57,14 +57,19 @@ export function roundStep(iteration: number, batch: number | 'again'): string {
   return `${iteration}.round${batch === 'again' ? '.again' : numbered(batch)}`
 }
 
-/** `approve` is asked about a call. */
-export function approveStep(iteration: number, index: number): string {
-  return `${iteration}.approve.${index}`
+/** `approve` is asked about a call, for the `times`th time. */
+export function approveStep(iteration: number, index: number, times: number): string {
+  return `${iteration}.approve.${index}${numbered(times)}`
 }
 
 /** A call by its position in the turn. */
 export function callStep(iteration: number, index: number): string {
   return `${iteration}.tool.${index}`
+}
+
+/** What the plan makes of a call before the step that carries it out, for the `times`th time. */
+export function planStep(step: string, times: number): string {
+  return `${step}.plan${numbered(times)}`
 }
 
 /** Where a call waits for somebody, for the `times`th time. */

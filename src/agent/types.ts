@@ -24,6 +24,7 @@ import type { RunControl } from './run/run-control.ts'
 import type { SessionOptions } from './sessions/session-options.ts'
 import type { Sessions } from './sessions/sessions.ts'
 import type { AgentTools, RequiredContext, ToolsFor } from './typed.ts'
+import type { AroundEntry, PlanEntry } from './types/middleware.ts'
 
 export type { RunInput } from './conversation/run-input.ts'
 export type { LargeResultOptions } from './large-results/types.ts'
@@ -156,6 +157,10 @@ export interface RunSettings<Context = unknown> extends Sampling {
   remembered?: readonly string[]
   /** Take part in the loop, in their order. */
   hooks?: readonly Hooks<Context>[]
+  /** Decide what a run does before it is done: see `PlanEntry`. Default: none. */
+  plan?: readonly PlanEntry<Context>[]
+  /** Wrap model requests and tool functions: see `AroundEntry`. Default: none. */
+  around?: readonly AroundEntry<Context>[]
   /**
    * Whose run it is, or what for: JSON of at most 16,384 characters. Tools, hooks, guardrails and approvals read it, and it is in the `meta` of
    * each event. Kept with the run when it pauses or is recorded; not sent to a model. A nested run without its own has that of the run outside.
@@ -189,7 +194,10 @@ export interface RunSettings<Context = unknown> extends Sampling {
  * limits count from there.
  */
 export interface AgentRules<Context = unknown>
-  extends Pick<RunSettings<Context>, 'hooks' | 'guardrails' | 'limits' | 'maxIterations' | 'activeTools' | 'stopWhen'> {}
+  extends Pick<
+    RunSettings<Context>,
+    'hooks' | 'plan' | 'around' | 'guardrails' | 'limits' | 'maxIterations' | 'activeTools' | 'stopWhen'
+  > {}
 
 /** What an `AgentRunner` is made of; settings are the defaults of its runs. */
 export interface RunnerOptions<Context = unknown, Tools extends AgentTools = ToolsFor<Context>> extends RunSettings<Context> {
@@ -252,7 +260,17 @@ interface OwnOptions<Context> extends Pick<RunSettings<Context>, OwnSettings> {
   model?: AnyModel
   output?: OutputSchema
 }
-type OwnSettings = 'hooks' | 'guardrails' | 'approve' | 'budget' | 'stopWhen' | 'compaction' | 'toolCalling' | 'telemetry'
+type OwnSettings =
+  | 'hooks'
+  | 'plan'
+  | 'around'
+  | 'guardrails'
+  | 'approve'
+  | 'budget'
+  | 'stopWhen'
+  | 'compaction'
+  | 'toolCalling'
+  | 'telemetry'
 
 /** The name of an option that is not stored with a run. */
 export type RestoredName = keyof OwnOptions<unknown>

@@ -133,9 +133,21 @@ function schemaOf(settings: object): JsonObject | undefined {
 
 /** What decides in the run and can't be recorded: code, and what it shares with other runs. */
 function codeOf(settings: object, tools: ToolSet): string[] {
-  const { hooks = [], guardrails = [], stopWhen, compaction, toolCalling, output, budget } = settings as Partial<Record<string, unknown>>
+  const {
+    hooks = [],
+    plan = [],
+    around = [],
+    guardrails = [],
+    stopWhen,
+    compaction,
+    toolCalling,
+    output,
+    budget,
+  } = settings as Partial<Record<string, unknown>>
   const there: [string, boolean][] = [
     ['hooks', Array.isArray(hooks) && hooks.length > 0],
+    ['plan', Array.isArray(plan) && plan.length > 0],
+    ['around', Array.isArray(around) && around.length > 0],
     ['guardrails', Array.isArray(guardrails) && guardrails.length > 0],
     ['stopWhen', stopWhen !== undefined],
     ['budget', budget !== undefined],

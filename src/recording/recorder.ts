@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Hooks, hasHook } from '../agent/hooks/hooks.ts'
 import type { RecordedScope, RecordedVerdict, RunRecorder } from '../agent/observe/recorder.ts'
 import type { RunResult } from '../agent/run/result.ts'
 import { copyAsJson, toJson } from '../core/json.ts'
@@ -138,7 +137,7 @@ export class RecordingRecorder implements RunRecorder {
     if (answered !== undefined) recorded.answer = copyJson(answered.answer)
     turn.calls ??= []
     turn.calls.push(recorded)
-    const isHooked = 'hooks' in run.settings && hasHook(run.settings.hooks as Hooks<never>[] | undefined, 'aroundTool')
+    const isHooked = run.agent.callbacks.around.calls.length > 0
     return (end) => {
       if (end.outcome === 'cancelled' && run.interruption !== undefined) recorded.interrupted = run.interruption
       else Object.assign(recorded, describeEnd(end, { isHandoff: 'handsTo' in prepared.tool, isHooked }))

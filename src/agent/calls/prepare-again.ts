@@ -4,16 +4,18 @@ import type { PlannedCall, Refusal } from '../recorded.ts'
 import type { RunContext } from '../run/run-context.ts'
 
 /** A resumed run makes its calls ready again. */
-export async function prepareAgain(run: RunContext, { name, rawArguments, asText }: PlannedCall): Promise<PreparedCall | Refusal> {
+export async function prepareAgain(
+  run: RunContext,
+  { name, rawArguments, asText, args, plan }: PlannedCall,
+): Promise<PreparedCall | Refusal> {
   const tool = run.agent.registry.get(name)
   if (tool === undefined) return notFound(run, name)
   const { signal, limits } = run
-  const preparation = await prepareArguments(tool, rawArguments, {
-    timeoutMs: limits.toolTimeoutMs,
-    signal,
-    asText: asText === true,
-    asNative: true,
-  })
+  const terms = { timeoutMs: limits.toolTimeoutMs, signal }
+  // Arguments that a program has chosen are never decoded.
+  const preparation = await (plan?.args === undefined
+    ? prepareArguments(tool, rawArguments, { ...terms, asText: asText === true, asNative: true })
+    : prepareArguments(tool, JSON.stringify(args), terms))
   return preparation.ok ? preparation.call : { code: preparation.problem.code, text: preparation.problem.message }
 }
 

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../core/errors.ts'
 import { Event, type EventPayloads, type EventPlace } from '../../core/events.ts'
 import { toJson } from '../../core/json.ts'
-import { type Json, type JsonObject, textOf } from '../../core/messages.ts'
+import { copyJson, type Json, type JsonObject, textOf } from '../../core/messages.ts'
 import type { PreparedCall } from '../../tools/arguments.ts'
 import type { Lanes } from '../../tools/concurrency.ts'
 import { cancelledText } from '../../tools/told.ts'
@@ -116,6 +116,19 @@ async function runIn(lanes: Lanes, call: RunningCall, next: RunCall): Promise<Ca
   }
 }
 
+/** Gives the result that the plan has put in the function's place. */
+export function answerByPlan(run: RunContext): AroundTool {
+  return (next) => async (call) => (call.call.plan?.result === undefined ? next(call) : answered(run, call, call.call.plan.result.value))
+}
+
+/** The outcome of a call whose function is not run, because there is a value in its place. */
+export function answered(run: RunContext, call: RunningCall, value: unknown): CallOutcome {
+  const { tool, args } = call.prepared
+  const startedAt = performance.now()
+  tellStart(run, call, copyJson(args))
+  return { call, end: endOf(tool, value, run.limits.takenResultBytes), startedAt, raw: { value } }
+}
+
 /** Runs the tool's function, with its time limit and its retries. */
 export function runFunction(run: RunContext): RunCall {
   return (call) => callFunction(run, call)
@@ -178,7 +191,7 @@ export class CallEnvironment implements ToolCallEnvironment {
     this.asked = call.answered?.asked
     this.decision = call.call.decision
     this.save = call.saved?.write
-    this.raw = run.agent.hooks === undefined && call.trace === undefined ? undefined : {}
+    this.raw = run.agent.callbacks.around.calls.length === 0 && call.trace === undefined ? undefined : {}
     this.#call = call
   }
 
@@ -251,7 +264,7 @@ function logged({ iteration, call }: CallPlace): object {
 }
 
 /** Tells that a tool's function is about to be called, without the secrets of its arguments. */
-export function tellStart(run: RunContext, call: RunningCall, args: JsonObject): void {
+function tellStart(run: RunContext, call: RunningCall, args: JsonObject): void {
   if (!run.hears(Event.TOOL_CALL_START)) return
   const { tool } = call.prepared
   const shown = shownInput(tool, args)
@@ -268,7 +281,9 @@ function metaOf({ iteration, call, tags }: CallPlace): EventPlace {
 export function refuseCall(execution: Execution, place: CallPlace, refusal: Refusal): FinishedCall {
   publishRejection(execution.run, place, refusal)
   const { code, text } = refusal
-  return recordCall(execution, place, rejectionOf(code), { content: text, errorCode: code })
+  const finished = recordCall(execution, place, rejectionOf(code), { content: text, errorCode: code })
+  const stop = place.call.plan?.stop
+  return stop === undefined ? finished : { ...finished, stop }
 }
 
 /** What came of a call, as it is recorded: what the model is told, what the app is given. */
@@ -276,8 +291,7 @@ function finishCall(execution: Execution, { call, end, durationMs = 0, returned,
   if (end.outcome === 'uncertain')
     return recordCall(execution, call, 'uncertain', { content: uncertainText(call.prepared.tool.name), errorCode: 'tool_uncertain' })
   if (end.outcome === 'rejected') {
-    const finished = recordCall(execution, call, rejectionOf(end.code), { content: end.content, errorCode: end.code })
-    return stop === undefined ? finished : { ...finished, stop }
+    return recordCall(execution, call, rejectionOf(end.code), { content: end.content, errorCode: end.code })
   }
   const { attempts } = end
   if (end.outcome === 'question') {

@@ -1,8 +1,9 @@
 import { Event } from '../../core/events.ts'
 import { Lanes } from '../../tools/concurrency.ts'
-import { decideApprovals } from '../decisions/approvals.ts'
+import { decideApprovals, hasApprover } from '../decisions/approvals.ts'
 import { finishWaiting } from '../decisions/pending-calls.ts'
 import { settleUncertain } from '../decisions/uncertain-calls.ts'
+import { putToPlan } from '../middleware/plan-call.ts'
 import type { FinishedCall, PlannedCall, ToolRound } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
 import type { PendingItem } from '../run/result.ts'
@@ -27,7 +28,7 @@ export async function runToolRound(
   planned: readonly PlannedCall[],
   start: StartCalls = startAll,
 ): Promise<ToolRound> {
-  const calls = planned.some(needsApproval) ? await decideApprovals(execution, iteration, planned) : planned
+  const calls = await planRound(execution, iteration, planned)
   const carryOut = carryOutTogether(execution, iteration, calls)
   const free: CallWork[] = []
   for (const [index, call] of calls.entries()) {
@@ -38,6 +39,21 @@ export async function runToolRound(
   if (free.length === calls.length && !finished.some(asks)) return summarise(calls, finished)
   const { finished: all, pending } = await finishWaiting({ execution, iteration, calls, finished, carryOut })
   return summarise(calls, all, pending)
+}
+
+/** Has calls approved, where there is an `approve`, and puts them to the plan. What the plan asks is put to `approve` again. */
+async function planRound(execution: Execution, iteration: number, planned: readonly PlannedCall[]): Promise<readonly PlannedCall[]> {
+  let calls = planned
+  let isAsked: boolean | undefined
+  for (let times = 1; ; times++) {
+    if (calls.some(needsApproval)) isAsked ??= await hasApprover(execution, iteration)
+    const approved = isAsked === true ? await decideApprovals(execution, iteration, calls, times) : calls
+    if (execution.layers.planCall === undefined || (times > 1 && approved.every((call, at) => call === calls[at]))) return approved
+    const works = approved.map((call, index) => ({ call, key: callStep(iteration, index) }))
+    const decided = await putToPlan(execution, iteration, works, times)
+    calls = decided.map(({ call }) => call)
+    if (!calls.some(needsApproval)) return calls
+  }
 }
 
 function needsApproval({ approval }: PlannedCall): boolean {

@@ -38,20 +38,29 @@ function isRemembered(tool: string, args: JsonObject, remembered: ReadonlySet<st
 }
 
 /**
- * Asks `approve` about each call that needs an approval, one after another, and applies what it decides. Whether the run has an `approve` is
- * recorded: a run that is resumed with one it did not have before must not decide again what was decided without it.
+ * Whether the run has an `approve`. Recorded: a run that is resumed with one it did not have before must not decide again what was decided
+ * without it.
+ */
+export function hasApprover({ durable, run }: Execution, iteration: number): Promise<boolean> {
+  return durable.step(iterationStep(iteration, 'approver'), async () => run.settings.approve !== undefined)
+}
+
+/**
+ * Asks `approve` about each call that needs an approval, one after another, and applies what it decides. `times`: how often calls of this round
+ * have been put to it, this time included.
  */
 export async function decideApprovals(
   execution: Execution,
   iteration: number,
   planned: readonly PlannedCall[],
+  times: number,
 ): Promise<readonly PlannedCall[]> {
-  const { durable, run } = execution
-  const isAsked = await durable.step(iterationStep(iteration, 'approver'), async () => run.settings.approve !== undefined)
-  if (!isAsked) return planned
   const calls: PlannedCall[] = []
-  for (const [index, call] of planned.entries())
-    calls.push(call.approval === undefined ? call : await decideApproval(execution, call, approveStep(iteration, index)))
+  for (const [index, call] of planned.entries()) {
+    const place = approveStep(iteration, index, times)
+    const isNew = call.approval !== undefined && (times === 1 || call.plan?.ask !== undefined)
+    calls.push(isNew ? await decideApproval(execution, call, place) : call)
+  }
   return calls
 }
 

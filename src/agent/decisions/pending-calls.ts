@@ -1,7 +1,8 @@
 import { isJsonObject } from '../../core/messages.ts'
 import { cancelledText } from '../../tools/told.ts'
-import type { CallWork, CarryOut } from '../calls/running-call.ts'
+import type { CarryOut } from '../calls/running-call.ts'
 import { recordCall, refuseCall } from '../calls/tool-call.ts'
+import { putToPlan } from '../middleware/plan-call.ts'
 import { itemsWithin } from '../nested/items-within.ts'
 import type { FinishedCall, PlannedCall } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
@@ -83,18 +84,24 @@ async function waitForDecisions(
       if (verdicts.length === 0) left.push(one)
       else decided.push({ ...one, decided: verdicts })
     }
-    const works: CallWork[] = []
-    for (const one of decided) works.push({ index: one.index, key: doneStep(one.place), ...applyVerdicts(run, one) })
-    if (works.length > 0 && run.interruption === undefined) run.hasCarriedOut = true
-    const ended = await carryOut(works)
+    const works = await putToPlan(
+      execution,
+      iteration,
+      decided.map((one) => ({ index: one.index, key: doneStep(one.place), problems: one.problems, ...applyVerdicts(run, one) })),
+    )
+    const ready = works.filter(({ call }) => call.approval === undefined)
+    if (ready.length > 0 && run.interruption === undefined) run.hasCarriedOut = true
+    const ended = await carryOut(ready)
     finished.push(...ended.filter(({ question }) => question === undefined))
     // A call that asks again has the arguments that were approved, not those that the model wrote.
-    waiting = works.flatMap(({ call, index }, at) => {
-      const { question, record } = ended[at] ?? {}
+    waiting = works.flatMap((work) => {
+      const { call, index, problems } = work
+      if (call.approval !== undefined) return [waitingCall(run, iteration, { call, index, times })]
+      const { question, record } = ended[ready.indexOf(work)] ?? {}
       if (question === undefined) return []
       // What was decided by the time it ran: more may have been since, for a run that is executed again.
       const asking = record?.decision === undefined ? call : { ...call, decision: record.decision }
-      return [waitingCall(run, iteration, { call: asking, index, question, problems: decided[at]?.problems ?? 0, times })]
+      return [waitingCall(run, iteration, { call: asking, index, question, problems, times })]
     })
   }
   return { finished, left }

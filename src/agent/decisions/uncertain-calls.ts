@@ -16,7 +16,8 @@ export function notTwice(run: RunContext): AroundTool {
     return end
   }
   return (next) => async (call) => {
-    if (!call.mayHaveRun || call.call.effect !== 'unsafe') return next(call)
+    // A call that the plan has answered has not run in any execution.
+    if (!call.mayHaveRun || call.call.effect !== 'unsafe' || call.call.plan?.result !== undefined) return next(call)
     const { tool } = call.prepared
     const found = await askReconcile(call.prepared, new CallEnvironment(run, call), 1)
     if (found === undefined) {

@@ -57,11 +57,12 @@ function readByKind(decision: Decision, { kind }: PendingItem, args: JsonObject 
 }
 
 /** Describes a call that waits for a decision. */
-export function itemOf(run: RunContext, { id, name, args = {} }: PlannedCall, kind: PendingItem['kind'], place: string): PendingItem {
+export function itemOf(run: RunContext, { id, name, args = {}, plan }: PlannedCall, kind: PendingItem['kind'], place: string): PendingItem {
   const named = { toolCallId: id, tool: name, args }
   const { secrets = [] } = run.agent.registry.get(name) ?? {}
   const hides = secrets.length === 0 ? {} : { secrets: [...secrets] }
-  return { kind, ...named, fingerprint: fingerprintOf(run.runId, named), place, ...hides }
+  const about = plan?.ask === undefined ? {} : { about: plan.ask.about }
+  return { kind, ...named, ...about, fingerprint: fingerprintOf(run.runId, named), place, ...hides }
 }
 
 /** Takes note of an approval that is good for later calls. An agent inside a call remembers its own. */
@@ -105,7 +106,8 @@ function decisionWithin({ item: { toolCallId, fingerprint }, verdict }: DecidedI
 
 function withArguments(run: RunContext, call: PlannedCall, args: JsonObject): PlannedCall {
   run.prepared.delete(call.id)
-  const { asText: _, ...edited } = call
+  // The plan has seen other arguments.
+  const { asText: _, plan: __, ...edited } = call
   const repairs = [...(call.repairs ?? []), 'arguments changed by whoever approved the call']
   return { ...edited, args, rawArguments: JSON.stringify(args), repairs, note: otherArgumentsNote(args) }
 }

@@ -64,6 +64,8 @@ const storage: ReadonlyMap<string, Storage> = new Map(
     decisionTimeoutMs: 'numbers',
     remembered: 'json',
     hooks: 'not stored',
+    plan: 'not stored',
+    around: 'not stored',
     metadata: 'json',
     guardrails: 'not stored',
     activeTools: 'json',

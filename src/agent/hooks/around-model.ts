@@ -2,30 +2,30 @@ import { show } from '../../core/errors.ts'
 import { isJsonObject, noUsage, type Usage } from '../../core/messages.ts'
 import { abortedError, type ModelResponse, type ModelSink } from '../../models/chat-model.ts'
 import { usageOfFailure } from '../../models/usage.ts'
+import type { Callbacks } from '../middleware/callbacks.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { isEmpty, takeResponse } from '../turn/ask-model.ts'
 import type { AroundModel, AskModel, ModelCall } from '../turn/model-call.ts'
 import { askAround } from './ask-around.ts'
 import { failsClosed, HookFailure } from './ask-hook.ts'
 import { placeOf } from './hook-place.ts'
-import type { Hooks, SentRequest } from './hooks.ts'
+import type { SentRequest } from './hooks.ts'
 
 /** Lets hooks stand around a request, the first outermost. */
 export function standAroundRequest(run: RunContext): AroundModel {
-  const hooks = (run.agent.hooks ?? []).filter(({ aroundModel }) => aroundModel !== undefined)
-  return (next) => hooks.reduceRight((inner, hook) => surround(run, hook, inner), next)
+  return (next) => run.agent.callbacks.around.requests.reduceRight((inner, callback) => surround(run, callback, inner), next)
 }
 
 /** What a request came to. */
 type Outcome = { response: ModelResponse; error?: never } | { response?: never; error: unknown }
 
-function surround(run: RunContext, hook: Hooks<never>, next: AskModel): AskModel {
+function surround(run: RunContext, callback: Callbacks['around']['requests'][number], next: AskModel): AskModel {
   return async (call) => {
     let sent: Outcome | undefined
     const watched = { isShown: false }
     const { inner, returned, failure, isLeft } = await askAround(run, {
       ask: async (proceed: () => Promise<ModelResponse>) => {
-        const given = await hook.aroundModel?.(describeRequest(run, call), proceed)
+        const given = await callback.ask(describeRequest(run, call), proceed)
         return given === undefined ? given : responseOf(given, call, sent)
       },
       proceed: async () => {
@@ -37,8 +37,7 @@ function surround(run: RunContext, hook: Hooks<never>, next: AskModel): AskModel
         return copyOf(response)
       },
     })
-    if (failure !== undefined && failsClosed(run, hook, 'aroundModel', failure.error))
-      throw new HookFailure(hook, 'aroundModel', failure.error, usageOf(inner))
+    if (failure !== undefined && failsClosed(run, callback, failure.error)) throw new HookFailure(callback, failure.error, usageOf(inner))
     if (returned === undefined) {
       if (inner === undefined && isLeft) throw abortedError(call.model.provider)
       if (inner === undefined) return next(call)

@@ -4,30 +4,30 @@ import { cancelledText, failureText } from '../../tools/told.ts'
 import { isQuestion } from '../../tools/tool.ts'
 import { endOf, type ToolCallEnd } from '../../tools/tool-runner.ts'
 import { type AroundTool, type CallOutcome, type RunCall, type RunningCall, rejected } from '../calls/running-call.ts'
+import { answered } from '../calls/tool-call.ts'
+import type { Callbacks } from '../middleware/callbacks.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { notCompletedText, uncertainText } from '../told.ts'
 import { askAround } from './ask-around.ts'
 import { failsClosed } from './ask-hook.ts'
 import { describeCall } from './changed-call.ts'
-import type { Hooks, RunningToolCall } from './hooks.ts'
-import { answered } from './tool-hooks.ts'
+import type { RunningToolCall } from './hooks.ts'
 
 /** Lets hooks stand around the function of a call, the first outermost. */
 export function standAroundFunction(run: RunContext): AroundTool {
-  const hooks = (run.agent.hooks ?? []).filter(({ aroundTool }) => aroundTool !== undefined)
-  return (next) => hooks.reduceRight((inner, hook) => surround(run, hook, inner), next)
+  return (next) => run.agent.callbacks.around.calls.reduceRight((inner, callback) => surround(run, callback, inner), next)
 }
 
-function surround(run: RunContext, hook: Hooks<never>, next: RunCall): RunCall {
+function surround(run: RunContext, callback: Callbacks['around']['calls'][number], next: RunCall): RunCall {
   return async (call) => {
     const { tool } = call.prepared
     const running = describeRunning(run, call)
     const { inner, returned, failure, isLeft } = await askAround(run, {
-      ask: async (proceed) => hook.aroundTool?.(running, proceed),
+      ask: async (proceed) => callback.ask(running, proceed),
       proceed: () => next(call),
       show: valueShown,
     })
-    const failsCall = failure !== undefined && failsClosed(run, hook, 'aroundTool', failure.error)
+    const failsCall = failure !== undefined && failsClosed(run, callback, failure.error)
     if (inner === undefined) {
       if (isLeft) return rejected(call, { code: 'tool_cancelled', text: cancelledText(tool.name) })
       if (failure === undefined) return answered(run, call, returned)

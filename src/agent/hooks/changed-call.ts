@@ -2,32 +2,35 @@ import { toJson } from '../../core/json.ts'
 import { type Content, copyJson, isJsonObject, type JsonObject, textOf } from '../../core/messages.ts'
 import { prepareArguments } from '../../tools/arguments.ts'
 import type { ToolCallEnd } from '../../tools/tool-runner.ts'
-import { type CallOutcome, type RunningCall, rejected } from '../calls/running-call.ts'
+import type { CallInPlan } from '../middleware/plan-call.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { checkFailed, withheldResultText } from '../told.ts'
 import { placeOf } from './hook-place.ts'
 import type { ToolTurn } from './hooks.ts'
 
 /** The call as hooks and guardrails are told of it. */
-export function describeCall(run: RunContext, { iteration, call, prepared }: RunningCall): ToolTurn<never> {
+export function describeCall(
+  run: RunContext,
+  { iteration, call, prepared }: Pick<CallInPlan, 'iteration' | 'call' | 'prepared'>,
+): ToolTurn<never> {
   const { tool, args } = prepared
   return { ...placeOf(run, iteration), toolCallId: call.id, tool: tool.name, args: copyJson(args) }
 }
 
-/** The call with other arguments, validated again; or its end, where they don't fit. */
+/** The call with other arguments, validated again. Refused if they don't fit the tool. */
 export async function withArguments(
   { signal, limits }: RunContext,
-  running: RunningCall,
+  planned: CallInPlan,
   args: JsonObject,
   by: string,
-): Promise<RunningCall | CallOutcome> {
-  const changed = toJson(args)
-  const repairs = [...(running.call.repairs ?? []), `arguments changed by ${by}`]
-  const call = { ...running.call, args: isJsonObject(changed) ? changed : {}, repairs }
-  const { tool } = running.prepared
-  const preparation = await prepareArguments(tool, JSON.stringify(changed), { timeoutMs: limits.toolTimeoutMs, signal })
-  if (preparation.ok) return { ...running, call, prepared: preparation.call }
-  return rejected({ ...running, call }, { code: preparation.problem.code, text: preparation.problem.message })
+): Promise<CallInPlan> {
+  const given = toJson(args)
+  const repairs = [...(planned.call.repairs ?? []), `arguments changed by ${by}`]
+  const call = { ...planned.call, args: isJsonObject(given) ? given : {}, repairs }
+  const { tool } = planned.prepared
+  const preparation = await prepareArguments(tool, JSON.stringify(given), { timeoutMs: limits.toolTimeoutMs, signal })
+  if (preparation.ok) return { ...planned, call, prepared: preparation.call }
+  return { ...planned, call, end: { refusal: { code: preparation.problem.code, text: preparation.problem.message } } }
 }
 
 /** An end that has a content to show. */

@@ -129,9 +129,6 @@ export interface Hooks<Context = unknown> {
   aroundTool?(call: RunningToolCall<Context>, next: () => Promise<unknown>): unknown
 }
 
-/** The functions of a `Hooks` object. */
-export type HookName = Exclude<keyof Hooks, 'name' | 'onFailure'>
-
 const hookNames: OptionNames<Hooks> = {
   name: true,
   onFailure: true,
@@ -154,9 +151,4 @@ export function checkHooks(hooks: readonly Hooks<never>[] | undefined): void {
     if (onFailure !== undefined && onFailure !== 'refuse' && onFailure !== 'skip')
       throw new InvalidOptionError(`hooks[${at}].onFailure`, "'refuse' or 'skip'", onFailure)
   }
-}
-
-/** Whether a run has a hook of that name. */
-export function hasHook(hooks: readonly Hooks<never>[] | undefined, name: keyof Hooks): boolean {
-  return hooks?.some((hook) => hook[name] !== undefined) === true
 }

@@ -1,25 +1,33 @@
-import { InvalidOptionError } from '../../core/errors.ts'
+import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { openModel } from '../../models/create-model.ts'
 import { type ToolSet, ToolView } from '../../tools/registry.ts'
 import { History } from '../conversation/history.ts'
 import type { RunContext } from '../run/run-context.ts'
 import type { Asked, ChangeTurn } from '../turn/model-call.ts'
-import { askHook, isObject } from './ask-hook.ts'
+import { askCallback, isObject } from './ask-hook.ts'
 import { placeOf } from './hook-place.ts'
 import type { ModelEnding, ModelTurn, ModelTurnChange } from './hooks.ts'
 
-/** What a turn asks, after the hooks have seen it. Rejects with a `HookFailure`. */
+/** An entry of `plan` does not let a request be sent. */
+export class RequestStopped extends ToolloopError {
+  constructor(name: string | undefined, reason: unknown) {
+    super('guardrail', `The run was stopped by ${name}: ${String(reason)}`)
+  }
+}
+
+/** What a turn asks, after hooks and entries have seen it. Rejects with a `HookFailure`, or with `RequestStopped`. */
 export function beforeModel(run: RunContext): ChangeTurn {
   return async (before, iteration) => {
     let asked = before
-    for (const hook of run.agent.hooks ?? []) {
-      if (hook.beforeModel === undefined) continue
-      const changed = await askHook(run, hook, 'beforeModel', async () => {
-        const change = await hook.beforeModel?.(described(run, asked, iteration))
-        return isObject(change) ? { asked: changedBy(run, asked, change) } : undefined
+    for (const callback of run.agent.callbacks.plan.requests) {
+      const decided = await askCallback(run, callback, async () => {
+        const plan = await callback.ask(described(run, asked, iteration))
+        if (!isObject(plan)) return undefined
+        return 'stop' in plan ? plan : { asked: changedBy(run, asked, plan) }
       })
-      if (changed !== undefined) asked = changed.asked
+      if (decided !== undefined && 'stop' in decided) throw new RequestStopped(callback.name, decided.stop)
+      if (decided !== undefined) asked = decided.asked
     }
     return asked
   }
@@ -60,10 +68,9 @@ function known(tools: ToolSet, names: readonly string[]): readonly string[] {
 /** The response's text after the hooks have seen it. Rejects with a `HookFailure`. */
 export async function afterModel(run: RunContext, ending: ModelEnding<never>): Promise<string> {
   let { text } = ending
-  for (const hook of (run.agent.hooks ?? []).toReversed()) {
-    if (hook.afterModel === undefined) continue
-    const change = await askHook(run, hook, 'afterModel', async () => {
-      const change = await hook.afterModel?.({ ...ending, text })
+  for (const callback of run.agent.callbacks.plan.replies) {
+    const change = await askCallback(run, callback, async () => {
+      const change = await callback.ask({ ...ending, text })
       if (isObject(change) && typeof change.text !== 'string') throw new TypeError('Expected `text` to be a string')
       return change
     })

@@ -1,21 +1,19 @@
-import { type AroundTool, rejected } from '../calls/running-call.ts'
+import type { AroundTool } from '../calls/running-call.ts'
+import type { PlanCall } from '../middleware/plan-call.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { refusedByText, withheldResultText } from '../told.ts'
 import { checkCall, checkResult } from './ask-guardrails.ts'
 import { describeCall, withArguments, withContent } from './changed-call.ts'
 
-/** Runs a call only if the guardrails let it pass, with the arguments that they leave. */
-export function checkCalls(run: RunContext): AroundTool {
-  return (next) => async (call) => {
-    const turn = describeCall(run, call)
+/** Puts a call to the guardrails, with the arguments that hooks have left. */
+export function checkCalls(run: RunContext): PlanCall {
+  return async (planned) => {
+    const turn = describeCall(run, planned)
     const checked = await checkCall(run, turn)
-    if (!checked.passed) {
-      const refused = rejected(call, { code: 'tool_denied', text: refusedByText(turn.tool, checked.reason) })
-      return checked.how === 'stop' ? { ...refused, stop: checked.reason } : refused
-    }
-    if (checked.subject === turn.args) return next(call)
-    const changed = await withArguments(run, call, checked.subject, 'a guardrail')
-    return 'end' in changed ? changed : next(changed)
+    if (checked.passed) return checked.subject === turn.args ? planned : withArguments(run, planned, checked.subject, 'a guardrail')
+    const { how, reason } = checked
+    const refusal = { code: 'tool_denied' as const, text: refusedByText(turn.tool, reason) }
+    return { ...planned, end: how === 'stop' ? { refusal, stop: reason } : { refusal } }
   }
 }
 

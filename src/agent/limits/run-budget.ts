@@ -21,6 +21,8 @@ type HandedOver = { budget: RunBudget }
 /** What one call's nested runs have used. */
 interface CallSpent {
   readonly runs: Map<string, RunBudget>
+  /** What was used when the call was planned, by the record of that. */
+  planned?: Spent
   /** By the call's record. Its runs may not be here: it was replayed, or waits for an answer with which they are resumed. */
   told?: Spent
 }
@@ -92,8 +94,8 @@ export class RunBudget extends Budget {
   spentIn(toolCallId: string): Spent | undefined {
     const call = this.#calls.get(toolCallId)
     if (call === undefined) return undefined
-    const { runs, told } = call
-    const running = [...runs.values()].map((run) => run.#total()).reduce(addSpent, nothingSpent)
+    const { runs, told, planned = nothingSpent } = call
+    const running = [...runs.values()].map((run) => run.#total()).reduce(addSpent, planned)
     return told !== undefined && told.usage.totalTokens > running.usage.totalTokens ? told : running
   }
 
@@ -105,7 +107,12 @@ export class RunBudget extends Budget {
 
   /** Counts what a call has used by its record, as long as its round goes on. A nested run that is resumed counts all of that again itself. */
   keep({ id, nested }: { id: string; nested?: Spent }): void {
-    if (nested !== undefined) this.#calls.set(id, { runs: this.#calls.get(id)?.runs ?? new Map(), told: nested })
+    if (nested !== undefined) this.#calls.set(id, { ...(this.#calls.get(id) ?? { runs: new Map() }), told: nested })
+  }
+
+  /** Counts what was used when a call was planned, in place of the runs that were made for that. */
+  keepPlanned(id: string, planned: Spent | undefined): void {
+    if (planned !== undefined) this.#calls.set(id, { runs: new Map(), planned })
   }
 
   /** Counts calls as they are recorded, in place of their nested runs. What those use later, left behind, is not counted. */
@@ -197,8 +204,8 @@ export class RunBudget extends Budget {
 
   #sum(of: (spent: Spent) => number): number {
     let sum = of(this.#recorded) + of({ usage: this.#unrecorded, toolCalls: 0 })
-    for (const { runs, told } of this.#calls.values()) {
-      let running = 0
+    for (const { runs, told, planned } of this.#calls.values()) {
+      let running = planned === undefined ? 0 : of(planned)
       for (const run of runs.values()) running += run.#sum(of)
       sum += told === undefined ? running : Math.max(running, of(told))
     }

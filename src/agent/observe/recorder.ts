@@ -15,7 +15,7 @@ export interface RecordedScope {
   readonly runId: string
   /** The call of another run that it is made in. */
   readonly within: { runId: string; toolCallId: string | undefined } | undefined
-  readonly agent: { readonly model: ChatModel; readonly offered: ToolSet }
+  readonly agent: { readonly model: ChatModel; readonly offered: ToolSet; readonly callbacks: { around: { calls: readonly unknown[] } } }
   /** All that it was given, code too. */
   readonly settings: object
   /** Whether it goes on from a turn that an execution before this one has recorded. */

@@ -1,8 +1,8 @@
 import type { ChatModel } from '../../models/chat-model.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { Guardrail, GuardrailPlace } from '../hooks/guardrails.ts'
-import type { Hooks } from '../hooks/hooks.ts'
 import type { ResolvedLimits } from '../limits/limits.ts'
+import { type Callbacks, callbacksOf } from '../middleware/callbacks.ts'
 import { namedBeside, type OutputFormat, withAnswerTool } from '../output/output.ts'
 import type { AgentRules, RunSettings } from '../types.ts'
 
@@ -15,8 +15,8 @@ export interface ActiveAgent {
   readonly registry: ToolSet
   /** How the answer is to be given, where it has a schema. */
   readonly output: OutputFormat | undefined
-  /** The run's, and inside them those of an agent that has taken over. */
-  readonly hooks: readonly Hooks<never>[] | undefined
+  /** The hooks and entries of the run, and inside them those of an agent that has taken over. */
+  readonly callbacks: Callbacks
   /** The run's, then those of an agent that has taken over. */
   readonly guardrails: readonly Guardrail<never>[]
   /** The same in the order in which they see what leaves the agent: the run's have the last word. */
@@ -44,21 +44,29 @@ export interface NextAgent {
 
 export function activeAgent({ model, tools, format, settings, rules }: AgentParts): ActiveAgent {
   const output = format && namedBeside(format, tools)
-  const { hooks, guardrails = [], stopWhen } = settings
+  const { guardrails = [], stopWhen } = settings
   // An agent that the conversation comes back to has its rules once.
   const own = rules?.guardrails?.filter((one) => !guardrails.includes(one)) ?? []
-  const ownHooks = rules?.hooks?.filter((one) => hooks?.includes(one) !== true) ?? []
   return {
     model,
     offered: tools,
     registry: output === undefined ? tools : withAnswerTool(output, tools),
     output,
-    hooks: ownHooks.length === 0 ? hooks : [...(hooks ?? []), ...ownHooks],
+    callbacks: callbacksOf({
+      hooks: joined(settings.hooks, rules?.hooks),
+      plan: joined(settings.plan, rules?.plan),
+      around: joined(settings.around, rules?.around),
+    }),
     guardrails: [...guardrails, ...own],
     guardrailsOutward: [...own, ...guardrails],
     stopWhen: [...new Set([stopWhen, rules?.stopWhen])].filter((one) => one !== undefined),
     rules,
   }
+}
+
+/** The run's, then those of an agent that has taken over, each once. */
+function joined<One>(ofRun: readonly One[] = [], ofAgent: readonly One[] = []): readonly One[] {
+  return ofAgent.length === 0 ? ofRun : [...new Set([...ofRun, ...ofAgent])]
 }
 
 /** The guardrails with a check of that place, in the order in which they are asked. */

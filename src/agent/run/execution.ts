@@ -1,6 +1,7 @@
 import type { ModelRequest } from '../../models/chat-model.ts'
 import type { RunCall } from '../calls/running-call.ts'
 import type { Durable } from '../durable/journal.ts'
+import type { PlanCall } from '../middleware/plan-call.ts'
 import type { Ending, Failed, Turn } from '../recorded.ts'
 import type { AskModel, ChangeTurn, FormatAnswer } from '../turn/model-call.ts'
 import type { Review } from '../turn/review.ts'
@@ -44,6 +45,8 @@ export interface Layers {
   readonly runCall: RunCall
   /** What is asked, before it is sent. */
   readonly changeTurn?: ChangeTurn
+  /** A call, before any call of its round runs. */
+  readonly planCall?: PlanCall
   /** A request for an answer with a schema. */
   readonly formatAnswer?: FormatAnswer
   /** A reply, before it is recorded. */

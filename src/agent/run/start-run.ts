@@ -8,8 +8,8 @@ import type { AnyTool } from '../../tools/tool.ts'
 import { type DurableInput, inputToJson } from '../durable/durable-run.ts'
 import type { Durable, RecordedSteps } from '../durable/journal.ts'
 import { OwnSteps, type RecordPlace } from '../durable/own-steps.ts'
-import { composeLayers } from '../layers.ts'
 import { stoppedByGuardrail } from '../loop.ts'
+import { composeLayers } from '../middleware.ts'
 import type { MeasuredExecution } from '../observe/telemetry.ts'
 import { activeTools, toToolSet } from '../options.ts'
 import { openOutput, outputOf } from '../output/output.ts'
@@ -66,12 +66,12 @@ export function openRun(parts: NewRun): RunContext {
 }
 
 /**
- * Makes the run's model ready. Rejects for one that can't be asked as it is set up: nothing has happened then. Where hooks may choose
+ * Makes the run's model ready. Rejects for one that can't be asked as it is set up: nothing has happened then. Where hooks or entries may choose
  * another for each request, the model they choose is asked without that.
  */
 export async function prepareModel(run: RunContext): Promise<void> {
-  const { hooks, control } = run.settings
-  if (run.interruption !== undefined || hooks?.some(({ beforeModel }) => beforeModel !== undefined)) return
+  const { control } = run.settings
+  if (run.interruption !== undefined || run.agent.callbacks.plan.requests.length > 0) return
   const model = control?.model ?? run.agent.model
   if (model.prepare === undefined) return
   try {

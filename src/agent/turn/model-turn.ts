@@ -21,6 +21,7 @@ import { type OpenedCall, openCalls } from '../calls/find-tools.ts'
 import { needsApproval } from '../decisions/approvals.ts'
 import type { StepTags } from '../durable/journal.ts'
 import { HookFailure } from '../hooks/ask-hook.ts'
+import { RequestStopped } from '../hooks/model-hooks.ts'
 import { BudgetSpentError } from '../limits/budget.ts'
 import type { Failed, Plan, PlannedCall, Reply, Turn } from '../recorded.ts'
 import type { Execution, Place } from '../run/execution.ts'
@@ -50,7 +51,7 @@ export function takeTurn(execution: Execution, place: Place, suffix = ''): Promi
       const turn = await new ModelTurn(execution, place, key, await buildTurn(execution, place)).take()
       return { ...turn, ...run.budget.beside }
     } catch (error) {
-      if (!(error instanceof HookFailure)) throw error
+      if (!(error instanceof HookFailure || error instanceof RequestStopped)) throw error
       run.errors.set(key, error)
       return { kind: 'refused', text: '', error: { code: error.code, message: error.message }, ...run.budget.beside }
     } finally {
@@ -249,7 +250,7 @@ function partialOf(error: ToolloopError): ModelError['partial'] {
   return error instanceof ModelError ? error.partial : undefined
 }
 
-export interface PlanInput {
+interface PlanInput {
   calls: readonly ReadCall[]
   finishReason: FinishReason
   registry: ToolSet
@@ -268,7 +269,7 @@ export interface PlanInput {
  * PREPARE: finds each call's tool, parses and validates its arguments, and decides whether it runs, needs an approval, is the caller's, or is
  * refused. Never throws.
  */
-export async function planCalls(input: PlanInput): Promise<Plan> {
+async function planCalls(input: PlanInput): Promise<Plan> {
   const found = findTools(input.calls, input.registry)
   const unique = input.withUniqueIds(found.map(({ call }) => call))
   const calls: ToolCall[] = []

@@ -81,7 +81,7 @@ async function reviewText(run: RunContext, turn: ReviewedTurn): Promise<Reviewed
   const { calls, planned } = plan
   let text = response.text
   try {
-    if (run.agent.hooks !== undefined) text = await askHooks(run, turn)
+    if (run.agent.callbacks.plan.replies.length > 0) text = await askHooks(run, turn)
   } catch (error) {
     if (error instanceof HookFailure) return { text: '', stop: error }
     throw error

@@ -1,5 +1,5 @@
 import type { AroundTool } from './calls/running-call.ts'
-import { inLane, runFunction, tellEnd } from './calls/tool-call.ts'
+import { answerByPlan, inLane, runFunction, tellEnd } from './calls/tool-call.ts'
 import { fitWindow } from './conversation/compact-when-full.ts'
 import { leavesOut } from './conversation/compaction.ts'
 import { waitForBudget } from './decisions/raise-budget.ts'
@@ -8,12 +8,12 @@ import { standAroundRequest } from './hooks/around-model.ts'
 import { standAroundFunction } from './hooks/around-tool.ts'
 import { hasGuardrail } from './hooks/guardrails.ts'
 import { holdText } from './hooks/hold-text.ts'
-import { hasHook } from './hooks/hooks.ts'
 import { beforeModel } from './hooks/model-hooks.ts'
 import { checkCalls, checkResults } from './hooks/tool-guardrails.ts'
-import { aroundToolWithHooks } from './hooks/tool-hooks.ts'
+import { askAfterCall, askBeforeCall } from './hooks/tool-hooks.ts'
 import { keepAside } from './large-results/keep-aside.ts'
 import { budgetsOf, waitsForBudget } from './limits/budget.ts'
+import type { PlanCall } from './middleware/plan-call.ts'
 import { recordAnswers, recordCalls, recordRequests } from './observe/recorder.ts'
 import type { PieceTimes, RunTelemetry } from './observe/telemetry.ts'
 import { formatAnswer } from './output/format-answer.ts'
@@ -31,19 +31,21 @@ interface Survival {
   survivesCrashes: boolean
 }
 
-/** What stands around the requests and the calls of a run, composed when it begins and after a handoff: nothing that it does not have. */
+/** Composes what a run has of both lists when it begins, and again after a handoff. */
 export function composeLayers(run: RunContext, survival: Survival, session?: string): Layers {
   const { settings, agent } = run
-  const { hooks, guardrails } = agent
+  const { plan } = agent.callbacks
   const { compaction } = settings
-  const isReviewed = hooks !== undefined || agent.output !== undefined || hasGuardrail(guardrails, 'output')
+  const isReviewed = plan.replies.length > 0 || agent.output !== undefined || hasGuardrail(agent.guardrails, 'output')
   const takeOne = budgetsOf(run).length > 0 && waitsForBudget(run) ? waitForBudget(takeTurn) : takeTurn
+  const planned = callPlan(run)
   return {
     request: requestOf(settings, run.signal, session),
     takeTurn: compaction === undefined ? takeOne : fitWindow(compaction, takeOne),
-    askModel: compose(modelLayers(run), sendRequest(run)),
-    runCall: compose(toolLayers(run, survival), runFunction(run)),
-    changeTurn: hooks === undefined ? undefined : beforeModel(run),
+    askModel: compose(aroundRequests(run), sendRequest(run)),
+    runCall: compose(aroundCalls(run, survival), runFunction(run)),
+    changeTurn: plan.requests.length === 0 ? undefined : beforeModel(run),
+    planCall: planned.length === 0 ? undefined : inOrder(planned),
     formatAnswer: agent.output === undefined ? undefined : formatAnswer(run),
     review: isReviewed ? reviewReply(run) : undefined,
   }
@@ -51,29 +53,38 @@ export function composeLayers(run: RunContext, survival: Survival, session?: str
 
 type Named<Layer> = [name: string, layer: Layer]
 
-/** What stands around a model request, outermost first. Retries, fallback and limits of requests are the model's own. */
-export function modelLayers(run: RunContext): Named<AroundModel>[] {
+/** Decides on a call, in this order, before any call of its round runs. Limits of calls and approvals come before it. */
+export function callPlan(run: RunContext): Named<PlanCall>[] {
+  const { callbacks, guardrails } = run.agent
+  return there(
+    callbacks.plan.calls.length > 0 && ['hooks and entries', askBeforeCall(run)],
+    hasGuardrail(guardrails, 'call') && ['guardrails: the call', checkCalls(run)],
+  )
+}
+
+/** Wraps a model request, outermost first. Retries, fallback and limits of requests are the model's own. */
+export function aroundRequests(run: RunContext): Named<AroundModel>[] {
   const { telemetry, recorder } = run
-  const { hooks, guardrails } = run.agent
+  const { callbacks, guardrails } = run.agent
   const { toolCalling } = run.settings
-  const isHooked = hasHook(hooks, 'aroundModel')
+  const isWrapped = callbacks.around.requests.length > 0
   return there(
     telemetry !== undefined && ['telemetry', measureRequest(telemetry, run)],
     ['an empty response: once more', askOnceMore(run)],
     hasGuardrail(guardrails, 'output') && ['text held for guardrails', holdText(run)],
     toolCalling !== 'native' && ['calls written as text', readWrittenCalls(run, findWrittenCalls(run))],
-    isHooked && recorder !== undefined && ['recorder: what hooks answer', recordAnswers(run, recorder)],
-    isHooked && ['hooks around the request', standAroundRequest(run)],
-    // Inside of hooks: what they ask by themselves must not wait for what is set aside for the request they stand around.
+    isWrapped && recorder !== undefined && ['recorder: what hooks answer', recordAnswers(run, recorder)],
+    isWrapped && ['hooks and entries', standAroundRequest(run)],
+    // Inside the hooks: a request that a hook sends itself must not wait for the budget reserved for the request it wraps.
     budgetsOf(run).length > 0 && ['within the budget', withinBudget(run)],
     recorder !== undefined && ['recorder', recordRequests(run, recorder)],
   )
 }
 
-/** What stands around a tool's function, outermost first. */
-export function toolLayers(run: RunContext, { survivesCrashes }: Survival): Named<AroundTool>[] {
+/** Wraps a tool's function, outermost first. */
+export function aroundCalls(run: RunContext, { survivesCrashes }: Survival): Named<AroundTool>[] {
   const { telemetry } = run
-  const { hooks, guardrails } = run.agent
+  const { callbacks, guardrails } = run.agent
   return there(
     ['concurrency', inLane],
     telemetry !== undefined && ['telemetry', measureCall(telemetry)],
@@ -81,11 +92,20 @@ export function toolLayers(run: RunContext, { survivesCrashes }: Survival): Name
     run.limits.largeResults !== undefined && ['long results', keepAside(run)],
     (survivesCrashes || run.mayHaveRunIn !== undefined) && ['may have run', notTwice(run)],
     hasGuardrail(guardrails, 'result') && ['guardrails: the result', checkResults(run)],
-    hooks !== undefined && ['hooks', aroundToolWithHooks(run)],
-    hasGuardrail(guardrails, 'call') && ['guardrails: the call', checkCalls(run)],
-    hasHook(hooks, 'aroundTool') && ['hooks around the function', standAroundFunction(run)],
+    callbacks.around.results.length > 0 && ['hooks after the call', askAfterCall(run)],
+    callbacks.plan.calls.length > 0 && ['the plan’s result', answerByPlan(run)],
+    callbacks.around.calls.length > 0 && ['hooks and entries', standAroundFunction(run)],
     run.recorder !== undefined && ['recorder', recordCalls(run, run.recorder)],
   )
+}
+
+/** Asks one after another, until one has decided what becomes of the call. */
+function inOrder(plan: readonly Named<PlanCall>[]): PlanCall {
+  return async (planned) => {
+    let call = planned
+    for (const [, decide] of plan) if (call.end === undefined) call = await decide(call)
+    return call
+  }
 }
 
 function measureRequest(telemetry: RunTelemetry, { settings }: RunContext): AroundModel {

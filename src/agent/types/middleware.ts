@@ -1,0 +1,86 @@
+import type { Json, JsonObject } from '../../core/messages.ts'
+import type { ModelResponse } from '../../models/chat-model.ts'
+import type { ModelTurn, ModelTurnChange, RunningToolCall, SentRequest, ToolTurn } from '../hooks/hooks.ts'
+
+type Awaitable<T> = T | Promise<T>
+
+/** What an entry of `plan` decides on a request. */
+export type RequestPlan =
+  | ModelTurnChange
+  /** Nothing is sent, and the run ends: stop reason `refused`, error code `guardrail`. */
+  | { stop: string }
+
+/** What an entry of `plan` decides on a call. */
+export type CallPlan =
+  /** The call is not run; the model is told why. */
+  | { refuse: string }
+  /** The call is not run, and the run ends when its round is over: stop reason `refused`, error code `guardrail`. */
+  | { stop: string }
+  /** The call is run with these arguments, which are validated again. */
+  | { args: JsonObject }
+  /** The tool is not run: this counts as what it returned. Kept as JSON. */
+  | { result: unknown }
+  /**
+   * The call waits for an approval, as that of a tool with `approval` does. Whoever decides is shown this. An approved call continues with the
+   * entries that follow; if its arguments were changed, all entries are asked again.
+   */
+  | { ask: Json }
+
+/**
+ * Decides what a run does, before any of it is done. What it decides is recorded, so that a run that continues in another process does the same.
+ * Entries are asked in their order, after the hooks and before the guardrails. Each sees what those before it made of the request or the
+ * arguments, until one refuses, answers or asks.
+ */
+export interface PlanEntry<Context = unknown> {
+  /** In the log and in messages. */
+  readonly name: string
+  /**
+   * What happens when the entry fails: it throws, rejects, takes longer than `toolTimeoutMs`, or returns what can't be used. A failure is logged.
+   * `'refuse'`: the call is refused; for a request, the run ends `refused` with the error code `hook_failed`. `'skip'`: as if it had returned
+   * nothing. Default: `'refuse'`.
+   */
+  readonly onFailure?: 'refuse' | 'skip'
+  /**
+   * Called before each model request.
+   *
+   * Contract: awaited. May throw; see `onFailure`. Returning nothing sends the request as it is.
+   */
+  request?(turn: ModelTurn<Context>): Awaitable<RequestPlan | undefined>
+  /**
+   * Called for each call of a turn, after its arguments are validated and it is approved, and before any call of the turn runs. The calls of a
+   * turn are asked about at the same time.
+   *
+   * Contract: awaited. May throw; see `onFailure`. Returning nothing lets the call run.
+   */
+  call?(call: ToolTurn<Context>): Awaitable<CallPlan | undefined>
+}
+
+/**
+ * Wraps model requests and tool functions while they are carried out. It never waits for people: that is what `plan` is for. The first entry is
+ * the outermost; hooks stand outside of all entries.
+ */
+export interface AroundEntry<Context = unknown> {
+  /** In the log and in messages. */
+  readonly name: string
+  /**
+   * What happens when the entry fails: it throws, rejects or takes longer than `toolTimeoutMs`, the time in `next` not counted. A failure is
+   * logged. `'refuse'`: the call fails, and the model is told whether its tool ran; for a request, the run ends `refused` with the error code
+   * `hook_failed`. `'skip'`: as if it had passed on what it wraps. Default: `'skip'`.
+   */
+  readonly onFailure?: 'refuse' | 'skip'
+  /**
+   * Wraps a model request, with its retries: `next()` sends it, at most once, and resolves with the response; deltas go out meanwhile.
+   *
+   * Contract: awaited. May throw; see `onFailure`. What it returns is the response; returning nothing leaves the response as it is. Without
+   * `next` nothing is sent, and something has to be returned.
+   */
+  request?(request: SentRequest<Context>, next: () => Promise<ModelResponse>): Awaitable<ModelResponse | undefined>
+  /**
+   * Wraps a tool's function, with its time limits and retries: `next()` runs it, at most once, and resolves with what it returned. It rejects
+   * with a `ToolloopError` if the call fails.
+   *
+   * Contract: awaited. May throw; see `onFailure`. What it returns counts as what the function returned; returning nothing leaves that as it
+   * is. Without `next` the function does not run.
+   */
+  call?(call: RunningToolCall<Context>, next: () => Promise<unknown>): unknown
+}

@@ -1,0 +1,63 @@
+import { expect, it } from 'vitest'
+import { Budget } from '../../src/agent/limits/budget.ts'
+import { resolveLimits } from '../../src/agent/limits/limits.ts'
+import { aroundCalls, aroundRequests, callPlan } from '../../src/agent/middleware.ts'
+import { openRun } from '../../src/agent/run/start-run.ts'
+import type { RunSettings } from '../../src/agent/types.ts'
+import { EventBus } from '../../src/core/callbacks/event-bus.ts'
+import { defaultLogger } from '../../src/core/logger.ts'
+import { telemetry } from '../../src/telemetry/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+
+function layersOf(settings: RunSettings<never>, survivesCrashes = false): { plan: string[]; model: string[]; tool: string[] } {
+  const parts = {
+    model: scriptedModel([]),
+    tools: [],
+    limits: resolveLimits(settings),
+    settings,
+    bus: new EventBus(),
+    logger: defaultLogger,
+  }
+  const run = openRun(parts)
+  const names = (layers: [name: string, layer: unknown][]) => layers.map(([name]) => name)
+  run.dispose()
+  return { plan: names(callPlan(run)), model: names(aroundRequests(run)), tool: names(aroundCalls(run, { survivesCrashes })) }
+}
+
+it('a call is planned by hooks and entries, then by guardrails; around its function hooks stand closest', () => {
+  const guardrails = [{ name: 'all', output: () => undefined, call: () => undefined, result: () => undefined }]
+  const nothing = () => undefined
+  const hooks = [
+    { beforeModel: nothing, afterModel: nothing, beforeTool: nothing, afterTool: nothing, aroundModel: nothing, aroundTool: nothing },
+  ]
+  const plan = ['hooks and entries', 'guardrails: the call']
+  const model = ['an empty response: once more', 'text held for guardrails', 'calls written as text', 'hooks and entries']
+  const outside = ['concurrency', 'events', 'may have run', 'guardrails: the result']
+  expect(layersOf({ hooks, guardrails }, true)).toEqual({
+    plan,
+    model,
+    tool: [...outside, 'hooks after the call', 'the plan’s result', 'hooks and entries'],
+  })
+  const entries = { plan: [{ name: 'p', call: nothing }], around: [{ name: 'a', request: nothing, call: nothing }] }
+  expect(layersOf({ ...entries, guardrails }, true)).toEqual({ plan, model, tool: [...outside, 'the plan’s result', 'hooks and entries'] })
+})
+
+it('a budget stands inside of the hooks around a request', () => {
+  const hooks = [{ aroundModel: () => undefined }]
+  expect(layersOf({ hooks, budget: new Budget({ tokens: 1 }) }).model.slice(-2)).toEqual(['hooks and entries', 'within the budget'])
+})
+
+it('telemetry stands outside of everything but the wait for other calls', () => {
+  const { model, tool } = layersOf({ telemetry: telemetry() })
+  expect([model[0], ...tool]).toEqual(['telemetry', 'concurrency', 'telemetry', 'events'])
+})
+
+it('a run has only the layers it needs', () => {
+  expect(layersOf({ budget: new Budget({ tokens: 1 }) }).model.at(-1)).toBe('within the budget')
+  expect(layersOf({ toolCalling: 'native', hooks: [{}] })).toEqual({
+    plan: [],
+    model: ['an empty response: once more'],
+    tool: ['concurrency', 'events'],
+  })
+  expect(layersOf({ guardrails: [{ name: 'in', input: () => undefined }] }).tool).toEqual(['concurrency', 'events'])
+})
