@@ -172,10 +172,10 @@ describe('layers', () => {
 describe('files', () => {
   const data = ['models/bundled-presets.ts', 'service/config/config-schema.ts', 'service/http/schemas.ts']
 
-  it('the loop is one file of at most 250 lines, and no file has more than 350, but for data', () => {
+  it('the loop is one file of at most 250 lines, and no file has more than 500, but for data', () => {
     const lines = (file: string) => readFileSync(join(src, file), 'utf8').split('\n').length - 1
     expect(lines('agent/loop.ts')).toBeLessThanOrEqual(250)
-    const long = files.filter((file) => lines(file) > 350 && !data.includes(file))
+    const long = files.filter((file) => lines(file) > 500 && !data.includes(file))
     expect(long.map((file) => `${file}: ${lines(file)}`)).toEqual([])
   })
 

@@ -13,7 +13,6 @@ import { checkCalls, checkResults } from './hooks/tool-guardrails.ts'
 import { askAfterCall, askBeforeCall } from './hooks/tool-hooks.ts'
 import { keepAside } from './large-results/keep-aside.ts'
 import { budgetsOf, waitsForBudget } from './limits/budget.ts'
-import type { PlanCall } from './middleware/plan-call.ts'
 import { recordAnswers, recordCalls, recordRequests } from './observe/recorder.ts'
 import type { PieceTimes, RunTelemetry } from './observe/telemetry.ts'
 import { formatAnswer } from './output/format-answer.ts'
@@ -25,6 +24,7 @@ import type { AroundModel } from './turn/model-call.ts'
 import { takeTurn } from './turn/model-turn.ts'
 import { reviewReply } from './turn/review.ts'
 import { withinBudget } from './turn/within-budget.ts'
+import type { PlanCall } from './types/plan.ts'
 
 /** Whether a run's steps outlive its process. */
 interface Survival {

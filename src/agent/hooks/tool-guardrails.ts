@@ -1,7 +1,7 @@
 import type { AroundTool } from '../calls/running-call.ts'
-import type { PlanCall } from '../middleware/plan-call.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { refusedByText, withheldResultText } from '../told.ts'
+import type { PlanCall } from '../types/plan.ts'
 import { checkCall, checkResult } from './ask-guardrails.ts'
 import { describeCall, withArguments, withContent } from './changed-call.ts'
 

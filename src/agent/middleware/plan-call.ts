@@ -1,23 +1,10 @@
-import type { PreparedCall } from '../../tools/arguments.ts'
 import { cancelledText } from '../../tools/told.ts'
 import { prepareAgain } from '../calls/prepare-again.ts'
 import type { CallWork } from '../calls/running-call.ts'
 import type { CallChange, PlannedCall } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
 import { planStep } from '../step-keys.ts'
-
-/** A call on its way through the plan. */
-export interface CallInPlan {
-  readonly iteration: number
-  /** With the arguments that it has by now. */
-  readonly call: PlannedCall
-  readonly prepared: PreparedCall
-  /** What was decided, if it does not simply run. */
-  readonly end?: Pick<CallChange, 'refusal' | 'stop' | 'result' | 'ask'>
-}
-
-/** Decides on a call. */
-export type PlanCall = (call: CallInPlan) => Promise<CallInPlan>
+import type { CallInPlan, PlanCall } from '../types/plan.ts'
 
 /**
  * Puts calls to the plan, each as a step, and gives them as they are to be carried out. Those that wait, are refused, or have

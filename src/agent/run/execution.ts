@@ -1,10 +1,10 @@
 import type { ModelRequest } from '../../models/chat-model.ts'
 import type { RunCall } from '../calls/running-call.ts'
 import type { Durable } from '../durable/journal.ts'
-import type { PlanCall } from '../middleware/plan-call.ts'
 import type { Ending, Failed, Turn } from '../recorded.ts'
 import type { AskModel, ChangeTurn, FormatAnswer } from '../turn/model-call.ts'
 import type { Review } from '../turn/review.ts'
+import type { PlanCall } from '../types/plan.ts'
 import type { RunContext } from './run-context.ts'
 import type { LoopState } from './run-state.ts'
 

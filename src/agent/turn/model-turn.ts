@@ -250,7 +250,7 @@ function partialOf(error: ToolloopError): ModelError['partial'] {
   return error instanceof ModelError ? error.partial : undefined
 }
 
-interface PlanInput {
+export interface PlanInput {
   calls: readonly ReadCall[]
   finishReason: FinishReason
   registry: ToolSet
@@ -269,7 +269,7 @@ interface PlanInput {
  * PREPARE: finds each call's tool, parses and validates its arguments, and decides whether it runs, needs an approval, is the caller's, or is
  * refused. Never throws.
  */
-async function planCalls(input: PlanInput): Promise<Plan> {
+export async function planCalls(input: PlanInput): Promise<Plan> {
   const found = findTools(input.calls, input.registry)
   const unique = input.withUniqueIds(found.map(({ call }) => call))
   const calls: ToolCall[] = []
