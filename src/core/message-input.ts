@@ -1,4 +1,6 @@
 import { messageOf, show, ToolloopError } from './errors.ts'
+import { hasMoreValues } from './json/value-count.ts'
+import { isDeeperThan } from './json.ts'
 import {
   type AIMessage,
   type ChatMessage,
@@ -136,10 +138,9 @@ const maxValues = 1_000_000
 
 function checkMessage(message: unknown, name: string): void {
   if (!isJsonObject(message)) throw invalid(name, 'a message', message)
-  const { levels, values } = extentOf(message)
   // Not shown: writing it out may never end.
-  if (levels > maxLevels) throw invalid(name, `at most ${maxLevels} levels deep`, 'a message that is deeper, or holds itself')
-  if (values > maxValues) throw invalid(name, `a message of at most ${maxValues} values`, `one of ${values}`)
+  if (hasMoreValues(maxValues, message) || isDeeperThan(maxLevels, message))
+    throw invalid(name, `at most ${maxLevels} levels deep, of at most ${maxValues} values`, 'a message that is more, or holds itself')
   const { role, content, toolCallId, toolCalls } = message
   if (isOpenAIs(message)) throw invalid(name, 'a message of this package: `messagesFromOpenAI` makes one of it', message)
   if (!roles.includes(role)) throw invalid(`${name}.role`, "'system', 'user', 'assistant' or 'tool'", role)
@@ -182,32 +183,6 @@ function isWireCall({ function: body }: JsonObject): boolean {
 
 function isParsedCall({ name, arguments: args }: JsonObject): boolean {
   return typeof name === 'string' && isJsonObject(args)
-}
-
-/** How deep a value is nested, and how many values it has written out: what is referred to twice counts twice. */
-interface Extent {
-  levels: number
-  values: number
-}
-
-const endless: Extent = { levels: Number.POSITIVE_INFINITY, values: Number.POSITIVE_INFINITY }
-
-/** Looks at each object once, however often it is referred to. One that holds itself, or lies too deep, is endless. */
-function extentOf(value: unknown, measured = new Map<object, Extent>(), level = 0): Extent {
-  if (typeof value !== 'object' || value === null) return { levels: 0, values: 1 }
-  const known = measured.get(value)
-  if (known !== undefined) return known
-  if (level > maxLevels) return endless
-  // Until it is measured: whoever meets it meanwhile is inside of it.
-  measured.set(value, endless)
-  const extent: Extent = { levels: 1, values: 1 }
-  for (const item of Object.values(value)) {
-    const { levels, values } = extentOf(item, measured, level + 1)
-    extent.levels = Math.max(extent.levels, levels + 1)
-    extent.values += values
-  }
-  measured.set(value, extent)
-  return extent
 }
 
 function invalid(name: string, expected: string, got: unknown): ToolloopError {
