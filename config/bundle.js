@@ -20,7 +20,12 @@ const modules = filesIn(dist, '.js')
 const ownPlace = /new URL\([^\n]*import\.meta\.url\)|createRequire\(import\.meta\.url\)\(/
 const inPlace = modules.filter((file) => ownPlace.test(readFileSync(file, 'utf8')) && !file.endsWith('-code.js'))
 const started = [join(dist, 'tools/sandbox/vm/vm-worker.js')]
-const inputs = [...entries.map((entry) => entry.default), ...Object.values(bin)].map((file) => join(root, file)).concat(started)
+/** Browsers load it too: it stands alone, because what the others share is for Node.js. */
+const forBrowsers = join(dist, 'core/runs/index.js')
+const inputs = [...entries.map((entry) => entry.default), ...Object.values(bin)]
+  .map((file) => join(root, file))
+  .filter((file) => file !== forBrowsers)
+  .concat(started)
 const nameOf = (file) => relative(dist, file).slice(0, -'.js'.length)
 
 function filesIn(folder, ending) {
@@ -73,6 +78,8 @@ function declarationsOf(file, reached = new Set()) {
 }
 
 const core = await importedBy(join(dist, 'index.js'))
+const comments = { legal: true, annotation: true, jsdoc: false }
+const alone = await bundled({ input: { [nameOf(forBrowsers)]: forBrowsers }, platform: 'browser' }, { dir: dist, format: 'esm', comments })
 const output = await bundled(
   { input: Object.fromEntries(inputs.map((file) => [nameOf(file), file])) },
   {
@@ -86,11 +93,11 @@ const output = await bundled(
         ...inPlace.map((file) => ({ name: nameOf(file), test: (id) => id === file })),
       ],
     },
-    comments: { legal: true, annotation: true, jsdoc: false },
+    comments,
   },
 )
 for (const file of modules) rmSync(file)
-for (const { fileName, code } of output) {
+for (const { fileName, code } of [...alone, ...output]) {
   mkdirSync(dirname(join(dist, fileName)), { recursive: true })
   writeFileSync(join(dist, fileName), code)
 }
@@ -109,7 +116,7 @@ const src = join(root, 'src')
 for (const file of filesIn(src, '.cjs')) cpSync(file, join(dist, relative(src, file)))
 await bundlePage(join(src, 'page'), join(dist, 'service/page'))
 removeEmptyFolders(dist)
-console.log(`${modules.length} modules are now ${output.length} files, with the declarations of ${declared.size}`)
+console.log(`${modules.length} modules are now ${alone.length + output.length} files, with the declarations of ${declared.size}`)
 
 function removeEmptyFolders(folder) {
   for (const entry of readdirSync(folder, { withFileTypes: true })) if (entry.isDirectory()) removeEmptyFolders(join(folder, entry.name))

@@ -5,7 +5,8 @@ import { AgentRunner, createLogger, createModel } from 'toolloop'
 
 /**
  * What is built, as users get it: every entry of the package can be imported, the types of each need no optional package but its own and no
- * newer `lib` than ES2022, its optional fields take `undefined`, a run answers, the logger writes, and the files beside the code are found.
+ * newer `lib` than ES2022, its optional fields take `undefined`, the entry for browsers stands alone, a run answers, the logger writes, and the files
+ * beside the code are found.
  */
 const root = new URL('../', import.meta.url)
 const { exports, peerDependenciesMeta } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'))
@@ -81,6 +82,8 @@ for (const entry of entries) {
   const foreign = needed.filter((name) => !about[entry]?.test(name))
   if (foreign.length > 0) throw new Error(`Expected the types of \`${entry}\` to need no optional package, got ${foreign.join(', ')}`)
 }
+const view = readFileSync(new URL(exports['./view'].default, root), 'utf8')
+if (/^import |\bimport\(|\brequire\(|\bprocess\b/m.test(view)) throw new Error('Expected `./view` to stand alone, as browsers load it')
 checkTypes(entries, '--lib', 'es2022', '--types', 'node')
 // The declarations of the SDK that `./mcp` is about need the types of Node.js themselves.
 checkTypes(

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../src/agent/agent-runner.ts'
 import type { Decision } from '../src/agent/decisions/decisions.ts'
@@ -378,6 +379,48 @@ describe('reduceRun', () => {
       { ...ended('answered'), meta: { ...meta, runId: 'a', parentRunId: 'b', parentToolCallId: 'c' } },
     ])
     expect([...view.runs.values()].map(({ status }) => status)).toEqual(['ended', 'ended'])
+  })
+
+  it('stays whole whatever is missing, comes twice or in another order', async () => {
+    const inner = new AgentRunner({
+      logger,
+      tools: [refund],
+      model: scriptedModel([{ text: 'I pay.', toolCalls: [{ name: 'refund' }] }, 'Paid it.']),
+    })
+    const helper = asTool(inner, { name: 'helper', description: 'Helps.', forwardEvents: true })
+    const tools = [helper, weather, refund, book]
+    const model = scriptedModel([
+      {
+        text: 'Hm.',
+        toolCalls: [{ name: 'helper', args: { task: 'pay' } }, { name: 'weather', args: { city: 'Oslo' } }, { name: 'book' }],
+      },
+      'Done.',
+    ])
+    const first = await eventsOf(new AgentRunner({ logger, tools, model }).stream('go'))
+    const own = { ...meta, runId: first.result.runId }
+    const others = [cut, { ...start, continues: true as const }, start, text('more'), ended('paused'), ended('answered')]
+    const known = [...first.events, ...others.map((event) => ({ ...event, meta: own }))]
+    const order = fc.array(fc.nat(known.length - 1), { maxLength: 200 })
+    fc.assert(
+      fc.property(order, (places) => {
+        const view = viewOf(places.flatMap((place) => known[place] ?? []))
+        for (const run of [view, ...view.runs.values()]) {
+          const inTurns = run.turns.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'call' ? part.call : [])))
+          const told = [...run.calls.values()].filter(({ iteration }) => iteration !== undefined)
+          // Each call that has told of itself is in one turn, and none is anywhere else.
+          expect(new Set(inTurns)).toEqual(new Set(told))
+          expect(inTurns).toHaveLength(told.length)
+          const iterations = run.turns.map(({ iteration }) => iteration)
+          expect(iterations).toEqual(iterations.toSorted((a, b) => a - b))
+          for (const { status, outcome, waits } of run.calls.values()) {
+            expect(outcome === undefined || status === 'ended').toBe(true)
+            expect(waits.slice(0, -1).every(({ to }) => to !== undefined)).toBe(true)
+          }
+          const places = run.pending.map(({ place }) => place)
+          expect(new Set(places).size).toBe(places.length)
+        }
+      }),
+    )
   })
 
   it('takes linear time: many pieces, many calls in a turn, many turns', () => {
