@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer, type ServerOptions as TlsOptions } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import { closeServer } from '../close-server.ts'
@@ -10,11 +11,11 @@ export interface Received {
   body: Buffer
 }
 
-/** A collector of OTLP over HTTP: reads what it is sent. `answer` replaces its own. */
-export async function startCollector(answer?: (response: ServerResponse, received: Received) => void) {
+/** A collector of OTLP over HTTP, or with `tls` HTTPS: reads what it is sent. `answer` replaces its own. */
+export async function startCollector(answer?: (response: ServerResponse, received: Received) => void, tls?: TlsOptions) {
   const received: Received[] = []
   const waiting: (() => void)[] = []
-  const server = createServer((request, response) => {
+  const take = (request: IncomingMessage, response: ServerResponse) => {
     const parts: Buffer[] = []
     request.on('data', (part: Buffer) => parts.push(part))
     request.on('end', () => {
@@ -26,11 +27,12 @@ export async function startCollector(answer?: (response: ServerResponse, receive
       if (answer === undefined) response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()
       else answer(response, one)
     })
-  })
+  }
+  const server = tls === undefined ? createServer(take) : createTlsServer(tls, take)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const bodiesAt = (path: string) => received.filter((one) => one.path === path)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http${tls === undefined ? '' : 's'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
     received,
     spans: (): ReadSpan[] => bodiesAt('/v1/traces').flatMap(readSpans),
     metrics: (): ReadMetric[] => bodiesAt('/v1/metrics').flatMap(readMetrics),

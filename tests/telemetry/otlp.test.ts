@@ -1,7 +1,8 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { context, trace } from '@opentelemetry/api'
 import { expect, it, onTestFinished, vi } from 'vitest'
@@ -9,6 +10,7 @@ import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { type OtlpOptions, otlpTelemetry } from '../../src/telemetry/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
+import { tempFolder } from '../cli/temp-folder.ts'
 import { recordingLogger } from '../hazards/recording-logger.ts'
 import { failOnUnhandledRejections } from '../hazards/unhandled.ts'
 import { startCollector } from './collector.ts'
@@ -121,6 +123,27 @@ it('headers of the options replace those of the environment', async () => {
   expect(collector.received.map(({ headers }) => [headers.authorization, headers['x-more']])).toEqual(
     collector.received.map(() => ['Bearer own', '1']),
   )
+})
+
+const hasOpenssl = spawnSync('openssl', ['version']).status === 0
+
+it.skipIf(!hasOpenssl)('certificates are those that the variables name', async () => {
+  const folder = await tempFolder()
+  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
+  const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1']
+  execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', cert, ...subject], { stdio: 'ignore' })
+  const own = { key: readFileSync(key), cert: readFileSync(cert) }
+  await using collector = await startCollector(undefined, { ...own, ca: own.cert, requestCert: true, rejectUnauthorized: true })
+  const { run, close, records } = await open({
+    endpoint: collector.url,
+    env: { OTEL_EXPORTER_OTLP_CERTIFICATE: cert, OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE: cert, OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY: key },
+  })
+  await run()
+  await close()
+  // Metrics have no key.
+  expect(collector.received.map(({ path }) => path)).toEqual(['/v1/traces'])
+  const failures = records.filter(({ level }) => level === 'warn')
+  expect(failures.map(({ message }) => message)).toEqual([expect.stringContaining(`metrics don't arrive at ${collector.url}/v1/metrics`)])
 })
 
 it.each([
