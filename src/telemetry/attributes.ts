@@ -10,11 +10,11 @@ export function executionAttributes({ providerOfAgent }: Names, execution: Measu
   const { provider, model, sampling, session, isJson } = execution
   return {
     'gen_ai.operation.name': 'invoke_agent',
-    ...(providerOfAgent ? { 'gen_ai.provider.name': providerName(provider) } : {}),
+    'gen_ai.provider.name': providerOfAgent ? providerName(provider) : undefined,
     'gen_ai.request.model': model,
     ...agentAttributes(agent),
-    ...(session === undefined ? {} : { 'gen_ai.conversation.id': session }),
-    ...(isJson ? { 'gen_ai.output.type': 'json' } : {}),
+    'gen_ai.conversation.id': session,
+    'gen_ai.output.type': isJson ? 'json' : undefined,
     ...samplingAttributes(sampling),
   }
 }
@@ -30,8 +30,8 @@ export interface AgentIdentity {
 
 function agentAttributes({ name, description, runId }: AgentIdentity): Attributes {
   return {
-    ...(name === undefined ? {} : { 'gen_ai.agent.name': name }),
-    ...(description === undefined ? {} : { 'gen_ai.agent.description': description }),
+    'gen_ai.agent.name': name,
+    'gen_ai.agent.description': description,
     'toolloop.run.id': runId,
   }
 }
@@ -71,12 +71,12 @@ export function requestAttributes(
     'gen_ai.provider.name': providerName(provider),
     'gen_ai.request.model': model,
     ...serverAttributes(baseURL),
-    ...(session === undefined ? {} : { 'gen_ai.conversation.id': session }),
-    ...(openAIApi === undefined ? {} : { 'openai.api.type': openAIApi }),
-    ...(isCompacted ? { 'gen_ai.conversation.compacted': true } : {}),
-    ...(stream === false ? {} : { 'gen_ai.request.stream': true }),
-    ...(responseSchema === undefined ? {} : { 'gen_ai.output.type': 'json' }),
-    ...(reasoningEffort === undefined ? {} : { 'gen_ai.request.reasoning.level': reasoningEffort }),
+    'gen_ai.conversation.id': session,
+    'openai.api.type': openAIApi,
+    'gen_ai.conversation.compacted': isCompacted || undefined,
+    'gen_ai.request.stream': stream === false ? undefined : true,
+    'gen_ai.output.type': responseSchema === undefined ? undefined : 'json',
+    'gen_ai.request.reasoning.level': reasoningEffort,
     ...samplingAttributes(request),
     'toolloop.iteration': iteration,
   }
@@ -91,16 +91,15 @@ export function serverAttributes(baseURL: string | undefined): Attributes {
 }
 
 function samplingAttributes(sampling: Sampling): Attributes {
-  const { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty } = sampling
-  const attributes: Attributes = {}
-  if (maxOutputTokens !== undefined) attributes['gen_ai.request.max_tokens'] = maxOutputTokens
-  if (temperature !== undefined) attributes['gen_ai.request.temperature'] = temperature
-  if (topP !== undefined) attributes['gen_ai.request.top_p'] = topP
-  if (stop !== undefined) attributes['gen_ai.request.stop_sequences'] = [...stop]
-  if (frequencyPenalty !== undefined) attributes['gen_ai.request.frequency_penalty'] = frequencyPenalty
-  if (presencePenalty !== undefined) attributes['gen_ai.request.presence_penalty'] = presencePenalty
-  if (seed !== undefined) attributes['gen_ai.request.seed'] = seed
-  return attributes
+  return {
+    'gen_ai.request.max_tokens': sampling.maxOutputTokens,
+    'gen_ai.request.temperature': sampling.temperature,
+    'gen_ai.request.top_p': sampling.topP,
+    'gen_ai.request.stop_sequences': sampling.stop && [...sampling.stop],
+    'gen_ai.request.frequency_penalty': sampling.frequencyPenalty,
+    'gen_ai.request.presence_penalty': sampling.presencePenalty,
+    'gen_ai.request.seed': sampling.seed,
+  }
 }
 
 /** Of a request's span, when its response is there. */
@@ -111,17 +110,19 @@ export function responseAttributes(
   firstChunkSeconds: number | undefined,
 ): Attributes {
   const { responseId, model, baseURL, usage, retries = 0, warnings = [] } = response
-  // The one that answered may be another than the one that was known before.
-  const attributes: Attributes = { 'gen_ai.response.finish_reasons': [finishOf(response)], ...serverAttributes(baseURL) }
-  if (responseId !== undefined) attributes['gen_ai.response.id'] = responseId
-  if (model !== undefined) attributes['gen_ai.response.model'] = model
-  if (firstChunkSeconds !== undefined) attributes['gen_ai.response.time_to_first_chunk'] = firstChunkSeconds
-  if (usage !== undefined) Object.assign(attributes, usageAttributes(names, usage))
-  if (retries > 0) attributes['toolloop.retries'] = retries
-  if (response.provider !== undefined && response.provider !== provider)
-    attributes['toolloop.answered_by'] = providerName(response.provider)
-  if (warnings.length > 0) attributes['toolloop.warnings'] = warnings.length
-  return attributes
+  const isAnotherProvider = response.provider !== undefined && response.provider !== provider
+  return {
+    // The one that answered may be another than the one that was known before.
+    ...serverAttributes(baseURL),
+    'gen_ai.response.finish_reasons': [finishOf(response)],
+    'gen_ai.response.id': responseId,
+    'gen_ai.response.model': model,
+    'gen_ai.response.time_to_first_chunk': firstChunkSeconds,
+    ...(usage && usageAttributes(names, usage)),
+    'toolloop.retries': retries || undefined,
+    'toolloop.answered_by': isAnotherProvider ? providerName(response.provider ?? '') : undefined,
+    'toolloop.warnings': warnings.length || undefined,
+  }
 }
 
 export function usageAttributes(names: Names, usage: Usage): Attributes {

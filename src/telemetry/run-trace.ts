@@ -34,7 +34,7 @@ import { ChunkTimes, secondsToFirst } from './metrics/chunk-times.ts'
 import type { Instruments } from './metrics/instruments.ts'
 import { type Names, providerName } from './names.ts'
 import { decisionAttributes, errorType, markFailed, tellEvent, tellException, tellFailure, toldEvents } from './span-events.ts'
-import { ToldSpan } from './told-span.ts'
+import { ToldSpan, withoutUndefined } from './told-span.ts'
 import { outgoingHeaders, readTraceHeaders, spanContextOf, traceHeaders } from './trace-context.ts'
 
 /** What the traces of all runs share. */
@@ -134,14 +134,14 @@ export class RunTrace implements RunTelemetry {
     const measure = (usage: Usage | undefined, response?: ModelResponse, failure?: string) => {
       if (usage !== undefined) this.#usage = this.#usage === undefined ? usage : addUsage(this.#usage, usage)
       const { model, baseURL = request.baseURL } = response ?? {}
-      const attributes = {
+      const attributes = withoutUndefined({
         'gen_ai.operation.name': 'chat',
         'gen_ai.provider.name': providerName(request.provider),
         'gen_ai.request.model': request.model,
         ...serverAttributes(baseURL),
-        ...(model === undefined ? {} : { 'gen_ai.response.model': model }),
-        ...(failure === undefined ? {} : { 'error.type': failure }),
-      }
+        'gen_ai.response.model': model,
+        'error.type': failure,
+      })
       const instruments = this.#setup.instruments()
       const firstChunk = response && secondsToFirst(response, chunks, startedAt)
       instruments.request((performance.now() - startedAt) / 1_000, firstChunk, usage, attributes)
@@ -199,7 +199,7 @@ export class RunTrace implements RunTelemetry {
       this.#calls.delete(toolCallId)
       this.#try(() => open?.span.end())
       this.#try(() => {
-        const attributes = { 'gen_ai.tool.name': tool.name, ...(failure === undefined ? {} : { 'error.type': failure }) }
+        const attributes = withoutUndefined({ 'gen_ai.tool.name': tool.name, 'error.type': failure })
         this.#setup.instruments().call((performance.now() - startedAt) / 1_000, attributes)
       })
     }
@@ -225,7 +225,7 @@ export class RunTrace implements RunTelemetry {
     const { name } = this.#agent
     const attributes = {
       ...executionAttributes(this.#setup.names, execution, this.#agent),
-      ...(isLater ? { 'toolloop.run.resumed': true } : {}),
+      'toolloop.run.resumed': isLater || undefined,
       ...this.#content?.given(execution.instructions, execution.input),
     }
     return this.#begin(`invoke_agent${name === undefined ? '' : ` ${name}`}`, SpanKind.INTERNAL, attributes, parent, link)
@@ -256,11 +256,12 @@ export class RunTrace implements RunTelemetry {
       'gen_ai.tool.call.id': toolCallId,
       'gen_ai.tool.type': 'function',
       'gen_ai.tool.description': tool.description,
-      ...(agent === undefined ? {} : { 'gen_ai.agent.name': agent }),
-      ...(session === undefined ? {} : { 'gen_ai.conversation.id': session }),
+      'gen_ai.agent.name': agent,
+      'gen_ai.conversation.id': session,
       'toolloop.iteration': iteration,
-      ...(repairs === undefined ? {} : { 'toolloop.tool.repairs': [...repairs] }),
-      ...(decision === undefined ? {} : { 'toolloop.tool.decided': decision.kind, ...decisionAttributes(decision) }),
+      'toolloop.tool.repairs': repairs && [...repairs],
+      'toolloop.tool.decided': decision?.kind,
+      ...(decision && decisionAttributes(decision)),
       ...this.#content?.arguments(args, new Set(tool.secrets)),
     })
   }
@@ -274,7 +275,7 @@ export class RunTrace implements RunTelemetry {
   ): Open {
     const span = syncAnswer(
       'startSpan',
-      this.#setup.tracer().startSpan(name, { kind, attributes: { ...attributes, ...this.#attributes }, links }, parent),
+      this.#setup.tracer().startSpan(name, { kind, attributes: withoutUndefined({ ...attributes, ...this.#attributes }), links }, parent),
     )
     return { span: new ToldSpan(span, this.#secrets), context: trace.setSpan(parent, span) }
   }
@@ -295,19 +296,16 @@ export class RunTrace implements RunTelemetry {
     span.setAttributes({
       'toolloop.stop_reason': stopReason,
       'toolloop.iterations': iterations,
-      ...(finish === undefined ? {} : { 'gen_ai.response.finish_reasons': [finish] }),
-      ...(this.#usage === undefined ? {} : usageOfRun(this.#usage)),
-      ...(text === '' || this.#content === undefined ? {} : this.#content.answer(text, finish ?? 'stop')),
+      'gen_ai.response.finish_reasons': finish === undefined ? undefined : [finish],
+      ...(this.#usage && usageOfRun(this.#usage)),
+      ...(text === '' ? undefined : this.#content?.answer(text, finish ?? 'stop')),
     })
     if (error !== undefined) markFailed(span, error.code, quotesTheModel.has(error.code) ? undefined : error.message)
   }
 
   #measureExecution(startedAt: number, failure: string | undefined): void {
-    const { name } = this.#agent
-    this.#setup.instruments().run((performance.now() - startedAt) / 1_000, this.#did, {
-      ...(name === undefined ? {} : { 'gen_ai.agent.name': name }),
-      ...(failure === undefined ? {} : { 'error.type': failure }),
-    })
+    const attributes = withoutUndefined({ 'gen_ai.agent.name': this.#agent.name, 'error.type': failure })
+    this.#setup.instruments().run((performance.now() - startedAt) / 1_000, this.#did, attributes)
   }
 
   #endCall(span: ToldSpan, { tool }: MeasuredCall, { end, raw }: MeasuredOutcome): void {
@@ -345,6 +343,6 @@ function usageOfRun({ inputTokens, outputTokens, costUsd }: Usage): Attributes {
   return {
     'gen_ai.usage.input_tokens': inputTokens,
     'gen_ai.usage.output_tokens': outputTokens,
-    ...(costUsd === undefined ? {} : { 'toolloop.usage.cost_usd': costUsd }),
+    'toolloop.usage.cost_usd': costUsd,
   }
 }

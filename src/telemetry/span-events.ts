@@ -57,7 +57,7 @@ export function tellEvent(span: ToldSpan, event: RunEvent): void {
 
 /** Who has decided. A text is sent as it is, anything else as JSON. */
 export function decisionAttributes({ by }: MadeDecision): Attributes {
-  return by === undefined ? {} : { 'toolloop.decision.by': typeof by === 'string' ? by : JSON.stringify(by) }
+  return { 'toolloop.decision.by': by === undefined || typeof by === 'string' ? by : JSON.stringify(by) }
 }
 
 /** What was thrown, and that its span's work failed by it. */
@@ -71,13 +71,13 @@ export function tellException(span: ToldSpan, error: unknown): void {
   span.addEvent('exception', {
     'exception.type': errorType(error),
     'exception.message': messageOf(error),
-    ...(stack === undefined ? {} : { 'exception.stacktrace': stack }),
+    'exception.stacktrace': stack,
   })
 }
 
 export function markFailed(span: ToldSpan, code: string, message?: string): void {
   span.setAttribute('error.type', code)
-  span.setStatus({ code: SpanStatusCode.ERROR, ...(message === undefined ? {} : { message }) })
+  span.setStatus({ code: SpanStatusCode.ERROR, message })
 }
 
 export function errorType(error: unknown): string {

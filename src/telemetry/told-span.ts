@@ -25,12 +25,13 @@ export class ToldSpan {
   }
 
   setAttributes(attributes: Attributes): void {
-    syncAnswer('setAttributes', this.#span.setAttributes(attributes))
+    syncAnswer('setAttributes', this.#span.setAttributes(withoutUndefined(attributes)))
   }
 
   addEvent(name: string, attributes: Attributes): void {
-    const shown = Object.entries(attributes).map(([key, value]) => [key, typeof value === 'string' ? this.#clean(value) : value] as const)
-    syncAnswer('addEvent', this.#span.addEvent(name, Object.fromEntries(shown)))
+    const shown = withoutUndefined(attributes)
+    for (const [key, value] of Object.entries(shown)) if (typeof value === 'string') shown[key] = this.#clean(value)
+    syncAnswer('addEvent', this.#span.addEvent(name, shown))
   }
 
   setStatus({ message, ...status }: SpanStatus): void {
@@ -44,6 +45,13 @@ export class ToldSpan {
   #clean(text: string): string {
     return redactText(text, this.#secrets)
   }
+}
+
+/** Attributes without those that are undefined: not every tracer or meter leaves them out. */
+export function withoutUndefined(attributes: Attributes): Attributes {
+  const shown: Attributes = {}
+  for (const key of Object.keys(attributes)) if (attributes[key] !== undefined) shown[key] = attributes[key]
+  return shown
 }
 
 /** The same for instruments. */

@@ -308,6 +308,23 @@ it('a response that never ends costs the spans of its request, and no others', a
   expect(collector.spans().filter(({ name }) => name.startsWith('invoke_agent'))).toHaveLength(2)
 })
 
+it('a logger that throws stops no export', async () => {
+  let asked = 0
+  await using collector = await startCollector((response) => {
+    asked++
+    response.writeHead(asked === 1 ? 400 : 200).end()
+  })
+  const fail = () => {
+    throw new Error('no space left')
+  }
+  const { run, close } = await open({ endpoint: collector.url, env: quickly, logger: { debug: fail, info: fail, warn: fail, error: fail } })
+  await run()
+  await collector.arrived(1)
+  await run()
+  await close()
+  expect(collector.spans().filter(({ name }) => name.startsWith('invoke_agent'))).toHaveLength(2)
+})
+
 it('large spans are sent in requests of a limited size, and wait within a limited number of characters', async () => {
   await using collector = await startCollector()
   const { run, close, records } = await open({ endpoint: collector.url, content: true, env: { OTEL_METRICS_EXPORTER: 'none' } })

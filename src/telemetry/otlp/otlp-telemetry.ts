@@ -1,7 +1,7 @@
 import type { Sampler } from '@opentelemetry/sdk-trace'
 import type { Telemetry } from '../../agent/observe/telemetry.ts'
 import { messageOf } from '../../core/errors.ts'
-import { defaultLogger, type Logger } from '../../core/logger.ts'
+import { defaultLogger, type Logger, redacting } from '../../core/logger.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { redactText } from '../../core/redaction/redact.ts'
 import { version } from '../../core/version.ts'
@@ -55,7 +55,8 @@ export async function otlpTelemetry(options: OtlpOptions = {}): Promise<OtlpTele
 }
 
 function startExport(sdk: Sdk, options: OtlpOptions, settings: OtlpSettings): OtlpTelemetry {
-  const { headers, logger = defaultLogger, content, semconv, metadata } = options
+  const { headers, content, semconv, metadata } = options
+  const logger = redacting(options.logger ?? defaultLogger)
   const { traces, metrics, spans, secrets } = settings
   const uninstall = install(sdk, () => tracers, problemLog(logger, secrets, 'OpenTelemetry reports a problem'))
   const stop = new AbortController()
