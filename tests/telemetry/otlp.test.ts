@@ -296,7 +296,9 @@ it('a response that never ends costs the spans of its request, and no others', a
     if (asked === 1) drip(response)
     else response.end()
   })
-  const { run, close, records } = await open({ endpoint: collector.url, env: { ...quickly, OTEL_BSP_EXPORT_TIMEOUT: '100' } })
+  // A run has five spans.
+  const env = { OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '5', OTEL_BSP_EXPORT_TIMEOUT: '100', OTEL_METRICS_EXPORTER: 'none' }
+  const { run, close, records } = await open({ endpoint: collector.url, env })
   await run()
   await expect.poll(() => records.filter(({ fields }) => 'reason' in fields)).toHaveLength(1)
   await run()
@@ -306,6 +308,17 @@ it('a response that never ends costs the spans of its request, and no others', a
     { dropped: 5 },
   ])
   expect(collector.spans().filter(({ name }) => name.startsWith('invoke_agent'))).toHaveLength(2)
+})
+
+it('metrics for a collector that is silent wait in a limited number of requests', async () => {
+  await using collector = await startCollector(() => {})
+  const { run, close, records } = await open({
+    endpoint: collector.url,
+    env: { OTEL_METRIC_EXPORT_INTERVAL: '1', OTEL_TRACES_EXPORTER: 'none' },
+  })
+  await run()
+  await expect.poll(() => records.map(({ fields }) => fields)).toContainEqual({ reason: 'too many requests wait' })
+  await close(0)
 })
 
 it('a logger that throws stops no export', async () => {

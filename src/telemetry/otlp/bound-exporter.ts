@@ -18,6 +18,8 @@ interface Bounds<Items> {
   split?(items: Items): readonly Items[]
   /** How long a request may take, with its retries: one whose response never ends has no other limit. */
   timeoutMs: number
+  /** The most requests that may wait, with the one under way. Default: any number. */
+  mostWaiting?: number
   /** When it is aborted, nothing is waited for any longer. */
   stop: AbortSignal
   /** Called with what has been sent; `failure` says why it did not arrive. */
@@ -29,7 +31,7 @@ interface Bounds<Items> {
  * succeeds at once: it would wait with a timer that keeps the process running.
  */
 export function boundExporter<Items, Own extends Exporter<Items>>(exporter: Own, bounds: Bounds<Items>): Own {
-  const { split = (items) => [items], timeoutMs, stop, ended } = bounds
+  const { split = (items) => [items], timeoutMs, mostWaiting = Number.POSITIVE_INFINITY, stop, ended } = bounds
   const send = exporter.export.bind(exporter)
   const sendPart = async (items: Items): Promise<void> => {
     const limit = AbortSignal.any([stop, AbortSignal.timeout(timeoutMs)])
@@ -47,9 +49,17 @@ export function boundExporter<Items, Own extends Exporter<Items>>(exporter: Own,
       limit.removeEventListener('abort', giveUp)
     }
   }
+  let waiting = 0
   let last = Promise.resolve()
+  const enqueue = (items: Items): void => {
+    waiting++
+    last = last.then(() => sendPart(items)).finally(() => waiting--)
+  }
   exporter.export = (items, done) => {
-    for (const part of split(items)) last = last.then(() => sendPart(part))
+    for (const part of split(items)) {
+      if (waiting < mostWaiting) enqueue(part)
+      else ended(part, 'too many requests wait')
+    }
     done({ code: 0 })
   }
   exporter.forceFlush = () => last

@@ -100,6 +100,7 @@ function startExport(sdk: Sdk, options: OtlpOptions, settings: OtlpSettings): Ot
     const log = problemLog(logger, secrets, `metrics don't arrive at ${url.origin}${url.pathname}`)
     const exporter = boundExporter(new sdk.OTLPMetricExporter(exporterOptions('METRICS', url)), {
       ...bounds,
+      mostWaiting: 10,
       ended: (_batch, failure) => failure !== undefined && log(failure),
     })
     return new sdk.PeriodicExportingMetricReader({ exporter, exportIntervalMillis: settings.metricsIntervalMs })
