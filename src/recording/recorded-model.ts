@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type ErrorCode, errorCodes, ModelError, ToolloopError } from '../core/errors.ts'
-import { atOnce } from '../core/time/in-parts.ts'
+import { atOnce } from '../core/time/give-way.ts'
 import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from '../models/chat-model.ts'
 import { describeRequest } from './describe.ts'
 import { describeDifference, firstDifference } from './difference.ts'

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { copyAsJson } from '../core/json.ts'
 import { isJsonObject, type JsonObject } from '../core/messages.ts'
-import { atOnce } from '../core/time/in-parts.ts'
+import { atOnce } from '../core/time/give-way.ts'
 import { compileSchema, keepValidator } from '../tools/schema/schema.ts'
 import { acceptSchema } from '../tools/schema/written-schema.ts'
 import { type AnyTool, defineTool, type ToolContext, type ToolEffect } from '../tools/tool.ts'

@@ -3,7 +3,7 @@ import type { RecordedScope, RecordedVerdict, RunRecorder } from '../agent/obser
 import type { RunResult } from '../agent/run/result.ts'
 import { copyAsJson, toJson } from '../core/json.ts'
 import { copyJson, type Json, type JsonObject } from '../core/messages.ts'
-import { atOnce } from '../core/time/in-parts.ts'
+import { atOnce } from '../core/time/give-way.ts'
 import { version } from '../core/version.ts'
 import type { ChatModel, ModelResponse } from '../models/chat-model.ts'
 import type { ToolSet } from '../tools/registry.ts'

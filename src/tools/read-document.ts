@@ -5,7 +5,6 @@ import { giveWay } from '../core/time/give-way.ts'
 const maxTokens = 40_000
 /** Levels of a text that is read. A configuration has far less; with thousands of them, reading takes for ever. */
 const maxDepth = 200
-const tokensBetweenPauses = 200
 
 /**
  * Reads a text as one YAML document, in time that grows with its length alone; others get their turn in between. Rejects with the first
@@ -28,10 +27,9 @@ export async function readDocument(text: string, { passOverWarnings = false }: {
         throw fail(parser.offset, 'IMPOSSIBLE', `More than ${maxTokens} tokens (keys, values, punctuation, line ends)`)
       for (const part of parser.next(token)) documents.push(...withoutStacks(() => [...composer.next(part)]))
       if (parser.stack.length > maxDepth) throw fail(parser.offset, 'IMPOSSIBLE', `Nested deeper than ${maxDepth} levels`)
-      if (tokens % tokensBetweenPauses === 0) await giveWay()
+      if (tokens % 256 === 0) await giveWay()
     }
     for (const part of parser.end()) {
-      await giveWay()
       documents.push(...withoutStacks(() => [...composer.next(part)]))
     }
     documents.push(...withoutStacks(() => [...composer.end(true, text.length)]))
@@ -40,7 +38,6 @@ export async function readDocument(text: string, { passOverWarnings = false }: {
     if (error !== undefined) throw error
     if (document === undefined || second !== undefined)
       throw fail(second?.range[0] ?? 0, 'MULTIPLE_DOCS', 'Expected one document, got several')
-    await giveWay()
     visit(document, {
       Map(_, { items }) {
         const known = new Set<unknown>()
@@ -51,7 +48,6 @@ export async function readDocument(text: string, { passOverWarnings = false }: {
         }
       },
     })
-    await giveWay()
     return document
   } catch (error) {
     if (error instanceof AnyError) locate(error, text)

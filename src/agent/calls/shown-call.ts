@@ -1,10 +1,8 @@
 import type { EventPayloads } from '../../core/events.ts'
 import { isLargerThan, toJson } from '../../core/json.ts'
 import { isJsonObject, type Json, type JsonObject, textOf } from '../../core/messages.ts'
-import { redact, redactText, redactTextInParts, secretTexts } from '../../core/redaction/redact.ts'
-import { SecretTexts } from '../../core/redaction/secret-texts.ts'
+import { redact, redactText, secretTexts } from '../../core/redaction/redact.ts'
 import { REDACTED } from '../../core/redaction/spans.ts'
-import { atOnce } from '../../core/time/in-parts.ts'
 import { resultText } from '../../tools/result-text.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import type { ToolCallEnd } from '../../tools/tool-runner.ts'
@@ -33,7 +31,7 @@ export function shownUpdate({ secrets = [] }: Pick<AnyTool, 'secrets'>, args: Js
 function shownResult({ secrets = [] }: Pick<AnyTool, 'secrets'>, args: JsonObject, text: string): string {
   const names = new Set(secrets)
   const hidden = secretTexts(args, names)
-  return names.size === 0 && hidden.length === 0 ? text : atOnce(redactTextInParts(text, new SecretTexts(hidden), names))
+  return names.size === 0 && hidden.length === 0 ? text : redactText(text, hidden, names)
 }
 
 /** Arguments as listeners are told of them; undefined where they are too long. */

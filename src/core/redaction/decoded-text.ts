@@ -1,4 +1,4 @@
-import type { InParts } from '../time/in-parts.ts'
+import type { InParts } from '../time/give-way.ts'
 
 /** A text with its escapes undone, and where each character of it is in the text as it was. */
 export interface DecodedText {

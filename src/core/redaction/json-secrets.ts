@@ -1,6 +1,6 @@
 import { JsonScanner } from '../json/json-scanner.ts'
 import { jsonIn } from '../json.ts'
-import type { InParts } from '../time/in-parts.ts'
+import type { InParts } from '../time/give-way.ts'
 import { isSecretKey, mayHaveSecretKey } from './secret-keys.ts'
 import { REDACTED, type Span } from './spans.ts'
 

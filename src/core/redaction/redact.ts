@@ -1,6 +1,6 @@
 import { jsonIn } from '../json.ts'
 import { setField } from '../messages.ts'
-import { atOnce, type InParts } from '../time/in-parts.ts'
+import { atOnce, type InParts } from '../time/give-way.ts'
 import { type DecodedText, decodeText } from './decoded-text.ts'
 import { jsonSecretsIn } from './json-secrets.ts'
 import { lookForNamedValues, namedValuesIn } from './named-values.ts'
@@ -15,13 +15,13 @@ const shortestWithShape = 6
 
 /**
  * Replaces `secrets`, in whatever form, and everything that looks like a key or token: by its shape, or because it follows a name such as
- * `password`.
+ * `password`. `secretKeys` names further keys of JSON.
  */
-export function redactText(text: string, secrets: Iterable<string> = []): string {
-  return atOnce(redactTextInParts(text, secretTextsOf(secrets)))
+export function redactText(text: string, secrets: Iterable<string> = [], secretKeys: ReadonlySet<string> = noKeys): string {
+  return atOnce(redactTextInParts(text, secretTextsOf(secrets), secretKeys))
 }
 
-/** The same in parts, for texts of megabytes. `secretKeys` names further keys of JSON. */
+/** The same in parts, for texts of megabytes. */
 export function* redactTextInParts(text: string, secrets: SecretTexts, secretKeys: ReadonlySet<string> = noKeys): InParts<string> {
   if (secrets.isFull && text !== '') return REDACTED
   if (secrets.isEmpty && text.length < shortestWithShape) return text
@@ -117,7 +117,7 @@ export function redact(value: unknown, secretKeys: ReadonlySet<string> = new Set
   const known = secretTextsOf(secrets)
   const open = new Set<object>()
   const visit = (item: unknown, depth: number): unknown => {
-    if (typeof item === 'string') return atOnce(redactTextInParts(item, known, secretKeys))
+    if (typeof item === 'string') return redactText(item, known, secretKeys)
     if (typeof item === 'bigint') return `${item}n`
     // JSON has no functions, and `JSON.stringify` would call one that is named `toJSON`.
     if (typeof item === 'function') return undefined

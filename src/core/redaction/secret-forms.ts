@@ -1,4 +1,4 @@
-import { atOnce } from '../time/in-parts.ts'
+import { atOnce } from '../time/give-way.ts'
 import { decodeText } from './decoded-text.ts'
 
 /** One way to write a secret, as it is looked for. */

@@ -1,4 +1,4 @@
-import { atOnce, type InParts } from '../time/in-parts.ts'
+import { atOnce, type InParts } from '../time/give-way.ts'
 import { type DecodedText, decodeText } from './decoded-text.ts'
 import { Finder, type Search } from './finder.ts'
 import { formsOf, isShortSecret } from './secret-forms.ts'

@@ -38,12 +38,23 @@ export async function nextTurn(signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted()
 }
 
+/** Long work in parts: where it yields, everything else may have its turn. */
+export type InParts<T> = Generator<unknown, T, undefined>
+
 /** Does work in parts, and gives way between them. Rejects with what the work throws. */
-export async function inTurns<T>(work: Generator<unknown, T, undefined>): Promise<T> {
+export async function inTurns<T>(work: InParts<T>): Promise<T> {
   for (;;) {
     const step = work.next()
     if (step.done === true) return step.value
     await giveWay()
+  }
+}
+
+/** Does all parts of it at once. */
+export function atOnce<T>(work: InParts<T>): T {
+  for (;;) {
+    const step = work.next()
+    if (step.done === true) return step.value
   }
 }
 

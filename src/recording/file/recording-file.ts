@@ -6,7 +6,7 @@ import { InvalidOptionError, messageOf, show } from '../../core/errors.ts'
 import { checkReplaceable, replaceFile } from '../../core/files/replace-file.ts'
 import { isDeeperThan } from '../../core/json.ts'
 import { type ChatMessage, isJsonObject } from '../../core/messages.ts'
-import { atOnce } from '../../core/time/in-parts.ts'
+import { atOnce } from '../../core/time/give-way.ts'
 import { convertToOpenAITool, type ToolDefinition } from '../../tools/tool.ts'
 import {
   formatName,

@@ -1,10 +1,9 @@
 import { replaceFile } from '../../core/files/replace-file.ts'
-import { inTurns } from '../../core/time/give-way.ts'
-import type { InParts } from '../../core/time/in-parts.ts'
+import { type InParts, inTurns } from '../../core/time/give-way.ts'
 import type { RecordedRun } from '../format.ts'
 import { headOf } from '../recorder.ts'
 import type { RecordingSecrets } from '../secrets.ts'
-import { layOutInParts, width } from './layout.ts'
+import { layOut, width } from './layout.ts'
 import { firstMessages, pathOf, shortTurn } from './recording-file.ts'
 
 /** A run as it was recorded, with its secrets. */
@@ -30,13 +29,13 @@ export function* recordingText({ runId, run }: Recorded, secrets: RecordingSecre
   for (const turn of run.turns) {
     const clean = yield* secrets.cleanTurn(turn)
     yield
-    items.push(yield* layOutInParts(shortTurn(given, before, clean), '    ', 4))
+    items.push(layOut(shortTurn(given, before, clean), '    ', 4))
     before = clean.request.messages
   }
   return [
-    `{\n${(yield* layOutFields({ ...headOf(runId), given })).join(',\n')},\n`,
+    `{\n${layOutFields({ ...headOf(runId), given }).join(',\n')},\n`,
     ...layOutTurns(items),
-    ...(yield* layOutFields(rest)).map((field) => `,\n${field}`),
+    ...layOutFields(rest).map((field) => `,\n${field}`),
     '\n}\n',
   ]
 }
@@ -47,8 +46,6 @@ function layOutTurns(items: readonly string[]): string[] {
   return ['  "turns": [', ...items.map((item, at) => `${at === 0 ? '' : ','}\n    ${item}`), '\n  ]']
 }
 
-function* layOutFields(fields: object): InParts<string[]> {
-  const lines: string[] = []
-  for (const [name, value] of Object.entries(fields)) lines.push(`  "${name}": ${yield* layOutInParts(value, '  ', name.length + 6)}`)
-  return lines
+function layOutFields(fields: object): string[] {
+  return Object.entries(fields).map(([name, value]) => `  "${name}": ${layOut(value, '  ', name.length + 6)}`)
 }

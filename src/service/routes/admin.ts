@@ -97,7 +97,7 @@ export function adminRoutes(parts: ServiceParts): Route[] {
         const isWhole = url.searchParams.get('runs') !== 'none'
         const { data: listed } = isWhole ? await runs.list(caller, { limit: 200 }) : { data: [] }
         const waitingRuns = isWhole ? await runs.list(caller, { status: 'paused', limit: 1_000 }) : { data: [] }
-        const pending = await pendingOf(waitingRuns.data)
+        const pending = pendingOf(waitingRuns.data)
         const waiting = await runs.paused(caller.tenant)
         const isOfAll = caller.tenant === undefined
         const state = {

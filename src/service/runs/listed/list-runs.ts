@@ -1,6 +1,5 @@
 import { tagsOf } from '../../../agent/durable/tags.ts'
 import { isJsonObject, type JsonObject } from '../../../core/messages.ts'
-import { giveWay } from '../../../core/time/give-way.ts'
 import type { Caller } from '../../http/auth.ts'
 import { HttpProblem } from '../../http/problem.ts'
 import { hasTags } from '../../tenants/tenant.ts'
@@ -91,7 +90,6 @@ export async function listRuns(
   const data: string[] = []
   let characters = 0
   for (const run of all.slice(0, limit)) {
-    await giveWay()
     const json = asked.isShort ? shortened(run.json()) : run.json()
     characters += json.length
     if (characters > mostListed && data.length > 0) break
@@ -130,10 +128,9 @@ function isAskedFor(run: ServiceRun, caller: string | undefined, asked: Omit<Lis
 }
 
 /** What runs wait for, by their summaries. */
-export async function pendingOf(summaries: readonly string[]): Promise<string[]> {
+export function pendingOf(summaries: readonly string[]): string[] {
   const items: string[] = []
   for (const summary of summaries) {
-    await giveWay()
     const { id, pending }: JsonObject = JSON.parse(summary)
     if (Array.isArray(pending)) items.push(...pending.filter(isJsonObject).map((item) => JSON.stringify({ runId: id, ...item })))
   }

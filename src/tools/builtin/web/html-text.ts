@@ -22,8 +22,6 @@ const blocks = new Set(
 const spaced = new Set(['p', 'ul', 'ol', 'dl', 'table', 'blockquote', 'pre'])
 
 const maxTitle = 4_096
-/** How much text is read in one turn of the event loop. */
-const maxStretch = 65_536
 
 /**
  * Strips HTML of its tags. Reads the text once, in time linear in its length whatever it contains, and yields to the event loop. It is not a
@@ -31,22 +29,13 @@ const maxStretch = 65_536
  */
 export async function htmlToText(html: string, signal?: AbortSignal): Promise<PageText> {
   const out = new TextBuilder()
-  const addText = async (from: number, to: number) => {
-    for (let start = from; start < to; ) {
-      const end = endOfStretch(html, start, to)
-      out.text(html.slice(start, end))
-      start = end
-      await giveWay(signal)
-    }
-  }
   let title = ''
   let at = 0
   for (let tags = 0; at < html.length; tags++) {
     if (tags % 256 === 0) await giveWay(signal)
     const open = html.indexOf('<', at)
     if (open === -1) break
-    if (open - at > maxStretch) await addText(at, open)
-    else out.text(html.slice(at, open))
+    out.text(html.slice(at, open))
     const tag = readTag(html, open)
     at = tag.end
     if (tag.name === '') {
@@ -64,16 +53,8 @@ export async function htmlToText(html: string, signal?: AbortSignal): Promise<Pa
       out.tag(tag.name, tag.closing)
     }
   }
-  await addText(at, html.length)
+  out.text(html.slice(at))
   return { title, text: await out.toText(signal) }
-}
-
-/** Where a part of a long text can be cut without splitting an entity. */
-function endOfStretch(html: string, from: number, to: number): number {
-  const end = from + maxStretch
-  if (end >= to) return to
-  const entity = html.lastIndexOf('&', end)
-  return entity > end - 40 && entity > from ? entity : end
 }
 
 interface Tag {
