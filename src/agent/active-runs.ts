@@ -2,6 +2,7 @@ import { InvalidOptionError, ToolloopError } from '../core/errors.ts'
 import type { JsonObject } from '../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import type { RunContext } from './run/run-context.ts'
+import type { EventTap } from './run/run-events.ts'
 
 /** A run that goes on in this process. */
 export interface ActiveRun {
@@ -35,6 +36,8 @@ export class ActiveRuns {
   /** Called whenever one has ended. */
   readonly #waiting = new Set<() => void>()
   #closing: Promise<void> | undefined
+  /** Who watches runs by their ids, also those that begin later. */
+  readonly #watchers = new Set<{ runId: string; tap: EventTap }>()
 
   /** Each run once, the longest first. */
   get list(): ActiveRun[] {
@@ -60,9 +63,22 @@ export class ActiveRuns {
     }
     const entry = { run, isRecorded, shown }
     this.#entries.add(entry)
+    for (const watcher of this.#watchers) if (watcher.runId === runId) run.watch(watcher.tap)
     return () => {
       this.#entries.delete(entry)
       for (const look of this.#waiting) look()
+    }
+  }
+
+  /** From now on `tap` receives the events of the run. Returns the function that ends this. */
+  watch(runId: string, tap: EventTap): () => void {
+    const watcher = { runId, tap }
+    const own = () => [...this.#entries].filter(({ run }) => run.runId === runId)
+    this.#watchers.add(watcher)
+    for (const { run } of own()) run.watch(tap)
+    return () => {
+      this.#watchers.delete(watcher)
+      for (const { run } of own()) run.unwatch(tap)
     }
   }
 

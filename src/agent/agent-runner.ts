@@ -28,6 +28,7 @@ import type { Loop } from './run/execution.ts'
 import type { GivenToResume, GivenToRun, GivenToRunner, ResumeOptionsOf, RunOptionsOf } from './run/run-arguments.ts'
 import { RunContext } from './run/run-context.ts'
 import { RunControl } from './run/run-control.ts'
+import type { EventTap } from './run/run-events.ts'
 import { openState } from './run/run-state.ts'
 import { RunStream, type Watch } from './run/run-stream.ts'
 import { conclude, executeHere, openRun, prepareModel, withParent } from './run/start-run.ts'
@@ -81,7 +82,8 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
       restored: (recorded, given) => this.#restored(recorded, given),
       executed: (run, input, alone, next) => this.#owned.executed(run, input, alone as RunOptionsOf<Context, Tools>, next),
     }
-    this.#journal = new RunnerJournal(options, loop, opener)
+    const { provider, model } = this.#model
+    this.#journal = new RunnerJournal(options, loop, opener, { provider, model, tools: this.#tools })
     this.#continue = continueRun({ opener, loop, sessions: this.#journal.sessions })
   }
 
@@ -200,16 +202,21 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
 
   async #resume(
     state: unknown,
-    { decisions = [], claim, again = false, ...options }: ResumeOptionsOf<Context, Tools>,
+    { decisions = [], claim, again = false, replay = true, ...options }: ResumeOptionsOf<Context, Tools>,
     watch?: Watch,
   ): Promise<RunResult<never>> {
     checkResumeOptionNames(options)
     this.#active.checkOpen(options.parent)
+    if (typeof replay !== 'boolean') throw new InvalidOptionError('replay', 'true or false', replay)
     if (typeof again !== 'boolean') throw new InvalidOptionError('again', 'true or false', again)
     const given = this.#given(options, watch)
     if (typeof state !== 'string') return this.#continue(readState(state), given, { decisions, claim, again })
     const nested = options.parent && (await begunRun(options.parent as NestingPlace<never>, state))
-    if (nested?.recorded === undefined) return this.#journal.resume(state, decisions, given)
+    if (nested?.recorded === undefined) {
+      if (watch === undefined || !replay) return this.#journal.resume(state, decisions, given)
+      const resume = (tap: EventTap) => this.#journal.resume(state, decisions, { ...given, watch: { ...watch, tap } })
+      return this.#journal.replayed(state, watch, resume)
+    }
     return this.#continue(nested.recorded, given, { decisions, again, place: nested.place })
   }
 

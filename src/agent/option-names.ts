@@ -88,7 +88,13 @@ export const runOptionNames: OptionNames<RunOptions & OutputOptions> = {
 }
 
 const { messages: _, runId: __, session: ___, instructions: ____, ...resumable } = runOptionNames
-const resumeOptionNames: OptionNames<ResumeOptions & OutputOptions> = { ...resumable, decisions: true, claim: true, again: true }
+const resumeOptionNames: OptionNames<ResumeOptions & OutputOptions> = {
+  ...resumable,
+  decisions: true,
+  claim: true,
+  again: true,
+  replay: true,
+}
 
 export const restoredNames: OptionNames<Restored> = {
   context: true,

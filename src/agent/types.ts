@@ -359,4 +359,9 @@ export interface ResumeOptions<Context = unknown, Tools extends AgentTools = Too
    * is not known. Of no meaning under a journal, which knows. Default false: in a session, such a state rejects with `already_resumed`.
    */
   again?: boolean
+  /**
+   * For `resumeStream` with the id of a recorded run: whether it begins with what the run did before (`meta.recorded`). Default true. Responses that continue
+   * a message of their client (`originalMessages`) leave that out.
+   */
+  replay?: boolean
 }

@@ -166,6 +166,8 @@ export interface EventMeta {
   /** Under a journal that survives crashes: the step's key and the execution attempt that emitted this. */
   step?: string
   attempt?: string
+  /** In `runs.stream` and `resumeStream`: it was recorded before the stream began. `time` is then when the run was started. */
+  recorded?: true
 }
 
 /** Of an event's meta, what is not the same for all events of its run. */

@@ -9,6 +9,7 @@ import {
   type NewRun,
   type NotTaken,
   type Outcome,
+  type RunNews,
   type Store,
   type StoredEntry,
   type StoredRun,
@@ -188,6 +189,13 @@ class MemoryStore implements Store {
     const { input, output, status } = run
     const open = [...run.waits.values()].filter(({ value }) => value === undefined && status !== 'ended')
     return { ...this.#summaryOf(run), input, waits: open.map(({ name }) => name), ...(output === undefined ? {} : { output }) }
+  }
+
+  async news(runId: string, known: readonly string[]): Promise<RunNews | undefined> {
+    this.#checkOpen()
+    const run = this.#kept.runs.get(runId)
+    const steps = [...(run?.steps ?? [])].filter(([name]) => !known.includes(name)).map(([name, value]) => ({ name, value }))
+    return run && { status: run.status, steps }
   }
 
   async list({ createdAfter, createdBefore, metadata, limit = 50, cursor, ...asked }: RunQuery): Promise<RunPage> {

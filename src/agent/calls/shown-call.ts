@@ -10,7 +10,7 @@ import { shownAbout } from '../nested/shown-question.ts'
 import type { RunningCall } from './running-call.ts'
 
 /** Characters of arguments, and of a value, that are looked through for secrets in each event of a call. */
-const mostShown = 65_536
+export const mostShown = 65_536
 
 /** Arguments as listeners are told of them before the call runs, and what was taken out of them. */
 export function shownInput({ secrets = [] }: Pick<AnyTool, 'secrets'>, args: JsonObject): { args: JsonObject; hidden: readonly string[] } {
@@ -28,7 +28,7 @@ export function shownUpdate({ secrets = [] }: Pick<AnyTool, 'secrets'>, args: Js
 }
 
 /** A result's text without the secrets of its call. */
-function shownResult({ secrets = [] }: Pick<AnyTool, 'secrets'>, args: JsonObject, text: string): string {
+export function shownResult({ secrets = [] }: Pick<AnyTool, 'secrets'>, args: JsonObject, text: string): string {
   const names = new Set(secrets)
   const hidden = secretTexts(args, names)
   return names.size === 0 && hidden.length === 0 ? text : redactText(text, hidden, names)

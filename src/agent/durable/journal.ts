@@ -92,6 +92,10 @@ export interface Engine {
   /** Ids of the runs that could go on and that no living process carries out. */
   pending(): Promise<string[]>
   get?(runId: string): Promise<KeptRun | undefined>
+  /**
+   * The run's status, and its steps but for those that are `known` by their keys, in any order: for `runs.stream`. Undefined for one that is not known.
+   */
+  news?(runId: string, known: readonly string[]): Promise<{ status: RunStatus; steps: [key: string, value: Json][] } | undefined>
   /** Whether this process carries the run out. */
   isHere?(runId: string): boolean
   list?(query: RunQuery): Promise<RunPage>

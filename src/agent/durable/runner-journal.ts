@@ -1,19 +1,28 @@
 import pTimeout from 'p-timeout'
 import { syncAnswer } from '../../core/callbacks/callbacks.ts'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
+import type { RunEvent } from '../../core/events.ts'
 import type { Json } from '../../core/messages.ts'
 import type { Decision } from '../decisions/decisions.ts'
 import type { Loop } from '../run/execution.ts'
 import type { RunContext } from '../run/run-context.ts'
+import type { EventTap } from '../run/run-events.ts'
+import type { Watch } from '../run/run-stream.ts'
 import { conclude, execute, prepareModel } from '../run/start-run.ts'
 import { RunnerSessions } from '../sessions/run-session.ts'
 import type { RunsOfJournal } from '../sessions/session-turn.ts'
 import type { RunnerOptions, RunResult } from '../types.ts'
 import { type DurableInput, givenUpToJson, inputFromJson, inputToJson, resultFromJson, resultToJson } from './durable-run.ts'
-import type { Durable, Engine, Journal } from './journal.ts'
+import type { Durable, Engine, Journal, KeptRun } from './journal.ts'
 import type { GivenHere, LiveRun, RecordedStart, RunOpener } from './live-run.ts'
+import { FollowedRun } from './replay/followed-run.ts'
+import { RecordEvents, type ToldRun } from './replay/record-events.ts'
+import { turnsOfResult } from './replay/recorded-turns.ts'
 import { lackingIn } from './restore.ts'
 import { knownRun, openEngine, type RecoveredRun, type RecoverOptions, Runs, recoverRuns, storeDecisions } from './runs.ts'
+
+/** The agent of which a recorded run tells. */
+type ToldAgent = Pick<ToldRun, 'provider' | 'model' | 'tools'>
 
 /** A runner's side of its journal, if it has one: hands runs over to it, and carries them out when it says so. */
 export class RunnerJournal {
@@ -21,13 +30,15 @@ export class RunnerJournal {
   readonly #engine: Engine | undefined
   readonly #loop: Loop
   readonly #opener: RunOpener
+  readonly #agent: ToldAgent
   readonly #sessions: RunnerSessions
   /** Runs for which somebody waits here: an execution in this process gets what that caller has given, and tells its listeners. */
   readonly #liveRuns = new Map<string, LiveRun>()
   readonly #journal: Journal | undefined
   #isClosing = false
 
-  constructor({ journal, sessions }: Pick<RunnerOptions<never>, 'journal' | 'sessions'>, loop: Loop, opener: RunOpener) {
+  constructor({ journal, sessions }: Pick<RunnerOptions<never>, 'journal' | 'sessions'>, loop: Loop, opener: RunOpener, agent: ToldAgent) {
+    this.#agent = agent
     this.#journal = journal
     this.#engine =
       journal &&
@@ -38,7 +49,8 @@ export class RunnerJournal {
     this.#loop = loop
     this.#opener = opener
     this.#sessions = new RunnerSessions(sessions, { takeUp: (runId) => this.#takeUp(runId), cancel: (runId) => this.#cancel(runId) })
-    this.runs = new Runs(this.#engine, (recorded) => this.#sessions.complete(recorded))
+    const watch = (runId: string, watching: Watch) => this.#watch(runId, watching)
+    this.runs = new Runs(this.#engine, (recorded) => this.#sessions.complete(recorded), watch)
   }
 
   get sessions(): RunnerSessions {
@@ -97,6 +109,52 @@ export class RunnerJournal {
       await this.#close(run)
       leave()
     }
+  }
+
+  /**
+   * `work`, which continues the run, while whoever watches is told of it from its beginning.
+   */
+  async replayed(runId: string, { tap, left }: Watch, work: (tap: EventTap) => Promise<RunResult<never>>): Promise<RunResult<never>> {
+    const engine = openEngine(this.#engine)
+    if (engine.news === undefined) return work(tap)
+    const { events, followed } = this.#followed(await knownRun(engine, runId), tap)
+    await followed.begin()
+    const over = work(followed.tapFor(tap))
+    await followed.follow(over, left)
+    const result = await over
+    events.add(turnsOfResult(result))
+    events.end(result)
+    return result
+  }
+
+  /** Watches the run from its beginning until it waits or has ended, wherever it is executed. */
+  async #watch(runId: string, { tap, left }: Watch): Promise<RunResult<never>> {
+    const engine = openEngine(this.#engine)
+    const { events, followed } = this.#followed(await knownRun(engine, runId), tap)
+    const unwatch = this.#opener.active.watch(runId, followed.tapFor(tap))
+    try {
+      await followed.begin()
+      await followed.follow(undefined, left)
+    } finally {
+      unwatch()
+    }
+    if (left.aborted) throw new ToolloopError('aborted', `Nobody watches run \`${runId}\` any more`, { cause: left.reason })
+    const { input, output = null } = await knownRun(engine, runId)
+    const run = this.#opener.open({ runId, input: inputFromJson(input) }, { options: {} })
+    try {
+      const result = await conclude(resultFromJson(await this.#sessions.complete(output, run), run), run)
+      events.add(turnsOfResult(result))
+      events.end(result)
+      return result
+    } finally {
+      run.dispose()
+    }
+  }
+
+  #followed({ runId, createdAt, metadata }: KeptRun, tap: EventTap): { events: RecordEvents; followed: FollowedRun } {
+    const tell = (event: RunEvent) => tap.take(event)
+    const events = new RecordEvents({ ...this.#agent, runId, createdAt, ...(metadata && { metadata }) }, tell)
+    return { events, followed: new FollowedRun(runId, openEngine(this.#engine), events, tell) }
   }
 
   /** What a caller has given, with the rest. One who decides nothing may only want to wait for another process: it can do that without. */

@@ -6,6 +6,8 @@ import type { ToolSet } from '../../tools/registry.ts'
 import { checkNamesItem, type Decision } from '../decisions/decisions.ts'
 import { isWhole, itemFinder } from '../decisions/paused-run.ts'
 import { verdictIn } from '../decisions/verdict.ts'
+import { RunControl } from '../run/run-control.ts'
+import { RunStream, type Watch } from '../run/run-stream.ts'
 import type { PendingItem, RunResult } from '../types.ts'
 import type { Engine, KeptRun, PruneOptions, RunPage, RunQuery, RunSummary } from './journal.ts'
 import { decisionRefused, unknownRun } from './store.ts'
@@ -54,7 +56,14 @@ export class Runs {
   /** Makes a result of what is recorded of it. */
   readonly #complete: (recorded: Json) => Promise<Json>
 
-  constructor(engine: Engine | undefined, complete: (recorded: Json) => Promise<Json>) {
+  readonly #watch: (runId: string, watch: Watch) => Promise<RunResult>
+
+  constructor(
+    engine: Engine | undefined,
+    complete: (recorded: Json) => Promise<Json>,
+    watch: (runId: string, watch: Watch) => Promise<RunResult>,
+  ) {
+    this.#watch = watch
     this.#engine = engine
     this.#complete = complete
   }
@@ -79,6 +88,15 @@ export class Runs {
     const { input: _input, output, waits: _waits, ...summary } = kept
     const result = output === undefined ? {} : { result: (await this.#complete(output)) as never as StoredResult }
     return { ...summary, pending: pendingItems(kept), ...result }
+  }
+
+  /**
+   * The run from its beginning, wherever it is executed, until it waits or has ended: first what is recorded (`meta.recorded`), then what happens in this process
+   * as it happens, and what other processes record, turn by turn and call by call. Reasoning and what runs inside calls did before are not recorded. Leaving the iteration ends
+   * nothing but the stream. Iterating rejects with `unknown_run`.
+   */
+  stream(runId: string): RunStream {
+    return new RunStream<string>((watch) => this.#watch(runId, watch), new RunControl())
   }
 
   /**

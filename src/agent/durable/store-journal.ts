@@ -110,6 +110,10 @@ class StoreJournal implements Journal {
         return pending()
       },
       get: (runId) => this.#get(runId),
+      news: async (runId, known) => {
+        const news = await store.news(runId, known)
+        return news && { ...news, steps: news.steps.map(({ name, value }) => [name, parseStored(value, runId, name)]) }
+      },
       isHere: (runId) => this.#executions.has(runId),
       list: (query: RunQuery): Promise<RunPage> => store.list(query),
       prune: (which: PruneOptions) => store.prune(which),

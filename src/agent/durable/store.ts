@@ -1,5 +1,6 @@
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 import type { Json, JsonObject } from '../../core/messages.ts'
+import type { RunStatus } from '../../core/runs/run-states.ts'
 import type { PruneOptions, RecordEntry, RunPage, RunQuery, RunSummary } from './journal.ts'
 
 /**
@@ -38,6 +39,8 @@ export interface Store {
   /** Runs of this instance that are to be cancelled. */
   cancelled(): Promise<{ runId: string; reason: string }[]>
   get(runId: string): Promise<StoredRun | undefined>
+  /** The run's status, and its steps but for those that are `known` by their keys, in any order. Undefined for one that is not known. */
+  news(runId: string, known: readonly string[]): Promise<RunNews | undefined>
   list(query: RunQuery): Promise<RunPage>
   /** Runs that could go on, and that no other living instance owns, the oldest first. */
   pending(): Promise<string[]>
@@ -50,6 +53,11 @@ export interface Store {
    * reject with `journal_failed`.
    */
   close(tries?: readonly RunTries[]): Promise<void>
+}
+
+export interface RunNews {
+  status: RunStatus
+  steps: NamedValue[]
 }
 
 /** What `noteTries` notes of a run. */

@@ -98,7 +98,7 @@ export class RunContext implements RunScope {
   #agent: ActiveAgent
   #budget: RunBudget
   readonly #bus: EventBus
-  readonly #taps: readonly EventTap[]
+  readonly #taps: EventTap[]
   readonly events: RunEvents
   readonly #controller = new AbortController()
   readonly #release = new Set<() => void>()
@@ -258,6 +258,16 @@ export class RunContext implements RunScope {
         },
       )
     })
+  }
+
+  /** Until `unwatch`, `tap` receives its events, too. */
+  watch(tap: EventTap): void {
+    if (!this.#taps.includes(tap)) this.#taps.push(tap)
+  }
+
+  unwatch(tap: EventTap): void {
+    const at = this.#taps.indexOf(tap)
+    if (at !== -1) this.#taps.splice(at, 1)
   }
 
   hears(name: EventName): boolean {

@@ -83,9 +83,11 @@ export class RunResponses {
     checkResponseOptions(options)
     const { format = eventFormat, lastEventId, onDisconnect = 'abort', heartbeatMs = 15_000, stallMs = 30_000, headers } = options
     const { select, errorText = userSentence } = options
+    const isKnown = ({ meta }: RunEvent) => format.continues === true && meta.recorded === true
+    const told = (event: RunEvent) => (isKnown(event) ? undefined : select === undefined ? event : select(event))
     const writer = syncAnswer('open', format.open())
     const ending = () => this.#ended && toldEnding(this.#ended, (error) => syncText('errorText', errorText(error)))
-    const reader = new LogReader(this.#log, { ...inFormat(writer, ending, select), after: placeOf(lastEventId) })
+    const reader = new LogReader(this.#log, { ...inFormat(writer, ending, told), after: placeOf(lastEventId) })
     const stream = new SseStream(reader, (ending) => {
       clearInterval(timer)
       this.#open--

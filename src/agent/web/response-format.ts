@@ -14,6 +14,8 @@ export interface ResponseFormat {
    * ends with `model_error` instead of requesting that response again.
    */
   takesBack?: boolean
+  /** The client has what the run did before it was resumed: it is not told of events that were recorded then. Default false. */
+  continues?: boolean
   /** Called once for each response. */
   open(): ResponseWriter
 }

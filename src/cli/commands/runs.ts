@@ -126,7 +126,13 @@ async function goOn(runId: string, flags: Flags, io: CliIO, decide: Decide): Pro
     const kept = { journal: journal.journal, ...(sessions && { sessions }) }
     const runner = await createAgentRunner({ ...agent.options, ...kept, approve: people.approve })
     const decisions = await decide(await knownRun(runner, runId), { terminal, tools, signal })
-    const result = await showAll(runner, runner.resumeStream(runId, { decisions, signal }), { agent, flags, terminal, people, signal })
+    const result = await showAll(runner, runner.resumeStream(runId, { decisions, signal, replay: false }), {
+      agent,
+      flags,
+      terminal,
+      people,
+      signal,
+    })
     explainEnding(result, agent, terminal, decideCommand(runId, flags))
     return interrupts.exitCode ?? exitCodeOf(result)
   } catch (error) {

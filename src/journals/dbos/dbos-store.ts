@@ -85,6 +85,21 @@ export class DbosStore implements EngineStore {
     return (await this.#runs()).get(runId)
   }
 
+  news: EngineStore['news'] = async (runId, known) => {
+    checkRunId(runId)
+    const runs = await this.#runs()
+    const run = await runs.progress(runId)
+    if (run === undefined) return undefined
+    const steps = new Map<string, string>()
+    const past = new Map((await runs.pastExecutions(runId)).map(({ epoch, forgotten }) => [epoch, forgotten]))
+    for (let epoch = 1; epoch <= run.epoch; epoch++) {
+      for (const { name, value } of await this.#dbos.steps(this.#workflowId(runId, epoch))) steps.set(name, value)
+      for (const name of past.get(epoch) ?? []) steps.delete(name)
+    }
+    for (const name of known) steps.delete(name)
+    return { status: run.status, steps: [...steps].map(([name, value]) => ({ name, value })) }
+  }
+
   /** What is shown of the runs, in the same database. */
   readonly shown: ShownRuns = {
     begin: async (...args) => (await this.#shown()).begin(...args),

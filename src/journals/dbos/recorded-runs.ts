@@ -18,6 +18,7 @@ import {
 import { tagsOf } from '../../agent/durable/tags.ts'
 import { ToolloopError } from '../../core/errors.ts'
 import { storedText } from '../../core/messages.ts'
+import type { RunStatus } from '../../core/runs/run-states.ts'
 import { type Dialect, listOf, ownersOf, pageOf, type Statement } from '../queries/list-runs.ts'
 import { summaryOf, timeOf } from '../queries/run-row.ts'
 import type { Database, Query, Row } from './database.ts'
@@ -215,6 +216,13 @@ export class RecordedRuns {
       waits: Array.isArray(run.waits) ? run.waits.map(String) : [],
       ...(typeof run.output === 'string' ? { output: run.output } : {}),
     }
+  }
+
+  /** How far a run is: its status and its execution. */
+  async progress(runId: string): Promise<{ status: RunStatus; epoch: number } | undefined> {
+    const select = `SELECT status, epoch FROM ${this.#in}.runs WHERE agent = $1 AND id = $2`
+    const [run] = await this.#database.query(select, [this.#agent, runId])
+    return run && { status: run.status as RunStatus, epoch: Number(run.epoch) }
   }
 
   async list(query: RunQuery): Promise<RunPage> {

@@ -12,6 +12,7 @@ import {
   type NewRun,
   type NotTaken,
   type Outcome,
+  type RunNews,
   type StoredEntry,
   type StoredRun,
   type Suspension,
@@ -196,6 +197,13 @@ export class RecordedRuns {
     }
   }
 
+  news(runId: string, known: readonly string[]): RunNews | undefined {
+    const run = this.#find(runId)
+    if (run === undefined || run.agent !== this.#agent) return undefined
+    const news = 'SELECT key AS name, value, crc FROM steps WHERE run = ? AND key NOT IN (SELECT value FROM json_each(?))'
+    return { status: run.status as RunStatus, steps: this.#named(run, this.#sql.all(news, run.n, JSON.stringify(known))) }
+  }
+
   list(query: RunQuery): RunPage {
     const owners = this.#sql.all(...given(ownersOf(sqlite, this.#agent)))
     const dead = new Set(owners.flatMap(({ owner }) => (this.#owner.isAlive(String(owner)) ? [] : [String(owner)])))
@@ -263,16 +271,19 @@ export class RecordedRuns {
     this.#sql.run('UPDATE waits SET taken = 1 WHERE run = ? AND value IS NOT NULL', n)
   }
 
-  #taken({ n = null, id, epoch, cancel_reason, tries }: Row): Taken {
-    const named = (rows: Row[]): NamedValue[] =>
-      rows.map((row) => ({ name: String(row.name), value: this.#whole(row, String(id), String(row.name)) }))
+  #named({ id }: Row, rows: Row[]): NamedValue[] {
+    return rows.map((row) => ({ name: String(row.name), value: this.#whole(row, String(id), String(row.name)) }))
+  }
+
+  #taken(run: Row): Taken {
+    const { n = null, epoch, cancel_reason, tries } = run
     return {
       kind: 'taken',
       epoch: Number(epoch),
       tries: Number(tries),
       hasDied: false,
-      steps: named(this.#sql.all('SELECT key AS name, value, crc FROM steps WHERE run = ?', n)),
-      decisions: named(this.#sql.all('SELECT name, value, crc FROM waits WHERE run = ? AND taken = 1', n)),
+      steps: this.#named(run, this.#sql.all('SELECT key AS name, value, crc FROM steps WHERE run = ?', n)),
+      decisions: this.#named(run, this.#sql.all('SELECT name, value, crc FROM waits WHERE run = ? AND taken = 1', n)),
       ...(typeof cancel_reason === 'string' ? { cancelled: cancel_reason } : {}),
     }
   }

@@ -50,6 +50,7 @@ export class SqliteStore implements Store {
   // Field by field: what else the caller's object may hold, such as a function, can't be sent to the thread.
   list: Store['list'] = ({ status, stopReason, session, model, owner, createdAfter, createdBefore, metadata, limit, cursor }) =>
     this.#file.call('list', { status, stopReason, session, model, owner, createdAfter, createdBefore, metadata, limit, cursor })
+  news: Store['news'] = (...args) => this.#file.call('news', ...args)
   pending: Store['pending'] = () => this.#file.call('pending')
   prune({ olderThanMs, keep }: PruneOptions): Promise<number> {
     return inParts(() => this.#file.call('prune', { olderThanMs, keep }))

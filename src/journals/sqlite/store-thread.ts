@@ -14,7 +14,21 @@ serveFiles({
   ...runsSchema,
   open: (parts, { agent, isShown }: RunsOptions): RecordedRuns | ShownRunsTable =>
     isShown ? new ShownRunsTable(parts) : new RecordedRuns(parts, agent),
-  reading: ['kept', 'cancelled', 'get', 'list', 'pending', 'result', 'events', 'recording', 'progress', 'said', 'unsettled', 'waiting'],
+  reading: [
+    'kept',
+    'cancelled',
+    'get',
+    'news',
+    'list',
+    'pending',
+    'result',
+    'events',
+    'recording',
+    'progress',
+    'said',
+    'unsettled',
+    'waiting',
+  ],
   erasing: ['clear', 'forget', 'giveUp', 'prune'],
   release: (database, ownerId) => database.prepare('UPDATE runs SET owner = NULL WHERE owner = ?').run(ownerId),
 })

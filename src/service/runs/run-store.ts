@@ -170,7 +170,7 @@ export class RunStore {
       await this.#follow(run, { giveBack }, (record) => {
         control.useModel(agent.model.current)
         const options = { decisions: signed(decisions, by), tools, control, signal, context, ...record }
-        if (recorded !== undefined) return recorded.runnerOf(agent).resumeStream(run.id, options)
+        if (recorded !== undefined) return recorded.runnerOf(agent).resumeStream(run.id, { ...options, replay: false })
         return agent.runner.resumeStream(JSON.parse(outcome.state ?? ''), options)
       })
     } catch (error) {
@@ -301,7 +301,7 @@ export class RunStore {
       await recorded.readEvents(run)
       await this.#follow(run, { giveBack }, (record) => {
         control.useModel(agent.model.current)
-        return recorded.runnerOf(agent).resumeStream(run.id, { ...restored, control, signal, ...record })
+        return recorded.runnerOf(agent).resumeStream(run.id, { ...restored, control, signal, ...record, replay: false })
       })
       this.#parts.logger.info({ runId: run.id, caller: run.head.caller.name }, 'a run of an earlier process goes on')
     } catch (error) {

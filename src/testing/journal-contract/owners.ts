@@ -83,6 +83,31 @@ export const ownerCases: readonly JournalCase[] = [
     },
   },
   {
+    name: 'a run is streamed from its record in another process, while it is executed and when it has ended',
+    async run({ place, expect }) {
+      const world = await place()
+      const { tool, begun, open } = gate(world)
+      const first = world.open([{ text: 'Well. ', toolCalls: [{ id: 'a', name: 'work' }] }, { text: 'done' }], { tools: [tool] }).runner
+      const result = first.run('go', { runId: 'run' })
+      await begun
+      const { runs } = world.open(turns).runner
+      const told: string[] = []
+      for await (const event of runs.stream('run')) {
+        told.push(event.type === 'TEXT_DELTA' ? event.text : event.type)
+        if (event.type === 'MODEL_END') open()
+      }
+      await result
+      const inputs = ['TOOL_INPUT_START', 'TOOL_INPUT_DELTA']
+      const ending = ['TOOL_CALL_START', 'TOOL_CALL_END', 'MODEL_START', 'done', 'MODEL_END', 'RUN_END']
+      const whole = ['RUN_START', 'MODEL_START', 'Well. ', ...inputs, 'MODEL_END', ...ending]
+      expect(told).toEqual(whole)
+      const later: string[] = []
+      for await (const event of runs.stream('run')) later.push(event.type === 'TEXT_DELTA' ? event.text : event.type)
+      expect(later).toEqual(whole)
+      expect(await refusalOf(runs.stream('unknown').result)).toBe('unknown_run')
+    },
+  },
+  {
     name: 'whoever waits for a run of another process can stop waiting: the run goes on',
     async run({ place, expect }) {
       const world = await place()

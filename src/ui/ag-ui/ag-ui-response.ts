@@ -40,5 +40,5 @@ export function agUiFormat({
   const known = messages && new Set(messages.flatMap((message) => (hasToolCalls(message) ? message.toolCalls.map(({ id }) => id) : [])))
   const results = new Map(messages?.filter(isToolResult).map((message) => [message.toolCallId, textOf(message.content)]))
   const options = { threadId, runId, known, results, shown }
-  return { takesBack: shown !== undefined, open: () => new AgUiWriter(options) }
+  return { takesBack: shown !== undefined, continues: messages !== undefined, open: () => new AgUiWriter(options) }
 }

@@ -63,7 +63,8 @@ export function uiMessageFormat(options: UIMessageOptions = {}): ResponseFormat 
   const last = lastOf(originalMessages)
   const own = messageId ?? (last && replyIdOf(last.id))
   const writerOptions = { messageId: last?.isReply ? last.id : own, known, messageMetadata }
-  return { headers: { 'x-vercel-ai-ui-message-stream': 'v1' }, takesBack: true, open: () => new UIMessageWriter(writerOptions) }
+  const headers = { 'x-vercel-ai-ui-message-stream': 'v1' }
+  return { headers, takesBack: true, continues: last?.isReply === true, open: () => new UIMessageWriter(writerOptions) }
 }
 
 /** The last message of the client, if it has an id. */

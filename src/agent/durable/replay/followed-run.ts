@@ -1,0 +1,107 @@
+import type { RunEvent } from '../../../core/events.ts'
+import type { EventTap } from '../../run/run-events.ts'
+import type { Engine } from '../journal.ts'
+import type { RecordEvents } from './record-events.ts'
+import { turnsOfSteps } from './recorded-turns.ts'
+
+/** How often the record is looked at for what another process has added, in milliseconds. */
+const lookEveryMs = 250
+
+/**
+ * Tells a run from its beginning: first what is recorded, then what happens in this process as it happens, and what another process has recorded. A turn or a
+ * call whose beginning was missed is told as a whole, once it is recorded.
+ */
+export class FollowedRun {
+  readonly #runId: string
+  readonly #engine: Engine
+  readonly #events: RecordEvents
+  readonly #tell: (event: RunEvent) => void
+  readonly #known = new Set<string>()
+  /** Steps under way of which the beginning was missed. */
+  readonly #missed = new Set<string>()
+  readonly #queue: RunEvent[] = []
+  #wake = Promise.withResolvers<void>()
+  #isStale = false
+  #isWaiting = false
+
+  constructor(runId: string, engine: Engine, events: RecordEvents, tell: (event: RunEvent) => void) {
+    this.#runId = runId
+    this.#engine = engine
+    this.#events = events
+    this.#tell = tell
+  }
+
+  /** Tells what is recorded by now. */
+  async begin(): Promise<void> {
+    this.#events.start()
+    await this.#look()
+    this.#events.hasCaughtUp = true
+  }
+
+  /** An event that happens in this process. */
+  take(event: RunEvent): void {
+    this.#queue.push(event)
+    this.#wake.resolve()
+  }
+
+  /** A tap of a run in this process; `watcher` is whoever is told of it. */
+  tapFor(watcher: EventTap | undefined): EventTap {
+    return {
+      wanted: undefined,
+      take: (event) => this.take(event),
+      takesBack: (hasText) => watcher?.takesBack?.(hasText) !== false,
+      hide: (texts) => watcher?.hide?.(texts),
+    }
+  }
+
+  /** Tells what happens until `over` settles or, without it, until the run waits or has ended. */
+  async follow(over: Promise<unknown> | undefined, left: AbortSignal): Promise<void> {
+    let isOver = false
+    const end = (): void => {
+      isOver = true
+      this.#wake.resolve()
+    }
+    over?.then(end, end)
+    left.addEventListener('abort', end, { once: true })
+    while (!left.aborted) {
+      const event = this.#queue.shift()
+      if (event !== undefined) await this.#pass(event)
+      else if (isOver || (over === undefined && this.#isWaiting)) break
+      else if (!(await this.#woken())) await this.#look()
+    }
+    left.removeEventListener('abort', end)
+  }
+
+  async #pass(event: RunEvent): Promise<void> {
+    const { type, meta } = event
+    // What another execution has done comes before what this one does.
+    if (type === 'RUN_START' && meta.runId === this.#runId) this.#isStale = true
+    if ((this.#isStale || this.#missed.size > 0) && this.#events.begins(event)) {
+      await this.#look()
+      this.#isStale = false
+    }
+    if (this.#events.claim(event)) this.#tell(event)
+    else if (meta.runId === this.#runId && meta.step !== undefined && !this.#known.has(meta.step)) this.#missed.add(meta.step)
+  }
+
+  async #look(): Promise<void> {
+    const news = await this.#engine.news?.(this.#runId, [...this.#known])
+    if (news === undefined) return
+    for (const [key] of news.steps) {
+      this.#known.add(key)
+      this.#missed.delete(key)
+    }
+    this.#events.add(turnsOfSteps(news.steps))
+    this.#isWaiting = news.status !== 'running'
+  }
+
+  /** Resolves with true for news of this process, and with false when it is time to look at the record. */
+  async #woken(): Promise<boolean> {
+    const timer = Promise.withResolvers<false>()
+    const timeout = setTimeout(() => timer.resolve(false), lookEveryMs)
+    const woken = await Promise.race([this.#wake.promise.then(() => true), timer.promise])
+    clearTimeout(timeout)
+    if (woken) this.#wake = Promise.withResolvers()
+    return woken
+  }
+}

@@ -1,0 +1,230 @@
+import { Event, type EventMeta, type EventPayloads, type RunEvent } from '../../../core/events.ts'
+import { isLargerThan, jsonOrText } from '../../../core/json.ts'
+import { hasToolCalls, isJsonObject, type JsonObject, textOf } from '../../../core/messages.ts'
+import { redact } from '../../../core/redaction/redact.ts'
+import type { ToolSet } from '../../../tools/registry.ts'
+import { mostShown, shownInput, shownRejection, shownResult } from '../../calls/shown-call.ts'
+import { fingerprintOf } from '../../decisions/decisions.ts'
+import { shownItem } from '../../nested/shown-question.ts'
+import type { PendingItem, RunResult, ToolCallRecord } from '../../run/result.ts'
+import { decisionPlace, isTurn, iterationOf } from '../../step-keys.ts'
+import type { RecordedTurn, RecordedTurns } from './recorded-turns.ts'
+
+/** The run, and the agent that it began with. */
+export interface ToldRun {
+  runId: string
+  createdAt: number
+  metadata?: JsonObject
+  provider: string
+  model: string
+  tools: ToolSet
+}
+
+/** Makes events of what is recorded of a run: each turn, call and decision once, also if some were told as they happened. */
+export class RecordEvents {
+  readonly #run: ToldRun
+  readonly #tell: (event: RunEvent) => void
+  /** How many turns of each iteration were told, and the keys of those whose keys are known. */
+  readonly #turns = new Map<number, number>()
+  readonly #keys = new Set<string>()
+  readonly #calls = new Set<string>()
+  readonly #needed = new Set<string>()
+  readonly #decided = new Set<string>()
+  /** Turns by their keys, calls and nested runs that are told as they happen. */
+  readonly #live = new Set<string>()
+  /** The turn before was cut: the next continues its text. */
+  #isCut = false
+  #hasEnded = false
+  /** What is recorded from now on happens now. */
+  hasCaughtUp = false
+
+  constructor(run: ToldRun, tell: (event: RunEvent) => void) {
+    this.#run = run
+    this.#tell = tell
+  }
+
+  start(): void {
+    const { provider, model, tools } = this.#run
+    this.#emit(Event.RUN_START, { provider, model, tools: tools.list().map(({ name }) => name) }, { iteration: 0 })
+  }
+
+  /** Whether an event begins what was not told before. */
+  begins({ type, meta: { runId, step = '', toolCallId = '' } }: RunEvent): boolean {
+    if (runId !== this.#run.runId) return false
+    if (type === Event.MODEL_START) return !this.#keys.has(step)
+    return (type === Event.TOOL_CALL_START || type === Event.TOOL_CALL_REJECTED) && !this.#calls.has(toolCallId)
+  }
+
+  /**
+   * Whether an event is told as it happens: not if it belongs to a turn or a call that was told from the record, or whose beginning was missed, which is told
+   * from the record later.
+   */
+  claim(event: RunEvent): boolean {
+    const { type, meta } = event
+    const { runId, iteration, step = '', toolCallId = '', parentRunId, parentToolCallId = '' } = meta
+    if (runId !== this.#run.runId) {
+      const isShown = parentRunId === this.#run.runId ? this.#live.has(parentToolCallId) : this.#live.has(parentRunId ?? '')
+      if (isShown) this.#live.add(runId)
+      return isShown
+    }
+    switch (type) {
+      case Event.MODEL_START:
+        if (this.begins(event)) {
+          this.#countTurn(iteration, step)
+          this.#live.add(step)
+        }
+        return this.#live.has(step)
+      case Event.TOOL_CALL_START:
+      case Event.TOOL_CALL_REJECTED:
+        if (isNew(this.#calls, toolCallId)) this.#live.add(toolCallId)
+        return this.#live.has(toolCallId)
+      case Event.TOOL_CALL_END:
+      case Event.TOOL_PROGRESS:
+        return this.#live.has(toolCallId)
+      case Event.DECISION_NEEDED:
+        return isNew(this.#needed, event.place)
+      case Event.DECISION_MADE:
+        this.#decided.add(toolCallId)
+        return isNew(this.#decided, event.place)
+      case Event.RUN_END:
+        this.#hasEnded = true
+        return true
+      default:
+        return !isTurn(step) || this.#live.has(step)
+    }
+  }
+
+  /** Tells what was not told yet. */
+  add({ turns, calls }: RecordedTurns): void {
+    const open = [...turns]
+    const before = new Map(this.#turns)
+    for (const iteration of new Set(
+      [...turns.map(({ step }) => step.iteration), ...calls.map((call) => call.iteration)].toSorted((a, b) => a - b),
+    )) {
+      const own = open.filter(({ step }) => step.iteration === iteration)
+      const untold = own.filter(({ key }, at) => (key === undefined ? at >= (before.get(iteration) ?? 0) : !this.#keys.has(key)))
+      for (const turn of untold) this.#turn(turn)
+      this.#round(calls.filter((call) => call.iteration === iteration))
+    }
+  }
+
+  /** The run waits, or has ended. */
+  end({ stopReason, usage, iterations, error, pending }: RunResult<never>): void {
+    for (const item of pending) if (isNew(this.#needed, item.place)) this.#need(shownItem(item))
+    if (this.#hasEnded) return
+    this.#emit(Event.RUN_END, { stopReason, usage, iterations, ...(error && { errorCode: error.code }) }, { iteration: iterations })
+  }
+
+  #turn({ step, message, key }: RecordedTurn): void {
+    const { iteration, provider, model, finishReason, usage, durationMs } = step
+    this.#countTurn(iteration, key)
+    this.#emit(Event.MODEL_START, { provider, model, ...(this.#isCut ? { continues: true } : {}) }, { iteration })
+    const text = message === undefined ? '' : textOf(message.content)
+    if (text !== '') this.#emit(Event.TEXT_DELTA, { text }, { iteration })
+    for (const [
+      index,
+      {
+        id,
+        function: { name: tool, arguments: json },
+      },
+    ] of (message !== undefined && hasToolCalls(message) ? message.toolCalls : []).entries()) {
+      this.#emit(Event.TOOL_INPUT_START, { index, id, tool }, { iteration })
+      this.#emit(Event.TOOL_INPUT_DELTA, { index, id, json: this.#inputOf(tool, json) }, { iteration })
+    }
+    this.#emit(Event.MODEL_END, { provider, model, finishReason, ...(usage && { usage }) }, { iteration, durationMs })
+    this.#isCut = finishReason === 'length' && step.toolCalls.length === 0
+  }
+
+  #round(calls: readonly ToolCallRecord[]): void {
+    const untold = calls.filter(({ id }) => !this.#calls.has(id))
+    const decided = untold.filter(({ id, decision }) => decision !== undefined && !this.#decided.has(id))
+    const items = decided.flatMap((call) => this.#itemOf(call, calls.indexOf(call)))
+    for (const item of items) if (isNew(this.#needed, item.place)) this.#need(item)
+    // As in the run itself: once it goes on, what it waited for is decided.
+    if (items.length > 0) this.start()
+    for (const call of untold) {
+      const { id: toolCallId, tool, iteration, decision } = call
+      if (decision !== undefined && isNew(this.#decided, toolCallId)) {
+        const place = decisionPlace(iteration, calls.indexOf(call), 1)
+        this.#emit(Event.DECISION_MADE, { ...decision, toolCallId, tool, place }, { iteration, toolCallId })
+      }
+      this.#call(call)
+    }
+  }
+
+  /** What a call has waited for. The question of a tool is not recorded with the call. */
+  #itemOf({ id: toolCallId, tool, args = {}, iteration, decision }: ToolCallRecord, index: number): PendingItem[] {
+    if (decision === undefined || decision.path !== undefined || decision.kind === 'question') return []
+    const named = { toolCallId, tool, args }
+    const secrets = this.#secretsOf(tool)
+    const item = {
+      ...named,
+      kind: decision.kind,
+      fingerprint: fingerprintOf(this.#run.runId, named),
+      place: decisionPlace(iteration, index, 1),
+    }
+    return [shownItem({ ...item, ...(secrets.length === 0 ? {} : { secrets }) })]
+  }
+
+  #need(item: PendingItem): void {
+    const { toolCallId, place, path } = item
+    this.#emit(Event.DECISION_NEEDED, item, { iteration: iterationOf(place), toolCallId: path?.[0]?.toolCallId ?? toolCallId })
+  }
+
+  #call({
+    id: toolCallId,
+    tool,
+    args,
+    rawArguments,
+    iteration,
+    outcome,
+    content,
+    errorCode,
+    attempts,
+    durationMs,
+    repairs,
+  }: ToolCallRecord): void {
+    this.#calls.add(toolCallId)
+    const known = { secrets: this.#secretsOf(tool) }
+    const place = { iteration, toolCallId, ...(repairs && { repairs }) }
+    const hasRun = outcome === 'ok' || outcome === 'failed' || outcome === 'timeout' || (outcome === 'cancelled' && attempts > 0)
+    if (!hasRun) {
+      const { hidden: _, ...shown } = shownRejection(known, args ?? rawArguments, textOf(content))
+      this.#emit(Event.TOOL_CALL_REJECTED, { tool, ...shown, outcome, errorCode: errorCode ?? 'tool_denied' }, place)
+      return
+    }
+    const shown = isLargerThan(mostShown, args) ? {} : (redact(args ?? {}, new Set(known.secrets)) as JsonObject)
+    this.#emit(Event.TOOL_CALL_START, { tool, args: shown }, place)
+    const result = shownResult(known, args ?? {}, textOf(content))
+    const end = { tool, result, bytes: Buffer.byteLength(result), outcome, args: shown, ...(errorCode && { errorCode }) }
+    this.#emit(Event.TOOL_CALL_END, end, { iteration, toolCallId, durationMs, ok: outcome === 'ok' })
+  }
+
+  /** Arguments as the model wrote them, without secrets. */
+  #inputOf(tool: string, json: string): string {
+    const args = jsonOrText(json)
+    return isJsonObject(args) ? JSON.stringify(shownInput({ secrets: this.#secretsOf(tool) }, args).args) : ''
+  }
+
+  #secretsOf(tool: string): string[] {
+    return [...(this.#run.tools.get(tool)?.secrets ?? [])]
+  }
+
+  #countTurn(iteration: number, key: string | undefined): void {
+    this.#turns.set(iteration, (this.#turns.get(iteration) ?? 0) + 1)
+    if (key !== undefined) this.#keys.add(key)
+  }
+
+  #emit<K extends RunEvent['type']>(type: K, payload: EventPayloads[K], place: Omit<EventMeta, 'runId' | 'time' | 'metadata'>): void {
+    const { runId, createdAt, metadata } = this.#run
+    const time = this.hasCaughtUp ? { time: Date.now() } : { time: createdAt, recorded: true as const }
+    const meta: EventMeta = { ...place, runId, ...time, ...(metadata && { metadata }) }
+    this.#tell({ type, meta, ...payload } as never as RunEvent)
+  }
+}
+
+function isNew(known: Set<string>, name: string): boolean {
+  if (known.has(name)) return false
+  known.add(name)
+  return true
+}

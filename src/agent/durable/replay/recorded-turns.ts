@@ -1,0 +1,56 @@
+import { type AssistantMessage, hasToolCalls, isJsonObject, type Json } from '../../../core/messages.ts'
+import type { FinishedCall, Turn } from '../../recorded.ts'
+import type { RunResult, RunStep, ToolCallRecord } from '../../run/result.ts'
+import { isTurn, iterationOf } from '../../step-keys.ts'
+
+/** A response of the model, as it is recorded. */
+export interface RecordedTurn {
+  step: RunStep
+  /** Absent if its text is a part of the next turn's message, or nothing of it was kept. */
+  message?: AssistantMessage
+  /** The key of its step, if that is known. */
+  key?: string
+}
+
+/** What a run has done so far, for whoever is told of it later. */
+export interface RecordedTurns {
+  turns: RecordedTurn[]
+  /** Calls that have ended. */
+  calls: ToolCallRecord[]
+}
+
+/** Of recorded steps, in any order. */
+export function turnsOfSteps(steps: readonly (readonly [key: string, value: Json])[]): RecordedTurns {
+  const turns: (RecordedTurn & { key: string })[] = []
+  const calls = new Map<string, ToolCallRecord>()
+  for (const [key, value] of steps) {
+    if (isTurn(key)) {
+      const turn = value as never as Turn
+      if (turn.kind === 'reply') turns.push({ key, step: turn.step, message: turn.message })
+      else if (turn.kind === 'refused' && turn.step !== undefined) turns.push({ key, step: turn.step })
+    } else if (isJsonObject(value) && 'record' in value) {
+      const { record, question } = value as never as FinishedCall
+      // A call that may have run is made again, or its record stays as it is.
+      const isLast = question === undefined && !(record.outcome === 'uncertain' && calls.has(record.id))
+      if (isLast) calls.set(record.id, record)
+    }
+  }
+  turns.sort((a, b) => iterationOf(a.key) - iterationOf(b.key) || (a.key < b.key ? -1 : 1))
+  return { turns, calls: [...calls.values()] }
+}
+
+/** Of a run that has ended or waits: the result has all that its steps had. */
+export function turnsOfResult({ steps, newMessages, toolCalls }: Pick<RunResult, 'steps' | 'newMessages' | 'toolCalls'>): RecordedTurns {
+  const messages = newMessages.filter((message) => message.role === 'assistant')
+  const turns = steps.map((step, at): RecordedTurn => {
+    const [id] = step.toolCalls.map((call) => call.id)
+    const found = messages.findIndex((message) => (hasToolCalls(message) ? message.toolCalls[0]?.id : undefined) === id)
+    // A text that was cut, and then continued, is one message: the last of its turns has it.
+    const isContinued = id === undefined && step.finishReason === 'length' && messages.length < steps.length - at
+    if (found === -1 || isContinued) return { step }
+    const message = messages[found]
+    messages.splice(0, found + 1)
+    return { step, ...(message && { message }) }
+  })
+  return { turns, calls: toolCalls }
+}
