@@ -1,5 +1,5 @@
 import { InvalidOptionError, ToolloopError } from '../core/errors.ts'
-import type { JsonObject } from '../core/messages.ts'
+import { type JsonObject, withoutUndefined } from '../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import type { RunContext } from './run/run-context.ts'
 import type { EventTap } from './run/run-events.ts'
@@ -57,9 +57,7 @@ export class ActiveRuns {
     const shown: ActiveRun = {
       runId,
       startedAt: Date.now(),
-      ...(metadata === undefined ? {} : { metadata }),
-      ...(session === undefined ? {} : { session }),
-      ...(within === undefined ? {} : { parentRunId: within.runId }),
+      ...withoutUndefined({ metadata, session, parentRunId: within?.runId }),
     }
     const entry = { run, isRecorded, shown }
     this.#entries.add(entry)

@@ -235,7 +235,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     const lacks = lackingIn(given.options, needs)
     if (lacks.length === 0) return given
     const { metadata } = settings
-    const run = { runId, ...(metadata === undefined ? {} : { metadata }), ...(session === undefined ? {} : { session }) }
+    const run = { runId, metadata, session }
     const { toolTimeoutMs: timeoutMs } = resolveLimits(mergeOptions(this.#options, settings as RunOptionsOf<Context, Tools>))
     const restored = await askRestore({ restore: this.#options.restore as RunnerOptions<never>['restore'], run, lacks, timeoutMs })
     return { options: { ...given.options, ...restored }, watch: given.watch }
@@ -283,14 +283,14 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
         messages: [...earlier, ...messages],
         given: earlier.length,
         session: session?.id,
-        ...(session?.replaces === undefined ? {} : { replaces: session.replaces }),
-        ...(own === undefined ? {} : { ownHistory: true }),
+        replaces: session?.replaces,
+        ownHistory: own === undefined ? undefined : true,
         steerable: run.steerable,
         refused,
-        ...(beside === undefined ? {} : { beside }),
+        beside,
         settings: settings as RunOptions<never>,
         ...(needs.length === 0 ? {} : { needs }),
-        ...(inputDigest === undefined ? {} : { inputDigest }),
+        inputDigest,
       }
       const state = openState({ input: start, run })
       const { healed, healing } = state.history
@@ -334,7 +334,7 @@ async function askModel({ messages, instructions, ...sampling }: ModelQuestion, 
   if (!(run instanceof RunContext) || run.budget.isUsedUp) throw new ToolloopError('tool_denied', 'The run has used up what it may use.')
   const { model } = run.agent
   const { stream, streamIdleTimeoutMs, streamStallTimeoutMs } = run.settings
-  const options = { model, logger: run.logger, ...(instructions === undefined ? {} : { instructions }) }
+  const options = { model, logger: run.logger, instructions }
   // A call that is made again asks the model again: nothing else has happened.
   const runner = new AgentRunner(options, runLoop, { warns: false, isRecorded: false })
   const given = Object.entries({ stream, streamIdleTimeoutMs, streamStallTimeoutMs }).filter(([, value]) => value !== undefined)

@@ -1,6 +1,7 @@
 import { syncAnswer } from '../core/callbacks/callbacks.ts'
 import { InvalidOptionError, messageOf, ToolloopError } from '../core/errors.ts'
 import type { MessageInput } from '../core/message-input.ts'
+import { withoutUndefined } from '../core/messages.ts'
 import type { Optional } from '../core/option-names.ts'
 import type { AgentHistory, HistoryRun } from './conversation/agent-history.ts'
 import type { DurableInput } from './durable/durable-run.ts'
@@ -58,7 +59,7 @@ export class OwnedRuns<Context> {
   start(input: RunInput, options: RunOptions<Context>, carryOut: CarryOut<Context>): Promise<RunResult<never>> {
     // Checked later: it may be no object at all.
     const runId = options?.runId
-    return this.#perform({ input, options, ...(runId === undefined ? {} : { runId }) }, carryOut)
+    return this.#perform({ input, options, runId }, carryOut)
   }
 
   async #perform(run: PerformedRun<Context>, carryOut: CarryOut<Context>): Promise<RunResult<never>> {
@@ -74,7 +75,7 @@ export class OwnedRuns<Context> {
     carryOut: (options: ResumeOptions<Context>) => Promise<RunResult<never>>,
   ): Promise<RunResult<never>> {
     const runId = typeof state === 'string' ? state : state?.runId
-    return this.#perform({ options, ...(runId === undefined ? {} : { runId }) }, (run) => carryOut(run.options))
+    return this.#perform({ options, runId }, (run) => carryOut(run.options))
   }
 
   /** An execution. `alone`: what one without a caller is given. Its conversation is kept before a journal records that it has ended. */
@@ -111,7 +112,7 @@ function describe({ runId, settings, metadata, within }: RunContext): HistoryRun
   return {
     runId,
     context: settings.context as never,
-    ...(metadata === undefined ? {} : { metadata }),
-    ...(within === undefined ? {} : { parentRunId: within.runId }),
+    metadata,
+    ...withoutUndefined({ parentRunId: within?.runId }),
   }
 }

@@ -190,7 +190,7 @@ export function readLeftOut(text: string): { count: number; summary?: string } |
   if (!text.startsWith('[')) return undefined
   const found = /^\[(\d+) earlier messages? (?:was|were) left out to save space\.(?:\]$| In short:\]\n([\s\S]*)$)/.exec(text)
   if (found === null) return undefined
-  return { count: Number(found[1]), ...(found[2] === undefined ? {} : { summary: found[2] }) }
+  return { count: Number(found[1]), summary: found[2] }
 }
 
 export function shortenedText(leftOut: number): string {

@@ -2,7 +2,7 @@ import { callUnawaited, syncAnswer } from '../core/callbacks/callbacks.ts'
 import { messageOf, ToolArgumentsError } from '../core/errors.ts'
 import { defaultLogger, type Logger } from '../core/logger.ts'
 import { type MessageInput, toChatMessages } from '../core/message-input.ts'
-import type { AIMessage, JsonObject } from '../core/messages.ts'
+import { type AIMessage, type JsonObject, withoutUndefined } from '../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { type ChatModel, type ModelRequest, type ModelSink, type Sampling, samplingNames, type ToolChoice } from '../models/chat-model.ts'
 import { innerArguments, parseArguments } from '../tools/arguments.ts'
@@ -124,8 +124,7 @@ export class ToolAgent<Context = unknown> {
       content: text,
       toolCalls: history.withUniqueIds(toolCalls).map((call) => toParsedCall(call, registry)),
       finishReason: toolCalls.length > 0 && finishReason === 'stop' ? 'tool_calls' : finishReason,
-      ...(usage === undefined ? {} : { usage }),
-      ...(providerData === undefined ? {} : { providerData }),
+      ...withoutUndefined({ usage, providerData }),
     }
   }
 

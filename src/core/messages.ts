@@ -181,6 +181,14 @@ export function copyJson<T>(value: T): T {
   return copy as T
 }
 
+/**
+ * The fields that are not undefined. For objects that are shown, stored or compared, where a field that is undefined would be seen, and for
+ * fields that must not replace an earlier one with undefined: `{ ...defaults, ...withoutUndefined({ model }) }`.
+ */
+export function withoutUndefined<Fields extends object>(fields: Fields): { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
+}
+
 /** Sets a field, also `__proto__`: in JSON it is a name like any other, and assigning it would be something else. */
 export function setField(object: Record<string, unknown>, key: string, value: unknown): void {
   if (key === '__proto__') Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })

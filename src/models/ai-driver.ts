@@ -1,6 +1,6 @@
 import { InvalidOptionError } from '../core/errors.ts'
 import { type MessageInput, toChatMessages } from '../core/message-input.ts'
-import type { FinishReason, JsonObject, ProviderData, ToolCall, Usage } from '../core/messages.ts'
+import { type FinishReason, type JsonObject, type ProviderData, type ToolCall, type Usage, withoutUndefined } from '../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { type AnyTool, checkedDefinitions, type ToolDefinition } from '../tools/tool.ts'
 import {
@@ -152,9 +152,9 @@ function toResult({ text, toolCalls, finishReason, usage, warnings = [], provide
     ...(toolCalls.length === 0 ? {} : { toolCalls: withUniqueIds(toolCalls) }),
     finishReason: finishReasons[finishReason],
     ...(finishReason === 'content_filter' || finishReason === 'refusal' ? { stoppedBy: finishReason } : {}),
-    ...(usage === undefined ? {} : { usage }),
+    ...withoutUndefined({ usage }),
     ...(warnings.length === 0 ? {} : { warnings }),
-    ...(providerData === undefined ? {} : { providerData }),
+    ...withoutUndefined({ providerData }),
   }
 }
 

@@ -1,3 +1,4 @@
+import { withoutUndefined } from '../core/messages.ts'
 import type { ModelCapabilities } from './chat-model.ts'
 import type { ModelSettings } from './settings.ts'
 
@@ -12,12 +13,11 @@ export function capabilitiesOf(
   const salvage = salvageTextCalls ?? quirks.salvageTextCalls ?? false
   return {
     nativeTools: written === undefined,
-    ...(written === undefined ? {} : { dialect: written }),
+    ...withoutUndefined({ dialect: written }),
     ...(written === undefined && salvage ? { salvageTextCalls: true } : {}),
     ...structuredOutputOf(quirks.structuredOutput ?? undefined, written),
     ...(functionCalling === false ? { deprecated } : {}),
-    ...(contextWindow === undefined ? {} : { contextWindow }),
-    ...(price === undefined ? {} : { price }),
+    ...withoutUndefined({ contextWindow, price }),
     ...(quirks.reportsCost ? { reportsCost: true } : {}),
   }
 }

@@ -105,8 +105,8 @@ export function createModel(model: string | ModelSettings, options: CreateModelO
   const served = servedModel(settings, preset, providers)
   const { maxRetries, maxRetryDelayMs } = settings
   return withRetry(withRateLimits(served, rateLimitsOf(settings, preset), settings, preset), {
-    ...(maxRetries === undefined ? {} : { maxRetries }),
-    ...(maxRetryDelayMs === undefined ? {} : { maxRetryDelayMs }),
+    maxRetries,
+    maxRetryDelayMs,
   })
 }
 

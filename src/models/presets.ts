@@ -1,5 +1,5 @@
 import { InvalidOptionError, ModelError, ToolloopError } from '../core/errors.ts'
-import { isJsonObject, type JsonObject } from '../core/messages.ts'
+import { isJsonObject, type JsonObject, withoutUndefined } from '../core/messages.ts'
 import { didYouMean } from '../core/nearest-name.ts'
 import { checkOptionNames, type Optional, type OptionNames } from '../core/option-names.ts'
 import { stoppedAfter } from '../core/time/stopped-after.ts'
@@ -57,7 +57,7 @@ function merged(bundled: ProviderPreset | undefined, added: Partial<ProviderPres
   if (typeof added !== 'object' || added === null) return added
   const models = [bundled?.models, added.models].flatMap((entries) => entries ?? [])
   const quirks = isJsonObject(added.quirks) ? { ...bundled?.quirks, ...added.quirks } : added.quirks
-  return { ...bundled, ...added, ...(quirks === undefined ? {} : { quirks }), ...(models.length === 0 ? {} : { models }) }
+  return { ...bundled, ...added, ...withoutUndefined({ quirks }), ...(models.length === 0 ? {} : { models }) }
 }
 
 export function providerNames(): string[] {
@@ -101,7 +101,7 @@ export function presetFacts(provider: string, preset: ProviderPreset, model: str
   const listed = listedFacts(provider, model)
   const price = entries.findLast((entry) => entry.price !== undefined)?.price ?? listed.price
   const contextWindow = entries.findLast((entry) => entry.contextWindow !== undefined)?.contextWindow ?? listed.contextWindow
-  return { ...(price === undefined ? {} : { price }), ...(contextWindow === undefined ? {} : { contextWindow }) }
+  return withoutUndefined({ price, contextWindow })
 }
 
 /** What has limits of its own: a model, the models that match an entry, or, without a name, all models of a provider. */

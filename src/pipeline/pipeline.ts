@@ -8,7 +8,7 @@ import { syncAnswer } from '../core/callbacks/callbacks.ts'
 import type { EventBus, EventListener } from '../core/callbacks/event-bus.ts'
 import { InvalidOptionError } from '../core/errors.ts'
 import { Event, type EventName } from '../core/events.ts'
-import { hasToolCalls, textOf } from '../core/messages.ts'
+import { hasToolCalls, textOf, withoutUndefined } from '../core/messages.ts'
 import { checkMistypedNames, checkOptionNames, knownOptions, type OptionNames } from '../core/option-names.ts'
 import type { ChatModel } from '../models/chat-model.ts'
 import { findPreset, providerNames } from '../models/presets.ts'
@@ -127,7 +127,7 @@ export class LLMPipeline<Context = unknown> {
           runId,
           stream,
           tools: registry ?? [],
-          ...(onCut === undefined ? {} : { onCut }),
+          ...withoutUndefined({ onCut }),
         }),
       )
       if (isHeld) {

@@ -2,7 +2,7 @@ import { readResult } from '../agent/large-results/read-result.ts'
 import type { RecordedScope } from '../agent/observe/recorder.ts'
 import { ToolloopError } from '../core/errors.ts'
 import { copyAsJson, toJson } from '../core/json.ts'
-import { type ChatMessage, isJsonObject, type JsonObject } from '../core/messages.ts'
+import { type ChatMessage, isJsonObject, type JsonObject, withoutUndefined } from '../core/messages.ts'
 import { type ChatModel, isModelError, type ModelRequest, type ModelResponse } from '../models/chat-model.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import { isStandardSchema, parametersOf, standardSchemaOf } from '../tools/schema/schema.ts'
@@ -17,15 +17,15 @@ export function describeInput({ agent, settings, resumed }: RecordedScope, json:
   const code = codeOf(settings, agent.offered)
   return {
     model: describeModel(agent.model),
-    ...(instructions === undefined ? {} : { instructions }),
+    ...withoutUndefined({ instructions }),
     messages,
     earlier: given,
     tools: describeTools(agent.offered),
     settings: stored,
-    ...(output === undefined ? {} : { output }),
+    ...withoutUndefined({ output }),
     ...('approve' in settings && settings.approve !== undefined ? { approve: true } : {}),
     ...(code.length === 0 ? {} : { code }),
-    ...(refused === undefined ? {} : { refused }),
+    ...withoutUndefined({ refused }),
     ...(resumed ? { partial: 'what was before it was resumed is not recorded' } : {}),
   }
 }
@@ -50,8 +50,7 @@ function describeTool(tool: AnyTool): RecordedTool {
     name,
     description,
     parameters: copyAsJson(parametersOf(tool)),
-    ...(strict === undefined ? {} : { strict }),
-    ...(effect === undefined ? {} : { effect }),
+    ...withoutUndefined({ strict, effect }),
     ...(parallel === false ? { parallel } : {}),
     ...(final === true ? { final } : {}),
     ...(approval === undefined || approval === false ? {} : { approval: approval === true ? true : 'by call' }),
@@ -83,7 +82,7 @@ export function describeRequest({
   }
   return {
     messages: messages.map(described),
-    ...(tools === undefined ? {} : { tools }),
+    ...withoutUndefined({ tools }),
     ...copyAsJson(fields),
   }
 }

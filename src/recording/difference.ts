@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { jsonOrText } from '../core/json.ts'
-import { isJsonObject } from '../core/messages.ts'
+import { isJsonObject, withoutUndefined } from '../core/messages.ts'
 import { callsIn } from './describe.ts'
 import type { RecordedRun, RecordedTurn } from './format.ts'
 
@@ -65,7 +65,7 @@ function differenceInCalls({ calls = [] }: RecordedTurn, played: RecordedTurn, c
 }
 
 function partsOfTurn({ calls, ...turn }: RecordedTurn): object {
-  return { ...turn, ...(calls === undefined ? {} : { calls: calls.map(({ runs: _, ...call }) => call) }) }
+  return { ...turn, ...withoutUndefined({ calls: calls?.map(({ runs: _, ...call }) => call) }) }
 }
 
 function partsWithoutModel({ request, response, calls, error }: RecordedTurn): object {
@@ -76,9 +76,11 @@ function partsWithoutModel({ request, response, calls, error }: RecordedTurn): o
   }
   return {
     request: { messages: messages.map((message) => ({ role: message.role, content: message.content })), ...asked },
-    ...(said === undefined ? {} : { response: said }),
-    ...(error === undefined ? {} : { error: error.code }),
-    ...(calls === undefined ? {} : { calls: calls.map(({ tool, args, outcome, content }) => ({ tool, args, outcome, content })) }),
+    ...withoutUndefined({
+      response: said,
+      error: error?.code,
+      calls: calls?.map(({ tool, args, outcome, content }) => ({ tool, args, outcome, content })),
+    }),
   }
 }
 

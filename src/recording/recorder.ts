@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { RecordedScope, RecordedVerdict, RunRecorder } from '../agent/observe/recorder.ts'
 import type { RunResult } from '../agent/run/result.ts'
 import { copyAsJson, toJson } from '../core/json.ts'
-import { copyJson, type Json, type JsonObject } from '../core/messages.ts'
+import { copyJson, type Json, type JsonObject, withoutUndefined } from '../core/messages.ts'
 import { atOnce } from '../core/time/give-way.ts'
 import { version } from '../core/version.ts'
 import type { ChatModel, ModelResponse } from '../models/chat-model.ts'
@@ -175,8 +175,7 @@ export class RecordingRecorder implements RunRecorder {
       usage: copyAsJson(usage),
       iterations,
       ...(waiting.length === 0 ? {} : { pending: waiting }),
-      ...(agent === undefined ? {} : { agent }),
-      ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }),
+      ...withoutUndefined({ agent, error: error && { code: error.code, message: error.message } }),
     }
   }
 
@@ -249,17 +248,19 @@ export function ordered(run: RecordedRun): RecordedRun {
     const inOrder = calls && byPlace(calls).map(({ runs, ...call }) => (runs === undefined ? call : { ...call, runs: runs.map(ordered) }))
     return {
       request,
-      ...(response === undefined ? {} : { response }),
-      ...(answeredBy === undefined ? {} : { answeredBy }),
-      ...(stream === undefined ? {} : { stream }),
-      ...(error === undefined ? {} : { error }),
-      ...(interrupted === undefined ? {} : { interrupted }),
-      ...(decisions === undefined ? {} : { decisions: byPlace(decisions) }),
-      ...(inOrder === undefined ? {} : { calls: inOrder }),
-      ...(steering === undefined ? {} : { steering }),
+      ...withoutUndefined({
+        response,
+        answeredBy,
+        stream,
+        error,
+        interrupted,
+        decisions: decisions && byPlace(decisions),
+        calls: inOrder,
+        steering,
+      }),
     }
   })
-  return { given: run.given, turns, ...(run.result === undefined ? {} : { result: run.result }) }
+  return { given: run.given, turns, ...withoutUndefined({ result: run.result }) }
 }
 
 function byPlace<Placed extends { place: string }>(placed: readonly Placed[]): Placed[] {

@@ -8,7 +8,7 @@ import { RunControl } from '../agent/run/run-control.ts'
 import type { ApprovalDecision, PendingItem, RunOptions, RunResult, RunSettings } from '../agent/types.ts'
 import { InvalidOptionError, messageOf } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
-import { isJsonObject, type JsonObject } from '../core/messages.ts'
+import { isJsonObject, type JsonObject, withoutUndefined } from '../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { REDACTED } from '../core/redaction/spans.ts'
 import type { ChatModel } from '../models/chat-model.ts'
@@ -77,9 +77,9 @@ export async function replayRun(recorded: RunRecording | string | URL, options: 
   })
   const model = live === undefined ? undefined : openModel(live)
   const { tools, instructions } = options
-  const given = { ...(tools === undefined ? {} : { tools }), ...(instructions === undefined ? {} : { instructions }) }
+  const given = withoutUndefined({ tools, instructions })
   const parts: Parts = { ...given, model, logger: options.logger ?? silent, scopes, begun, secrets }
-  const begin = { recorder, ...(signal === undefined ? {} : { signal }) }
+  const begin = { recorder, ...withoutUndefined({ signal }) }
   const run = new PlayedRun(recording, recording.runId, parts)
   let result = await run.start(begin)
   while (run.canGoOn) result = await run.goOn(begin)
@@ -130,7 +130,7 @@ class PlayedRun {
       this.#runner = new AgentRunner({
         ...settingsOf(recorded),
         ...(given.approve === true ? { approve: ({ toolCallId }: { toolCallId: string }) => approvalOf(recorded, toolCallId) } : {}),
-        ...(instructions === undefined ? {} : { instructions }),
+        ...withoutUndefined({ instructions }),
         model,
         tools: parts.tools ?? given.tools.map((tool) => handingOver(calls, tool, model, played)),
         logger: parts.logger,
@@ -139,7 +139,7 @@ class PlayedRun {
       checkSettings(recorded)
       throw error
     }
-    this.#options = { control: new RecordedControl(played), ...(given.output === undefined ? {} : { output: given.output }) }
+    this.#options = { control: new RecordedControl(played), ...withoutUndefined({ output: given.output }) }
     this.#undecided = new Set(decisionsOf(recorded).map(({ place }) => place))
     if (turns.length === 0) parts.begun.set(runId, () => played.endIfOver())
   }
@@ -208,7 +208,7 @@ function approvalOf(recorded: RecordedRun, toolCallId: string): Exclude<Approval
   const reason = typeof verdict?.reason === 'string' ? { reason: verdict.reason } : {}
   const { args: changed } = verdict ?? {}
   const args = isJsonObject(changed) ? { args: changed } : {}
-  const signature = { ...(by === undefined ? {} : { by }), ...(typeof note === 'string' ? { note } : {}) }
+  const signature = { ...withoutUndefined({ by }), ...(typeof note === 'string' ? { note } : {}) }
   return { approved: verdict?.approved === true, ...reason, ...args, ...signature }
 }
 
@@ -283,13 +283,12 @@ function withSettings<Run extends RecordedRun>(played: Run, recorded: RecordedRu
       const { value, runs } = originals?.[index] ?? {}
       return {
         ...call,
-        ...(value === undefined ? {} : { value }),
-        ...(call.runs === undefined ? {} : { runs: call.runs.map((run, nested) => withSettings(run, runs?.[nested])) }),
+        ...withoutUndefined({ value, runs: call.runs?.map((run, nested) => withSettings(run, runs?.[nested])) }),
       }
     })
-    return { ...turn, ...(answeredBy === undefined ? {} : { answeredBy }), ...(calls === undefined ? {} : { calls }) }
+    return { ...turn, ...withoutUndefined({ answeredBy, calls }) }
   })
-  const given = { ...played.given, settings, ...(code === undefined ? {} : { code }) }
+  const given = { ...played.given, settings, ...withoutUndefined({ code }) }
   return { ...played, ...ordered({ ...played, given, turns, ...resultOf(played, recorded) }) }
 }
 

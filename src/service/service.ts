@@ -151,8 +151,7 @@ class AgentService implements Service {
     })
     const calls = new RecentCalls()
     const finished = new ByTenant((tenant) => new FinishedRuns((query) => this.#runs.list({ name: '', roles: ['admin'], tenant }, query)))
-    const contextOf: ContextOf = async (request, { name, roles, tenant }) =>
-      options.context?.(request, { name, roles, ...(tenant === undefined ? {} : { tenant }) })
+    const contextOf: ContextOf = async (request, { name, roles, tenant }) => options.context?.(request, { name, roles, tenant })
     this.#runs = new RunStore({
       host: this.#host,
       limiter: this.#limiter,

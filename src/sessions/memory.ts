@@ -24,6 +24,7 @@ import {
   type UnclaimOptions,
 } from '../agent/sessions/session-store.ts'
 import { Sessions } from '../agent/sessions/sessions.ts'
+import { withoutUndefined } from '../core/messages.ts'
 import { checkOptionNames } from '../core/option-names.ts'
 import { processClock } from '../core/time/process-clock.ts'
 
@@ -100,7 +101,7 @@ export class MemorySessionStore implements SessionStore {
     const resumed = resumedAt ?? (request.waitsFor === undefined ? undefined : processClock.now())
     entry.hold = { runId, durable, epoch, token, owner: this.#owner, draft, resumedAt: resumed }
     const { messages, compaction } = entry
-    return { kind: 'claimed', token, session: entry.session, length: messages.length, ...(compaction === undefined ? {} : { compaction }) }
+    return { kind: 'claimed', token, session: entry.session, length: messages.length, compaction }
   }
 
   async commit(claim: Claim, added: Added): Promise<Kept> {
@@ -149,7 +150,7 @@ export class MemorySessionStore implements SessionStore {
     const hold = found && this.#holdOf(found)
     const refused = refusalOf(hold)
     if (refused !== undefined) return refused
-    this.#add(found ?? this.#make(id), { messages, ...(compaction === undefined ? {} : { compaction }) })
+    this.#add(found ?? this.#make(id), { messages, compaction })
     return { kind: 'appended' }
   }
 
@@ -161,9 +162,7 @@ export class MemorySessionStore implements SessionStore {
     return {
       ...this.#summaryOf(entry),
       session,
-      ...(compaction === undefined ? {} : { compaction }),
-      ...(draft === undefined ? {} : { draft: draft.value }),
-      ...(resumedAt === undefined ? {} : { resumedAt }),
+      ...withoutUndefined({ compaction, draft: draft?.value, resumedAt }),
     }
   }
 

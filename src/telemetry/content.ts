@@ -1,5 +1,13 @@
 import { jsonOrText } from '../core/json.ts'
-import { type ChatMessage, type ContentPart, hasToolCalls, isJsonObject, isToolResult, type JsonObject } from '../core/messages.ts'
+import {
+  type ChatMessage,
+  type ContentPart,
+  hasToolCalls,
+  isJsonObject,
+  isToolResult,
+  type JsonObject,
+  withoutUndefined,
+} from '../core/messages.ts'
 import { redact, secretTexts } from '../core/redaction/redact.ts'
 import type { SecretTexts } from '../core/redaction/secret-texts.ts'
 import type { ModelRequest, ModelResponse } from '../models/chat-model.ts'
@@ -126,7 +134,7 @@ function callPart({ id, function: { name, arguments: json } }: { id: string; fun
 function partShown(part: ContentPart): Part {
   if (part.type === 'text') return textPart(part.text)
   const { mediaType } = part
-  const shown = { modality: part.type === 'image' ? 'image' : 'document', ...(mediaType === undefined ? {} : { mime_type: mediaType }) }
+  const shown = { modality: part.type === 'image' ? 'image' : 'document', ...withoutUndefined({ mime_type: mediaType }) }
   if ('data' in part) return { type: 'blob', ...shown, content: `[${part.data.length} characters]` }
   if (part.url.startsWith('data:')) return { type: 'blob', ...shown, content: `[${part.url.length} characters]` }
   return { type: 'uri', ...shown, uri: part.url }

@@ -21,7 +21,7 @@ import {
 import { storeJournal } from '../agent/durable/store-journal.ts'
 import { tagsOf } from '../agent/durable/tags.ts'
 import { ToolloopError } from '../core/errors.ts'
-import type { JsonObject } from '../core/messages.ts'
+import { type JsonObject, withoutUndefined } from '../core/messages.ts'
 import type { RunStatus } from '../core/runs/run-states.ts'
 
 interface Wait {
@@ -156,7 +156,7 @@ class MemoryStore implements Store {
   async release(runId: string, epoch: number, problem?: string, tries?: number): Promise<void> {
     const run = this.#kept.runs.get(runId)
     if (run?.owner !== this.#owner || run.epoch !== epoch) return
-    change(run, { owner: undefined, tries: tries ?? run.tries, ...(problem === undefined ? {} : { problem }) })
+    change(run, { owner: undefined, tries: tries ?? run.tries, ...withoutUndefined({ problem }) })
   }
 
   async deliver(runId: string, decisions: readonly NamedValue[]): Promise<void> {
@@ -188,7 +188,7 @@ class MemoryStore implements Store {
     if (run === undefined) return undefined
     const { input, output, status } = run
     const open = [...run.waits.values()].filter(({ value }) => value === undefined && status !== 'ended')
-    return { ...this.#summaryOf(run), input, waits: open.map(({ name }) => name), ...(output === undefined ? {} : { output }) }
+    return { ...this.#summaryOf(run), input, waits: open.map(({ name }) => name), ...withoutUndefined({ output }) }
   }
 
   async news(runId: string, known: readonly string[]): Promise<RunNews | undefined> {
@@ -280,9 +280,9 @@ class MemoryStore implements Store {
       updatedAt,
       ...(isRunning ? { owner: isAlive ? 'alive' : 'gone' } : {}),
       ...(stopReason === undefined || isRunning ? {} : { stopReason: stopReason as never }),
-      ...(problem === undefined ? {} : { problem }),
-      ...(metadata === undefined ? {} : { metadata }),
-      ...(session === undefined ? {} : { session }),
+      ...withoutUndefined({ problem }),
+      ...withoutUndefined({ metadata }),
+      ...withoutUndefined({ session }),
       ...(model === undefined || isRunning ? {} : { model }),
     }
   }
@@ -321,7 +321,7 @@ function takenOf({ epoch, steps, waits, cancelReason, tries }: Run): Taken {
     decisions: decided,
     tries,
     hasDied: false,
-    ...(cancelReason === undefined ? {} : { cancelled: cancelReason }),
+    ...withoutUndefined({ cancelled: cancelReason }),
   }
 }
 

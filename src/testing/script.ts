@@ -1,6 +1,6 @@
 import { InvalidOptionError, ModelError } from '../core/errors.ts'
 import type { FinishReason } from '../core/events.ts'
-import type { JsonObject, ProviderData, ToolCall, Usage } from '../core/messages.ts'
+import { type JsonObject, type ProviderData, type ToolCall, type Usage, withoutUndefined } from '../core/messages.ts'
 
 /** A tool call of a scripted turn. */
 export interface ScriptedCall {
@@ -124,7 +124,7 @@ export function planTurn(turn: ScriptedTurn | string, ids: CallIds, pieceLength:
   // A gate may reject before its turn to be awaited has come; the reason is told then, and must not end the process now.
   for (const gate of [rest.before, ...pieces]) if (typeof gate === 'object') gate.then(undefined, () => {})
   return {
-    ...(rest.before === undefined ? {} : { before: rest.before }),
+    ...withoutUndefined({ before: rest.before }),
     steps: [
       ...cutIntoPieces(reasoning ?? '', pieceLength).map((piece): TurnStep => ({ type: 'reasoning', text: piece })),
       ...pieces.map((piece): TurnStep => (typeof piece === 'string' ? { type: 'text', text: piece } : { type: 'wait', until: piece })),
@@ -132,13 +132,15 @@ export function planTurn(turn: ScriptedTurn | string, ids: CallIds, pieceLength:
     ],
     end: endOf(rest),
     text: pieces.filter((piece) => typeof piece === 'string').join(''),
-    ...(reasoning === undefined ? {} : { reasoning }),
+    ...withoutUndefined({ reasoning }),
     toolCalls: calls,
     finishReason: rest.finishReason ?? (calls.length > 0 ? 'tool_calls' : 'stop'),
-    ...(rest.rawFinishReason === undefined ? {} : { rawFinishReason: rest.rawFinishReason }),
+    ...withoutUndefined({ rawFinishReason: rest.rawFinishReason }),
     ...(rest.usage === undefined ? {} : { usage: { ...rest.usage, totalTokens: rest.usage.totalTokens ?? sum(rest.usage) } }),
-    ...(rest.providerData === undefined ? {} : { providerData: structuredClone(rest.providerData) }),
-    ...(rest.warnings === undefined ? {} : { warnings: [...rest.warnings] }),
+    ...withoutUndefined({
+      providerData: rest.providerData && structuredClone(rest.providerData),
+      warnings: rest.warnings && [...rest.warnings],
+    }),
   }
 }
 

@@ -158,7 +158,7 @@ function prepared(tool: AnyTool, { args, fitted, repairs }: ReadArguments, decod
 }
 
 function unprepared(code: ErrorCode, message: string, args?: JsonObject): Preparation {
-  return { ok: false, problem: { code, message, ...(args === undefined ? {} : { args }) } }
+  return { ok: false, problem: { code, message, args } }
 }
 
 /** As long as one attempt at a call has by default. */
@@ -172,7 +172,7 @@ async function inTime(
 ): Promise<Preparation> {
   const milliseconds = tool.timeoutMs ?? timeoutMs
   try {
-    return await pTimeout(checking, { milliseconds, ...(signal === undefined ? {} : { signal }) })
+    return await pTimeout(checking, { milliseconds, signal })
   } catch {
     // The check never rejects: it took too long, or the run is over.
     if (signal?.aborted) return unprepared('tool_cancelled', cancelledText(tool.name))

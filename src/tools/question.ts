@@ -1,5 +1,5 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import type { Json } from '../core/messages.ts'
+import { type Json, withoutUndefined } from '../core/messages.ts'
 import { isStandardSchema, type JsonSchema } from './schema/schema.ts'
 import { jsonSchemaOf } from './schema/standard-schema.ts'
 
@@ -20,7 +20,7 @@ const question: symbol = Symbol.for('toolloop.question')
  */
 export function ask({ schema, ...asked }: Omit<Question, 'schema'> & { schema?: JsonSchema | StandardSchemaV1 }): Question {
   const shown = isStandardSchema(schema) ? jsonSchemaOf(schema, 'ask', 'give a JSON Schema') : schema
-  return Object.defineProperty({ ...asked, ...(shown === undefined ? {} : { schema: shown }) }, question, { value: true })
+  return Object.defineProperty({ ...asked, ...withoutUndefined({ schema: shown }) }, question, { value: true })
 }
 
 /** What a question without a schema is answered with. */

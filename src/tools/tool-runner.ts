@@ -2,7 +2,16 @@ import { isThenable, syncAnswer } from '../core/callbacks/callbacks.ts'
 import { show, ToolloopError } from '../core/errors.ts'
 import { childLogger, type RecordLevel, redacting } from '../core/logger.ts'
 import { toToolCall } from '../core/message-input.ts'
-import { copyJson, type Json, type ParsedToolCall, type ToolCall, type ToolResultMessage, textOf, toolMessage } from '../core/messages.ts'
+import {
+  copyJson,
+  type Json,
+  type ParsedToolCall,
+  type ToolCall,
+  type ToolResultMessage,
+  textOf,
+  toolMessage,
+  withoutUndefined,
+} from '../core/messages.ts'
 import { wait } from '../core/time/wait.ts'
 import { type PreparedCall, prepareArguments } from './arguments.ts'
 import { askSet, listedBy } from './call/checked-tools.ts'
@@ -75,7 +84,7 @@ export class ToolRunner {
     const { message: content, code, args } = prepared.problem
     if (code === 'tool_timeout') return { outcome: 'timeout', content, code, attempts: 0 }
     if (code === 'tool_cancelled') return { outcome: 'cancelled', content, code, attempts: 0 }
-    return { outcome: 'rejected', content, code, ...(args === undefined ? {} : { args }) }
+    return { outcome: 'rejected', content, code, ...withoutUndefined({ args }) }
   }
 }
 

@@ -1,6 +1,6 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { InvalidOptionError, show, ToolloopError } from '../core/errors.ts'
-import type { Content, JsonObject } from '../core/messages.ts'
+import { type Content, type JsonObject, withoutUndefined } from '../core/messages.ts'
 import { checkOptionNames, checkOtherNames, isPlainObject, type OptionNames } from '../core/option-names.ts'
 import type { ToolContext } from './call/context.ts'
 import type { ArgsOf, InputOf, ParametersSchema } from './schema/infer.ts'
@@ -258,7 +258,7 @@ export function checkTool(tool: AnyTool): void {
 /** A tool's definition in OpenAI's shape, as it is sent to models. */
 export function convertToOpenAITool(tool: Pick<AnyTool, 'name' | 'description' | 'parameters' | 'strict'>): ToolDefinition {
   const { name, description, strict } = tool
-  return { type: 'function', function: { name, description, parameters: parametersOf(tool), ...(strict === undefined ? {} : { strict }) } }
+  return { type: 'function', function: { name, description, parameters: parametersOf(tool), ...withoutUndefined({ strict }) } }
 }
 
 /** The definitions of tools and definitions; the same list if it has only definitions. Throws `invalid_tool`. */

@@ -1,6 +1,6 @@
 import type { PendingItem } from '../agent/run/result.ts'
 import type { RunEvent } from '../core/events.ts'
-import type { JsonObject } from '../core/messages.ts'
+import { type JsonObject, withoutUndefined } from '../core/messages.ts'
 
 /** The id by which a page knows an item's call. Within a run ids are unique, but not among the runs inside its calls. */
 export function idOnPage({ path = [], toolCallId }: Pick<PendingItem, 'path' | 'toolCallId'>): string {
@@ -19,7 +19,7 @@ export function isYesOrNo({ kind }: Pick<PendingItem, 'kind'>): boolean {
 
 /** Says on a page that a call is none of the conversation: it comes back with the page's messages. */
 export function metadataOf({ kind, path }: Pick<PendingItem, 'kind' | 'path'>): { toolloop: JsonObject } {
-  return { toolloop: { kind, ...(path === undefined ? {} : { path }) } }
+  return { toolloop: { kind, ...withoutUndefined({ path }) } }
 }
 
 /** A decision as pages are told of it. */

@@ -113,10 +113,9 @@ function callsOf(
   return message.toolCalls.map((call) => {
     const pending = open.get(call.id)
     const waitingAgent = agents.get(call.id)
-    if (open.delete(call.id))
-      return { call, ...(pending === undefined ? {} : { pending }), ...(waitingAgent === undefined ? {} : { waitingAgent }) }
+    if (open.delete(call.id)) return { call, pending, waitingAgent }
     const result = results.get(call.id)
-    return { call, ...(result === undefined ? {} : { result }) }
+    return { call, result }
   })
 }
 

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../core/errors.ts'
 import { Event, type EventPayloads, type EventPlace } from '../../core/events.ts'
 import { toJson } from '../../core/json.ts'
-import { copyJson, type Json, type JsonObject, textOf } from '../../core/messages.ts'
+import { copyJson, type Json, type JsonObject, textOf, withoutUndefined } from '../../core/messages.ts'
 import type { PreparedCall } from '../../tools/arguments.ts'
 import type { Lanes } from '../../tools/concurrency.ts'
 import { cancelledText } from '../../tools/told.ts'
@@ -274,7 +274,7 @@ function tellStart(run: RunContext, call: RunningCall, args: JsonObject): void {
 
 /** The meta of a call's first event. A copy for each audience: a listener may do with it what it likes. */
 function metaOf({ iteration, call, tags }: CallPlace): EventPlace {
-  return { iteration, toolCallId: call.id, ...tags, ...(call.repairs === undefined ? {} : { repairs: [...call.repairs] }) }
+  return { iteration, toolCallId: call.id, ...tags, ...withoutUndefined({ repairs: call.repairs && [...call.repairs] }) }
 }
 
 /** The end of a call whose function is not run, published. */
@@ -296,7 +296,7 @@ function finishCall(execution: Execution, { call, end, durationMs = 0, returned,
   const { attempts } = end
   if (end.outcome === 'question') {
     const { about, schema } = end.question
-    const question = { about: toJson(about), ...(schema === undefined ? {} : { schema: toJson(schema) as JsonSchema }) }
+    const question = { about: toJson(about), ...withoutUndefined({ schema: schema && (toJson(schema) as JsonSchema) }) }
     // Nobody reads this record: the call gets another when it has been answered.
     return { ...recordCall(execution, call, 'cancelled', { content: '', attempts, durationMs }), question }
   }

@@ -85,7 +85,7 @@ async function compact({ durable, run, state }: Execution, options: CompactionOp
   const { estimate } = options
   const before = history.compaction
   const { beside, ...next } = await durable.step(key, async (): Promise<Compaction & Beside> => {
-    const chosen = chooseCompaction(history.whole, before, { tokens, ...(estimate === undefined ? {} : { estimate }) })
+    const chosen = chooseCompaction(history.whole, before, { tokens, estimate })
     if (chosen.from === before.from) return chosen
     const place = placeOf(run, iterationOf(key))
     const compaction = await withSummary(run, options, chosen, newlyLeftOut(history.whole, before, chosen), place)

@@ -2,7 +2,7 @@ import { digestOf } from '../../core/digest.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import type { MadeDecision } from '../../core/events.ts'
 import { toJson } from '../../core/json.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import type { PendingItem } from '../run/result.ts'
 
@@ -136,7 +136,7 @@ export function checkDecision(decision: unknown, { kind }: Pick<PendingItem, 'ki
 /** Who decided, as it is kept. Throws `invalid_option` for a `note` that is not a text. */
 export function signatureOf({ by, note }: { by?: unknown; note?: unknown }, where: string): Signature {
   if (note !== undefined && typeof note !== 'string') throw new InvalidOptionError(`${where}.note`, 'a string', note)
-  return { ...(by === undefined ? {} : { by: toJson(by) }), ...(note === undefined ? {} : { note }) }
+  return { ...(by === undefined ? {} : { by: toJson(by) }), ...withoutUndefined({ note }) }
 }
 
 /** The decision as it is kept with the run. What was answered or returned is in the call's context or its result. */

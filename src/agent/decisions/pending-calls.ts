@@ -121,7 +121,7 @@ function waitingCall(
 ): WaitingCall {
   const place = decisionPlace(iteration, index, times)
   const problems = before + (isJsonObject(question?.about) && question.about.problem !== undefined ? 1 : 0)
-  const one = { call, index, place, problems, ...(question === undefined ? {} : { question }) }
+  const one = { call, index, place, problems, question }
   // What is decided on one of an agent's items is carried out while the others wait on, each at the same place as before.
   const within = itemsWithin(question?.about, call.id, decisionPlace(iteration, index, problems + 1))
   if (within !== undefined) return { ...one, items: within }

@@ -1,6 +1,6 @@
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 import { copyAsJson } from '../../core/json.ts'
-import { type ChatMessage, isJsonObject, type Json, noUsage } from '../../core/messages.ts'
+import { type ChatMessage, isJsonObject, type Json, noUsage, withoutUndefined } from '../../core/messages.ts'
 import type { Spent } from '../run/result.ts'
 import { errorOf, type Failed } from '../run/run-error.ts'
 import type { RestoredName, RunResult, RunSettings } from '../types.ts'
@@ -126,7 +126,7 @@ function mapNumbers(limits: object, map: (limit: unknown) => unknown): Record<st
 /** The result without the values that tools returned; of an error, its code and message. */
 export function resultToJson({ toolCalls, error, ...result }: RunResult): Json {
   const calls = toolCalls.map(({ value: _, ...call }) => call)
-  return plain({ ...result, toolCalls: calls, ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }) })
+  return plain({ ...result, toolCalls: calls, ...withoutUndefined({ error: error && { code: error.code, message: error.message } }) })
 }
 
 /** The result of a run that is given up: what it has come to since it began is in its record alone. */
@@ -157,7 +157,7 @@ interface Process extends Failed {
 export function resultFromJson(json: Json, run: Process): RunResult {
   const { error, ...result } = json as never as Omit<RunResult, 'error'> & { error?: Pick<ToolloopError, 'code' | 'message'> }
   const toolCalls = result.toolCalls.map((call) => (run.values.has(call.id) ? { ...call, value: run.values.get(call.id) } : call))
-  return { ...result, toolCalls, ...(error === undefined ? {} : { error: errorOf(run, error) }) } as RunResult
+  return { ...result, toolCalls, ...withoutUndefined({ error: error && errorOf(run, error) }) } as RunResult
 }
 
 function plain(value: object): Json {

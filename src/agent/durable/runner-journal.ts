@@ -2,7 +2,7 @@ import pTimeout from 'p-timeout'
 import { syncAnswer } from '../../core/callbacks/callbacks.ts'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
 import type { RunEvent } from '../../core/events.ts'
-import type { Json } from '../../core/messages.ts'
+import { type Json, withoutUndefined } from '../../core/messages.ts'
 import type { Decision } from '../decisions/decisions.ts'
 import type { Loop } from '../run/execution.ts'
 import type { RunContext } from '../run/run-context.ts'
@@ -190,7 +190,7 @@ export class RunnerJournal {
     if (known === undefined || known.status === 'ended') return known
     await this.#engine?.start(runId)
     const { status = 'ended', output } = (await this.#engine?.get?.(runId)) ?? {}
-    return { ...known, status, ...(output === undefined ? {} : { output }) }
+    return { ...known, status, ...withoutUndefined({ output }) }
   }
 
   /** See `RunsOfJournal`. */

@@ -1,6 +1,6 @@
 import { InvalidOptionError, type ToolloopError } from '../../core/errors.ts'
 import type { StopReason } from '../../core/events.ts'
-import { isJsonObject, type Json } from '../../core/messages.ts'
+import { isJsonObject, type Json, withoutUndefined } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import { checkNamesItem, type Decision } from '../decisions/decisions.ts'
@@ -150,7 +150,7 @@ async function recoverRun(engine: Engine, runId: string): Promise<RecoveredRun> 
     await engine.start(runId)
     const output = await engine.result(runId)
     const stopReason = isJsonObject(output) ? (output.stopReason as never as StopReason) : undefined
-    return { runId, ...(stopReason === undefined ? {} : { stopReason }) }
+    return { runId, ...withoutUndefined({ stopReason }) }
   } catch (error) {
     return { runId, error }
   }

@@ -163,7 +163,7 @@ export class StoredSteps implements Durable {
       model,
       waits: waits.map((name) => {
         const timeoutMs = this.#timeouts.get(name)
-        return { name, ...(timeoutMs === undefined ? {} : { timeoutMs }) }
+        return { name, timeoutMs }
       }),
       forget: this.#keys.filter((key) => isDoneAnew(key, iteration)),
     }

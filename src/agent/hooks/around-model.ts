@@ -1,5 +1,5 @@
 import { show } from '../../core/errors.ts'
-import { isJsonObject, noUsage, type Usage } from '../../core/messages.ts'
+import { isJsonObject, noUsage, type Usage, withoutUndefined } from '../../core/messages.ts'
 import { abortedError, type ModelResponse, type ModelSink } from '../../models/chat-model.ts'
 import { usageOfFailure } from '../../models/usage.ts'
 import type { Callbacks } from '../middleware/callbacks.ts'
@@ -57,7 +57,7 @@ function copyOf(response: ModelResponse): ModelResponse {
 function describeRequest(run: RunContext, { model, request, iteration }: ModelCall): SentRequest<never> {
   const { messages, tools } = request
   // Lists of its own: the run's messages become more, and tools are the registry's.
-  const lists = { messages: Object.freeze([...messages]), ...(tools === undefined ? {} : { tools: Object.freeze([...tools]) }) }
+  const lists = { messages: Object.freeze([...messages]), tools: tools && Object.freeze([...tools]) }
   return Object.freeze({ ...request, ...lists, model, ...placeOf(run, iteration) })
 }
 
@@ -106,10 +106,12 @@ function inThisContext(sink: ModelSink, watched: { isShown: boolean }): ModelSin
   return {
     ...sink,
     restart,
-    ...(text === undefined ? {} : { text: bind(text) }),
-    ...(reasoning === undefined ? {} : { reasoning: bind(reasoning) }),
-    ...(toolCallStart === undefined ? {} : { toolCallStart: bind(toolCallStart) }),
-    ...(toolCallDelta === undefined ? {} : { toolCallDelta: bind(toolCallDelta) }),
+    ...withoutUndefined({
+      text: text && bind(text),
+      reasoning: reasoning && bind(reasoning),
+      toolCallStart: toolCallStart && bind(toolCallStart),
+      toolCallDelta: toolCallDelta && bind(toolCallDelta),
+    }),
   }
 }
 

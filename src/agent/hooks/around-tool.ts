@@ -1,5 +1,5 @@
 import { ToolloopError } from '../../core/errors.ts'
-import { deepFreeze, textOf } from '../../core/messages.ts'
+import { deepFreeze, textOf, withoutUndefined } from '../../core/messages.ts'
 import { cancelledText, failureText } from '../../tools/told.ts'
 import { isQuestion } from '../../tools/tool.ts'
 import { endOf, type ToolCallEnd } from '../../tools/tool-runner.ts'
@@ -62,5 +62,5 @@ function valueShown({ call, end, raw }: CallOutcome): unknown {
 /** Another end, after as many attempts. */
 function withEnd(outcome: CallOutcome, end: ToolCallEnd, raw: CallOutcome['raw'] = outcome.raw): CallOutcome {
   const counted = 'attempts' in end && 'attempts' in outcome.end ? { ...end, attempts: outcome.end.attempts } : end
-  return { ...outcome, end: counted, ...(raw === undefined ? {} : { raw }) }
+  return { ...outcome, end: counted, ...withoutUndefined({ raw }) }
 }

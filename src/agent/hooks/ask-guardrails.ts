@@ -3,7 +3,7 @@ import pTimeout from 'p-timeout'
 import { messageOf } from '../../core/errors.ts'
 import { Event } from '../../core/events.ts'
 import { isContent, type MessageInput, toChatMessages } from '../../core/message-input.ts'
-import { type ChatMessage, type Content, copyJson, isJsonObject, type JsonObject } from '../../core/messages.ts'
+import { type ChatMessage, type Content, copyJson, isJsonObject, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import type { Beside } from '../recorded.ts'
 import { guardrailsAt } from '../run/active-agent.ts'
 import type { RunContext } from '../run/run-context.ts'
@@ -86,7 +86,7 @@ async function askAll<T>(
     if (run.interruption !== undefined) return { passed: false, how: 'refuse', reason: `${guardrail.name}: ${endedBeforeCheck}` }
     if (verdict === undefined) continue
     const { name } = guardrail
-    const meta = { iteration, ...(toolCallId === undefined ? {} : { toolCallId }) }
+    const meta = { iteration, ...withoutUndefined({ toolCallId }) }
     if ('stop' in verdict || 'refuse' in verdict) {
       const how = 'stop' in verdict ? 'stop' : 'refuse'
       const reason = String('stop' in verdict ? verdict.stop : verdict.refuse)

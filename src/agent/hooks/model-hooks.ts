@@ -1,4 +1,5 @@
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
+import { withoutUndefined } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { openModel } from '../../models/create-model.ts'
 import { type ToolSet, ToolView } from '../../tools/registry.ts'
@@ -40,7 +41,7 @@ function described(run: RunContext, { model, tools, messages, toolChoice }: Aske
     messages: Object.freeze([...messages]),
     tools: tools.names(),
     model,
-    ...(toolChoice === undefined ? {} : { toolChoice }),
+    ...withoutUndefined({ toolChoice }),
   }
 }
 

@@ -1,7 +1,7 @@
 import { syncAnswer, syncText } from '../../core/callbacks/callbacks.ts'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
 import { Event } from '../../core/events.ts'
-import { isJsonObject, type JsonObject } from '../../core/messages.ts'
+import { isJsonObject, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import { checkedTools } from '../../tools/call/checked-tools.ts'
@@ -68,7 +68,7 @@ export function handoff<Context = unknown>(to: ConversationTaker<Context>, optio
       const instructions = typeof to.instructions === 'function' ? await to.instructions({ context }) : to.instructions
       if (instructions !== undefined) syncText('instructions', instructions)
       run.emit(Event.HANDOFF, { agent: name, provider, model }, { iteration })
-      return { tool: `hand_off_to_${name}`, agent: name, ...(instructions === undefined ? {} : { instructions }) }
+      return { tool: `hand_off_to_${name}`, agent: name, ...withoutUndefined({ instructions }) }
     },
   })
   return Object.assign(tool, { handsTo: to })

@@ -96,8 +96,8 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
     description,
     parameters,
     timeoutMs,
-    ...(effect === undefined ? {} : { effect }),
-    ...(approval === undefined ? {} : { approval: approval as never }),
+    effect,
+    approval: approval as never,
     execute: async (args: unknown, ctx: ToolContext<Context>): Promise<unknown> => {
       const nested: RunOptions<Context> = { ...options.options, parent: ctx, forwardEvents }
       const paused = pausedIn(ctx.asked)
@@ -153,7 +153,7 @@ function taskOf(args: unknown): RunInput {
 
 function conclude(result: RunResult, { name, result: show }: Pick<AsToolOptions<never>, 'name' | 'result'>): unknown {
   const { runId, stopReason, output, text, error, pending, state } = result
-  if (stopReason === 'paused') return questionOf({ agent: name, runId, pending, ...(state === undefined ? {} : { state }) })
+  if (stopReason === 'paused') return questionOf({ agent: name, runId, pending, state })
   if (stopReason === 'answered' || stopReason === 'stopped' || answeredAtLimit(result)) return show === undefined ? output : show(result)
   if (stopReason === 'truncated') throw new Error(cutAnswerText(`the agent \`${name}\``, text))
   const said = text === '' ? '' : ` It had come to: ${text}`

@@ -1,7 +1,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import pTimeout from 'p-timeout'
 import { InvalidOptionError } from '../../core/errors.ts'
-import { isJsonObject, type JsonObject } from '../../core/messages.ts'
+import { isJsonObject, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import type { ModelCapabilities } from '../../models/chat-model.ts'
 import { type FittedArguments, fitArguments, parseArguments } from '../../tools/arguments.ts'
 import { type ToolSet, ToolView } from '../../tools/registry.ts'
@@ -153,7 +153,7 @@ export async function fitInTime(tool: AnyTool, args: JsonObject, { timeoutMs, si
   const fitting = fitArguments(tool, args)
   if (standardSchemaOf(tool) === undefined) return fitting
   try {
-    return await pTimeout(fitting, { milliseconds: timeoutMs, ...(signal === undefined ? {} : { signal }) })
+    return await pTimeout(fitting, { milliseconds: timeoutMs, signal })
   } catch {
     // Fitting never rejects: it took too long, or the run is over.
     return { problems: [`it could not be checked within ${timeoutMs} ms`] }
@@ -166,7 +166,7 @@ function wrap(whole: JsonSchema): JsonSchema {
   const atTop = Object.entries({ $defs, definitions }).filter(([, value]) => value !== undefined)
   const moved = (part: unknown) => withMovedReferences(part, typeof $id === 'string' ? $id.replace(/#$/, '') : '')
   return {
-    ...($schema === undefined ? {} : { $schema }),
+    ...withoutUndefined({ $schema }),
     ...Object.fromEntries(atTop.map(([name, value]) => [name, moved(value)])),
     type: 'object',
     properties: { value: moved(schema) },

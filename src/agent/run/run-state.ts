@@ -110,7 +110,7 @@ export function addTurn(state: LoopState, turn: Turn, iteration: number): void {
 /** Takes over what runs of guardrails, hooks and summaries have used. */
 export function addBeside(state: Pick<LoopState, 'budget' | 'usage'>, { beside }: Beside): void {
   state.usage = addUsage(state.usage, beside?.usage)
-  state.budget.settle([{ id: '', ...(beside === undefined ? {} : { nested: beside }) }])
+  state.budget.settle([{ id: '', nested: beside }])
 }
 
 /** The text that the next turn continues; `''` if it does not continue one. */

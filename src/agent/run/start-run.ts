@@ -1,7 +1,7 @@
 import { InvalidOptionError, isSetupFault, ToolloopError } from '../../core/errors.ts'
 import { Event, type StopReason } from '../../core/events.ts'
 import { copyAsJson } from '../../core/json.ts'
-import { type ChatMessage, textOf } from '../../core/messages.ts'
+import { type ChatMessage, textOf, withoutUndefined } from '../../core/messages.ts'
 import { checkedTools } from '../../tools/call/checked-tools.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { AnyTool } from '../../tools/tool.ts'
@@ -91,9 +91,7 @@ export function withParent<Context>(options: RunOptions<Context>, runner: RunSet
   const telemetry = options.telemetry ?? runner.telemetry ?? outer.telemetry
   return {
     ...options,
-    ...(context === undefined ? {} : { context }),
-    ...(approve === undefined ? {} : { approve }),
-    ...(telemetry === undefined ? {} : { telemetry }),
+    ...withoutUndefined({ context, approve, telemetry }),
   }
 }
 
@@ -203,11 +201,7 @@ async function executeSteps(durable: Durable, { loop, run, input, sessions, stat
     // A process that has taken the run up again does not know how long it took.
     const duration = startedAt === undefined ? {} : { durationMs: performance.now() - startedAt }
     run.logStep(() => ({ stopReason, iterations, ...duration }), 'run ended')
-    run.emit(
-      Event.RUN_END,
-      { stopReason, usage, iterations, ...(error === undefined ? {} : { errorCode: error.code }) },
-      { iteration: iterations },
-    )
+    run.emit(Event.RUN_END, { stopReason, usage, iterations, ...withoutUndefined({ errorCode: error?.code }) }, { iteration: iterations })
     return null
   })
   return result
@@ -246,7 +240,7 @@ function resultOf(state: LoopState, { stopReason, error, pending = [], output }:
     pending,
     ...(remembered.length === 0 ? {} : { remembered }),
     ...(state.unread === undefined || state.unread.length === 0 ? {} : { unread: [...state.unread] }),
-    ...(agent === undefined ? {} : { agent }),
+    ...withoutUndefined({ agent }),
     ...(stopReason === 'aborted' ? { error: aborted() } : error === undefined ? {} : { error: errorOf(run, error) }),
   } as RunResult
 }

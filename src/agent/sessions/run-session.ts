@@ -127,7 +127,7 @@ export class RunnerSessions {
     const messages = readMessages(id, await sessions.store.read(session, { from: 0, to: at }), 0)
     return {
       messages,
-      ...(compaction === undefined ? {} : { compaction }),
+      compaction,
       close: (result, history) => store(run, result, history, isDurable),
     }
   }
@@ -197,7 +197,7 @@ async function placeOf(
     session,
     at,
     ...(compaction === undefined || reachOf(compaction) > at ? {} : { compaction }),
-    ...(found === undefined ? {} : { replaces: true }),
+    replaces: found === undefined ? undefined : true,
     ...(isDurable ? { digest: hashOf(await store.read(session, { from: 0, to: at })) } : {}),
   }
 }

@@ -118,7 +118,7 @@ export class Sessions {
     checkOptionNames(others, readNames, '`sessions.read`')
     checkCount('from', from, 0)
     if (to !== undefined) checkCount('to', to, 0)
-    return readMessages(id, await this.store.read(id, { from, ...(to === undefined ? {} : { to }) }), from)
+    return readMessages(id, await this.store.read(id, { from, to }), from)
   }
 
   /**
@@ -168,7 +168,7 @@ export class Sessions {
     // Of one that was resumed and came to no end nobody knows whether its calls were run.
     const uncertain = pending.map(({ toolCallId, tool }) => toolMessage({ id: toolCallId, name: tool }, uncertainText(tool), false))
     const results = kept.resumedAt === undefined ? [] : uncertain
-    const added = { messages: textsOf(healed([...messages, ...results])), ...(at === undefined ? {} : { at }) }
+    const added = { messages: textsOf(healed([...messages, ...results])), at }
     return this.store.release(id, kept.runId, added, 'released')
   }
 

@@ -1,3 +1,4 @@
+import { withoutUndefined } from '../../core/messages.ts'
 import { TextBuffer } from '../../core/text/text-buffer.ts'
 import type { Dialect, TextToolSink } from '../../dialects/dialect.ts'
 import { DialectParser, type ParserOptions } from '../../dialects/reader/parser.ts'
@@ -174,7 +175,7 @@ export class TextReading {
     this.#read += raw.length
     // Several calls in one envelope: all of its text comes with the first.
     const written = raw === '' ? (this.#markup.at(-1)?.call?.written ?? '') : raw
-    this.#markup.push({ from, to: this.#read, ...(call === undefined ? {} : { call: { ...call, written } }) })
+    this.#markup.push({ from, to: this.#read, ...withoutUndefined({ call: call && { ...call, written } }) })
   }
 
   /** The text before the first call, all the text there is, and the calls, each with the text behind it. */

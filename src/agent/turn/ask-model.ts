@@ -3,7 +3,7 @@ import { syncAnswer } from '../../core/callbacks/callbacks.ts'
 import { digestOf } from '../../core/digest.ts'
 import { ModelError, show } from '../../core/errors.ts'
 import type { FinishReason } from '../../core/events.ts'
-import { type ChatMessage, isJsonObject, type Usage } from '../../core/messages.ts'
+import { type ChatMessage, isJsonObject, type Usage, withoutUndefined } from '../../core/messages.ts'
 import { giveWay } from '../../core/time/give-way.ts'
 import {
   abortedError,
@@ -130,7 +130,7 @@ export function askOnceMore(run: RunContext): AroundModel {
     turn.retry({ provider, model, errorCode: 'empty_response', error: 'The response was empty', delayMs: 0 })
     const again = await next({ ...call, sink: turn.open() })
     const usage = sumOfUsage(first.usage, again.usage)
-    const whole = { ...again, ...(usage === undefined ? {} : { usage }), retries: (again.retries ?? 0) + 1 }
+    const whole = { ...again, ...withoutUndefined({ usage }), retries: (again.retries ?? 0) + 1 }
     const second = havingWaited(whole, first)
     // Of a text that was cut, there may be nothing more to say.
     if (!isEmpty(second) || call.continues) return second
@@ -221,7 +221,7 @@ function checkResponse(response: unknown, { provider, model }: Pick<ChatModel, '
       provider,
       model,
       retryable: false,
-      partial: { text, ...(given.usage === undefined ? {} : { usage: given.usage }) },
+      partial: { text, ...withoutUndefined({ usage: given.usage }) },
     })
   }
   const checked = { ...given, text, toolCalls, finishReason }

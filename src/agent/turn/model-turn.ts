@@ -11,6 +11,7 @@ import {
   type ToolCall,
   type Usage,
   wellFormed,
+  withoutUndefined,
 } from '../../core/messages.ts'
 import { answerIn, type ToolChoice, toModelError } from '../../models/chat-model.ts'
 import { usageOfFailure, withCost } from '../../models/usage.ts'
@@ -118,7 +119,7 @@ class ModelTurn {
     const plan = response.toolCalls.length === 0 ? { calls: [], planned: [] } : await this.#plan(response)
     const step = this.#step(response, plan)
     const { usage } = step
-    this.#end({ finishReason: step.finishReason, ...(usage === undefined ? {} : { usage }) }, step.durationMs)
+    this.#end({ finishReason: step.finishReason, ...withoutUndefined({ usage }) }, step.durationMs)
     if (plan.calls.length === 0 && (finishReason === 'refusal' || finishReason === 'content_filter')) {
       const text = this.#sink.isHeld ? '' : response.text
       const declined = `The model declined to answer${text === '' ? '' : `: ${text}`}`
@@ -188,20 +189,18 @@ class ModelTurn {
     const { firstPieceAt } = this.#sink
     const { waitedMs } = response
     const sinceAsked = firstPieceAt === undefined ? undefined : firstPieceAt - this.#startedAt - (waitedMs ?? 0)
-    const firstPieceMs = response.timeToFirstTokenMs ?? sinceAsked
     return {
       iteration: this.#meta.iteration,
       provider: response.provider ?? provider,
       model: response.model ?? model,
       ...(api ? { api } : {}),
-      usage: response.usage && withCost(response.usage, capabilities),
+      ...withoutUndefined({ usage: response.usage && withCost(response.usage, capabilities) }),
       finishReason: calls.length > 0 && response.finishReason !== 'length' ? 'tool_calls' : response.finishReason,
       durationMs: performance.now() - this.#startedAt,
       retries: response.retries ?? 0,
       warnings: response.warnings ?? [],
       toolCalls: calls.map(({ id, function: { name } }) => ({ id, tool: name })),
-      waitedMs,
-      timeToFirstTokenMs: firstPieceMs,
+      ...withoutUndefined({ waitedMs, timeToFirstTokenMs: response.timeToFirstTokenMs ?? sinceAsked }),
     }
   }
 
@@ -224,7 +223,7 @@ class ModelTurn {
       text: this.#sink.partialText(partialOf(error)?.text),
       ...spent,
       error: { code: error.code, message: error.message },
-      ...(shown === undefined ? {} : { shown }),
+      ...withoutUndefined({ shown }),
     }
   }
 
@@ -306,7 +305,7 @@ async function planCall(input: PlanInput, id: string, { call, tool, repairs }: O
 }
 
 function refuse({ args: _, ...call }: PlannedCall, code: ErrorCode, text: string, args?: JsonObject): PlannedCall {
-  return { ...call, ...(args === undefined ? {} : { args }), refusal: { code, text } }
+  return { ...call, ...withoutUndefined({ args }), refusal: { code, text } }
 }
 
 async function planPrepared(input: PlanInput, planned: PlannedCall, preparation: Preparation): Promise<PlannedCall> {

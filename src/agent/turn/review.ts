@@ -1,6 +1,6 @@
 import { ToolloopError } from '../../core/errors.ts'
 import { Event } from '../../core/events.ts'
-import type { ToolCall } from '../../core/messages.ts'
+import { type ToolCall, withoutUndefined } from '../../core/messages.ts'
 import { answerIn, type ModelRequest } from '../../models/chat-model.ts'
 import type { StepTags } from '../durable/journal.ts'
 import { type Checked, checkOutput } from '../hooks/ask-guardrails.ts'
@@ -144,5 +144,5 @@ function askHooks(run: RunContext, { response, plan, step, meta }: ReviewedTurn)
   const { finishReason, usage } = step
   const toolCalls = plan.calls.map(({ id, function: call }) => ({ id, tool: call.name, rawArguments: call.arguments }))
   const place = placeOf(run, meta.iteration)
-  return afterModel(run, { ...place, text: response.text, toolCalls, finishReason, ...(usage === undefined ? {} : { usage }) })
+  return afterModel(run, { ...place, text: response.text, toolCalls, finishReason, ...withoutUndefined({ usage }) })
 }

@@ -7,6 +7,7 @@ import {
   type ToolCall,
   type ToolResultMessage,
   type Usage,
+  withoutUndefined,
 } from '../../core/messages.ts'
 import { parseArguments } from '../../tools/arguments.ts'
 
@@ -35,7 +36,7 @@ export function toToolMessage(message: ToolResultMessage): ToolMessage {
     tool_call_id: toolCallId,
     content: contentOf(content),
     status: isError ? 'error' : 'success',
-    ...(name === undefined ? {} : { name }),
+    ...withoutUndefined({ name }),
   })
 }
 
@@ -44,7 +45,7 @@ export function toAIMessage(message: ChatMessage & { role: 'assistant' }, positi
     id: stateId(message, position),
     content: message.content,
     tool_calls: hasToolCalls(message) ? message.toolCalls.map(callOf) : [],
-    ...(usage === undefined ? {} : { usage_metadata: usageOf(usage) }),
+    ...withoutUndefined({ usage_metadata: usage && usageOf(usage) }),
   })
 }
 
@@ -67,7 +68,7 @@ function contentOf(content: Content): string | ({ type: 'text'; text: string } |
   return content.map((part) => {
     if (part.type === 'text') return { type: 'text', text: part.text }
     const { mediaType, ...rest } = part
-    return { ...rest, ...(mediaType === undefined ? {} : { mimeType: mediaType }) }
+    return { ...rest, ...withoutUndefined({ mimeType: mediaType }) }
   })
 }
 

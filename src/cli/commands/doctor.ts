@@ -99,7 +99,7 @@ async function diagnose({ model, baseUrl }: Flags, { env, cwd }: CliIO): Promise
       version: installedVersion(name) ?? null,
       use: uses.get(name) ?? 'one feature',
     })),
-    ...(choice === undefined ? {} : { model: { name: choice.name, source: choice.source, why: choice.why } }),
+    model: choice && { name: choice.name, source: choice.source, why: choice.why },
   }
 }
 

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { InvalidOptionError } from '../../core/errors.ts'
+import { withoutUndefined } from '../../core/messages.ts'
 import { secretsInEnvironment } from '../../core/redaction/secret-keys.ts'
 import { recordingAt, writeRecording } from '../../recording/file/recording-file.ts'
 import { describeDifference, type Replay, type RunRecording, readRecording, replayRun } from '../../recording/index.ts'
@@ -54,9 +55,9 @@ async function play(recording: RunRecording, flags: Flags, terminal: Terminal, s
       logger,
       signal,
       secrets: secretsInEnvironment(env),
-      ...(instructions === undefined ? {} : { instructions }),
-      ...(live === undefined ? {} : { tools: live.dispatcher }),
-      ...(model === undefined ? {} : { model }),
+      instructions,
+      ...withoutUndefined({ tools: live?.dispatcher }),
+      model,
     })
   } finally {
     await live?.skills?.close()
@@ -67,7 +68,7 @@ function asJson({ difference, result, recording }: Replay): object {
   const { stopReason, text } = result
   return {
     equal: difference === undefined,
-    ...(difference === undefined ? {} : { difference }),
+    difference,
     turns: recording.turns.length,
     stopReason,
     text,

@@ -22,7 +22,7 @@ import {
 } from '../../agent/durable/store.ts'
 import { tagsOf } from '../../agent/durable/tags.ts'
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
-import { storedText } from '../../core/messages.ts'
+import { storedText, withoutUndefined } from '../../core/messages.ts'
 import type { RunStatus } from '../../core/runs/run-states.ts'
 import type { FileClock } from '../../sqlite/file-clock.ts'
 import type { FileParts } from '../../sqlite/opened-file.ts'
@@ -193,7 +193,7 @@ export class RecordedRuns {
       ...summaryOf(run, new Set(isDead ? [run.owner] : [])),
       input: this.#input(run),
       waits: waits.map(({ name }) => String(name)),
-      ...(output === undefined ? {} : { output: this.#whole(output, runId, outputName) }),
+      ...withoutUndefined({ output: output && this.#whole(output, runId, outputName) }),
     }
   }
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import type { ModelSink } from '../chat-model.ts'
 import type { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import { gapBetween, type LayoutPiece } from '../streaming/response-layout.ts'
@@ -126,7 +126,7 @@ export class AnthropicBlocks {
         case 'thinking': {
           const { rest, thinking, signature } = block
           if (thinking === '' && !signature) return []
-          return [{ block: { ...rest, thinking, ...(signature === undefined ? {} : { signature }) } }]
+          return [{ block: { ...rest, thinking, ...withoutUndefined({ signature }) } }]
         }
         case 'kept': {
           if (!block.isWhole) {

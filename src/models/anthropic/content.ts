@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type ProviderData, type ToolCall } from '../../core/messages.ts'
+import { isJsonObject, type JsonObject, type ProviderData, type ToolCall, withoutUndefined } from '../../core/messages.ts'
 import { isPlain, type LayoutPiece, laidOut, layoutJson, readLayout } from '../streaming/response-layout.ts'
 
 /**
@@ -8,7 +8,7 @@ import { isPlain, type LayoutPiece, laidOut, layoutJson, readLayout } from '../s
  */
 export function layoutData(provider: string, layout: readonly LayoutPiece[], container: string | undefined): ProviderData | undefined {
   if (isPlain(layout) && container === undefined) return undefined
-  return { provider, data: { layout: layoutJson(layout), ...(container === undefined ? {} : { container }) } }
+  return { provider, data: { layout: layoutJson(layout), ...withoutUndefined({ container }) } }
 }
 
 /**

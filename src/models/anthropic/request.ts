@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import type { ModelRequest, ModelSink, ToolChoice } from '../chat-model.ts'
 import { effortFields } from '../conversion/effort.ts'
 import { beginning, fitConversation } from '../conversion/fit-conversation.ts'
@@ -60,7 +60,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
       model: this.#model,
       max_tokens: request.maxOutputTokens ?? this.#quirks.maxTokens,
       stream: request.stream !== false,
-      ...(conversation.container === undefined ? {} : { container: conversation.container }),
+      ...withoutUndefined({ container: conversation.container }),
     }
     const own = this.#tools(request, searched, conversation.toolNames, warnings)
     if (searched !== undefined && !theirs.some(isToolSearch)) own.push(toolSearch)

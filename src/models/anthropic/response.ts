@@ -1,4 +1,4 @@
-import { type ChatMessage, isJsonObject, type JsonObject, type Usage } from '../../core/messages.ts'
+import { type ChatMessage, isJsonObject, type JsonObject, type Usage, withoutUndefined } from '../../core/messages.ts'
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import { isPause, laterReason, readEnd } from '../streaming/finish-reason.ts'
@@ -55,7 +55,7 @@ export class AnthropicResponse implements ResponseReader {
     const { text, reasoning } = this.#blocks
     const usage = this.#totalUsage()
     if (text === '' && reasoning === '' && usage === undefined) return this.#context
-    return { ...this.#context, partial: { text, ...(reasoning === '' ? {} : { reasoning }), ...(usage === undefined ? {} : { usage }) } }
+    return { ...this.#context, partial: { text, ...(reasoning === '' ? {} : { reasoning }), ...withoutUndefined({ usage }) } }
   }
 
   readWhole(value: unknown): boolean {
@@ -75,7 +75,7 @@ export class AnthropicResponse implements ResponseReader {
     this.#blocks.endMessage()
     this.#stop = undefined
     this.#done = false
-    return { role: 'assistant', content: text, ...(providerData === undefined ? {} : { providerData }) }
+    return { role: 'assistant', content: text, ...withoutUndefined({ providerData }) }
   }
 
   /** The response, whole. To be called once, when `hasFinished`. */
@@ -97,11 +97,7 @@ export class AnthropicResponse implements ResponseReader {
       ...(reasoning === '' ? {} : { reasoning }),
       toolCalls,
       finishReason,
-      ...(this.#stop === undefined ? {} : { rawFinishReason: this.#stop }),
-      ...(usage === undefined ? {} : { usage }),
-      ...(providerData === undefined ? {} : { providerData }),
-      ...(this.#model === undefined ? {} : { model: this.#model }),
-      ...(this.#id === undefined ? {} : { responseId: this.#id }),
+      ...withoutUndefined({ rawFinishReason: this.#stop, usage, providerData, model: this.#model, responseId: this.#id }),
       ...(oddities.length === 0 ? {} : { warnings: oddities }),
     }
   }

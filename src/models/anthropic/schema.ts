@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 
 /** https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations */
 const formats = ['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid']
@@ -46,8 +46,7 @@ function convert(given: Json | undefined, scope: Scope): JsonObject {
   if (Array.isArray(values) && values.length > 0 && values.every(isPrimitive)) return done({ enum: values }, {})
   const told: JsonObject = {
     ...rest,
-    ...(value === undefined ? {} : { const: value }),
-    ...(values === undefined ? {} : { enum: values }),
+    ...withoutUndefined({ const: value, enum: values }),
   }
   const alternatives = anyOf ?? oneOf
   if (Array.isArray(alternatives)) {

@@ -1,4 +1,12 @@
-import { type ChatMessage, type ContentPart, hasToolCalls, type JsonObject, legalName, type ToolCall } from '../../core/messages.ts'
+import {
+  type ChatMessage,
+  type ContentPart,
+  hasToolCalls,
+  type JsonObject,
+  legalName,
+  type ToolCall,
+  withoutUndefined,
+} from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
 import { type FittedTool, fitParameters } from '../conversion/tool-parameters.ts'
 import { argumentsObject, CallIds } from '../conversion/wire.ts'
@@ -87,7 +95,7 @@ export class AnthropicWire {
           return { ...plain, role: 'assistant', blocks, toolNames, container }
         }
         const found = foundTools(given)
-        return { ...laidOut(given), ...(found === undefined ? {} : { search: { found, without: laidOut(withoutSearch(given)) } }) }
+        return { ...laidOut(given), ...withoutUndefined({ search: found && { found, without: laidOut(withoutSearch(given)) } }) }
       }
     }
   }

@@ -94,7 +94,7 @@ function optionsOf(
     httpOptions: {
       ...(address === '' ? {} : { baseUrl: address }),
       ...(apiVersion === null ? {} : { apiVersion }),
-      ...(headers === undefined ? {} : { headers }),
+      headers,
     },
   }
 }

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import { TextBuffer } from '../../core/text/text-buffer.ts'
 import type { ModelSink } from '../chat-model.ts'
 import type { ToolCallAccumulator } from '../streaming/accumulator.ts'
@@ -83,7 +83,7 @@ export class GoogleContent {
     return this.#pieces.flatMap((piece): LayoutPiece[] => {
       if (piece.kind === 'kept') return [{ block: piece.part }]
       if (piece.kind === 'text') {
-        const text = { text: piece.length, ...(piece.fields === undefined ? {} : { fields: piece.fields }) }
+        const text = { text: piece.length, ...withoutUndefined({ fields: piece.fields }) }
         return piece.gap === 0 ? [text] : [{ gap: piece.gap }, text]
       }
       const call = positions.indexOf(piece.number)

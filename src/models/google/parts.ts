@@ -1,4 +1,4 @@
-import type { FilePart, ImagePart, JsonObject } from '../../core/messages.ts'
+import { type FilePart, type ImagePart, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import { bytesOf } from '../conversion/part-bytes.ts'
 
 /** Of an address without a media type, what its ending says; Vertex AI insists on one. */
@@ -28,7 +28,7 @@ export function googlePart(part: ImagePart | FilePart): JsonObject {
   if (bytes !== undefined) return inlineData(bytes.mediaType, bytes.base64)
   const { url: fileUri = '', mediaType: mimeType } = 'url' in part ? part : {}
   const known = mimeType ?? typeByEnding(fileUri)
-  return { fileData: { fileUri, ...(known === undefined ? {} : { mimeType: known }) } }
+  return { fileData: { fileUri, ...withoutUndefined({ mimeType: known }) } }
 }
 
 /** The same in a tool's result, where only bytes have a place; undefined for an address: https://ai.google.dev/gemini-api/docs/function-calling */

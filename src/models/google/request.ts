@@ -1,4 +1,4 @@
-import { type FilePart, type ImagePart, isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { type FilePart, type ImagePart, isJsonObject, type Json, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import type { ModelRequest, ModelSink, ToolChoice } from '../chat-model.ts'
 import { effortFields } from '../conversion/effort.ts'
 import { beginning, fitConversation } from '../conversion/fit-conversation.ts'
@@ -59,7 +59,7 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
       ...optional('toolConfig', without(this.#toolConfig(request, warnings), calling)),
       ...(declared.length === 0 || theirs.length > 0 ? {} : { tools }),
       ...(system.length === 0 ? {} : { systemInstruction: { parts: system } }),
-      ...(paused === undefined ? {} : { continuationToken: paused.pause() }),
+      ...withoutUndefined({ continuationToken: paused?.pause() }),
       httpOptions: { extraBody },
     }
     const params = { model: this.#model, contents: ours, config }
@@ -122,7 +122,7 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
     if (format === undefined) return {}
     const schema = toolSchema === 'json-schema' ? geminiJsonSchema(format.schema) : openAPISchema(format.schema)
     const field = toolSchema === 'json-schema' ? 'responseJsonSchema' : 'responseSchema'
-    return { responseMimeType: 'application/json', ...(schema === undefined ? {} : { [field]: schema }) }
+    return { responseMimeType: 'application/json', ...withoutUndefined({ [field]: schema }) }
   }
 
   #thinking({ reasoningEffort: effort }: ModelRequest, warnings: Set<string>): JsonObject {

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type Usage } from '../../core/messages.ts'
+import { isJsonObject, type JsonObject, type Usage, withoutUndefined } from '../../core/messages.ts'
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import { isPause, laterReason, readEnd } from '../streaming/finish-reason.ts'
@@ -55,7 +55,7 @@ export class GoogleResponse implements ResponseReader {
     const { text, reasoning } = this.#content
     const usage = this.#totalUsage()
     if (text === '' && reasoning === '' && usage === undefined) return this.#context
-    return { ...this.#context, partial: { text, ...(reasoning === '' ? {} : { reasoning }), ...(usage === undefined ? {} : { usage }) } }
+    return { ...this.#context, partial: { text, ...(reasoning === '' ? {} : { reasoning }), ...withoutUndefined({ usage }) } }
   }
 
   readEvent(chunk: JsonObject): boolean {
@@ -103,11 +103,9 @@ export class GoogleResponse implements ResponseReader {
       ...(reasoning === '' ? {} : { reasoning }),
       toolCalls,
       finishReason,
-      ...(rawFinishReason === undefined ? {} : { rawFinishReason }),
-      ...(usage === undefined ? {} : { usage }),
+      ...withoutUndefined({ rawFinishReason, usage }),
       ...(isPlain(layout) ? {} : { providerData: { provider: this.#context.provider, data: { layout: layoutJson(layout) } } }),
-      ...(this.#model === undefined ? {} : { model: this.#model }),
-      ...(this.#id === undefined ? {} : { responseId: this.#id }),
+      ...withoutUndefined({ model: this.#model, responseId: this.#id }),
       ...(oddities.length === 0 ? {} : { warnings: oddities }),
     }
   }

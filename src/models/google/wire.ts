@@ -7,6 +7,7 @@ import {
   type JsonObject,
   legalName,
   type ToolCall,
+  withoutUndefined,
 } from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
 import { type FittedTool, fitParameters } from '../conversion/tool-parameters.ts'
@@ -57,7 +58,7 @@ export class GoogleWire {
     if (tool.parameters === undefined) return { name, ...words }
     if (isJsonSchema) return { name, ...words, parametersJsonSchema: geminiJsonSchema(parameters) }
     const openAPI = openAPISchema(parameters)
-    return { name, ...words, ...(openAPI === undefined ? {} : { parameters: openAPI }) }
+    return { name, ...words, ...withoutUndefined({ parameters: openAPI }) }
   }
 
   /** `callNames`: those of the calls that a tool's result may answer. */

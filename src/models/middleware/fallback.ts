@@ -1,6 +1,6 @@
 import { syncAnswer } from '../../core/callbacks/callbacks.ts'
 import { InvalidOptionError, isSetupFault, ModelError, messageOf, type ToolloopError } from '../../core/errors.ts'
-import type { FinishReason, Usage } from '../../core/messages.ts'
+import { type FinishReason, type Usage, withoutUndefined } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import {
   type ChatModel,
@@ -123,10 +123,10 @@ class FallbackModel implements ChatModel {
     const deprecated = all.find((one) => one.deprecated !== undefined)?.deprecated
     return {
       nativeTools,
-      ...(dialect === undefined ? {} : { dialect }),
+      ...withoutUndefined({ dialect }),
       ...(all.some(({ salvageTextCalls }) => salvageTextCalls) ? { salvageTextCalls: true } : {}),
       ...(schemas.includes(undefined) ? {} : { structuredOutput }),
-      ...(deprecated === undefined ? {} : { deprecated }),
+      ...withoutUndefined({ deprecated }),
       ...(windows.length === 0 ? {} : { contextWindow: Math.min(...windows) }),
       ...(all.every(knowsCost) ? { reportsCost: true } : {}),
     }
@@ -230,7 +230,7 @@ function answered(
     model: response.model ?? model,
     baseURL: response.baseURL ?? baseURL,
     api: response.api ?? api,
-    ...(usage === undefined ? {} : { usage }),
+    ...withoutUndefined({ usage }),
     ...(warnings.length === 0 ? {} : { warnings }),
   }
 }
@@ -243,9 +243,7 @@ function allFailed(failures: readonly ToolloopError[], { provider, model }: Chat
   const { code, message, cause: _, partial, ...fields } = last
   return new ModelError(code, `${message}. The other models: ${others.join('; ')}`, {
     ...fields,
-    ...(partial === undefined && usage === undefined
-      ? {}
-      : { partial: { text: '', ...partial, ...(usage === undefined ? {} : { usage }) } }),
+    ...(partial === undefined && usage === undefined ? {} : { partial: { text: '', ...partial, ...withoutUndefined({ usage }) } }),
     cause: last,
   })
 }

@@ -1,6 +1,6 @@
 import { handleRejectionOf, syncAnswer } from '../../core/callbacks/callbacks.ts'
 import { InvalidOptionError, ModelError, messageOf } from '../../core/errors.ts'
-import { addUsage, type Usage } from '../../core/messages.ts'
+import { addUsage, type Usage, withoutUndefined } from '../../core/messages.ts'
 import { wait } from '../../core/time/wait.ts'
 import { abortedError, type ChatModel, isModelError, type ModelRequest, type ModelResponse, type ModelSink } from '../chat-model.ts'
 import { writtenCallOf } from '../transport/provider-error.ts'
@@ -145,7 +145,7 @@ function tooLong(error: ModelError, maxRetryDelayMs: number): ModelError {
   const note = `it asks to wait ${retryAfterMs} ms, longer than \`maxRetryDelayMs\` (${maxRetryDelayMs})`
   return new ModelError(code, `${message}. Not retried: ${note}`, {
     ...fields,
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...withoutUndefined({ retryAfterMs }),
     cause: error,
   })
 }

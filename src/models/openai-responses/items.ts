@@ -1,4 +1,12 @@
-import { isJsonObject, type Json, type JsonObject, legalName, type ProviderData, type ToolCall } from '../../core/messages.ts'
+import {
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  legalName,
+  type ProviderData,
+  type ToolCall,
+  withoutUndefined,
+} from '../../core/messages.ts'
 import type { MalformedArguments } from '../conversion/wire.ts'
 import { argumentsText } from '../openai/wire.ts'
 import { isPlain, type LayoutPiece, laidOut, layoutJson, readLayout } from '../streaming/response-layout.ts'
@@ -80,7 +88,7 @@ export function resultFields(calls: readonly ToolCall[], data: JsonObject): [id:
     const call = 'call' in piece ? calls[piece.call] : undefined
     const { type, caller } = 'call' in piece && piece.fields !== undefined ? piece.fields : {}
     if (call === undefined || (type === undefined && caller === undefined)) return []
-    return [[call.id, { ...(type === undefined ? {} : { type: `${String(type)}_output` }), ...(caller === undefined ? {} : { caller }) }]]
+    return [[call.id, { ...(type === undefined ? {} : { type: `${String(type)}_output` }), ...withoutUndefined({ caller }) }]]
   })
 }
 

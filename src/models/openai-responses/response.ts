@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../core/messages.ts'
+import { isJsonObject, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import { readEnd } from '../streaming/finish-reason.ts'
@@ -50,7 +50,7 @@ export class ResponsesResponse implements ResponseReader {
     const { text, reasoning } = this.#output
     const usage = this.#usage.total()
     if (text === '' && reasoning === '' && usage === undefined) return this.#context
-    return { ...this.#context, partial: { text, ...(reasoning === '' ? {} : { reasoning }), ...(usage === undefined ? {} : { usage }) } }
+    return { ...this.#context, partial: { text, ...(reasoning === '' ? {} : { reasoning }), ...withoutUndefined({ usage }) } }
   }
 
   readEvent(event: JsonObject): boolean {
@@ -90,15 +90,11 @@ export class ResponsesResponse implements ResponseReader {
     const warnings = [...this.#warnings, ...end.warnings, ...this.#output.warnings, ...this.#calls.warnings]
     return {
       text,
-      ...(answer === undefined ? {} : { answer }),
+      ...withoutUndefined({ answer }),
       ...(reasoning === '' ? {} : { reasoning }),
       toolCalls,
       finishReason,
-      ...(word === undefined ? {} : { rawFinishReason: word }),
-      ...(usage === undefined ? {} : { usage }),
-      ...(providerData === undefined ? {} : { providerData }),
-      ...(this.#model === undefined ? {} : { model: this.#model }),
-      ...(this.#id === undefined ? {} : { responseId: this.#id }),
+      ...withoutUndefined({ rawFinishReason: word, usage, providerData, model: this.#model, responseId: this.#id }),
       ...(warnings.length === 0 ? {} : { warnings }),
     }
   }

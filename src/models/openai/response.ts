@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject, type ToolCall } from '../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject, type ToolCall, withoutUndefined } from '../../core/messages.ts'
 import { TextBuffer } from '../../core/text/text-buffer.ts'
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
@@ -87,11 +87,13 @@ export class OpenAIResponse implements ResponseReader {
       ...this.#shownReasoning(),
       toolCalls,
       finishReason,
-      ...(this.#finish === undefined ? {} : { rawFinishReason: this.#finish }),
-      ...(usage === undefined ? {} : { usage }),
-      ...(providerData === undefined ? {} : { providerData: { provider: this.#context.provider, data: providerData } }),
-      ...(this.#model === undefined ? {} : { model: this.#model }),
-      ...(this.#id === undefined ? {} : { responseId: this.#id }),
+      ...withoutUndefined({
+        rawFinishReason: this.#finish,
+        usage,
+        providerData: providerData && { provider: this.#context.provider, data: providerData },
+        model: this.#model,
+        responseId: this.#id,
+      }),
       ...(warnings.length === 0 ? {} : { warnings }),
     }
   }

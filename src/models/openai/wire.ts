@@ -8,6 +8,7 @@ import {
   isJsonObject,
   type JsonObject,
   type ToolCall,
+  withoutUndefined,
 } from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
 import { type FittedTool, fitParameters } from '../conversion/tool-parameters.ts'
@@ -76,7 +77,7 @@ function toOpenAIPart(part: ContentPart): OpenAIContentPart {
     case 'image':
       return { type: 'image_url', image_url: { url: urlOf(part) } }
     case 'file':
-      return { type: 'file', file: { file_data: urlOf(part), ...(part.name === undefined ? {} : { filename: part.name }) } }
+      return { type: 'file', file: { file_data: urlOf(part), ...withoutUndefined({ filename: part.name }) } }
   }
 }
 
@@ -164,7 +165,7 @@ export class OpenAIWire {
       function: {
         name,
         ...words,
-        ...(tool.parameters === undefined ? {} : { parameters: { ...parameters, properties: parameters.properties ?? {} } }),
+        ...withoutUndefined({ parameters: tool.parameters && { ...parameters, properties: parameters.properties ?? {} } }),
         ...(strict === undefined || !takesStrict ? {} : { strict }),
       },
     }

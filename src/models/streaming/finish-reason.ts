@@ -1,5 +1,5 @@
 import { ModelError } from '../../core/errors.ts'
-import type { FinishReason, Json, ToolCall } from '../../core/messages.ts'
+import { type FinishReason, type Json, type ToolCall, withoutUndefined } from '../../core/messages.ts'
 import { droppedCalls } from '../chat-model.ts'
 import { type ErrorContext, responseError } from '../transport/provider-error.ts'
 
@@ -177,6 +177,6 @@ function overflow(word: string | undefined, { provider, model, partial }: ErrorC
     model,
     ...codeOf(word),
     retryable: false,
-    ...(partial === undefined ? {} : { partial }),
+    ...withoutUndefined({ partial }),
   })
 }

@@ -1,5 +1,5 @@
 import { jsonOrText } from '../../core/json.ts'
-import { isJsonObject, type JsonObject } from '../../core/messages.ts'
+import { isJsonObject, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import { type ErrorContext, isError, providerError, responseError, tellsError } from '../transport/provider-error.ts'
 import { EventStream } from './event-stream.ts'
 
@@ -218,6 +218,6 @@ export class ResponseBody {
   }
 
   #bad(expected: string, got: string, retryable: boolean, cause?: unknown): Error {
-    return responseError('bad_response', expected, got, this.#reader.context(), { retryable, ...(cause === undefined ? {} : { cause }) })
+    return responseError('bad_response', expected, got, this.#reader.context(), { retryable, ...withoutUndefined({ cause }) })
   }
 }

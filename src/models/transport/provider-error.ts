@@ -1,6 +1,6 @@
 import { ModelError, type ModelErrorFields, readableError } from '../../core/errors.ts'
 import { jsonOrText } from '../../core/json.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import { redactText } from '../../core/redaction/redact.ts'
 import { withoutPage } from '../../core/text/html-page.ts'
 import { type Kind, kindOf } from './error-kinds.ts'
@@ -56,10 +56,10 @@ export function providerError(failure: ProviderFailure, context: ErrorContext): 
   ].join('')
   const error = new ModelError(kind.code, clean(`Expected a response from ${nameOf(context)}, got ${got}`, context), {
     ...fieldsOf(context),
-    ...(status === undefined ? {} : { status }),
+    ...withoutUndefined({ status }),
     ...(providerCode === undefined ? {} : { providerCode: clean(providerCode, context) }),
     ...(requestId === undefined ? {} : { requestId: clean(requestId, context) }),
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...withoutUndefined({ retryAfterMs }),
     retryable: mayRetry(kind, headers.get('x-should-retry')),
   })
   if (written !== undefined) writtenCalls.set(error, written)
@@ -93,7 +93,7 @@ export function connectionError(thrown: unknown, context: ErrorContext): ModelEr
   const message = messageOf(root)
   return new ModelError('connection_failed', clean(`Expected a connection to ${nameOf(context)}, got: ${message}`, context), {
     ...fieldsOf(context),
-    ...(code === undefined ? {} : { providerCode: code }),
+    ...withoutUndefined({ providerCode: code }),
     retryable: true,
     cause,
   })
@@ -144,7 +144,7 @@ function nameOf({ provider, model }: ErrorContext): string {
 }
 
 function fieldsOf({ provider, model, partial }: ErrorContext): Pick<ModelErrorFields, 'provider' | 'model' | 'partial'> {
-  return { provider, model, ...(partial === undefined ? {} : { partial }) }
+  return { provider, model, ...withoutUndefined({ partial }) }
 }
 
 function clean(message: string, { secrets }: ErrorContext): string {
@@ -211,7 +211,7 @@ function readBody(body: unknown, depth = 0): ErrorBody {
       ...(inner?.codes ?? []),
     ],
     parts: [error, body, metadata, ...details, ...(inner?.parts ?? [])],
-    ...(written === undefined ? {} : { written }),
+    ...withoutUndefined({ written }),
   }
 }
 

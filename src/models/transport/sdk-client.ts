@@ -1,5 +1,5 @@
 import { toChatMessages } from '../../core/message-input.ts'
-import { wellFormed } from '../../core/messages.ts'
+import { wellFormed, withoutUndefined } from '../../core/messages.ts'
 import {
   abortedError,
   type ChatModel,
@@ -115,7 +115,7 @@ export class SdkClient<Own extends Access, Sdk> {
     const got = overflowIn(response, contextWindow)
     if (got === undefined) return response
     const { text, reasoning, usage } = response
-    const partial = { text, ...(reasoning === undefined ? {} : { reasoning }), ...(usage === undefined ? {} : { usage }) }
+    const partial = { text, ...withoutUndefined({ reasoning, usage }) }
     throw responseError('context_overflow', 'a response to the whole conversation', got, { provider, model, partial }, { retryable: false })
   }
 

@@ -64,7 +64,7 @@ export async function send(path: string, { method = 'GET', body, headers = {}, s
         ...headers,
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      ...(signal === undefined ? {} : { signal }),
+      signal,
       cache: 'no-store',
       credentials: 'omit',
     })

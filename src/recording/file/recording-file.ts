@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { InvalidOptionError, messageOf, show } from '../../core/errors.ts'
 import { checkReplaceable, replaceFile } from '../../core/files/replace-file.ts'
 import { isDeeperThan } from '../../core/json.ts'
-import { type ChatMessage, isJsonObject } from '../../core/messages.ts'
+import { type ChatMessage, isJsonObject, withoutUndefined } from '../../core/messages.ts'
 import { atOnce } from '../../core/time/give-way.ts'
 import { convertToOpenAITool, type ToolDefinition } from '../../tools/tool.ts'
 import {
@@ -134,7 +134,7 @@ export function shortTurn(given: RecordedInput, before: readonly ChatMessage[], 
   const kept = samePrefix(before, messages)
   const short = { ...(kept === 0 ? {} : { kept }), ...request, messages: messages.slice(kept) }
   const named = tools?.map((tool) => (isKnown(given, tool) ? tool.function.name : tool))
-  return withRuns({ request: { ...short, ...(named === undefined ? {} : { tools: named }) }, ...turn }, shorten)
+  return withRuns({ request: { ...short, ...withoutUndefined({ tools: named }) }, ...turn }, shorten)
 }
 
 /** The run as `shortTurn` has its turns, with all messages and tools again. */
@@ -144,7 +144,7 @@ export function lengthen<Run extends RecordedRun>(run: Run): Run {
     const { kept = 0, ...short }: RecordedTurn['request'] & { kept?: number } = request
     before = [...before.slice(0, kept), ...short.messages]
     const tools = short.tools?.map((tool) => (typeof tool === 'string' ? definitionOf(run.given, tool) : tool))
-    return withRuns({ request: { ...short, messages: before, ...(tools === undefined ? {} : { tools }) }, ...turn }, lengthen)
+    return withRuns({ request: { ...short, messages: before, ...withoutUndefined({ tools }) }, ...turn }, lengthen)
   })
   return { ...run, turns }
 }

@@ -7,6 +7,7 @@ import type { RunLimits, RunnerOptions } from '../../agent/types.ts'
 import type { EventBus } from '../../core/callbacks/event-bus.ts'
 import { InvalidOptionError, messageOf } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
+import { withoutUndefined } from '../../core/messages.ts'
 import type { OptionNames } from '../../core/option-names.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import { type AnyModel, createModel } from '../../models/create-model.ts'
@@ -156,7 +157,7 @@ export class AgentHost {
         if (this.#runsFolder === null) this.#runsFolder = runsFolder
         if (tools !== undefined) this.#replaceTools(key, tools)
         const { maxIterations, limits } = this.#optionsOf(config, '')
-        this.#bounds = { ...limits, ...(maxIterations === undefined ? {} : { maxIterations }) }
+        this.#bounds = { ...limits, ...withoutUndefined({ maxIterations }) }
         this.#agents = new Map(agents.map((commit) => commit()).map((agent) => [agent.name, agent]))
       },
       discard: async () => tools?.close(),
@@ -254,11 +255,11 @@ export class AgentHost {
     )
     return {
       maxArgumentValues,
-      ...(telemetry === undefined ? {} : { telemetry }),
+      telemetry,
       ...options,
       ...bounds,
       limits: { ...options.limits, ...Object.fromEntries(given) },
-      ...(instructions === undefined ? {} : { instructions }),
+      ...withoutUndefined({ instructions }),
       tools: this.tools,
       bus,
       logger,

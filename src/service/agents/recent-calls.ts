@@ -45,6 +45,6 @@ export class RecentCalls {
     if (event.type !== 'TOOL_CALL_END' && event.type !== 'TOOL_CALL_REJECTED') return
     const { tool, outcome, errorCode, meta } = event
     const at = new Date(meta.time).toISOString()
-    this.add(tool, { at, outcome, durationMs: meta.durationMs ?? 0, ...(errorCode === undefined ? {} : { errorCode }), runId })
+    this.add(tool, { at, outcome, durationMs: meta.durationMs ?? 0, errorCode, runId })
   }
 }

@@ -35,7 +35,7 @@ export async function testProvider(
   const fail = (code: string, message: string, path?: string): TestedProvider => ({
     ok: false,
     durationMs: duration(),
-    error: { code, message: redactText(message), ...(path === undefined ? {} : { path }) },
+    error: { code, message: redactText(message), path },
   })
   const { models = {}, providers } = config.config
   const { value, problems } = config.resolve({ model: given, providers: unsaved })

@@ -82,7 +82,7 @@ export class TokenAuth {
     this.#known = entries.flatMap((entry) => {
       const hash = 'hash' in entry ? readHash(entry.hash) : env[entry.env] ? digest(String(env[entry.env])) : undefined
       const { name, roles, tenant } = entry
-      return hash === undefined ? [] : [{ caller: { name, roles, ...(tenant === undefined ? {} : { tenant }) }, hash }]
+      return hash === undefined ? [] : [{ caller: { name, roles, tenant }, hash }]
     })
   }
 

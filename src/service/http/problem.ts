@@ -42,7 +42,7 @@ export interface ErrorBody {
 
 export function errorBody({ status, code, message, fields }: HttpProblem): ErrorBody {
   const { param = null, problems } = fields
-  return { error: { message: redactText(message), type: typeOf(status), code, param, ...(problems === undefined ? {} : { problems }) } }
+  return { error: { message: redactText(message), type: typeOf(status), code, param, problems } }
 }
 
 export function errorResponse(problem: HttpProblem): Response {

@@ -39,7 +39,7 @@ export function resourceMetadata({ resource, servers, scopes }: McpAuthorization
     resource,
     authorization_servers: servers,
     bearer_methods_supported: ['header'],
-    ...(scopes === undefined ? {} : { scopes_supported: scopes }),
+    scopes_supported: scopes,
   }
 }
 

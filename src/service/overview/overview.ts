@@ -61,7 +61,7 @@ export async function overviewOf(
     const { stopReason, errorCode } = run
     if (answers.has(stopReason)) continue
     const key = `${stopReason} ${errorCode}`
-    const reason = reasons.get(key) ?? { stopReason, ...(errorCode === undefined ? {} : { errorCode }), runs: 0 }
+    const reason = reasons.get(key) ?? { stopReason, errorCode, runs: 0 }
     reason.runs++
     reasons.set(key, reason)
   }

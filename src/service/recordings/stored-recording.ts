@@ -6,7 +6,7 @@ import { isTurn } from '../../agent/step-keys.ts'
 import { messageOf } from '../../core/errors.ts'
 import { writeJson } from '../../core/json/json-pieces.ts'
 import type { Logger } from '../../core/logger.ts'
-import { isJsonObject, type Json } from '../../core/messages.ts'
+import { isJsonObject, type Json, withoutUndefined } from '../../core/messages.ts'
 import { type InParts, inTurns } from '../../core/time/give-way.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import { firstMessages, shortCall, shortTurn } from '../../recording/file/recording-file.ts'
@@ -259,7 +259,7 @@ export class StoredRecording extends BoundedRecorder {
     const { calls = [], ...turn } = whole
     const call = kind === 'call' ? calls.find((one) => one.place === place) : undefined
     const runs = call?.runs && { runs: call.runs.map(ordered) }
-    return { name, at, kind, step: this.#steps[at] ?? '', turn, ...(call === undefined ? {} : { call: { ...call, ...runs } }) }
+    return { name, at, kind, step: this.#steps[at] ?? '', turn, ...withoutUndefined({ call: call && { ...call, ...runs } }) }
   }
 
   *#learn({ given, turns }: RecordedRun, { at, turn, call }: Part): InParts<void> {
@@ -270,7 +270,7 @@ export class StoredRecording extends BoundedRecorder {
     const messages = isNew < 0 ? [] : request.messages.slice(isNew)
     const news =
       call === undefined
-        ? { request: { ...request, messages }, ...(response === undefined ? {} : { response }) }
+        ? { request: { ...request, messages }, ...withoutUndefined({ response }) }
         : { request: { messages: [] }, calls: [call] }
     yield* this.#secrets.learn({ given, turns: [news] })
   }

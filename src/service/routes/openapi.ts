@@ -1,3 +1,4 @@
+import { withoutUndefined } from '../../core/messages.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
 import { errorSchema } from '../http/schemas.ts'
 import type { Route } from './route.ts'
@@ -41,7 +42,7 @@ function operationOf({
     summary,
     ...(access === 'open' ? { security: [] } : { description: `Needs a token with the role \`${access}\`${noTenant}.` }),
     parameters: [...inPath, ...inQuery, ...inHeader],
-    ...(body === undefined ? {} : { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
+    ...withoutUndefined({ requestBody: body && { required: true, content: { 'application/json': { schema: body } } } }),
     responses: {
       ...Object.fromEntries(
         Object.entries(responses).map(([status, { description, schema, types = [] }]) => [
@@ -56,7 +57,7 @@ function operationOf({
 
 function contentOf(schema: JsonSchema | undefined, types: readonly string[]): object {
   return {
-    ...(schema === undefined ? {} : { 'application/json': { schema } }),
+    ...withoutUndefined({ 'application/json': schema && { schema } }),
     ...Object.fromEntries(types.map((type) => [type, { schema: { type: 'string' } }])),
   }
 }

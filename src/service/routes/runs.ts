@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { RunInput, RunLimits, RunOptions } from '../../agent/types.ts'
 import { LogReader } from '../../agent/web/log-reader.ts'
-import type { ChatMessage, JsonObject } from '../../core/messages.ts'
+import { type ChatMessage, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import { separated } from '../../core/text/text-pieces.ts'
 import { type ClientTool, toClientTools } from '../agents/client-tools.ts'
 import { checkDecisions, type GivenDecision } from '../hidden-arguments.ts'
@@ -181,7 +181,7 @@ async function startRun(call: Call, parts: ServiceParts, once: StartOnce): Promi
   const wantsEvents = body.stream === true || accepts(call.request)
   if (background === true && body.stream === true)
     throw new HttpProblem(400, 'invalid_request', 'Expected `background` or `stream`, not both', { param: 'stream' })
-  const begin: Begin = (id, request) => parts.runs.start({ ...order, id, ...(request === undefined ? {} : { request }) })
+  const begin: Begin = (id, request) => parts.runs.start({ ...order, id, ...withoutUndefined({ request }) })
   const start = () => once.start(call, `run_${randomUUID()}`, begin)
   if (background === true) return respondWith(await start(), call, parts, { status: 202, mustArrive: true })
   return wantsEvents ? streamEvents(start, call, parts, { after: 0 }) : whenEnded(start, call, parts)
@@ -198,12 +198,9 @@ function optionsOf(
     Math.min(limit, Number(most[name as keyof typeof most] ?? Number.POSITIVE_INFINITY)),
   ])
   return {
-    ...(messages === undefined ? {} : { messages }),
-    ...(activeTools === undefined ? {} : { activeTools }),
+    ...withoutUndefined({ messages, activeTools }),
     ...(maxIterations === undefined ? {} : { maxIterations: Math.min(maxIterations, most.maxIterations ?? mostIterations) }),
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-    ...(metadata === undefined ? {} : { metadata }),
+    ...withoutUndefined({ temperature, maxOutputTokens, metadata }),
     limits: Object.fromEntries(bounded),
   }
 }

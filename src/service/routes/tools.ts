@@ -62,7 +62,7 @@ async function runCall({ body, params, caller, request, sender }: Call, parts: S
   try {
     const tried = await trials.run(request.signal, (signal) => tryTool({ tool, args, approved, context, signal }, parts))
     const { outcome, durationMs, errorCode } = tried
-    const ended = { outcome, durationMs, ...(errorCode === undefined ? {} : { errorCode }) }
+    const ended = { outcome, durationMs, errorCode }
     calls.add(tool.name, { at: new Date(Date.now() - durationMs).toISOString(), ...ended })
     logger.info({ ...sender, tool: tool.name, ...ended }, 'a tool was tried over the API')
     return Response.json(tried)

@@ -61,7 +61,7 @@ function describe(decision: JsonObject, item: JsonObject | undefined, { by, reda
       verdict: verdictOf(decision, isEdited),
       args: shortened(asked),
       ...(agents.length === 0 ? {} : { agents }),
-      ...(about === undefined ? {} : { about: shortened(about) }),
+      about: about === undefined ? undefined : shortened(about),
       ...(isEdited ? { edited: shortened(edited) } : {}),
       ...(typeof decision.reason === 'string' ? { reason: redactor.redactText(decision.reason) } : {}),
       ...(typeof decision.note === 'string' ? { note: redactor.redactText(decision.note) } : {}),

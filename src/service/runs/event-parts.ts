@@ -3,7 +3,7 @@ import type { RunResult } from '../../agent/types.ts'
 /** Parts of events and results that are shown in a form of their own. */
 import { Event, type RunEvent } from '../../core/events.ts'
 import { parseUpTo } from '../../core/json/value-count.ts'
-import type { Json, JsonObject } from '../../core/messages.ts'
+import { type Json, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import { redact } from '../../core/redaction/redact.ts'
 import type { SecretTexts } from '../../core/redaction/secret-texts.ts'
 import type { AnyTool } from '../../tools/tool.ts'
@@ -64,5 +64,5 @@ function isPiece({ type }: RunEvent): boolean {
 /** A result as plain JSON: the error as its code and message, without the values tools returned, which need not be JSON. */
 export function resultAsJson({ error, ...result }: RunResult): Record<string, unknown> {
   const toolCalls = result.toolCalls.map(({ value: _value, ...call }) => call)
-  return { ...result, toolCalls, ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }) }
+  return { ...result, toolCalls, ...withoutUndefined({ error: error && { code: error.code, message: error.message } }) }
 }

@@ -11,6 +11,7 @@ import {
   type Json,
   type JsonObject,
   type ToolCall,
+  withoutUndefined,
 } from '../../core/messages.ts'
 import { redact, redactText, redactTextInParts, secretTexts } from '../../core/redaction/redact.ts'
 import { SecretTexts } from '../../core/redaction/secret-texts.ts'
@@ -157,7 +158,7 @@ export class EventRedactor {
         return hidden.length === 0 ? shown : { ...shown, hidden }
       }),
       steps: result.steps.map((step) => ({ ...step, warnings: step.warnings.map((text) => this.redactText(text)) })),
-      ...(result.error === undefined ? {} : { error: { code: result.error.code, message: this.redactText(result.error.message) } }),
+      ...withoutUndefined({ error: result.error && { code: result.error.code, message: this.redactText(result.error.message) } }),
     }
   }
 

@@ -185,10 +185,10 @@ export class ServiceRun {
         toolCalls: toolCalls.reduce((sum, { nested }) => sum + 1 + (nested?.toolCalls ?? 0), 0),
         tools: [...new Set(toolCalls.map(({ tool }) => this.redactor.redactText(tool)))].slice(0, mostTools),
         pending: shown?.pending ?? [],
-        ...(error === undefined ? {} : { error: { code: error.code, message: this.redactor.redactText(error.message) } }),
+        error: error && { code: error.code, message: this.redactor.redactText(error.message) },
       },
       result: shownJson,
-      ...(stateJson === undefined ? {} : { state: stateJson }),
+      state: stateJson,
       waitsFor: isPaused ? result.pending.map(({ toolCallId, fingerprint }) => ({ toolCallId, fingerprint })) : [],
     }
   }

@@ -143,7 +143,7 @@ export class PostgresSessionStore implements SessionStore {
       const row = await this.#foundOrMade(query, id)
       const refused = refusalOf(holdOf(row))
       if (refused !== undefined) return refused
-      await this.#add(query, row, { messages, ...(compaction === undefined ? {} : { compaction }) })
+      await this.#add(query, row, { messages, compaction })
       return { kind: 'appended' }
     }
     // Not tried again: nothing would tell that it has been done.

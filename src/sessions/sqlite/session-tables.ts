@@ -115,7 +115,7 @@ export class SessionTables {
     const hold = found && this.#holdOf(found)
     const refused = refusalOf(hold)
     if (refused !== undefined) return refused
-    this.#add(found ?? this.#make(id), { messages, ...(compaction === undefined ? {} : { compaction }) })
+    this.#add(found ?? this.#make(id), { messages, compaction })
     return { kind: 'appended' }
   }
 

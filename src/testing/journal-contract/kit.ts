@@ -1,7 +1,7 @@
 import { AgentRunner } from '../../agent/agent-runner.ts'
 import type { Durable, Journal } from '../../agent/durable/journal.ts'
 import type { RunnerOptions, RunResult } from '../../agent/types.ts'
-import type { Usage } from '../../core/messages.ts'
+import { type Usage, withoutUndefined } from '../../core/messages.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { defineTool, type ToolEffect } from '../../tools/tool.ts'
 import type { Expect } from '../contract/kit.ts'
@@ -158,12 +158,14 @@ function mortal(durable: Durable, death: Death): Durable {
     runId,
     attempt,
     survivesCrashes,
-    ...(epoch === undefined ? {} : { epoch }),
-    ...(signal === undefined ? {} : { signal }),
-    ...(durable.keep === undefined ? {} : { keep: async (...args) => durable.keep?.(...args) ?? false }),
-    ...(durable.kept === undefined ? {} : { kept: async (name) => durable.kept?.(name) }),
-    ...(durable.entries === undefined ? {} : { entries: async (record) => durable.entries?.(record) ?? [] }),
-    ...(durable.append === undefined ? {} : { append: (record, entry) => appendOrDie(durable, death, record, entry) }),
+    epoch,
+    signal,
+    ...withoutUndefined({
+      keep: durable.keep && (async (...args) => durable.keep?.(...args) ?? false),
+      kept: durable.kept && (async (name) => durable.kept?.(name)),
+      entries: durable.entries && (async (record) => durable.entries?.(record) ?? []),
+      append: durable.append && ((record, entry) => appendOrDie(durable, death, record, entry)),
+    }),
     all: (steps) => durable.all(steps),
     wait: async (name, options) => {
       await death.moment()

@@ -99,7 +99,7 @@ export const keepingCases: readonly SessionCase[] = [
       const idsOf = async (query: Parameters<typeof sessions.list>[0]) => (await sessions.list(query)).sessions.map(({ id }) => id).sort()
       const pages: string[][] = []
       for (let cursor: string | undefined; ; ) {
-        const page = await sessions.list({ limit: 2, ...(cursor === undefined ? {} : { cursor }) })
+        const page = await sessions.list({ limit: 2, cursor })
         pages.push(page.sessions.map(({ id }) => id))
         cursor = page.next
         if (cursor === undefined) break

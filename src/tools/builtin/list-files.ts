@@ -94,7 +94,7 @@ export function listFilesTool(options: ListFilesOptions = {}): AnyTool {
       const lines = (args.lines === true || sort === 'lines') && !folders
       const start = await workspace.locate(path)
       const kind = folders ? 'folders' : 'files'
-      const walk = new Walk(workspace, start, { ...(pattern === undefined ? {} : { pattern }), recursive, kind, maxEntries, signal })
+      const walk = new Walk(workspace, start, { pattern, recursive, kind, maxEntries, signal })
       const list: FileList = { path: start.path, count: 0, totalBytes: 0, ...(lines ? { totalLines: 0 } : {}), files: [] }
       const shown = new FirstFew(limit, compareBy(sort, order))
       let unreadable = 0

@@ -78,7 +78,7 @@ export function searchFilesTool(options: SearchFilesOptions = {}): AnyTool {
       const start = await workspace.locate(path)
       const result: SearchResult = { query, count: 0, files: 0, matches: [] }
       let unreadable = 0
-      const walk = new Walk(workspace, start, { ...(pattern === undefined ? {} : { pattern }), maxEntries, signal })
+      const walk = new Walk(workspace, start, { pattern, maxEntries, signal })
       const finder = createLineFinder({ query, regex, ignoreCase, regexTimeoutMs, thread: walk.thread })
       for await (const batch of walk) {
         for (let at = 0; at < batch.length; at += filesAtOnce) {

@@ -69,8 +69,8 @@ export function callWithin(ctx: ToolContext, number: number): Omit<ToolCallEnvir
     timeoutMs: 30_000,
     maxResultBytes: 1_048_576,
     logger: ctx.logger,
-    ...(ctx.run === undefined ? {} : { run: ctx.run }),
-    ...(ctx.trace === undefined ? {} : { trace: ctx.trace }),
+    run: ctx.run,
+    trace: ctx.trace,
   }
 }
 

@@ -128,7 +128,7 @@ function operationTool(
     description: operation.description,
     parameters: mapping.schema,
     effect: effectOf(operation.method),
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    timeoutMs,
     ...(needsApproval ? { approval: true } : {}),
     ...(mapping.secrets.length === 0 ? {} : { secrets: mapping.secrets }),
     toContent: ({ status, body, truncated }: OpenApiResult) => {

@@ -43,7 +43,7 @@ export async function sendOperation(request: OperationRequest): Promise<OpenApiR
       url,
       method: operation.method.toUpperCase(),
       headers: headersOf(request, body),
-      ...(body === undefined ? {} : { body }),
+      body,
       maxBytes: maxResponseBytes,
       wants: () => operation.method !== 'head',
       rule,

@@ -1,5 +1,5 @@
 import { messageOf, show } from '../../core/errors.ts'
-import { isJsonObject } from '../../core/messages.ts'
+import { isJsonObject, withoutUndefined } from '../../core/messages.ts'
 import { readDocument } from '../read-document.ts'
 import { readLoosely } from './loose-frontmatter.ts'
 import type { Report, Skill } from './skill.ts'
@@ -46,8 +46,7 @@ export async function readSkillText(source: string, folderName: string, report: 
   return {
     name,
     description,
-    ...(license === undefined ? {} : { license }),
-    ...(compatibility === undefined ? {} : { compatibility }),
+    ...withoutUndefined({ license, compatibility }),
     metadata: metadataOf(fields.metadata, report),
     allowedTools: toolNames(fields['allowed-tools'], report),
     body: source

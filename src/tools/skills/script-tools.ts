@@ -74,9 +74,9 @@ async function readTool(
   demand(isOne(effect, effects), `\`effect\` to be one of ${effects.join(', ')}`, effect)
   demand(isTexts(calls), '`calls` to be a list of names', calls)
   const { schema, notes } = await openForeign(parameters as JsonObject, String(name))
-  const tool = { name, description, parameters: schema, ...(timeoutMs === undefined ? {} : { timeoutMs }) }
+  const tool = { name, description, parameters: schema, timeoutMs }
   checkTool(tool as never)
-  const running = { script: path, pass, positional, calls, effect, ...(runtime === undefined ? {} : { runtime }) }
+  const running = { script: path, pass, positional, calls, effect, runtime }
   return { tool: { ...tool, ...running } as ScriptTool, notes }
 }
 

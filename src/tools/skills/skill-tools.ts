@@ -89,7 +89,7 @@ export function scriptTool(skill: Skill, declared: ScriptTool, { executor, hostT
     description,
     parameters,
     effect,
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    timeoutMs,
     toContent: contentOf,
     execute: async (args: JsonObject, ctx: ToolContext) => {
       const end = await executor.run({
@@ -98,7 +98,7 @@ export function scriptTool(skill: Skill, declared: ScriptTool, { executor, hostT
         args: pass === 'json' ? args : toCommandLine(args, positional),
         signal: ctx.signal,
         exited: tracedExit(ctx),
-        ...(runtime === undefined ? {} : { runtime }),
+        runtime,
         ...(granted.length === 0 ? {} : { call: callOnly(granted, hostTools, ctx) }),
       })
       return resultOf(end)
@@ -175,7 +175,7 @@ async function runUndeclared(
   { executor }: SkillToolsOptions,
 ): Promise<unknown> {
   try {
-    const run = { folder, script, args, signal: ctx.signal, exited: tracedExit(ctx), ...(stdin === undefined ? {} : { stdin }) }
+    const run = { folder, script, args, signal: ctx.signal, exited: tracedExit(ctx), stdin }
     return resultOf(await executor.run(run))
   } catch (error) {
     throw isFileProblemCode(error, 'ENOENT') ? await notThere(name, folder, script) : error

@@ -8,6 +8,7 @@ import {
   type JsonObject,
   type ToolCall,
   toolMessage,
+  withoutUndefined,
 } from '../../core/messages.ts'
 import { checkOptionNames } from '../../core/option-names.ts'
 import type { AnyTool } from '../../tools/tool.ts'
@@ -133,7 +134,7 @@ function sourceOf(
   // A handle of a provider's is opened with the keys of the one who runs the agent.
   if (type !== 'url') throw malformed(`${path}.type`, "'data' or 'url'", type)
   const mediaType = optionalText(mimeType, `${path}.mimeType`)
-  return { url: urlAt(value, `${path}.value`), ...(mediaType === undefined ? {} : { mediaType }) }
+  return { url: urlAt(value, `${path}.value`), ...withoutUndefined({ mediaType }) }
 }
 
 function readCall(call: unknown, path: string): ToolCall {
@@ -162,5 +163,5 @@ function readResume(entry: unknown, at: number): AgUiResume {
   const path = `resume[${at}]`
   const { interruptId, status, payload } = objectAt(entry, path)
   if (status !== 'resolved' && status !== 'cancelled') throw malformed(`${path}.status`, "'resolved' or 'cancelled'", status)
-  return { interruptId: idAt(interruptId, `${path}.interruptId`), status, ...(payload === undefined ? {} : { payload }) }
+  return { interruptId: idAt(interruptId, `${path}.interruptId`), status, ...withoutUndefined({ payload }) }
 }

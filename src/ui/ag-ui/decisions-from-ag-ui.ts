@@ -1,6 +1,6 @@
 import type { Decision } from '../../agent/decisions/decisions.ts'
 import type { PendingItem } from '../../agent/run/result.ts'
-import { isJsonObject, isToolResult, type Json, textOf } from '../../core/messages.ts'
+import { isJsonObject, isToolResult, type Json, textOf, withoutUndefined } from '../../core/messages.ts'
 import { malformed } from '../malformed.ts'
 import type { AgUiInput, AgUiResume } from './ag-ui-input.ts'
 
@@ -36,5 +36,5 @@ function decisionOf({ kind, toolCallId, fingerprint }: PendingItem, { status, pa
   if (typeof approved !== 'boolean') throw malformed(path, '`{ approved: true }` or `{ approved: false }`', payload)
   if (!approved) return { ...about, approved, ...(typeof reason === 'string' ? { reason } : {}) }
   if (editedArgs !== undefined && !isJsonObject(editedArgs)) throw malformed(`${path}.editedArgs`, 'an object', editedArgs)
-  return { ...about, approved, ...(editedArgs === undefined ? {} : { args: editedArgs }) }
+  return { ...about, approved, ...withoutUndefined({ args: editedArgs }) }
 }

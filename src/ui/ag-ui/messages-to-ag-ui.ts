@@ -1,7 +1,7 @@
 import { replyIdOf } from '../../agent/conversation/message-id.ts'
 import { sseHeaders } from '../../agent/web/sse-stream.ts'
 import type { MessageInput } from '../../core/message-input.ts'
-import { type Content, type ContentPart, legalName, textOf } from '../../core/messages.ts'
+import { type Content, type ContentPart, legalName, textOf, withoutUndefined } from '../../core/messages.ts'
 import { isOwnCall } from '../pending-on-page.ts'
 import { readConversation, type ShownCall, type ShownConversationOptions } from '../stored-conversation.ts'
 import { outcomeOf } from './outcome.ts'
@@ -71,7 +71,7 @@ function partOf(part: ContentPart): AgUiContent {
   const source: AgUiSource =
     'data' in part
       ? { type: 'data', value: part.data, mimeType: part.mediaType }
-      : { type: 'url', value: part.url, ...(mediaType === undefined ? {} : { mimeType: mediaType }) }
+      : { type: 'url', value: part.url, ...withoutUndefined({ mimeType: mediaType }) }
   if (part.type === 'image') return { type: 'image', source }
   return { type: 'document', source, ...(part.name === undefined ? {} : { metadata: { filename: part.name } }) }
 }

@@ -15,7 +15,7 @@ function interruptOf(item: PendingItem): object {
   const within = path === undefined ? {} : { path }
   if (isYesOrNo(item)) {
     const message = kind === 'budget' ? 'May the run continue over its budget?' : `May ${tool} be called?`
-    const metadata = { kind, tool, args, ...(about === undefined ? {} : { about }), ...within }
+    const metadata = { kind, tool, args, about, ...within }
     return { id, reason: kind === 'budget' ? 'input_required' : 'tool_call', toolCallId, message, responseSchema: approvalSchema, metadata }
   }
   const input = { id, reason: 'input_required', toolCallId }

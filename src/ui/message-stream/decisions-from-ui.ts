@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Decision } from '../../agent/decisions/decisions.ts'
 import type { PendingItem } from '../../agent/run/result.ts'
-import { isJsonObject, type Json } from '../../core/messages.ts'
+import { isJsonObject, type Json, withoutUndefined } from '../../core/messages.ts'
 import { idOnPage, isYesOrNo } from '../pending-on-page.ts'
 import { openToolParts, type UIToolPart } from './ui-message.ts'
 
@@ -27,8 +27,7 @@ function decisionOf(item: PendingItem, part: UIToolPart): Decision | undefined {
   if (isYesOrNo(item)) {
     // The id is the item's fingerprint: an approval of another call, or of other arguments of this one, is none.
     if (state !== 'approval-responded' || approval?.id !== fingerprint) return undefined
-    if (approval.approved === false)
-      return { ...about, approved: false, ...(approval.reason === undefined ? {} : { reason: approval.reason }) }
+    if (approval.approved === false) return { ...about, approved: false, ...withoutUndefined({ reason: approval.reason }) }
     if (approval.approved !== true) return undefined
     return { ...about, approved: true, ...(isJsonObject(input) && !isDeepStrictEqual(input, item.args) ? { args: input } : {}) }
   }

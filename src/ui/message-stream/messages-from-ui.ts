@@ -1,7 +1,6 @@
 import { refusedText } from '../../agent/told.ts'
 import { toChatMessages } from '../../core/message-input.ts'
-import type { ChatMessage, ContentPart, JsonObject, ToolCall } from '../../core/messages.ts'
-import { toolMessage } from '../../core/messages.ts'
+import { type ChatMessage, type ContentPart, type JsonObject, type ToolCall, toolMessage, withoutUndefined } from '../../core/messages.ts'
 import { checkOptionNames } from '../../core/option-names.ts'
 import { jsonOf, malformed, optionalText, textAt, urlAt } from '../malformed.ts'
 import { waitingText } from '../told.ts'
@@ -27,7 +26,7 @@ export function messagesFromUI(messages: unknown, options: MessagesFromUIOptions
 function read(message: UIMessageParts, { system = 'refuse' }: MessagesFromUIOptions): ChatMessage[] {
   const { role, parts, path } = message
   if (role === 'assistant') return ofAssistant(message)
-  if (role === 'user') return [{ role, content: contentOf(message), ...(message.id === undefined ? {} : { id: message.id }) }]
+  if (role === 'user') return [{ role, content: contentOf(message), ...withoutUndefined({ id: message.id }) }]
   if (system === 'keep') return [{ role, content: parts.map((part, at) => textOf(part, `${path}.parts[${at}]`)).join('') }]
   throw malformed(`${path}.role`, "'user' or 'assistant'; `system: 'keep'` lets clients instruct the model", role)
 }
@@ -60,7 +59,7 @@ function filePart({ url, mediaType, filename }: JsonObject, path: string): Conte
   const part = { url: address, ...(isUnknown ? {} : { mediaType: kind }) }
   if (/^image(\/|$)/i.test(kind)) return { type: 'image', ...part }
   const name = optionalText(filename, `${path}.filename`)
-  return { type: 'file', ...part, ...(name === undefined ? {} : { name }) }
+  return { type: 'file', ...part, ...withoutUndefined({ name }) }
 }
 
 /** One message of the page has the turns of a whole run: each is a message, with the results of its calls behind it. */
@@ -119,10 +118,10 @@ function resultPart({ part, path }: { part: JsonObject; path: string }): Content
       : { data: textAt(data, `${path}.data`), mediaType: textAt(mediaType, `${path}.mediaType`) }
   if (type === 'image') return { type, ...place }
   const filename = optionalText(name, `${path}.name`)
-  return { type, ...place, ...(filename === undefined ? {} : { name: filename }) }
+  return { type, ...place, ...withoutUndefined({ name: filename }) }
 }
 
 function placeOf(url: unknown, mediaType: unknown, path: string): { url: string; mediaType?: string } {
   const kind = optionalText(mediaType, `${path}.mediaType`)
-  return { url: urlAt(url, `${path}.url`), ...(kind === undefined ? {} : { mediaType: kind }) }
+  return { url: urlAt(url, `${path}.url`), ...withoutUndefined({ mediaType: kind }) }
 }

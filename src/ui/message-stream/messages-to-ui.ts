@@ -1,7 +1,7 @@
 import type { PendingItem } from '../../agent/run/result.ts'
 import { refusalIn, waitsWithinText } from '../../agent/told.ts'
 import type { MessageInput } from '../../core/message-input.ts'
-import { type Content, type ContentPart, type Json, type JsonObject, legalName, textOf } from '../../core/messages.ts'
+import { type Content, type ContentPart, type Json, type JsonObject, legalName, textOf, withoutUndefined } from '../../core/messages.ts'
 import { isOwnCall, isYesOrNo, metadataOf } from '../pending-on-page.ts'
 import { readConversation, type ShownCall, type ShownConversationOptions } from '../stored-conversation.ts'
 import { structured, structuredArguments } from '../structured.ts'
@@ -68,7 +68,7 @@ function partOf(part: ContentPart): UIPart {
   const mediaType = part.mediaType ?? (part.type === 'image' ? 'image' : 'application/octet-stream')
   const url = 'data' in part ? `data:${mediaType};base64,${part.data}` : part.url
   const name = part.type === 'file' ? part.name : undefined
-  return { type: 'file', mediaType, url, ...(name === undefined ? {} : { filename: name }) }
+  return { type: 'file', mediaType, url, ...withoutUndefined({ filename: name }) }
 }
 
 function callParts({ call, result, pending, waitingAgent }: ShownCall): UIPart[] {

@@ -48,9 +48,9 @@ export type UIMessageResponseOptions = Omit<ResponseOptions, 'format' | 'lastEve
 export function toUIMessageResponse(run: SendableRun, options: UIMessageResponseOptions = {}): Response {
   const { originalMessages, messageId, messageMetadata, ...response } = options
   const format = uiMessageFormat({
-    ...(originalMessages === undefined ? {} : { originalMessages }),
-    ...(messageId === undefined ? {} : { messageId }),
-    ...(messageMetadata === undefined ? {} : { messageMetadata }),
+    originalMessages,
+    messageId,
+    messageMetadata,
   })
   return syncAnswer('toResponse', run.toResponse({ ...response, format }))
 }

@@ -3,7 +3,7 @@ import type { ResponseWriter } from '../../agent/web/response-format.ts'
 import type { RunEnding } from '../../agent/web/run-ending.ts'
 import { syncAnswer } from '../../core/callbacks/callbacks.ts'
 import { Event, type RunEvent, type StopReason } from '../../core/events.ts'
-import type { JsonObject } from '../../core/messages.ts'
+import { type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import { emptyRunView, lastText, type RunView, reduceRun } from '../../core/runs/index.ts'
 import { decisionOnPage, idOnPage, isOwnCall, isYesOrNo, metadataOf } from '../pending-on-page.ts'
 import { structured } from '../structured.ts'
@@ -82,7 +82,7 @@ export class UIMessageWriter implements ResponseWriter {
     this.#closePart()
     for (const item of pending) this.#wait(item)
     if (this.#isInStep) this.#send({ type: 'finish-step' })
-    if (stopReason === 'aborted') this.#send({ type: 'abort', ...(error === undefined ? {} : { reason: error.message }) })
+    if (stopReason === 'aborted') this.#send({ type: 'abort', ...withoutUndefined({ reason: error?.message }) })
     else if (error !== undefined) this.#send({ type: 'error', errorText: error.message })
     else this.#send({ type: 'finish', finishReason: this.#finish(stopReason), ...this.#metadata(ending) })
     return `${this.#flush()}data: [DONE]\n\n`

@@ -21,7 +21,7 @@ export async function mcpLogin(name: string, flags: Flags, io: CliIO): Promise<n
       terminal.note(`Open this page to sign in:\n${visible(url.href)}`)
       if (isOnTerminal(io)) openBrowser(url, terminal)
     }
-    const loopback = await openLoopbackSignIn({ show, ...(auth.redirectUrl === undefined ? {} : { redirectUrl: auth.redirectUrl }) })
+    const loopback = await openLoopbackSignIn({ show, redirectUrl: auth.redirectUrl })
     opened.push(loopback)
     const { redirectUrl, authorize } = loopback
     const store = anew(auth.store ?? mcpTokenFiles(tokenFolder(io)))
@@ -52,7 +52,7 @@ function anew(store: McpTokenStore): McpTokenStore & { isSaved(): boolean } {
       isSaved = true
     },
     remove: (key) => store.remove(key),
-    ...(store.lock === undefined ? {} : { lock: store.lock.bind(store) }),
+    lock: store.lock?.bind(store),
   }
 }
 

@@ -31,7 +31,7 @@ export async function mcp(flags: Flags, io: CliIO): Promise<number> {
     if (refused.length > 0 && !flags.quiet) {
       terminal.note(`not served, since nobody can be asked for approval: ${refused.map(({ name }) => name).join(', ')}`)
     }
-    const serving = { flags, terminal, interrupts, logger, ...(skills === undefined ? {} : { skills }) }
+    const serving = { flags, terminal, interrupts, logger, skills }
     await (flags.http ? serveHttp(dispatcher, serving) : serveStdio(dispatcher, serving))
     await skills?.close()
     return flags.http ? EXIT_OK : (interrupts.exitCode ?? EXIT_OK)

@@ -129,7 +129,7 @@ export class RecordedRuns {
       const { status, finishedAt, summary, result } = outcome
       const found = { title: run.title, words: run.wordsOf(summary), costUsd: summary.usage?.costUsd }
       const told = { status, ...found, stopReason: summary.stopReason ?? '', finishedAt: Date.parse(finishedAt), result }
-      const expected = { status: 'running' as const, ...(run.attempt === undefined ? {} : { attempt: run.attempt }) }
+      const expected = { status: 'running' as const, attempt: run.attempt }
       const room = status === 'paused' ? { ofState, ofCaller, ofAll } : undefined
       return this.shown.settle(run.id, expected, { ...told, summary: await writeJson(summary) }, room)
     }

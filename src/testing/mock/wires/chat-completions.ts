@@ -1,5 +1,5 @@
 import type { FinishReason } from '../../../core/events.ts'
-import { isJsonObject, type Json, type JsonObject, type ToolCall, type Usage } from '../../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject, type ToolCall, type Usage, withoutUndefined } from '../../../core/messages.ts'
 import type { ToolChoice } from '../../../models/chat-model.ts'
 import { messagesFromOpenAI } from '../../../models/openai/from-openai.ts'
 import type { ToolDefinition } from '../../../tools/tool.ts'
@@ -121,7 +121,7 @@ function encodeWhole(plan: TurnPlan, { id, model }: ReplyContext): JsonObject {
     role: 'assistant',
     content: calls.length > 0 && plan.text === '' ? null : '',
     refusal: null,
-    ...(plan.reasoning === undefined ? {} : { reasoning_content: plan.reasoning }),
+    ...withoutUndefined({ reasoning_content: plan.reasoning }),
     ...(calls.length === 0 ? {} : { tool_calls: calls }),
     ...plan.providerData?.data,
   }
@@ -132,7 +132,7 @@ function encodeWhole(plan: TurnPlan, { id, model }: ReplyContext): JsonObject {
     created: createdAt,
     model,
     choices: [{ index: 0, message, logprobs: null, finish_reason: finishWord(plan) }],
-    ...(plan.usage === undefined ? {} : { usage: encodeUsage(plan.usage) }),
+    ...withoutUndefined({ usage: plan.usage && encodeUsage(plan.usage) }),
   }
 }
 
@@ -165,11 +165,11 @@ function encodeUsage(usage: Usage): JsonObject {
     total_tokens: usage.totalTokens,
     prompt_tokens_details: {
       cached_tokens: usage.cacheReadTokens ?? 0,
-      ...(usage.cacheWriteTokens === undefined ? {} : { cache_write_tokens: usage.cacheWriteTokens }),
+      ...withoutUndefined({ cache_write_tokens: usage.cacheWriteTokens }),
     },
     completion_tokens_details: { reasoning_tokens: usage.reasoningTokens ?? 0 },
     // OpenRouter's field: https://openrouter.ai/docs/use-cases/usage-accounting
-    ...(usage.costUsd === undefined ? {} : { cost: usage.costUsd }),
+    ...withoutUndefined({ cost: usage.costUsd }),
   }
 }
 

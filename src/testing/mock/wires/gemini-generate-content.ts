@@ -1,5 +1,5 @@
 import type { FinishReason } from '../../../core/events.ts'
-import type { JsonObject, ToolCall, Usage } from '../../../core/messages.ts'
+import { type JsonObject, type ToolCall, type Usage, withoutUndefined } from '../../../core/messages.ts'
 import type { TurnPlan } from '../../script.ts'
 import { readGeminiRequest } from './gemini-generate-content-request.ts'
 import {
@@ -119,9 +119,9 @@ function encodeUsage(usage: Usage | undefined): JsonObject {
   const { inputTokens, outputTokens, reasoningTokens, cacheReadTokens } = usage
   return {
     promptTokenCount: inputTokens,
-    ...(cacheReadTokens === undefined ? {} : { cachedContentTokenCount: cacheReadTokens }),
+    ...withoutUndefined({ cachedContentTokenCount: cacheReadTokens }),
     candidatesTokenCount: outputTokens - (reasoningTokens ?? 0),
-    ...(reasoningTokens === undefined ? {} : { thoughtsTokenCount: reasoningTokens }),
+    ...withoutUndefined({ thoughtsTokenCount: reasoningTokens }),
     totalTokenCount: inputTokens + outputTokens,
   }
 }

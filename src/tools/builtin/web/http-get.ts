@@ -156,7 +156,7 @@ async function answer(url: URL, status: number, response: IncomingMessage, optio
     url: url.href,
     status,
     contentType,
-    ...(location === undefined ? {} : { location }),
+    location,
     ...(Number.isSafeInteger(length) ? { announcedBytes: length } : {}),
   }
   if (!options.wants(contentType)) return { ...head, truncated: false }

@@ -8,6 +8,7 @@ import type {
   StoredOAuthTokens,
 } from '@modelcontextprotocol/client'
 import { ToolloopError } from '../../../core/errors.ts'
+import { withoutUndefined } from '../../../core/messages.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
 import { defaultRedirectUrl, type McpAuth } from './auth-options.ts'
 import type { KeptCredentials } from './credentials.ts'
@@ -37,8 +38,7 @@ export class OAuthClient implements OAuthClientProvider {
         kept.change((before) => ({ ...before, clients: { ...before.clients, [ctx?.issuer ?? '']: client } }))
     }
     if (grant === 'client_credentials') {
-      this.prepareTokenRequest = (scope) =>
-        new URLSearchParams({ grant_type: 'client_credentials', ...(scope === undefined ? {} : { scope }) })
+      this.prepareTokenRequest = (scope) => new URLSearchParams({ grant_type: 'client_credentials', ...withoutUndefined({ scope }) })
     }
     if (privateKey !== undefined && clientId !== undefined) {
       const { pem, algorithm: alg } = privateKey
@@ -58,7 +58,7 @@ export class OAuthClient implements OAuthClientProvider {
       redirect_uris: this.redirectUrl === undefined ? [] : [String(this.redirectUrl)],
       grant_types: isAlone ? ['client_credentials'] : ['authorization_code', 'refresh_token'],
       ...(isAlone ? {} : { response_types: ['code'] }),
-      ...(scope === undefined ? {} : { scope }),
+      ...withoutUndefined({ scope }),
     }
   }
 
@@ -81,8 +81,7 @@ export class OAuthClient implements OAuthClientProvider {
       const at = issuer ?? known
       return {
         client_id: clientId,
-        ...(clientSecret === undefined ? {} : { client_secret: clientSecret }),
-        ...(at === undefined ? {} : { issuer: at }),
+        ...withoutUndefined({ client_secret: clientSecret, issuer: at }),
       }
     }
     const client = clients[ctx?.issuer ?? '']
@@ -100,7 +99,7 @@ export class OAuthClient implements OAuthClientProvider {
   }
 
   async saveTokens(tokens: StoredOAuthTokens, ctx?: OAuthClientInformationContext): Promise<void> {
-    await this.#kept.change((before) => ({ ...before, tokens, ...(ctx === undefined ? {} : { issuer: ctx.issuer }) }))
+    await this.#kept.change((before) => ({ ...before, tokens, ...withoutUndefined({ issuer: ctx?.issuer }) }))
   }
 
   redirectToAuthorization(url: URL): void {

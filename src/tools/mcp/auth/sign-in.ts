@@ -171,8 +171,8 @@ export class SignIn {
       serverUrl: this.#server.url,
       fetchFn: this.#fetch,
       forceReauthorization: force,
-      ...(scope === undefined ? {} : { scope }),
-      ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
+      scope,
+      resourceMetadataUrl,
     }
   }
 

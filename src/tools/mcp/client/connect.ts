@@ -1,7 +1,7 @@
 import { callUnawaited } from '../../../core/callbacks/callbacks.ts'
 import { InvalidOptionError, messageOf, ToolloopError } from '../../../core/errors.ts'
 import { defaultLogger, type Logger, redacting } from '../../../core/logger.ts'
-import type { ChatMessage, ContentPart } from '../../../core/messages.ts'
+import { type ChatMessage, type ContentPart, withoutUndefined } from '../../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../../core/option-names.ts'
 import type { ToolSet } from '../../registry.ts'
 import { type AnyTool, convertToOpenAITool, type ToolDefinition } from '../../tool.ts'
@@ -130,7 +130,7 @@ export class McpTools implements ToolSet, AsyncDisposable {
   }
 
   servers(): McpServerStatus[] {
-    return this.#links.map(({ name, state, problem }) => ({ name, state, ...(problem === undefined ? {} : { problem }) }))
+    return this.#links.map(({ name, state, problem }) => ({ name, state, ...withoutUndefined({ problem }) }))
   }
 
   /** The tools that wait for `allow`. */

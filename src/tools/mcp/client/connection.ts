@@ -8,6 +8,7 @@ import type {
   VersionNegotiationMode,
 } from '@modelcontextprotocol/client'
 import { messageOf } from '../../../core/errors.ts'
+import { withoutUndefined } from '../../../core/messages.ts'
 import { version } from '../../../core/version.ts'
 import type { SignIn } from '../auth/sign-in.ts'
 import { httpTransport } from '../transport/http-transport.ts'
@@ -152,11 +153,7 @@ async function open(
   client.setNotificationHandler('notifications/message', ({ params }) => events.onLog(params.level, params.data))
   // In place of the SDK's, which forgets a call as soon as it has been answered: that of a task goes on.
   client.setNotificationHandler('notifications/progress', ({ params: { progressToken, progress, total, message } }) => {
-    events.onProgress(progressToken, {
-      progress,
-      ...(total === undefined ? {} : { total }),
-      ...(message === undefined ? {} : { message }),
-    })
+    events.onProgress(progressToken, { progress, ...withoutUndefined({ total, message }) })
   })
   client.onerror = (error) => {
     const flood = unasked.failed()
@@ -289,7 +286,7 @@ function makeTransport(
       args: [...args],
       env,
       stderr: 'ignore',
-      ...(cwd === undefined ? {} : { cwd }),
+      cwd,
     })
     const end = (problem: string) => {
       onLost(problem)
@@ -301,7 +298,7 @@ function makeTransport(
     command,
     args,
     env,
-    ...(cwd === undefined ? {} : { cwd }),
+    cwd,
     messageBounds,
     parse: (line) => sdk.deserializeMessage(line),
     onStderr: (line) => events.onStderr(line),

@@ -16,7 +16,7 @@ export function mcpTool(link: ServerLink, listed: ListedTool, name: string, must
     description: listed.description,
     parameters: listed.inputSchema,
     effect: effectOf(link.server, listed),
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    timeoutMs,
     ...(mustAsk || needsApproval(link.server, listed) ? { approval: true } : {}),
     toContent: ({ content }: McpToolResult) => content,
     // A call that goes on elsewhere is gone on with.

@@ -1,5 +1,5 @@
 import type { CreateMessageRequestParamsBase } from '@modelcontextprotocol/server'
-import { isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject, withoutUndefined } from '../../../core/messages.ts'
 import { ask, type JsonSchema, type Question } from '../../tool.ts'
 
 /** What a tool asks the model of its MCP client. */
@@ -43,9 +43,9 @@ export function askClientModel({ messages, instructions, maxOutputTokens = 1_000
   const said = typeof messages === 'string' ? [{ role: 'user', content: messages }] : messages
   const params: JsonObject = {
     messages: said.map(({ role, content }) => ({ role, content: { type: 'text', text: content } })),
-    ...(instructions === undefined ? {} : { systemPrompt: instructions }),
+    ...withoutUndefined({ systemPrompt: instructions }),
     maxTokens: maxOutputTokens,
-    ...(temperature === undefined ? {} : { temperature }),
+    ...withoutUndefined({ temperature }),
   }
   return ask({ about: { mcp: 'sampling/createMessage', params }, schema: modelAnswer })
 }

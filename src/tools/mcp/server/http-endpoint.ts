@@ -70,7 +70,7 @@ export class McpEndpoint {
     })
     const { context, metadata, tasks } = exchange
     const admit = (tool: string) => this.#admit(exchange, tool)
-    const scope = { caller, context, metadata, lanes, signal: gone.signal, admit, ...(tasks === undefined ? {} : { tasks }) }
+    const scope = { caller, context, metadata, lanes, signal: gone.signal, admit, tasks }
     this.#exchanges.set(request, { ...exchange, scope })
     try {
       const { response, release } = await this.#respond(request, body, caller)

@@ -192,7 +192,7 @@ function askedBy({ about, schema }: Question): Asked {
     return { about, items, isOne: false }
   }
   const key = isJsonObject(about) && typeof about.name === 'string' ? about.name : answerKey
-  return { about, items: [{ key, about, ...(schema === undefined ? {} : { schema }) }], isOne: true }
+  return { about, items: [{ key, about, schema }], isOne: true }
 }
 
 function requestFor(sdk: McpServerSdk, { about, schema }: Item): InputRequest | undefined {

@@ -76,7 +76,7 @@ export function createToolServer(
     ...(logToClient === true ? { logging: {} } : {}),
     ...(hasTasks ? taskCapabilities(isModern) : {}),
   }
-  const options = { capabilities, requestState: { verify: codec.verify }, ...(instructions === undefined ? {} : { instructions }) }
+  const options = { capabilities, requestState: { verify: codec.verify }, instructions }
   /** As the SDK has it, but for calls that become tasks, of which it knows nothing. */
   class ToolServer extends sdk.Server {
     protected override _wrapHandler(...[method, handler]: Parameters<Server['_wrapHandler']>): ReturnType<Server['_wrapHandler']> {
@@ -136,7 +136,7 @@ export function createToolServer(
       const run = (known: { answer: Json; asked: Json } | undefined) =>
         runner.run(call, {
           context,
-          ...(metadata === undefined ? {} : { metadata }),
+          metadata,
           signal,
           runId: `mcp_${randomUUID()}`,
           iteration: 1,
@@ -177,12 +177,12 @@ export async function announceLists(server: Server): Promise<void> {
 
 function tasksOf({ tasks, signal }: CallScope): { tasks: McpTasks; signal?: AbortSignal } {
   if (tasks === undefined) throw new Error('Expected a caller with tasks')
-  return { tasks, ...(signal === undefined ? {} : { signal }) }
+  return { tasks, signal }
 }
 
 function clientOf(server: Server): McpClient {
   const { name, version } = server.getClientVersion() ?? {}
-  const told = { ...(name === undefined ? {} : { name }), ...(version === undefined ? {} : { version }) }
+  const told = { name, version }
   return { ...told, ...askable(server.getClientCapabilities()) }
 }
 

@@ -17,8 +17,8 @@ export function wireTool(tool: AnyTool): WireTool {
     name,
     description,
     inputSchema,
-    ...(outputSchema === undefined ? {} : { outputSchema: { ...outputSchema, type: 'object' as const } }),
-    ...(annotations === undefined ? {} : { annotations }),
+    outputSchema: outputSchema && { ...outputSchema, type: 'object' as const },
+    annotations,
   }
 }
 
@@ -38,7 +38,7 @@ function blockOf(part: ContentPart): ContentBlock {
   const name = part.type === 'file' && part.name !== undefined ? part.name : part.type
   if (given === undefined) {
     const { mediaType, url: uri } = part as { mediaType?: string; url: string }
-    return { type: 'resource_link', name, uri, ...(mediaType === undefined ? {} : { mimeType: mediaType }) }
+    return { type: 'resource_link', name, uri, mimeType: mediaType }
   }
   const { data, mediaType: mimeType } = given
   if (part.type === 'image') return { type: 'image', data, mimeType }

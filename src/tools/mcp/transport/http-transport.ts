@@ -74,7 +74,7 @@ export function httpTransport(
   return new CallTransport(new URL(server.url), {
     fetch: boundedFetch(server, messageBounds, sentTokens),
     onInsufficientScope: 'throw',
-    ...(signIn === undefined ? {} : { authProvider: authProvider(signIn, sentTokens) }),
+    authProvider: signIn && authProvider(signIn, sentTokens),
     reconnectionScheduler: (reopen, delay, attempt) => {
       if (attempt >= mostReopenings) {
         onLost('its event stream broke')

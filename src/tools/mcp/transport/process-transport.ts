@@ -71,7 +71,7 @@ export class ProcessTransport implements Transport {
 
   start(): Promise<void> {
     const { command, args, env, cwd, messageBounds, onStderr } = this.#options
-    const options = { env, detached: true, ...(cwd === undefined ? {} : { cwd }) }
+    const options = { env, detached: true, cwd }
     const guard = new GroupGuard()
     this.#guard = guard
     let child: Child

@@ -174,7 +174,7 @@ function enter(bwrap: string, view: View, filter: Buffer, command: readonly stri
   const words = [...viewArguments(view, nodeSource), '--seccomp', String(descriptors.filter), '--info-fd', String(descriptors.info)]
   write(child, descriptors.view, words.map((word) => `${word}\0`).join(''))
   write(child, descriptors.filter, filter)
-  return { child, first: firstProcess(child.stdio[descriptors.info]), ...(cgroup === undefined ? {} : { cgroup }) }
+  return { child, first: firstProcess(child.stdio[descriptors.info]), cgroup }
 }
 
 function write(child: ChildProcess, descriptor: number, content: string | Buffer): void {

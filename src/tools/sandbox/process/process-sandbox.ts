@@ -109,7 +109,7 @@ export class ProcessSandbox implements ScriptSandbox {
       readable,
       env,
       node,
-      ...(workspace === undefined ? {} : { workspace: { folder: workspace, writable } }),
+      workspace: workspace === undefined ? undefined : { folder: workspace, writable },
     }
     const seconds = Math.ceil(Math.min(timeoutMs, 86_400_000) / 1_000) + 1
     const script = this.#interpreted(`${inside.folder}/${run.script}`, run, env.PATH ?? inside.path, inside.node)

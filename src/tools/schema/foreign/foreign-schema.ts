@@ -1,6 +1,6 @@
 import { messageOf, ToolloopError } from '../../../core/errors.ts'
 import { isDeeperThan } from '../../../core/json.ts'
-import { isJsonObject } from '../../../core/messages.ts'
+import { isJsonObject, withoutUndefined } from '../../../core/messages.ts'
 import { nextTurn } from '../../../core/time/give-way.ts'
 import { stoppedAfter } from '../../../core/time/stopped-after.ts'
 import { forgetAjv, openForeignAjv } from '../open-ajv.ts'
@@ -78,7 +78,7 @@ function namesOf({ properties, required, additionalProperties }: JsonSchema): Js
   return {
     type: 'object',
     properties: Object.fromEntries(names.map((name) => [name, {}])),
-    ...(required === undefined ? {} : { required }),
+    ...withoutUndefined({ required }),
     ...(additionalProperties === false ? { additionalProperties } : {}),
   }
 }

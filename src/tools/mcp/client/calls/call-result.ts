@@ -1,5 +1,5 @@
 import type { ContentBlock } from '@modelcontextprotocol/client'
-import { type Content, type ContentPart, isJsonObject, type Json, type JsonObject } from '../../../../core/messages.ts'
+import { type Content, type ContentPart, isJsonObject, type Json, type JsonObject, withoutUndefined } from '../../../../core/messages.ts'
 import { isBase64 } from '../../../../core/text/base64.ts'
 import { withoutPage } from '../../../../core/text/html-page.ts'
 import { withData } from './data-beside-text.ts'
@@ -74,7 +74,7 @@ export function readCallResult(result: JsonObject): McpToolResult | { failure: s
   const parts = given === undefined || structured === undefined ? given : withData(given, structured)
   if (parts === undefined) return undefined
   if (result.isError === true) return { failure: withoutPage(failureText(parts)).trim() }
-  return { content: contentOf(parts), ...(structured === undefined ? {} : { structured }) }
+  return { content: contentOf(parts), ...withoutUndefined({ structured }) }
 }
 
 /** Texts as one. */

@@ -1,6 +1,6 @@
 import type { ElicitResult } from '@modelcontextprotocol/client'
 import { ToolloopError } from '../../../../core/errors.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject, withoutUndefined } from '../../../../core/messages.ts'
 import { openForeign } from '../../../schema/foreign/foreign-schema.ts'
 import { ask, type Question, type ToolContext } from '../../../tool.ts'
 import { isTaskNoted } from './call-notes.ts'
@@ -54,8 +54,8 @@ export function questionOf(asked: AskedByServer, problem?: string): Question {
   const about: JsonObject = {
     mcpServer,
     ...(shown.length === 1 ? first : { questions: shown }),
-    ...(problem === undefined ? {} : { problem }),
-    state: { ...state, requests, ...(notes === undefined ? {} : { notes }) },
+    ...withoutUndefined({ problem }),
+    state: { ...state, requests, ...withoutUndefined({ notes }) },
   }
   return ask({ about, schema: answerSchema(requests) })
 }

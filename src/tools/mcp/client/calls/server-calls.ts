@@ -152,7 +152,7 @@ export class ServerCalls {
         if (task !== undefined) return this.#followTask(running, task)
         const { names, requestState, answers = {} } = state
         const inputResponses = { ...answers, ...byName(names, results) }
-        return this.#settle(running, this.#start(running, { inputResponses, ...(requestState === undefined ? {} : { requestState }) }))
+        return this.#settle(running, this.#start(running, { inputResponses, requestState }))
       }
       case 'task': {
         if (task === undefined) throw this.#gone()

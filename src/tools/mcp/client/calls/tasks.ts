@@ -63,7 +63,7 @@ export function readTask(given: JsonObject): Task | undefined {
     ...(typeof ttlMs === 'number' && ttlMs >= 0 ? { ttlMs } : {}),
     ...(isJsonObject(inputRequests) ? { inputRequests } : {}),
     ...(isJsonObject(result) ? { result } : {}),
-    ...(problem === undefined ? {} : { problem }),
+    problem,
   }
 }
 

@@ -28,7 +28,7 @@ export function contextTools(link: ServerLink): ContextTool[] {
       return define({
         name: fullName,
         effect: 'read',
-        ...(timeoutMs === undefined ? {} : { timeoutMs }),
+        timeoutMs,
         ...(approval ? { approval } : {}),
       })
     }
