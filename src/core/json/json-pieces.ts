@@ -12,29 +12,29 @@ export type JsonPieces =
   /** Of an object: several entries as the JSON of an object of them, or one that is in pieces itself. */
   | { entries: ({ json: string } | { key: string; value: JsonPieces })[] }
 
-/** Of one piece, as `weightOf` counts. */
+/** Of one piece, as `weightOf` tells it. */
 const mostWeight = 10_000
 /** A character takes about as much less to read than a value. */
 const charactersAValue = 200
 
-/** How many values there are in `value`, long texts counted as several. Counting stops beyond `most`. */
-export function weightOf(value: unknown, most: number = mostWeight): number {
+/** How much work it is to write `value`: 1 for each value in it, and 1 for 200 characters. What is beyond `mostWeight` is not looked at. */
+export function weightOf(value: unknown): number {
   const left = [value]
   let weight = 0
-  while (left.length > 0 && weight <= most) {
+  while (left.length > 0 && weight <= mostWeight) {
     const next = left.pop()
     weight += 1
     if (typeof next === 'string') weight += next.length / charactersAValue
     if (typeof next !== 'object' || next === null) continue
     if (Array.isArray(next)) {
-      if (next.length > most - weight) return most + 1
+      if (next.length > mostWeight - weight) return mostWeight + 1
       for (const item of next) left.push(item)
       continue
     }
     for (const key in next) {
       weight += key.length / charactersAValue
       left.push(Reflect.get(next, key))
-      if (left.length > most) return most + 1
+      if (left.length > mostWeight) return mostWeight + 1
     }
   }
   return weight

@@ -1,7 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { EvalFlags, type JSValueHandle, QuickJS } from 'quickjs-wasi'
 import { messageOf } from '../../../core/errors.ts'
-import { type JsonPieces, textOfPieces, toPieces, weightOf } from '../../../core/json/json-pieces.ts'
+import { type JsonPieces, textOfPieces, toPieces } from '../../../core/json/json-pieces.ts'
+import { parseUpTo } from '../../../core/json/value-count.ts'
 import { isDeeperThan } from '../../../core/json.ts'
 import { isJsonObject } from '../../../core/messages.ts'
 import { ScriptModules } from './script-modules.ts'
@@ -158,10 +159,10 @@ class GuestRun {
     if (this.#callCharacters > callsTogether * outputBytes)
       throw new Error(`The arguments of all calls may have at most ${callsTogether * outputBytes} characters of JSON.`)
     const [tool, text] = [name.toString(), json.toString()]
-    const args: unknown = JSON.parse(text)
-    if (!isJsonObject(args)) throw new TypeError(`Expected the arguments of \`${tool}\` to be an object`)
-    if (weightOf(args, mostCallValues) > mostCallValues || isDeeperThan(deepestValue, args))
+    const args = parseUpTo(mostCallValues, text)
+    if (args === undefined || isDeeperThan(deepestValue, args))
       throw new Error(`The arguments of a call may hold at most ${mostCallValues} values, nested ${deepestValue} levels deep.`)
+    if (!isJsonObject(args)) throw new TypeError(`Expected the arguments of \`${tool}\` to be an object`)
     this.#waiting++
     send({ kind: 'call', call: id.toNumber(), name: tool, json: text })
     return vm.undefined
