@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import { inTurns } from '../../src/core/time/give-way.ts'
 import { recordingText } from '../../src/recording/file/recording-text.ts'
 import { readRecording, recordRun } from '../../src/recording/index.ts'
 import { RecordingSecrets } from '../../src/recording/secrets.ts'
@@ -79,7 +78,7 @@ it('a part as long as a recording may be, written, read and handed out, keeps no
       const reading = await longestStall(() => recordingOfParts(parts()))
       const { run = expect.fail(`nothing is recorded of ${name}`) } = reading.value ?? {}
       expect(run.given.partial, name).toBeUndefined()
-      const handingOut = await longestStall(() => inTurns(recordingText({ runId: 'run_1', run }, new RecordingSecrets())))
+      const handingOut = await longestStall(() => recordingText({ runId: 'run_1', run }, new RecordingSecrets()))
       expect(handingOut.value.join('')).not.toContain('kept-secret')
       stalls = [
         [`written: ${name}`, writing.stallMs],

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import { inTurns } from '../../src/core/time/give-way.ts'
 import { recordingFromText, recordingToText } from '../../src/recording/file/recording-file.ts'
 import { recordingText } from '../../src/recording/file/recording-text.ts'
 import { replayRun } from '../../src/recording/index.ts'
@@ -176,5 +175,5 @@ it('a recording that is written in turns is the same as one that is written at o
   await runner.run('Let me in.', { recorder })
   const [whole, recorded] = [recorder.recording(), recorder.recorded()]
   if (whole === undefined || recorded === undefined) throw new Error('Nothing was recorded')
-  expect((await inTurns(recordingText(recorded, new RecordingSecrets()))).join('')).toBe(recordingToText(whole))
+  expect((await recordingText(recorded, new RecordingSecrets())).join('')).toBe(recordingToText(whole))
 })

@@ -15,8 +15,6 @@ const firstWaitMs = 500
 const longestWaitMs = 10_000
 /** How long events are taken without a break. */
 const busyMs = 16
-/** Characters. */
-const longText = 200_000
 
 export interface Reading {
   onEvent: (event: StreamEvent) => void
@@ -94,12 +92,7 @@ async function* connect(path: string, after: number, signal: AbortSignal, onOpen
       parser.feed(value)
       for (const { id, event = '', data } of arrived.splice(0)) {
         if (data === '') continue
-        // Parsing a long text is a task of its own.
-        const isLong = data.length > longText
-        if (isLong) await nextTask()
-        const parsed: StreamEvent['data'] = JSON.parse(data)
-        if (isLong) await nextTask()
-        yield { id: id === undefined ? undefined : Number(id), type: event, data: parsed }
+        yield { id: id === undefined ? undefined : Number(id), type: event, data: JSON.parse(data) }
       }
     }
   } finally {

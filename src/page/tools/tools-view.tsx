@@ -4,11 +4,11 @@ import { count } from '../data/format.ts'
 import { useTitle } from '../shell/address.ts'
 import type { McpServer, Skill, ToolWithCalls } from '../types.ts'
 import { useNewId } from '../ui/new-id.ts'
+import { useInSlices } from '../ui/slices.ts'
 import { ServerList } from './server-list.tsx'
 import { SkillCard, type SkillProblem, SkillProblems } from './skills.tsx'
 import { ToolCard } from './tool-card.tsx'
 import { useAnswer, useWhenCallsEnd } from './use-answer.ts'
-import { useInSlices } from './use-in-slices.ts'
 
 /**
  * The tools and skills of the agent: where they are from, what they take and say, how their calls have ended; and any of them can be tried.

@@ -14,14 +14,18 @@ interface Recorded {
 
 /** Writes the file of a recorded run without its secrets, as `writeRecording` does, but lets others get their turn. */
 export async function writeRecorded(file: string | URL, recorded: Recorded, secrets: RecordingSecrets): Promise<void> {
-  await replaceFile(pathOf(file), await inTurns(recordingText(recorded, secrets)))
+  await replaceFile(pathOf(file), await recordingText(recorded, secrets))
 }
 
 /**
  * The text of the file of a recorded run, in pieces: what `recordingToText` makes of the run without its secrets. `secrets`: those that are known
- * before the run is looked through.
+ * before the run is looked through. Gives way to others meanwhile.
  */
-export function* recordingText({ runId, run }: Recorded, secrets: RecordingSecrets): InParts<string[]> {
+export function recordingText(recorded: Recorded, secrets: RecordingSecrets): Promise<string[]> {
+  return inTurns(textInParts(recorded, secrets))
+}
+
+function* textInParts({ runId, run }: Recorded, secrets: RecordingSecrets): InParts<string[]> {
   yield* secrets.learn(run)
   const { given, turns: _, ...rest } = yield* secrets.cleanRun({ ...run, turns: [] })
   const items: string[] = []

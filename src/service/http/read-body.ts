@@ -27,7 +27,8 @@ export async function readBody(
   }
   const text = await readText(request, maxBytes)
   await giveWay()
-  if (countValues(text) > maxValues) throw new HttpProblem(400, 'invalid_request', `Expected a body of at most ${maxValues} values`)
+  const values = countValues(text)
+  if (values > maxValues) throw new HttpProblem(400, 'invalid_request', `Expected a body of at most ${maxValues} values, got ${values}`)
   const body = parseBody(text)
   const objection = objectionTo(body, 1)
   if (objection !== undefined) throw new HttpProblem(400, 'invalid_json', objection)
@@ -41,16 +42,17 @@ export async function readBody(
 }
 
 async function readText(request: Request, maxBytes: number): Promise<string> {
-  const tooLarge = () => new HttpProblem(413, 'body_too_large', `Expected a body of at most ${maxBytes} bytes`)
+  const tooLarge = (got: string) => new HttpProblem(413, 'body_too_large', `Expected a body of at most ${maxBytes} bytes, got ${got}`)
   // What is announced is refused before it is sent; what is not announced is counted.
-  if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
+  const announced = Number(request.headers.get('content-length') ?? 0)
+  if (announced > maxBytes) throw tooLarge(`${announced}`)
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let text = ''
   let bytes = 0
   try {
     for await (const chunk of request.body ?? []) {
       bytes += chunk.byteLength
-      if (bytes > maxBytes) throw tooLarge()
+      if (bytes > maxBytes) throw tooLarge('more')
       text += decoder.decode(chunk, { stream: true })
     }
     return text + decoder.decode()

@@ -1,7 +1,6 @@
 import type { RecordingPart, ShownRuns } from '../../agent/durable/shown-runs.ts'
 import type { RunRecorder } from '../../agent/observe/recorder.ts'
 import type { Logger } from '../../core/logger.ts'
-import { inTurns } from '../../core/time/give-way.ts'
 import { recordingText } from '../../recording/file/recording-text.ts'
 import type { RecordedRun } from '../../recording/format.ts'
 import { RecordingSecrets } from '../../recording/secrets.ts'
@@ -62,7 +61,7 @@ export class RunRecordings {
     const { given, result } = recorded
     const isWhole = result !== undefined || given.partial !== undefined
     const whole = isWhole ? recorded : { ...recorded, given: { ...given, partial: 'how it ended is not recorded' } }
-    return inTurns(recordingText({ runId: run.id, run: whole }, new RecordingSecrets([...this.#secrets, ...secrets])))
+    return recordingText({ runId: run.id, run: whole }, new RecordingSecrets([...this.#secrets, ...secrets]))
   }
 
   /** Lets go of what is in memory of a run's recording. */

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { AuthProvider, Transport } from '@modelcontextprotocol/client'
 import { ValueCount } from '../../../core/json/value-count.ts'
-import { giveWay } from '../../../core/time/give-way.ts'
+import { nextTurn } from '../../../core/time/give-way.ts'
 import type { SignIn } from '../auth/sign-in.ts'
 import type { McpUrl } from '../client/server-config.ts'
 import type { McpClientSdk } from './load-sdk.ts'
@@ -209,7 +209,7 @@ function bounded({ maxBytes, maxValues }: MessageBounds, isEvents: boolean, resu
         if (isEvents && !piece.includes(lineFeed) && !piece.includes(carriageReturn)) continue
         controller.enqueue(line.length === 1 ? piece : Buffer.concat(line))
         line = []
-        await giveWay()
+        if (piece.length < chunk.length) await nextTurn()
       }
     },
     flush(controller) {
