@@ -61,7 +61,7 @@ export class ActiveRuns {
     }
     const entry = { run, isRecorded, shown }
     this.#entries.add(entry)
-    for (const watcher of this.#watchers) if (watcher.runId === runId) run.watch(watcher.tap)
+    for (const watcher of this.#watchers) if (watcher.runId === runId) run.events.watch(watcher.tap)
     return () => {
       this.#entries.delete(entry)
       for (const look of this.#waiting) look()
@@ -73,10 +73,10 @@ export class ActiveRuns {
     const watcher = { runId, tap }
     const own = () => [...this.#entries].filter(({ run }) => run.runId === runId)
     this.#watchers.add(watcher)
-    for (const { run } of own()) run.watch(tap)
+    for (const { run } of own()) run.events.watch(tap)
     return () => {
       this.#watchers.delete(watcher)
-      for (const { run } of own()) run.unwatch(tap)
+      for (const { run } of own()) run.events.unwatch(tap)
     }
   }
 

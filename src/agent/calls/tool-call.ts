@@ -206,7 +206,7 @@ export class CallEnvironment implements ToolCallEnvironment {
 
   onProgress(update: Json): void {
     const { iteration, prepared, tags } = this.#call
-    this.run.emit(
+    this.run.events.emit(
       Event.TOOL_PROGRESS,
       { tool: prepared.tool.name, update: shownUpdate(prepared.tool, prepared.args, update) },
       { iteration, toolCallId: this.toolCallId, ...tags },
@@ -238,10 +238,10 @@ function publishEnd(run: RunContext, outcome: CallOutcome): CallOutcome {
     return outcome
   }
   const durationMs = startedAt === undefined ? 0 : performance.now() - startedAt
-  if (run.hears(Event.TOOL_CALL_END)) {
+  if (run.events.hears(Event.TOOL_CALL_END)) {
     const ok = end.outcome === 'ok' || end.outcome === 'question'
     const meta = { iteration: call.iteration, toolCallId: call.call.id, durationMs, ok, ...call.tags }
-    run.emit(Event.TOOL_CALL_END, shownEnd(call, end), meta)
+    run.events.emit(Event.TOOL_CALL_END, shownEnd(call, end), meta)
   }
   run.logStep(() => ({ ...logged(call), outcome: end.outcome, attempts: end.attempts, durationMs }), 'tool call ended')
   outcome.durationMs = durationMs
@@ -251,10 +251,10 @@ function publishEnd(run: RunContext, outcome: CallOutcome): CallOutcome {
 export function publishRejection(run: RunContext, place: CallPlace, { code, text }: Refusal): void {
   const { name, args, rawArguments } = place.call
   const outcome = rejectionOf(code)
-  if (run.hears(Event.TOOL_CALL_REJECTED)) {
+  if (run.events.hears(Event.TOOL_CALL_REJECTED)) {
     const { hidden, ...shown } = shownRejection(run.agent.registry.get(name), args ?? rawArguments, text)
-    run.hide(hidden)
-    run.emit(Event.TOOL_CALL_REJECTED, { tool: name, ...shown, outcome, errorCode: code }, metaOf(place))
+    run.events.hide(hidden)
+    run.events.emit(Event.TOOL_CALL_REJECTED, { tool: name, ...shown, outcome, errorCode: code }, metaOf(place))
   }
   run.logStep(() => ({ ...logged(place), outcome, errorCode: code, durationMs: 0 }), 'tool call was not run')
 }
@@ -265,11 +265,11 @@ function logged({ iteration, call }: CallPlace): object {
 
 /** Tells that a tool's function is about to be called, without the secrets of its arguments. */
 function tellStart(run: RunContext, call: RunningCall, args: JsonObject): void {
-  if (!run.hears(Event.TOOL_CALL_START)) return
+  if (!run.events.hears(Event.TOOL_CALL_START)) return
   const { tool } = call.prepared
   const shown = shownInput(tool, args)
-  run.hide(shown.hidden)
-  run.emit(Event.TOOL_CALL_START, { tool: tool.name, args: shown.args }, metaOf(call))
+  run.events.hide(shown.hidden)
+  run.events.emit(Event.TOOL_CALL_START, { tool: tool.name, args: shown.args }, metaOf(call))
 }
 
 /** The meta of a call's first event. A copy for each audience: a listener may do with it what it likes. */

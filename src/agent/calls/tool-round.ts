@@ -94,7 +94,7 @@ function carryOutTogether(execution: Execution, iteration: number, calls: readon
   const carryOneWithText = (work: CallWork, terms: CallTerms, deferred: DeferredText): Promise<FinishedCall> => {
     const ended = () => {
       const meta = { iteration, ...tagsOf(durable, work.key) }
-      for (const text of deferred.release(work.index)) run.deltas(Event.TEXT_DELTA, meta)?.({ text })
+      for (const text of deferred.release(work.index)) run.events.deltas(Event.TEXT_DELTA, meta)?.({ text })
     }
     return deferred.after(work.index, carryOne(execution, iteration, work, { ...terms, ended }))
   }

@@ -15,8 +15,8 @@ import type { DecidedItem } from './verdict.ts'
 export async function publishItem({ durable, run }: Execution, item: PendingItem): Promise<void> {
   const key = askedStep(item.place)
   await durable.step(key, async () => {
-    run.hide(secretTexts(item.args, new Set(item.secrets)))
-    run.emit(Event.DECISION_NEEDED, shownItem(item), metaOf(item, tagsOf(durable, key)))
+    run.events.hide(secretTexts(item.args, new Set(item.secrets)))
+    run.events.emit(Event.DECISION_NEEDED, shownItem(item), metaOf(item, tagsOf(durable, key)))
     return null
   })
 }
@@ -41,7 +41,7 @@ export async function publishDecision({ durable, run }: Execution, decided: Deci
 export function tellDecision(run: RunContext, { item, verdict }: DecidedItem, tags: StepTags): void {
   const { place, toolCallId, tool } = item
   run.recorder?.decided(run, { ...item, verdict })
-  run.emit(Event.DECISION_MADE, { ...madeDecision(item, verdict), toolCallId, tool, place }, metaOf(item, tags))
+  run.events.emit(Event.DECISION_MADE, { ...madeDecision(item, verdict), toolCallId, tool, place }, metaOf(item, tags))
 }
 
 /** The call is the run's own; that of an agent inside it is in the payload. */

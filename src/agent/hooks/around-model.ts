@@ -4,7 +4,7 @@ import { abortedError, type ModelResponse, type ModelSink } from '../../models/c
 import { usageOfFailure } from '../../models/usage.ts'
 import type { Callbacks } from '../middleware/callbacks.ts'
 import type { RunContext } from '../run/run-context.ts'
-import { isEmpty, takeResponse } from '../turn/ask-model.ts'
+import { isEmpty, takeResponse } from '../turn/check-response.ts'
 import type { AroundModel, AskModel, ModelCall } from '../turn/model-call.ts'
 import { askAround } from './ask-around.ts'
 import { failsClosed, HookFailure } from './ask-hook.ts'

@@ -90,10 +90,10 @@ async function askAll<T>(
     if ('stop' in verdict || 'refuse' in verdict) {
       const how = 'stop' in verdict ? 'stop' : 'refuse'
       const reason = String('stop' in verdict ? verdict.stop : verdict.refuse)
-      run.emit(Event.GUARDRAIL, { guardrail: name, place, verdict: how, reason }, meta)
+      run.events.emit(Event.GUARDRAIL, { guardrail: name, place, verdict: how, reason }, meta)
       return { passed: false, how, reason: `${name}: ${reason}` }
     }
-    run.emit(Event.GUARDRAIL, { guardrail: name, place, verdict: 'replace' }, meta)
+    run.events.emit(Event.GUARDRAIL, { guardrail: name, place, verdict: 'replace' }, meta)
     subject = verdict.replace
   }
   return { passed: true, subject }

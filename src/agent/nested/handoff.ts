@@ -67,7 +67,7 @@ export function handoff<Context = unknown>(to: ConversationTaker<Context>, optio
       toolsOf(to, context)
       const instructions = typeof to.instructions === 'function' ? await to.instructions({ context }) : to.instructions
       if (instructions !== undefined) syncText('instructions', instructions)
-      run.emit(Event.HANDOFF, { agent: name, provider, model }, { iteration })
+      run.events.emit(Event.HANDOFF, { agent: name, provider, model }, { iteration })
       return { tool: `hand_off_to_${name}`, agent: name, ...withoutUndefined({ instructions }) }
     },
   })

@@ -1,7 +1,7 @@
 import type { RunContext } from '../run/run-context.ts'
 import { chooseCallForm } from '../text-calls/mode.ts'
-import { setTools } from '../turn/ask-model.ts'
 import type { Asked, FormatAnswer } from '../turn/model-call.ts'
+import { setTools } from '../turn/request.ts'
 import { takesSchema, withAnswerTool } from './output.ts'
 
 /** Asks for an answer with a schema: by the model's own means, else through the tool that gives it. */

@@ -1,6 +1,5 @@
-import { channels, type EventBus } from '../../core/callbacks/event-bus.ts'
+import type { EventBus } from '../../core/callbacks/event-bus.ts'
 import { messageOf, type ToolloopError } from '../../core/errors.ts'
-import { Event, type EventName, type EventPayloads, type EventPlace, type StopReason } from '../../core/events.ts'
 import { copyAsJson } from '../../core/json.ts'
 import { type Logger, redacting } from '../../core/logger.ts'
 import { type ChatMessage, deepFreeze, type JsonObject } from '../../core/messages.ts'
@@ -13,7 +12,7 @@ import type { ToolCallEnvironment } from '../../tools/tool-runner.ts'
 import type { Durable, StepTags } from '../durable/journal.ts'
 import { KeptResults } from '../large-results/kept-results.ts'
 import { withReadResult } from '../large-results/read-result.ts'
-import { checkModelCost, type ResolvedLimits, startDeadline } from '../limits/limits.ts'
+import { checkModelCost, type ResolvedLimits } from '../limits/limits.ts'
 import { RunBudget } from '../limits/run-budget.ts'
 import type { NestedRuns } from '../nested/nested-runs.ts'
 import { failSafe, type RunRecorder } from '../observe/recorder.ts'
@@ -23,10 +22,8 @@ import type { SessionPlace, SessionTurn } from '../sessions/session-turn.ts'
 import { chooseCallForm } from '../text-calls/mode.ts'
 import type { AgentRules, RunOptions } from '../types.ts'
 import { type ActiveAgent, activeAgent, type NextAgent } from './active-agent.ts'
-import { abortErrorOf } from './run-error.ts'
-import { type DeltaName, type EventTap, originOf, RunEvents } from './run-events.ts'
-
-type Interruption = Extract<StopReason, 'aborted' | 'deadline'>
+import { Lifetime } from './lifetime.ts'
+import { type EventTap, originOf, RunEvents } from './run-events.ts'
 
 export interface RunContextParts {
   runId?: string
@@ -58,7 +55,7 @@ export interface RunParent {
 /**
  * What of a run lives only in this process: its signal, the agent that has the conversation, where its events go. What the loop decides by is elsewhere, as plain data (`LoopState`). `dispose` releases every timer and listener.
  */
-export class RunContext implements RunScope {
+export class RunContext extends Lifetime implements RunScope {
   readonly runId: string
   readonly depth: number
   readonly steerable: boolean
@@ -97,21 +94,14 @@ export class RunContext implements RunScope {
   readonly #first: ActiveAgent
   #agent: ActiveAgent
   #budget: RunBudget
-  readonly #bus: EventBus
-  readonly #taps: EventTap[]
   readonly events: RunEvents
-  readonly #controller = new AbortController()
-  readonly #release = new Set<() => void>()
-  /** Told of an interruption; a plain set, because listeners on a signal cost more than the rest of a turn's bookkeeping. */
-  readonly #waiting = new Set<() => void>()
-  /** What must not be in the log. */
-  readonly #secrets = new SecretTexts()
-  #interruption: Interruption | undefined
-  #abortError: ToolloopError | undefined
 
   constructor(parts: RunContextParts) {
     const { runId = `run_${crypto.randomUUID()}`, model, tools, limits, settings, output, parent, steerable = false } = parts
-    const logger = redacting(parts.logger, this.#secrets)
+    super()
+    // What must not be in the log.
+    const secrets = new SecretTexts()
+    const logger = redacting(parts.logger, secrets)
     this.runId = runId
     this.depth = parent === undefined ? 0 : parent.run.depth + 1
     this.steerable = steerable
@@ -129,15 +119,23 @@ export class RunContext implements RunScope {
     this.#first = this.#agentOf(model, tools, output)
     this.#agent = this.#first
     this.#budget = this.#openBudget()
-    this.#bus = parts.bus
     const measured = { runId, name: settings.name, metadata: this.metadata, parent: measuredParent(parent), logger }
     this.telemetry = settings.telemetry?.openRun(measured)
-    const taps = [parts.tap, this.telemetry?.tap, ...(parent?.forwards === true ? parent.run.#taps : [])]
-    this.#taps = taps.filter((tap) => tap !== undefined)
-    this.events = new RunEvents({ bus: parts.bus, taps: this.#taps, watcher: parts.tap, onText, onCut, origin: originOf(this), logger })
+    const taps = [parts.tap, this.telemetry?.tap, ...(parent?.forwards === true ? parent.run.events.taps : [])]
+    this.events = new RunEvents({
+      bus: parts.bus,
+      taps: taps.filter((tap) => tap !== undefined),
+      watcher: parts.tap,
+      onText,
+      onCut,
+      origin: originOf(this),
+      logger,
+      secrets,
+      isOver: () => this.interruption !== undefined,
+    })
     if (settings.signal !== undefined) this.follow(settings.signal)
-    if (parent !== undefined) this.#endWith(parent.run)
-    this.#release.add(startDeadline(limits.deadlineMs, () => this.interrupt('deadline')))
+    if (parent !== undefined) this.endWith(parent.run)
+    this.endAfter(limits.deadlineMs)
   }
 
   /** The run that this one is made inside of. */
@@ -179,8 +177,7 @@ export class RunContext implements RunScope {
     this.#agent = this.#agentOf(model, tools, this.#agent.output, rules)
     this.#budget = this.#budget.handOver(limits)
     // It ends with the agent's turn at the conversation.
-    const end = () => this.#agent.rules === rules && this.interrupt('deadline')
-    this.#release.add(startDeadline(limits.deadlineMs, end))
+    this.endAfter(limits.deadlineMs, () => this.#agent.rules === rules)
   }
 
   /** Goes on with another model; with its own where that can't be. */
@@ -199,110 +196,11 @@ export class RunContext implements RunScope {
     return model
   }
 
-  /** Aborted when the caller aborts, the consumer goes away, or the deadline passes. */
-  get signal(): AbortSignal {
-    return this.#controller.signal
-  }
-
-  /** Why the run has to end now, if it has to. */
-  get interruption(): Interruption | undefined {
-    return this.#interruption
-  }
-
-  /** Why it was aborted, if it was in this process. */
-  get abortError(): ToolloopError | undefined {
-    return this.#abortError
-  }
-
-  interrupt(why: Interruption, reason?: unknown): void {
-    if (this.#interruption !== undefined) return
-    this.#interruption = why
-    if (why === 'aborted') this.#abortError = abortErrorOf(reason)
-    this.#controller.abort(reason)
-    for (const stopWaiting of this.#waiting) stopWaiting()
-  }
-
-  /** Ends the run when `signal` is aborted; returns the function that stops following it. */
-  follow(signal: AbortSignal): () => void {
-    const abort = () => this.interrupt('aborted', signal.reason)
-    if (signal.aborted) abort()
-    else signal.addEventListener('abort', abort, { once: true })
-    const release = () => {
-      signal.removeEventListener('abort', abort)
-      this.#release.delete(release)
-    }
-    this.#release.add(release)
-    return release
-  }
-
-  /** Calls `listener` when the run is interrupted, until what it returns is called. */
-  readonly whenInterrupted = (listener: () => void): (() => void) => {
-    this.#waiting.add(listener)
-    return () => this.#waiting.delete(listener)
-  }
-
-  /** The outcome of `work`, or undefined as soon as the run is interrupted. Work left behind is not waited for; a later rejection is ignored. */
-  untilInterrupted<T>(work: Promise<T>): Promise<T | undefined> {
-    return new Promise((resolve, reject) => {
-      const stopWaiting = () => resolve(undefined)
-      this.#waiting.add(stopWaiting)
-      if (this.#interruption !== undefined) stopWaiting()
-      work.then(
-        (value) => {
-          this.#waiting.delete(stopWaiting)
-          resolve(value)
-        },
-        (error: unknown) => {
-          this.#waiting.delete(stopWaiting)
-          reject(error)
-        },
-      )
-    })
-  }
-
-  /** Until `unwatch`, `tap` receives its events, too. */
-  watch(tap: EventTap): void {
-    if (!this.#taps.includes(tap)) this.#taps.push(tap)
-  }
-
-  unwatch(tap: EventTap): void {
-    const at = this.#taps.indexOf(tap)
-    if (at !== -1) this.#taps.splice(at, 1)
-  }
-
-  hears(name: EventName): boolean {
-    const { listening } = this.#bus
-    if (listening.has(name) || listening.has('*') || channels[name].hasSubscribers) return true
-    for (const { wanted } of this.#taps) if (wanted === undefined || wanted.has(name)) return true
-    return name === Event.TEXT_DELTA && this.settings.onText !== undefined
-  }
-
-  emit<K extends EventName>(type: K, payload: EventPayloads[K], meta: EventPlace): void {
-    if (this.hears(type)) this.events.publish(type, payload, meta)
-  }
-
-  /** Tells those who watch of texts that are taken out of an event as secrets: they may stand in others too. */
-  hide(texts: readonly string[]): void {
-    for (const text of texts) this.#secrets.add(text)
-    if (texts.length > 0) this.events.hide(texts)
-  }
-
   /** Logs a step, where the logger says that it writes such records: `fields` is asked only then. */
   logStep(fields: () => object, message: string): void {
     if (this.logger.isLevelEnabled?.('debug') !== true) return
     const outer = this.#parent === undefined ? {} : { parentRunId: this.#parent.run.runId }
     this.logger.debug({ runId: this.runId, ...outer, ...fields() }, message)
-  }
-
-  /**
-   * A cheap `emit` for the thousands of deltas of one turn, or undefined when nobody listens. Silent once the run is interrupted.
-   */
-  deltas<K extends DeltaName>(type: K, meta: EventPlace): ((payload: EventPayloads[K]) => void) | undefined {
-    if (!this.hears(type)) return undefined
-    const publish = this.events.deltas(type, meta)
-    return (payload) => {
-      if (this.#interruption === undefined) publish(payload)
-    }
   }
 
   async keep(name: string, text: string): Promise<void> {
@@ -313,10 +211,6 @@ export class RunContext implements RunScope {
     return this.keptResults.get(name)
   }
 
-  dispose(): void {
-    for (const release of this.#release) release()
-  }
-
   #agentOf(model: ChatModel, given: ToolSet, format: OutputFormat | undefined, rules?: AgentRules<never>): ActiveAgent {
     const tools = this.limits.largeResults === undefined ? given : withReadResult(given, this)
     return activeAgent({ model, tools, format, settings: this.settings, rules })
@@ -325,14 +219,6 @@ export class RunContext implements RunScope {
   #openBudget(): RunBudget {
     const parent = this.#parent
     return new RunBudget(this.limits, parent && { budget: parent.run.budget, toolCallId: parent.toolCallId ?? '', runId: this.runId })
-  }
-
-  /** The run outside ends this one too, also when the attempt at the call it was made in is over, and that one's signal silent. */
-  #endWith(outer: RunContext): void {
-    const abort = () => this.interrupt('aborted', outer.signal.reason)
-    if (outer.interruption !== undefined) abort()
-    outer.#waiting.add(abort)
-    this.#release.add(() => outer.#waiting.delete(abort))
   }
 }
 

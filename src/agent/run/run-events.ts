@@ -1,8 +1,9 @@
 import { callUnawaited } from '../../core/callbacks/callbacks.ts'
-import { copyForListener, type EventBus } from '../../core/callbacks/event-bus.ts'
+import { channels, copyForListener, type EventBus } from '../../core/callbacks/event-bus.ts'
 import { messageOf } from '../../core/errors.ts'
 import { Event, type EventMeta, type EventName, type EventPayloads, type EventPlace, type RunEvent } from '../../core/events.ts'
 import type { Logger } from '../../core/logger.ts'
+import type { SecretTexts } from '../../core/redaction/secret-texts.ts'
 
 export type DeltaName = 'TEXT_DELTA' | 'REASONING_DELTA' | 'TOOL_INPUT_START' | 'TOOL_INPUT_DELTA'
 
@@ -40,16 +41,20 @@ export function originOf({ runId, depth, within, metadata }: Teller): EventOrigi
 
 export interface Audience {
   bus: EventBus
-  taps: readonly EventTap[]
+  taps: EventTap[]
   /** The tap of whoever watches this run. */
   watcher: EventTap | undefined
   onText: ((text: string) => void) | undefined
   onCut: 'end' | 'restart' | undefined
   origin: EventOrigin
   logger: Logger
+  /** Texts that must not be in the log. */
+  secrets: SecretTexts
+  /** Deltas are silent then. */
+  isOver(): boolean
 }
 
-/** Where a run's events go, once it is known that somebody hears them. */
+/** Where a run's events go. */
 export class RunEvents {
   readonly #audience: Audience
   #onTextFailed = false
@@ -58,7 +63,36 @@ export class RunEvents {
     this.#audience = audience
   }
 
-  publish<K extends EventName>(type: K, payload: EventPayloads[K], meta: EventPlace): void {
+  get taps(): readonly EventTap[] {
+    return this.#audience.taps
+  }
+
+  /** Until `unwatch`, `tap` receives the events, too. */
+  watch(tap: EventTap): void {
+    const { taps } = this.#audience
+    if (!taps.includes(tap)) taps.push(tap)
+  }
+
+  unwatch(tap: EventTap): void {
+    const { taps } = this.#audience
+    const at = taps.indexOf(tap)
+    if (at !== -1) taps.splice(at, 1)
+  }
+
+  /** Whether anybody listens to events of that name. */
+  hears(name: EventName): boolean {
+    const { bus, taps, onText } = this.#audience
+    const { listening } = bus
+    if (listening.has(name) || listening.has('*') || channels[name].hasSubscribers) return true
+    for (const { wanted } of taps) if (wanted === undefined || wanted.has(name)) return true
+    return name === Event.TEXT_DELTA && onText !== undefined
+  }
+
+  emit<K extends EventName>(type: K, payload: EventPayloads[K], meta: EventPlace): void {
+    if (this.hears(type)) this.#publish(type, payload, meta)
+  }
+
+  #publish<K extends EventName>(type: K, payload: EventPayloads[K], meta: EventPlace): void {
     const { bus, taps, origin } = this.#audience
     const whole = metaOf(meta, origin, Date.now())
     // Each audience gets a copy of its own: a listener may do with it what it likes. Deltas are flat and made for the occasion, and there
@@ -82,17 +116,24 @@ export class RunEvents {
     for (const tap of this.#audience.taps) if (tap.wanted === undefined || tap.wanted.has(event.type)) tap.take(event)
   }
 
-  /** Tells those who receive the events of texts that are taken out of them as secrets. */
+  /** Tells those who receive the events of texts that are taken out of them as secrets: they may stand in others too, and in the log. */
   hide(texts: readonly string[]): void {
+    for (const text of texts) this.#audience.secrets.add(text)
+    if (texts.length === 0) return
     for (const tap of this.#audience.taps) tap.hide?.(texts)
   }
 
-  /** Publishes the deltas of one turn. Those of one millisecond share a frozen meta. */
-  deltas<K extends DeltaName>(type: K, meta: EventPlace): (payload: EventPayloads[K]) => void {
-    const { bus, taps, origin } = this.#audience
+  /**
+   * A cheap `emit` for the thousands of deltas of one turn, or undefined if nobody listens. Silent once the run is interrupted. Deltas of one
+   * millisecond share a frozen meta.
+   */
+  deltas<K extends DeltaName>(type: K, meta: EventPlace): ((payload: EventPayloads[K]) => void) | undefined {
+    if (!this.hears(type)) return undefined
+    const { bus, taps, origin, isOver } = this.#audience
     let whole = Object.freeze(metaOf(meta, origin, Date.now()))
     const onText = type === Event.TEXT_DELTA ? this.#guardedOnText() : undefined
     return (payload) => {
+      if (isOver()) return
       if (onText !== undefined && 'text' in payload) onText(payload.text)
       if (taps.length === 0 && !bus.hasListeners(type)) return
       const time = Date.now()

@@ -180,7 +180,7 @@ async function executeSteps(durable: Durable, { loop, run, input, sessions, stat
   await durable.step(startStep, async () => {
     startedAt = performance.now()
     run.logStep(() => ({ provider, model }), 'run started')
-    run.emit(Event.RUN_START, { provider, model, tools: run.agent.offered.names() }, { iteration: 0 })
+    run.events.emit(Event.RUN_START, { provider, model, tools: run.agent.offered.names() }, { iteration: 0 })
     return null
   })
   run.resumed ||= durable.resumed === true
@@ -201,7 +201,11 @@ async function executeSteps(durable: Durable, { loop, run, input, sessions, stat
     // A process that has taken the run up again does not know how long it took.
     const duration = startedAt === undefined ? {} : { durationMs: performance.now() - startedAt }
     run.logStep(() => ({ stopReason, iterations, ...duration }), 'run ended')
-    run.emit(Event.RUN_END, { stopReason, usage, iterations, ...withoutUndefined({ errorCode: error?.code }) }, { iteration: iterations })
+    run.events.emit(
+      Event.RUN_END,
+      { stopReason, usage, iterations, ...withoutUndefined({ errorCode: error?.code }) },
+      { iteration: iterations },
+    )
     return null
   })
   return result

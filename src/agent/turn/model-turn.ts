@@ -32,8 +32,8 @@ import { earlierText } from '../run/run-state.ts'
 import { turnStep } from '../step-keys.ts'
 import type { ReadCall, ReadResponse } from '../text-calls/read-call.ts'
 import { callNothingNowText, onlyCallableText, quotedText, truncatedText, unreadableText } from '../told.ts'
-import { buildTurn } from './ask-model.ts'
 import type { TurnRequest } from './model-call.ts'
+import { buildTurn } from './request.ts'
 import type { ReviewedReply } from './review.ts'
 import { TurnSink } from './turn-sink.ts'
 
@@ -85,7 +85,7 @@ class ModelTurn {
     const { iteration } = this.#meta
     const continues = state.continuations > 0
     if (this.#after !== undefined) this.#tellRetry(this.#after)
-    run.emit(Event.MODEL_START, { provider: model.provider, model: model.model, ...(continues ? { continues } : {}) }, this.#meta)
+    run.events.emit(Event.MODEL_START, { provider: model.provider, model: model.model, ...(continues ? { continues } : {}) }, this.#meta)
     try {
       const response = await layers.askModel({ model, tools, request, iteration, continues, sink: undefined, turn: this.#sink })
       this.#sink.close()
@@ -157,14 +157,14 @@ class ModelTurn {
   #tellRetry({ error, shown }: Failed): void {
     const { provider, model } = this.#asked.model
     const retry = { provider, model, errorCode: error.code, error: error.message, delayMs: 0 }
-    this.#execution.run.emit(Event.MODEL_RETRY, shown === undefined ? retry : { ...retry, discards: true }, this.#meta)
+    this.#execution.run.events.emit(Event.MODEL_RETRY, shown === undefined ? retry : { ...retry, discards: true }, this.#meta)
   }
 
   /** Tells how the request ended. */
   #end(end: Omit<EventPayloads['MODEL_END'], 'provider' | 'model'>, durationMs: number = performance.now() - this.#startedAt): void {
     const { run } = this.#execution
     const { provider, model } = this.#asked.model
-    if (run.hears(Event.MODEL_END)) run.emit(Event.MODEL_END, { provider, model, ...end }, { ...this.#meta, durationMs })
+    if (run.events.hears(Event.MODEL_END)) run.events.emit(Event.MODEL_END, { provider, model, ...end }, { ...this.#meta, durationMs })
     run.logStep(() => ({ iteration: this.#meta.iteration, provider, model, ...end, durationMs }), 'model request ended')
   }
 

@@ -97,7 +97,7 @@ async function reviewText(run: RunContext, turn: ReviewedTurn): Promise<Reviewed
       return { text: withheldText(checked.reason), objection: { code: 'guardrail', text: withheldAnswerText(checked.reason) } }
     }
     text = checked.passed ? checked.subject : (streamed?.shown ?? '')
-    if (streamed === undefined && text !== '') run.deltas(Event.TEXT_DELTA, meta)?.({ text })
+    if (streamed === undefined && text !== '') run.events.deltas(Event.TEXT_DELTA, meta)?.({ text })
     for (const call of planned) {
       delete call.textAfter
       // What was written in a text that is refused is refused with it.
@@ -116,7 +116,7 @@ async function reviewText(run: RunContext, turn: ReviewedTurn): Promise<Reviewed
 
 /** What was shown of an answer is not a part of the conversation: the model answers again. */
 function takeBack(run: RunContext, { step: { provider, model }, meta }: ReviewedTurn, reason: string): void {
-  run.emit(Event.MODEL_RETRY, { provider, model, errorCode: 'guardrail', error: reason, delayMs: 0, discards: true }, meta)
+  run.events.emit(Event.MODEL_RETRY, { provider, model, errorCode: 'guardrail', error: reason, delayMs: 0, discards: true }, meta)
 }
 
 /** Puts a text to the guardrails together with what it continues, and gives what is left of it. What has been shown can't be changed any more. */

@@ -82,7 +82,7 @@ export class TurnSink implements TurnPieces {
     this.#isShown = false
     this.#isTextShown = false
     if (this.#run.interruption !== undefined) return
-    this.#run.emit(Event.MODEL_RETRY, discards ? { ...retry, discards } : retry, this.#meta)
+    this.#run.events.emit(Event.MODEL_RETRY, discards ? { ...retry, discards } : retry, this.#meta)
   }
 
   partialText(told = ''): string {
@@ -100,10 +100,10 @@ export class TurnSink implements TurnPieces {
     this.#hasReceived = false
     this.#reader = undefined
     const run = this.#run
-    const text = run.deltas(Event.TEXT_DELTA, this.#meta)
-    const reasoning = run.deltas(Event.REASONING_DELTA, this.#meta)
-    const inputStart = run.deltas(Event.TOOL_INPUT_START, this.#meta)
-    const inputDelta = run.deltas(Event.TOOL_INPUT_DELTA, this.#meta)
+    const text = run.events.deltas(Event.TEXT_DELTA, this.#meta)
+    const reasoning = run.events.deltas(Event.REASONING_DELTA, this.#meta)
+    const inputStart = run.events.deltas(Event.TOOL_INPUT_START, this.#meta)
+    const inputDelta = run.events.deltas(Event.TOOL_INPUT_DELTA, this.#meta)
     if (text === undefined && reasoning === undefined && inputStart === undefined && inputDelta === undefined) return undefined
     let uniqueId: ReturnType<History['uniqueIds']> | undefined
     /** Arguments of tools with secrets: no secret can be told from a piece. */
@@ -137,7 +137,7 @@ export class TurnSink implements TurnPieces {
         for (const [index, { names, json }] of hidden) {
           const args = jsonIn(json)
           if (!isJsonObject(args)) continue
-          run.hide(secretTexts(args, names))
+          run.events.hide(secretTexts(args, names))
           inputDelta?.({ index, id: ids[index] ?? '', json: JSON.stringify(redact(args, names)) })
         }
         hidden.clear()
@@ -183,7 +183,7 @@ export class TurnSink implements TurnPieces {
       },
       queued: (ahead) => {
         const { provider, model } = this.#model
-        if (request.isOpen) this.#run.emit(Event.MODEL_QUEUED, { provider, model, ahead }, this.#meta)
+        if (request.isOpen) this.#run.events.emit(Event.MODEL_QUEUED, { provider, model, ahead }, this.#meta)
       },
       restart: (retries = false) => {
         if (this.shown === 'for good' || (this.#isShown && !retries)) return false
