@@ -336,6 +336,13 @@ describe('reduceRun', () => {
     expect(view.runs.get('b')?.calls.get('b1')?.status).toBe('ended')
   })
 
+  it('a run whose pause came twice, or whose start was missed behind it, runs again', () => {
+    const view = viewOf([called('c1'), ended('paused'), ended('paused')])
+    expect([view.status, view.pauses]).toEqual(['waiting', [{ from: 1, to: undefined }]])
+    viewOf([called('c1', { time: 5 })], view)
+    expect([view.status, view.stopReason, view.pauses]).toEqual(['running', undefined, [{ from: 1, to: 5 }]])
+  })
+
   it('a budget is asked for by the run, and no call', () => {
     const item = { toolCallId: '2.budget', tool: 'budget', args: {}, fingerprint: 'f', place: '2.budget' }
     const asked = { ...meta, toolCallId: '2.budget' }

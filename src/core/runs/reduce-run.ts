@@ -37,7 +37,7 @@ export function reduceRun(view: RunView, event: RunEvent, id?: number): RunView 
       beginTurn(run, event)
       break
     case 'MODEL_QUEUED':
-      turnOf(run, event.meta.iteration).waits.push({ from: time, to: undefined })
+      beginWait(turnOf(run, event.meta.iteration).waits, time)
       break
     case 'MODEL_RETRY':
       retryTurn(turnOf(run, event.meta.iteration), run, event)
@@ -121,7 +121,7 @@ function openTurn(run: RunView, { iteration, time }: EventMeta): TurnView {
   return turn
 }
 
-/** The call of this id, which is made if there is none. `event`: one of its own, with its turn and tool. */
+/** The call of this id, which is made if there is none. `event`: one of its own events, which tells its turn and tool. */
 function callIn(run: RunView, id: string, event?: { meta: EventMeta; tool: string }): CallView {
   let call = run.calls.get(id)
   if (call === undefined) {
@@ -151,12 +151,12 @@ function endRun(run: RunView, { stopReason, usage, errorCode }: EventPayloads['R
   run.errorCode = errorCode
   if (stopReason === 'paused') {
     run.status = 'waiting'
-    run.pauses.push({ from: time, to: undefined })
+    beginWait(run.pauses, time)
   }
   settle(run, time)
 }
 
-/** What is still open when a run has ended has ended with it, whether or not its last event is known. What waits, waits on while the run does. */
+/** Ends what is still open when its run ends, even if no event told. Calls that wait keep waiting if the run is paused. */
 function settle(run: RunView, time: number): void {
   const isPaused = run.stopReason === 'paused'
   if (!isPaused) {
@@ -179,7 +179,7 @@ function beginTurn(run: RunView, event: Extract<RunEvent, { type: 'MODEL_START' 
   const continues = event.continues === true
   if (run.status !== 'running') beginRun(run, time)
   let turn = turnOf(run, iteration)
-  // The same request again is one that broke off. One that continues it is another.
+  // The same request again: the response to the first one broke off. A request that continues it is a turn of its own.
   if (turn.startedAt !== undefined && continues && !turn.continues) {
     run.turns.splice(run.turns.indexOf(turn) + 1, 0, emptyTurnView(iteration))
     turn = turnOf(run, iteration)
@@ -193,7 +193,7 @@ function beginTurn(run: RunView, event: Extract<RunEvent, { type: 'MODEL_START' 
   Object.assign(turn, { provider, model, continues })
 }
 
-/** What was written of a response that broke off is void. */
+/** Takes back what was written of a response that broke off. */
 function discard(turn: TurnView, run: RunView): void {
   turn.firstTokenAt = undefined
   turn.parts = turn.parts.filter((part) => {
@@ -242,6 +242,8 @@ function takeCall(run: RunView, event: CallEvent): void {
   const { toolCallId, time, durationMs } = event.meta
   if (toolCallId === undefined) return
   const call = callIn(run, toolCallId, event)
+  // No tool runs while its run waits: the start of the run was missed.
+  if (event.type === 'TOOL_CALL_START' && run.status === 'waiting') beginRun(run, time)
   // Somebody has decided.
   if (call.status === 'waiting' && run.pending.length > 0) run.pending = run.pending.filter((item) => ownerOf(item) !== toolCallId)
   endWait(call, time)
@@ -257,7 +259,7 @@ function takeCall(run: RunView, event: CallEvent): void {
       break
     case 'TOOL_CALL_END':
       if (event.args !== undefined && call.args === undefined) giveArguments(call, event.args)
-      // What the tool asks is not its result.
+      // The tool's question is not its result.
       if (event.outcome === 'question') {
         reopen(call, 'waiting')
         call.waitsFor = 'question'
@@ -283,7 +285,7 @@ function askFor(run: RunView, { type: _, meta, ...item }: Extract<RunEvent, { ty
   call.waitsFor = item.kind
   // What an agent inside the call asks has arguments of its own.
   if (item.path === undefined) giveArguments(call, item.args)
-  if (call.waits.at(-1)?.to !== undefined || call.waits.length === 0) call.waits.push({ from: meta.time, to: undefined })
+  beginWait(call.waits, meta.time)
 }
 
 function decide(run: RunView, { type: _, meta, ...decision }: Extract<RunEvent, { type: 'DECISION_MADE' }>): void {
@@ -296,7 +298,7 @@ function decide(run: RunView, { type: _, meta, ...decision }: Extract<RunEvent, 
 
 type Decided = Pick<PendingView, 'kind' | 'toolCallId' | 'tool' | 'path'>
 
-/** The call that an item is about, or in which an agent asks it. A budget of the run itself is about none. */
+/** The call that an item is about, or whose agent asks it. Undefined for a budget of the run itself. */
 function callOfItem(run: RunView, meta: EventMeta, { kind, toolCallId, tool, path }: Decided): CallView | undefined {
   if (kind === 'budget' && path === undefined) return undefined
   return callIn(run, meta.toolCallId ?? toolCallId, { meta, tool: path === undefined ? tool : '' })
@@ -311,7 +313,7 @@ function giveArguments(call: CallView, args: JsonObject | string): void {
   call.written = ''
 }
 
-/** The call goes on: how it ended before is void. */
+/** Forgets how the call ended before. */
 function reopen(call: CallView, status: CallStatus): void {
   const nothing = { outcome: undefined, errorCode: undefined, value: undefined, endedAt: undefined, durationMs: undefined }
   Object.assign(call, { status, result: '', ...nothing })
@@ -323,6 +325,11 @@ function endCall(call: CallView, time: number): void {
   call.progress = undefined
   call.written = ''
   endWait(call, time)
+}
+
+function beginWait(waits: Stretch[], time: number): void {
+  const last = waits.at(-1)
+  if (last === undefined || last.to !== undefined) waits.push({ from: time, to: undefined })
 }
 
 function endWait({ waits }: { waits: Stretch[] }, time: number): void {

@@ -45,7 +45,7 @@ const mostRuns = 1_000
 
 /** The latest calls of all runs. */
 export class LatestCalls {
-  /** By run; those inside of a call share the view of the run outside. Only what is still open is kept in them. */
+  /** By run; those inside of a call share the view of the run outside. Of what has ended, they keep nothing but the last turn. */
   #views: Map<string, RunView> = new Map()
   /** In the order they began. */
   #calls: Map<string, PlacedCall> = new Map()
@@ -61,16 +61,17 @@ export class LatestCalls {
   }
 
   take(event: RunEvent): void {
-    const { runId, parentRunId = '' } = event.meta
+    const { runId, parentRunId = runId } = event.meta
     const view = this.#views.get(runId) ?? this.#views.get(parentRunId) ?? emptyRunView()
     reduceRun(view, event)
-    for (const id of [view.runId, runId]) this.#views.set(id, view)
+    // Of a run deep inside others, the outermost may not be known yet.
+    for (const id of [view.runId || runId, runId]) this.#views.set(id, view)
     const run = view.runs.get(runId) ?? view
     const found = placedCall(view, event)
     if (found !== undefined && !this.#calls.has(found.key)) this.#calls.set(found.key, found)
     if (event.type === 'MODEL_START' || event.type === 'MODEL_RETRY')
       for (const [key, call] of this.#calls) if (call.run === run && isVoid(call)) this.#calls.delete(key)
-    run.turns = []
+    run.turns = run.turns.slice(-1)
     if (found?.call.status === 'ended') run.calls.delete(found.call.id)
     if (run.status === 'ended') {
       this.#views.delete(runId)

@@ -98,29 +98,11 @@ export class Spans {
     const turns = new Map(view.turns.map((turn) => [turn.iteration, turn]))
     const calls = Map.groupBy(toolCalls, ({ iteration }) => iteration)
     let at = this.start ?? 0
-    for (const { iteration, durationMs, timeToFirstTokenMs, ...step } of steps) {
-      const known = turns.get(iteration)
-      const meta = { runId: run.id, iteration, durationMs }
-      if (known?.finishReason === undefined)
-        reduceRun(view, { ...step, type: 'MODEL_END', meta: { ...meta, time: known?.endedAt ?? (known?.startedAt ?? at) + durationMs } })
-      const turn = known ?? view.turns.find((one) => one.iteration === iteration)
-      at = Math.max(at, turn?.endedAt ?? at)
-      if (timeToFirstTokenMs !== undefined && turn !== undefined)
-        turn.firstTokenAt ??= (turn.startedAt ?? at - durationMs) + timeToFirstTokenMs
-      for (const { id, tool, args, rawArguments = '', content, outcome, durationMs, nested } of calls.get(iteration) ?? []) {
-        if (nested?.usage !== undefined) this.#usage.set(id, nested.usage)
-        const call = view.calls.get(id)
-        const result = typeof content === 'string' ? content : ''
-        const written = args ?? rawArguments
-        const time = call?.endedAt ?? (call?.startedAt ?? at) + durationMs
-        const end = { tool, meta: { ...meta, time, durationMs, toolCallId: id } }
-        const isRejected = outcome === 'rejected' || outcome === 'denied' || outcome === 'truncated' || outcome === 'uncertain'
-        if (call?.outcome === undefined && !isRejected) reduceRun(view, { ...end, type: 'TOOL_CALL_END', result, bytes: 0, outcome })
-        else if (call?.outcome === undefined && isRejected)
-          reduceRun(view, { ...end, type: 'TOOL_CALL_REJECTED', args: written, error: result, outcome, errorCode: 'tool_denied' })
-        const ended = view.calls.get(id)
-        if (ended !== undefined) ended.args ??= written
-        at = Math.max(at, ended?.endedAt ?? at)
+    for (const step of steps) {
+      at = Math.max(at, fillTurn(view, turns.get(step.iteration), step, at))
+      for (const call of calls.get(step.iteration) ?? []) {
+        if (call.nested?.usage !== undefined) this.#usage.set(call.id, call.nested.usage)
+        at = Math.max(at, fillCall(view, call, at))
       }
     }
   }
@@ -188,4 +170,35 @@ export class Spans {
     else if (this.#spans.size < mostSpans) this.#spans.set(span.key, span)
     else this.left++
   }
+}
+
+type Result = NonNullable<RunWithResult['result']>
+
+/** Tells the view of a turn as its result does, if it does not know how that ended. `after`: when it can have begun. Returns when it ended. */
+function fillTurn(view: RunView, known: TurnView | undefined, result: NonNullable<Result['steps']>[number], after: number): number {
+  const { iteration, durationMs, timeToFirstTokenMs, ...step } = result
+  const time = known?.endedAt ?? (known?.startedAt ?? after) + durationMs
+  const meta = { runId: view.runId, iteration, durationMs, time }
+  if (known?.finishReason === undefined) reduceRun(view, { ...step, type: 'MODEL_END', meta })
+  const turn = known ?? view.turns.findLast((one) => one.iteration === iteration)
+  if (timeToFirstTokenMs !== undefined && turn !== undefined)
+    turn.firstTokenAt ??= (turn.startedAt ?? time - durationMs) + timeToFirstTokenMs
+  return time
+}
+
+function fillCall(view: RunView, result: NonNullable<Result['toolCalls']>[number], after: number): number {
+  const { id, iteration, tool, args, rawArguments = '', content, outcome, durationMs } = result
+  const known = view.calls.get(id)
+  const time = known?.endedAt ?? (known?.startedAt ?? after) + durationMs
+  const event = { tool, meta: { runId: view.runId, iteration, durationMs, time, toolCallId: id } }
+  const text = typeof content === 'string' ? content : ''
+  const given = args ?? rawArguments
+  if (known?.outcome === undefined) {
+    if (outcome === 'ok' || outcome === 'failed' || outcome === 'timeout' || outcome === 'cancelled')
+      reduceRun(view, { ...event, type: 'TOOL_CALL_END', result: text, bytes: 0, outcome })
+    else reduceRun(view, { ...event, type: 'TOOL_CALL_REJECTED', args: given, error: text, outcome, errorCode: 'tool_denied' })
+  }
+  const call = view.calls.get(id)
+  if (call !== undefined) call.args ??= given
+  return time
 }
