@@ -489,7 +489,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     const { url, post } = await startService({ ...options, model, tools: [look], agent: limits })
     const { id } = await json(post('/v1/runs', { input: 'look at everything' }))
     const page = await open(url)
-    await page.evaluate(watchTasks)
+    const work = await watchWork(page)
     await page.evaluate(`location.hash = '#/runs/${id}'`)
     // Not by roles: to look for them is long work of the page as well.
     const line = page.locator('.waterfall')
@@ -512,7 +512,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
         { timeout: 60_000 },
       )
       .toBe(551)
-    expect(await longTasks(page)).toEqual([])
+    expect(await work.long()).toEqual([])
     await line.locator('.bar-button').first().click()
     expect(await barriersInAllLooks(page)).toEqual([])
     await page.emulateMedia({ colorScheme: 'dark' })
