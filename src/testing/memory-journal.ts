@@ -135,6 +135,7 @@ class MemoryStore implements Store {
   async finish(runId: string, epoch: number, output: string, { stopReason, model }: Outcome): Promise<void> {
     const run = this.#owned(runId, epoch)
     change(run, { status: 'ended', owner: undefined, output, stopReason, model })
+    run.steps.clear()
     run.kept.clear()
     run.records.clear()
   }

@@ -12,7 +12,7 @@ import { inFolder } from './temp-folder.ts'
 
 /** Fills a file whose journal may have 1 MiB, until there is room again. */
 function fill(file: string): { end(): void } {
-  const database = new DatabaseSync(file)
+  const database = new DatabaseSync(file, { timeout: 10_000 })
   database.exec('CREATE TABLE IF NOT EXISTS ballast (value BLOB); INSERT INTO ballast VALUES (zeroblob(2097152))')
   return {
     end: () => {

@@ -89,12 +89,18 @@ function recordedIn(folder: string): { calls: string[]; largestRecords: number }
   try {
     const call = "json_extract(value, '$.record.id')"
     const steps = database.prepare(`SELECT id || '/' || ${call} AS call FROM steps JOIN runs ON run = n WHERE key GLOB '*.tool.*'`)
+    const results = database.prepare(
+      "SELECT runs.id || '/' || json_extract(c.value, '$.id') AS call FROM outputs JOIN runs ON run = n, json_each(outputs.value, '$.toolCalls') c",
+    )
     const isCall = "fingerprint GLOB 'step *.tool.*'"
     const nested = database.prepare(`SELECT record || '/' || ${call} AS call FROM call_records WHERE ${isCall}`)
     const sums = database
       .prepare('SELECT max(total) AS most FROM (SELECT sum(length(value)) AS total FROM call_records GROUP BY run)')
       .get()
-    return { calls: [...steps.all(), ...nested.all()].map(({ call }) => String(call)), largestRecords: Number(sums?.most ?? 0) }
+    return {
+      calls: [...steps.all(), ...results.all(), ...nested.all()].map(({ call }) => String(call)),
+      largestRecords: Number(sums?.most ?? 0),
+    }
   } finally {
     database.close()
   }

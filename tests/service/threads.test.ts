@@ -200,6 +200,25 @@ describe('/ui/chat', () => {
     ])
   })
 
+  it('a client learns what somebody else has decided when it comes again', async () => {
+    const { paid, tool } = refunds()
+    const model = scriptedModel([{ text: 'Well. ', toolCalls: [{ name: 'refund', args: { euros: 10 } }] }, 'Paid.'])
+    const { url, ask, post } = await startService({ model, tools: [tool] })
+    const chat = new Chat({ transport: transportTo(url) })
+    await chat.sendMessage({ text: 'pay me' })
+    await chat.resumeStream()
+    expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'approval-requested' }])
+    const [run] = (await jsonOf<{ data: { id: string; pending: object[] }[] }>(ask('/v1/runs'))).data
+    const decisions = run?.pending.map((item) => ({ ...item, approved: true }))
+    expect((await post(`/v1/runs/${run?.id}/decisions`, { decisions })).status).toBe(200)
+    await vi.waitFor(async () => expect(await jsonOf(ask(`/v1/runs/${run?.id}`))).toMatchObject({ stopReason: 'answered' }))
+    await chat.resumeStream()
+    expect(paid).toEqual([{ euros: 10 }])
+    expect(chat.messages).toHaveLength(2)
+    expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'output-available', output: '10 euros were paid' }])
+    expect(chat.lastMessage?.parts.at(-1)).toMatchObject({ type: 'text', text: 'Paid.', state: 'done' })
+  })
+
   it('who says something else while a run goes on, or waits, ends that run', async () => {
     const { paid, tool } = refunds()
     const model = scriptedModel([{ text: 'one ', hang: true }, { toolCalls: [{ name: 'refund', args: { euros: 1 } }] }, 'Three.'])

@@ -19,7 +19,8 @@ import { FollowedRun } from './replay/followed-run.ts'
 import { RecordEvents, type ToldRun } from './replay/record-events.ts'
 import { turnsOfResult } from './replay/recorded-turns.ts'
 import { lackingIn } from './restore.ts'
-import { knownRun, openEngine, type RecoveredRun, type RecoverOptions, Runs, recoverRuns, storeDecisions } from './runs.ts'
+import { keptRun, knownRun, openEngine, type RecoveredRun, type RecoverOptions, Runs, recoverRuns, storeDecisions } from './runs.ts'
+import { thinResult, wholeResult } from './stored-result.ts'
 
 /** The agent of which a recorded run tells. */
 type ToldAgent = Pick<ToldRun, 'provider' | 'model' | 'tools'>
@@ -186,10 +187,11 @@ export class RunnerJournal {
 
   /** See `RunsOfJournal`. */
   async #takeUp(runId: string): ReturnType<RunsOfJournal['takeUp']> {
-    const known = await this.#engine?.get?.(runId)
-    if (known === undefined || known.status === 'ended') return known
-    await this.#engine?.start(runId)
-    const { status = 'ended', output } = (await this.#engine?.get?.(runId)) ?? {}
+    const engine = this.#engine
+    const known = engine?.get && (await keptRun(engine, runId))
+    if (engine === undefined || known === undefined || known.status === 'ended') return known
+    await engine.start(runId)
+    const { status = 'ended', output } = (await keptRun(engine, runId)) ?? {}
     return { ...known, status, ...withoutUndefined({ output }) }
   }
 
@@ -218,7 +220,7 @@ export class RunnerJournal {
   async #resultOf(engine: Engine, live: LiveRun): Promise<Json> {
     const { run } = live
     const { runId } = run
-    const result = engine.result(runId)
+    const result = engine.result(runId).then(wholeResult)
     const output = await run.untilInterrupted(result)
     if (output !== undefined) return output
     const isElsewhere = !live.isExecuted && (await engine.get?.(runId))?.status === 'running'
@@ -244,7 +246,7 @@ export class RunnerJournal {
       const carryOut = () => execute(durable, { loop: this.#loop, run, input, sessions: this.#sessions })
       const alone = live === undefined ? given?.options : undefined
       const result = await (given === undefined ? carryOut() : this.#opener.executed(run, input, alone, carryOut))
-      return this.#sessions.recorded(result, resultToJson(result), run)
+      return thinResult(this.#sessions.recorded(result, resultToJson(result), run))
     } finally {
       unfollow?.()
       if (run !== live?.run) await this.#close(run)

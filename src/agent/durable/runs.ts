@@ -11,6 +11,7 @@ import { RunStream, type Watch } from '../run/run-stream.ts'
 import type { PendingItem, RunResult } from '../types.ts'
 import type { Engine, KeptRun, PruneOptions, RunPage, RunQuery, RunSummary } from './journal.ts'
 import { decisionRefused, unknownRun } from './store.ts'
+import { wholeResult } from './stored-result.ts'
 
 /** A run in the journal. */
 export interface RecordedRun extends RunSummary {
@@ -189,8 +190,10 @@ export async function storeDecisions(engine: Engine, kept: KeptRun, decisions: r
   if (decisions.length > 0) await engine.deliver(runId, values)
 }
 
-async function keptRun(engine: Engine, runId: string): Promise<KeptRun | undefined> {
-  return engine.get === undefined ? unable('finds its runs by their id') : engine.get(runId)
+/** The run as it is recorded, with its whole result. */
+export async function keptRun(engine: Engine, runId: string): Promise<KeptRun | undefined> {
+  const kept = await (engine.get === undefined ? unable('finds its runs by their id') : engine.get(runId))
+  return kept?.output === undefined ? kept : { ...kept, output: wholeResult(kept.output) }
 }
 
 /** What the run waited for when it paused last. */

@@ -26,7 +26,7 @@ export interface Store {
   entries(runId: string, record: string): Promise<StoredEntry[]>
   /** Notes how many processes in a row have begun to carry a step out, and have not recorded it. */
   noteTries(runId: string, epoch: number, tries: number): Promise<void>
-  /** Records how the run ended, forgets the texts that it kept and the records of its calls, and lets go of it. */
+  /** Records how the run ended, forgets its steps, the texts that it kept and the records of its calls, and lets go of it. */
   finish(runId: string, epoch: number, output: string, outcome: Outcome): Promise<void>
   /** The run has to wait: lets go of it; or, where it can go on already, gives what it goes on from. */
   suspend(runId: string, epoch: number, suspension: Suspension): Promise<Taken | undefined>

@@ -128,7 +128,8 @@ export class RecordedRuns {
 
   finish(runId: string, epoch: number, output: string, outcome: Outcome): void {
     const run = this.#owned(runId, epoch)
-    for (const table of ['kept_texts', 'call_records']) this.#sql.run(`DELETE FROM ${table} WHERE run = ?`, run.n)
+    // The result has all that its steps have.
+    for (const table of ['steps', 'kept_texts', 'call_records']) this.#sql.run(`DELETE FROM ${table} WHERE run = ?`, run.n)
     this.#leave(run, 'ended', outcome, output)
   }
 

@@ -84,11 +84,12 @@ export async function answerThread(request: ThreadRequest, call: Call, parts: Se
 }
 
 /**
- * The run of the thread that goes on, from its beginning or from where it went on last; 204 where there is none. Rejects with an `HttpProblem`.
+ * The run of the thread, from its beginning or from where it went on last: one that goes on, or that somebody has decided on, perhaps on another page. 204 if there
+ * is none. Rejects with an `HttpProblem`.
  */
 export async function rejoinThread(thread: string, { format, from }: Rejoining, { caller }: Call, parts: ServiceParts): Promise<Response> {
   const run = await parts.runs.latestOf(thread, caller)
-  if (run === undefined || run.status !== 'running') return new Response(null, { status: 204 })
+  if (run === undefined || (run.status !== 'running' && run.decisions.length === 0)) return new Response(null, { status: 204 })
   const release = parts.limiter.admitStream(caller.name)
   try {
     return await respond(run, format(run.id), { from, release }, parts)

@@ -2,6 +2,7 @@ import pTimeout from 'p-timeout'
 import { AgentRunner } from '../../../agent/agent-runner.ts'
 import type { Engine, Journal, KeptRun } from '../../../agent/durable/journal.ts'
 import type { ListedRun, ShownQuery, ShownRun, ShownRuns } from '../../../agent/durable/shown-runs.ts'
+import { wholeResult } from '../../../agent/durable/stored-result.ts'
 import { tagsOf } from '../../../agent/durable/tags.ts'
 import type { RunOptions, RunResult, RunToRestore } from '../../../agent/types.ts'
 import type { EventLog, EventLogBounds } from '../../../agent/web/event-log.ts'
@@ -278,7 +279,7 @@ function headOfDone(id: string, { caller, agent, tags, title }: Pick<ShownRun, '
 
 /** What a run has come to by what the journal has of it. */
 async function outcomeIn({ output }: KeptRun, run: ServiceRun): Promise<Outcome> {
-  return run.outcomeOf(output as never as RunResult)
+  return run.outcomeOf(wholeResult(output ?? null) as never as RunResult)
 }
 
 /** What is large is put in as it is written. */
