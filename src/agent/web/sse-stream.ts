@@ -1,3 +1,5 @@
+import { giveWay } from '../../core/time/give-way.ts'
+
 /** What an event stream is fed from. */
 export interface SseSource {
   /** What can be sent now, at most about so many characters of it; `''`: nothing yet. */
@@ -45,8 +47,10 @@ export class SseStream {
         start: (controller) => {
           this.#controller = controller
         },
-        pull: () => {
+        pull: async () => {
           this.#lastTaken = performance.now()
+          // Very many may be read at once.
+          await giveWay()
           this.#flush()
         },
         cancel: () => this.#end('gone'),

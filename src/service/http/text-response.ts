@@ -1,4 +1,5 @@
 import { TextPieces } from '../../core/text/text-pieces.ts'
+import { giveWay } from '../../core/time/give-way.ts'
 import { etagOf, isKnown } from './etag.ts'
 import type { RateLimiter } from './rate-limit.ts'
 
@@ -36,7 +37,9 @@ export function respondWithText(
   let isCancelled = false
   const body = new ReadableStream<Uint8Array>(
     {
-      pull: (controller) => {
+      pull: async (controller) => {
+        // Very many may be read at once.
+        await giveWay()
         if (isCancelled) return
         controller.enqueue(encoder.encode(pieces.take(pieceCharacters)))
         if (!pieces.ended) return
