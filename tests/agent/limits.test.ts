@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { checkCostIsKnown, resolveLimits } from '../../src/agent/limits/limits.ts'
-import { RunBudget } from '../../src/agent/limits/run-budget.ts'
+import { RunUsage } from '../../src/agent/limits/run-usage.ts'
 import type { PlannedCall } from '../../src/agent/recorded.ts'
 import { RepeatBreaker } from '../../src/agent/run/run-state.ts'
 import type { RunSettings } from '../../src/agent/types.ts'
@@ -128,29 +128,29 @@ const call = (more: Partial<PlannedCall> = {}): PlannedCall => ({
   ...more,
 })
 
-describe('RunBudget', () => {
+describe('RunUsage', () => {
   it('H8 tokens and cost are used up at the limit, not beyond it', () => {
-    const budget = new RunBudget(resolveLimits({ limits: { tokens: 100, costUsd: 1 }, maxIterations: 9 }))
+    const budget = new RunUsage(resolveLimits({ limits: { tokens: 100, costUsd: 1 }, maxIterations: 9 }))
     budget.spend(usage(99, 0.5))
     budget.spend(undefined)
     expect(budget.exhausted(1)).toBeUndefined()
     budget.spend(usage(1))
     expect(budget.exhausted(1)).toBe('budget')
-    const cost = new RunBudget(resolveLimits({ limits: { costUsd: 1 } }))
+    const cost = new RunUsage(resolveLimits({ limits: { costUsd: 1 } }))
     cost.spend(usage(1, 0.5))
     cost.spend(usage(1, 0.5))
     expect(cost.exhausted(1)).toBe('budget')
   })
 
   it('H4 of several limits reached at once, the budget is named before the iterations', () => {
-    const budget = new RunBudget(resolveLimits({ limits: { tokens: 1 }, maxIterations: 2 }))
+    const budget = new RunUsage(resolveLimits({ limits: { tokens: 1 }, maxIterations: 2 }))
     expect([budget.exhausted(1), budget.exhausted(2), budget.exhausted(3)]).toEqual([undefined, 'max_iterations', 'max_iterations'])
     budget.spend(usage(1))
     expect(budget.exhausted(2)).toBe('budget')
   })
 
   it('H8 calls beyond the limit are refused, in order, over all rounds; refused ones count for nothing', () => {
-    const budget = new RunBudget(resolveLimits({ limits: { toolCalls: 2 } }))
+    const budget = new RunUsage(resolveLimits({ limits: { toolCalls: 2 } }))
     const refused = call({ action: 'reject', refusal: { code: 'tool_not_found', text: 'no' } })
     expect(budget.admit([refused, call({ id: 'a' })])).toEqual([refused, call({ id: 'a' })])
     expect(budget.exhausted(1)).toBeUndefined()
@@ -165,13 +165,13 @@ describe('RunBudget', () => {
   })
 
   it('H8 what runs inside a call have used counts while they go on, and once its record is there, by that alone', () => {
-    const outer = new RunBudget(resolveLimits({ limits: { tokens: 100, toolCalls: 9 } }))
-    const inner = new RunBudget(resolveLimits({}), { budget: outer, toolCallId: 'a', runId: 'r' })
+    const outer = new RunUsage(resolveLimits({ limits: { tokens: 100, toolCalls: 9 } }))
+    const inner = new RunUsage(resolveLimits({}), { budget: outer, toolCallId: 'a', runId: 'r' })
     inner.spend(usage(60))
     inner.admit([call()])
     expect(outer.exhausted(1)).toBeUndefined()
     expect(outer.spentIn('a')).toMatchObject({ usage: { totalTokens: 60 }, toolCalls: 1 })
-    const again = new RunBudget(resolveLimits({}), { budget: outer, toolCallId: 'a', runId: 'r' })
+    const again = new RunUsage(resolveLimits({}), { budget: outer, toolCallId: 'a', runId: 'r' })
     again.spend(usage(70))
     expect([outer.spentIn('a')?.usage.totalTokens, outer.exhausted(1)]).toEqual([70, undefined])
     outer.settle([{ id: 'a', ...(outer.spentIn('a') && { nested: { usage: usage(70), toolCalls: 0 } }) }])
@@ -182,7 +182,7 @@ describe('RunBudget', () => {
   })
 
   it('H8 none at all: no call runs', () => {
-    const budget = new RunBudget(resolveLimits({ limits: { toolCalls: 0 } }))
+    const budget = new RunUsage(resolveLimits({ limits: { toolCalls: 0 } }))
     expect(budget.exhausted(1)).toBeUndefined()
     expect(budget.admit([call()])).toMatchObject([{ action: 'reject' }])
     expect(budget.exhausted(1)).toBe('budget')

@@ -29,6 +29,15 @@ export interface Reservation {
   settle(used: Usage | undefined): void
 }
 
+/** Where a run counts what it has used: by its record, so that a replay counts the same. */
+export interface Account {
+  used(): BudgetAmounts
+  /** Called with the usage of each request that has ended. */
+  count(usage: Usage): void
+  /** The most that a request has used so far: at least that much is reserved. */
+  readonly dearest: BudgetAmounts
+}
+
 /** A request that waits. */
 interface Waiter {
   amount: BudgetAmounts
@@ -78,8 +87,7 @@ const nothing: BudgetAmounts = { costUsd: 0, tokens: 0 }
 export class Budget {
   /** Budgets are reserved from in this order, so that no two requests wait for each other. */
   readonly order: number = ++made
-  /** The option by which a run has it. */
-  readonly option: 'budget' | 'limits' = 'budget'
+  #account: Account | undefined
   #limits: BudgetAmounts
   #spent: BudgetAmounts
   #reserved: BudgetAmounts = nothing
@@ -101,6 +109,23 @@ export class Budget {
     this.#spent = amounts(spent, 0, 'spent.')
   }
 
+  /** The limits of a run, as a budget of its own. @internal */
+  static ofRun(limits: BudgetAmounts, account: Account): Budget {
+    const budget = new Budget(limits)
+    budget.#account = account
+    return budget
+  }
+
+  /** The option by which a run has it. */
+  get option(): 'budget' | 'limits' {
+    return this.#account === undefined ? 'budget' : 'limits'
+  }
+
+  /** Whether no further request fits. @internal */
+  get isUsedUp(): boolean {
+    return !this.hasRoom(this.#used(), nothing)
+  }
+
   /** What may be spent in all; `Infinity` for what is not limited. */
   get limits(): Readonly<BudgetAmounts> {
     return { ...this.#limits }
@@ -108,12 +133,12 @@ export class Budget {
 
   /** What has been spent: of requests that have ended. Store it to go on with it in another process. */
   get spent(): Readonly<BudgetAmounts> {
-    return { ...this.used() }
+    return { ...this.#used() }
   }
 
   /** What is neither spent nor set aside; never below 0. */
   get left(): Readonly<BudgetAmounts> {
-    const left = (name: keyof BudgetAmounts) => Math.max(0, this.#limits[name] - this.used()[name] - this.#reserved[name])
+    const left = (name: keyof BudgetAmounts) => Math.max(0, this.#limits[name] - this.#used()[name] - this.#reserved[name])
     return { costUsd: left('costUsd'), tokens: left('tokens') }
   }
 
@@ -134,7 +159,8 @@ export class Budget {
    * already: a large one is not passed for ever by small ones. `held` is what those have set aside that wait for this one, and so come to
    * nothing before it: it comes before the others. Undefined: it does not fit, or `signal` was aborted.
    */
-  async reserve(amount: BudgetAmounts, signal: AbortSignal, held: BudgetAmounts = nothing): Promise<Reservation | undefined> {
+  async reserve(estimate: BudgetAmounts, signal: AbortSignal, held: BudgetAmounts = nothing): Promise<Reservation | undefined> {
+    const amount = this.#account === undefined ? estimate : atLeast(estimate, this.#account.dearest)
     const waiting = held.costUsd > 0 || held.tokens > 0 ? this.#waitedFor : this.#waiting
     if (signal.aborted || !this.#mayFit(amount, held)) return undefined
     if (waiting.size === 0 && this.#fitsNow(amount)) return this.#reservation(amount)
@@ -167,27 +193,29 @@ export class Budget {
   }
 
   #mayFit(amount: BudgetAmounts, held: BudgetAmounts): boolean {
-    return this.hasRoom(addAmounts(this.used(), held), amount)
+    return this.hasRoom(addAmounts(this.#used(), held), amount)
   }
 
   #fitsNow(amount: BudgetAmounts): boolean {
-    return this.hasRoom(addAmounts(this.used(), this.#reserved), amount)
+    return this.hasRoom(addAmounts(this.#used(), this.#reserved), amount)
   }
 
-  /** What is used up. */
-  protected used(): BudgetAmounts {
-    return this.#spent
+  #used(): BudgetAmounts {
+    return this.#account?.used() ?? this.#spent
   }
 
-  /** Counts what a request has used. */
-  protected count({ costUsd = 0, totalTokens: tokens }: Usage): void {
-    this.#spent = addAmounts(this.#spent, { costUsd, tokens })
+  #count(usage: Usage): void {
+    const { costUsd = 0, totalTokens: tokens } = usage
+    if (this.#account === undefined) this.#spent = addAmounts(this.#spent, { costUsd, tokens })
+    else this.#account.count(usage)
   }
 
   /** Whether there is room for `amount` beside what is `taken`. */
   protected hasRoom(taken: BudgetAmounts, amount: BudgetAmounts): boolean {
-    const { costUsd, tokens } = addAmounts(taken, amount)
     const { costUsd: mostUsd, tokens: mostTokens } = this.#limits
+    // A run may send a request as long as anything is left.
+    if (this.#account !== undefined) return taken.costUsd < mostUsd && taken.tokens < mostTokens
+    const { costUsd, tokens } = addAmounts(taken, amount)
     // What costs nothing, or is not known beforehand, does not fit into what is used up either.
     return (costUsd < mostUsd || (costUsd === mostUsd && this.#spent.costUsd < mostUsd)) && tokens <= mostTokens
   }
@@ -202,7 +230,7 @@ export class Budget {
         // Nothing that rounding leaves over: somebody would wait for it for ever.
         this.#reserved = this.#underWay === 0 ? nothing : addAmounts(this.#reserved, { costUsd: -amount.costUsd, tokens: -amount.tokens })
         if (used !== undefined) {
-          this.count(used)
+          this.#count(used)
           this.#expected.learn(used)
         }
         this.#handOut()
@@ -243,6 +271,10 @@ function amount(name: string, value: number | undefined, otherwise: number): num
   if (value === undefined) return otherwise
   if (typeof value !== 'number' || !(value >= 0)) throw new InvalidOptionError(name, 'a number ≥ 0', value)
   return value
+}
+
+function atLeast(a: BudgetAmounts, b: BudgetAmounts): BudgetAmounts {
+  return { costUsd: Math.max(a.costUsd, b.costUsd), tokens: Math.max(a.tokens, b.tokens) }
 }
 
 export function addAmounts(a: BudgetAmounts, b: BudgetAmounts): BudgetAmounts {

@@ -13,7 +13,7 @@ import type { Durable, StepTags } from '../durable/journal.ts'
 import { KeptResults } from '../large-results/kept-results.ts'
 import { withReadResult } from '../large-results/read-result.ts'
 import { checkModelCost, type ResolvedLimits } from '../limits/limits.ts'
-import { RunBudget } from '../limits/run-budget.ts'
+import { RunUsage } from '../limits/run-usage.ts'
 import type { NestedRuns } from '../nested/nested-runs.ts'
 import { failSafe, type RunRecorder } from '../observe/recorder.ts'
 import { measuredParent, type RunTelemetry } from '../observe/telemetry.ts'
@@ -93,7 +93,7 @@ export class RunContext extends Lifetime implements RunScope {
   readonly #parent: RunParent | undefined
   readonly #first: ActiveAgent
   #agent: ActiveAgent
-  #budget: RunBudget
+  #budget: RunUsage
   readonly events: RunEvents
 
   constructor(parts: RunContextParts) {
@@ -159,12 +159,12 @@ export class RunContext extends Lifetime implements RunScope {
   }
 
   /** What the execution under way has used up: it belongs to that one's state, and is here for the runs inside its calls. */
-  get budget(): RunBudget {
+  get budget(): RunUsage {
     return this.#budget
   }
 
   /** An execution begins, the first or a later one: with the agent the run began with, and a budget of its own. */
-  begin(): RunBudget {
+  begin(): RunUsage {
     this.#agent = this.#first
     // Else calls that an execution before this one has made ready would start before others.
     this.prepared.clear()
@@ -216,9 +216,9 @@ export class RunContext extends Lifetime implements RunScope {
     return activeAgent({ model, tools, format, settings: this.settings, rules })
   }
 
-  #openBudget(): RunBudget {
+  #openBudget(): RunUsage {
     const parent = this.#parent
-    return new RunBudget(this.limits, parent && { budget: parent.run.budget, toolCallId: parent.toolCallId ?? '', runId: this.runId })
+    return new RunUsage(this.limits, parent && { budget: parent.run.budget, toolCallId: parent.toolCallId ?? '', runId: this.runId })
   }
 }
 

@@ -14,7 +14,7 @@ import {
 import { CallKeys } from '../calls/call-keys.ts'
 import { History } from '../conversation/history.ts'
 import { sorted } from '../decisions/decisions.ts'
-import type { RunBudget } from '../limits/run-budget.ts'
+import type { RunUsage } from '../limits/run-usage.ts'
 import type { Beside, Handoff, Objection, PlannedCall, ToolRound, Turn } from '../recorded.ts'
 import { neverStartedText, noMoreCallsText, repeatNote, withNote } from '../told.ts'
 import type { RunStep, ToolCallRecord } from './result.ts'
@@ -36,7 +36,7 @@ export interface LoopState {
   objections: number
   /** The agent that has the conversation, where it was handed off. */
   agent: string | undefined
-  budget: RunBudget
+  budget: RunUsage
   readonly breaker: RepeatBreaker
   /** By the limits of an agent that has taken over. */
   ownBreaker: RepeatBreaker | undefined
@@ -53,7 +53,7 @@ interface Start {
   run: {
     runId: string
     depth: number
-    begin(): RunBudget
+    begin(): RunUsage
     limits: { repeatedCalls: number; repeatWindow: number }
     settings: { remembered?: readonly string[] }
   }

@@ -3,12 +3,12 @@ import { addUsage, noUsage, type Usage } from '../../core/messages.ts'
 import type { PlannedCall } from '../recorded.ts'
 import type { Spent } from '../run/result.ts'
 import { callLimitText } from '../told.ts'
-import { Budget, type BudgetAmounts, type Reservation } from './budget.ts'
+import { type Account, Budget, type BudgetAmounts } from './budget.ts'
 import type { ResolvedLimits } from './limits.ts'
 
 /** Where a run is nested: whatever it uses counts there too. */
 export interface BudgetParent {
-  budget: RunBudget
+  budget: RunUsage
   /** The tool call that made it; `''` for one that a guardrail, a hook or a summary made. */
   toolCallId: string
   /** Of the run that was made: a call may make several. */
@@ -16,11 +16,11 @@ export interface BudgetParent {
 }
 
 /** The run whose conversation another agent has taken over: its limits hold beside that agent's. */
-type HandedOver = { budget: RunBudget }
+type HandedOver = { budget: RunUsage }
 
 /** What one call's nested runs have used. */
 interface CallSpent {
-  readonly runs: Map<string, RunBudget>
+  readonly runs: Map<string, RunUsage>
   /** What was used when the call was planned, by the record of that. */
   planned?: Spent
   /** By the call's record. Its runs may not be here: it was replayed, or waits for an answer with which they are resumed. */
@@ -28,18 +28,18 @@ interface CallSpent {
 }
 
 /**
- * What a run and the runs nested in it use, and the limits of that: a private `Budget`. It is made of recorded values, so a replay counts the
- * same and nothing twice; only what is not recorded yet is told of the nested runs themselves.
+ * What a run and the runs nested in it use. It is made of recorded values, so a replay counts the same and nothing twice; only what is not
+ * recorded yet is told of the nested runs themselves. The limits of the run are a private `Budget` that asks here what is used.
  *
  * A request may be sent as long as anything is left besides what is reserved for others. So a run exceeds its limits by at most one request for
  * each call that runs concurrently.
  */
-export class RunBudget extends Budget {
-  override readonly option = 'limits'
+export class RunUsage {
+  readonly #limits: Budget
   readonly #resolved: Limiting
   readonly #parent: BudgetParent | HandedOver | undefined
   /** Of agents that have taken the conversation over. */
-  readonly #stays: RunBudget[] = []
+  readonly #stays: RunUsage[] = []
   /** Of calls without a record yet. */
   readonly #calls = new Map<string, CallSpent>()
   /** By requests and calls of its own, and by its calls as their records tell. */
@@ -51,7 +51,7 @@ export class RunBudget extends Budget {
   #callsLeftOut = false
 
   constructor(limits: Limiting, parent?: BudgetParent | HandedOver) {
-    super({ costUsd: limits.costUsd, tokens: limits.tokens })
+    this.#limits = Budget.ofRun({ costUsd: limits.costUsd, tokens: limits.tokens }, this.#account())
     this.#resolved = limits
     this.#parent = parent
     if (parent === undefined) return
@@ -60,21 +60,21 @@ export class RunBudget extends Budget {
   }
 
   /** Another agent takes the run's conversation over, with limits of its own that count from now on. */
-  handOver(limits: Limiting): RunBudget {
+  handOver(limits: Limiting): RunUsage {
     const run = this.#run
-    return new RunBudget({ ...limits, maxIterations: Math.min(limits.maxIterations, run.#resolved.maxIterations) }, { budget: run })
+    return new RunUsage({ ...limits, maxIterations: Math.min(limits.maxIterations, run.#resolved.maxIterations) }, { budget: run })
   }
 
   /** Of the whole run. */
-  get #run(): RunBudget {
+  get #run(): RunUsage {
     return this.#parent === undefined || 'runId' in this.#parent ? this : this.#parent.budget
   }
 
   /** Those that limit requests: this one and the ones it is nested in. */
-  get limiting(): RunBudget[] {
+  get limiting(): Budget[] {
     const { tokens, costUsd } = this.#resolved
     const outer = this.#parent?.budget.limiting ?? []
-    return Number.isFinite(tokens) || Number.isFinite(costUsd) ? [this, ...outer] : outer
+    return Number.isFinite(tokens) || Number.isFinite(costUsd) ? [this.#limits, ...outer] : outer
   }
 
   /** Counts a turn as it is recorded. */
@@ -149,29 +149,20 @@ export class RunBudget extends Budget {
 
   /** Whether nothing more may be told of a model, here or in a run outside. */
   get isUsedUp(): boolean {
-    return this.limiting.some((budget) => !budget.hasRoom(budget.used()))
+    return this.limiting.some((budget) => budget.isUsedUp)
   }
 
-  /** Reserves at least as much as the dearest request so far has used: what nobody can see beforehand, such as a long answer, was seen then. */
-  override reserve({ costUsd, tokens }: BudgetAmounts, signal: AbortSignal, held?: BudgetAmounts): Promise<Reservation | undefined> {
-    const dearest = this.#dearest
-    return super.reserve({ costUsd: Math.max(costUsd, dearest.costUsd), tokens: Math.max(tokens, dearest.tokens) }, signal, held)
-  }
-
-  protected override used(): BudgetAmounts {
+  #account(): Account {
+    const dearest = () => this.#dearest
     return {
-      costUsd: this.#sum(({ usage }) => usage.costUsd ?? 0),
-      tokens: this.#sum(({ usage }) => usage.totalTokens),
+      used: () => ({ costUsd: this.#sum(({ usage }) => usage.costUsd ?? 0), tokens: this.#sum(({ usage }) => usage.totalTokens) }),
+      // The run that has sent the request counts it.
+      count: (usage) => this.#learn(usage),
+      // What nobody can see beforehand, such as a long answer, was seen then.
+      get dearest() {
+        return dearest()
+      },
     }
-  }
-
-  /** The run that has sent the request counts it. */
-  protected override count(usage: Usage): void {
-    this.#learn(usage)
-  }
-
-  protected override hasRoom({ costUsd, tokens }: BudgetAmounts): boolean {
-    return costUsd < this.#resolved.costUsd && tokens < this.#resolved.tokens
   }
 
   #learn(usage: Usage): void {
@@ -188,8 +179,8 @@ export class RunBudget extends Budget {
     return outer.left < own.left ? outer : own
   }
 
-  #enter({ toolCallId, runId }: BudgetParent, run: RunBudget): void {
-    const call = this.#calls.get(toolCallId) ?? { runs: new Map<string, RunBudget>() }
+  #enter({ toolCallId, runId }: BudgetParent, run: RunUsage): void {
+    const call = this.#calls.get(toolCallId) ?? { runs: new Map<string, RunUsage>() }
     // A nested run that is resumed counts what it has used again.
     call.runs.set(runId, run)
     this.#calls.set(toolCallId, call)
