@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { errorCodes } from '../src/core/errors.ts'
 
 /**
  * Brings README.md and the pages of docs/ up to date with what they show: each snippet under `<!-- file: … -->` with its file in
- * tests, and the table of errors with src/core/errors.ts. tests/docs.test.ts fails where that has not been done.
+ * tests, each table under `<!-- options: … -->` with the docstrings of an interface, and the table of errors with src/core/errors.ts. tests/docs.test.ts fails where that has not been done.
  */
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { name, exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -20,6 +20,27 @@ function snippet(file) {
   return code.replace(/'(?:\.\.\/)+(src\/[^']+)'/g, (_whole, source) => `'${entries.get(source)}'`).trim()
 }
 
+/** A table of the options that an interface declares: their names, and the default and the rest of the first paragraph of each docstring. */
+function optionTable(file, type, page) {
+  const source = readFileSync(join(root, file), 'utf8')
+  const body = new RegExp(`^(?:export )?interface ${type}\\b[^{]*\\{\\n([\\s\\S]*?)^\\}`, 'm').exec(source)?.[1]
+  if (body === undefined) throw new Error(`Expected ${file} to declare the interface ${type}`)
+  const rows = [...body.matchAll(/(?:^ {2}\/\*\*((?:[^*]|\*(?!\/))*)\*\/\n)?^ {2}(\w+)\??(?:\((\w*)[^)]*\))?(?=[:<(])/gm)].map(
+    ([, comment, name, parameter]) => {
+      if (comment === undefined) throw new Error(`Expected \`${name}\` of ${type} in ${file} to have a docstring`)
+      const lines = comment.split('\n').map((line) => line.replace(/^\s*\*? ?/, '').trim())
+      const [first] = lines.join('\n').trim().split('\n\n')
+      const [, meaning, , byDefault = 'none'] = /^(.*?)( ?Default:? (.*)\.)?$/.exec(first.replaceAll('\n', ' '))
+      const [, text, target] = /@see \[(.+)\]\((.+)\)/.exec(lines.join('\n')) ?? []
+      const link = target?.startsWith(`${page}#`) ? target.slice(page.length) : relative(dirname(page), target ?? '')
+      const see = text === undefined ? '' : ` See [${text}](${link}).`
+      const called = parameter === undefined ? name : `${name}(${parameter})`
+      return `| \`${called}\` | ${byDefault} | ${`${meaning}${see}`.replaceAll('|', '\\|')} |\n`
+    },
+  )
+  return `| option | default | meaning |\n|---|---|---|\n${rows.join('')}`
+}
+
 const errors = Object.entries(errorCodes).map(([code, { fault, meaning }]) => `| \`${code}\` | ${fault} | ${meaning} |`)
 const pages = readdirSync(join(root, 'docs'), { recursive: true }).filter((file) => file.endsWith('.md'))
 for (const page of ['README.md', ...pages.map((file) => join('docs', file))]) {
@@ -28,6 +49,10 @@ for (const page of ['README.md', ...pages.map((file) => join('docs', file))]) {
     .replace(
       /(<!-- file: (\S+) -->\n```(?:tsx?|js|json|yaml|sh)\n)[\s\S]*?(```)/g,
       (_whole, head, file, end) => `${head}${snippet(file)}\n${end}`,
+    )
+    .replace(
+      /(<!-- options: (\S+) (\w+) -->\n\n)(?:\|.*\n)*/g,
+      (_whole, head, file, type) => `${head}${optionTable(file, type, page.replaceAll('\\', '/'))}`,
     )
     .replace(/(\| code \| whose fault \| meaning \|\n\|---\|---\|---\|\n)(?:\|.*\n)*/, (_whole, head) => `${head}${errors.join('\n')}\n`)
   if (filled !== text) writeFileSync(join(root, page), filled)

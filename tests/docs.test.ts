@@ -4,7 +4,9 @@ import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { runnerOptionNames, runOptionNames } from '../src/agent/option-names.ts'
+import { limitSettings } from '../src/agent/options/limit-settings.ts'
+import { runOptions } from '../src/agent/options/run-options.ts'
+import { runnerOptions } from '../src/agent/options/runner-options.ts'
 import { chooseModel } from '../src/cli/setup/choose-model.ts'
 import { openChoice } from '../src/cli/setup/prepare-agent.ts'
 import { errorCodes } from '../src/core/errors.ts'
@@ -196,11 +198,19 @@ describe('pages', () => {
   })
 
   it.each([
-    ['docs/options.md', { ...runnerOptionNames, ...runOptionNames, decisions: true, claim: true }],
+    ['docs/options.md', { ...runnerOptions, ...runOptions, decisions: true, claim: true }],
     ['docs/providers.md', settingNames],
   ])('%s names every option', (page, names) => {
     const named = new Set([...prose(page).matchAll(/`(\w+)(?:\([^`]*)?`/g)].map(([, name]) => name))
     expect(Object.keys(names).filter((name) => !named.has(name))).toEqual([])
+  })
+
+  it('docs/options.md has the default of each limit', () => {
+    const cells = new Map([...read('docs/options.md').matchAll(/^\| `(\w+)` \| ([^|]+) \|/gm)].map(([, name, cell]) => [name, cell]))
+    for (const [name, row] of Object.entries(limitSettings)) {
+      const { default: value } = row
+      if (value !== undefined) expect(cells.get(name), name).toMatch(Number.isFinite(value) ? value.toLocaleString('en-US') : /^none/)
+    }
   })
 
   it('docs/errors.md has every error code, and none that is not there', () => {

@@ -53,12 +53,12 @@ describe('a mistyped option is refused, with the name that was meant', () => {
     [
       'its limits',
       () => new AgentRunner(loose({ model: model(), limits: { deadline: 5 } })),
-      '`limits.deadline` to be an option of `AgentRunner`; did you mean `limits.deadlineMs`?',
+      '`limits.deadline` to be an option of a run; did you mean `limits.deadlineMs`?',
     ],
     [
       'its compaction',
       () => new AgentRunner(loose({ model: model(), compaction: { maxToken: 5 } })),
-      '`compaction.maxToken` to be an option of `AgentRunner`; did you mean `compaction.maxTokens`?',
+      '`compaction.maxToken` to be an option of a run; did you mean `compaction.maxTokens`?',
     ],
     ['its sampling', () => new AgentRunner(loose({ model: model(), temprature: 0 })), 'did you mean `temperature`?'],
     [

@@ -21,7 +21,7 @@ import { checkedInput } from './hooks/ask-guardrails.ts'
 import { resolveLimits } from './limits/limits.ts'
 import { runLoop } from './loop.ts'
 import { begunRun, nestedRun } from './nested/nested-run.ts'
-import { checkResumeOptionNames, checkRunnerOptionNames, checkRunOptionNames } from './option-names.ts'
+import { checkResumeOptions, checkRunnerOptions, checkRunOptions } from './option-names.ts'
 import { checkSettings, mergeOptions, rulesOf, toModel, toToolSet, warnOfDeprecated } from './options.ts'
 import type { AnswerOf, OutputSchema, PartialAnswerOf } from './output/output.ts'
 import type { Loop } from './run/execution.ts'
@@ -61,7 +61,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     loop: Loop = runLoop,
     { warns = true, isRecorded = true, ...owner }: RunnerOwner<Needed<Context, Tools>> & { warns?: boolean; isRecorded?: boolean } = {},
   ) {
-    checkRunnerOptionNames(options, '`AgentRunner`', new.target !== AgentRunner)
+    checkRunnerOptions(options, '`AgentRunner`', new.target !== AgentRunner)
     resolveLimits(options)
     this.#options = options
     this.#owned = new OwnedRuns(owner, options.history)
@@ -69,8 +69,6 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     this.#isRecorded = isRecorded
     this.#model = toModel(options)
     checkSettings(options, this.#model)
-    const { restore } = options
-    if (restore !== undefined && typeof restore !== 'function') throw new InvalidOptionError('restore', 'a function', restore)
     this.#tools = toToolSet(options.tools)
     this.#logger = options.logger === undefined ? defaultLogger : redacting(options.logger)
     if (warns) warnOfDeprecated(this.#model, options.logger)
@@ -200,24 +198,19 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     return this.#active.close(options, (drained, problem) => this.#journal.close(drained, problem))
   }
 
-  async #resume(
-    state: unknown,
-    { decisions = [], claim, again = false, replay = true, ...options }: ResumeOptionsOf<Context, Tools>,
-    watch?: Watch,
-  ): Promise<RunResult<never>> {
-    checkResumeOptionNames(options)
+  async #resume(state: unknown, given: ResumeOptionsOf<Context, Tools>, watch?: Watch): Promise<RunResult<never>> {
+    checkResumeOptions(given)
+    const { decisions = [], claim, again = false, replay = true, ...options } = given
     this.#active.checkOpen(options.parent)
-    if (typeof replay !== 'boolean') throw new InvalidOptionError('replay', 'true or false', replay)
-    if (typeof again !== 'boolean') throw new InvalidOptionError('again', 'true or false', again)
-    const given = this.#given(options, watch)
-    if (typeof state !== 'string') return this.#continue(readState(state), given, { decisions, claim, again })
+    const here = this.#given(options, watch)
+    if (typeof state !== 'string') return this.#continue(readState(state), here, { decisions, claim, again })
     const nested = options.parent && (await begunRun(options.parent as NestingPlace<never>, state))
     if (nested?.recorded === undefined) {
-      if (watch === undefined || !replay) return this.#journal.resume(state, decisions, given)
-      const resume = (tap: EventTap) => this.#journal.resume(state, decisions, { ...given, watch: { ...watch, tap } })
+      if (watch === undefined || !replay) return this.#journal.resume(state, decisions, here)
+      const resume = (tap: EventTap) => this.#journal.resume(state, decisions, { ...here, watch: { ...watch, tap } })
       return this.#journal.replayed(state, watch, resume)
     }
-    return this.#continue(nested.recorded, given, { decisions, again, place: nested.place })
+    return this.#continue(nested.recorded, here, { decisions, again, place: nested.place })
   }
 
   /** A run that was started before, with what it is given here. */
@@ -246,7 +239,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   }
 
   async #start({ input, options }: PerformedRun<Needed<Context, Tools>>, watch?: Watch): Promise<RunResult<never>> {
-    checkRunOptionNames(options)
+    checkRunOptions(options)
     this.#active.checkOpen(options.parent)
     const here = this.#given(options, watch)
     // Copied at once: the caller may change the lists while the run goes on.

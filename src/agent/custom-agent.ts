@@ -7,7 +7,7 @@ import { AgentRunner } from './agent-runner.ts'
 import type { AgentHistory } from './conversation/agent-history.ts'
 import type { RecoveredRun, RecoverOptions, Runs } from './durable/runs.ts'
 import type { Hooks, ModelTurn, ModelTurnChange, ToolEnding, ToolTurn, ToolTurnChange } from './hooks/hooks.ts'
-import { runnerOptionNames } from './option-names.ts'
+import { runnerOptions } from './options/runner-options.ts'
 import { rulesOf } from './options.ts'
 import type { AnswerOf, OutputSchema, PartialAnswerOf } from './output/output.ts'
 import type { GivenToResume, GivenToRun } from './run/run-arguments.ts'
@@ -50,7 +50,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   constructor(options: RunnerOptions<Context, Tools> & FittingTools<Context>) {
     super(options)
     // Without what a subclass has added.
-    const own = knownOptions(options, runnerOptionNames)
+    const own = knownOptions(options, runnerOptions)
     const made: RunnerOptions<Context> = {
       ...own,
       model: this.model,

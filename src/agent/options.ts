@@ -1,19 +1,20 @@
 import { InvalidOptionError } from '../core/errors.ts'
 import { isList } from '../core/json.ts'
 import { defaultLogger, type Logger } from '../core/logger.ts'
-import { isJsonObject } from '../core/messages.ts'
+import { checkValues } from '../core/options/check-options.ts'
 import type { ChatModel } from '../models/chat-model.ts'
 import { openModel } from '../models/create-model.ts'
 import { fallbackModel } from '../models/middleware/fallback.ts'
 import { ToolRegistry, type ToolSet, ToolView } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'
-import { checkGuardrails } from './hooks/guardrails.ts'
-import { checkHooks } from './hooks/hooks.ts'
-import { Budget } from './limits/budget.ts'
 import { checkCostIsKnown, iterationsOf } from './limits/limits.ts'
-import { checkEntries } from './middleware/check-entries.ts'
+import { runSettings } from './options/run-settings.ts'
+import { settingsOf } from './options/runner-options.ts'
+import { checksOf } from './options/setting-row.ts'
 import { chooseCallForm } from './text-calls/mode.ts'
-import type { AgentRules, CompactionOptions, RunnerOptions, RunOptions, RunSettings } from './types.ts'
+import type { AgentRules, RunnerOptions, RunOptions, RunSettings } from './types.ts'
+
+const settingChecks = checksOf(runSettings)
 
 /** The one model, or several as one. Throws `invalid_option` unless there is either, or what `createModel` throws. */
 export function toModel({ model, models, fallbackOn }: Pick<RunnerOptions<never>, 'model' | 'models' | 'fallbackOn'>): ChatModel {
@@ -72,21 +73,7 @@ export function activeTools(tools: ToolSet, { activeTools: only }: RunSettings<n
 export function mergeOptions<Context>(runner: RunnerOptions<Context>, run: RunOptions<Context>): RunOptions<Context> {
   const own = iterationsOf(run)
   const rounds = own === undefined ? iterationsOf(runner) : own
-  const {
-    model: _model,
-    models: _models,
-    fallbackOn: _fallbackOn,
-    tools: _tools,
-    instructions: _instructions,
-    bus: _bus,
-    logger: _logger,
-    journal: _journal,
-    restore: _restore,
-    sessions: _sessions,
-    history: _history,
-    ...settings
-  } = runner
-  const merged: RunOptions<Context> = { ...settings }
+  const merged: RunOptions<Context> = settingsOf(runner)
   assignGiven(merged, run)
   merged.maxIterations = rounds
   merged.maxToolRounds = undefined
@@ -105,99 +92,12 @@ function assignGiven<T extends object>(options: T, given: T): void {
   for (const [name, value] of Object.entries(given)) if (value !== undefined) Object.assign(options, { [name]: value })
 }
 
-const eitherOr = [
-  ['onBudget', 'stop', 'pause'],
-  ['onLimit', 'stop', 'answer'],
-  ['onTruncated', 'stop', 'continue'],
-  ['onCut', 'end', 'restart'],
-  ['fencedTags', 'text', 'run'],
-] as const
-
 /** Throws `invalid_option` for a setting that is not allowed, or not with this model. */
 export function checkSettings(settings: RunSettings<never>, model: ChatModel): void {
-  const {
-    enableToolActionParsing,
-    approve,
-    stopWhen,
-    compaction,
-    decisionTimeoutMs,
-    hooks,
-    metadata,
-    guardrails,
-    activeTools,
-    outputRetries,
-    throwOnError,
-    budget,
-    cacheKey,
-    name,
-    telemetry,
-  } = settings
+  checkValues(settings, settingChecks)
   checkCostIsKnown('limits.costUsd', settings.limits?.costUsd, model)
-  if (budget !== undefined && !(budget instanceof Budget)) throw new InvalidOptionError('budget', 'a Budget', budget)
-  checkCostIsKnown('budget.costUsd', budget?.limits.costUsd, model)
-  for (const [option, one, other] of eitherOr) {
-    const chosen = settings[option]
-    if (chosen !== undefined && chosen !== one && chosen !== other) throw new InvalidOptionError(option, `'${one}' or '${other}'`, chosen)
-  }
+  checkCostIsKnown('budget.costUsd', settings.budget?.limits.costUsd, model)
   chooseCallForm(settings, model)
-  if (enableToolActionParsing !== undefined && typeof enableToolActionParsing !== 'boolean')
-    throw new InvalidOptionError('enableToolActionParsing', 'true or false', enableToolActionParsing)
-  if (decisionTimeoutMs !== undefined && !(decisionTimeoutMs > 0))
-    throw new InvalidOptionError('decisionTimeoutMs', 'a number of milliseconds > 0', decisionTimeoutMs)
-  checkCompaction(compaction)
-  checkHooks(hooks)
-  checkEntries('plan', settings.plan)
-  checkEntries('around', settings.around)
-  checkMetadata(metadata)
-  checkGuardrails(guardrails)
-  if (activeTools !== undefined && !isListOf(activeTools, (name) => typeof name === 'string'))
-    throw new InvalidOptionError('activeTools', 'an array of names', activeTools)
-  if (outputRetries !== undefined && !(Number.isInteger(outputRetries) && outputRetries >= 0))
-    throw new InvalidOptionError('outputRetries', 'an integer ≥ 0', outputRetries)
-  if (throwOnError !== undefined && typeof throwOnError !== 'boolean')
-    throw new InvalidOptionError('throwOnError', 'true or false', throwOnError)
-  if (approve !== undefined && typeof approve !== 'function') throw new InvalidOptionError('approve', 'a function', approve)
-  if (name !== undefined && (typeof name !== 'string' || name === '')) throw new InvalidOptionError('name', 'a string, not empty', name)
-  if (telemetry !== undefined && typeof telemetry?.openRun !== 'function')
-    throw new InvalidOptionError('telemetry', 'what `telemetry()` of `toolloop/telemetry` gives', telemetry)
-  if (cacheKey !== undefined && cacheKey !== false && (typeof cacheKey !== 'string' || cacheKey === ''))
-    throw new InvalidOptionError('cacheKey', 'a string, not empty, or false', cacheKey)
-  if (stopWhen !== undefined && typeof stopWhen !== 'function')
-    throw new InvalidOptionError('stopWhen', `a function${Array.isArray(stopWhen) ? ' (did you mean `maxIterations`?)' : ''}`, stopWhen)
-}
-
-function isListOf(value: unknown, isItem: (item: unknown) => boolean): boolean {
-  return Array.isArray(value) && value.every(isItem)
-}
-
-const mostMetadata = 16_384
-
-function checkMetadata(metadata: unknown): void {
-  if (metadata === undefined) return
-  const expected = `a JSON object of at most ${mostMetadata} characters`
-  if (!isJsonObject(metadata)) throw new InvalidOptionError('metadata', expected, metadata)
-  const length = jsonLength(metadata)
-  if (length === undefined) throw new InvalidOptionError('metadata', expected)
-  if (length > mostMetadata) throw new InvalidOptionError('metadata', expected, `${length} characters`)
-}
-
-/** Undefined for what is no JSON, such as an object that holds itself. */
-function jsonLength(value: object): number | undefined {
-  try {
-    return JSON.stringify(value).length
-  } catch {
-    return undefined
-  }
-}
-
-function checkCompaction(compaction: CompactionOptions | undefined): void {
-  if (compaction === undefined) return
-  if (typeof compaction !== 'object' || compaction === null) throw new InvalidOptionError('compaction', 'options', compaction)
-  const { maxTokens, estimate, summarise } = compaction
-  if (maxTokens !== undefined && !(maxTokens > 0)) throw new InvalidOptionError('compaction.maxTokens', 'a number > 0', maxTokens)
-  if (estimate !== undefined && typeof estimate !== 'function') throw new InvalidOptionError('compaction.estimate', 'a function', estimate)
-  if (summarise !== undefined && typeof summarise !== 'function')
-    throw new InvalidOptionError('compaction.summarise', 'a function', summarise)
 }
 
 /** Logs what of a model's settings is deprecated. Called once for each agent. */

@@ -13,7 +13,7 @@ import { parametersOf } from '../tools/schema/schema.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { History } from './conversation/history.ts'
 import { toMessages } from './conversation/run-input.ts'
-import { checkRunnerOptionNames } from './option-names.ts'
+import { checkRunnerOptions } from './option-names.ts'
 import { activeTools, checkSettings, mergeOptions, toModel, toToolSet, warnOfDeprecated } from './options.ts'
 import { openTextCalls } from './text-calls/around-model.ts'
 import { chooseCallForm } from './text-calls/mode.ts'
@@ -67,7 +67,7 @@ export class ToolAgent<Context = unknown> {
   #tools: ToolSet
 
   constructor(options: RunnerOptions<Context>) {
-    checkRunnerOptionNames(options, '`ToolAgent`', new.target !== ToolAgent)
+    checkRunnerOptions(options, '`ToolAgent`', new.target !== ToolAgent)
     this.options = options
     this.#model = toModel(options)
     checkSettings(options, this.#model)

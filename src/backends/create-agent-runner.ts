@@ -1,6 +1,6 @@
 import { AgentRunner } from '../agent/agent-runner.ts'
 import { runLoop } from '../agent/loop.ts'
-import { runnerOptionNames } from '../agent/option-names.ts'
+import { runnerOptions } from '../agent/options/runner-options.ts'
 import type { GivenToRunner } from '../agent/run/run-arguments.ts'
 import { type AgentTools, type Needed, restorable, type ToolsFor } from '../agent/typed.ts'
 import type { RunnerOptions } from '../agent/types.ts'
@@ -16,7 +16,7 @@ export interface BackendOptions<Context = unknown, Tools extends AgentTools = To
   backend?: Backend
 }
 
-const backendOptionNames: OptionNames<BackendOptions> = { ...runnerOptionNames, backend: true }
+const backendOptionNames: OptionNames<BackendOptions> = { ...runnerOptions, backend: true }
 
 /**
  * A runner on the loop that `backend` names. Tools, messages, events, bounds and results are the same on both: changing the flag is all it

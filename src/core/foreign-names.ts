@@ -155,7 +155,7 @@ const names: Readonly<Record<string, readonly string[]>> = {
 const byPlainName = new Map(Object.entries(names).map(([name, ours]) => [plainName(name), ours]))
 
 /** How an option that is called `foreign` in another library is written among `known`. Undefined if no library is known to have it. */
-export function translatedName(foreign: string, known: Readonly<Record<string, true>>): string | undefined {
+export function translatedName(foreign: string, known: Readonly<Record<string, unknown>>): string | undefined {
   return byPlainName.get(plainName(foreign))?.find((ours) => Object.hasOwn(known, headOf(ours)))
 }
 

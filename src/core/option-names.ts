@@ -2,13 +2,13 @@ import { clip, InvalidOptionError } from './errors.ts'
 import { headOf, translatedName } from './foreign-names.ts'
 import { nearestName } from './nearest-name.ts'
 
-/** The names of a type's options, as data: the compiler rejects a missing name and an unknown one. */
-export type OptionNames<Options> = Readonly<Record<keyof Options, true>>
+/** The names of a type's options, as data: the compiler rejects a missing name and an unknown one. The values may be what else is known of them. */
+export type OptionNames<Options> = Readonly<Record<keyof Options, unknown>>
 
 /** Any of these fields, or `undefined` in their place, also with `exactOptionalPropertyTypes`. */
 export type Optional<Fields> = { [Name in keyof Fields]?: Fields[Name] | undefined }
 
-type Names = Readonly<Record<string, true>>
+type Names = Readonly<Record<string, unknown>>
 
 /** Other options, which may be given in the wrong place: their names, and whose they are. */
 export interface OtherOptions {
@@ -23,7 +23,7 @@ export interface OtherOptions {
 export function checkOptionNames(options: object, names: Names, of: string, at?: string, other?: OtherOptions): void {
   if (typeof options !== 'object' || options === null) throw new InvalidOptionError(at ?? 'options', 'an object', options)
   // Not `Object.entries`: this is asked of every run.
-  for (const name in options) if (names[name] !== true && isGiven(options, name)) throw unknownOption(name, names, of, at, other)
+  for (const name in options) if (!Object.hasOwn(names, name) && isGiven(options, name)) throw unknownOption(name, names, of, at, other)
 }
 
 function isGiven(options: object, name: string): boolean {
@@ -46,7 +46,7 @@ export function checkOtherNames(options: object, names: Names, of: string, at?: 
 function checkMeantNames(options: object, names: Names, of: string, at: string | undefined, meantBy: (name: string) => string | undefined) {
   if (typeof options !== 'object' || options === null) throw new InvalidOptionError(at ?? 'options', 'an object', options)
   for (const name in options) {
-    if (names[name] === true || !isGiven(options, name)) continue
+    if (Object.hasOwn(names, name) || !isGiven(options, name)) continue
     const meant = meantBy(name)
     if (meant !== undefined && !(headOf(meant) in options)) throw unknownOption(name, names, of, at)
   }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { AgentRunner } from '../agent/agent-runner.ts'
-import { runnerOptionNames, runOptionNames } from '../agent/option-names.ts'
+import { runOptions } from '../agent/options/run-options.ts'
+import { runnerOptions } from '../agent/options/runner-options.ts'
 import { isToolSet, toToolSet } from '../agent/options.ts'
 import { checkedArguments, type RunArguments, restorable } from '../agent/typed.ts'
 import type { RunInput, RunnerOptions, RunOptions, RunResult } from '../agent/types.ts'
@@ -33,8 +34,8 @@ export interface PipelineOptions<Context = unknown> extends RunnerOptions<Contex
 /** Options of one `generate`. */
 export interface PipelineRunOptions<Context = unknown> extends RunOptions<Context>, SpeechSettings {}
 
-export const pipelineOptionNames: OptionNames<PipelineOptions> = { ...runnerOptionNames, speakInterim: true, sentences: true }
-const pipelineRunOptionNames: OptionNames<PipelineRunOptions> = { ...runOptionNames, speakInterim: true }
+export const pipelineOptionNames: OptionNames<PipelineOptions> = { ...runnerOptions, speakInterim: true, sentences: true }
+const pipelineRunOptionNames: OptionNames<PipelineRunOptions> = { ...runOptions, speakInterim: true }
 
 /**
  * Answers for a voice: runs the tool loop when tools are bound, streams one answer when none are, and publishes what the model says as
@@ -64,7 +65,7 @@ export class LLMPipeline<Context = unknown> {
     const check = new.target === LLMPipeline || new.target === AnthropicPipeline ? checkOptionNames : checkMistypedNames
     check(all, pipelineOptionNames, '`LLMPipeline`')
     const { speakInterim = false, sentences, tools, ...options } = all
-    const own = knownOptions(options, runnerOptionNames)
+    const own = knownOptions(options, runnerOptions)
     this.#runner = new AgentRunner<Context>(restorable<Context, typeof own>(own))
     this.#stream = options.stream
     this.#onCut = options.onCut

@@ -80,7 +80,7 @@ const itemNames: OptionNames<PendingItem> = {
 }
 
 /** A decision is made from its item: `{ ...item, approved: true }`. */
-const decisionNames: Readonly<Record<string, true>> = {
+const decisionNames: Readonly<Record<string, unknown>> = {
   ...itemNames,
   approved: true,
   reason: true,

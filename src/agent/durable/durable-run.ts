@@ -1,6 +1,8 @@
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 import { copyAsJson } from '../../core/json.ts'
 import { type ChatMessage, isJsonObject, type Json, noUsage, withoutUndefined } from '../../core/messages.ts'
+import { runSettings } from '../options/run-settings.ts'
+import type { SettingRow } from '../options/setting-row.ts'
 import type { Spent } from '../run/result.ts'
 import { errorOf, type Failed } from '../run/run-error.ts'
 import type { RestoredName, RunResult, RunSettings } from '../types.ts'
@@ -31,60 +33,6 @@ export interface DurableInput {
   settings: RunSettings<never>
 }
 
-/** How a setting is stored: as it is; as numbers that may be infinite; or not, being code or the caller's own. */
-type Storage = 'json' | 'numbers' | 'not stored'
-
-const storage: ReadonlyMap<string, Storage> = new Map(
-  Object.entries({
-    maxIterations: 'json',
-    maxToolRounds: 'not stored', // It is `maxIterations` by now.
-    toolTimeoutMs: 'numbers',
-    toolConcurrency: 'json',
-    maxResultBytes: 'json',
-    largeResults: 'numbers',
-    maxArgumentValues: 'numbers',
-    streamIdleTimeoutMs: 'numbers',
-    streamStallTimeoutMs: 'numbers',
-    onLimit: 'json',
-    onTruncated: 'json',
-    onCut: 'json',
-    toolCalling: 'json',
-    enableToolActionParsing: 'json',
-    fencedTags: 'json',
-    toolChoice: 'json',
-    parallelToolCalls: 'json',
-    limits: 'numbers',
-    budget: 'not stored',
-    onBudget: 'json',
-    compaction: 'numbers',
-    stream: 'json',
-    cacheKey: 'json',
-    providerOptions: 'json',
-    stopWhen: 'not stored',
-    decisionTimeoutMs: 'numbers',
-    remembered: 'json',
-    hooks: 'not stored',
-    plan: 'not stored',
-    around: 'not stored',
-    metadata: 'json',
-    guardrails: 'not stored',
-    activeTools: 'json',
-    outputRetries: 'json',
-    throwOnError: 'json',
-    approve: 'not stored',
-    name: 'json',
-    telemetry: 'not stored',
-    temperature: 'json',
-    topP: 'json',
-    maxOutputTokens: 'json',
-    stop: 'json',
-    seed: 'json',
-    frequencyPenalty: 'json',
-    presencePenalty: 'json',
-    reasoningEffort: 'json',
-  } satisfies Record<keyof RunSettings, Storage>),
-)
-
 export function inputToJson({ settings, ...input }: DurableInput): Json {
   const { toolCalling, limits = {}, compaction } = settings
   const plainSettings: RunSettings<never> = {
@@ -108,8 +56,12 @@ export function inputFromJson(json: Json): DurableInput {
   return { ...input, settings: { ...settings, ...mapNumbers(pick('numbers', settings), readInfinity) } }
 }
 
-function pick(how: Storage, settings: object): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(settings).filter(([name]) => storage.get(name) === how))
+function pick(how: SettingRow['stored'], settings: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(settings).filter(([name]) => isSetting(name) && runSettings[name].stored === how))
+}
+
+function isSetting(name: string): name is keyof RunSettings {
+  return Object.hasOwn(runSettings, name)
 }
 
 /** JSON has no infinity: this string stands for it. */

@@ -15,7 +15,7 @@ import {
   type ToolEffect,
 } from '../../tools/tool.ts'
 import type { Decision } from '../decisions/decisions.ts'
-import { checkRunOptionNames } from '../option-names.ts'
+import { checkRunOptions } from '../option-names.ts'
 import { toToolSet } from '../options.ts'
 import { RunContext } from '../run/run-context.ts'
 import { cutAnswerText } from '../told.ts'
@@ -80,7 +80,7 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
   if (typeof agent?.run !== 'function')
     throw new ToolloopError('invalid_tool', 'Expected `asTool` to be given an AgentRunner or a CustomAgent')
   checkOptionNames(options, asToolOptionNames, '`asTool`')
-  checkRunOptionNames(options.options ?? {}, 'options')
+  checkRunOptions(options.options ?? {}, 'options')
   const {
     name,
     description,

@@ -20,7 +20,6 @@ import type { NestingPlace, OutputOptions, RunOptions, RunSettings } from '../ty
 import type { Loop } from './execution.ts'
 import type { RunResult, ToolCallRecord } from './result.ts'
 import { RunContext, type RunContextParts, type RunParent } from './run-context.ts'
-import { RunControl } from './run-control.ts'
 import { errorOf, returned } from './run-error.ts'
 import { type LoopState, openState } from './run-state.ts'
 import type { Watch } from './run-stream.ts'
@@ -37,9 +36,6 @@ export function openRun(parts: NewRun): RunContext {
   const schema = (settings as Partial<OutputOptions>).output
   const output = schema === undefined ? undefined : openOutput(schema, tools)
   const parent = settings.parent === undefined ? undefined : parentOf(settings.parent, settings.forwardEvents === true)
-  const { control, onText } = settings
-  if (control !== undefined && !(control instanceof RunControl)) throw new InvalidOptionError('control', 'a RunControl', control)
-  if (onText !== undefined && typeof onText !== 'function') throw new InvalidOptionError('onText', 'a function', onText)
   const run = new RunContext({
     runId: settings.runId,
     model,

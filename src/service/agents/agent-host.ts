@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { AgentRunner } from '../../agent/agent-runner.ts'
 import type { Telemetry } from '../../agent/observe/telemetry.ts'
-import { runnerOptionNames } from '../../agent/option-names.ts'
+import { runnerOptions } from '../../agent/options/runner-options.ts'
 import { warnOfDeprecated } from '../../agent/options.ts'
 import type { RunLimits, RunnerOptions } from '../../agent/types.ts'
 import type { EventBus } from '../../core/callbacks/event-bus.ts'
@@ -41,7 +41,7 @@ const {
   restore: _restore,
   approve: _approve,
   ...names
-} = runnerOptionNames
+} = runnerOptions
 export const agentOptionNames: OptionNames<AgentOptions> = names
 
 /** One agent: the tools and instructions on one of the models. */

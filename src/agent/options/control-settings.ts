@@ -1,0 +1,139 @@
+import { InvalidOptionError } from '../../core/errors.ts'
+import { type ChatMessage, isJsonObject, type JsonObject } from '../../core/messages.ts'
+import { boolean, callback, expecting, milliseconds, text, unchecked } from '../../core/options/check-options.ts'
+import type { Signature } from '../decisions/decisions.ts'
+import { checkGuardrails, type Guardrail } from '../hooks/guardrails.ts'
+import { checkHooks, type Hooks } from '../hooks/hooks.ts'
+import { checkEntries } from '../middleware/check-entries.ts'
+import type { Telemetry } from '../observe/telemetry.ts'
+import type { RunStep } from '../run/result.ts'
+import type { AroundEntry, PlanEntry } from '../types/middleware.ts'
+import type { SettingRows } from './setting-row.ts'
+
+/** Who takes part in a run, decides in it and watches it. */
+export interface ControlSettings<Context = unknown> {
+  /**
+   * Functions around model requests and tool calls, in their order.
+   *
+   * @see [hooks and guardrails](docs/hooks-and-guardrails.md)
+   */
+  hooks?: readonly Hooks<Context>[]
+  /**
+   * Decide what a run does before it is done: see `PlanEntry`.
+   *
+   * @see [the plan, and what stands around it](docs/middleware.md)
+   */
+  plan?: readonly PlanEntry<Context>[]
+  /**
+   * Wrap model requests and tool functions: see `AroundEntry`.
+   *
+   * @see [the plan, and what stands around it](docs/middleware.md)
+   */
+  around?: readonly AroundEntry<Context>[]
+  /**
+   * Checks of what goes in and out, in their order.
+   *
+   * @see [hooks and guardrails](docs/hooks-and-guardrails.md)
+   */
+  guardrails?: readonly Guardrail<Context>[]
+  /**
+   * Whose run it is, or what for: JSON of at most 16,384 characters. Tools, hooks, guardrails and approvals read it (`ctx.metadata`), and it is in
+   * the `meta` of every event.
+   *
+   * It is kept with the run when it pauses or is recorded, and not sent to a model. A nested run without its own has that of the run outside.
+   *
+   * @see [audit](docs/streaming-and-events.md#audit)
+   */
+  metadata?: JsonObject
+  /**
+   * Decides on calls that need an approval while the run waits. If it throws, the call is refused. Without it the run pauses.
+   *
+   * What is pending in a paused run is decided by `decisions` alone, even if `resume` is given an `approve`.
+   *
+   * @see [approvals](docs/approvals.md)
+   */
+  approve?(request: ApprovalRequest<Context>): ApprovalDecision | Promise<ApprovalDecision>
+  /** How long a run waits for a decision before the call is refused, in milliseconds. Default: forever. */
+  decisionTimeoutMs?: number
+  /** Earlier approvals, given with `remember`, from a result's `remembered`: the same calls need none. */
+  remembered?: readonly string[]
+  /** Called after each step. If it returns true, the run ends with `stopped`. It must not throw. */
+  stopWhen?(state: { iteration: number; steps: readonly RunStep[]; messages: readonly ChatMessage[] }): boolean
+  /**
+   * `true`: a run whose result has an `error` rejects with a `RunError`, which has the `result`. Default false.
+   *
+   * That is every result of stop reason `model_error`, `refused` or `aborted`, and one whose last answer at a limit failed. A limit that is reached
+   * (`deadline`, `budget`, `max_iterations`, `repeated_calls`), `stopped` and `paused` are no errors.
+   */
+  throwOnError?: boolean
+  /** What the agent is called in telemetry. Default: none; inside a call of another agent, the tool's name. */
+  name?: string
+  /**
+   * Traces and metrics of the run and of runs inside its calls: what `telemetry()` of `toolloop/telemetry` returns.
+   *
+   * @see [telemetry](docs/telemetry.md)
+   */
+  telemetry?: Telemetry
+}
+
+/** A call that needs an approval, as `approve` is asked about it. */
+export interface ApprovalRequest<Context = unknown> {
+  toolCallId: string
+  tool: string
+  args: JsonObject
+  runId: string
+  context: Context
+  /** The run's `metadata`; of a nested run without its own, that of the run outside. Frozen. */
+  metadata?: JsonObject
+  signal: AbortSignal
+}
+
+/**
+ * What `approve` decides: the same as a decision given to `resume`. The reason is told to the model. With `args`, the approved call runs with those
+ * arguments, and the model is told so. With `remember`, the same call needs no approval any more in this run. `by` and `note` are kept with the call.
+ * A decision that can't be carried out, because the arguments don't fit the tool or there is anything else in it, refuses the call.
+ */
+export type ApprovalDecision = boolean | ({ approved: boolean; reason?: string; args?: JsonObject; remember?: boolean } & Signature)
+
+export const controlSettings: SettingRows<ControlSettings> = {
+  hooks: { check: (value) => checkHooks(value as never), stored: 'not stored' },
+  plan: { check: (value) => checkEntries('plan', value as never), stored: 'not stored' },
+  around: { check: (value) => checkEntries('around', value as never), stored: 'not stored' },
+  guardrails: { check: (value) => checkGuardrails(value as never), stored: 'not stored' },
+  metadata: { check: checkMetadata, stored: 'json' },
+  approve: { check: callback, stored: 'not stored' },
+  decisionTimeoutMs: { check: milliseconds, stored: 'numbers' },
+  remembered: { check: unchecked, stored: 'json' },
+  stopWhen: { check: checkStopWhen, stored: 'not stored' },
+  throwOnError: { check: boolean, stored: 'json' },
+  name: { check: text, stored: 'json' },
+  telemetry: { check: expecting('what `telemetry()` of `toolloop/telemetry` gives', isTelemetry), stored: 'not stored' },
+}
+
+const mostMetadata = 16_384
+
+function checkMetadata(metadata: unknown, at: string): void {
+  const expected = `a JSON object of at most ${mostMetadata} characters`
+  if (!isJsonObject(metadata)) throw new InvalidOptionError(at, expected, metadata)
+  const length = jsonLength(metadata)
+  if (length === undefined) throw new InvalidOptionError(at, expected)
+  if (length > mostMetadata) throw new InvalidOptionError(at, expected, `${length} characters`)
+}
+
+/** Undefined for what is no JSON, such as an object that holds itself. */
+function jsonLength(value: object): number | undefined {
+  try {
+    return JSON.stringify(value).length
+  } catch {
+    return undefined
+  }
+}
+
+function checkStopWhen(value: unknown, at: string): void {
+  const hint = Array.isArray(value) ? ' (did you mean `maxIterations`?)' : ''
+  if (typeof value !== 'function') throw new InvalidOptionError(at, `a function${hint}`, value)
+}
+
+function isTelemetry(value: unknown): boolean {
+  return typeof (value as Telemetry | null)?.openRun === 'function'
+}

@@ -1,0 +1,139 @@
+import { InvalidOptionError } from '../../core/errors.ts'
+import { isJsonObject } from '../../core/messages.ts'
+import { amount, checkOptions, expecting, integer, integerOrNone, oneOf, optionsOf } from '../../core/options/check-options.ts'
+import { Budget } from '../limits/budget.ts'
+import { checksOf, type SettingRow, type SettingRows } from './setting-row.ts'
+
+/** How much a run may use, and what happens then. */
+export interface LimitSettings {
+  /** Maximum number of model requests in a run, each with its tool calls. An integer ≥ 1. Default 5. */
+  maxIterations?: number
+  /** The older name of `maxIterations`. Default 5. */
+  maxToolRounds?: number
+  /** `'answer'`: at the iteration limit, one more request without tools asks for an answer. Default `'stop'`. */
+  onLimit?: 'stop' | 'answer'
+  /**
+   * Limits by name: `deadlineMs`, `tokens`, `costUsd`, `toolCalls`, `repeatedCalls`, `repeatWindow`, `depth`. Default
+   * `{ repeatedCalls: 3, repeatWindow: 8, depth: 5 }`.
+   *
+   * @see [limits](README.md#limits)
+   */
+  limits?: RunLimits
+  /**
+   * A `Budget` that several runs share. Runs inside its calls draw on it, too. It is not stored: give it to `resume` again.
+   *
+   * @see [budgets](docs/options.md#budgets-for-several-runs)
+   */
+  budget?: Budget
+  /**
+   * `'pause'`: if `budget` does not allow a request, the run pauses with a pending item of kind `budget`. Raise the budget, approve the item, and
+   * resume the run. Default `'stop'`.
+   */
+  onBudget?: 'stop' | 'pause'
+  /** Time limit of one attempt at a tool call, in milliseconds. A tool's `timeoutMs` overrides it. Default 30,000. */
+  toolTimeoutMs?: number
+  /** Maximum number of calls of one turn that run at once. Default 8; 1 for text calls. */
+  toolConcurrency?: number
+  /**
+   * Maximum number of values in the arguments of one call. A larger call is refused, and the model is told to make several. Default: none; 10,000
+   * in the service.
+   */
+  maxArgumentValues?: number
+  /**
+   * Maximum size of the text that the model gets from one result, in bytes. The middle of a longer one is cut. Default 65,536.
+   *
+   * The note that says so counts as text. Images and documents of a result may have 320 times as many bytes together (base64), and a result may
+   * have 256 parts.
+   */
+  maxResultBytes?: number
+  /**
+   * `true` or options: a result that is too long is kept, and the model reads it in parts with the tool `read_result`. Default: off.
+   *
+   * The tool is among those of every request then. Hooks and guardrails see the whole result.
+   *
+   * @see [large results](docs/tools.md#large-results)
+   */
+  largeResults?: boolean | LargeResultOptions
+  /** Maximum silence in a model's stream, in milliseconds. Default 60,000. */
+  streamIdleTimeoutMs?: number
+  /** Maximum time without an event in a model's stream, in milliseconds. Comments and pings are not events. Default 600,000. */
+  streamStallTimeoutMs?: number
+}
+
+/** The limits of a run. If several are reached at once, it ends with the first of `deadline`, `budget`, `max_iterations` and `repeated_calls`. */
+export interface RunLimits {
+  /** Milliseconds for the whole run, which then ends with `deadline`; whatever is running is aborted. */
+  deadlineMs?: number
+  /**
+   * Tokens of all model requests together, those of nested runs included. No request is sent once they are used up or reserved for requests in
+   * flight, so the overrun is at most one request for each concurrent call. The run ends with `budget`, as for the next two.
+   */
+  tokens?: number
+  /** US dollars of all model requests together, counted as `tokens` are. The model must have a price, or report its cost. */
+  costUsd?: number
+  /** Tool calls that may run, those of nested runs included. Further calls are answered with "not run". */
+  toolCalls?: number
+  /**
+   * How often the very same call (name, arguments and result) may be repeated. Then the model is told once; if it repeats the call again, the run
+   * ends with `repeated_calls`. A call whose result changes is no repeat, and neither is one after which the model has made a new call. `Infinity`
+   * switches this off. Default 3.
+   */
+  repeatedCalls?: number
+  /**
+   * How many turns back repeated calls are looked for, so that calls in turn (A, B, A, B) are noticed: cycles of up to half as many turns. 1: only
+   * calls that are repeated from one turn to the next. Default 8.
+   */
+  repeatWindow?: number
+  /** How deep runs may be nested in each other's tool calls. The outermost run's value holds for all of them. Default 5. */
+  depth?: number
+}
+
+/**
+ * Results that are too long for the conversation: kept aside, and read by the model in parts with the tool `read_result`. They are kept until
+ * the run ends, in its journal if it has one.
+ */
+export interface LargeResultOptions {
+  /** A result with more bytes of text (UTF-8) is kept; `read_result` returns at most so many at once. At most `maxResultBytes`, the default. */
+  overBytes?: number
+  /** How many bytes of its beginning the model gets, and what `read_result` returns if no length is asked for. Default 8,192. */
+  shownBytes?: number
+  /**
+   * How many bytes a run keeps, with the runs inside its calls. A result for which there is no room is cut (`maxResultBytes`). `Infinity`: no
+   * limit. Default 33,554,432.
+   */
+  keptBytes?: number
+}
+
+export const runLimits: Readonly<Record<keyof RunLimits, Required<Pick<SettingRow, 'check' | 'default'>>>> = {
+  deadlineMs: { check: amount, default: Number.POSITIVE_INFINITY },
+  tokens: { check: amount, default: Number.POSITIVE_INFINITY },
+  costUsd: { check: amount, default: Number.POSITIVE_INFINITY },
+  toolCalls: { check: integerOrNone(0), default: Number.POSITIVE_INFINITY },
+  repeatedCalls: { check: integerOrNone(1), default: 3 },
+  repeatWindow: { check: integer(1), default: 8 },
+  depth: { check: integer(0), default: 5 },
+}
+
+const largeResultChecks = { overBytes: integer(4), shownBytes: integer(4), keptBytes: integerOrNone(1) }
+
+export const limitSettings: SettingRows<LimitSettings> = {
+  maxIterations: { check: integer(1), default: 5, stored: 'json' },
+  maxToolRounds: { check: integer(1), stored: 'not stored' }, // Stored as `maxIterations`.
+  onLimit: { check: oneOf('stop', 'answer'), stored: 'json' },
+  limits: { check: optionsOf(checksOf(runLimits), 'a run'), stored: 'numbers' },
+  budget: { check: expecting('a Budget', (value) => value instanceof Budget), stored: 'not stored' },
+  onBudget: { check: oneOf('stop', 'pause'), stored: 'json' },
+  toolTimeoutMs: { check: amount, default: 30_000, stored: 'numbers' },
+  toolConcurrency: { check: integer(1), default: 8, stored: 'json' },
+  maxArgumentValues: { check: integerOrNone(1), default: Number.POSITIVE_INFINITY, stored: 'numbers' },
+  maxResultBytes: { check: integer(1), default: 65_536, stored: 'json' },
+  largeResults: { check: checkLargeResults, stored: 'numbers' },
+  streamIdleTimeoutMs: { check: amount, default: 60_000, stored: 'numbers' },
+  streamStallTimeoutMs: { check: amount, default: 600_000, stored: 'numbers' },
+}
+
+function checkLargeResults(value: unknown, at: string): void {
+  if (typeof value === 'boolean') return
+  if (!isJsonObject(value)) throw new InvalidOptionError(at, 'true, false or options', value)
+  checkOptions(value, largeResultChecks satisfies Record<keyof LargeResultOptions, unknown>, 'a run', at)
+}

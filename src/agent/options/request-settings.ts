@@ -1,0 +1,125 @@
+import { InvalidOptionError } from '../../core/errors.ts'
+import type { ChatMessage, JsonObject } from '../../core/messages.ts'
+import { amount, boolean, callback, checkOptions, expecting, integer, oneOf, unchecked } from '../../core/options/check-options.ts'
+import type { Dialect } from '../../dialects/dialect.ts'
+import type { ToolChoice } from '../../models/chat-model.ts'
+import type { HookPlace } from '../hooks/hooks.ts'
+import type { SettingRows } from './setting-row.ts'
+
+/** What is requested of the model, and how its responses are read. */
+export interface RequestSettings {
+  /** `false`: requests whole responses instead of streams. Default true. */
+  stream?: boolean
+  /**
+   * Whether the model may, must or must not call tools: `'none'`, `'required'`, or `{ type: 'function', function: { name } }`. With the last two,
+   * only a `final` tool or a limit ends the run. A call that `'none'` or a name rules out is refused, even if the provider lets the model make it.
+   * Default `'auto'`.
+   */
+  toolChoice?: ToolChoice
+  /** `false`: asks for at most one call per response, if the provider supports it. Default: the provider's. */
+  parallelToolCalls?: boolean
+  /** Names of the tools that the model gets. The others can't be called. Default: all. */
+  activeTools?: readonly string[]
+  /**
+   * Native calls or text calls. Default `'auto'`.
+   *
+   * `'native'`: by the provider's own means. `'tags'`: as text, in `<tool_action>` tags. `'json'`, the name of another dialect of
+   * `toolloop/dialects`, or a dialect of your own: as text in that form. `'auto'`: natively if the model has native calls, with an ear for tags
+   * beside them; else as the model's settings say (`dialect`), or in tags.
+   *
+   * @see [text calls](docs/text-calls.md)
+   */
+  toolCalling?: ToolCalling
+  /**
+   * `false`: calls in text are never parsed; text is just text. Default true.
+   *
+   * `true`: text is searched for calls if calls are written as text, and, with `toolCalling: 'auto'`, for `<tool_action>` tags beside native calls.
+   * Those count if a response has no native call.
+   */
+  enableToolActionParsing?: boolean
+  /** `'run'`: text calls inside a code fence, or quoted in backticks, run too. Default `'text'`. */
+  fencedTags?: 'text' | 'run'
+  /**
+   * `'continue'`: an answer that is cut off at a token limit is continued, at most 3 times, and the parts are joined to one message. `'stop'`: the
+   * run ends with `truncated`. Default `'stop'`.
+   *
+   * @see [below](docs/options.md#answers-that-are-cut-off)
+   */
+  onTruncated?: 'stop' | 'continue'
+  /**
+   * What happens if a response breaks off after a part of it was shown. `'end'`: the run ends with `model_error`. `'restart'`: the response is
+   * always requested again. Default: requested again if everybody who watches can take that part back.
+   *
+   * Events and pages can (see `MODEL_RETRY`). If text has reached `.text`, `onText` or a format that takes nothing back, the run ends.
+   *
+   * @see [responses that break off](docs/streaming-and-events.md#responses-that-break-off)
+   */
+  onCut?: 'end' | 'restart'
+  /** How often the model may answer again after an answer that `output` or a guardrail refused. Default 2. */
+  outputRetries?: number
+  /**
+   * Keeps a long conversation within the model's context window: `maxTokens`, `estimate`, `summarise`. The result has the whole conversation.
+   * Default: off.
+   *
+   * @see [long conversations](docs/long-conversations-and-steering.md)
+   */
+  compaction?: CompactionOptions
+  /**
+   * Requests with the same key and the same beginning are sent to where the provider has cached that: OpenAI's `prompt_cache_key`. `false`: no key.
+   * Default: made of the session's id.
+   *
+   * It is sent to OpenAI's own address, and if the quirk `promptCacheKey` is true.
+   *
+   * @see [caching](docs/providers.md#caching)
+   */
+  cacheKey?: string | false
+  /** Copied into the request body unchanged. */
+  providerOptions?: JsonObject
+}
+
+/** How tools reach the model, and how its calls come back. */
+export type ToolCalling = 'auto' | 'native' | 'tags' | 'json' | (string & {}) | Dialect
+
+/**
+ * What is sent of a long conversation: old results are shortened, then the oldest rounds left out, calls and results whole; system messages
+ * and the task stay. Done when it is estimated to be too long, and when the provider says so.
+ */
+export interface CompactionOptions {
+  /** Maximum number of tokens of conversation that are sent. Default: three quarters of the model's context window; no limit if that is not known. */
+  maxTokens?: number
+  /** Tokens of a message, at once. If it fails, that is logged and the message counts by its length. Default: by its length, see `estimateTokens`. */
+  estimate?(message: ChatMessage): number
+  /** What is said in place of messages that are left out. One that throws is logged, and nothing is said. */
+  summarise?(messages: readonly ChatMessage[], place: HookPlace): string | Promise<string>
+}
+
+const compactionChecks = { maxTokens: amount, estimate: callback, summarise: callback }
+
+export const requestSettings: SettingRows<RequestSettings> = {
+  stream: { check: unchecked, stored: 'json' },
+  toolChoice: { check: unchecked, stored: 'json' },
+  parallelToolCalls: { check: unchecked, stored: 'json' },
+  activeTools: { check: expecting('an array of names', isNames), stored: 'json' },
+  toolCalling: { check: unchecked, stored: 'json' }, // `chooseCallForm` checks it, with the model.
+  enableToolActionParsing: { check: boolean, stored: 'json' },
+  fencedTags: { check: oneOf('text', 'run'), stored: 'json' },
+  onTruncated: { check: oneOf('stop', 'continue'), stored: 'json' },
+  onCut: { check: oneOf('end', 'restart'), stored: 'json' },
+  outputRetries: { check: integer(0), stored: 'json' },
+  compaction: { check: checkCompaction, stored: 'numbers' },
+  cacheKey: { check: expecting('a string, not empty, or false', isCacheKey), stored: 'json' },
+  providerOptions: { check: unchecked, stored: 'json' },
+}
+
+function checkCompaction(value: unknown, at: string): void {
+  if (typeof value !== 'object' || value === null) throw new InvalidOptionError(at, 'options', value)
+  checkOptions(value, compactionChecks satisfies Record<keyof CompactionOptions, unknown>, 'a run', at)
+}
+
+function isNames(value: unknown): boolean {
+  return Array.isArray(value) && value.every((name) => typeof name === 'string')
+}
+
+function isCacheKey(value: unknown): boolean {
+  return value === false || (typeof value === 'string' && value !== '')
+}

@@ -1,0 +1,22 @@
+import { unchecked } from '../../core/options/check-options.ts'
+import { type Sampling, samplingNames } from '../../models/chat-model.ts'
+import { type ControlSettings, controlSettings } from './control-settings.ts'
+import { type LimitSettings, limitSettings } from './limit-settings.ts'
+import { type RequestSettings, requestSettings } from './request-settings.ts'
+import type { SettingRows } from './setting-row.ts'
+
+/** What a run can be given, and a runner for all its runs; the run's value wins. */
+export interface RunSettings<Context = unknown> extends Sampling, LimitSettings, RequestSettings, ControlSettings<Context> {}
+
+/** The options of the loop, by another name. */
+export type ReActOptions<Context = unknown> = RunSettings<Context>
+
+const sampling = Object.fromEntries(Object.keys(samplingNames).map((name) => [name, { check: unchecked, stored: 'json' }]))
+
+/** Every setting, with its check and how it is stored. */
+export const runSettings: SettingRows<RunSettings> = {
+  ...(sampling as SettingRows<Sampling>),
+  ...limitSettings,
+  ...requestSettings,
+  ...controlSettings,
+}

@@ -1,0 +1,145 @@
+import type { EventBus } from '../../core/callbacks/event-bus.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { JsonObject } from '../../core/messages.ts'
+import { callback, type OptionChecks, unchecked } from '../../core/options/check-options.ts'
+import type { AnyModel } from '../../models/create-model.ts'
+import type { FallbackOn } from '../../models/middleware/fallback.ts'
+import type { AgentHistory } from '../conversation/agent-history.ts'
+import type { Journal } from '../durable/journal.ts'
+import type { OutputSchema } from '../output/output.ts'
+import type { Sessions } from '../sessions/sessions.ts'
+import type { AgentTools, RequiredContext, ToolsFor } from '../typed.ts'
+import { type RunSettings, runSettings } from './run-settings.ts'
+import { checksOf } from './setting-row.ts'
+
+/** What an `AgentRunner` is made of. Its settings are the defaults of its runs. */
+export interface RunnerOptions<Context = unknown, Tools extends AgentTools = ToolsFor<Context>> extends RunSettings<Context> {
+  /** A model, or what `createModel` accepts, such as `'openai/gpt-5.2'`. Give either `model` or `models`. */
+  model?: AnyModel
+  /** Several models: if one fails before it has produced output, the next takes over. */
+  models?: readonly AnyModel[]
+  /**
+   * Responses of `models` after which the next one is requested, too: `['refusal', 'content_filter']`, or a function.
+   *
+   * @see [failover](docs/providers.md#failover-and-switching)
+   */
+  fallbackOn?: FallbackOn
+  /** Tools, or a set such as a `ToolDispatcher`. */
+  tools?: Tools
+  /** The system prompt, sent as the first message as it is, or a function that gets `{ context }` and returns it. */
+  instructions?: string | ((input: { context: Context }) => string | undefined | Promise<string | undefined>)
+  /**
+   * The event bus. Default: its own.
+   *
+   * @see [the event bus](docs/streaming-and-events.md#the-event-bus)
+   */
+  bus?: EventBus
+  /** Receives the redacted log records. Default: warnings and errors to standard error. */
+  logger?: Logger
+  /**
+   * Records runs, so that they survive the process.
+   *
+   * @see [durable runs](docs/durable-runs.md)
+   */
+  journal?: Journal
+  /**
+   * Supplies the context and whatever else can't be stored, if a run continues without its caller: after a crash or a deploy, and if `resume` is given
+   * less than `run` was.
+   *
+   * Awaited for as long as an attempt at a tool may take. If it throws, rejects, takes longer or leaves out something that the run was started with,
+   * nothing of the run is executed: it stays where it is, `problem` of `runs.get` says why, and an error is logged. A `context` that is undefined or
+   * null counts as left out.
+   *
+   * ```ts
+   * new AgentRunner({ model, tools, journal, restore: async ({ metadata }) => ({ context: await openShop(metadata?.shop) }) })
+   * ```
+   *
+   * @see [in production](docs/production.md#what-a-run-has-to-be-restored-with)
+   */
+  restore?(run: RunToRestore): Restored<NoInfer<Context>> | Promise<Restored<NoInfer<Context>>>
+  /**
+   * Keeps conversations: `memorySessions()`, `sqliteSessions({ file })`, …
+   *
+   * @see [sessions](docs/sessions.md)
+   */
+  sessions?: Sessions
+  /**
+   * `load` and `save`, for conversations in tables of your own, in place of `sessions`.
+   *
+   * A run's `metadata` or `context` says which conversation is meant. Runs that are given `messages` or a `session` have nothing to do with it.
+   *
+   * ```ts
+   * const history = {
+   *   load: ({ metadata }) => table.messagesOf(metadata.chat),
+   *   save: ({ metadata, runId }, { newMessages }) => table.add(metadata.chat, runId, newMessages),
+   * }
+   * const runner = new AgentRunner({ model, tools, history })
+   * await runner.run('Hello.', { metadata: { chat: 'chat-1' } })
+   * ```
+   *
+   * @see [a table of your own](docs/chat-history.md#a-table-of-your-own)
+   */
+  history?: AgentHistory<NoInfer<Context>>
+}
+
+/** Options that only a runner has; what is not checked here is where it is used. */
+const onlyRunner: OptionChecks<Omit<RunnerOptions, keyof RunSettings>> = {
+  model: unchecked,
+  models: unchecked,
+  fallbackOn: unchecked,
+  tools: unchecked,
+  instructions: unchecked,
+  bus: unchecked,
+  logger: unchecked,
+  journal: unchecked,
+  restore: callback,
+  sessions: unchecked,
+  history: unchecked,
+}
+
+export const runnerOptions: OptionChecks<RunnerOptions> = { ...checksOf(runSettings), ...onlyRunner }
+
+/** The settings among a runner's options: what its runs have by default. */
+export function settingsOf<Context>(options: RunnerOptions<Context>): RunSettings<Context> {
+  return Object.fromEntries(Object.entries(options).filter(([name]) => !Object.hasOwn(onlyRunner, name)))
+}
+
+/**
+ * What stands around the turns and calls of an agent, whoever asks it. After a `handoff` it holds inside what the run was started with, and its
+ * limits count from there.
+ */
+export interface AgentRules<Context = unknown>
+  extends Pick<
+    RunSettings<Context>,
+    'hooks' | 'plan' | 'around' | 'guardrails' | 'limits' | 'maxIterations' | 'activeTools' | 'stopWhen'
+  > {}
+
+/** A run that continues without its caller, as `restore` is asked about it. */
+export interface RunToRestore {
+  runId: string
+  /** As the run was started with. */
+  metadata?: JsonObject
+  /** The id of its session. */
+  session?: string
+}
+
+/** What can be given to one run and can't be stored. */
+interface OwnOptions<Context>
+  extends Pick<
+    RunSettings<Context>,
+    'hooks' | 'plan' | 'around' | 'guardrails' | 'approve' | 'budget' | 'stopWhen' | 'compaction' | 'toolCalling' | 'telemetry'
+  > {
+  context?: Context
+  tools?: ToolsFor<Context>
+  model?: AnyModel
+  output?: OutputSchema
+}
+
+/** The name of an option that is not stored with a run. */
+export type RestoredName = keyof OwnOptions<unknown>
+
+/**
+ * What `restore` supplies: of these, at least what the run was started with. What the run was not started with is not used. Not among them is
+ * what belongs to the caller: `signal`, `control`, `onText`, `recorder`.
+ */
+export type Restored<Context = unknown> = OwnOptions<Context> & RequiredContext<Context>

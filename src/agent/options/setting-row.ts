@@ -1,0 +1,22 @@
+import type { Check } from '../../core/options/check-options.ts'
+
+/** What is known of a setting of runs and runners besides its type and its docstring. */
+export interface SettingRow {
+  check: Check
+  /** Its value if neither the run nor its runner has one. Only of settings that `resolveLimits` fills in. */
+  default?: number
+  /**
+   * How a run that outlives its process keeps the setting: as JSON, or as numbers that may be infinite. What is not stored is code, or belongs to
+   * the caller.
+   */
+  stored: 'json' | 'numbers' | 'not stored'
+}
+
+/** A row for each setting of a type. The compiler rejects a missing one and an unknown one. */
+export type SettingRows<Settings> = Readonly<Record<keyof Settings, SettingRow>>
+
+/** The checks of these settings. */
+export function checksOf<Name extends string>(rows: Readonly<Record<Name, Pick<SettingRow, 'check'>>>): Readonly<Record<Name, Check>> {
+  const entries = Object.entries<Pick<SettingRow, 'check'>>(rows)
+  return Object.fromEntries(entries.map(([name, { check }]) => [name, check])) as Record<Name, Check>
+}
