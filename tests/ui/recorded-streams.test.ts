@@ -115,7 +115,9 @@ const beginning = [
 describe('a recorded run, streamed in another process', () => {
   it('waits: runs.stream tells its texts, calls and results, and what is to be decided', async () => {
     expect(await elsewhere({ run: 'r', input: 'pay' })).toBe('paused')
-    const events = await told(runner.runs.stream('r'))
+    const stream = runner.runs.stream('r')
+    const events = await told(stream)
+    expect([...stream.hidden]).toEqual(['4111 1111'])
     expect(events.slice(0, beginning.length)).toEqual(beginning)
     expect(events.slice(-3)).toEqual(['2 MODEL_END', '2 DECISION_NEEDED pay', '2 RUN_END paused'])
     expect(await pageOf(runner.runs.stream('r'))).toEqual([

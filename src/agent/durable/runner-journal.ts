@@ -1,7 +1,6 @@
 import pTimeout from 'p-timeout'
 import { syncAnswer } from '../../core/callbacks/callbacks.ts'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
-import type { RunEvent } from '../../core/events.ts'
 import { type Json, withoutUndefined } from '../../core/messages.ts'
 import type { Decision } from '../decisions/decisions.ts'
 import type { Loop } from '../run/execution.ts'
@@ -120,8 +119,13 @@ export class RunnerJournal {
     if (engine.news === undefined) return work(tap)
     const { events, followed } = this.#followed(await knownRun(engine, runId), tap)
     await followed.begin()
-    const over = work(followed.tapFor(tap))
-    await followed.follow(over, left)
+    const over = work(followed.source)
+    try {
+      await followed.follow(over, left)
+    } catch (error) {
+      // The run goes on all the same, and so does whoever waits for its result.
+      this.#opener.logger.error({ runId, error }, 'the record of a run could not be read: its stream may lack events')
+    }
     const result = await over
     events.add(turnsOfResult(result))
     events.end(result)
@@ -132,7 +136,7 @@ export class RunnerJournal {
   async #watch(runId: string, { tap, left }: Watch): Promise<RunResult<never>> {
     const engine = openEngine(this.#engine)
     const { events, followed } = this.#followed(await knownRun(engine, runId), tap)
-    const unwatch = this.#opener.active.watch(runId, followed.tapFor(tap))
+    const unwatch = this.#opener.active.watch(runId, followed.source)
     try {
       await followed.begin()
       await followed.follow(undefined, left)
@@ -153,9 +157,8 @@ export class RunnerJournal {
   }
 
   #followed({ runId, createdAt, metadata }: KeptRun, tap: EventTap): { events: RecordEvents; followed: FollowedRun } {
-    const tell = (event: RunEvent) => tap.take(event)
-    const events = new RecordEvents({ ...this.#agent, runId, createdAt, ...(metadata && { metadata }) }, tell)
-    return { events, followed: new FollowedRun(runId, openEngine(this.#engine), events, tell) }
+    const events = new RecordEvents({ ...this.#agent, runId, createdAt, ...(metadata && { metadata }) }, tap)
+    return { events, followed: new FollowedRun(runId, openEngine(this.#engine), events, tap) }
   }
 
   /** What a caller has given, with the rest. One who decides nothing may only want to wait for another process: it can do that without. */

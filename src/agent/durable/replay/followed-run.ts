@@ -15,7 +15,7 @@ export class FollowedRun {
   readonly #runId: string
   readonly #engine: Engine
   readonly #events: RecordEvents
-  readonly #tell: (event: RunEvent) => void
+  readonly #tap: EventTap
   readonly #known = new Set<string>()
   /** Steps under way of which the beginning was missed. */
   readonly #missed = new Set<string>()
@@ -24,11 +24,11 @@ export class FollowedRun {
   #isStale = false
   #isWaiting = false
 
-  constructor(runId: string, engine: Engine, events: RecordEvents, tell: (event: RunEvent) => void) {
+  constructor(runId: string, engine: Engine, events: RecordEvents, tap: EventTap) {
     this.#runId = runId
     this.#engine = engine
     this.#events = events
-    this.#tell = tell
+    this.#tap = tap
   }
 
   /** Tells what is recorded by now. */
@@ -38,19 +38,16 @@ export class FollowedRun {
     this.#events.hasCaughtUp = true
   }
 
-  /** An event that happens in this process. */
-  take(event: RunEvent): void {
-    this.#queue.push(event)
-    this.#wake.resolve()
-  }
-
-  /** A tap of a run in this process; `watcher` is whoever is told of it. */
-  tapFor(watcher: EventTap | undefined): EventTap {
+  /** Receives the events of the run in this process. */
+  get source(): EventTap {
     return {
       wanted: undefined,
-      take: (event) => this.take(event),
-      takesBack: (hasText) => watcher?.takesBack?.(hasText) !== false,
-      hide: (texts) => watcher?.hide?.(texts),
+      take: (event) => {
+        this.#queue.push(event)
+        this.#wake.resolve()
+      },
+      takesBack: (hasText) => this.#tap.takesBack?.(hasText) !== false,
+      hide: (texts) => this.#tap.hide?.(texts),
     }
   }
 
@@ -80,7 +77,7 @@ export class FollowedRun {
       await this.#look()
       this.#isStale = false
     }
-    if (this.#events.claim(event)) this.#tell(event)
+    if (this.#events.claim(event)) this.#tap.take(event)
     else if (meta.runId === this.#runId && meta.step !== undefined && !this.#known.has(meta.step)) this.#missed.add(meta.step)
   }
 

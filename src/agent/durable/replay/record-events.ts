@@ -7,6 +7,7 @@ import { mostShown, shownInput, shownRejection, shownResult } from '../../calls/
 import { fingerprintOf } from '../../decisions/decisions.ts'
 import { shownItem } from '../../nested/shown-question.ts'
 import type { PendingItem, RunResult, ToolCallRecord } from '../../run/result.ts'
+import type { EventTap } from '../../run/run-events.ts'
 import { decisionPlace, isTurn, iterationOf } from '../../step-keys.ts'
 import type { RecordedTurn, RecordedTurns } from './recorded-turns.ts'
 
@@ -23,7 +24,7 @@ export interface ToldRun {
 /** Makes events of what is recorded of a run: each turn, call and decision once, also if some were told as they happened. */
 export class RecordEvents {
   readonly #run: ToldRun
-  readonly #tell: (event: RunEvent) => void
+  readonly #tap: Pick<EventTap, 'take' | 'hide'>
   /** How many turns of each iteration were told, and the keys of those whose keys are known. */
   readonly #turns = new Map<number, number>()
   readonly #keys = new Set<string>()
@@ -38,9 +39,9 @@ export class RecordEvents {
   /** What is recorded from now on happens now. */
   hasCaughtUp = false
 
-  constructor(run: ToldRun, tell: (event: RunEvent) => void) {
+  constructor(run: ToldRun, tap: Pick<EventTap, 'take' | 'hide'>) {
     this.#run = run
-    this.#tell = tell
+    this.#tap = tap
   }
 
   start(): void {
@@ -189,7 +190,8 @@ export class RecordEvents {
     const place = { iteration, toolCallId, ...(repairs && { repairs }) }
     const hasRun = outcome === 'ok' || outcome === 'failed' || outcome === 'timeout' || (outcome === 'cancelled' && attempts > 0)
     if (!hasRun) {
-      const { hidden: _, ...shown } = shownRejection(known, args ?? rawArguments, textOf(content))
+      const { hidden, ...shown } = shownRejection(known, args ?? rawArguments, textOf(content))
+      this.#tap.hide?.(hidden)
       this.#emit(Event.TOOL_CALL_REJECTED, { tool, ...shown, outcome, errorCode: errorCode ?? 'tool_denied' }, place)
       return
     }
@@ -202,8 +204,11 @@ export class RecordEvents {
 
   /** Arguments as the model wrote them, without secrets. */
   #inputOf(tool: string, json: string): string {
-    const args = jsonOrText(json)
-    return isJsonObject(args) ? JSON.stringify(shownInput({ secrets: this.#secretsOf(tool) }, args).args) : ''
+    const given = jsonOrText(json)
+    if (!isJsonObject(given)) return ''
+    const { args, hidden } = shownInput({ secrets: this.#secretsOf(tool) }, given)
+    this.#tap.hide?.(hidden)
+    return JSON.stringify(args)
   }
 
   #secretsOf(tool: string): string[] {
@@ -219,7 +224,7 @@ export class RecordEvents {
     const { runId, createdAt, metadata } = this.#run
     const time = this.hasCaughtUp ? { time: Date.now() } : { time: createdAt, recorded: true as const }
     const meta: EventMeta = { ...place, runId, ...time, ...(metadata && { metadata }) }
-    this.#tell({ type, meta, ...payload } as never as RunEvent)
+    this.#tap.take({ type, meta, ...payload } as never as RunEvent)
   }
 }
 
