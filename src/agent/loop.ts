@@ -111,14 +111,10 @@ const noSteering: Steering = { messages: [], stops: false }
 async function takeSteering({ durable, run }: Execution, iteration: number, { takesMessages, hasAnswer }: Steer): Promise<Steering> {
   // In memory it costs nothing, and a run that was started without a control may be resumed with one.
   if (!run.steerable && durable.survivesCrashes) return noSteering
-  const recorded = (steering: Steering) => {
-    run.recorder?.steered(run, steering)
-    return steering
-  }
   return durable.step(iterationStep(iteration, 'steer'), async () => {
     const taken = run.settings.control?.take({ goesOn: takesMessages, hasAnswer })
-    if (taken === undefined || taken.messages.length === 0) return recorded(taken ?? noSteering)
-    return recorded({ ...taken, ...(await checkedInput(run, taken.messages, iteration)) })
+    if (taken === undefined || taken.messages.length === 0) return taken ?? noSteering
+    return { ...taken, ...(await checkedInput(run, taken.messages, iteration)) }
   })
 }
 

@@ -117,6 +117,11 @@ export function iterationOf(key: string | undefined): number {
   return Number.parseInt(key ?? '', 10)
 }
 
+/** Whether a step looked for what was said to the run meanwhile. */
+export function isSteering(key: string): boolean {
+  return nameOf(key) === 'steer'
+}
+
 /** Whether the model was asked in a step. */
 export function isTurn(key: string): boolean {
   return nameOf(key) === 'model' || nameOf(key) === 'answer'

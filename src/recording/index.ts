@@ -1,5 +1,5 @@
 /** Runs that are recorded, and played again. */
-export type { RecordedScope, RecordedVerdict, RunRecorder } from '../agent/observe/recorder.ts'
+export type { RecordedScope, RunRecorder } from '../agent/observe/recorder.ts'
 export { type Difference, describeDifference } from './difference.ts'
 export { readRecording } from './file/recording-file.ts'
 export type {

@@ -1,8 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { RecordedScope, RecordedVerdict, RunRecorder } from '../agent/observe/recorder.ts'
-import type { RunResult } from '../agent/run/result.ts'
+import { undecided } from '../agent/decisions/decisions.ts'
+import type { RecordedScope, RunRecorder } from '../agent/observe/recorder.ts'
+import type { FinishedCall, Steering } from '../agent/recorded.ts'
+import type { PendingItem, RunResult, ToolCallRecord } from '../agent/run/result.ts'
+import { isSteering } from '../agent/step-keys.ts'
 import { copyAsJson, toJson } from '../core/json.ts'
-import { copyJson, type Json, type JsonObject, withoutUndefined } from '../core/messages.ts'
+import { copyJson, isJsonObject, type Json, type JsonObject, withoutUndefined } from '../core/messages.ts'
 import { atOnce } from '../core/time/give-way.ts'
 import { version } from '../core/version.ts'
 import type { ChatModel, ModelResponse } from '../models/chat-model.ts'
@@ -15,7 +18,6 @@ import { RecordingSecrets } from './secrets.ts'
 
 type Asked = Parameters<RunRecorder['asks']>[1]
 type Calls = Parameters<RunRecorder['calls']>[1]
-type Steered = Parameters<RunRecorder['steered']>[1]
 
 interface OpenRun {
   recorded: RecordedRun
@@ -144,7 +146,27 @@ export class RecordingRecorder implements RunRecorder {
     }
   }
 
-  decided(run: RecordedScope, { place, toolCallId, tool, args, verdict }: RecordedVerdict): void {
+  step(run: RecordedScope, key: string, value: unknown, about?: object): void {
+    if (about !== undefined) {
+      if ('fingerprint' in about) this.#decided(run, about as PendingItem, value ?? undecided)
+    } else if (isSteering(key)) this.#steered(run, value as Steering)
+    else if (isJsonObject(value) && 'record' in value) this.#finished(run, key, (value as never as FinishedCall).record)
+  }
+
+  /** A call that an earlier execution may have run has ended without its tool being started. Whoever plays the run is told the same. */
+  #finished(run: RecordedScope, place: string, { id, tool, args = {}, outcome, content }: ToolCallRecord): void {
+    const turn = this.#lastTurn(run)
+    const isHere = run.agent.offered.get(tool)?.execute !== undefined
+    if (turn === undefined || !isHere || turn.calls?.some((call) => call.place === place)) return
+    if (outcome !== 'ok' && outcome !== 'uncertain') return
+    const shown = typeof content === 'string' ? content : copyAsJson(content)
+    const call: RecordedCall = { place, id, tool, args: copyAsJson(args), outcome: 'ok', content: shown }
+    turn.calls ??= []
+    turn.calls.push(outcome === 'ok' ? call : { ...call, outcome: 'failed', errorCode: 'tool_uncertain' })
+  }
+
+  #decided(run: RecordedScope, { place, toolCallId, tool, args }: PendingItem, verdict: unknown): void {
+    if (!isJsonObject(verdict)) return
     // A later execution comes to it again, when there may be further turns.
     const isIn = ({ decisions = [] }: RecordedTurn) => decisions.some((one) => one.place === place)
     const turn = this.#runs.get(run.runId)?.recorded.turns.find(isIn) ?? this.#lastTurn(run)
@@ -156,7 +178,7 @@ export class RecordingRecorder implements RunRecorder {
     turn.decisions.push({ place, call: toolCallId, tool, args: copyAsJson(args), verdict: isChanged ? { ...rest, args: changed } : rest })
   }
 
-  steered(run: RecordedScope, { messages, stops }: Steered): void {
+  #steered(run: RecordedScope, { messages, stops }: Steering): void {
     const turn = this.#lastTurn(run)
     if (turn !== undefined && (messages.length > 0 || stops))
       turn.steering = { messages: copyAsJson([...messages]), ...(stops ? { stops } : {}) }

@@ -63,3 +63,15 @@ it('a hook around a tool is given the value that the tool returned, when that is
   expect(seen).toEqual([{ id: 7, name: 'Ada' }, 'as it is', { id: 7, name: 'Ada' }, 'as it is'])
   expect((await replayRun(recording)).difference).toBeUndefined()
 })
+
+it.each<[string, Hooks]>([
+  ['aroundTool', { aroundTool: () => ({ id: 7, name: 'Grace' }) }],
+  ['beforeTool', { beforeTool: () => ({ result: { id: 7, name: 'Grace' } }) }],
+])('a call that %s answers in place of its tool is in the recording, and is played', async (_, hook) => {
+  const model = scriptedModel([
+    { toolCalls: [{ name: 'look_up', args: { id: 7 } }], usage },
+    { text: 'Done.', usage },
+  ])
+  const { recording } = await playsByteEqual((record) => new AgentRunner({ model, tools: [lookUp], hooks: [hook] }).run('go', record))
+  expect(recording.turns[0]?.calls).toMatchObject([{ place: '1.tool.0', outcome: 'ok', content: '{"id":7,"name":"Grace"}' }])
+})

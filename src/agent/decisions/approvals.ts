@@ -67,11 +67,15 @@ export async function decideApprovals(
 /** Gives the call as it goes on: free to run, refused, or waiting as before. */
 async function decideApproval({ durable, run, state }: Execution, call: PlannedCall, place: string): Promise<PlannedCall> {
   const item = itemOf(run, call, 'approval', place)
-  const answer = await durable.step(place, async () => {
-    const verdict = await askApprove(run, item)
-    if (verdict !== 'cancelled' && verdict !== 'waits') tellDecision(run, { item, verdict }, tagsOf(durable, place))
-    return verdict
-  })
+  const answer = await durable.step(
+    place,
+    async () => {
+      const verdict = await askApprove(run, item)
+      if (verdict !== 'cancelled' && verdict !== 'waits') tellDecision(run, { item, verdict }, tagsOf(durable, place))
+      return verdict
+    },
+    item,
+  )
   if (answer === 'waits') return call
   if (answer === 'cancelled') {
     const { approval: _, ...rest } = call

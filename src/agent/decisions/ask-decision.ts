@@ -8,8 +8,7 @@ import type { Execution } from '../run/execution.ts'
 import type { PendingItem } from '../run/result.ts'
 import { type RunContext, tagsOf } from '../run/run-context.ts'
 import { askedStep, iterationOf, madeStep } from '../step-keys.ts'
-import { nobodyDecided } from '../told.ts'
-import { madeDecision, type Verdict } from './decisions.ts'
+import { madeDecision, undecided, type Verdict } from './decisions.ts'
 import type { DecidedItem } from './verdict.ts'
 
 export async function publishItem({ durable, run }: Execution, item: PendingItem): Promise<void> {
@@ -26,7 +25,7 @@ export async function askDecision({ durable, run }: Execution, item: PendingItem
   const { decisionTimeoutMs: timeoutMs } = run.settings
   const about = (durable.survivesCrashes ? copyAsJson(item) : item) as never as Json
   const verdict: Verdict | null | undefined = await durable.wait<never>(item.place, { about, timeoutMs })
-  return verdict === null ? { approved: false, reason: nobodyDecided } : verdict
+  return verdict === null ? undecided : verdict
 }
 
 export async function publishDecision({ durable, run }: Execution, decided: DecidedItem): Promise<void> {
@@ -37,10 +36,9 @@ export async function publishDecision({ durable, run }: Execution, decided: Deci
   })
 }
 
-/** Tells listeners and the recorder what was decided, by whomever. Called inside a step. */
+/** Tells listeners what was decided, by whomever. Called inside a step. */
 export function tellDecision(run: RunContext, { item, verdict }: DecidedItem, tags: StepTags): void {
   const { place, toolCallId, tool } = item
-  run.recorder?.decided(run, { ...item, verdict })
   run.events.emit(Event.DECISION_MADE, { ...madeDecision(item, verdict), toolCallId, tool, place }, metaOf(item, tags))
 }
 

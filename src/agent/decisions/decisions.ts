@@ -5,6 +5,7 @@ import { toJson } from '../../core/json.ts'
 import { isJsonObject, type Json, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import type { PendingItem } from '../run/result.ts'
+import { nobodyDecided } from '../told.ts'
 
 /** What was decided on a pending item; made from it: `{ ...item, approved: true }`. Plain JSON. */
 export type Decision = Pick<PendingItem, 'toolCallId' | 'fingerprint'> & Verdict
@@ -21,6 +22,9 @@ export type Verdict = Signature &
     /** The answer to a question: its tool is called again, with `ctx.answer`. */
     | { answer: Json }
   )
+
+/** What counts as decided if nobody has decided in time. */
+export const undecided: Verdict = { approved: false, reason: nobodyDecided }
 
 /** Kept with a decision for the record. The model is told neither. */
 export type Signature = {

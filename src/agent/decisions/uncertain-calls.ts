@@ -1,6 +1,6 @@
 import { askReconcile } from '../../tools/call/reconcile.ts'
-import { endOf, type ToolCallEnd } from '../../tools/tool-runner.ts'
-import type { AroundTool, CallWork, CarryOut, RunningCall } from '../calls/running-call.ts'
+import { endOf } from '../../tools/tool-runner.ts'
+import type { AroundTool, CallWork, CarryOut } from '../calls/running-call.ts'
 import { CallEnvironment, publishRejection } from '../calls/tool-call.ts'
 import type { FinishedCall } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
@@ -10,21 +10,13 @@ import { uncertainText } from '../told.ts'
 
 /** A call that an earlier execution may have run is not run again before it is known whether it took effect. */
 export function notTwice(run: RunContext): AroundTool {
-  /** Whoever plays the run again is to be told the same. */
-  const recorded = <End extends ToolCallEnd>(call: RunningCall, end: End): End => {
-    run.recorder?.calls(run, call)(end)
-    return end
-  }
   return (next) => async (call) => {
     // A call that the plan has answered has not run in any execution.
     if (!call.mayHaveRun || call.call.effect !== 'unsafe' || call.call.plan?.result !== undefined) return next(call)
     const { tool } = call.prepared
     const found = await askReconcile(call.prepared, new CallEnvironment(run, call), 1)
-    if (found === undefined) {
-      recorded(call, { outcome: 'failed', content: uncertainText(tool.name), code: 'tool_uncertain', attempts: 1 })
-      return { call, end: { outcome: 'uncertain' } }
-    }
-    return found.ran ? { call, end: recorded(call, endOf(tool, found.value, run.limits.takenResultBytes)) } : next(call)
+    if (found === undefined) return { call, end: { outcome: 'uncertain' } }
+    return found.ran ? { call, end: endOf(tool, found.value, run.limits.takenResultBytes) } : next(call)
   }
 }
 

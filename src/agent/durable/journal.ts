@@ -31,9 +31,10 @@ export interface Durable {
   readonly givenUp?: string
   /**
    * Runs `fn` and records its value under `key`, or gives the recorded value without running it. The value is plain JSON (the type
-   * can't say so: an interface is never assignable to `Json`). Rejects only for a fault of the engine.
+   * can't say so: an interface is never assignable to `Json`). Rejects only for a fault of the engine. `about`: what is decided in the step, as for
+   * `wait`; an engine has no use for it.
    */
-  step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T>
+  step<T>(key: string, fn: (step: StepContext) => Promise<T>, about?: object): Promise<T>
   /** Joins steps that were started in the same tick; resolves in their order. */
   all<T>(steps: Promise<T>[]): Promise<T[]>
   /**

@@ -1,12 +1,13 @@
 import { callUnawaited, syncAnswer } from '../../core/callbacks/callbacks.ts'
 import { messageOf, show } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
-import type { Json, JsonObject } from '../../core/messages.ts'
+import { isJsonObject, type Json } from '../../core/messages.ts'
 import type { ChatModel, ModelResponse } from '../../models/chat-model.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { ToolCallEnd } from '../../tools/tool-runner.ts'
 import type { AroundTool, RunningCall } from '../calls/running-call.ts'
-import type { Steering } from '../recorded.ts'
+import { AroundSteps } from '../durable/around-steps.ts'
+import type { Durable, StepContext } from '../durable/journal.ts'
 import type { RunResult } from '../run/result.ts'
 import type { AroundModel, ModelCall } from '../turn/model-call.ts'
 
@@ -24,31 +25,24 @@ export interface RecordedScope {
   interrupt(why: 'aborted' | 'deadline'): void
 }
 
-/** What was decided on a call: by `approve`, or by whoever resumed the run. */
-export interface RecordedVerdict {
-  /** Where in the run it was waited for. */
-  place: string
-  toolCallId: string
-  tool: string
-  args: JsonObject
-  verdict: object
-}
-
 /**
- * Notes all that a run is given and that comes of it, so that the run can be played again; runs inside its calls too. Called synchronously, as
- * near to the model and the tools as can be: inside of hooks and guardrails. What one of its methods throws is logged, and the run goes on.
+ * Notes all that a run is given and that comes of it, so that the run can be played again; runs inside its calls too. Its methods are called
+ * synchronously. What one of them throws is logged, and the run continues.
  */
 export interface RunRecorder {
-  /** An execution begins: the first, or one that goes on. `input` is what a journal would record of it. */
+  /** An execution begins: the first, or one that continues. `input` is what a journal would record of it. */
   begins(run: RecordedScope, input: Json): void
-  /** A request is about to be made that hooks may answer by themselves; what it gives is called with the response, whosever it is. */
+  /**
+   * A step has been carried out, and `value` is about to be recorded under its key; or the run has waited for `value` in the place `key`. `about`: the
+   * item on which it decides. Null: nobody has decided in time.
+   */
+  step(run: RecordedScope, key: string, value: unknown, about: object | undefined): void
+  /** A request is about to be made that hooks may answer themselves. The function it returns is called with the response, whoever gave it. */
   asks(run: RecordedScope, call: Pick<ModelCall, 'model' | 'request'>): (response: ModelResponse) => void
-  /** The model to ask in place of `model`. */
+  /** The model to ask in place of `model`. Called as near to the model as can be: inside of hooks and guardrails. */
   watched(run: RecordedScope, model: ChatModel): ChatModel
-  /** A call is about to run; what it gives is called with the call's end. */
+  /** A tool is about to be started, inside of hooks and guardrails. The function it returns is called with the call's end. */
   calls(run: RecordedScope, call: RunningCall): (end: ToolCallEnd) => void
-  decided(run: RecordedScope, decision: RecordedVerdict): void
-  steered(run: RecordedScope, steering: Steering): void
   ended(run: RecordedScope, result: RunResult): void
 }
 
@@ -73,6 +67,7 @@ export function failSafe(recorder: RunRecorder, runId: string, logger: Logger): 
   const isFunction = (answer: unknown) => typeof answer === 'function'
   return {
     begins: (...given) => tell('begins', () => recorder.begins(...given)),
+    step: (...given) => tell('step', () => recorder.step(...given)),
     asks: (...given) => {
       const answered = ask('asks', () => recorder.asks(...given), isFunction)
       return (response) => tell('asks', () => answered?.(response))
@@ -87,9 +82,35 @@ export function failSafe(recorder: RunRecorder, runId: string, logger: Logger): 
       const ended = ask('calls', () => recorder.calls(...given), isFunction)
       return (end) => tell('calls', () => ended?.(end))
     },
-    decided: (...given) => tell('decided', () => recorder.decided(...given)),
-    steered: (...given) => tell('steered', () => recorder.steered(...given)),
     ended: (...given) => tell('ended', () => recorder.ended(...given)),
+  }
+}
+
+/** Tells the run's recorder what its steps return, before that is recorded, and what it waits for. */
+export class ToldSteps extends AroundSteps {
+  readonly #tell: (key: string, value: unknown, about: object | undefined) => void
+
+  constructor(steps: Durable, run: RecordedScope, recorder: RunRecorder) {
+    super(steps)
+    this.#tell = (...step) => recorder.step(run, ...step)
+  }
+
+  override step<T>(key: string, fn: (step: StepContext) => Promise<T>, about?: object): Promise<T> {
+    const told = async (step: StepContext) => {
+      const value = await fn(step)
+      this.#tell(key, value, about)
+      return value
+    }
+    return super.step(key, told, about)
+  }
+
+  override async wait<T extends Json>(
+    ...given: [name: string, options?: { timeoutMs?: number; about?: Json }]
+  ): Promise<T | null | undefined> {
+    const value = await super.wait<T>(...given)
+    const [place, { about } = {}] = given
+    if (value !== undefined && isJsonObject(about)) this.#tell(place, value, about)
+    return value
   }
 }
 

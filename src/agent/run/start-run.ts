@@ -10,6 +10,7 @@ import type { Durable, RecordedSteps } from '../durable/journal.ts'
 import { OwnSteps, type RecordPlace } from '../durable/own-steps.ts'
 import { stoppedByGuardrail } from '../loop.ts'
 import { composeLayers } from '../middleware.ts'
+import { ToldSteps } from '../observe/recorder.ts'
 import type { MeasuredExecution } from '../observe/telemetry.ts'
 import { activeTools, toToolSet } from '../options.ts'
 import { openOutput, outputOf } from '../output/output.ts'
@@ -160,7 +161,9 @@ export function execute(durable: Durable, parts: ExecutionParts): Promise<RunRes
   return telemetry.aroundExecution(measured, carryOut)
 }
 
-async function executeSteps(durable: Durable, { loop, run, input, sessions, state: given }: ExecutionParts): Promise<RunResult> {
+async function executeSteps(steps: Durable, { loop, run, input, sessions, state: given }: ExecutionParts): Promise<RunResult> {
+  const { recorder } = run
+  const durable = recorder === undefined ? steps : new ToldSteps(steps, run, recorder)
   run.keptResults.begin(durable)
   run.durable = durable
   const { session: id, replaces } = input
@@ -180,7 +183,7 @@ async function executeSteps(durable: Durable, { loop, run, input, sessions, stat
     return null
   })
   run.resumed ||= durable.resumed === true
-  run.recorder?.begins(run, inputToJson(withEarlier(input, session?.messages)))
+  recorder?.begins(run, inputToJson(withEarlier(input, session?.messages)))
   const { refused } = input
   const compose = () => composeLayers(run, durable, input.session)
   run.turn?.begin()
@@ -190,7 +193,7 @@ async function executeSteps(durable: Durable, { loop, run, input, sessions, stat
   if (ending.stopReason !== 'paused') state.unread ??= await lastLook(durable, run)
   if (control !== undefined) control.listens = ending.stopReason === 'paused'
   const result = resultOf(state, ending, run)
-  run.recorder?.ended(run, result)
+  recorder?.ended(run, result)
   await session?.close(result, state.history)
   await durable.step(endStep, async () => {
     const { stopReason, usage, iterations, error } = result

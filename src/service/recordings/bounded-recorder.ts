@@ -1,5 +1,6 @@
-import type { RecordedScope, RecordedVerdict, RunRecorder } from '../../agent/observe/recorder.ts'
+import type { RecordedScope, RunRecorder } from '../../agent/observe/recorder.ts'
 import type { RunResult } from '../../agent/run/result.ts'
+import { isSteering } from '../../agent/step-keys.ts'
 import type { Json } from '../../core/messages.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import type { RecordedRun, RunRecording } from '../../recording/format.ts'
@@ -7,7 +8,6 @@ import { RecordingRecorder } from '../../recording/recorder.ts'
 
 export type Asked = Parameters<RunRecorder['asks']>[1]
 export type Calls = Parameters<RunRecorder['calls']>[1]
-export type Steered = Parameters<RunRecorder['steered']>[1]
 
 /** Most characters of one recording, roughly. */
 export const longestRecording = 2_000_000
@@ -93,16 +93,11 @@ export class BoundedRecorder implements RunRecorder {
     }
   }
 
-  decided(run: RecordedScope, decision: RecordedVerdict): void {
+  step(run: RecordedScope, key: string, value: unknown, about?: object): void {
     if (this.#isStopped) return
-    this.#recorder.decided(run, decision)
-    this.grow(ofEach + charactersIn([decision.args, decision.verdict]))
-  }
-
-  steered(run: RecordedScope, steering: Steered): void {
-    if (this.#isStopped) return
-    this.#recorder.steered(run, steering)
-    this.grow(charactersIn(steering.messages))
+    this.#recorder.step(run, key, value, about)
+    // Turns and calls are counted where they are recorded.
+    if (about !== undefined || isSteering(key)) this.grow(ofEach + charactersIn([value, about]))
   }
 
   ended(run: RecordedScope, result: RunResult): void {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { RecordingPart, ShownRuns } from '../../agent/durable/shown-runs.ts'
-import type { RecordedScope, RecordedVerdict, RunRecorder } from '../../agent/observe/recorder.ts'
+import type { RecordedScope, RunRecorder } from '../../agent/observe/recorder.ts'
 import type { RunResult } from '../../agent/run/result.ts'
-import { isTurn } from '../../agent/step-keys.ts'
+import { isSteering, isTurn } from '../../agent/step-keys.ts'
 import { messageOf } from '../../core/errors.ts'
 import { writeJson } from '../../core/json/json-pieces.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -13,7 +13,7 @@ import { firstMessages, shortCall, shortTurn } from '../../recording/file/record
 import type { RecordedCall, RecordedRun, RecordedTurn } from '../../recording/format.ts'
 import { headOf, ordered } from '../../recording/recorder.ts'
 import type { RecordingSecrets } from '../../recording/secrets.ts'
-import { type Asked, BoundedRecorder, type Calls, longestRecording, type Steered, tooLong } from './bounded-recorder.ts'
+import { type Asked, BoundedRecorder, type Calls, longestRecording, tooLong } from './bounded-recorder.ts'
 import { partName, type RecordingInParts, type TurnPart } from './recording-parts.ts'
 
 /** Characters there is room for in any case: for how the run ended, and that this is not the whole. */
@@ -171,16 +171,17 @@ export class StoredRecording extends BoundedRecorder {
     }
   }
 
-  override decided(run: RecordedScope, decision: RecordedVerdict): void {
-    super.decided(run, decision)
+  override step(run: RecordedScope, key: string, value: unknown, about?: object): void {
+    super.step(run, key, value, about)
     if (!this.#isOwn(run)) return
-    const turn = this.live?.turns.findIndex(({ decisions = [] }) => decisions.some(({ place }) => place === decision.place)) ?? -1
-    if (turn >= 0) this.#changed.add(partName.decided(turn))
-  }
-
-  override steered(run: RecordedScope, steering: Steered): void {
-    super.steered(run, steering)
-    if (this.#isOwn(run) && this.live?.turns.at(-1)?.steering !== undefined) this.#changed.add(partName.decided(this.#last))
+    const turns = this.live?.turns ?? []
+    const last = this.#last
+    if (about !== undefined) {
+      const at = turns.findLastIndex(({ decisions = [] }) => decisions.some(({ place }) => place === key))
+      if (at >= 0) this.#changed.add(partName.decided(at))
+    } else if (isSteering(key)) {
+      if (turns[last]?.steering !== undefined) this.#changed.add(partName.decided(last))
+    } else if (turns[last]?.calls?.some(({ place }) => place === key)) this.#changed.add(partName.call(last, key))
   }
 
   override ended(run: RecordedScope, result: RunResult): void {

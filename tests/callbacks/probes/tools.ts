@@ -95,11 +95,10 @@ const recorded = (name: string, bad: Bad): Promise<unknown> => {
     asks: () => () => {},
     watched: (_: unknown, model: unknown) => model,
     calls: () => () => {},
-    decided() {},
-    steered() {},
+    step() {},
     ended() {},
   }
-  const waiting = name === 'decided' ? { tools: [{ ...look, approval: true }], approve: () => true } : {}
+  const waiting = name === 'step' ? { tools: [{ ...look, approval: true }], approve: () => true } : {}
   return settles(
     { ...waiting, hooks: [{ afterModel: () => undefined, aroundModel: (_: unknown, next: (changed?: object) => never) => next() }] },
     { recorder: { ...none, [name]: bad } as never },
@@ -163,8 +162,7 @@ export const toolProbes: Record<string, Probe> = {
   'RunRecorder.watched': (bad) => recorded('watched', bad),
   'RunRecorder.calls': (bad) => recorded('calls', bad),
   'RunRecorder.calls()': (bad) => recorded('calls', (() => bad) as Bad),
-  'RunRecorder.decided': (bad) => recorded('decided', bad),
-  'RunRecorder.steered': (bad) => recorded('steered', bad),
+  'RunRecorder.step': (bad) => recorded('step', bad),
   'RunRecorder.ended': (bad) => recorded('ended', bad),
   'recordRun(start)': recordedRun,
   'ScriptRun.call': scripted,
