@@ -6,10 +6,10 @@ import type { ChatModel, ModelResponse } from '../../models/chat-model.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { ToolCallEnd } from '../../tools/tool-runner.ts'
 import type { AroundTool, RunningCall } from '../calls/running-call.ts'
-import { AroundSteps } from '../durable/around-steps.ts'
 import type { Durable, StepContext } from '../durable/journal.ts'
 import type { RunResult } from '../run/result.ts'
 import type { AroundModel, ModelCall } from '../turn/model-call.ts'
+import { AroundSteps } from './around-steps.ts'
 
 /** A run, as its recorder sees it. */
 export interface RecordedScope {

@@ -1,6 +1,6 @@
-import { AroundSteps } from '../../../agent/durable/around-steps.ts'
 import type { Durable, StepContext } from '../../../agent/durable/journal.ts'
 import type { ShownRuns } from '../../../agent/durable/shown-runs.ts'
+import { AroundSteps } from '../../../agent/observe/around-steps.ts'
 import type { Steering, Turn } from '../../../agent/recorded.ts'
 import { isSteering, unreadStep } from '../../../agent/step-keys.ts'
 import { type ChatMessage, isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
