@@ -1,6 +1,5 @@
 import { type CallTags, callTags } from '../bodies/tags/call-tags.ts'
 import { readTaggedCall, readTaggedCalls, readToFirstCall } from '../bodies/tags/tagged.ts'
-import { form, nameGap } from '../bodies/usual.ts'
 import type { CallReading, Dialect, Envelope, PastCall, Reading } from '../dialect.ts'
 import { markerSet } from '../reader/markers.ts'
 import { Match } from '../reader/waits.ts'
@@ -22,7 +21,6 @@ function tagsWith(prefix: string, wrap: readonly string[] = [], closeWrap: reado
       `</${prefix}tool_calls>`,
       ...(prefix === '' ? ['</minimax:tool_call>', '</xai:function_call>'] : []),
     ],
-    usualHead: form` name="${nameGap}">`,
   })
 }
 
@@ -34,7 +32,6 @@ const functionNameTags = callTags({
   closeParameter: ['</parameter>', '</param>'],
   wrap: ['<params>', '<parameters>', '</params>', '</parameters>'],
   closeWrap: ['</functions>'],
-  usualHead: form` name="${nameGap}">`,
 })
 
 /** A call's tag, alone and in its wrappers. */
@@ -63,7 +60,6 @@ const xaiTags = callTags({
   closeParameter: ['</parameter>', '</xai:parameter>'],
   wrap: [],
   closeWrap: [],
-  usualHead: form` name="${nameGap}">`,
 })
 const xaiEnds = markerSet(['>', '">'])
 

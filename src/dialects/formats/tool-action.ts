@@ -3,7 +3,6 @@ import { finishCall, nameRepairs, readArguments } from '../bodies/json/json-call
 import { readJsonText } from '../bodies/json/json-text.ts'
 import { readAttributes } from '../bodies/tags/attributes.ts'
 import { decodeEntities, encodeEntities } from '../bodies/tags/entities.ts'
-import { blankGap, form, nameGap, textGap, Usual } from '../bodies/usual.ts'
 import type { CallReading, Dialect, PastCall, Reading, Wait } from '../dialect.ts'
 import { MarkerSet, markerSet } from '../reader/markers.ts'
 import { Match, Peek, Until } from '../reader/waits.ts'
@@ -23,8 +22,6 @@ const commentEnd = markerSet(['-->'])
 /** What stands behind a `<` that begins no parameter. */
 const others = markerSet(['!--', '/', ...blankCharacters, ...'0123456789='])
 const contentEnds = markerSet(['</', open])
-const usualHead = form` name="${nameGap}">`
-const usualParameter = form`${nameGap} value="${textGap}"${blankGap}/>`
 
 /**
  * `<tool_action name="TOOL"><PARAM value="V" /></tool_action>`: a tag for each parameter, named like it. Only a completely closed tag is
@@ -65,9 +62,7 @@ const plainName = /^[\p{L}_][\p{L}\p{N}_.-]*$/u
 
 function* readToolAction(reading: CallReading): Reading {
   const { cursor, tools } = reading
-  const usual = new Usual(usualHead)
-  if (!usual.feed(cursor)) yield usual
-  const head = usual.fits ? { name: usual.name, empty: false, repairs: [] } : yield* readHead(reading)
+  const head = yield* readHead(reading)
   if (head === undefined) return 'text'
   const written = head.name.trim()
   // Quotes in a name mean that its own closing quote is somewhere else.
@@ -104,15 +99,13 @@ function* readToolAction(reading: CallReading): Reading {
       for (const [key, value] of Object.entries(object ?? {})) setField(args, key, value)
       continue
     }
-    const usualTag = new Usual(usualParameter)
-    if (!usualTag.feed(cursor)) yield usualTag
-    const left = usualTag.fits ? undefined : yield* skipOther(reading)
+    const left = yield* skipOther(reading)
     if (left === 'open') return 'text'
     if (left !== undefined) {
       repairs.push(left)
       continue
     }
-    const parameter = usualTag.fits ? { name: usualTag.name, value: decodeEntities(usualTag.text) } : yield* readParameter(reading, repairs)
+    const parameter = yield* readParameter(reading, repairs)
     if (parameter === undefined) return 'text'
     setField(args, parameter.name, readTypedValue(parameter.value, tools.property(name, parameter.name)))
   }

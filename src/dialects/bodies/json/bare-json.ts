@@ -1,7 +1,6 @@
 import type { BareForm, CallReading, Envelope, Reading, TextToolCall, Wait } from '../../dialect.ts'
 import { markerSet } from '../../reader/markers.ts'
 import { Blanks, Match, Until } from '../../reader/waits.ts'
-import { blankGap, form, nameGap, Usual } from '../usual.ts'
 import { argumentKeys, callsOfJson, listKeys, looseJson, nameKeys } from './json-calls.ts'
 import { readJsonText } from './json-text.ts'
 import { repairQuotes } from './quote-repair.ts'
@@ -14,7 +13,6 @@ export const fencedJson: Envelope = { open: ['```'], read: readFencedJson, inFen
 /** Keys that may come before a call's name. */
 const otherKeys = ['type', 'id', 'tool_call_id', 'call_id', 'thought', 'thoughts', 'reasoning']
 const firstKeys = new Set([...nameKeys, ...argumentKeys, ...listKeys, ...otherKeys, 'tool_call'])
-const usualHead = form`{${blankGap}"name"${blankGap}:${blankGap}"${nameGap}"`
 const fencedEnds = markerSet(['```', ',', ';'])
 const brackets = markerSet(['{', '['])
 const brace = markerSet(['{'])
@@ -62,14 +60,10 @@ export function* readBareJson(reading: CallReading): Reading {
 /** The calls that stand at the cursor, if they do. */
 export function* readJsonCalls(reading: CallReading): Generator<Wait, TextToolCall[] | undefined> {
   const { cursor, tools } = reading
-  const usual = new Usual(usualHead)
-  if (!usual.feed(cursor)) yield usual
-  if (usual.fits && tools.resolve(usual.name) === undefined) return undefined
-  const head = usual.fits ? { text: usual.whole, named: true } : yield* readHead(reading)
+  const head = yield* readHead(reading)
   if (head === undefined) return undefined
   const frame = new ValueFrame({ limit: head.named ? longestNamed : longestUnnamed })
-  if (usual.fits) frame.begin(head.text)
-  else cursor.unread(head.text)
+  cursor.unread(head.text)
   if (!frame.feed(cursor)) yield frame
   if (frame.state === 'broken' && head.named) return yield* readBroken(reading, frame.text, head.text.includes('\n'))
   if (frame.state !== 'complete') return undefined

@@ -44,13 +44,6 @@ export class ValueFrame implements Wait {
     return this.#read.text
   }
 
-  /** Starts with the value's first characters, which must leave it open. */
-  begin(text: string): void {
-    for (let i = 0; i < text.length; i++) this.#step(text.charCodeAt(i))
-    this.#read.add(text)
-    this.#room -= text.length
-  }
-
   feed(cursor: Cursor): boolean {
     const { chunk } = cursor
     const from = cursor.at

@@ -7,12 +7,9 @@ import { readBareJson } from '../json/bare-json.ts'
 import { finishCall, looseJson, nameRepairs } from '../json/json-calls.ts'
 import { readJsonText } from '../json/json-text.ts'
 import { ValueFrame } from '../json/value-frame.ts'
-import { form, nameGap, Usual } from '../usual.ts'
-import { UsualArguments } from '../usual-arguments.ts'
 import { listsObjects } from './python-body.ts'
 import { readPythonCalls } from './python-calls.ts'
 
-const usualHead = form`[${nameGap}(`
 /** What may stand between a list's bracket and its first call: the quotes of one written as a string. */
 const listStarts = markerSet(['[', "['", '["', '[`', "[('", '[("'])
 const quotes = markerSet(['"', "'", '`'])
@@ -27,23 +24,10 @@ export const longestCall: number = 16 * 1024 * 1024
  * objects is read as JSON.
  */
 export function* readBarePython(reading: CallReading): Reading {
-  const { cursor, tools } = reading
-  const usual = new Usual(usualHead)
-  if (!usual.feed(cursor)) yield usual
-  const named = usual.fits && reading.alone && tools.has(usual.name)
-  if (named) {
-    const given = new UsualArguments(longestCall)
-    if (!given.feed(cursor)) yield given
-    if (given.fits) {
-      reading.call({ name: usual.name, arguments: given.args })
-      return 'done'
-    }
-  }
-  if (usual.fits) cursor.unread(usual.whole)
-  else if (yield* listsObjects(reading)) return readBareJson(reading)
-  if (!named && !(yield* standsAtCall(reading))) return 'text'
+  if (yield* listsObjects(reading)) return readBareJson(reading)
+  if (!(yield* standsAtCall(reading))) return 'text'
   const text = yield* readFrame(reading)
-  const calls = text === undefined ? undefined : namedCalls(text, tools)
+  const calls = text === undefined ? undefined : namedCalls(text, reading.tools)
   for (const call of calls ?? []) reading.call(call)
   return calls === undefined ? 'text' : 'done'
 }

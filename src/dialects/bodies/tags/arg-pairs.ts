@@ -5,7 +5,6 @@ import { Match, Until } from '../../reader/waits.ts'
 import { readTypedValue } from '../../typed-values.ts'
 import { cutReason } from '../cut.ts'
 import { finishCall, nameRepairs } from '../json/json-calls.ts'
-import { blankGap, type Form, form, nameGap, Usual } from '../usual.ts'
 
 /** The tags of a call that is written as pairs of a key and a value. */
 export interface PairTags {
@@ -30,7 +29,6 @@ export const argPairs: PairTags = {
   close: '</tool_call>',
 }
 
-const usualKeys = new WeakMap<PairTags, Form>()
 const keyStops = onceForEach((tags: PairTags) => markerSet([...(tags.keyEnd === undefined ? [] : [tags.keyEnd]), tags.value, tags.close]))
 const valueTag = onceForEach((tags: PairTags) => markerSet([tags.value]))
 const valueStops = onceForEach(({ key, value, keyEnd = value, valueEnd, open, close }: PairTags) =>
@@ -38,19 +36,9 @@ const valueStops = onceForEach(({ key, value, keyEnd = value, valueEnd, open, cl
 )
 const pairEnds = onceForEach(({ key, close }: PairTags) => markerSet([key, close]))
 
-/** A key up to its value, as most are written. */
-function usualKey(tags: PairTags): Form {
-  const known = usualKeys.get(tags)
-  if (known !== undefined) return known
-  const { keyEnd, value } = tags
-  const made = keyEnd === undefined ? form`${nameGap}${value}` : form`${nameGap}${keyEnd}${blankGap}${value}`
-  usualKeys.set(tags, made)
-  return made
-}
-
 /** Reads `<arg_key>…</arg_key><arg_value>…</arg_value>` pairs up to the call's end; the first key's tag has been read. */
 export function* readArgPairs(reading: CallReading, written: string, pairTags: PairTags = argPairs): Reading {
-  const { cursor, tools } = reading
+  const { tools } = reading
   const name = tools.resolve(written) ?? written
   const repairs = nameRepairs(written, name)
   const args: Record<string, unknown> = {}
@@ -61,9 +49,7 @@ export function* readArgPairs(reading: CallReading, written: string, pairTags: P
     return 'done'
   }
   for (;;) {
-    const usual = new Usual(usualKey(pairTags))
-    if (!usual.feed(cursor)) yield usual
-    const argument = usual.fits ? usual.name : yield* readKey(reading, pairTags)
+    const argument = yield* readKey(reading, pairTags)
     if (argument === undefined) return giveUp()
     const read = yield* readValue(reading, pairTags)
     setField(args, argument, readTypedValue(read.text, tools.property(name, argument)))

@@ -1,6 +1,5 @@
 import { setField } from '../../../core/messages.ts'
 import type { CallReading, Wait } from '../../dialect.ts'
-import type { Cursor } from '../../reader/cursor.ts'
 import { markerSet } from '../../reader/markers.ts'
 import { Match, Peek, Until } from '../../reader/waits.ts'
 import { decodeEntities } from './entities.ts'
@@ -25,13 +24,8 @@ export function* readAttributes(reading: CallReading): Generator<Wait, Attribute
   const values: Record<string, string> = {}
   const repairs: string[] = []
   for (;;) {
-    const near = tagEndNear(cursor)
-    if (near !== undefined && near !== '') {
-      cursor.at = cursor.chunk.indexOf(near, cursor.at) + near.length
-      return { values, empty: near === '/>', repairs }
-    }
     const end = new Match(tagEnds)
-    if (near === undefined && !end.feed(cursor)) yield end
+    if (!end.feed(cursor)) yield end
     if (end.matched !== undefined) return { values, empty: end.matched === '/>', repairs }
     if (end.partial !== '') return undefined
     const name = new Until(nameEnds, longestName)
@@ -71,7 +65,7 @@ function* readQuoted(reading: CallReading, quote: string, repairs: string[]): Ge
     if (!until.feed(cursor)) yield until
     if (until.marker === undefined) return undefined
     value += until.text
-    if (tagEndNear(cursor) || (yield* standsAtValueEnd(reading))) break
+    if (yield* standsAtValueEnd(reading)) break
     const doubled = new Match(quotes, false)
     if (!doubled.feed(cursor)) yield doubled
     if (doubled.matched !== undefined) {
@@ -89,21 +83,6 @@ function* readQuoted(reading: CallReading, quote: string, repairs: string[]): Ge
   }
   if (inner > 0) repairs.push('unescaped quotes')
   return value
-}
-
-/**
- * The tag's end, if it stands at the cursor behind nothing but blanks; `''` if something else does. Undefined when the piece ends before
- * that shows. Most tags end like this, without waiting for anything.
- */
-function tagEndNear({ chunk, at }: Cursor): string | undefined {
-  let i = at
-  while (i < chunk.length && chunk.charCodeAt(i) === 32) i++
-  if (i === chunk.length) return undefined
-  const code = chunk.charCodeAt(i)
-  if (code === 62) return '>'
-  if (code === 47) return i + 1 === chunk.length ? undefined : chunk.charCodeAt(i + 1) === 62 ? '/>' : ''
-  // Other blanks, or a name.
-  return code < 32 || code > 127 ? undefined : ''
 }
 
 /** True when the tag's end or another attribute stands at the cursor. Reads nothing. */

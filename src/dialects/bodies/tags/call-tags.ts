@@ -1,5 +1,4 @@
 import { type MarkerSet, markerSet } from '../../reader/markers.ts'
-import type { Form } from '../usual.ts'
 
 /** The tags of calls whose arguments are elements named by an attribute: `<invoke name="x"><parameter name="a">1</parameter></invoke>`. */
 export interface Tags {
@@ -12,8 +11,6 @@ export interface Tags {
   readonly wrap: readonly string[]
   /** What closes the element around the calls. */
   readonly closeWrap: readonly string[]
-  /** What most calls and parameters have behind their beginning: ` name="x">`. */
-  readonly usualHead: Form
 }
 
 /** Tags, and what is looked for where. */

@@ -7,7 +7,6 @@ import { cutReason } from '../cut.ts'
 import { finishCall, nameRepairs, readArguments } from '../json/json-calls.ts'
 import { readJsonText } from '../json/json-text.ts'
 import { ValueFrame } from '../json/value-frame.ts'
-import { Usual } from '../usual.ts'
 import type { CallTags } from './call-tags.ts'
 
 const longestHead = 4096
@@ -35,9 +34,7 @@ interface TaggedCall {
 export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator<Wait, Verdict, void> {
   const { cursor, tools } = reading
   const repairs: string[] = []
-  const usual = new Usual(tags.usualHead)
-  if (!usual.feed(cursor)) yield usual
-  const head = usual.fits ? { name: usual.name, empty: false } : yield* readHead(reading)
+  const head = yield* readHead(reading)
   let written = head?.name
   if (head !== undefined && written === undefined) {
     // `<function>name</function>`: the name as content.
@@ -168,8 +165,6 @@ function* readJsonArguments(reading: CallReading, name: string, repairs: string[
   return readArguments(read.value, name, reading.tools, repairs)
 }
 
-const noAttributes: Readonly<Record<string, string>> = {}
-
 interface NamedParameter {
   name: string
   attributes: Readonly<Record<string, string>>
@@ -192,11 +187,7 @@ interface Parameter {
 /** Reads a parameter, of whose tag the beginning has been read. */
 function* readParameter(reading: CallReading, tags: CallTags, call: TaggedCall): Generator<Wait, Parameter | undefined> {
   const { cursor } = reading
-  const usual = new Usual(tags.usualHead)
-  if (!usual.feed(cursor)) yield usual
-  const named: NamedParameter | undefined = usual.fits
-    ? { name: usual.name, attributes: noAttributes, byContent: false, empty: false }
-    : yield* readParameterHead(reading, tags)
+  const named = yield* readParameterHead(reading, tags)
   if (named === undefined) return undefined
   if (named.empty) return finishParameter(reading, call, named, { text: named.attributes.value ?? '', repairs: [], end: 'more' })
   const value = new Until(tags.inValue)

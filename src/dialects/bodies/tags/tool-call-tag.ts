@@ -3,7 +3,6 @@ import { type MarkerSet, markerSet } from '../../reader/markers.ts'
 import { Until } from '../../reader/waits.ts'
 import { type JsonBodyOptions, readJsonValues } from '../json/json-body.ts'
 import { finishCall, nameRepairs } from '../json/json-calls.ts'
-import { form, nameGap } from '../usual.ts'
 import { argPairs, type PairTags, readArgPairs } from './arg-pairs.ts'
 import { callTags, type Tags } from './call-tags.ts'
 import { readSentinelCalls, sentinel } from './sentinel-calls.ts'
@@ -19,7 +18,6 @@ const tags: Tags = {
   closeParameter: ['</parameter>', '</param>'],
   wrap: [],
   closeWrap: ['</tool_call>', '</seed:tool_call>'],
-  usualHead: form`=${nameGap}>`,
 }
 const functionTags = callTags(tags)
 
