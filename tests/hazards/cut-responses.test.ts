@@ -261,7 +261,7 @@ describe('a response that breaks off', () => {
     expect([shown, result.toolCalls[0]?.content]).toEqual([answer, 'inside'])
   })
 
-  it('F21 is recorded once: a replay tells nothing of what was taken back', async () => {
+  it('F21 is recorded once: a stream of the resumed run tells nothing of what was taken back', async () => {
     const journal = memoryJournal()
     const cut = { text: half, fault: { cutAfterBytes: 'content' as const } }
     const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, execute: () => 'paid' })
@@ -275,7 +275,7 @@ describe('a response that breaks off', () => {
     for await (const event of stream) second.take(event)
     const result = await stream.result
     expect(result).toMatchObject({ stopReason: 'answered', output: answer, steps: [{ retries: 1 }, { retries: 0 }] })
-    expect([second.discarded, second.texts]).toEqual([0, [answer]])
+    expect([second.discarded, second.texts]).toEqual([0, ['May I?', answer]])
     expect(result.messages.filter(({ role }) => role === 'assistant')).toHaveLength(2)
   })
 
