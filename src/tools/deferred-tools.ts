@@ -1,6 +1,6 @@
 import { clip, InvalidOptionError } from '../core/errors.ts'
 import { type Content, isJsonObject } from '../core/messages.ts'
-import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
+import { checkOptions, integer, type OptionChecks, oneOf, unchecked } from '../core/options/check-options.ts'
 import { innerArguments, parseArguments } from './arguments.ts'
 import { callWithin } from './call/environment.ts'
 import type { ToolSet } from './registry.ts'
@@ -21,7 +21,7 @@ export interface DeferOptions {
   search?: 'provider' | 'own'
 }
 
-const deferOptionNames: OptionNames<DeferOptions> = { keep: true, maxFound: true, search: true }
+const deferOptions: OptionChecks<DeferOptions> = { keep: unchecked, maxFound: integer(1), search: oneOf('provider', 'own') }
 
 /** What `search_tools` returns. */
 export interface FoundTools {
@@ -40,10 +40,8 @@ export interface FoundTools {
  * own schema, approval, effect and time limit, and its own name in events and history. A found tool called by its own name runs as well. Throws `invalid_option` for `maxFound` out of range or a set that has tools of these two names.
  */
 export function deferTools(tools: ToolSet, options: DeferOptions = {}): ToolSet {
-  checkOptionNames(options, deferOptionNames, '`deferTools`')
+  checkOptions(options, deferOptions, '`deferTools`')
   const { keep = [], maxFound = 5, search = 'provider' } = options
-  if (!(Number.isInteger(maxFound) && maxFound > 0)) throw new InvalidOptionError('maxFound', 'an integer ≥ 1', maxFound)
-  if (search !== 'provider' && search !== 'own') throw new InvalidOptionError('search', "'provider' or 'own'", search)
   if (typeof tools?.getAllSpecs !== 'function') throw new InvalidOptionError('tools', 'a set of tools, such as a `ToolRegistry`', tools)
   for (const name of [searchName, callName]) {
     if (tools.get(name) !== undefined) throw new InvalidOptionError('tools', `a set without a tool \`${name}\``, name)

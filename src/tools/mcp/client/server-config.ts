@@ -1,6 +1,16 @@
 import { InvalidOptionError } from '../../../core/errors.ts'
 import { isJsonObject } from '../../../core/messages.ts'
-import { checkOptionNames, type OptionNames } from '../../../core/option-names.ts'
+import {
+  boolean,
+  type Check,
+  checkOptions,
+  expecting,
+  integer,
+  milliseconds,
+  type OptionChecks,
+  oneOf,
+  unchecked,
+} from '../../../core/options/check-options.ts'
 import type { ToolEffect } from '../../tool.ts'
 import { checkAuth, type McpAuth } from '../auth/auth-options.ts'
 
@@ -92,102 +102,94 @@ export interface McpUrl extends McpServerOptions {
 /** An MCP server: a program to start, or an address. */
 export type McpServer = McpCommand | McpUrl
 
-const optionNames: OptionNames<McpServerOptions> = {
-  prefix: true,
-  tools: true,
-  approval: true,
-  effects: true,
-  trustAnnotations: true,
-  startTimeoutMs: true,
-  toolTimeoutMs: true,
-  timeouts: true,
-  maxToolTimeoutMs: true,
-  protocolVersion: true,
-  questions: true,
-  tasks: true,
-  sampling: true,
-  resources: true,
-  prompts: true,
-  instructions: true,
-  optional: true,
+const texts = (expected: string) => expecting(expected, isTexts)
+const mappingOfTexts = (expected: string): Check => {
+  return (value, at) => {
+    const isMapping = typeof value === 'object' && value !== null && isTexts(Object.values(value))
+    // A value may be a secret.
+    if (!isMapping) throw new InvalidOptionError(at, expected, 'another value')
+  }
 }
-const commandNames: OptionNames<McpCommand> = { ...optionNames, command: true, args: true, env: true, cwd: true }
-const urlNames: OptionNames<McpUrl> = { ...optionNames, url: true, headers: true, auth: true, fetch: true }
 
-const taskNames: OptionNames<Exclude<McpServerOptions['tasks'], boolean | undefined>> = { timeoutMs: true }
-const samplingNames: OptionNames<Exclude<McpServerOptions['sampling'], boolean | undefined>> = { maxTokens: true, maxRequests: true }
-const instructionNames: OptionNames<Exclude<McpServerOptions['instructions'], boolean | undefined>> = {
-  own: true,
-  prompts: true,
-  resources: true,
+/** `true`, `false`, or options of its own. */
+function switchOr(checks: Readonly<Record<string, Check>>, of: string): Check {
+  return (value, at) => {
+    if (typeof value === 'object' && value !== null) checkOptions(value, checks, of, at)
+    else if (typeof value !== 'boolean') throw new InvalidOptionError(at, 'a boolean or a mapping', value)
+  }
+}
+
+/** Each value of a mapping. */
+function each(check: Check): Check {
+  return (values, at) => {
+    for (const [name, value] of Object.entries(values ?? {})) check(value ?? null, `${at}.${name}`)
+  }
+}
+
+type OptionsIn<Value> = Exclude<Value, boolean | undefined>
+const taskChecks: OptionChecks<OptionsIn<McpServerOptions['tasks']>> = { timeoutMs: milliseconds }
+const samplingChecks: OptionChecks<OptionsIn<McpServerOptions['sampling']>> = { maxTokens: integer(1), maxRequests: integer(1) }
+const instructionChecks: OptionChecks<OptionsIn<McpServerOptions['instructions']>> = {
+  own: boolean,
+  prompts: texts('a list of names'),
+  resources: texts('a list of addresses'),
+}
+
+const serverChecks: OptionChecks<McpServerOptions> = {
+  prefix: expecting('a text', (value) => typeof value === 'string'),
+  tools: texts('a list of names'),
+  approval: expecting('a boolean or a list of names', (value) => typeof value === 'boolean' || isTexts(value)),
+  effects: each(oneOf('read', 'idempotent', 'unsafe')),
+  trustAnnotations: unchecked,
+  startTimeoutMs: milliseconds,
+  toolTimeoutMs: milliseconds,
+  timeouts: (value, at) => {
+    if (!isJsonObject(value)) throw new InvalidOptionError(at, 'a mapping of names to milliseconds', value)
+    each(milliseconds)(value, at)
+  },
+  maxToolTimeoutMs: milliseconds,
+  protocolVersion: oneOf('2025-11-25', '2026-07-28'),
+  questions: boolean,
+  tasks: switchOr(taskChecks, 'the `tasks` of an MCP server'),
+  sampling: switchOr(samplingChecks, 'the `sampling` of an MCP server'),
+  resources: oneOf('all', 'links'),
+  prompts: boolean,
+  instructions: switchOr(instructionChecks, 'the `instructions` of an MCP server'),
+  optional: unchecked,
+}
+
+const commandChecks: OptionChecks<McpCommand> = {
+  ...serverChecks,
+  command: expecting('the name or path of a program', (value) => typeof value === 'string' && value !== ''),
+  args: texts('a list of texts'),
+  env: mappingOfTexts('a mapping of texts'),
+  cwd: expecting('a folder', (value) => typeof value === 'string'),
+}
+
+const urlChecks: OptionChecks<McpUrl> = {
+  ...serverChecks,
+  url: unchecked,
+  headers: (value, at) => {
+    if (typeof value !== 'function') mappingOfTexts('a mapping of texts, or a function that returns one')(value, at)
+  },
+  auth: (value, at) => checkAuth(value as McpAuth, at),
+  fetch: unchecked,
 }
 
 /** Throws `invalid_option` for a configuration that can't be meant. */
 export function checkServer(name: string, server: McpServer): void {
   const at = `servers.${name}`
-  const expect = (holds: boolean, key: string, expected: string, got: unknown) => {
-    if (!holds) throw new InvalidOptionError(key === '' ? at : `${at}.${key}`, expected, got)
-  }
-  expect(typeof server === 'object' && server !== null, '', 'a mapping with `command` or `url`', server)
+  if (typeof server !== 'object' || server === null) throw new InvalidOptionError(at, 'a mapping with `command` or `url`', server)
   if ('command' in server) {
-    const { command, args, env, cwd } = server
-    expect(!('url' in server), '', 'a mapping with one of `command` and `url`', 'both')
-    checkOptionNames(server, commandNames, 'an MCP server with a `command`', at)
-    expect(typeof command === 'string' && command !== '', 'command', 'the name or path of a program', command)
-    expect(args === undefined || isTexts(args), 'args', 'a list of texts', args)
-    expect(env === undefined || isTexts(Object.values(env)), 'env', 'a mapping of texts', 'another value')
-    expect(cwd === undefined || typeof cwd === 'string', 'cwd', 'a folder', cwd)
-  } else {
-    expect('url' in server, '', 'a mapping with `command` or `url`', Object.keys(server))
-    checkOptionNames(server, urlNames, 'an MCP server with a `url`', at)
-    // What is not a URL may still hold a key: it is not shown.
-    expect(isWebAddress(server.url), 'url', 'an http or https URL', 'another value')
-    const { headers, auth } = server
-    if (auth !== undefined) checkAuth(auth, `${at}.auth`)
-    const isHeaders = headers === undefined || typeof headers === 'function' || isTexts(Object.values(headers))
-    expect(isHeaders, 'headers', 'a mapping of texts, or a function that returns one', 'another value')
+    if ('url' in server) throw new InvalidOptionError(at, 'a mapping with one of `command` and `url`', 'both')
+    commandChecks.command(server.command, `${at}.command`)
+    checkOptions(server, commandChecks, 'an MCP server with a `command`', at)
+    return
   }
-  const { prefix, tools, approval, startTimeoutMs, toolTimeoutMs, timeouts, maxToolTimeoutMs, protocolVersion, questions, effects } = server
-  expect(prefix === undefined || typeof prefix === 'string', 'prefix', 'a text', prefix)
-  expect(tools === undefined || isTexts(tools), 'tools', 'a list of names', tools)
-  expect(approval === undefined || typeof approval === 'boolean' || isTexts(approval), 'approval', 'a boolean or a list of names', approval)
-  expect(timeouts === undefined || isJsonObject(timeouts), 'timeouts', 'a mapping of names to milliseconds', timeouts)
-  const ofTools = Object.entries(timeouts ?? {}).map(([tool, value]) => [`timeouts.${tool}`, value ?? null] as const)
-  for (const [key, value] of [...Object.entries({ startTimeoutMs, toolTimeoutMs, maxToolTimeoutMs }), ...ofTools]) {
-    expect(value === undefined || (typeof value === 'number' && value > 0), key, 'a number of milliseconds > 0', value)
-  }
-  const isKnown = protocolVersion === undefined || protocolVersion === '2025-11-25' || protocolVersion === '2026-07-28'
-  expect(isKnown, 'protocolVersion', "'2025-11-25' or '2026-07-28'", protocolVersion)
-  expect(questions === undefined || typeof questions === 'boolean', 'questions', 'true or false', questions)
-  const { resources, prompts, instructions, sampling, tasks } = server
-  expect(resources === undefined || resources === 'all' || resources === 'links', 'resources', "'all' or 'links'", resources)
-  expect(prompts === undefined || typeof prompts === 'boolean', 'prompts', 'true or false', prompts)
-  if (typeof tasks === 'object' && tasks !== null) {
-    checkOptionNames(tasks, taskNames, 'the `tasks` of an MCP server', `${at}.tasks`)
-    const { timeoutMs } = tasks
-    expect(
-      timeoutMs === undefined || (typeof timeoutMs === 'number' && timeoutMs > 0),
-      'tasks.timeoutMs',
-      'a number of milliseconds > 0',
-      timeoutMs,
-    )
-  } else expect(tasks === undefined || typeof tasks === 'boolean', 'tasks', 'a boolean or a mapping', tasks)
-  if (typeof sampling === 'object' && sampling !== null) {
-    checkOptionNames(sampling, samplingNames, 'the `sampling` of an MCP server', `${at}.sampling`)
-    for (const [key, value] of Object.entries(sampling)) {
-      expect(value === undefined || (Number.isSafeInteger(value) && value >= 1), `sampling.${key}`, 'an integer ≥ 1', value)
-    }
-  } else expect(sampling === undefined || typeof sampling === 'boolean', 'sampling', 'a boolean or a mapping', sampling)
-  if (typeof instructions === 'object' && instructions !== null) {
-    checkOptionNames(instructions, instructionNames, 'the `instructions` of an MCP server', `${at}.instructions`)
-    const { own, prompts: named, resources: read } = instructions
-    expect(own === undefined || typeof own === 'boolean', 'instructions.own', 'true or false', own)
-    expect(named === undefined || isTexts(named), 'instructions.prompts', 'a list of names', named)
-    expect(read === undefined || isTexts(read), 'instructions.resources', 'a list of addresses', read)
-  } else expect(instructions === undefined || typeof instructions === 'boolean', 'instructions', 'a boolean or a mapping', instructions)
-  for (const [tool, effect] of Object.entries(effects ?? {})) {
-    expect(['read', 'idempotent', 'unsafe'].includes(effect), `effects.${tool}`, "'read', 'idempotent' or 'unsafe'", effect)
-  }
+  if (!('url' in server)) throw new InvalidOptionError(at, 'a mapping with `command` or `url`', Object.keys(server))
+  checkOptions(server, urlChecks, 'an MCP server with a `url`', at)
+  // What is not a URL may still hold a key: it is not shown.
+  if (!isWebAddress(server.url)) throw new InvalidOptionError(`${at}.url`, 'an http or https URL', 'another value')
 }
 
 function isTexts(value: unknown): boolean {
