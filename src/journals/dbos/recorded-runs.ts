@@ -19,9 +19,11 @@ import { tagsOf } from '../../agent/durable/tags.ts'
 import { ToolloopError } from '../../core/errors.ts'
 import { storedText } from '../../core/messages.ts'
 import type { RunStatus } from '../../core/runs/run-states.ts'
-import { type Dialect, listOf, ownersOf, pageOf, type Statement } from '../queries/list-runs.ts'
+import type { Dialect, Statement } from '../queries/dialect.ts'
+import { listOf, ownersOf, pageOf } from '../queries/list-runs.ts'
 import { summaryOf, timeOf } from '../queries/run-row.ts'
 import type { Database, Query, Row } from './database.ts'
+import { dialectOf, numbered } from './dialect.ts'
 import type { Owner } from './owner.ts'
 import { now, plain } from './values.ts'
 
@@ -62,13 +64,7 @@ export class RecordedRuns {
     this.#owner = owner
     this.#agent = agent
     this.#in = schema
-    this.#dialect = {
-      table: (name) => `${schema}.${name}`,
-      text: plain,
-      join: 'JOIN',
-      isOneOf: (column) => `${column} = ANY(?)`,
-      listOf: (values) => values,
-    }
+    this.#dialect = dialectOf(schema)
   }
 
   async take(runId: string, created?: NewRun): Promise<Taken | NotTaken> {
@@ -230,12 +226,8 @@ export class RecordedRuns {
     return pageOf(await this.#all(listOf(this.#dialect, this.#agent, query, dead)), query, dead)
   }
 
-  #all({ sql, values }: Statement): Promise<Row[]> {
-    let at = 0
-    return this.#database.query(
-      sql.replaceAll('?', () => `$${++at}`),
-      values,
-    )
+  #all(statement: Statement): Promise<Row[]> {
+    return this.#database.query(...numbered(statement))
   }
 
   async pending(): Promise<string[]> {

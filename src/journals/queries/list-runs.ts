@@ -1,27 +1,8 @@
 import type { RunPage, RunQuery } from '../../agent/durable/journal.ts'
 import { cursorOf, mostRuns } from '../../agent/durable/store.ts'
 import { tagsOf } from '../../agent/durable/tags.ts'
+import type { Dialect, Statement, Value } from './dialect.ts'
 import { type RunRow, summaryOf } from './run-row.ts'
-
-/** What SQLite and PostgreSQL write differently. Statements have `?` for their values. */
-export interface Dialect {
-  /** A table, as a statement names it. */
-  table(name: string): string
-  /** A text that the database takes. */
-  text(text: string): string
-  /** Joins tables in the order in which they are written, if the database would choose another. */
-  join: string
-  /** Whether a column has one of the values that `listOf` makes a single value of. */
-  isOneOf(column: string): string
-  listOf(values: readonly Value[]): unknown
-}
-
-type Value = string | number
-
-export interface Statement {
-  sql: string
-  values: unknown[]
-}
 
 /** The owners of the runs that are executed, one a row. */
 export function ownersOf({ table }: Dialect, agent: string): Statement {

@@ -1,4 +1,3 @@
-import type { SQLOutputValue } from 'node:sqlite'
 import { crc32 } from 'node:zlib'
 import { loopVersion, type PruneOptions, type RunPage, type RunQuery } from '../../agent/durable/journal.ts'
 import type { RecordingPart } from '../../agent/durable/shown-runs.ts'
@@ -28,9 +27,10 @@ import type { FileClock } from '../../sqlite/file-clock.ts'
 import type { FileParts } from '../../sqlite/opened-file.ts'
 import type { Owner } from '../../sqlite/owner.ts'
 import { type Row, Statements } from '../../sqlite/statements.ts'
-import { type Dialect, listOf, ownersOf, pageOf, type Statement } from '../queries/list-runs.ts'
+import { listOf, ownersOf, pageOf } from '../queries/list-runs.ts'
 import { summaryOf, timeOf } from '../queries/run-row.ts'
 import { deleteRecorded, prunedAtOnce } from './delete-recorded.ts'
+import { given, sqlite } from './dialect.ts'
 
 /** What else has a checksum is called by the names of steps and waits. */
 const [inputName, outputName] = ['input', 'output']
@@ -334,18 +334,6 @@ export class RecordedRuns {
     const message = `Expected run \`${runId}\` to be recorded by loop version ${loopVersion} or older, got ${loop}: a newer toolloop has written it`
     throw new ToolloopError('journal_failed', message)
   }
-}
-
-const sqlite: Dialect = {
-  table: (name) => name,
-  text: (text) => text,
-  join: 'CROSS JOIN',
-  isOneOf: (column) => `${column} IN (SELECT value FROM json_each(?))`,
-  listOf: (values) => JSON.stringify(values),
-}
-
-function given({ sql, values }: Statement): [sql: string, ...values: SQLOutputValue[]] {
-  return [sql, ...(values as SQLOutputValue[])]
 }
 
 /** Finds out what a disk has changed. It covers the names, too: a text that has come to another place is not whole. */

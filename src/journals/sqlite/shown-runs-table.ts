@@ -17,17 +17,17 @@ import type {
   ShownStatus,
   WaitingRoom,
 } from '../../agent/durable/shown-runs.ts'
-import { cursorOf, mostRuns, takenOver } from '../../agent/durable/store.ts'
+import { mostRuns, takenOver } from '../../agent/durable/store.ts'
 import type { FileClock } from '../../sqlite/file-clock.ts'
 import type { FileParts } from '../../sqlite/opened-file.ts'
 import { type Row, Statements } from '../../sqlite/statements.ts'
+import { selectShown, sumWaiting } from '../queries/list-shown.ts'
 import { listed, mostCharacters, mostCharactersOfEvents, mostEvents } from '../queries/run-row.ts'
 import { deleteRecorded, prunedAtOnce } from './delete-recorded.ts'
+import { given, sqlite } from './dialect.ts'
 
 /** As much as a run with a longer input has when it starts. */
 const triedBytes = 32_768
-
-const hasTag = 'n IN (SELECT run FROM shown_tags WHERE tag = ?)'
 
 /** An outcome, and how long ago it was. */
 interface SettledOutcome extends ShownOutcome {
@@ -197,35 +197,15 @@ export class ShownRunsTable {
     return this.#sql.run(`UPDATE shown_runs SET listens = 0 WHERE id = ? AND ${heard}`, runId, said).changes > 0
   }
 
-  list({ caller, agent, thread, tags = [], status, stopReason, runIds, words = [], limit, cursor, ...query }: ShownQuery): ShownPage {
-    // In the order of the index of tags: a tag may have very many runs.
-    const place = tags.length === 0 ? 'n' : 'shown_tags.run'
-    const conditions: [condition: string, value: string | number | undefined][] = [
-      ...tags.map((tag, at): [string, string] => [at === 0 ? 'tag = ?' : hasTag, tag]),
-      ['caller = ?', caller],
-      ['agent = ?', agent],
-      ['thread = ?', thread],
-      // As it is written in the index of those that wait.
-      [status === 'paused' ? "status = 'paused' AND ? = status" : 'status = ?', status],
-      ['stop_reason = ?', stopReason],
-      ['id IN (SELECT value FROM json_each(?))', runIds && JSON.stringify(runIds)],
-      ['created_at >= ?', query.createdAfter],
-      ['created_at < ?', query.createdBefore],
-      ['cost >= ?', query.minCostUsd],
-      [`${place} < ?`, cursor === undefined ? undefined : cursorOf(cursor)],
-      ...words.map((word): [string, string] => ['instr(folded(title) || char(10) || value, ?) > 0', word]),
-    ]
-    const given = conditions.filter(([, value]) => value !== undefined)
-    const where = given.length === 0 ? '' : `WHERE ${given.map(([condition]) => condition).join(' AND ')}`
+  list(query: ShownQuery): ShownPage {
+    const { limit, words = [], minCostUsd } = query
+    const { from, where, place, values } = selectShown(sqlite, query, 'instr(folded(title) || char(10) || value, ?) > 0')
+    const found = words.length > 0 || minCostUsd !== undefined ? `${from} JOIN shown_words ON shown_words.run = n` : from
     const columns = 'n, id, caller, agent, status, stop_reason, created_at, finished_at, size, first_event, last_event, title, summary'
     const runs: ListedRun[] = []
     let characters = 0
-    const tagged = tags.length === 0 ? 'shown_runs' : 'shown_tags CROSS JOIN shown_runs ON n = shown_tags.run'
-    const from = words.length > 0 || query.minCostUsd !== undefined ? `${tagged} JOIN shown_words ON shown_words.run = n` : tagged
-    for (const run of this.#sql.each(
-      `SELECT ${columns} FROM ${from} ${where} ORDER BY ${place} DESC`,
-      ...given.map(([, value]) => value),
-    )) {
+    const select = { sql: `SELECT ${columns} FROM ${found} ${where} ORDER BY ${place} DESC`, values }
+    for (const run of this.#sql.each(...given(select))) {
       if (runs.length >= Math.min(limit, mostRuns) || characters >= mostCharacters) return { runs, hasMore: true }
       runs.push(listed(run))
       characters += String(run.summary).length
@@ -239,10 +219,8 @@ export class ShownRunsTable {
     return this.#sql.all(unsettled, this.#clock.now() - forMs).map(({ id }) => String(id))
   }
 
-  waiting({ caller, tags = [] }: Pick<ShownQuery, 'caller' | 'tags'> = {}): { runs: number; characters: number } {
-    const conditions = ["status = 'paused'", ...(caller === undefined ? [] : ['caller = ?']), ...tags.map(() => hasTag)]
-    const sums = `SELECT count(*) AS runs, coalesce(sum(size), 0) AS characters FROM shown_runs WHERE ${conditions.join(' AND ')}`
-    const { runs, characters } = this.#sql.one(sums, ...(caller === undefined ? [] : [caller]), ...tags) ?? {}
+  waiting(of?: Pick<ShownQuery, 'caller' | 'tags'>): { runs: number; characters: number } {
+    const { runs, characters } = this.#sql.one(...given(sumWaiting(sqlite, of))) ?? {}
     return { runs: Number(runs), characters: Number(characters) }
   }
 

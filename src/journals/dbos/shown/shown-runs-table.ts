@@ -17,11 +17,12 @@ import type {
   WaitingRoom,
 } from '../../../agent/durable/shown-runs.ts'
 import { mostRuns, takenOver } from '../../../agent/durable/store.ts'
+import { selectShown } from '../../queries/list-shown.ts'
 import { listed, mostCharacters, mostCharactersOfEvents, mostEvents } from '../../queries/run-row.ts'
 import type { Database, Query, Row } from '../database.ts'
+import { dialectOf, numbered } from '../dialect.ts'
 import { prunedAtOnce } from '../recorded-runs.ts'
 import { now, plain } from '../values.ts'
-import { conditionsOf } from './shown-query.ts'
 import { WaitingRuns } from './waiting-room.ts'
 
 /** Runs that are given up at once. */
@@ -257,15 +258,13 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
   }
 
   async list(asked: ShownQuery): Promise<ShownPage> {
-    const { where, values } = conditionsOf(asked, this.#in)
+    const { from, where, place, values } = selectShown(dialectOf(this.#in), asked, 'strpos(concat_ws(chr(10), folded_title, words), ?) > 0')
     const most = Math.min(asked.limit, mostRuns)
     // One more than is shown, to know whether there is a next page.
-    const part = `SELECT ${listColumns} FROM ${this.#in}.shown_runs ${where && `WHERE ${where}`} ORDER BY n DESC LIMIT ${most + 1}`
+    const part = `SELECT ${listColumns} FROM ${from} ${where} ORDER BY ${place} DESC LIMIT ${most + 1}`
     const counted = `SELECT *, count(*) OVER () AS found, ${before('summary', 'n DESC')} FROM (${part}) AS part`
-    const rows = await this.#database.query(
-      `SELECT * FROM (${counted}) AS counted WHERE before < ${mostCharacters} ORDER BY n DESC LIMIT ${most}`,
-      values,
-    )
+    const sql = `SELECT * FROM (${counted}) AS counted WHERE before < ${mostCharacters} ORDER BY n DESC LIMIT ${most}`
+    const rows = await this.#database.query(...numbered({ sql, values }))
     return { runs: rows.map(listed), hasMore: Number(rows[0]?.found ?? 0) > rows.length }
   }
 

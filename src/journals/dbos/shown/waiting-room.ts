@@ -1,6 +1,7 @@
 import type { ShownQuery, WaitingRoom } from '../../../agent/durable/shown-runs.ts'
+import { sumWaiting } from '../../queries/list-shown.ts'
 import type { Query, Row } from '../database.ts'
-import { plain } from '../values.ts'
+import { dialectOf, numbered } from '../dialect.ts'
 
 /** How large runs are that wait, and whether there is room for another, in SQL. */
 export class WaitingRuns {
@@ -14,18 +15,8 @@ export class WaitingRuns {
   }
 
   /** Those of one caller, with all of these tags, or of all. */
-  async count(
-    query: Query,
-    { caller, tags = [] }: Pick<ShownQuery, 'caller' | 'tags'> = {},
-  ): Promise<{ runs: number; characters: number }> {
-    const values: string[] = []
-    const conditions = [
-      "status = 'paused'",
-      ...(caller === undefined ? [] : [`caller = $${values.push(plain(caller))}`]),
-      ...tags.map((tag) => `n IN (SELECT run FROM ${this.#in}.shown_tags WHERE tag = $${values.push(tag)})`),
-    ]
-    const sums = `SELECT count(*) AS runs, coalesce(sum(size), 0) AS characters FROM ${this.#in}.shown_runs`
-    const [found] = await query(`${sums} WHERE ${conditions.join(' AND ')}`, values)
+  async count(query: Query, of?: Pick<ShownQuery, 'caller' | 'tags'>): Promise<{ runs: number; characters: number }> {
+    const [found] = await query(...numbered(sumWaiting(dialectOf(this.#in), of)))
     return { runs: Number(found?.runs), characters: Number(found?.characters) }
   }
 

@@ -1,0 +1,58 @@
+import type { ShownQuery } from '../../agent/durable/shown-runs.ts'
+import { cursorOf } from '../../agent/durable/store.ts'
+import type { Dialect, Statement } from './dialect.ts'
+
+/** Which of the runs that are shown a list has, the newest first. */
+export interface ShownSelection {
+  from: string
+  /** With the word `WHERE`; `''` for all runs. */
+  where: string
+  /** What the list is in the order of. */
+  place: string
+  values: unknown[]
+}
+
+/** `foundBy`: the condition that a word is in what a run is found by. */
+export function selectShown(
+  dialect: Dialect,
+  { caller, agent, thread, tags = [], status, stopReason, runIds, words = [], cursor, createdAfter, createdBefore, minCostUsd }: ShownQuery,
+  foundBy: string,
+): ShownSelection {
+  const { table, isOneOf, listOf } = dialect
+  const text = (given: string | undefined) => given && dialect.text(given)
+  // A tag may have very many runs: they are read in the order of its index.
+  const [from, place] =
+    tags.length === 0
+      ? [table('shown_runs'), 'n']
+      : [`${table('shown_tags')} AS tagged ${dialect.join} ${table('shown_runs')} ON n = tagged.run`, 'tagged.run']
+  const conditions: [condition: string, value: unknown][] = [
+    ...tags.map((tag, at): [string, string] => [at === 0 ? 'tagged.tag = ?' : hasTag(dialect), tag]),
+    ['caller = ?', text(caller)],
+    ['agent = ?', text(agent)],
+    ['thread = ?', text(thread)],
+    // As it is written in the index of those that wait.
+    [status === 'paused' ? "status = 'paused' AND ? = status" : 'status = ?', status],
+    ['stop_reason = ?', text(stopReason)],
+    [isOneOf('id'), runIds && listOf(runIds.map(dialect.text))],
+    ['created_at >= CAST(? AS DOUBLE PRECISION)', createdAfter],
+    ['created_at < CAST(? AS DOUBLE PRECISION)', createdBefore],
+    ['cost >= CAST(? AS DOUBLE PRECISION)', minCostUsd],
+    [`${place} < ?`, cursor === undefined ? undefined : cursorOf(cursor)],
+    ...words.map((word): [string, string] => [foundBy, dialect.text(word)]),
+  ]
+  const given = conditions.filter(([, value]) => value !== undefined)
+  const where = given.length === 0 ? '' : `WHERE ${given.map(([condition]) => condition).join(' AND ')}`
+  return { from, where, place, values: given.map(([, value]) => value) }
+}
+
+/** How many runs wait, and how large they are together: of one caller, with all of these tags, or of all. */
+export function sumWaiting(dialect: Dialect, { caller, tags = [] }: Pick<ShownQuery, 'caller' | 'tags'> = {}): Statement {
+  const conditions = ["status = 'paused'", ...(caller === undefined ? [] : ['caller = ?']), ...tags.map(() => hasTag(dialect))]
+  const sums = `SELECT count(*) AS runs, coalesce(sum(size), 0) AS characters FROM ${dialect.table('shown_runs')}`
+  const values = [...(caller === undefined ? [] : [dialect.text(caller)]), ...tags]
+  return { sql: `${sums} WHERE ${conditions.join(' AND ')}`, values }
+}
+
+function hasTag({ table }: Dialect): string {
+  return `n IN (SELECT run FROM ${table('shown_tags')} WHERE tag = ?)`
+}
