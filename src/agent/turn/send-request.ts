@@ -60,9 +60,10 @@ export function readWrittenCalls(run: RunContext, written: WrittenCalls): Around
 export function sendRequest(run: RunContext): AskModel {
   return async ({ model, request, sink, turn }) => {
     try {
+      // Very many runs may begin at once, and their responses may come at once.
+      await giveWay()
       const asking = Promise.resolve(model.generate(request, turn.sink(sink)))
       const response = await run.untilInterrupted(asking)
-      // The answers of very many runs may come at once.
       await giveWay()
       if (!run.signal.aborted) return takeResponse(response, model, request)
       // One that heeds its signal rejects at once, and tells what has come and what was used.
