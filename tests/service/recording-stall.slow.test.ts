@@ -62,7 +62,7 @@ async function record(turn: (typeof turns)[keyof typeof turns]) {
   const recording = new StoredRecording({ run, shown, secrets: new RecordingSecrets(), grown: () => {}, released: () => {}, logger })
   const runner = new AgentRunner({ model: scriptedModel([turn, 'Done.']), tools: [note], logger })
   await runner.run('Begin.', { recorder: recording, runId: run.id })
-  return { write: () => recording.keep('1.model'), parts: () => [...written].map(([name, value]) => ({ name, value })) }
+  return { write: () => recording.keep(), parts: () => [...written].map(([name, value]) => ({ name, value })) }
 }
 
 it('a part as long as a recording may be, written, read and handed out, keeps nobody waiting for more than 50 ms', {

@@ -6,8 +6,8 @@ import type { ChatModel } from '../../models/chat-model.ts'
 import type { RecordedRun, RunRecording } from '../../recording/format.ts'
 import { RecordingRecorder } from '../../recording/recorder.ts'
 
-export type Asked = Parameters<RunRecorder['asks']>[1]
-export type Calls = Parameters<RunRecorder['calls']>[1]
+type Asked = Parameters<RunRecorder['asks']>[1]
+type Calls = Parameters<RunRecorder['calls']>[1]
 
 /** Most characters of one recording, roughly. */
 export const longestRecording = 2_000_000

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { RecordingPart, ShownRuns } from '../../agent/durable/shown-runs.ts'
-import type { RecordedScope, RunRecorder } from '../../agent/observe/recorder.ts'
+import type { RecordedScope } from '../../agent/observe/recorder.ts'
 import type { RunResult } from '../../agent/run/result.ts'
 import { isSteering, isTurn } from '../../agent/step-keys.ts'
 import { messageOf } from '../../core/errors.ts'
@@ -8,12 +8,11 @@ import { writeJson } from '../../core/json/json-pieces.ts'
 import type { Logger } from '../../core/logger.ts'
 import { isJsonObject, type Json, withoutUndefined } from '../../core/messages.ts'
 import { type InParts, inTurns } from '../../core/time/give-way.ts'
-import type { ChatModel } from '../../models/chat-model.ts'
 import { firstMessages, shortCall, shortTurn } from '../../recording/file/recording-file.ts'
 import type { RecordedCall, RecordedRun, RecordedTurn } from '../../recording/format.ts'
 import { headOf, ordered } from '../../recording/recorder.ts'
 import type { RecordingSecrets } from '../../recording/secrets.ts'
-import { type Asked, BoundedRecorder, type Calls, longestRecording, tooLong } from './bounded-recorder.ts'
+import { BoundedRecorder, longestRecording, tooLong } from './bounded-recorder.ts'
 import { partName, type RecordingInParts, type TurnPart } from './recording-parts.ts'
 
 /** Characters there is room for in any case: for how the run ended, and that this is not the whole. */
@@ -88,22 +87,16 @@ export class StoredRecording extends BoundedRecorder {
       this.#steps.length = first
     }
     const last = turns.at(-1)
-    if (last?.calls?.some(({ place }) => place === step)) last.calls = last.calls.filter(({ place }) => place !== step)
+    if (last?.calls?.some(({ place }) => place === step) !== true) return
+    last.calls = last.calls.filter(({ place }) => place !== step)
+    this.#changed.add(partName.call(turns.length - 1, step))
   }
 
   /**
-   * A step is done, and about to be recorded: what is new is written down. Resolves when the step may be recorded. Never rejects: what could not
-   * be written is tried again with the next.
+   * Writes what is new, and takes what has turned out to be secret out of what is written. Resolves when the step that is done may be recorded.
+   * Never rejects: what can't be written is tried again the next time.
    */
-  async keep(step: string): Promise<void> {
-    const { live } = this
-    if (live === undefined) return
-    while (this.#steps.length < live.turns.length) this.#steps.push(step)
-    await this.hide()
-  }
-
-  /** What has turned out to be secret is taken out of what is written, and what is new is written. */
-  async hide(): Promise<void> {
+  async keep(): Promise<void> {
     const { live } = this
     if (live === undefined) return
     this.#writing = this.#writing.then(() => this.#write(live)).catch((error: unknown) => this.#failed([], error))
@@ -134,71 +127,37 @@ export class StoredRecording extends BoundedRecorder {
     if (this.#isOwn(run) && this.live?.turns.length === 0) this.#changed.add(partName.given)
   }
 
-  override asks(run: RecordedScope, call: Asked): ReturnType<RunRecorder['asks']> {
-    const answered = super.asks(run, call)
-    return (response) => {
-      const before = this.live?.turns.length ?? 0
-      answered(response)
-      if (this.#isOwn(run) && this.#last >= before) this.#changed.add(partName.turn(this.#last))
-    }
-  }
-
-  override watched(run: RecordedScope, model: ChatModel): ChatModel {
-    const watched = super.watched(run, model)
-    if (watched === model || !this.#isOwn(run)) return watched
-    const { provider, capabilities } = model
-    const generate: ChatModel['generate'] = async (request, sink) => {
-      const asked = watched.generate(request, sink)
-      const turn = this.#last
-      try {
-        return await asked
-      } finally {
-        this.#changed.add(partName.turn(turn))
-      }
-    }
-    return { provider, model: model.model, capabilities, generate }
-  }
-
-  override calls(run: RecordedScope, call: Calls): ReturnType<RunRecorder['calls']> {
-    const ended = super.calls(run, call)
-    if (!this.#isOwn(run)) return ended
-    const turn = this.#last
-    return (end) => {
-      ended(end)
-      // A run inside it may have gone on in what is recorded of it already.
-      for (const { id, place } of this.live?.turns[turn]?.calls ?? [])
-        if (id === call.call.id) this.#changed.add(partName.call(turn, place))
-    }
-  }
-
   override step(run: RecordedScope, key: string, value: unknown, about?: object): void {
     super.step(run, key, value, about)
-    if (!this.#isOwn(run)) return
-    const turns = this.live?.turns ?? []
-    const last = this.#last
+    const turns = this.live?.turns
+    if (turns === undefined || !this.#isOwn(run)) return
+    for (let at = this.#steps.length; at < turns.length; at++) {
+      this.#steps.push(key)
+      this.#changed.add(partName.turn(at))
+    }
+    const last = turns.length - 1
     if (about !== undefined) {
       const at = turns.findLastIndex(({ decisions = [] }) => decisions.some(({ place }) => place === key))
       if (at >= 0) this.#changed.add(partName.decided(at))
-    } else if (isSteering(key)) {
-      if (turns[last]?.steering !== undefined) this.#changed.add(partName.decided(last))
-    } else if (turns[last]?.calls?.some(({ place }) => place === key)) this.#changed.add(partName.call(last, key))
+    } else if (isSteering(key) && turns[last]?.steering !== undefined) this.#changed.add(partName.decided(last))
+    const { calls = [] } = turns[last] ?? {}
+    const done = calls.find(({ place }) => place === key)
+    // A run inside a call that is made again is recorded with the call that began it.
+    for (const { id, place } of calls) if (id === done?.id) this.#changed.add(partName.call(last, place))
   }
 
   override ended(run: RecordedScope, result: RunResult): void {
     super.ended(run, result)
     if (!this.#isOwn(run)) return
     this.#changed.add(partName.result)
-    const last = this.live?.turns.at(-1)
+    const { turns = [] } = this.live ?? {}
+    const last = turns.at(-1)
     // Its model may still be at it, and nothing of that counts.
-    if (last !== undefined && last.response === undefined && last.error === undefined) this.#changed.add(partName.turn(this.#last))
+    if (last !== undefined && last.response === undefined && last.error === undefined) this.#changed.add(partName.turn(turns.length - 1))
   }
 
   #isOwn({ runId }: RecordedScope): boolean {
     return runId === this.#parts.run.id
-  }
-
-  get #last(): number {
-    return (this.live?.turns.length ?? 0) - 1
   }
 
   async #write(live: RecordedRun): Promise<void> {

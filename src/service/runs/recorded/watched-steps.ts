@@ -30,7 +30,7 @@ export class WatchedSteps extends AroundSteps {
       isNew = true
       recording?.redo(key)
       const done = steers || key === unreadStep ? await this.#hear(() => fn(step)) : await fn(step)
-      await recording?.keep(key)
+      await recording?.keep()
       return done
     })
     if (!isNew) recording?.passed(key, value)
@@ -45,7 +45,7 @@ export class WatchedSteps extends AroundSteps {
     // A call may run with other arguments than it was made with.
     if (isJsonObject(decided) && isJsonObject(decided.args) && isJsonObject(about)) {
       this.#run.redactor.learn(String(about.tool), decided.args as JsonObject)
-      await this.#run.recording?.hide()
+      await this.#run.recording?.keep()
     }
     return decided
   }
