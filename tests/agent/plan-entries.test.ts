@@ -89,6 +89,31 @@ describe('entries of `plan` on calls', () => {
   })
 })
 
+describe('an entry of `plan` that never answers', () => {
+  const never: PlanEntry = { name: 'never', call: () => new Promise(() => {}) }
+
+  it('has failed after `toolTimeoutMs`', async () => {
+    const { runner, paid, log } = openShop({ plan: [never], toolTimeoutMs: 20 })
+    const result = await runner.run('Pay.')
+    expect([result.toolCalls[0]?.outcome, paid, log()]).toEqual(['denied', [], ['plan entry failed: the call is refused']])
+  })
+
+  it('holds up no abort: its call is cancelled, and has not run', async () => {
+    const abort = new AbortController()
+    const asking: PlanEntry = {
+      name: 'asking',
+      call: () => {
+        abort.abort()
+        return new Promise(() => {})
+      },
+    }
+    const { runner, paid } = openShop({ plan: [asking] })
+    const result = await runner.run('Pay.', { signal: abort.signal })
+    expect(result).toMatchObject({ stopReason: 'aborted', toolCalls: [{ outcome: 'cancelled', errorCode: 'tool_cancelled' }] })
+    expect(paid).toEqual([])
+  })
+})
+
 describe('an entry of `plan` that asks', () => {
   const asking = (asked: unknown[]): PlanEntry[] => [
     { name: 'first', call: ({ args }) => void asked.push(['first', args.euros]) },

@@ -17,9 +17,12 @@ export type GuardrailVerdict<T> =
 type Verdict<T> = GuardrailVerdict<T> | Promise<GuardrailVerdict<T>>
 
 /**
- * Checks by a name, asked one after the other, each seeing what those before it left. A check that throws, rejects, puts something in place
- * of its subject that can't be there, or takes longer than an attempt at a tool may take has not passed: the call is refused, the result
- * withheld, the run stopped. Asked once for each step, and not again when a run is taken up from its record.
+ * Checks by a name, asked one after the other, after all hooks and entries, each seeing what those before it left. They are asked once for each
+ * step, and not again when a run is resumed from its record.
+ *
+ * Contract of all checks: awaited, for as long as an attempt at a tool may take (`toolTimeoutMs`). A check that throws, rejects, takes longer, or
+ * replaces its subject with what can't be there has not passed: the call is refused, the result withheld, the run stopped. Returning nothing
+ * passes.
  */
 export interface Guardrail<Context = unknown> {
   /** In events, in the log, and in what the model and the result are told. */
@@ -45,7 +48,7 @@ export interface Guardrail<Context = unknown> {
    * Default: the whole text is checked at once.
    */
   readonly stream?: 'sentences' | { readonly window: number }
-  /** A call that is about to be run, after all hooks. Replaced arguments are validated again. */
+  /** Called for each call of a turn, before any of them runs. Replaced arguments are validated again. */
   call?(call: ToolTurn<Context>): Verdict<JsonObject>
   /** What the model is to be given, after all hooks. */
   result?(ending: ToolEnding<Context>): Verdict<Content>

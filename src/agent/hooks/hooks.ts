@@ -64,7 +64,7 @@ export type ToolTurnChange =
   | { refuse: string }
   /** Run with these arguments instead; they are validated again. */
   | { args: JsonObject }
-  /** The function is not run: this is taken for what it returned. */
+  /** The function is not run: this counts as what it returned. Kept as JSON. */
   | { result: unknown }
 
 /** A call whose function has run. */
@@ -87,12 +87,14 @@ export interface RunningToolCall<Context = unknown> extends ToolTurn<Context> {
 }
 
 /**
- * Takes part in the loop. `beforeModel` and `beforeTool` are asked in the order of the hooks, each seeing what those before it made of the
- * request or the arguments, until one refuses or answers; `afterModel` and `afterTool` in reverse; of `aroundModel` and
- * `aroundTool` the first is the outermost. All are awaited, for as long as an attempt at a tool may take, what they stand around not counted.
- * Returning nothing changes nothing. Asked once for each step, and not again when a run is taken up from its record.
+ * Takes part in the loop. The functions of hooks are entries of the plan (`beforeModel`, `beforeTool`, `afterModel`) and of what stands around a
+ * step (`aroundModel`, `aroundTool`, `afterTool`); see `PlanEntry` and `AroundEntry`. Those before are asked in the order of the hooks, each
+ * seeing what those before it made of the request or the arguments, until one refuses or answers; those after in reverse; of those around, the
+ * first is the outermost. They are asked once for each step, and not again when a run is resumed from its record.
  *
- * A hook fails if it throws, rejects, takes longer, or asks for what can't be done. `onFailure` says what happens then.
+ * Contract of all of them: awaited, for as long as an attempt at a tool may take (`toolTimeoutMs`), the time in `next` not counted. A hook may
+ * throw; it has failed then, as it has if it rejects, takes longer, or asks for what can't be done, and `onFailure` says what that means.
+ * Returning nothing changes nothing.
  */
 export interface Hooks<Context = unknown> {
   /** For the log. */
@@ -104,11 +106,16 @@ export interface Hooks<Context = unknown> {
    * `refused` with the error code `hook_failed`. Default: `'refuse'` for `beforeTool`, `'skip'` for the others.
    */
   onFailure?: 'refuse' | 'skip'
+  /** Called before each model request. May change it for this turn. */
   beforeModel?(turn: ModelTurn<Context>): ModelTurnChange | undefined | Promise<ModelTurnChange | undefined>
-  /** May replace the text that is kept and given out at the end; what was streamed has been seen. */
+  /** Called with each response, before its reply is recorded. May replace the text that is kept; what was streamed has been seen. */
   afterModel?(ending: ModelEnding<Context>): { text: string } | undefined | Promise<{ text: string } | undefined>
+  /**
+   * Called for each call of a turn, before any of them runs, after its arguments are validated and it is approved. Return `{ refuse }` to prevent
+   * it. The same call is not put to it again when its tool asks a question.
+   */
   beforeTool?(call: ToolTurn<Context>): ToolTurnChange | undefined | Promise<ToolTurnChange | undefined>
-  /** May replace what the model is given. */
+  /** Called with the result of each call that has run. May replace what the model is given. */
   afterTool?(call: ToolEnding<Context>): { content: Content } | undefined | Promise<{ content: Content } | undefined>
   /**
    * Stands around one model request, its retries included: `next()` sends it, once, and gives the whole response; what is streamed goes out
