@@ -50,6 +50,8 @@ export interface ControlSettings<Context = unknown> {
    *
    * What is pending in a paused run is decided by `decisions` alone, even if `resume` is given an `approve`.
    *
+   * Contract: awaited until the run is aborted or its deadline passes. Throwing, and returning nothing, refuses the call.
+   *
    * @see [approvals](docs/approvals.md)
    */
   approve?(request: ApprovalRequest<Context>): ApprovalDecision | Promise<ApprovalDecision>
@@ -57,7 +59,11 @@ export interface ControlSettings<Context = unknown> {
   decisionTimeoutMs?: number
   /** Earlier approvals, given with `remember`, from a result's `remembered`: the same calls need none. */
   remembered?: readonly string[]
-  /** Called after each step. If it returns true, the run ends with `stopped`. It must not throw. */
+  /**
+   * Called after each step. If it returns true, the run ends with `stopped`. It must not throw.
+   *
+   * Contract: not awaited. If it throws, that is logged and the run continues. Returning nothing continues the run.
+   */
   stopWhen?(state: { iteration: number; steps: readonly RunStep[]; messages: readonly ChatMessage[] }): boolean
   /**
    * `true`: a run whose result has an `error` rejects with a `RunError`, which has the `result`. Default false.

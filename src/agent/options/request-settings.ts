@@ -89,7 +89,11 @@ export interface CompactionOptions {
   maxTokens?: number
   /** Tokens of a message, at once. If it fails, that is logged and the message counts by its length. Default: by its length, see `estimateTokens`. */
   estimate?(message: ChatMessage): number
-  /** What is said in place of messages that are left out. One that throws is logged, and nothing is said. */
+  /**
+   * What is said in place of messages that are left out.
+   *
+   * Contract: awaited. If it throws or rejects, that is logged, and nothing is said.
+   */
   summarise?(messages: readonly ChatMessage[], place: HookPlace): string | Promise<string>
 }
 

@@ -37,7 +37,11 @@ export interface RunOptions<Context = unknown, Tools extends AgentTools = ToolsF
   instructions?: RunInstructions<Context>
   /** The id of the run in events, logs and the journal. Default: random. */
   runId?: string
-  /** Called with the visible text as it arrives. Not awaited. If it throws or rejects, that is logged once, and the run continues. */
+  /**
+   * Called with the visible text as it arrives.
+   *
+   * Contract: not awaited. If it throws or rejects, that is logged once, and the run continues.
+   */
   onText?(delta: string): void
   /**
    * A `RunControl` that steers the run.
