@@ -2,8 +2,8 @@ import type { Config, ServiceConfig } from './config/config.ts'
 import type { OriginRules } from './http/check-origin.ts'
 import type { Problem } from './http/problem.ts'
 import type { RateLimits } from './http/rate-limit.ts'
-import type { RunBounds } from './runs/memory/kept-runs.ts'
-import type { JournalPlace } from './runs/recorded/open-journal.ts'
+import type { RunPlace } from './runs/recorded/open-store.ts'
+import type { RunBounds } from './runs/run-bounds.ts'
 
 /** The bounds of the service, defaults filled in. */
 export interface ServiceLimits extends RateLimits, OriginRules {
@@ -11,8 +11,7 @@ export interface ServiceLimits extends RateLimits, OriginRules {
   port: number
   maxBodyBytes: number
   keepRuns: RunBounds
-  /** Undefined: runs are in memory only. */
-  journal: JournalPlace | undefined
+  runs: RunPlace
   drainMs: number
   /** Whether the configuration has tokens of its own. */
   hasTokens: boolean
@@ -25,8 +24,8 @@ const stateCharacters = 8_000_000
 /** The limits of a configuration, with defaults for those it leaves out. */
 export function readLimits({ service = {} }: Config): ServiceLimits {
   const { keepRuns = {} } = service
-  const journal = journalIn(service)
-  const inMemory = journal === undefined
+  const runs = placeOf(service)
+  const inMemory = runs.kind === 'memory'
   return {
     host: service.host ?? '127.0.0.1',
     port: service.port ?? 8787,
@@ -51,15 +50,15 @@ export function readLimits({ service = {} }: Config): ServiceLimits {
       recordingCharacters: (keepRuns.recordingMegabytes ?? 0) * 1_000_000,
       recordsInMemory: (keepRuns.recordingMegabytes ?? 0) > 0,
     },
-    journal,
+    runs,
     drainMs: (service.drainSeconds ?? 20) * 1_000,
     hasTokens: (service.auth?.tokens ?? []).length > 0,
   }
 }
 
-function journalIn({ journal, keepRuns = {} }: ServiceConfig): JournalPlace | undefined {
+function placeOf({ journal, keepRuns = {} }: ServiceConfig): RunPlace {
   if (journal?.kind === 'dbos') return journal
-  return keepRuns.folder === undefined ? undefined : { kind: 'sqlite', folder: keepRuns.folder }
+  return keepRuns.folder === undefined ? { kind: 'memory' } : { kind: 'sqlite', folder: keepRuns.folder }
 }
 
 /** What of the settings doesn't go together. */

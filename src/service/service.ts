@@ -279,10 +279,10 @@ class AgentService implements Service {
     openForeignAjv()
     try {
       await this.#config.start()
-      const { journal } = this.#limits
-      const place = journal?.kind === 'sqlite' ? { ...journal, folder: resolve(cwd, journal.folder) } : journal
-      if (place !== undefined) await this.#runs.open(place)
-      if (place !== undefined) await this.#responses.open(place)
+      const { runs } = this.#limits
+      const place = runs.kind === 'sqlite' ? { ...runs, folder: resolve(cwd, runs.folder) } : runs
+      await this.#runs.open(place)
+      await this.#responses.open(place)
     } catch (error) {
       const open = [this.#config, this.#mcp, this.#runs, this.#responses, this.#host, this.#telemetry]
       await Promise.all(open.map((part) => part.close()))

@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { ToolloopError } from '../core/errors.ts'
+import { isInMemory } from './file-place.ts'
 import { checkHome } from './home.ts'
 import { type FileKind, tried } from './problems.ts'
 import { differenceOf } from './table-shapes.ts'
@@ -37,7 +38,7 @@ export function openDatabase(
   real: string,
 ): DatabaseSync {
   checkNotCut(schema, file, real)
-  const database = new DatabaseSync(real)
+  const database = new DatabaseSync(isInMemory(real) ? ':memory:' : real)
   try {
     database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
     const version = inTransaction(database, () => checkedVersion(database, schema, file), 'reads')

@@ -15,6 +15,15 @@ export function makeFolder(folder: string): void {
   }
 }
 
+/** A database in memory, apart from all others: it ends with its store. */
+export function inMemory(): string {
+  return `:memory:${crypto.randomUUID()}`
+}
+
+export function isInMemory(file: string): boolean {
+  return file.startsWith(':memory:')
+}
+
 /**
  * The file's path without symbolic links: whichever way two processes come to it, they are to meet. Made if it is not there, for its owner's
  * eyes alone, as are the files SQLite puts beside it: they get the same mode. Throws the kind's error where it is on a network.

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { ToolloopError } from '../core/errors.ts'
 import { type DatabaseOptions, inTransaction, openDatabase, type Schema } from './database.ts'
 import { FileClock } from './file-clock.ts'
-import { makeFile } from './file-place.ts'
+import { isInMemory, makeFile } from './file-place.ts'
 import { settleAt } from './home.ts'
 import { Owner } from './owner.ts'
 import { fileProblem, tried } from './problems.ts'
@@ -64,11 +64,12 @@ export function openFile<Tables, Options>(
   const { file, busyTimeoutMs } = options
   let connection: Connection | undefined
   try {
-    const real = makeFile(contents, file)
+    const inMemory = isInMemory(file)
+    const real = inMemory ? file : makeFile(contents, file)
     const key = JSON.stringify({ ...options, file: real })
     connection = connections.get(key) ?? connect(openDatabase(contents, options, real), warn)
     const { database, owners, clock } = connection
-    const owner = new Owner(`${real}-owners`)
+    const owner = new Owner(inMemory ? undefined : `${real}-owners`)
     const tables = contents.open({ database, owner, clock }, own)
     const used = connection
     connections.set(key, used)

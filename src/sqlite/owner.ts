@@ -12,32 +12,33 @@ import { isBusy, tried } from './problems.ts'
  */
 export class Owner {
   readonly id: string = crypto.randomUUID()
-  readonly #folder: string
+  readonly #folder: string | undefined
   #lock: DatabaseSync | undefined
 
-  constructor(folder: string) {
+  /** Without a folder, what is owned is of this process alone: every owner is alive. */
+  constructor(folder: string | undefined) {
     this.#folder = folder
   }
 
   /** From now on this owner is alive to everybody. */
   live(): void {
-    if (this.#lock !== undefined) return
+    if (this.#lock !== undefined || this.#folder === undefined) return
     makeFolder(this.#folder)
-    closeSync(openSync(this.#file(this.id), 'a', 0o600))
-    const lock = new DatabaseSync(this.#file(this.id))
+    const file = join(this.#folder, this.id)
+    closeSync(openSync(file, 'a', 0o600))
+    const lock = new DatabaseSync(file)
     lock.exec('BEGIN EXCLUSIVE')
     this.#lock = lock
   }
 
   /** Whether the owner of that id still holds its lock. */
   isAlive(id: string): boolean {
-    if (id === this.id) return true
-    return isLocked(this.#file(id))
+    return id === this.id || this.#folder === undefined || isLocked(join(this.#folder, id))
   }
 
   /** Removes what a dead owner has left. */
   forget(id: string): void {
-    rmSync(this.#file(id), { force: true })
+    if (this.#folder !== undefined) rmSync(join(this.#folder, id), { force: true })
   }
 
   /** From now on this owner is dead to everybody. */
@@ -45,10 +46,6 @@ export class Owner {
     this.#lock?.close()
     // What can't be removed is found unlocked by whoever comes next.
     tried(() => this.forget(this.id))
-  }
-
-  #file(id: string): string {
-    return join(this.#folder, id)
   }
 }
 

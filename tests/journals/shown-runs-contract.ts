@@ -70,6 +70,33 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       expect(await shown.get('none')).toBeUndefined()
     })
 
+    it('an execution without steps is written at once, with what it continues from', async () => {
+      const { shown } = await open()
+      const state = '{"steps":["my pin"]}'
+      const paused = outcome('paused', { state })
+      const room = { ofState: 100, ofCaller: 1_000, ofAll: 1_000 }
+      expect(await shown.put(run('a', { kind: 'chat' }), 'a', news([1, 2, 3], { secrets: ['4711'] }), paused, room)).toBe('settled')
+      expect(await shown.state('a')).toBe(state)
+      expect(await shown.get('a')).toMatchObject({ kind: 'chat', status: 'paused', lastEventId: 3, secrets: ['4711'] })
+      expect((await shown.list({ limit: 1 })).runs).toMatchObject([{ runId: 'a', kind: 'chat', status: 'paused' }])
+      // What is said while it waits is there until the next execution has been written.
+      expect(await shown.say('a', ['"hurry"'])).toBe(true)
+      expect(await shown.begin(run('a'), { attempt: 'a' })).toEqual({ lastEventId: 3 })
+      expect([await shown.said('a', 0), await shown.events('a', 1)]).toMatchObject([
+        ['"hurry"'],
+        [{ id: 2 }, { id: 3, type: 'TEXT_DELTA', data: '{"text":"3"}' }],
+      ])
+      expect(await shown.put(run('a'), 'a', news([4]), outcome('done'))).toBe('settled')
+      expect([await shown.state('a'), await shown.said('a', 0)]).toEqual(['', []])
+      expect((await shown.events('a', 2)).map(({ id }) => id)).toEqual([3, 4])
+      expect(await shown.put(run('a'), 'a', news([5]), outcome('done'))).toBe('changed')
+      // One that may not wait is shown as running.
+      const large = outcome('paused', { state: 'x'.repeat(101) })
+      expect(await shown.put(run('b'), 'b', news([]), large, room)).toBe('no_room')
+      expect(await shown.progress(['b'])).toEqual([{ runId: 'b', status: 'running', lastEventId: 0 }])
+      expect([await shown.state('b'), await shown.state('none')]).toEqual(['', ''])
+    })
+
     it('H59 an execution that has lost its run to a later one does not begin, and keeps it from nothing', async () => {
       const { shown, journal } = await open()
       let executions = 0

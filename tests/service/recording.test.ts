@@ -10,10 +10,8 @@ import { RecordingRecorder } from '../../src/recording/recorder.ts'
 import { RecordingSecrets } from '../../src/recording/secrets.ts'
 import type { ServiceOptions } from '../../src/service/index.ts'
 import { RunRecordings } from '../../src/service/recordings/run-recordings.ts'
-import { KeptRuns } from '../../src/service/runs/memory/kept-runs.ts'
 import { ServiceRun } from '../../src/service/runs/service-run.ts'
 import { abortedWith, storedOrder } from '../../src/service/runs/stored-run.ts'
-import { readLimits } from '../../src/service/service-limits.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { recordingLogger } from '../hazards/recording-logger.ts'
@@ -143,8 +141,6 @@ describe('the recording of a run of the service', () => {
 it('a recording in memory goes with its run', async () => {
   const { logger } = recordingLogger()
   const recordings = new RunRecordings([], () => ({ recordingCharacters: 1_000_000, recordsInMemory: true }), logger)
-  const limits = readLimits({ service: { keepRuns: { count: 1 } } }).keepRuns
-  const kept = new KeptRuns(limits, logger, (run) => recordings.forget(run))
   const done = async (id: string) => {
     const order = {
       id,
@@ -159,12 +155,11 @@ it('a recording in memory goes with its run', async () => {
     const runner = new AgentRunner({ model: scriptedModel(['Done.']), logger })
     await runner.run('x', { ...(await recordings.optionFor(run, undefined)), runId: id })
     run.settle(abortedWith('over'))
-    kept.add(run)
     return run
   }
   const [first, second] = [await done('run_1'), await done('run_2')]
   expect((await recordings.fileOf(first, undefined)).join('')).toContain('Done.')
-  kept.forgetOld()
+  await recordings.forgetUnknown(async (ids) => new Set(ids.filter((id) => id !== 'run_1')))
   await expect(recordings.fileOf(first, undefined)).rejects.toThrow('There is no recording of run run_1')
   expect((await recordings.fileOf(second, undefined)).join('')).toContain('Done.')
 })

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { openJournal } from '../../src/service/runs/recorded/open-journal.ts'
+import { openRunStore } from '../../src/service/runs/recorded/open-store.ts'
 import { configFile } from './start-service.ts'
 
 export interface SeededRun {
@@ -19,7 +19,7 @@ export interface SeededRun {
 
 /** Puts runs that are done into the journal of a folder, the first of them the oldest. */
 export async function seedRuns(folder: string, runs: readonly SeededRun[]): Promise<void> {
-  const { shown, close } = await openJournal({ kind: 'sqlite', folder })
+  const { shown, close } = await openRunStore({ kind: 'sqlite', folder })
   await Promise.all(
     runs.map(
       async ({ id: runId, title, owner = 'operator', tools = [], output = 'done', stopReason = 'answered', costUsd, minutesAgo = 0 }) => {

@@ -58,7 +58,7 @@ describe('config/compose.yaml', () => {
 
   it('both services are configured alike, keep their runs in that database, and are behind the proxy', async () => {
     const { config } = await parseConfig(contentOf('toolloop'), 'toolloop.yaml', { DATABASE_URL: url })
-    expect(readLimits(config).journal).toEqual({ kind: 'dbos', url })
+    expect(readLimits(config).runs).toEqual({ kind: 'dbos', url })
     const { port } = readLimits(config)
     expect(read('config/Dockerfile')).toContain(`EXPOSE ${port}`)
     const hosts = [...contentOf('nginx').matchAll(/^\s+server (\S+);$/gm)].map(([, host]) => host)
@@ -75,7 +75,7 @@ describe('service.journal', () => {
   it('the page’s example is a configuration', async () => {
     const env = { DATABASE_URL: url, APP_TOKEN: 'x' }
     const { config } = await parseConfig(read('tests/examples/service-postgres.yaml'), 'toolloop.yaml', env)
-    expect(readLimits(config)).toMatchObject({ journal: { kind: 'dbos' }, keepRuns: { pausedCharacters: 256_000_000 } })
+    expect(readLimits(config)).toMatchObject({ runs: { kind: 'dbos' }, keepRuns: { pausedCharacters: 256_000_000 } })
   })
 
   it.each([

@@ -3,9 +3,6 @@ import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { createService } from '../../src/service/index.ts'
-import { Shelf } from '../../src/service/runs/memory/shelf.ts'
-import { ServiceRun } from '../../src/service/runs/service-run.ts'
-import { abortedWith, storedOrder } from '../../src/service/runs/stored-run.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { type Answer, allFrames, configFile, framesOf, json, type StartedService, startService, token } from './start-service.ts'
@@ -372,35 +369,16 @@ describe('runs in memory', () => {
     expect(log()).toMatch(/"paused":1.*paused runs are lost/)
   })
 
-  it('the events of paused runs give way when there are too many, the runs do not', async () => {
+  it('paused runs do not give way when finished ones have too little room', async () => {
     const { file, folder } = await configFile('service: { keepRuns: { megabytes: 0.002 } }')
     const { tool, done } = transfer()
     const service = await startService({ configFile: file, cwd: folder, model: scriptedModel([asks(1), asks(2), 'paid']), tools: [tool] })
     const first = await json(service.post('/v1/runs', { input: 'one' }))
     await service.post('/v1/runs', { input: 'two' })
     const kept = await json(service.ask(`/v1/runs/${first.id}`))
-    expect(kept.events).toEqual({ first: first.events.last + 1, last: first.events.last })
+    expect(kept).toEqual(first)
     expect(await json(decide(service, first))).toMatchObject({ status: 'done', output: 'paid' })
     expect(done).toEqual([1])
-  })
-})
-
-describe('what is kept of a run', () => {
-  const paused = { ...abortedWith('x'), status: 'paused' as const, state: '{}' }
-
-  it('events that have given way cost nothing when there is still too much', () => {
-    let measured = 0
-    const tool = { ...transfer().tool, toJSON: () => ++measured }
-    const events = [{ id: 1, type: 'TEXT_DELTA', data: '{}' }]
-    const stored = { ...storedOrder({ ...order, clientTools: [tool] }), events, lastEventId: 1, outcome: paused }
-    const run = new ServiceRun(stored, [], bounds)
-    const shelf = new Shelf()
-    shelf.add(run)
-    shelf.clearLog(run)
-    expect([run.log.characters, shelf.characters]).toEqual([0, run.size])
-    const before = measured
-    shelf.clearLog(run)
-    expect(measured).toBe(before)
   })
 })
 
@@ -424,18 +402,6 @@ describe('runs that come at once', () => {
     for (const answer of answers) expect([200, 503]).toContain(answer.status)
   })
 })
-
-const bounds = { events: 100, characters: 10_000 }
-
-const order = {
-  id: 'run_1',
-  caller: { name: 'a', roles: [] },
-  agent: 'toolloop',
-  kind: 'run' as const,
-  clientTools: [],
-  input: 'x',
-  options: {},
-}
 
 /** A request that does not pass a network. */
 function inProcess(path: string, body?: string | ReadableStream): Request {

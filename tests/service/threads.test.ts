@@ -238,8 +238,10 @@ describe('/ui/chat', () => {
     const second = await readChunks(await send(url, [userMessage('two')]))
     expect(second.chunks).toContainEqual(expect.objectContaining({ type: 'tool-approval-request' }))
     await readChunks(await send(url, [userMessage('three')]))
-    const { data } = await jsonOf<Listed>(ask('/v1/runs'))
-    expect(data.map(({ stopReason }) => stopReason)).toEqual(['answered', 'aborted', 'aborted'])
+    await vi.waitFor(async () => {
+      const { data } = await jsonOf<Listed>(ask('/v1/runs'))
+      expect(data.map(({ stopReason }) => stopReason)).toEqual(['answered', 'aborted', 'aborted'])
+    })
     expect(paid).toEqual([])
   })
 

@@ -14,6 +14,17 @@ export interface ShownRuns {
   /** Adds events; false where another execution has begun since. */
   append(runId: string, attempt: string, news: ShownNews): Promise<boolean>
   /**
+   * Writes a whole execution at once: what `begin`, `append` and `settle` would, in that order. For runs that have no steps in the journal. After
+   * `no_room`, the run is shown as running, with its events.
+   */
+  put(
+    run: NewShownRun,
+    attempt: string,
+    news: ShownNews,
+    outcome: ShownOutcome,
+    room?: WaitingRoom,
+  ): Promise<'settled' | 'changed' | 'no_room'>
+  /**
    * The run waits, or is over: then no secret of it is kept here any more, see `clear` for the journal. `changed`: it is not as `expected` any
    * more. `no_room`: it was to wait, and there is no room for that. Nothing has happened then.
    */
@@ -30,6 +41,8 @@ export interface ShownRuns {
   get(runId: string): Promise<ShownRun | undefined>
   /** Its result as JSON; `''`: it has none. */
   result(runId: string): Promise<string>
+  /** What a run that waits continues from, as JSON, if that is not in the journal; `''`: there is nothing. */
+  state(runId: string): Promise<string>
   /** Events behind the one of that number, as many as there is room for in one answer; none only where there are none. */
   events(runId: string, after: number): Promise<ShownEvent[]>
   /**
@@ -79,6 +92,8 @@ export interface NewShownRun {
   runId: string
   caller: string
   agent: string
+  /** What the host calls runs of its kind. Default `'run'`. */
+  kind?: string | undefined
   /** The chat or thread that it belongs to. */
   thread?: string | undefined
   /** Those of its metadata, by `tagsOf`. Kept as long as the run. Default: none. */
@@ -146,6 +161,8 @@ export interface ShownOutcome {
   summary: string
   /** As JSON: the whole result; undefined: the one that is there stays. */
   result?: string
+  /** See `state`; kept until the run is done. */
+  state?: string | undefined
 }
 
 /** How much may wait, in characters of events, results, and what runs go on from. */
@@ -156,7 +173,8 @@ export interface WaitingRoom {
   ofAll: number
 }
 
-export interface ShownRun extends Omit<NewShownRun, 'words' | 'tags'> {
+export interface ShownRun extends Omit<NewShownRun, 'words' | 'tags' | 'kind'> {
+  kind: string
   status: ShownStatus
   tags: string[]
   attempt: string

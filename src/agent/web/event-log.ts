@@ -118,6 +118,11 @@ export class EventLog {
     for (let next = this.after(id); next !== undefined; next = this.after(next.id)) yield next
   }
 
+  /** The same, each piece of a text by itself: as events are stored. */
+  *eachAfter(id: number): Iterable<LoggedEvent> {
+    for (const entry of this.#entries.slice(this.#head)) for (const event of entry.each()) if (event.id > id) yield event
+  }
+
   /** Called when there is something new to read, or nothing more will come; must not throw. Returns the function that unsubscribes. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener)
@@ -188,6 +193,7 @@ interface Entry {
   readonly characters: number
   /** What of it comes after the event of that number. */
   behind(id: number): ReadEvent
+  each(): Iterable<LoggedEvent>
 }
 
 /** Any event but a piece of a text: as an object or as JSON, whichever it was given as. */
@@ -223,6 +229,10 @@ class WholeEvent implements Entry, ReadEvent {
   behind(): ReadEvent {
     return this
   }
+
+  each(): LoggedEvent[] {
+    return [{ id: this.id, type: this.type, data: this.data }]
+  }
 }
 
 /** Neighbouring pieces of one text. */
@@ -254,6 +264,11 @@ class PiecedText implements Entry {
     const more = perPiece + piece.length
     this.characters += more
     return more
+  }
+
+  each(): LoggedEvent[] {
+    const { first, event } = this
+    return this.#pieces.map((piece, at) => ({ id: first + at, type: event.type, data: JSON.stringify(withPiece(event, piece)) }))
   }
 
   behind(id: number): ReadEvent {

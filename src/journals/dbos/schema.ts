@@ -76,6 +76,7 @@ const migrations: readonly ((schema: string) => string)[] = [
       id text NOT NULL UNIQUE,
       caller text NOT NULL,
       agent text NOT NULL,
+      kind text NOT NULL,
       thread text,
       status text NOT NULL,
       attempt text NOT NULL,
@@ -94,7 +95,8 @@ const migrations: readonly ((schema: string) => string)[] = [
       words text NOT NULL DEFAULT '',
       summary text,
       head text NOT NULL,
-      result text NOT NULL DEFAULT ''
+      result text NOT NULL DEFAULT '',
+      state text NOT NULL DEFAULT ''
     );
     CREATE INDEX shown_runs_of ON ${schema}.shown_runs (caller, n);
     CREATE INDEX shown_runs_in ON ${schema}.shown_runs (caller, thread, n) WHERE thread IS NOT NULL;

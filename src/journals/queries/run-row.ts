@@ -42,6 +42,7 @@ export function listed(run: RunRow): ListedRun {
     runId: String(run.id),
     caller: String(run.caller),
     agent: String(run.agent),
+    kind: String(run.kind),
     status: run.status as ShownStatus,
     createdAt: Number(run.created_at),
     ...(run.finished_at === null ? {} : { finishedAt: Number(run.finished_at) }),

@@ -81,6 +81,7 @@ export const runsSchema: Schema = {
        id TEXT NOT NULL UNIQUE,
        caller TEXT NOT NULL,
        agent TEXT NOT NULL,
+       kind TEXT NOT NULL,
        thread TEXT,
        status TEXT NOT NULL CHECK (status IN ('running', 'paused', 'done')),
        attempt TEXT NOT NULL,
@@ -104,7 +105,7 @@ export const runsSchema: Schema = {
      CREATE INDEX shown_runs_waiting ON shown_runs (n) WHERE status = 'paused';
      CREATE INDEX shown_runs_done ON shown_runs (settled_at, size) WHERE status = 'done';
      CREATE TABLE shown_words (run INTEGER PRIMARY KEY, cost REAL, value TEXT NOT NULL) STRICT;
-     CREATE TABLE shown_results (run INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;
+     CREATE TABLE shown_results (run INTEGER PRIMARY KEY, value TEXT NOT NULL, state TEXT NOT NULL) STRICT;
      CREATE TABLE shown_events (
        run INTEGER NOT NULL,
        id INTEGER NOT NULL,

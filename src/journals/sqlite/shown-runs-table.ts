@@ -25,6 +25,7 @@ import { selectShown, sumWaiting } from '../queries/list-shown.ts'
 import { listed, mostCharacters, mostCharactersOfEvents, mostEvents } from '../queries/run-row.ts'
 import { deleteRecorded, prunedAtOnce } from './delete-recorded.ts'
 import { given, sqlite } from './dialect.ts'
+import { packedType, unpackEvents } from './packed-events.ts'
 
 /** As much as a run with a longer input has when it starts. */
 const triedBytes = 32_768
@@ -52,17 +53,17 @@ export class ShownRunsTable {
   }
 
   begin(
-    { runId, caller, agent, thread, tags = [], createdAt, title, words = '', head }: NewShownRun,
+    { runId, caller, agent, kind = 'run', thread, tags = [], createdAt, title, words = '', head }: NewShownRun,
     { attempt, epoch }: Attempt,
   ): BegunRun {
     const later = 'SELECT 1 FROM runs WHERE id = ? AND epoch > ?'
     if (epoch !== undefined && this.#sql.one(later, runId, epoch) !== undefined) throw takenOver(runId)
-    const columns = '(id, caller, agent, thread, status, attempt, created_at, title, head)'
+    const columns = '(id, caller, agent, kind, thread, status, attempt, created_at, title, head)'
     const again =
       "ON CONFLICT (id) DO UPDATE SET status = 'running', attempt = excluded.attempt, finished_at = NULL, settled_at = NULL WHERE status <> 'done' " +
       'RETURNING n, last_event'
-    const insert = `INSERT INTO shown_runs ${columns} VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?) ${again}`
-    const begun = this.#sql.one(insert, runId, caller, agent, thread ?? null, attempt, createdAt, title, head)
+    const insert = `INSERT INTO shown_runs ${columns} VALUES (?, ?, ?, ?, ?, 'running', ?, ?, ?, ?) ${again}`
+    const begun = this.#sql.one(insert, runId, caller, agent, kind, thread ?? null, attempt, createdAt, title, head)
     if (begun === undefined) return undefined
     this.#noteWords(begun.n, words)
     for (const tag of tags) this.#sql.run('INSERT INTO shown_tags (tag, run) VALUES (?, ?) ON CONFLICT DO NOTHING', tag, begun.n)
@@ -85,19 +86,34 @@ export class ShownRunsTable {
     return true
   }
 
+  /** `packed`: the events by `packEvents`; `last`: the number of the newest. They are one row: that takes a fraction of the time. */
+  put(
+    run: NewShownRun,
+    attempt: string,
+    { packed, last, ...news }: Omit<ShownNews, 'events'> & { packed: string; last: number },
+    outcome: SettledOutcome,
+    room?: WaitingRoom,
+  ): 'settled' | 'changed' | 'no_room' {
+    const events = packed === '' ? [] : [{ id: last, type: packedType, data: packed }]
+    if (this.begin(run, { attempt }) === undefined || !this.append(run.runId, attempt, { ...news, events })) return 'changed'
+    // What was said before is in the state.
+    this.#sql.run('DELETE FROM shown_messages WHERE run = (SELECT n FROM shown_runs WHERE id = ?)', run.runId)
+    return this.settle(run.runId, { status: 'running', attempt }, outcome, room)
+  }
+
   settle(runId: string, expected: ExpectedRun, outcome: SettledOutcome, room?: WaitingRoom): 'settled' | 'changed' | 'no_room' {
     const run = this.#sql.one('SELECT n, caller, status, attempt FROM shown_runs WHERE id = ?', runId)
     if (run === undefined || !isAsExpected(run, expected)) return 'changed'
-    const { status, stopReason, finishedAt, settledForMs, title, words = '', costUsd, summary, result } = outcome
-    const state = status === 'paused' ? this.#stateSize(runId) : 0
-    const size = state + (result?.length ?? 0) + this.#eventsSize(run)
-    if (room !== undefined && !this.#hasRoom(run, size, state, room)) return 'no_room'
+    const { status, stopReason, finishedAt, settledForMs, title, words = '', costUsd, summary, result, state = '' } = outcome
+    const stateSize = status === 'paused' ? state.length + this.#stateSize(runId) : 0
+    const size = stateSize + (result?.length ?? 0) + this.#eventsSize(run)
+    if (room !== undefined && !this.#hasRoom(run, size, stateSize, room)) return 'no_room'
     const came =
       'UPDATE shown_runs SET status = ?, stop_reason = ?, finished_at = ?, settled_at = ?, size = ?, title = ?, summary = ? WHERE n = ?'
     this.#sql.run(came, status, stopReason, finishedAt, this.#clock.now() - settledForMs, size, title, summary, run.n)
     this.#noteWords(run.n, words, costUsd)
-    const replaced = 'INSERT INTO shown_results (run, value) VALUES (?, ?) ON CONFLICT (run) DO UPDATE SET value = excluded.value'
-    if (result !== undefined) this.#sql.run(replaced, run.n, result)
+    const replaced = 'ON CONFLICT (run) DO UPDATE SET value = excluded.value, state = excluded.state'
+    if (result !== undefined) this.#sql.run(`INSERT INTO shown_results VALUES (?, ?, ?) ${replaced}`, run.n, result, state)
     if (status === 'done') this.#hide(run.n)
     return 'settled'
   }
@@ -149,14 +165,22 @@ export class ShownRunsTable {
     return found === undefined ? '' : String(found.value)
   }
 
+  state(runId: string): string {
+    const found = this.#sql.one('SELECT state FROM shown_results JOIN shown_runs ON run = n WHERE id = ?', runId)
+    return found === undefined ? '' : String(found.state)
+  }
+
   events(runId: string, after: number): ShownEvent[] {
     const events: ShownEvent[] = []
     let characters = 0
     const all = 'SELECT e.id, type, data FROM shown_events e JOIN shown_runs r ON run = n WHERE r.id = ? AND e.id > ? ORDER BY e.id'
     for (const { id, type, data } of this.#sql.each(all, runId, after)) {
-      events.push({ id: Number(id), type: String(type), data: String(data) })
-      characters += String(data).length
-      if (events.length >= mostEvents || characters >= mostCharactersOfEvents) break
+      const row = { id: Number(id), type: String(type), data: String(data) }
+      for (const event of type === packedType ? unpackEvents(row.data, after) : [row]) {
+        events.push(event)
+        characters += event.data.length
+        if (events.length >= mostEvents || characters >= mostCharactersOfEvents) return events
+      }
     }
     return events
   }
@@ -201,7 +225,8 @@ export class ShownRunsTable {
     const { limit, words = [], minCostUsd } = query
     const { from, where, place, values } = selectShown(sqlite, query, 'instr(folded(title) || char(10) || value, ?) > 0')
     const found = words.length > 0 || minCostUsd !== undefined ? `${from} JOIN shown_words ON shown_words.run = n` : from
-    const columns = 'n, id, caller, agent, status, stop_reason, created_at, finished_at, size, first_event, last_event, title, summary'
+    const columns =
+      'n, id, caller, agent, kind, status, stop_reason, created_at, finished_at, size, first_event, last_event, title, summary'
     const runs: ListedRun[] = []
     let characters = 0
     const select = { sql: `SELECT ${columns} FROM ${found} ${where} ORDER BY ${place} DESC`, values }
@@ -270,6 +295,7 @@ export class ShownRunsTable {
   #hide(n: SQLOutputValue | undefined): void {
     for (const table of ['secrets', 'messages']) this.#sql.run(`DELETE FROM shown_${table} WHERE run = ?`, n)
     this.#sql.run("UPDATE shown_runs SET head = '' WHERE n = ?", n)
+    this.#sql.run("UPDATE shown_results SET state = '' WHERE run = ? AND state <> ''", n)
   }
 
   /** Of what the journal keeps of it. */

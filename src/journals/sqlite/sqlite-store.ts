@@ -1,5 +1,5 @@
 import type { PruneOptions } from '../../agent/durable/journal.ts'
-import type { ShownRuns } from '../../agent/durable/shown-runs.ts'
+import type { ShownOutcome, ShownRuns } from '../../agent/durable/shown-runs.ts'
 import type { RunTries, Store } from '../../agent/durable/store.ts'
 import type { ToolloopError } from '../../core/errors.ts'
 import { defaultLogger, type Logger } from '../../core/logger.ts'
@@ -7,6 +7,7 @@ import type { DatabaseOptions } from '../../sqlite/database.ts'
 import { SqliteFile } from '../../sqlite/sqlite-file.ts'
 import { FileThread } from '../../sqlite/thread-link.ts'
 import { prunedAtOnce } from './delete-recorded.ts'
+import { packEvents } from './packed-events.ts'
 import type { RecordedRuns } from './recorded-runs.ts'
 import { runsSchema } from './runs-schema.ts'
 import type { ShownRunsTable } from './shown-runs-table.ts'
@@ -61,16 +62,17 @@ export class SqliteStore implements Store {
     tryWriting: () => this.#shown.call('tryWriting'),
     begin: (...args) => this.#shown.call('begin', ...args),
     append: (...args) => this.#shown.call('append', ...args),
-    settle: (runId, expected, outcome, room) => {
-      // By one clock, whatever it shows: that of the thread may be another.
-      const settledForMs = Math.max(0, Date.now() - outcome.finishedAt)
-      return this.#shown.call('settle', runId, expected, { ...outcome, settledForMs }, room)
+    put: (run, attempt, { events, ...news }, outcome, room) => {
+      const packed = { ...news, packed: packEvents(events), last: events.at(-1)?.id ?? 0 }
+      return this.#shown.callWithNext('put', run, attempt, packed, aged(outcome), room)
     },
+    settle: (runId, expected, outcome, room) => this.#shown.call('settle', runId, expected, aged(outcome), room),
     giveUp: (...args) => this.#shown.call('giveUp', ...args),
     noteDecisions: (...args) => this.#shown.call('noteDecisions', ...args),
     withdrawDecisions: (...args) => this.#shown.call('withdrawDecisions', ...args),
     get: (...args) => this.#shown.call('get', ...args),
     result: (...args) => this.#shown.call('result', ...args),
+    state: (...args) => this.#shown.call('state', ...args),
     events: (...args) => this.#shown.call('events', ...args),
     writesInOrder: true,
     keepRecording: (...args) => this.#file.callWithNext('keepRecording', ...args),
@@ -95,6 +97,11 @@ export class SqliteStore implements Store {
     await Promise.allSettled(tries.map(({ runId, epoch, tries }) => this.noteTries(runId, epoch, tries)))
     await Promise.all([this.#file.close(), this.#shown.close()])
   }
+}
+
+/** How long ago it was, by one clock, whatever that shows: the thread's may be another. */
+function aged(outcome: ShownOutcome): ShownOutcome & { settledForMs: number } {
+  return { ...outcome, settledForMs: Math.max(0, Date.now() - outcome.finishedAt) }
 }
 
 async function inParts(deleteSome: () => Promise<number>): Promise<number> {

@@ -22,6 +22,7 @@ serveFiles({
     'list',
     'pending',
     'result',
+    'state',
     'events',
     'recording',
     'progress',

@@ -5,7 +5,7 @@ import { recordingText } from '../../recording/file/recording-text.ts'
 import type { RecordedRun } from '../../recording/format.ts'
 import { RecordingSecrets } from '../../recording/secrets.ts'
 import { HttpProblem } from '../http/problem.ts'
-import type { RunBounds } from '../runs/memory/kept-runs.ts'
+import type { RunBounds } from '../runs/run-bounds.ts'
 import type { ServiceRun } from '../runs/service-run.ts'
 import { BoundedRecorder } from './bounded-recorder.ts'
 import { recordingOfParts } from './recording-parts.ts'
@@ -64,8 +64,15 @@ export class RunRecordings {
     return recordingText({ runId: run.id, run: whole }, new RecordingSecrets([...this.#secrets, ...secrets]))
   }
 
+  /** Lets go of what is in memory of runs that are no longer kept. `known`: which of these runs are. */
+  async forgetUnknown(known: (runIds: readonly string[]) => Promise<ReadonlySet<string>>): Promise<void> {
+    const ids = [...this.#recorders.keys()]
+    const kept = ids.length === 0 ? undefined : await known(ids)
+    for (const id of ids) if (kept?.has(id) === false) this.forget({ id })
+  }
+
   /** Lets go of what is in memory of a run's recording. */
-  forget({ id }: ServiceRun): void {
+  forget({ id }: Pick<ServiceRun, 'id'>): void {
     this.#characters -= this.#recorders.get(id)?.size ?? 0
     this.#recorders.delete(id)
   }

@@ -11,8 +11,8 @@ import { memorySessions } from '../../sessions/memory.ts'
 import type { Caller } from '../http/auth.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { mostValues } from '../http/read-body.ts'
-import type { RunBounds } from '../runs/memory/kept-runs.ts'
-import { type JournalPlace, outageMs } from '../runs/recorded/open-journal.ts'
+import { outageMs, type RunPlace } from '../runs/recorded/open-store.ts'
+import type { RunBounds } from '../runs/run-bounds.ts'
 import { identityOf } from '../tenants/tenant.ts'
 
 /** A response as it is kept, for the caller it was made for. */
@@ -63,8 +63,9 @@ export class KeptResponses {
     this.#timer = setInterval(() => this.#pruneOrLog(), pruneEveryMs).unref()
   }
 
-  /** Keeps them where runs are recorded from now on. Rejects with `session_failed` where that can't be done. */
-  async open(place: JournalPlace): Promise<void> {
+  /** Keeps them where runs are kept from now on. Rejects with `session_failed` where that can't be done. */
+  async open(place: RunPlace): Promise<void> {
+    if (place.kind === 'memory') return
     if (place.kind === 'sqlite') this.#store = await openFile(place.folder, this.#logger)
     else {
       const { sessions, pool } = await openDatabase(place, this.#logger)
@@ -252,7 +253,7 @@ async function openFile(folder: string, logger: Logger): Promise<SessionStore> {
 
 const mostConnections = 3
 
-async function openDatabase({ url, schema = 'toolloop' }: Extract<JournalPlace, { kind: 'dbos' }>, logger: Logger) {
+async function openDatabase({ url, schema = 'toolloop' }: Extract<RunPlace, { kind: 'dbos' }>, logger: Logger) {
   const { loadDbos } = await import('../../journals/dbos/load-dbos.ts')
   const { postgresSessions } = await import('../../sessions/postgres/index.ts')
   const pool = new (loadDbos().pg.Pool)({ connectionString: url, max: mostConnections })

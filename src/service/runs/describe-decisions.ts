@@ -89,23 +89,22 @@ export class DecisionNote {
   readonly #id = randomUUID()
   readonly #run: ServiceRun
   readonly #before: readonly string[]
-  readonly #shown: Pick<ShownRuns, 'noteDecisions' | 'withdrawDecisions'> | undefined
+  readonly #shown: Pick<ShownRuns, 'noteDecisions' | 'withdrawDecisions'>
 
-  /** `shown`: undefined for a run in memory. */
-  constructor(run: ServiceRun, shown: Pick<ShownRuns, 'noteDecisions' | 'withdrawDecisions'> | undefined) {
+  constructor(run: ServiceRun, shown: Pick<ShownRuns, 'noteDecisions' | 'withdrawDecisions'>) {
     this.#run = run
     this.#before = run.decisions
     this.#shown = shown
   }
 
   async write(decisions: readonly string[]): Promise<void> {
-    await this.#shown?.noteDecisions(this.#run.id, this.#id, decisions)
+    await this.#shown.noteDecisions(this.#run.id, this.#id, decisions)
     this.#run.decisions = [...this.#before, ...decisions]
   }
 
   /** It could not be carried out. Never rejects: where the note stays, it says what somebody wanted. */
   async withdraw(): Promise<void> {
     this.#run.decisions = this.#before
-    await this.#shown?.withdrawDecisions(this.#run.id, this.#id).catch(() => {})
+    await this.#shown.withdrawDecisions(this.#run.id, this.#id).catch(() => {})
   }
 }

@@ -1,4 +1,3 @@
-import { isDelta } from '../../agent/run/deltas.ts'
 import { eventsOf, type RunStream } from '../../agent/run/run-stream.ts'
 import type { RunResult } from '../../agent/types.ts'
 import { EventLog } from '../../agent/web/event-log.ts'
@@ -7,7 +6,7 @@ import { giveWay, nextTurn } from '../../core/time/give-way.ts'
 import type { AgentHost } from '../agents/agent-host.ts'
 import { problemOfRequest } from '../http/problem.ts'
 import { ByTenant } from '../tenants/by-tenant.ts'
-import type { RunBounds } from './memory/kept-runs.ts'
+import type { RunBounds } from './run-bounds.ts'
 import type { ServiceRun } from './service-run.ts'
 import type { Outcome } from './stored-run.ts'
 
@@ -42,14 +41,6 @@ export function newFeed({
     () => new EventLog({ events, characters }),
     ({ isRead }) => isRead,
   )
-}
-
-export function sinkInto({ log, head }: ServiceRun, feed: ByTenant<EventLog>): EventSink {
-  const add = (event: RunEvent) => {
-    const data = isDelta(event) ? undefined : JSON.stringify(event)
-    for (const one of [log, ...feed.with(head)]) one.append(event, data)
-  }
-  return { add, flush: async () => {} }
 }
 
 /** How a run is followed. */
@@ -114,6 +105,7 @@ export class RunFollower {
     const { observer, ended, brokeOff } = this.#parts
     const { watcher, sink } = following
     let result: RunResult | undefined
+    let isTold = false
     try {
       for await (const event of events) {
         await this.#take(run, stream, event, following)
@@ -122,11 +114,15 @@ export class RunFollower {
       const outcome = await run.outcomeOf(result)
       await sink.flush()
       observer.ended(run, result, performance.now() - started)
-      await ended(run, outcome)
+      const ending = ended(run, outcome)
+      await Promise.race([run.ended, ending])
+      isTold = true
+      watcher?.over(result)
+      await ending
     } catch (error) {
       await brokeOff(run, error)
     }
-    watcher?.over(result)
+    if (!isTold) watcher?.over(result)
   }
 
   async #take(run: ServiceRun, stream: RunStream, event: RunEvent, { watcher, sink }: Following): Promise<void> {

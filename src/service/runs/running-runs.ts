@@ -6,13 +6,9 @@ export class RunningRuns {
   readonly #runs = new Map<string, ServiceRun>()
   #onIdle: (() => void)[] = []
 
-  get size(): number {
-    return this.#runs.size
-  }
-
-  /** How many have all of these tags. */
+  /** How many have all of these tags. What has ended and is being stored does not count. */
   count(tags: readonly string[]): number {
-    return tags.length === 0 ? this.size : this.all().filter(({ head }) => hasTags(head, tags)).length
+    return this.all().filter(({ head, status }) => status === 'running' && hasTags(head, tags)).length
   }
 
   get(id: string): ServiceRun | undefined {

@@ -47,6 +47,9 @@ export class ServiceRun {
   #written: { outcome: Outcome; firstEvent: number; text: string } | undefined
   /** Who has decided what, each as JSON, without secrets. */
   decisions: readonly string[]
+  /** The newest of its events that is stored; undefined: the run is not stored. */
+  storedEvents: number | undefined
+  readonly #knownSecrets: number
   /** What records it beside its journal, while it is carried out here. */
   recording: StoredRecording | undefined
   readonly #abort = new AbortController()
@@ -63,7 +66,9 @@ export class ServiceRun {
     this.createdAt = createdAt
     this.#head = head
     this.said = said
-    this.redactor = new EventRedactor(tools, [...known, ...(secrets ?? [])])
+    this.redactor = new EventRedactor(tools, known)
+    this.#knownSecrets = [...this.redactor.secrets].length
+    for (const secret of secrets) this.redactor.secrets.add(secret)
     if (hidesAll) this.redactor.secrets.hideAll()
     this.log = new EventLog(bounds, { first: firstEventId, last: lastEventId })
     this.#attempt = attempt
@@ -111,11 +116,9 @@ export class ServiceRun {
     return this.#ending.promise
   }
 
-  /** What is kept of it, in characters. */
-  get size(): number {
-    const { result = '', state = '' } = this.#outcome ?? {}
-    const { clientTools } = this.#head
-    return this.log.characters + result.length + state.length + (clientTools.length === 0 ? 0 : JSON.stringify(clientTools).length)
+  /** Values that must not be shown, without those that are secret in every run. */
+  get ownSecrets(): string[] {
+    return [...this.redactor.secrets].slice(this.#knownSecrets)
   }
 
   abort(reason: string): void {

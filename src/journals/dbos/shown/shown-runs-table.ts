@@ -28,7 +28,8 @@ import { WaitingRuns } from './waiting-room.ts'
 /** Runs that are given up at once. */
 const givenUpAtOnce = 100
 
-const listColumns = 'n, id, caller, agent, status, stop_reason, created_at, finished_at, size, first_event, last_event, title, summary'
+const listColumns =
+  'n, id, caller, agent, kind, status, stop_reason, created_at, finished_at, size, first_event, last_event, title, summary'
 
 /** What `ShownRuns` promises, in PostgreSQL, but for `clear`. Each call may be made twice, as those of `RecordedRuns`. */
 export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'> {
@@ -46,15 +47,15 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
   }
 
   begin(
-    { runId, caller, agent, thread, tags = [], createdAt, title, words = '', head }: NewShownRun,
+    { runId, caller, agent, kind = 'run', thread, tags = [], createdAt, title, words = '', head }: NewShownRun,
     { attempt, epoch }: Attempt,
   ): Promise<BegunRun> {
-    const columns = '(id, caller, agent, thread, status, attempt, created_at, title, head, words, folded_title)'
+    const columns = '(id, caller, agent, thread, status, attempt, created_at, title, head, words, folded_title, kind)'
     const taken = `status = 'running', attempt = excluded.attempt, finished_at = NULL, settled_at = NULL, words = excluded.words`
     const again = `UPDATE SET ${taken} WHERE shown_runs.status <> 'done'`
-    const insert = `INSERT INTO ${this.#in}.shown_runs ${columns} VALUES ($1, $2, $3, $8, 'running', $4, $5, $6, $7, $9, $10)`
+    const insert = `INSERT INTO ${this.#in}.shown_runs ${columns} VALUES ($1, $2, $3, $8, 'running', $4, $5, $6, $7, $9, $10, $11)`
     const inThread = thread === undefined ? null : plain(thread)
-    const values = [runId, plain(caller), plain(agent), attempt, createdAt, plain(title), head, inThread, plain(words), folded(title)]
+    const values = [runId, plain(caller), plain(agent), attempt, createdAt, plain(title), head, inThread, plain(words), folded(title), kind]
     return this.#database.transaction(async (query) => {
       const later = `SELECT epoch > $3::bigint AS is_later FROM ${this.#in}.runs WHERE agent = $1 AND id = $2 FOR SHARE`
       if (epoch !== undefined && (await query(later, [this.#agent, runId, epoch]))[0]?.is_later === true) throw takenOver(runId)
@@ -97,10 +98,20 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
     })
   }
 
+  async put(run: NewShownRun, attempt: string, news: ShownNews, outcome: ShownOutcome, room?: WaitingRoom): ReturnType<ShownRuns['put']> {
+    const { runId } = run
+    const begun = await this.begin(run, { attempt })
+    if (begun === undefined || !(await this.append(runId, attempt, news))) return 'changed'
+    // What was said before is in the state.
+    const said = `DELETE FROM ${this.#in}.shown_messages WHERE run = (SELECT n FROM ${this.#in}.shown_runs WHERE id = $1)`
+    await this.#database.query(said, [runId])
+    return this.settle(runId, { status: 'running', attempt }, outcome, room)
+  }
+
   settle(
     runId: string,
     expected: ExpectedRun,
-    { status, stopReason, finishedAt, title, words = '', costUsd, summary, result }: ShownOutcome,
+    { status, stopReason, finishedAt, title, words = '', costUsd, summary, result, state = '' }: ShownOutcome,
     room?: WaitingRoom,
   ): Promise<'settled' | 'changed' | 'no_room'> {
     return this.#database.transaction(async (query) => {
@@ -111,15 +122,20 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
       // By an attempt at this very call, whose answer was lost.
       if (run.status === status && Number(run.finished_at) === finishedAt) return 'settled'
       if (run.status !== expected.status) return 'changed'
-      const state = status === 'paused' ? await this.#waiting.stateSize(query, runId) : 0
-      const size = state + (result?.length ?? 0) + (await this.#waiting.eventsSize(query, run))
-      if (room !== undefined && !(await this.#waiting.hasRoom(query, run, size, state, room))) return 'no_room'
+      const stateSize = status === 'paused' ? state.length + (await this.#waiting.stateSize(query, runId)) : 0
+      const size = stateSize + (result?.length ?? 0) + (await this.#waiting.eventsSize(query, run))
+      if (room !== undefined && !(await this.#waiting.hasRoom(query, run, size, stateSize, room))) return 'no_room'
       const came = 'status = $2, stop_reason = $3, finished_at = $4, size = $5, title = $6, summary = $7, result = coalesce($8, result)'
       const values = [run.n, status, stopReason, finishedAt, size, plain(title), summary, result ?? null]
       const found = [plain(words), costUsd ?? null, folded(title)]
       // By the server's clock: that of this process may be wrong, and others judge by it how long the run has waited.
-      const sets = `${came}, words = $9, cost = $10, folded_title = $11, settled_at = ${now} - $12::bigint`
-      await query(`UPDATE ${this.#in}.shown_runs SET ${sets} WHERE n = $1`, [...values, ...found, Math.max(0, Date.now() - finishedAt)])
+      const sets = `${came}, words = $9, cost = $10, folded_title = $11, settled_at = ${now} - $12::bigint, state = $13`
+      await query(`UPDATE ${this.#in}.shown_runs SET ${sets} WHERE n = $1`, [
+        ...values,
+        ...found,
+        Math.max(0, Date.now() - finishedAt),
+        state,
+      ])
       if (status === 'done') await this.#hide(query, [run.n])
       return 'settled'
     })
@@ -183,6 +199,11 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
   async result(runId: string): Promise<string> {
     const [run] = await this.#database.query(`SELECT result FROM ${this.#in}.shown_runs WHERE id = $1`, [runId])
     return run === undefined ? '' : String(run.result)
+  }
+
+  async state(runId: string): Promise<string> {
+    const [run] = await this.#database.query(`SELECT state FROM ${this.#in}.shown_runs WHERE id = $1`, [runId])
+    return run === undefined ? '' : String(run.state)
   }
 
   async events(runId: string, after: number): Promise<ShownEvent[]> {
@@ -315,7 +336,7 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
   /** Keeps nothing of runs that are done but what is shown of them. */
   async #hide(query: Query, runs: readonly unknown[]): Promise<void> {
     for (const table of ['secrets', 'messages']) await query(`DELETE FROM ${this.#in}.shown_${table} WHERE run = ANY($1)`, [runs])
-    await query(`UPDATE ${this.#in}.shown_runs SET head = '' WHERE n = ANY($1)`, [runs])
+    await query(`UPDATE ${this.#in}.shown_runs SET head = '', state = '' WHERE n = ANY($1)`, [runs])
   }
 }
 

@@ -43,7 +43,7 @@ export interface RunList {
 interface Listed {
   createdAt: number
   json(): string
-  /** Where the list goes on behind it: in the journal, and in memory. */
+  /** Where the list continues behind it: in the store, and among those that are not stored yet. */
   inJournal?: string
   inMemory?: number
 }
@@ -51,19 +51,18 @@ interface Listed {
 /** The runs that a caller sees, the newest first, with as many as there is room for in one answer. Rejects with an `HttpProblem` 400 for a cursor that is none. */
 export async function listRuns(
   { cursor = '.', ...asked }: ListQuery,
-  from: { caller: Caller; inMemory: readonly ServiceRun[]; recorded: RecordedRuns | undefined },
+  from: { caller: Caller; unstored: readonly ServiceRun[]; stored: RecordedRuns },
 ): Promise<RunList> {
   if (!/^\d{0,15}\.\d{0,15}$/.test(cursor))
     throw new HttpProblem(400, 'invalid_request', 'Expected the `next` of an earlier page', { param: 'cursor' })
   let [inJournal = '', inMemory = ''] = cursor.split('.')
-  const { recorded } = from
   const { name, roles, tenant } = from.caller
   const { limit, status, stopReason, words, minCostUsd, owner } = asked
   const tags = [...(asked.tags ?? []), ...tagsOf(tenant)]
   // Who sees only their own runs finds none of others.
   const caller = roles.includes('admin') ? owner : name
   if (owner !== undefined && owner !== caller) return { data: [] }
-  const page = await recorded?.list({
+  const page = await from.stored.list({
     caller,
     tags,
     status,
@@ -79,12 +78,14 @@ export async function listRuns(
   })
   const kept: ServiceRun[] = []
   const wanted = { ...asked, tags }
-  for (const run of from.inMemory) {
+  for (const run of from.unstored) {
+    // It may have been stored meanwhile.
+    if (page.runs.some(({ runId }) => runId === run.id)) continue
     if ((inMemory === '' || run.number < Number(inMemory)) && isAskedFor(run, caller, wanted)) kept.push(run)
   }
   kept.sort((a, b) => b.number - a.number)
   const all: Listed[] = [
-    ...(page?.runs ?? []).map(({ createdAt, json, cursor: at }) => ({ createdAt, json: () => json, inJournal: at })),
+    ...page.runs.map(({ createdAt, json, cursor: at }) => ({ createdAt, json: () => json, inJournal: at })),
     ...kept.slice(0, limit).map((run) => ({ createdAt: Date.parse(run.createdAt), json: () => run.summaryJson, inMemory: run.number })),
   ].sort((a, b) => b.createdAt - a.createdAt)
   const data: string[] = []
@@ -97,7 +98,7 @@ export async function listRuns(
     inJournal = run.inJournal ?? inJournal
     inMemory = run.inMemory === undefined ? inMemory : String(run.inMemory)
   }
-  const isLast = data.length === all.length && kept.length <= limit && page?.hasMore !== true
+  const isLast = data.length === all.length && kept.length <= limit && !page.hasMore
   return { data, ...(isLast ? {} : { next: `${inJournal}.${inMemory}` }) }
 }
 

@@ -1,6 +1,6 @@
 import { messageOf } from '../../../core/errors.ts'
 import type { Logger } from '../../../core/logger.ts'
-import { type RunBounds, tooLate } from '../memory/kept-runs.ts'
+import { type RunBounds, tooLate } from '../run-bounds.ts'
 import type { ServiceRun } from '../service-run.ts'
 import { isUnknownRun, RunsElsewhere } from './problems.ts'
 import { type RecordedRuns, settledWithinMs } from './recorded-runs.ts'
@@ -22,6 +22,8 @@ interface CaretakerParts {
   isHere(runId: string): boolean
   /** Goes on with a run; resolves when it has begun to. */
   carryOn(run: ServiceRun): Promise<void>
+  /** Old runs have been deleted. */
+  tidied(): Promise<void>
   logger: Logger
 }
 
@@ -106,6 +108,7 @@ export class Caretaker {
     await shown.clear()
     await engine.prune?.({ olderThanMs: keptInJournalMs })
     for (const [runId, { at }] of this.#retries) if (at < performance.now() - lastRetryMs) this.#retries.delete(runId)
+    await this.#parts.tidied()
     this.#tidiedAt = performance.now()
   }
 

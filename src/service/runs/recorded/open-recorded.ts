@@ -1,10 +1,10 @@
 import type { ServiceRun } from '../service-run.ts'
 import { Caretaker } from './caretaker.ts'
-import { type JournalPlace, openJournal } from './open-journal.ts'
+import { openRunStore, type RunPlace } from './open-store.ts'
 import { RecordedRuns, type RecordedRunsParts } from './recorded-runs.ts'
 import { WriteCheck } from './write-check.ts'
 
-/** Runs that outlive the process, and who looks after them. */
+/** The store of runs, and who looks after it. */
 export interface Recorded {
   runs: RecordedRuns
   caretaker: Caretaker
@@ -15,16 +15,17 @@ export interface Recorded {
 
 interface RecordedParts extends Omit<RecordedRunsParts, 'journal' | 'shown'> {
   /** Goes on with a run that no process carries out; resolves when it has begun to. */
-  carryOn(run: ServiceRun, runs: RecordedRuns): Promise<void>
+  carryOn(run: ServiceRun): Promise<void>
+  tidied(): Promise<void>
 }
 
-/** Opens the runs of a journal. Rejects with `invalid_option` if it can't be opened. */
-export async function openRecorded(place: JournalPlace, { carryOn, ...parts }: RecordedParts): Promise<Recorded> {
+/** Opens the store of runs. Rejects with `invalid_option` if it can't be opened. */
+export async function openRecorded(place: RunPlace, { carryOn, tidied, ...parts }: RecordedParts): Promise<Recorded> {
   const { bounds, runOf, logger } = parts
-  const opened = await openJournal(place, logger)
+  const opened = await openRunStore(place, logger)
   const runs = new RecordedRuns({ ...parts, ...opened })
   const isHere = (runId: string) => runOf(runId) !== undefined
-  const caretaker = new Caretaker({ runs, bounds, isHere, carryOn: (run) => carryOn(run, runs), logger })
+  const caretaker = new Caretaker({ runs, bounds, isHere, carryOn, tidied, logger })
   const close = async () => {
     const stopped = caretaker.close()
     await opened.close()

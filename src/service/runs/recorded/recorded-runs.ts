@@ -1,27 +1,30 @@
 import pTimeout from 'p-timeout'
 import { AgentRunner } from '../../../agent/agent-runner.ts'
 import type { Engine, Journal, KeptRun } from '../../../agent/durable/journal.ts'
-import type { ListedRun, ShownQuery, ShownRun, ShownRuns } from '../../../agent/durable/shown-runs.ts'
+import type { ShownQuery, ShownRun, ShownRuns } from '../../../agent/durable/shown-runs.ts'
 import { wholeResult } from '../../../agent/durable/stored-result.ts'
 import { tagsOf } from '../../../agent/durable/tags.ts'
-import type { RunOptions, RunResult, RunToRestore } from '../../../agent/types.ts'
+import type { RunStream } from '../../../agent/run/run-stream.ts'
+import type { ResumeOptions, RunOptions, RunResult, RunToRestore } from '../../../agent/types.ts'
 import type { EventLog, EventLogBounds } from '../../../agent/web/event-log.ts'
 import { Event } from '../../../core/events.ts'
-import { writeJson } from '../../../core/json/json-pieces.ts'
 import type { Logger } from '../../../core/logger.ts'
+import type { ChatMessage } from '../../../core/messages.ts'
 import type { AnyTool } from '../../../tools/tool.ts'
 import type { Agent } from '../../agents/agent-host.ts'
 import type { Caller } from '../../http/auth.ts'
 import type { ByTenant } from '../../tenants/by-tenant.ts'
+import type { Execution } from '../execution.ts'
 import type { EventSink } from '../follow-run.ts'
-import { checkRoom, noRoom, type RunBounds, tooLate } from '../memory/kept-runs.ts'
+import { checkRoom, noRoom, type RunBounds, roomOf, tooLate } from '../run-bounds.ts'
 import { ServiceRun } from '../service-run.ts'
+import { headOfRow, outcomeRow, summaryJsonOf } from '../stored-rows.ts'
 import { abortedWith, type Outcome, type RunHead } from '../stored-run.ts'
 import { allEvents } from './all-events.ts'
 import { EventWriter } from './event-writer.ts'
 import { FollowedRuns } from './followed-runs.ts'
 import { isUnknownRun } from './problems.ts'
-import { type RecordedHead, RunJournal } from './run-journal.ts'
+import { RunJournal } from './run-journal.ts'
 
 /** How long a living process may take to write down how a run ended, in milliseconds. */
 export const settledWithinMs = 2_000
@@ -44,8 +47,10 @@ export interface RecordedRunsParts {
   logger: Logger
 }
 
-/** The runs in a journal, which any number of processes may share: each is carried out by one of them, and shown by all. */
-export class RecordedRuns {
+/**
+ * The store of runs, and those with a journal, which any number of processes may share: each is executed by one of them, and shown by all.
+ */
+export class RecordedRuns implements Execution {
   readonly shown: ShownRuns
   /** Runs that others carry out, and that somebody looks at here. */
   readonly followed: FollowedRuns
@@ -122,17 +127,46 @@ export class RecordedRuns {
     run.log.fill(await allEvents(this.shown, run.id), run.log.lastId)
   }
 
+  get recordings(): ShownRuns {
+    return this.shown
+  }
+
+  async resume(run: ServiceRun, agent: Agent, options: ResumeOptions): Promise<RunStream> {
+    return this.runnerOf(agent).resumeStream(run.id, { ...options, replay: false })
+  }
+
+  say(run: ServiceRun, messages: readonly ChatMessage[]): Promise<boolean> {
+    return this.shown.say(
+      run.id,
+      messages.map((message) => JSON.stringify(message)),
+    )
+  }
+
+  /** Nobody is told how a run has ended before that is written down. */
+  async end(run: ServiceRun, intended: Outcome): Promise<void> {
+    run.comeTo(intended)
+    const outcome = await this.settle(run, intended)
+    // Another process has written it down: what it wrote counts.
+    if (outcome === undefined) this.followed.follow(run)
+    else run.settle(outcome)
+  }
+
+  /** It goes on in its journal: whoever waits for it here is told what becomes of it. */
+  async breakOff(run: ServiceRun): Promise<void> {
+    if (this.#isClosed) run.leave()
+    else this.followed.follow(run)
+  }
+
+  discard({ id }: ServiceRun): void {
+    this.engine.cancel(id, 'it could not be begun').catch(() => {})
+  }
+
   /** Writes down what a run has come to, and gives what that is: one there is no room for ends. Undefined: another process has it by now. */
   async settle(run: ServiceRun, intended: Outcome): Promise<Outcome | undefined> {
-    const { bounds } = this.#parts
-    const { pausedCharactersOfCaller: ofCaller, pausedCharacters: ofAll, stateCharacters: ofState } = bounds()
     const write = async (outcome: Outcome) => {
-      const { status, finishedAt, summary, result } = outcome
-      const found = { title: run.title, words: run.wordsOf(summary), costUsd: summary.usage?.costUsd }
-      const told = { status, ...found, stopReason: summary.stopReason ?? '', finishedAt: Date.parse(finishedAt), result }
       const expected = { status: 'running' as const, attempt: run.attempt }
-      const room = status === 'paused' ? { ofState, ofCaller, ofAll } : undefined
-      return this.shown.settle(run.id, expected, { ...told, summary: await writeJson(summary) }, room)
+      const room = outcome.status === 'paused' ? roomOf(this.#parts.bounds()) : undefined
+      return this.shown.settle(run.id, expected, await outcomeRow(run, { ...outcome, state: undefined }), room)
     }
     const written = await write(intended)
     const outcome = written === 'no_room' ? abortedWith(noRoom) : intended
@@ -243,27 +277,31 @@ export class RecordedRuns {
   }
 
   /** Summaries of runs as JSON, each with where the list goes on behind it; the newest first. */
-  async list(query: ShownQuery): Promise<{ runs: { createdAt: number; cursor: string; json: string }[]; hasMore: boolean }> {
+  async list(query: ShownQuery): Promise<{ runs: { runId: string; createdAt: number; cursor: string; json: string }[]; hasMore: boolean }> {
     const { runs, hasMore } = await this.shown.list(query)
-    return { runs: runs.map((run) => ({ createdAt: run.createdAt, cursor: run.cursor, json: summaryJsonOf(run) })), hasMore }
+    return {
+      runs: runs.map((run) => ({ runId: run.runId, createdAt: run.createdAt, cursor: run.cursor, json: summaryJsonOf(run) })),
+      hasMore,
+    }
   }
 
   async #withResult(shown: ShownRun): Promise<ServiceRun> {
     return this.#open(shown, shown.status === 'running' ? '' : await this.shown.result(shown.runId))
   }
 
-  #open(
-    { runId, head: headJson, createdAt, status, finishedAt = 0, summary: summaryJson = '{"pending":[]}', ...shown }: ShownRun,
-    result: string,
-  ): ServiceRun {
-    const { said, createdAt: _createdAt, ...head } = headJson === '' ? headOfDone(runId, shown) : (JSON.parse(headJson) as RecordedHead)
-    const bounds = this.#boundsOfLog()
-    const stored = { ...shown, head, said, createdAt: new Date(createdAt).toISOString() }
-    if (status === 'running') return new ServiceRun(stored, this.#parts.toolsOf(head), bounds, this.#parts.secrets)
+  #open(row: ShownRun, result: string): ServiceRun {
+    const { status, createdAt, finishedAt = 0, summary: summaryJson = '{"pending":[]}' } = row
+    const { said, createdAt: _createdAt, ...head } = headOfRow(row)
+    const opened = (outcome?: Outcome) => {
+      const stored = { ...row, head, said, createdAt: new Date(createdAt).toISOString(), outcome }
+      const run = new ServiceRun(stored, this.#parts.toolsOf(head), this.#boundsOfLog(), this.#parts.secrets)
+      run.storedEvents = row.lastEventId
+      return run
+    }
+    if (status === 'running') return opened()
     const summary: Outcome['summary'] = JSON.parse(summaryJson)
     const waitsFor = status === 'paused' ? (summary.pending as Outcome['waitsFor']) : []
-    const outcome = { status, finishedAt: new Date(finishedAt).toISOString(), summary, result, waitsFor }
-    return new ServiceRun({ ...stored, outcome }, this.#parts.toolsOf(head), bounds, this.#parts.secrets)
+    return opened({ status, finishedAt: new Date(finishedAt).toISOString(), summary, result, waitsFor })
   }
 
   #boundsOfLog(): EventLogBounds {
@@ -272,32 +310,7 @@ export class RecordedRuns {
   }
 }
 
-/** What is known of a run that nobody goes on with any more. */
-function headOfDone(id: string, { caller, agent, tags, title }: Pick<ShownRun, 'caller' | 'agent' | 'tags' | 'title'>): RecordedHead {
-  return { id, caller: { name: caller, roles: [] }, agent, tags, kind: 'run', clientTools: [], said: title, createdAt: '' }
-}
-
 /** What a run has come to by what the journal has of it. */
 async function outcomeIn({ output }: KeptRun, run: ServiceRun): Promise<Outcome> {
   return run.outcomeOf(wholeResult(output ?? null) as never as RunResult)
-}
-
-/** What is large is put in as it is written. */
-function summaryJsonOf({
-  runId,
-  status,
-  agent,
-  caller,
-  title,
-  createdAt,
-  finishedAt = 0,
-  summary,
-  firstEventId,
-  lastEventId,
-}: ListedRun): string {
-  const time = (milliseconds: number) => new Date(milliseconds).toISOString()
-  const beginning = { id: runId, object: 'run', status, kind: 'run', model: agent, owner: caller, input: title, createdAt: time(createdAt) }
-  const events = `"events":${JSON.stringify({ first: firstEventId, last: lastEventId })}}`
-  if (status === 'running' || summary === undefined) return `${JSON.stringify({ ...beginning, pending: [] }).slice(0, -1)},${events}`
-  return `${JSON.stringify({ ...beginning, finishedAt: time(finishedAt) }).slice(0, -1)},${summary.slice(1, -1)},${events}`
 }

@@ -3,16 +3,10 @@ import type { ShownRuns } from '../../../agent/durable/shown-runs.ts'
 import type { Json } from '../../../core/messages.ts'
 import { wordsOf } from '../listed/run-words.ts'
 import type { ServiceRun } from '../service-run.ts'
-import type { RunHead } from '../stored-run.ts'
+import { headOf, type StoredHead } from '../stored-rows.ts'
 import { allEvents } from './all-events.ts'
 import { isJournalFault, RunsElsewhere } from './problems.ts'
 import { WatchedSteps } from './watched-steps.ts'
-
-/** What a run of the service is, for whoever goes on with it: recorded with its input. */
-export interface RecordedHead extends RunHead {
-  createdAt: string
-  said: string
-}
 
 interface RunJournalParts {
   journal: Journal
@@ -57,7 +51,7 @@ export class RunJournal implements Journal {
   }
 
   /** What a run in the journal is; undefined for one that is not known. */
-  async headOf(runId: string): Promise<RecordedHead | undefined> {
+  async headOf(runId: string): Promise<StoredHead | undefined> {
     const kept = await this.#engine?.get?.(runId)
     return kept && inputOf(kept).head
   }
@@ -93,16 +87,12 @@ export class RunJournal implements Journal {
 }
 
 interface RecordedInput {
-  head: RecordedHead
+  head: StoredHead
   run: Json
 }
 
 function inputOf({ input }: Pick<KeptRun, 'input'>): RecordedInput {
   return input as never
-}
-
-function headOf({ head, createdAt, said }: ServiceRun): RecordedHead {
-  return { ...head, createdAt, said }
 }
 
 /** As a run's output is recorded. */

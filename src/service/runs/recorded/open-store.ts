@@ -6,12 +6,17 @@ import type { EngineStore, Store } from '../../../agent/durable/store.ts'
 import { storeJournal } from '../../../agent/durable/store-journal.ts'
 import { InvalidOptionError, messageOf } from '../../../core/errors.ts'
 import { defaultLogger, type Logger, redacting } from '../../../core/logger.ts'
+import { inMemory } from '../../../sqlite/file-place.ts'
 
-/** Where runs are recorded: in a file of a folder, or in a PostgreSQL that the services of several machines share. */
+/**
+ * Where runs are kept: in memory, where none has a journal; or with their journal, in a file of a folder, or in a PostgreSQL that the services of
+ * several machines share.
+ */
+export type RunPlace = { kind: 'memory' } | JournalPlace
 export type JournalPlace = { kind: 'sqlite'; folder: string } | { kind: 'dbos'; url: string; schema?: string; connections?: number }
 
-/** Where runs are recorded, and what is shown of them. */
-export interface OpenedJournal {
+/** The journal of runs, and what is shown of them. */
+export interface OpenedStore {
   journal: Journal
   shown: ShownRuns
   close(): Promise<void>
@@ -24,9 +29,9 @@ const folderOption = 'service.keepRuns.folder'
 /** How long a call waits for a file that is locked, or for a server that can't be reached, in milliseconds: who has asked is told then. */
 export const outageMs = 5_000
 
-/** Opens the journal; a folder is made if need be. Rejects with `invalid_option` when it can't be had. */
-export async function openJournal(place: JournalPlace, logger: Logger = defaultLogger): Promise<OpenedJournal> {
-  let opened: OpenedJournal | undefined
+/** Opens the store; a folder is made if need be. Rejects with `invalid_option` if it can't be opened. */
+export async function openRunStore(place: RunPlace, logger: Logger = defaultLogger): Promise<OpenedStore> {
+  let opened: OpenedStore | undefined
   try {
     const store = await openStore(place, logger)
     // Who takes up what nobody carries out is up to the service.
@@ -45,17 +50,20 @@ export async function openJournal(place: JournalPlace, logger: Logger = defaultL
   }
 }
 
-async function openStore(place: JournalPlace, logger: Logger): Promise<(Store | EngineStore) & { shown: ShownRuns }> {
+async function openStore(place: RunPlace, logger: Logger): Promise<(Store | EngineStore) & { shown: ShownRuns }> {
   if (place.kind === 'dbos') {
     const { DbosStore } = await import('../../../journals/dbos/dbos-store.ts')
     const { url, schema = 'toolloop', connections = 13 } = place
     return new DbosStore({ url, agent, schema, connections, outageMs, launch: true, logger: redacting(logger) })
   }
-  const { folder } = place
+  const { SqliteStore } = await import('../../../journals/sqlite/sqlite-store.ts')
+  const file = place.kind === 'memory' ? inMemory() : await fileIn(place.folder)
+  return new SqliteStore({ file, synchronous: 'full', busyTimeoutMs: outageMs, maxBytes: undefined }, agent, redacting(logger))
+}
+
+async function fileIn(folder: string): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   // One that was there already may have been open to others.
   await chmod(folder, 0o700)
-  const { SqliteStore } = await import('../../../journals/sqlite/sqlite-store.ts')
-  const file = join(folder, 'runs.sqlite')
-  return new SqliteStore({ file, synchronous: 'full', busyTimeoutMs: outageMs, maxBytes: undefined }, agent, redacting(logger))
+  return join(folder, 'runs.sqlite')
 }

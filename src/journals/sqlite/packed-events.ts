@@ -1,0 +1,20 @@
+import type { ShownEvent } from '../../agent/durable/shown-runs.ts'
+
+/** The type of a row that has several events. */
+export const packedType = ''
+
+/** Events as one text: a line for each, since JSON has no line break outside of its strings' escapes. */
+export function packEvents(events: readonly ShownEvent[]): string {
+  return events.map(({ id, type, data }) => `${id} ${type} ${data}`).join('\n')
+}
+
+/** Those of them after the event of that number. */
+export function* unpackEvents(packed: string, after: number): Iterable<ShownEvent> {
+  for (let from = 0; from < packed.length; ) {
+    const end = packed.indexOf('\n', from)
+    const line = packed.slice(from, end < 0 ? undefined : end)
+    const [id, type] = line.split(' ', 2) as [string, string]
+    if (Number(id) > after) yield { id: Number(id), type, data: line.slice(id.length + type.length + 2) }
+    from = end < 0 ? packed.length : end + 1
+  }
+}

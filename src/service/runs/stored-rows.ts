@@ -1,0 +1,80 @@
+import type { ListedRun, NewShownRun, ShownOutcome, ShownRun } from '../../agent/durable/shown-runs.ts'
+import { writeJson } from '../../core/json/json-pieces.ts'
+import type { ServiceRun } from './service-run.ts'
+import type { Outcome, RunHead } from './stored-run.ts'
+
+/** What a run is, for whoever continues it. */
+export interface StoredHead extends RunHead {
+  createdAt: string
+  said: string
+}
+
+export function headOf({ head, createdAt, said }: ServiceRun): StoredHead {
+  return { ...head, createdAt, said }
+}
+
+/** A run as the store has it when it begins. */
+export function rowOf(run: ServiceRun, title: string = run.title): NewShownRun {
+  const { caller, agent, kind, thread, tags } = run.head
+  const createdAt = Date.parse(run.createdAt)
+  const words = run.wordsOf({ pending: [] })
+  return {
+    runId: run.id,
+    caller: caller.name,
+    agent,
+    kind,
+    thread,
+    tags,
+    title,
+    words,
+    createdAt,
+    head: JSON.stringify(headOf(run)),
+  }
+}
+
+/** What a run has come to as the store has it. */
+export async function outcomeRow(
+  run: ServiceRun,
+  { status, finishedAt, summary, result, state }: Outcome,
+  title: string = run.title,
+): Promise<ShownOutcome> {
+  const found = { title, words: run.wordsOf(summary), costUsd: summary.usage?.costUsd }
+  const told = { status, stopReason: summary.stopReason ?? '', finishedAt: Date.parse(finishedAt), result, state }
+  return { ...told, ...found, summary: await writeJson(summary) }
+}
+
+/** The head as it is stored; of a run that is done, less is known. */
+export function headOfRow({ runId: id, head, caller, agent, kind, tags, title }: ShownRun): StoredHead {
+  if (head !== '') return JSON.parse(head)
+  return {
+    id,
+    caller: { name: caller, roles: [] },
+    agent,
+    tags,
+    kind: kind as RunHead['kind'],
+    clientTools: [],
+    said: title,
+    createdAt: '',
+  }
+}
+
+/** A summary as JSON. What is large is put in as it is written. */
+export function summaryJsonOf({
+  runId,
+  status,
+  kind,
+  agent,
+  caller,
+  title,
+  createdAt,
+  finishedAt = 0,
+  summary,
+  firstEventId,
+  lastEventId,
+}: ListedRun): string {
+  const time = (milliseconds: number) => new Date(milliseconds).toISOString()
+  const beginning = { id: runId, object: 'run', status, kind, model: agent, owner: caller, input: title, createdAt: time(createdAt) }
+  const events = `"events":${JSON.stringify({ first: firstEventId, last: lastEventId })}}`
+  if (status === 'running' || summary === undefined) return `${JSON.stringify({ ...beginning, pending: [] }).slice(0, -1)},${events}`
+  return `${JSON.stringify({ ...beginning, finishedAt: time(finishedAt) }).slice(0, -1)},${summary.slice(1, -1)},${events}`
+}

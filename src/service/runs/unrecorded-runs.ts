@@ -1,0 +1,116 @@
+import type { AgentRunner } from '../../agent/agent-runner.ts'
+import type { ShownRuns } from '../../agent/durable/shown-runs.ts'
+import { unknownRun } from '../../agent/durable/store.ts'
+import { isDelta } from '../../agent/run/deltas.ts'
+import type { RunStream } from '../../agent/run/run-stream.ts'
+import type { ResumeOptions } from '../../agent/types.ts'
+import type { EventLog } from '../../agent/web/event-log.ts'
+import type { RunEvent } from '../../core/events.ts'
+import type { ChatMessage } from '../../core/messages.ts'
+import { nextTurn } from '../../core/time/give-way.ts'
+import type { Agent } from '../agents/agent-host.ts'
+import type { ByTenant } from '../tenants/by-tenant.ts'
+import type { Execution } from './execution.ts'
+import type { EventSink } from './follow-run.ts'
+import { noRoom, type RunBounds, roomOf } from './run-bounds.ts'
+import type { ServiceRun } from './service-run.ts'
+import { outcomeRow, rowOf } from './stored-rows.ts'
+import { abortedWith, type Outcome } from './stored-run.ts'
+
+interface UnrecordedRunsParts {
+  shown: ShownRuns
+  bounds(): RunBounds
+  feed: ByTenant<EventLog>
+}
+
+/** Runs without a journal: chats, which end with their client, and all runs if none outlives the process. They are stored when they wait or are done. */
+export class UnrecordedRuns implements Execution {
+  readonly recordings = undefined
+  readonly #parts: UnrecordedRunsParts
+
+  constructor(parts: UnrecordedRunsParts) {
+    this.#parts = parts
+  }
+
+  runnerOf({ runner }: Agent): AgentRunner {
+    return runner
+  }
+
+  async resume(run: ServiceRun, { runner }: Agent, options: ResumeOptions): Promise<RunStream> {
+    const { shown } = this.#parts
+    const [state, said] = await Promise.all([shown.state(run.id), shown.said(run.id, 0)])
+    // Somebody has decided already, or it was given up.
+    if (state === '') throw unknownRun(run.id)
+    run.control.send(said.map((message): ChatMessage => JSON.parse(message)))
+    return runner.resumeStream(JSON.parse(state), options)
+  }
+
+  sinkOf(run: ServiceRun): EventSink {
+    const { shown, feed } = this.#parts
+    let begun: Promise<unknown> | undefined
+    const add = (event: RunEvent) => {
+      // Of one that waited, the store has to know that it waits no longer.
+      if (run.storedEvents !== undefined) begun ??= shown.begin(rowOf(run), { attempt: run.id })
+      const data = isDelta(event) ? undefined : JSON.stringify(event)
+      for (const one of [run.log, ...feed.with(run.head)]) one.append(event, data)
+    }
+    const flush = async () => {
+      await begun
+    }
+    return { add, flush }
+  }
+
+  async say(run: ServiceRun, messages: readonly ChatMessage[]): Promise<boolean> {
+    if (run.status === 'paused') return this.#parts.shown.say(run.id, asJson(messages))
+    run.control.send([...messages])
+    return true
+  }
+
+  async end(run: ServiceRun, outcome: Outcome): Promise<void> {
+    // Whoever waits for the end of a run need not wait until it is stored; a pause is told when it can be decided on.
+    if (outcome.status === 'done') {
+      run.settle(outcome)
+      await nextTurn()
+    }
+    if (await this.#put(run, outcome)) return
+    const aborted = abortedWith(noRoom)
+    await this.#parts.shown.settle(run.id, { status: 'running' }, await outcomeRow(run, aborted))
+    run.settle(aborted)
+  }
+
+  async breakOff(run: ServiceRun): Promise<void> {
+    if (run.status !== 'running') return
+    const aborted = abortedWith('the run could not be followed to its end')
+    run.settle(aborted)
+    await this.end(run, aborted)
+  }
+
+  discard(): void {}
+
+  /** False: it was to wait, and there is no room for that. */
+  async #put(run: ServiceRun, outcome: Outcome): Promise<boolean> {
+    const { shown, bounds } = this.#parts
+    const { log, redactor, control, storedEvents = 0 } = run
+    const isPaused = outcome.status === 'paused'
+    const events = [...log.eachAfter(storedEvents)]
+    const secrets = isPaused ? run.ownSecrets : []
+    const { title } = run
+    const news = { events, firstEventId: log.firstId, title, secrets, hidesAll: redactor.secrets.isFull }
+    const row = await outcomeRow(run, outcome, title)
+    const put = await shown.put(rowOf(run, title), run.id, news, row, isPaused ? roomOf(bounds()) : undefined)
+    run.storedEvents = log.lastId
+    if (put === 'no_room') return false
+    if (!isPaused) return true
+    for (let kept = 0; kept < control.waiting.length; ) {
+      const said = control.waiting.slice(kept)
+      await shown.say(run.id, asJson(said))
+      kept += said.length
+    }
+    run.settle(outcome)
+    return true
+  }
+}
+
+function asJson(messages: readonly ChatMessage[]): string[] {
+  return messages.map((message) => JSON.stringify(message))
+}
