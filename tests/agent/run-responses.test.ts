@@ -349,6 +349,11 @@ describe('EventLog', () => {
     ])
     expect(log.after(0)?.data).toBe('{"type":"MODEL_START", "meta":{"runId":"run_1"}}')
     expect([1, 2].map((id) => log.after(id)?.id)).toEqual([3, 3])
+    // Stored and read again, nothing is missing.
+    const again = new EventLog({ characters: 4_000_000 })
+    again.fill([...log.eachAfter(0)], 4)
+    expect([again.firstId, [...again.allAfter(0)].map(({ id }) => id)]).toEqual([1, [1, 3, 4]])
+    expect([...log.eachAfter(2)].map(({ id, type }) => `${id} ${type}`)).toEqual(['3 MODEL_RETRY', '4 TEXT_DELTA'])
   })
 })
 

@@ -75,7 +75,9 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       const state = '{"steps":["my pin"]}'
       const paused = outcome('paused', { state })
       const room = { ofState: 100, ofCaller: 1_000, ofAll: 1_000 }
-      expect(await shown.put(run('a', { kind: 'chat' }), 'a', news([1, 2, 3], { secrets: ['4711'] }), paused, room)).toBe('settled')
+      expect(
+        await shown.put(run('a', { kind: 'chat', request: 'digest' }), 'a', news([1, 2, 3], { secrets: ['4711'] }), paused, room),
+      ).toBe('settled')
       expect(await shown.state('a')).toBe(state)
       expect(await shown.get('a')).toMatchObject({ kind: 'chat', status: 'paused', lastEventId: 3, secrets: ['4711'] })
       expect((await shown.list({ limit: 1 })).runs).toMatchObject([{ runId: 'a', kind: 'chat', status: 'paused' }])
@@ -90,6 +92,7 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       expect([await shown.state('a'), await shown.said('a', 0)]).toEqual(['', []])
       expect((await shown.events('a', 2)).map(({ id }) => id)).toEqual([3, 4])
       expect(await shown.put(run('a'), 'a', news([5]), outcome('done'))).toBe('changed')
+      expect(await shown.get('a')).toMatchObject({ head: '', request: 'digest' })
       // One that may not wait is shown as running.
       const large = outcome('paused', { state: 'x'.repeat(101) })
       expect(await shown.put(run('b'), 'b', news([]), large, room)).toBe('no_room')

@@ -382,6 +382,38 @@ describe('runs in memory', () => {
   })
 })
 
+describe('runs without a journal', () => {
+  it('take what is said while they wait, and are decided once by those who decide at once', async () => {
+    const { tool, done } = transfer()
+    const model = scriptedModel([asks(), asks(2), 'paid'])
+    const service = await startService({ model, tools: [tool] })
+    const paused = await json(service.post('/v1/runs', { input: 'pay' }))
+    expect((await service.post(`/v1/runs/${paused.id}/messages`, { input: 'and tell me' })).status).toBe(202)
+    const answers = await Promise.all([decide(service, paused), decide(service, paused), decide(service, paused)])
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409])
+    expect(done).toHaveLength(1)
+    const again = await json(service.ask(`/v1/runs/${paused.id}`))
+    expect((await decide(service, paused)).status).toBe(409)
+    expect(await json(decide(service, again))).toMatchObject({ status: 'done', output: 'paid' })
+    const said = model.requests.map(({ messages }) => messages.filter(({ content }) => content === 'and tell me').length)
+    expect([said, done.length]).toEqual([[0, 1, 1], 2])
+  })
+
+  it('a chat is in the list after a restart, and its events have nothing missing', async () => {
+    const { options } = await folderOfRuns()
+    const first = await startService({ ...options, model: scriptedModel(['It is sunny.']) })
+    const chat = { model: 'toolloop', messages: [{ role: 'user', content: 'How is the weather?' }] }
+    const { id } = await json(first.post('/v1/chat/completions', chat))
+    await first.listening.close()
+    const second = await startService({ ...options, model: scriptedModel([]) })
+    const { data } = await json(second.ask('/v1/runs'))
+    expect(data).toMatchObject([{ kind: 'chat', status: 'done', output: 'It is sunny.', input: 'How is the weather?' }])
+    expect(id).toContain(data[0].id.replace(/^\w+_/, '').slice(0, 8))
+    const frames = await allFrames(await second.ask(`/v1/runs/${data[0].id}/events`))
+    expect([frames[0]?.event, frames.at(-1)?.event, frames.some(({ event }) => event === 'GAP')]).toEqual(['RUN_START', 'RESULT', false])
+  })
+})
+
 describe('runs that come at once', () => {
   it('all end when the service is shut down while they wait to begin', async () => {
     const { service } = await startService({ model: scriptedModel([]) })

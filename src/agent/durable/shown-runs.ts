@@ -96,6 +96,8 @@ export interface NewShownRun {
   kind?: string | undefined
   /** The chat or thread that it belongs to. */
   thread?: string | undefined
+  /** Digest of the request that has started it, if that may be sent again. */
+  request?: string | undefined
   /** Those of its metadata, by `tagsOf`. Kept as long as the run. Default: none. */
   tags?: readonly string[] | undefined
   /** Milliseconds since 1970. */

@@ -25,6 +25,9 @@ export interface EventLogBounds {
   characters: number
 }
 
+/** The type of a stored event that was taken back: only its number is left. */
+const voidEvent = 'VOID'
+
 /** The most of one text that is read at once: in characters and in events. */
 const maxPiece = 65_536
 const maxPieces = 500
@@ -87,7 +90,7 @@ export class EventLog {
     else {
       this.#last = id
       this.#first = undefined
-      this.#add(new WholeEvent(id, type, data))
+      if (type !== voidEvent) this.#add(new WholeEvent(id, type, data))
       this.wake()
     }
   }
@@ -118,9 +121,14 @@ export class EventLog {
     for (let next = this.after(id); next !== undefined; next = this.after(next.id)) yield next
   }
 
-  /** The same, each piece of a text by itself: as events are stored. */
+  /** The same, each piece of a text by itself, and a `voidEvent` for each that was taken back: as events are stored. */
   *eachAfter(id: number): Iterable<LoggedEvent> {
-    for (const entry of this.#entries.slice(this.#head)) for (const event of entry.each()) if (event.id > id) yield event
+    let next = Math.max(id + 1, this.firstId)
+    for (const entry of this.#entries.slice(this.#head)) {
+      for (; next < entry.first; next++) yield { id: next, type: voidEvent, data: '' }
+      for (const event of entry.each()) if (event.id >= next) yield event
+      next = Math.max(next, entry.last + 1)
+    }
   }
 
   /** Called when there is something new to read, or nothing more will come; must not throw. Returns the function that unsubscribes. */

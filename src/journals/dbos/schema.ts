@@ -78,6 +78,7 @@ const migrations: readonly ((schema: string) => string)[] = [
       agent text NOT NULL,
       kind text NOT NULL,
       thread text,
+      request text,
       status text NOT NULL,
       attempt text NOT NULL,
       stop_reason text,

@@ -83,6 +83,7 @@ export const runsSchema: Schema = {
        agent TEXT NOT NULL,
        kind TEXT NOT NULL,
        thread TEXT,
+       request TEXT,
        status TEXT NOT NULL CHECK (status IN ('running', 'paused', 'done')),
        attempt TEXT NOT NULL,
        stop_reason TEXT,

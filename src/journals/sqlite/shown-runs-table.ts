@@ -53,17 +53,17 @@ export class ShownRunsTable {
   }
 
   begin(
-    { runId, caller, agent, kind = 'run', thread, tags = [], createdAt, title, words = '', head }: NewShownRun,
+    { runId, caller, agent, kind = 'run', thread, request, tags = [], createdAt, title, words = '', head }: NewShownRun,
     { attempt, epoch }: Attempt,
   ): BegunRun {
     const later = 'SELECT 1 FROM runs WHERE id = ? AND epoch > ?'
     if (epoch !== undefined && this.#sql.one(later, runId, epoch) !== undefined) throw takenOver(runId)
-    const columns = '(id, caller, agent, kind, thread, status, attempt, created_at, title, head)'
+    const columns = '(id, caller, agent, kind, thread, request, status, attempt, created_at, title, head)'
     const again =
       "ON CONFLICT (id) DO UPDATE SET status = 'running', attempt = excluded.attempt, finished_at = NULL, settled_at = NULL WHERE status <> 'done' " +
       'RETURNING n, last_event'
-    const insert = `INSERT INTO shown_runs ${columns} VALUES (?, ?, ?, ?, ?, 'running', ?, ?, ?, ?) ${again}`
-    const begun = this.#sql.one(insert, runId, caller, agent, kind, thread ?? null, attempt, createdAt, title, head)
+    const insert = `INSERT INTO shown_runs ${columns} VALUES (?, ?, ?, ?, ?, ?, 'running', ?, ?, ?, ?) ${again}`
+    const begun = this.#sql.one(insert, runId, caller, agent, kind, thread, request, attempt, createdAt, title, head)
     if (begun === undefined) return undefined
     this.#noteWords(begun.n, words)
     for (const tag of tags) this.#sql.run('INSERT INTO shown_tags (tag, run) VALUES (?, ?) ON CONFLICT DO NOTHING', tag, begun.n)
@@ -151,6 +151,7 @@ export class ShownRunsTable {
     return {
       ...listed(run),
       tags: tags.map(({ tag }) => String(tag)),
+      request: typeof run.request === 'string' ? run.request : undefined,
       attempt: String(run.attempt),
       head: String(run.head),
       ...(run.settled_at === null ? {} : { settledForMs: this.#clock.now() - Number(run.settled_at) }),

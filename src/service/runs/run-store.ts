@@ -334,7 +334,10 @@ export class RunStore {
 
   async #breakOff(run: ServiceRun, error: unknown): Promise<void> {
     if (isTakenOver(error)) this.#parts.logger.warn({ runId: run.id }, 'another process continues the run')
-    else if (!this.#isClosed) this.#parts.logger.error({ runId: run.id, error }, 'a run could not be followed to its end')
+    else if (!this.#isClosed) {
+      const what = run.status === 'running' ? 'a run could not be followed to its end' : 'what became of a run could not be stored'
+      this.#parts.logger.error({ runId: run.id, error }, what)
+    }
     try {
       await this.#executionOf(run.head).breakOff(run)
     } catch (problem) {

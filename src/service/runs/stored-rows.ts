@@ -15,7 +15,7 @@ export function headOf({ head, createdAt, said }: ServiceRun): StoredHead {
 
 /** A run as the store has it when it begins. */
 export function rowOf(run: ServiceRun, title: string = run.title): NewShownRun {
-  const { caller, agent, kind, thread, tags } = run.head
+  const { caller, agent, kind, thread, request, tags } = run.head
   const createdAt = Date.parse(run.createdAt)
   const words = run.wordsOf({ pending: [] })
   return {
@@ -24,6 +24,7 @@ export function rowOf(run: ServiceRun, title: string = run.title): NewShownRun {
     agent,
     kind,
     thread,
+    request,
     tags,
     title,
     words,
@@ -44,12 +45,13 @@ export async function outcomeRow(
 }
 
 /** The head as it is stored; of a run that is done, less is known. */
-export function headOfRow({ runId: id, head, caller, agent, kind, tags, title }: ShownRun): StoredHead {
+export function headOfRow({ runId: id, head, caller, agent, kind, request, tags, title }: ShownRun): StoredHead {
   if (head !== '') return JSON.parse(head)
   return {
     id,
     caller: { name: caller, roles: [] },
     agent,
+    request,
     tags,
     kind: kind as RunHead['kind'],
     clientTools: [],

@@ -48,9 +48,14 @@ export class UnrecordedRuns implements Execution {
   sinkOf(run: ServiceRun): EventSink {
     const { shown, feed } = this.#parts
     let begun: Promise<unknown> | undefined
+    const begin = async () => {
+      run.storedEvents ??= 0
+      // What fails now fails again when the run rests.
+      await shown.begin(rowOf(run), { attempt: run.id }).catch(() => {})
+    }
     const add = (event: RunEvent) => {
-      // Of one that waited, the store has to know that it waits no longer.
-      if (run.storedEvents !== undefined) begun ??= shown.begin(rowOf(run), { attempt: run.id })
+      // The store has to know that one which waited waits no longer, and which run of a thread is the newest.
+      if (run.storedEvents !== undefined || run.head.thread !== undefined) begun ??= begin()
       const data = isDelta(event) ? undefined : JSON.stringify(event)
       for (const one of [run.log, ...feed.with(run.head)]) one.append(event, data)
     }

@@ -47,15 +47,28 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
   }
 
   begin(
-    { runId, caller, agent, kind = 'run', thread, tags = [], createdAt, title, words = '', head }: NewShownRun,
+    { runId, caller, agent, kind = 'run', thread, request, tags = [], createdAt, title, words = '', head }: NewShownRun,
     { attempt, epoch }: Attempt,
   ): Promise<BegunRun> {
-    const columns = '(id, caller, agent, thread, status, attempt, created_at, title, head, words, folded_title, kind)'
+    const columns = '(id, caller, agent, thread, status, attempt, created_at, title, head, words, folded_title, kind, request)'
     const taken = `status = 'running', attempt = excluded.attempt, finished_at = NULL, settled_at = NULL, words = excluded.words`
     const again = `UPDATE SET ${taken} WHERE shown_runs.status <> 'done'`
-    const insert = `INSERT INTO ${this.#in}.shown_runs ${columns} VALUES ($1, $2, $3, $8, 'running', $4, $5, $6, $7, $9, $10, $11)`
+    const insert = `INSERT INTO ${this.#in}.shown_runs ${columns} VALUES ($1, $2, $3, $8, 'running', $4, $5, $6, $7, $9, $10, $11, $12)`
     const inThread = thread === undefined ? null : plain(thread)
-    const values = [runId, plain(caller), plain(agent), attempt, createdAt, plain(title), head, inThread, plain(words), folded(title), kind]
+    const values = [
+      runId,
+      plain(caller),
+      plain(agent),
+      attempt,
+      createdAt,
+      plain(title),
+      head,
+      inThread,
+      plain(words),
+      folded(title),
+      kind,
+      request ?? null,
+    ]
     return this.#database.transaction(async (query) => {
       const later = `SELECT epoch > $3::bigint AS is_later FROM ${this.#in}.runs WHERE agent = $1 AND id = $2 FOR SHARE`
       if (epoch !== undefined && (await query(later, [this.#agent, runId, epoch]))[0]?.is_later === true) throw takenOver(runId)
@@ -181,12 +194,13 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
     const decisions = `ARRAY(SELECT value FROM ${this.#in}.shown_decisions d WHERE run = shown_runs.n ORDER BY d.n) AS decisions`
     const tags = `ARRAY(SELECT tag FROM ${this.#in}.shown_tags WHERE run = shown_runs.n) AS tags`
     const age = `${now} - settled_at AS settled_for`
-    const columns = `${listColumns}, attempt, head, hides_all, ${age}, ${secrets}, ${decisions}, ${tags}`
+    const columns = `${listColumns}, request, attempt, head, hides_all, ${age}, ${secrets}, ${decisions}, ${tags}`
     const [run] = await this.#database.query(`SELECT ${columns} FROM ${this.#in}.shown_runs WHERE id = $1`, [runId])
     if (run === undefined) return undefined
     return {
       ...listed(run),
       tags: run.tags as string[],
+      request: typeof run.request === 'string' ? run.request : undefined,
       attempt: String(run.attempt),
       head: String(run.head),
       ...(run.settled_for === null ? {} : { settledForMs: Number(run.settled_for) }),

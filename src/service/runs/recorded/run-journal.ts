@@ -62,10 +62,10 @@ export class RunJournal implements Journal {
     try {
       const run = runOf(runId)
       const title = run?.title ?? ''
-      const { caller, agent, thread, tags } = head
+      const { caller, agent, thread, request, tags } = head
       const createdAt = Date.parse(head.createdAt)
       const words = wordsOf(runId, head)
-      const record = { runId, caller: caller.name, agent, thread, tags, title, words, createdAt, head: JSON.stringify(head) }
+      const record = { runId, caller: caller.name, agent, thread, request, tags, title, words, createdAt, head: JSON.stringify(head) }
       const begun = await shown.begin(record, { attempt, epoch })
       if (begun === undefined) return abortedOutput(runId)
       if (run === undefined) return await body(durable, input)

@@ -62,7 +62,6 @@ export class StartOnce {
   }
 
   #checked(run: ServiceRun | undefined, call: Call): ServiceRun | undefined {
-    // Of one that has ended in a journal it is not kept any more.
     const { request } = run?.head ?? {}
     if (request === undefined || request === digestOf(call)) return run
     const message = 'Expected a new `Idempotency-Key`: a run was started with this one, by another request'
