@@ -18,14 +18,14 @@ function sql(folder: string, query: string) {
 
 /** So many runs that differ from the one there is in their id alone, in all that is shown of it. */
 function copyRun(folder: string, count: number, finishedAt = 'finished_at'): void {
-  const columns = 'caller, agent, status, attempt, stop_reason, created_at, size, first_event, last_event, title, summary, head'
+  const columns = 'caller, agent, kind, status, attempt, stop_reason, created_at, size, first_event, last_event, title, summary, head'
   const many = `WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < ${count})`
   sql(
     folder,
     `${many} INSERT INTO shown_runs (id, finished_at, settled_at, ${columns}) SELECT 'run_copy-' || i, ${finishedAt}, ${finishedAt}, ${columns} FROM shown_runs, c`,
   )
-  const copies = "SELECT copy.n, value FROM shown_runs copy, shown_results WHERE copy.id LIKE 'run_copy-%'"
-  sql(folder, `INSERT INTO shown_results (run, value) ${copies}`)
+  const copies = "SELECT copy.n, value, state FROM shown_runs copy, shown_results WHERE copy.id LIKE 'run_copy-%'"
+  sql(folder, `INSERT INTO shown_results (run, value, state) ${copies}`)
 }
 
 describe('paused runs', () => {
