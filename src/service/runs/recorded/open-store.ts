@@ -12,8 +12,10 @@ import { inMemory } from '../../../sqlite/file-place.ts'
  * Where runs are kept: in memory, where none has a journal; or with their journal, in a file of a folder, or in a PostgreSQL that the services of
  * several machines share.
  */
-export type RunPlace = { kind: 'memory' } | JournalPlace
-export type JournalPlace = { kind: 'sqlite'; folder: string } | { kind: 'dbos'; url: string; schema?: string; connections?: number }
+export type RunPlace =
+  | { kind: 'memory' }
+  | { kind: 'sqlite'; folder: string }
+  | { kind: 'dbos'; url: string; schema?: string; connections?: number }
 
 /** The journal of runs, and what is shown of them. */
 export interface OpenedStore {
