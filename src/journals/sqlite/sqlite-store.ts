@@ -4,6 +4,7 @@ import type { RunTries, Store } from '../../agent/durable/store.ts'
 import type { ToolloopError } from '../../core/errors.ts'
 import { defaultLogger, type Logger } from '../../core/logger.ts'
 import type { DatabaseOptions } from '../../sqlite/database.ts'
+import { inMemory } from '../../sqlite/file-place.ts'
 import { SqliteFile } from '../../sqlite/sqlite-file.ts'
 import { FileThread } from '../../sqlite/thread-link.ts'
 import { prunedAtOnce } from './delete-recorded.ts'
@@ -22,6 +23,11 @@ export class SqliteStore implements Store {
   readonly #file: SqliteFile<RecordedRuns>
   readonly #shown: SqliteFile<ShownRunsTable>
   #lost: ((problem: ToolloopError) => void) | undefined
+
+  /** A file in memory, apart from all others: it ends with its store. */
+  static inMemory(): string {
+    return inMemory()
+  }
 
   constructor(database: DatabaseOptions, agent: string, logger: Logger = defaultLogger) {
     const own = (isShown: boolean): RunsOptions => ({ agent, isShown })

@@ -12,9 +12,9 @@ import type { Agent } from '../agents/agent-host.ts'
 import type { ByTenant } from '../tenants/by-tenant.ts'
 import type { Execution } from './execution.ts'
 import type { EventSink } from './follow-run.ts'
+import { outcomeRow, rowOf } from './recorded/stored-rows.ts'
 import { noRoom, type RunBounds, roomOf } from './run-bounds.ts'
 import type { ServiceRun } from './service-run.ts'
-import { outcomeRow, rowOf } from './stored-rows.ts'
 import { abortedWith, type Outcome } from './stored-run.ts'
 
 interface UnrecordedRunsParts {

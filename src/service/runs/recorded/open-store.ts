@@ -6,7 +6,6 @@ import type { EngineStore, Store } from '../../../agent/durable/store.ts'
 import { storeJournal } from '../../../agent/durable/store-journal.ts'
 import { InvalidOptionError, messageOf } from '../../../core/errors.ts'
 import { defaultLogger, type Logger, redacting } from '../../../core/logger.ts'
-import { inMemory } from '../../../sqlite/file-place.ts'
 
 /**
  * Where runs are kept: in memory, where none has a journal; or with their journal, in a file of a folder, or in a PostgreSQL that the services of
@@ -59,7 +58,7 @@ async function openStore(place: RunPlace, logger: Logger): Promise<(Store | Engi
     return new DbosStore({ url, agent, schema, connections, outageMs, launch: true, logger: redacting(logger) })
   }
   const { SqliteStore } = await import('../../../journals/sqlite/sqlite-store.ts')
-  const file = place.kind === 'memory' ? inMemory() : await fileIn(place.folder)
+  const file = place.kind === 'memory' ? SqliteStore.inMemory() : await fileIn(place.folder)
   return new SqliteStore({ file, synchronous: 'full', busyTimeoutMs: outageMs, maxBytes: undefined }, agent, redacting(logger))
 }
 

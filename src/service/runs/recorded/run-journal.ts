@@ -3,9 +3,9 @@ import type { ShownRuns } from '../../../agent/durable/shown-runs.ts'
 import type { Json } from '../../../core/messages.ts'
 import { wordsOf } from '../listed/run-words.ts'
 import type { ServiceRun } from '../service-run.ts'
-import { headOf, type StoredHead } from '../stored-rows.ts'
 import { allEvents } from './all-events.ts'
 import { isJournalFault, RunsElsewhere } from './problems.ts'
+import { headOf, type StoredHead } from './stored-rows.ts'
 import { WatchedSteps } from './watched-steps.ts'
 
 interface RunJournalParts {

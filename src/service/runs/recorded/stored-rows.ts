@@ -1,7 +1,7 @@
-import type { ListedRun, NewShownRun, ShownOutcome, ShownRun } from '../../agent/durable/shown-runs.ts'
-import { writeJson } from '../../core/json/json-pieces.ts'
-import type { ServiceRun } from './service-run.ts'
-import type { Outcome, RunHead } from './stored-run.ts'
+import type { ListedRun, NewShownRun, ShownOutcome, ShownRun } from '../../../agent/durable/shown-runs.ts'
+import { writeJson } from '../../../core/json/json-pieces.ts'
+import type { ServiceRun } from '../service-run.ts'
+import type { Outcome, RunHead } from '../stored-run.ts'
 
 /** What a run is, for whoever continues it. */
 export interface StoredHead extends RunHead {
