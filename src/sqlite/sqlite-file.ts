@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { InvalidOptionError, messageOf, ToolloopError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
+import { nextTurn } from '../core/time/give-way.ts'
 import type { Answer, Asked, Call, FromThread, Methods, OpenOptions } from './file-thread.ts'
 import type { FileKind } from './problems.ts'
 import type { FileThread } from './thread-link.ts'
@@ -14,11 +15,6 @@ interface Waiting {
 export type MethodName<Tables> = { [K in keyof Tables]: Tables[K] extends (...args: never[]) => unknown ? K & string : never }[keyof Tables]
 type ArgsOf<Method> = Method extends (...args: infer Args) => unknown ? Args : never
 type ValueOf<Method> = Method extends (...args: never[]) => infer Value ? Value : never
-
-/** How long callers may go on with their answers in one turn of the event loop, in milliseconds. */
-const longestTurnMs = 5
-/** When callers began to, in this one; of any file. */
-let turnBegan: number | undefined
 
 /** Who is told what. */
 export interface Told {
@@ -39,8 +35,6 @@ export class SqliteFile<Tables extends Methods> {
   #batch: Asked[] = []
   #isSending = false
   #ids = 0
-  /** Those that have not been handed out. */
-  readonly #answers: Answer[] = []
   #closed = false
 
   /** `lost` is called when the thread dies before the file is closed; it can be used on, with a new owner. */
@@ -105,27 +99,14 @@ export class SqliteFile<Tables extends Methods> {
 
   #answered({ answers, warning, closed, problem }: FromThread): void {
     if (warning !== undefined) this.#logger.warn({ file: this.#options.database.file }, warning)
-    this.#answers.push(...answers)
-    // Of several that are due in one turn of the event loop, each is handed out when what the one before has led to is done.
-    for (const _ of answers) setImmediate(() => this.#handOut())
+    // Many may arrive at once, and what their callers do next may take long.
+    for (const answer of answers) void nextTurn().then(() => this.#handOut(answer))
     if (problem !== undefined) this.#left.reject(new ToolloopError(this.#kind.code, problem))
     else if (closed === true) this.#left.resolve()
     if (closed === true) this.#thread.expectAnswer(this.#store, false)
   }
 
-  /** Hands out the next one, unless others have waited long: many may arrive at once, and what their callers do next may take long. */
-  #handOut(): void {
-    if (turnBegan === undefined) {
-      turnBegan = performance.now()
-      setImmediate(() => {
-        turnBegan = undefined
-      })
-    } else if (performance.now() - turnBegan >= longestTurnMs) {
-      setImmediate(() => this.#handOut())
-      return
-    }
-    const answer = this.#answers.shift()
-    if (answer === undefined) return
+  #handOut(answer: Answer): void {
     const waiting = this.#waiting.get(answer.id)
     this.#waiting.delete(answer.id)
     if (answer.ok) waiting?.resolve(answer.value as never)
