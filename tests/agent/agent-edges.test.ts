@@ -4,6 +4,7 @@ import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { CustomAgent } from '../../src/agent/custom-agent.ts'
 import { inputToJson } from '../../src/agent/durable/durable-run.ts'
 import type { DurableBody } from '../../src/agent/durable/journal.ts'
+import { wholeResult } from '../../src/agent/durable/stored-result.ts'
 import { handoff } from '../../src/agent/nested/handoff.ts'
 import { asTool } from '../../src/agent/nested/sub-agent.ts'
 import { RunControl } from '../../src/agent/run/run-control.ts'
@@ -294,8 +295,11 @@ describe('CustomAgent at its edges', () => {
     const model = scriptedModel([{ toolCalls: [{ name: 'look' }] }, 'never'])
     new Hidden({ model, logger, tools: [look], journal })
     const input = inputToJson({ messages: [{ role: 'user', content: 'go' }], given: 0, settings: {} })
-    const result = await bodies[0]?.(durableOver(), input)
-    expect(result).toMatchObject({ stopReason: 'stopped', toolCalls: [{ tool: 'look', outcome: 'ok', content: 'hidden' }] })
+    const stored = await bodies[0]?.(durableOver(), input)
+    expect(wholeResult(stored ?? null)).toMatchObject({
+      stopReason: 'stopped',
+      toolCalls: [{ tool: 'look', outcome: 'ok', content: 'hidden' }],
+    })
   })
 
   it('a run’s own `stopWhen` and hooks come to the agent’s, and do not replace them', async () => {
@@ -333,8 +337,8 @@ describe('CustomAgent at its edges', () => {
     const start = () => new Plain({ model: script(), logger, tools: tools(), journal })
     await expect(start().run('go')).rejects.toThrow('the process is gone')
     start()
-    const result = await bodies[1]?.(durableOver(), inputs[0] ?? null)
-    expect(result).toMatchObject({ stopReason: 'answered', toolCalls: [{ tool: 'look', content: 'seen' }] })
+    const stored = await bodies[1]?.(durableOver(), inputs[0] ?? null)
+    expect(wholeResult(stored ?? null)).toMatchObject({ stopReason: 'answered', toolCalls: [{ tool: 'look', content: 'seen' }] })
   })
 
   it('is resumed as a stream', async () => {
