@@ -3,6 +3,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { DurableBody } from '../../src/agent/durable/journal.ts'
+import { eventsOf } from '../../src/agent/run/run-stream.ts'
+import { listOf, ownersOf } from '../../src/journals/queries/list-runs.ts'
+import { sqlite } from '../../src/journals/sqlite/dialect.ts'
 import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { memoryJournal } from '../../src/testing/index.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
@@ -57,6 +60,17 @@ describe('the runs of an SQLite journal', () => {
       )
     }))
 
+  it('are listed by an index if they are open: those that have ended are not read', () =>
+    inJournal(async (_journal, file) => {
+      const database = new DatabaseSync(file)
+      const queries = [{ status: 'running' }, { status: 'waiting' }, { owner: 'gone' }, { owner: 'alive' }] as const
+      for (const { sql, values } of [ownersOf(sqlite, 'default'), ...queries.map((query) => listOf(sqlite, 'default', query, new Set()))]) {
+        const [plan] = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...(values as string[]))
+        expect(plan?.detail).toMatch(/^SEARCH runs USING INDEX runs_open /)
+      }
+      database.close()
+    }))
+
   it.each([Number.MAX_SAFE_INTEGER, Number.MAX_VALUE, 8.64e15])('wait for ever where the timeout is %d ms', (timeoutMs) =>
     inJournal(async (journal) => {
       const body: DurableBody = async (durable) => {
@@ -102,3 +116,32 @@ it.each([
     await journal.close()
   }),
 )
+
+describe('runs.stream', () => {
+  it('rejects if the run is deleted as soon as it has ended', async () => {
+    const [asked, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const model = scriptedModel(async () => {
+      asked.resolve()
+      await opened.promise
+      return 'done'
+    })
+    const runner = new AgentRunner({ model, journal: memoryJournal() })
+    const running = runner.run('go', { runId: 'r' })
+    await asked.promise
+    const events = eventsOf(runner.runs.stream('r'))
+    expect((await events.next()).value).toMatchObject({ type: 'RUN_START' })
+    opened.resolve()
+    await running
+    expect(await runner.runs.prune({ keep: 0 })).toBe(1)
+    await expect(Array.fromAsync(events)).rejects.toMatchObject({ code: 'unknown_run' })
+  })
+
+  it('rejects if the journal can’t tell what is new', async () => {
+    const journal = memoryJournal()
+    const model = scriptedModel(() => 'done')
+    const runner = new AgentRunner({ model, journal: { connect: (body) => ({ ...journal.connect(body), news: undefined }) } })
+    await runner.run('go', { runId: 'r' })
+    const problem = { code: 'invalid_option', message: expect.stringContaining('`journal`') }
+    await expect(runner.runs.stream('r').result).rejects.toMatchObject(problem)
+  })
+})

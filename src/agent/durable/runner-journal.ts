@@ -18,7 +18,7 @@ import { FollowedRun } from './replay/followed-run.ts'
 import { RecordEvents, type ToldRun } from './replay/record-events.ts'
 import { turnsOfResult } from './replay/recorded-turns.ts'
 import { lackingIn } from './restore.ts'
-import { keptRun, knownRun, openEngine, type RecoveredRun, type RecoverOptions, Runs, recoverRuns, storeDecisions } from './runs.ts'
+import { keptRun, knownRun, openEngine, type RecoveredRun, type RecoverOptions, Runs, recoverRuns, storeDecisions, unable } from './runs.ts'
 import { thinResult, wholeResult } from './stored-result.ts'
 
 /** The agent of which a recorded run tells. */
@@ -135,6 +135,7 @@ export class RunnerJournal {
   /** Watches the run from its beginning until it waits or has ended, wherever it is executed. */
   async #watch(runId: string, { tap, left }: Watch): Promise<RunResult<never>> {
     const engine = openEngine(this.#engine)
+    if (engine.news === undefined) unable('tells its runs as they are recorded')
     const { events, followed } = this.#followed(await knownRun(engine, runId), tap)
     const unwatch = this.#opener.active.watch(runId, followed.source)
     try {

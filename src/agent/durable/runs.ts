@@ -205,7 +205,8 @@ function pendingItems(kept: KeptRun): PendingItem[] {
   return kept.status === 'ended' ? [] : itemsOf(kept).filter(({ place }) => kept.waits.includes(place))
 }
 
-function unable(can: string): never {
+/** Throws `invalid_option`: the journal lacks an ability. */
+export function unable(can: string): never {
   throw new InvalidOptionError('journal', `one that ${can}`)
 }
 

@@ -4,9 +4,12 @@ import { tagsOf } from '../../agent/durable/tags.ts'
 import type { Dialect, Statement, Value } from './dialect.ts'
 import { type RunRow, summaryOf } from './run-row.ts'
 
+/** As it is written in SQLite's index of open runs: without it, all runs that have ended are read too. */
+const isOpen = "status <> 'ended'"
+
 /** The owners of the runs that are executed, one a row. */
 export function ownersOf({ table }: Dialect, agent: string): Statement {
-  const running = "agent = ? AND status = 'running' AND owner IS NOT NULL"
+  const running = `agent = ? AND ${isOpen} AND status = 'running' AND owner IS NOT NULL`
   return { sql: `SELECT DISTINCT owner FROM ${table('runs')} WHERE ${running}`, values: [agent] }
 }
 
@@ -25,11 +28,11 @@ export function listOf(dialect: Dialect, agent: string, query: RunQuery, dead: R
   const conditions: [condition: string, value: unknown][] = [
     ...tags.map((tag, at): [string, string] => [at === 0 ? 'tag = ?' : `n IN (SELECT run FROM ${table('run_tags')} WHERE tag = ?)`, tag]),
     ['agent = ?', agent],
-    ['status = ?', status],
+    [status === 'ended' ? 'status = ?' : `${isOpen} AND status = ?`, status],
     ["status <> 'running' AND stop_reason = ?", text(stopReason)],
     ['session = ?', text(session)],
     ["status <> 'running' AND model = ?", text(model)],
-    [`status = 'running' AND ${ofOwner}`, owner && dialect.listOf([...dead])],
+    [`${isOpen} AND status = 'running' AND ${ofOwner}`, owner && dialect.listOf([...dead])],
     [`created_at > ${time}`, createdAfter],
     [`created_at < ${time}`, createdBefore],
     [`${place} < ?`, cursor === undefined ? undefined : cursorOf(cursor)],

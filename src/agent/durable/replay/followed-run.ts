@@ -83,13 +83,14 @@ export class FollowedRun {
 
   async #look(): Promise<void> {
     const news = await this.#engine.news?.(this.#runId, [...this.#known])
+    // Deleted meanwhile: nothing more comes.
+    this.#isWaiting = news?.status !== 'running'
     if (news === undefined) return
     for (const [key] of news.steps) {
       this.#known.add(key)
       this.#missed.delete(key)
     }
     this.#events.add(turnsOfSteps(news.steps))
-    this.#isWaiting = news.status !== 'running'
   }
 
   /** Resolves with true for news of this process, and with false when it is time to look at the record. */
