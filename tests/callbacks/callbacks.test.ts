@@ -17,7 +17,7 @@ describe('callbacks of the public API', () => {
   it('the walk sees options, members, parameters, overridden methods and what callbacks return', () => {
     expect(all).toEqual(
       expect.arrayContaining([
-        'RunSettings.approve',
+        'ControlSettings.approve',
         'Tool.execute',
         'EventBus(onFailure)',
         'CustomAgent.prepareTurn',

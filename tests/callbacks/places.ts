@@ -23,12 +23,12 @@ export const notTried: readonly { why: string; names: RegExp }[] = [
   {
     why: 'The package makes objects of these types itself, and is only handed them back.',
     names:
-      /^(CallReading|CallTerms|CallTrace|CheckedText|Durable|EventTap|Execution|Layers|MeasuredExecution|MeasuredRequest|PieceTimes|RecordedScope|RunScope|RunTelemetry|SavedValue|Service|SwitchableModel|Telemetry|TextReader|ToolContext|TurnPieces)\./,
+      /^(Account|CallReading|CallTerms|CallTrace|CheckedText|Durable|EventTap|Execution|Layers|MeasuredExecution|MeasuredRequest|PieceTimes|RecordedScope|RunScope|RunTelemetry|SavedValue|Service|SwitchableModel|Telemetry|TextReader|ToolContext|TurnPieces)\./,
   },
   {
     why: 'Parameters of what the package itself calls: a runner’s loop and owner, and what they are given.',
     names:
-      /^(AgentRunner\(loop\)|mcpTokenFiles\.lock\(work\)|RunnerOwner\.|RunStream\(start\)|Runs\(complete\)|CustomAgent\.(options\.journal\.connect\(body\)|perform\(next\)))/,
+      /^(AgentRunner\(loop\)|mcpTokenFiles\.lock\(work\)|RunnerOwner\.|RunStream\(start\)|Runs\((complete|watch)\)|CustomAgent\.(options\.journal\.connect\(body\)|perform\(next\)))/,
   },
   {
     why: 'A contract suite calls them, and its tests fail with what they throw.',

@@ -54,6 +54,7 @@ async function recordedRuns(journal: Journal): Promise<void> {
   for (const ask of [
     () => runner.runs.get('r'),
     () => runner.runs.list(),
+    () => runner.runs.stream('r').result,
     () => runner.resume('r'),
     async () => {
       const { pending } = await waits.resume('w')
@@ -123,7 +124,7 @@ const storeMethods = [
   'release',
   'unclaim',
 ] as const
-const engineMethods = ['cancel', 'close', 'deliver', 'get', 'list', 'pending', 'prune', 'result', 'start'] as const
+const engineMethods = ['news', 'cancel', 'close', 'deliver', 'get', 'list', 'pending', 'prune', 'result', 'start'] as const
 
 /** Callbacks of stores and journals. */
 export const storeProbes: Record<string, Probe> = {
