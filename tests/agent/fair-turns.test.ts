@@ -49,3 +49,17 @@ it('they go on also where a test has stopped the clocks', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval', 'setImmediate', 'Date', 'performance', 'queueMicrotask'] })
   expect((await runAtOnce(100)).every(({ output }) => output === 'done')).toBe(true)
 })
+
+it('a response that has come counts, also if the run is aborted before its turn', async () => {
+  const controller = new AbortController()
+  const model: ChatModel = {
+    ...busyModel,
+    async generate() {
+      for (const begun = now(); now() - begun < 20; );
+      setImmediate(() => controller.abort())
+      return { text: 'Here.', toolCalls: [], finishReason: 'stop', usage: { inputTokens: 40, outputTokens: 2, totalTokens: 42 } }
+    },
+  }
+  const { usage } = await new AgentRunner({ model }).run('go', { signal: controller.signal })
+  expect(usage).toMatchObject({ inputTokens: 40, outputTokens: 2 })
+})

@@ -64,8 +64,10 @@ export function sendRequest(run: RunContext): AskModel {
       await giveWay()
       const asking = Promise.resolve(model.generate(request, turn.sink(sink)))
       const response = await run.untilInterrupted(asking)
-      await giveWay()
-      if (!run.signal.aborted) return takeResponse(response, model, request)
+      if (!run.signal.aborted) {
+        await giveWay()
+        return takeResponse(response, model, request)
+      }
       // One that heeds its signal rejects at once, and tells what has come and what was used.
       await Promise.race([asking, new Promise(setImmediate)])
       throw abortedError(model.provider)
