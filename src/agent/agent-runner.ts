@@ -208,7 +208,8 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     if (nested?.recorded === undefined) {
       if (watch === undefined || !replay) return this.#journal.resume(state, decisions, here)
       const resume = (tap: EventTap) => this.#journal.resume(state, decisions, { ...here, watch: { ...watch, tap } })
-      return this.#journal.replayed(state, watch, resume)
+      const tools = options.tools === undefined ? undefined : toToolSet(options.tools)
+      return this.#journal.replayed(state, watch, tools, resume)
     }
     return this.#continue(nested.recorded, here, { decisions, again, place: nested.place })
   }

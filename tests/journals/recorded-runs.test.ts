@@ -3,12 +3,14 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { DurableBody } from '../../src/agent/durable/journal.ts'
+import { handoff } from '../../src/agent/nested/handoff.ts'
 import { eventsOf } from '../../src/agent/run/run-stream.ts'
 import { listOf, ownersOf } from '../../src/journals/queries/list-runs.ts'
 import { sqlite } from '../../src/journals/sqlite/dialect.ts'
 import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { memoryJournal } from '../../src/testing/index.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
+import { defineTool } from '../../src/tools/tool.ts'
 import { inFolder } from './temp-folder.ts'
 
 /** Runs that differ in their id alone, as SQL. */
@@ -143,5 +145,46 @@ describe('runs.stream', () => {
     await runner.run('go', { runId: 'r' })
     const problem = { code: 'invalid_option', message: expect.stringContaining('`journal`') }
     await expect(runner.runs.stream('r').result).rejects.toMatchObject(problem)
+  })
+
+  it('hides arguments and results of tools that only the run was given, as nobody knows what in them is secret', async () => {
+    const pay = defineTool({
+      name: 'pay',
+      description: 'Pays.',
+      parameters: { type: 'object', additionalProperties: true },
+      effect: 'idempotent',
+      secrets: ['card'],
+      execute: () => 'paid with 4111 1111',
+    })
+    const model = scriptedModel([{ toolCalls: [{ name: 'pay', args: { card: '4111 1111' } }] }, 'done'])
+    const runner = new AgentRunner({ model, journal: memoryJournal() })
+    await runner.run('go', { runId: 'r', tools: [pay] })
+    const told = await Array.fromAsync(eventsOf(runner.runs.stream('r')))
+    expect(told.find(({ type }) => type === 'TOOL_CALL_END')).toMatchObject({ tool: 'pay', args: {}, result: '[redacted]' })
+    expect(JSON.stringify(told)).not.toContain('4111')
+  })
+
+  it('tells secrets of tools of an agent that the conversation was handed to', async () => {
+    const pay = defineTool({
+      name: 'pay',
+      description: 'Pays.',
+      parameters: { type: 'object', additionalProperties: true },
+      effect: 'idempotent',
+      secrets: ['card'],
+      execute: () => 'paid',
+    })
+    const desk = new AgentRunner({
+      model: scriptedModel([{ toolCalls: [{ name: 'pay', args: { card: '4111 1111', sum: 5 } }] }, 'done']),
+      tools: [pay],
+    })
+    const model = scriptedModel([{ toolCalls: [{ name: 'hand_off_to_desk', args: {} }] }])
+    const tools = [handoff(desk, { name: 'desk', description: 'Takes money.' })]
+    const runner = new AgentRunner({ model, tools, journal: memoryJournal() })
+    await runner.run('go', { runId: 'r' })
+    const told = await Array.fromAsync(eventsOf(runner.runs.stream('r')))
+    expect(told.find((event) => event.type === 'TOOL_CALL_END' && event.tool === 'pay')).toMatchObject({
+      args: { card: '[redacted]', sum: 5 },
+    })
+    expect(JSON.stringify(told)).not.toContain('4111')
   })
 })

@@ -2,7 +2,9 @@ import pTimeout from 'p-timeout'
 import { syncAnswer } from '../../core/callbacks/callbacks.ts'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
 import { type Json, withoutUndefined } from '../../core/messages.ts'
+import type { ToolSet } from '../../tools/registry.ts'
 import type { Decision } from '../decisions/decisions.ts'
+import { withHandoffs } from '../nested/handoff.ts'
 import type { Loop } from '../run/execution.ts'
 import type { RunContext } from '../run/run-context.ts'
 import type { EventTap } from '../run/run-events.ts'
@@ -112,12 +114,17 @@ export class RunnerJournal {
   }
 
   /**
-   * `work`, which continues the run, while whoever watches is told of it from its beginning.
+   * `work`, which continues the run, while whoever watches is told of it from its beginning. `tools`: those that the run is given again.
    */
-  async replayed(runId: string, { tap, left }: Watch, work: (tap: EventTap) => Promise<RunResult<never>>): Promise<RunResult<never>> {
+  async replayed(
+    runId: string,
+    { tap, left }: Watch,
+    tools: ToolSet | undefined,
+    work: (tap: EventTap) => Promise<RunResult<never>>,
+  ): Promise<RunResult<never>> {
     const engine = openEngine(this.#engine)
     if (engine.news === undefined) return work(tap)
-    const { events, followed } = this.#followed(await knownRun(engine, runId), tap)
+    const { events, followed } = this.#followed(await knownRun(engine, runId), tap, tools)
     await followed.begin()
     const over = work(followed.source)
     try {
@@ -157,8 +164,16 @@ export class RunnerJournal {
     }
   }
 
-  #followed({ runId, createdAt, metadata }: KeptRun, tap: EventTap): { events: RecordEvents; followed: FollowedRun } {
-    const events = new RecordEvents({ ...this.#agent, runId, createdAt, ...(metadata && { metadata }) }, tap)
+  /** `own`: the run's own tools, if they are known here. */
+  #followed({ runId, createdAt, metadata, input }: KeptRun, tap: EventTap, own?: ToolSet): { events: RecordEvents; followed: FollowedRun } {
+    // A run that was given tools of its own has those in place of the agent's.
+    const tools = inputFromJson(input).needs?.includes('tools') === true ? own : this.#agent.tools
+    const sets = tools === undefined ? [] : withHandoffs(tools)
+    const secretsOf = (name: string) => {
+      const found = sets.map((set) => set.get(name)).filter((tool) => tool !== undefined)
+      return found.length === 0 ? undefined : found.flatMap(({ secrets = [] }) => secrets)
+    }
+    const events = new RecordEvents({ ...this.#agent, secretsOf, runId, createdAt, ...(metadata && { metadata }) }, tap)
     return { events, followed: new FollowedRun(runId, openEngine(this.#engine), events, tap) }
   }
 

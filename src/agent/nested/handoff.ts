@@ -82,6 +82,21 @@ function isHandoffTool(tool: AnyTool): tool is HandoffTool {
   return 'handsTo' in tool
 }
 
+/** These tools, and those of the agents that they hand over to, as far as they are known without a run. */
+export function withHandoffs(tools: ToolSet): ToolSet[] {
+  const sets = [tools]
+  const agents = new Set<object>()
+  for (const set of sets) {
+    for (const tool of set.list()) {
+      if (!isHandoffTool(tool) || agents.has(tool.handsTo)) continue
+      agents.add(tool.handsTo)
+      const { tools: given } = tool.handsTo
+      if (typeof given !== 'function') sets.push(toToolSet(given))
+    }
+  }
+  return sets
+}
+
 /**
  * Makes the run continue as the agent that a call has handed the conversation to. Gives why that agent's guardrails refuse it: the run then ends.
  */

@@ -2,6 +2,7 @@ import { Event, type EventMeta, type EventPayloads, type RunEvent } from '../../
 import { isLargerThan, jsonOrText } from '../../../core/json.ts'
 import { hasToolCalls, isJsonObject, type JsonObject, textOf } from '../../../core/messages.ts'
 import { redact } from '../../../core/redaction/redact.ts'
+import { REDACTED } from '../../../core/redaction/spans.ts'
 import type { ToolSet } from '../../../tools/registry.ts'
 import { mostShown, shownInput, shownRejection, shownResult } from '../../calls/shown-call.ts'
 import { fingerprintOf } from '../../decisions/decisions.ts'
@@ -19,6 +20,8 @@ export interface ToldRun {
   provider: string
   model: string
   tools: ToolSet
+  /** Names of the arguments of a tool that are secret; undefined if this process doesn't know the tool. */
+  secretsOf(tool: string): readonly string[] | undefined
 }
 
 /** Makes events of what is recorded of a run: each turn, call and decision once, also if some were told as they happened. */
@@ -157,14 +160,15 @@ export class RecordEvents {
   #itemOf({ id: toolCallId, tool, args = {}, iteration, decision }: ToolCallRecord, index: number): PendingItem[] {
     if (decision === undefined || decision.path !== undefined || decision.kind === 'question') return []
     const named = { toolCallId, tool, args }
-    const secrets = this.#secretsOf(tool)
+    const secrets = this.#run.secretsOf(tool)
     const item = {
       ...named,
+      args: secrets === undefined ? {} : args,
       kind: decision.kind,
       fingerprint: fingerprintOf(this.#run.runId, named),
       place: decisionPlace(iteration, index, 1),
     }
-    return [shownItem({ ...item, ...(secrets.length === 0 ? {} : { secrets }) })]
+    return [shownItem({ ...item, ...(secrets === undefined || secrets.length === 0 ? {} : { secrets: [...secrets] }) })]
   }
 
   #need(item: PendingItem): void {
@@ -186,18 +190,24 @@ export class RecordEvents {
     repairs,
   }: ToolCallRecord): void {
     this.#calls.add(toolCallId)
-    const known = { secrets: this.#secretsOf(tool) }
+    const secrets = this.#run.secretsOf(tool)
     const place = { iteration, toolCallId, ...(repairs && { repairs }) }
     const hasRun = outcome === 'ok' || outcome === 'failed' || outcome === 'timeout' || (outcome === 'cancelled' && attempts > 0)
     if (!hasRun) {
+      if (secrets === undefined && errorCode !== 'tool_not_found') {
+        this.#emit(Event.TOOL_CALL_REJECTED, { tool, args: {}, error: REDACTED, outcome, errorCode: errorCode ?? 'tool_denied' }, place)
+        return
+      }
+      const known = secrets && { secrets: [...secrets] }
       const { hidden, ...shown } = shownRejection(known, args ?? rawArguments, textOf(content))
       this.#tap.hide?.(hidden)
       this.#emit(Event.TOOL_CALL_REJECTED, { tool, ...shown, outcome, errorCode: errorCode ?? 'tool_denied' }, place)
       return
     }
-    const shown = isLargerThan(mostShown, args) ? {} : (redact(args ?? {}, new Set(known.secrets)) as JsonObject)
+    const isShown = secrets !== undefined && !isLargerThan(mostShown, args)
+    const shown = isShown ? (redact(args ?? {}, new Set(secrets)) as JsonObject) : {}
     this.#emit(Event.TOOL_CALL_START, { tool, args: shown }, place)
-    const result = shownResult(known, args ?? {}, textOf(content))
+    const result = secrets === undefined ? REDACTED : shownResult({ secrets: [...secrets] }, args ?? {}, textOf(content))
     const end = { tool, result, bytes: Buffer.byteLength(result), outcome, args: shown, ...(errorCode && { errorCode }) }
     this.#emit(Event.TOOL_CALL_END, end, { iteration, toolCallId, durationMs, ok: outcome === 'ok' })
   }
@@ -205,14 +215,11 @@ export class RecordEvents {
   /** Arguments as the model wrote them, without secrets. */
   #inputOf(tool: string, json: string): string {
     const given = jsonOrText(json)
-    if (!isJsonObject(given)) return ''
-    const { args, hidden } = shownInput({ secrets: this.#secretsOf(tool) }, given)
+    const secrets = this.#run.secretsOf(tool)
+    if (!isJsonObject(given) || secrets === undefined) return ''
+    const { args, hidden } = shownInput({ secrets: [...secrets] }, given)
     this.#tap.hide?.(hidden)
     return JSON.stringify(args)
-  }
-
-  #secretsOf(tool: string): string[] {
-    return [...(this.#run.tools.get(tool)?.secrets ?? [])]
   }
 
   #countTurn(iteration: number, key: string | undefined): void {
