@@ -22,9 +22,10 @@ function copyRun(folder: string, count: number, finishedAt = 'finished_at'): voi
   const many = `WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < ${count})`
   sql(
     folder,
-    `${many} INSERT INTO shown_runs (id, finished_at, settled_at, ${columns}) SELECT 'run_copy-' || i, ${finishedAt}, ${finishedAt}, ${columns} FROM shown_runs, c`,
+    `${many} INSERT INTO shown_runs (id, finished_at, settled_at, ${columns}) SELECT 'run_copy-' || i, ${finishedAt}, ${finishedAt}, ${columns} FROM shown_runs, c WHERE status = 'paused'`,
   )
-  const copies = "SELECT copy.n, value, state FROM shown_runs copy, shown_results WHERE copy.id LIKE 'run_copy-%'"
+  const paused = "run IN (SELECT n FROM shown_runs WHERE status = 'paused')"
+  const copies = `SELECT copy.n, value, state FROM shown_runs copy, shown_results WHERE copy.id LIKE 'run_copy-%' AND ${paused}`
   sql(folder, `INSERT INTO shown_results (run, value, state) ${copies}`)
 }
 
