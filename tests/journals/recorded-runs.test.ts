@@ -5,6 +5,7 @@ import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { DurableBody } from '../../src/agent/durable/journal.ts'
 import { handoff } from '../../src/agent/nested/handoff.ts'
 import { eventsOf } from '../../src/agent/run/run-stream.ts'
+import { emptyRunView, reduceRun } from '../../src/core/runs/index.ts'
 import { listOf, ownersOf } from '../../src/journals/queries/list-runs.ts'
 import { sqlite } from '../../src/journals/sqlite/dialect.ts'
 import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
@@ -186,5 +187,25 @@ describe('runs.stream', () => {
       args: { card: '[redacted]', sum: 5 },
     })
     expect(JSON.stringify(told)).not.toContain('4111')
+  })
+
+  it('tells what still waits after another call of its turn was decided', async () => {
+    const pay = defineTool({
+      name: 'pay',
+      description: 'Pays.',
+      parameters: { type: 'object', additionalProperties: true },
+      effect: 'idempotent',
+      approval: true,
+      execute: () => 'paid',
+    })
+    const calls = [1, 2].map((euros) => ({ name: 'pay', args: { euros } }))
+    const runner = new AgentRunner({ model: scriptedModel([{ toolCalls: calls }, 'done']), tools: [pay], journal: memoryJournal() })
+    const [first, second] = (await runner.run('go', { runId: 'r' })).pending
+    if (first === undefined || second === undefined) throw new Error('Expected two calls to wait')
+    expect((await runner.resume('r', { decisions: [{ ...second, approved: true }] })).stopReason).toBe('paused')
+    const view = emptyRunView()
+    for await (const event of eventsOf(runner.runs.stream('r'))) reduceRun(view, event)
+    expect(view.pending.map(({ place }) => place)).toEqual([first.place])
+    expect([...view.calls.values()].flatMap(({ decisions }) => decisions.map(({ place }) => place))).toEqual([second.place])
   })
 })

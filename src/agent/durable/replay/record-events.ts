@@ -32,6 +32,8 @@ export class RecordEvents {
   readonly #turns = new Map<number, number>()
   readonly #keys = new Set<string>()
   readonly #calls = new Set<string>()
+  /** The positions of calls in their turns. */
+  readonly #positions = new Map<string, number>()
   readonly #needed = new Set<string>()
   readonly #decided = new Set<string>()
   /** Turns by their keys, calls and nested runs that are told as they happen. */
@@ -101,6 +103,7 @@ export class RecordEvents {
   /** Tells what was not told yet. */
   add({ turns, calls }: RecordedTurns): void {
     const open = [...turns]
+    for (const { step } of turns) for (const [at, { id }] of step.toolCalls.entries()) this.#positions.set(id, at)
     const before = new Map(this.#turns)
     for (const iteration of new Set(
       [...turns.map(({ step }) => step.iteration), ...calls.map((call) => call.iteration)].toSorted((a, b) => a - b),
@@ -142,14 +145,14 @@ export class RecordEvents {
   #round(calls: readonly ToolCallRecord[]): void {
     const untold = calls.filter(({ id }) => !this.#calls.has(id))
     const decided = untold.filter(({ id, decision }) => decision !== undefined && !this.#decided.has(id))
-    const items = decided.flatMap((call) => this.#itemOf(call, calls.indexOf(call)))
+    const items = decided.flatMap((call) => this.#itemOf(call))
     for (const item of items) if (isNew(this.#needed, item.place)) this.#need(item)
     // As in the run itself: once it goes on, what it waited for is decided.
     if (items.length > 0) this.start()
     for (const call of untold) {
       const { id: toolCallId, tool, iteration, decision } = call
       if (decision !== undefined && isNew(this.#decided, toolCallId)) {
-        const place = decisionPlace(iteration, calls.indexOf(call), 1)
+        const place = this.#placeOf(call)
         this.#emit(Event.DECISION_MADE, { ...decision, toolCallId, tool, place }, { iteration, toolCallId })
       }
       this.#call(call)
@@ -157,7 +160,8 @@ export class RecordEvents {
   }
 
   /** What a call has waited for. The question of a tool is not recorded with the call. */
-  #itemOf({ id: toolCallId, tool, args = {}, iteration, decision }: ToolCallRecord, index: number): PendingItem[] {
+  #itemOf(call: ToolCallRecord): PendingItem[] {
+    const { id: toolCallId, tool, args = {}, decision } = call
     if (decision === undefined || decision.path !== undefined || decision.kind === 'question') return []
     const named = { toolCallId, tool, args }
     const secrets = this.#run.secretsOf(tool)
@@ -166,9 +170,13 @@ export class RecordEvents {
       args: secrets === undefined ? {} : args,
       kind: decision.kind,
       fingerprint: fingerprintOf(this.#run.runId, named),
-      place: decisionPlace(iteration, index, 1),
+      place: this.#placeOf(call),
     }
     return [shownItem({ ...item, ...(secrets === undefined || secrets.length === 0 ? {} : { secrets: [...secrets] }) })]
+  }
+
+  #placeOf({ id, iteration }: ToolCallRecord): string {
+    return decisionPlace(iteration, this.#positions.get(id) ?? 0, 1)
   }
 
   #need(item: PendingItem): void {
