@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { DurableBody } from '../../src/agent/durable/journal.ts'
@@ -207,5 +208,22 @@ describe('runs.stream', () => {
     for await (const event of eventsOf(runner.runs.stream('r'))) reduceRun(view, event)
     expect(view.pending.map(({ place }) => place)).toEqual([first.place])
     expect([...view.calls.values()].flatMap(({ decisions }) => decisions.map(({ place }) => place))).toEqual([second.place])
+  })
+
+  it('gives way to everything else if many are read at once', async () => {
+    const look = defineTool({ name: 'look', description: 'Looks.', effect: 'read', execute: () => 'x'.repeat(20_000) })
+    const model = scriptedModel(({ messages }) => (messages.length > 40 ? 'done' : { toolCalls: [{ name: 'look' }] }))
+    const settings = { maxIterations: 50, limits: { repeatedCalls: Number.POSITIVE_INFINITY } }
+    const runner = new AgentRunner({ ...settings, model, tools: [look], journal: memoryJournal() })
+    await runner.run('go', { runId: 'r' })
+    let isDone = false
+    const read = Promise.all(Array.from({ length: 100 }, () => Array.fromAsync(eventsOf(runner.runs.stream('r'))))).then(() => {
+      isDone = true
+    })
+    for (let turn = 0; turn < 3; turn++) {
+      await nextTurn()
+      expect(isDone).toBe(false)
+    }
+    await read
   })
 })

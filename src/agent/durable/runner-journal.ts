@@ -134,7 +134,7 @@ export class RunnerJournal {
       this.#opener.logger.error({ runId, error }, 'the record of a run could not be read: its stream may lack events')
     }
     const result = await over
-    events.add(turnsOfResult(result))
+    await events.add(turnsOfResult(result))
     events.end(result)
     return result
   }
@@ -156,7 +156,7 @@ export class RunnerJournal {
     const run = this.#opener.open({ runId, input: inputFromJson(input) }, { options: {} })
     try {
       const result = await conclude(resultFromJson(await this.#sessions.complete(output, run), run), run)
-      events.add(turnsOfResult(result))
+      await events.add(turnsOfResult(result))
       events.end(result)
       return result
     } finally {

@@ -1,5 +1,6 @@
 import { InvalidOptionError, messageOf, ToolloopError } from '../../core/errors.ts'
 import { isJsonObject, type Json, storedText } from '../../core/messages.ts'
+import { giveWay } from '../../core/time/give-way.ts'
 import {
   type DurableBody,
   type Engine,
@@ -317,6 +318,8 @@ class StoreJournal implements Journal {
   async #get(runId: string): Promise<KeptRun | undefined> {
     const run = await this.#store.get(runId)
     if (run === undefined) return undefined
+    // Results may be large, and many may be read at once.
+    await giveWay()
     const { input, output, ...rest } = run
     return {
       ...rest,

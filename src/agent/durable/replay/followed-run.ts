@@ -90,7 +90,7 @@ export class FollowedRun {
       this.#known.add(key)
       this.#missed.delete(key)
     }
-    this.#events.add(turnsOfSteps(news.steps))
+    await this.#events.add(turnsOfSteps(news.steps))
   }
 
   /** Resolves with true for news of this process, and with false when it is time to look at the record. */

@@ -3,6 +3,7 @@ import { isLargerThan, jsonOrText } from '../../../core/json.ts'
 import { hasToolCalls, isJsonObject, type JsonObject, textOf } from '../../../core/messages.ts'
 import { redact } from '../../../core/redaction/redact.ts'
 import { REDACTED } from '../../../core/redaction/spans.ts'
+import { giveWay } from '../../../core/time/give-way.ts'
 import type { ToolSet } from '../../../tools/registry.ts'
 import { mostShown, shownInput, shownRejection, shownResult } from '../../calls/shown-call.ts'
 import { fingerprintOf } from '../../decisions/decisions.ts'
@@ -100,8 +101,8 @@ export class RecordEvents {
     }
   }
 
-  /** Tells what was not told yet. */
-  add({ turns, calls }: RecordedTurns): void {
+  /** Tells what was not told yet. A record may be long, and many may be read at once. */
+  async add({ turns, calls }: RecordedTurns): Promise<void> {
     const open = [...turns]
     for (const { step } of turns) for (const [at, { id }] of step.toolCalls.entries()) this.#positions.set(id, at)
     const before = new Map(this.#turns)
@@ -110,6 +111,7 @@ export class RecordEvents {
     )) {
       const own = open.filter(({ step }) => step.iteration === iteration)
       const untold = own.filter(({ key }, at) => (key === undefined ? at >= (before.get(iteration) ?? 0) : !this.#keys.has(key)))
+      await giveWay()
       for (const turn of untold) this.#turn(turn)
       this.#round(calls.filter((call) => call.iteration === iteration))
     }
