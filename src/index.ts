@@ -1,10 +1,24 @@
-export type { ActiveRun, CloseOptions } from './agent/active-runs.ts'
 export { AgentRunner } from './agent/agent-runner.ts'
+export type { Guardrail, GuardrailVerdict } from './agent/callbacks/guardrails.ts'
+export type {
+  HookPlace,
+  Hooks,
+  ModelEnding,
+  ModelTurn,
+  ModelTurnChange,
+  RunningToolCall,
+  SentRequest,
+  ToolEnding,
+  ToolTurn,
+  ToolTurnChange,
+} from './agent/callbacks/hooks.ts'
 export type { AgentHistory, HistoryRun } from './agent/conversation/agent-history.ts'
 export { type CompactionSize, compactMessages } from './agent/conversation/compaction.ts'
+export { RunControl } from './agent/conversation/run-control.ts'
 export { CustomAgent } from './agent/custom-agent.ts'
 export type { Decision, Signature, Verdict } from './agent/decisions/decisions.ts'
 export type { Claim, ResumeClaim } from './agent/decisions/resume-claim.ts'
+export type { RecordedRun, RecoveredRun, RecoverOptions, Runs, StoredResult } from './agent/durable/runs.ts'
 export type {
   Durable,
   DurableBody,
@@ -17,30 +31,13 @@ export type {
   RunQuery,
   RunSummary,
   StepContext,
-} from './agent/durable/journal.ts'
-export type { RecordedRun, RecoveredRun, RecoverOptions, Runs, StoredResult } from './agent/durable/runs.ts'
-export type { Guardrail, GuardrailVerdict } from './agent/hooks/guardrails.ts'
-export type {
-  HookPlace,
-  Hooks,
-  ModelEnding,
-  ModelTurn,
-  ModelTurnChange,
-  RunningToolCall,
-  SentRequest,
-  ToolEnding,
-  ToolTurn,
-  ToolTurnChange,
-} from './agent/hooks/hooks.ts'
+} from './agent/journal/journal.ts'
 export { Budget, type BudgetAmounts, type BudgetOptions, BudgetSpentError } from './agent/limits/budget.ts'
-export { type ConversationTaker, type HandoffOptions, handoff } from './agent/nested/handoff.ts'
-export { type AsToolOptions, asTool, type RunnableAgent } from './agent/nested/sub-agent.ts'
 export type { AnswerOf, OutputOf, OutputSchema, PartialAnswerOf, PartOf } from './agent/output/output.ts'
-export type { RunState } from './agent/run/result.ts'
-export { RunControl } from './agent/run/run-control.ts'
 export { RunError } from './agent/run/run-error.ts'
-export type { RunStream } from './agent/run/run-stream.ts'
-export type { PerformedRun, PerformRun } from './agent/runner-owner.ts'
+export type { ActiveRun, CloseOptions } from './agent/runner/active-runs.ts'
+export type { RunStream } from './agent/runner/run-stream.ts'
+export type { PerformedRun, PerformRun } from './agent/runner/runner-owner.ts'
 export type { ExpiryOptions, SessionOptions } from './agent/sessions/session-options.ts'
 export type {
   Added as SessionAddition,
@@ -61,18 +58,9 @@ export type {
   UnclaimOptions as SessionUnclaimOptions,
 } from './agent/sessions/session-store.ts'
 export { type ForkOptions, type ReadOptions, type Session, Sessions, type WaitingRun } from './agent/sessions/sessions.ts'
+export { type ConversationTaker, type HandoffOptions, handoff } from './agent/sub-agents/handoff.ts'
+export { type AsToolOptions, asTool, type RunnableAgent } from './agent/sub-agents/sub-agent.ts'
 export { type GenerateOptions, ToolAgent } from './agent/tool-agent.ts'
-export type {
-  AgentTools,
-  BuiltInCall,
-  FittingTools,
-  RunArguments,
-  SucceededCall,
-  ToolCallOf,
-  ToolsFor,
-  UnsuccessfulCall,
-  WithContext,
-} from './agent/typed.ts'
 export type { AroundEntry, CallPlan, PlanEntry, RequestPlan } from './agent/types/middleware.ts'
 export type {
   ApprovalDecision,
@@ -95,11 +83,19 @@ export type {
   ToolCalling,
   ToolCallOutcome,
   ToolCallRecord,
-} from './agent/types.ts'
-export { type NodeResponse, pipeToNode, type Sendable } from './agent/web/pipe-to-node.ts'
-export type { ResponseOptions } from './agent/web/respond.ts'
-export type { ResponseFormat, ResponseWriter } from './agent/web/response-format.ts'
-export type { RunEnding } from './agent/web/run-ending.ts'
+} from './agent/types/options.ts'
+export type { RunState } from './agent/types/result.ts'
+export type {
+  AgentTools,
+  BuiltInCall,
+  FittingTools,
+  RunArguments,
+  SucceededCall,
+  ToolCallOf,
+  ToolsFor,
+  UnsuccessfulCall,
+  WithContext,
+} from './agent/types/typed.ts'
 export { type AnyEventListener, EventBus, type EventListener, type ListenerFailure } from './core/callbacks/event-bus.ts'
 export {
   type ErrorCode,
@@ -160,13 +156,13 @@ export type {
   Sampling,
   ToolChoice,
 } from './models/chat-model.ts'
+export { type FallbackOn, type FallbackOptions, fallbackModel } from './models/combined/fallback.ts'
+export { type SwitchableModel, switchableModel } from './models/combined/switchable.ts'
 export { type AnyModel, createModel } from './models/create-model.ts'
-export { type FallbackOn, type FallbackOptions, fallbackModel } from './models/middleware/fallback.ts'
-export type { RateLimits } from './models/middleware/rate-limiter.ts'
-export { type SwitchableModel, switchableModel } from './models/middleware/switchable.ts'
 export { messagesFromOpenAI } from './models/openai/from-openai.ts'
 export { messagesToOpenAI, type OpenAIMessage } from './models/openai/wire.ts'
 export type { ModelPreset, ProviderPreset, Providers } from './models/presets.ts'
+export type { RateLimits } from './models/rate-limiter.ts'
 export type { ModelSettings } from './models/settings.ts'
 export { ToolCallAccumulator, type ToolCallDelta } from './models/streaming/accumulator.ts'
 export type { ToolCallSink } from './models/streaming/open-call.ts'
@@ -207,3 +203,7 @@ export {
   type ToolOptions,
 } from './tools/tool.ts'
 export { type ToolCallEnd, type ToolCallEnvironment, ToolRunner } from './tools/tool-runner.ts'
+export { type NodeResponse, pipeToNode, type Sendable } from './ui/web/pipe-to-node.ts'
+export type { ResponseOptions } from './ui/web/respond.ts'
+export type { ResponseFormat, ResponseWriter } from './ui/web/response-format.ts'
+export type { RunEnding } from './ui/web/run-ending.ts'

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { pipeToNode } from '../src/agent/web/pipe-to-node.ts'
+import { pipeToNode } from '../src/ui/web/pipe-to-node.ts'
 import { closeServer } from './close-server.ts'
 
 /** A server on 127.0.0.1 that answers as a `fetch` handler does. */

@@ -21,12 +21,15 @@ const allowed: Record<string, string[]> = {
   tools: ['core'],
   dialects: ['core', 'tools/tool.ts', 'tools/call/written-name.ts'],
   models: ['core', 'tools/tool.ts', 'dialects/reader/thinking.ts'],
+  /** How a run reaches a page: below the agent, whose results it knows as types. */
+  'ui/web': ['core', 'agent/types/result.ts'],
   agent: [
     'core',
     'tools',
+    'ui/web',
     'models/chat-model.ts',
     'models/create-model.ts',
-    'models/middleware/fallback.ts',
+    'models/combined/fallback.ts',
     'models/usage.ts',
     'dialects/dialect.ts',
     'dialects/names.ts',
@@ -40,9 +43,9 @@ const allowed: Record<string, string[]> = {
   sqlite: ['core'],
   journals: ['core', 'tools', 'dialects', 'models', 'agent', 'sqlite'],
   sessions: ['core', 'tools', 'dialects', 'models', 'agent', 'sqlite'],
-  ui: ['core', 'tools', 'agent'],
+  ui: ['core', 'tools', 'agent', 'ui/web'],
   recording: ['core', 'tools', 'dialects', 'models', 'agent'],
-  service: ['core', 'tools', 'dialects', 'models', 'agent', 'journals', 'sessions', 'ui', 'telemetry', 'recording'],
+  service: ['core', 'tools', 'dialects', 'models', 'agent', 'journals', 'sessions', 'ui', 'ui/web', 'telemetry', 'recording'],
   page: ['core/text/visible.ts', 'core/runs/index.ts'],
   telemetry: ['core', 'tools', 'dialects', 'models', 'agent'],
   testing: ['core', 'tools', 'dialects', 'models', 'agent', 'recording'],
@@ -64,7 +67,103 @@ const allowed: Record<string, string[]> = {
   ],
 }
 
+/**
+ * The floors of each folder that has folders of its own, the lowest first: what is on a floor imports only from the floors below it. A `*` stands
+ * for the files that are not named. Files on the same floor may import each other, folders may not.
+ */
+const floors: Record<string, string[]> = {
+  agent: [
+    'types',
+    'step-keys.ts told.ts',
+    'conversation limits output text-calls journal decisions callbacks',
+    'nested large-results sessions observe',
+    'options',
+    'option-names.ts options.ts',
+    'run',
+    'calls',
+    'turn',
+    'middleware',
+    'middleware.ts',
+    'sub-agents',
+    'loop.ts',
+    'runner',
+    'durable',
+    '*',
+  ],
+  'agent/calls': ['*', 'waiting', 'tool-round.ts'],
+  'agent/durable': ['replay', '*'],
+  'agent/journal': ['call-record.ts journal.ts run-record.ts store.ts', 'recovery', '*'],
+  'agent/middleware': ['hooks guardrails', 'structured-output', '*'],
+  models: [
+    '*',
+    'errors',
+    'conversion streaming demo',
+    'middleware transport',
+    'anthropic google openai',
+    'openai-responses',
+    'create-model.ts',
+    'ai-driver.ts combined',
+  ],
+  service: [
+    'http',
+    'max-argument-values.ts metrics.ts run-bounds.ts',
+    'recordings redaction tenants',
+    'config',
+    'agents',
+    'runs',
+    'chat mcp overview run-requests',
+    'responses',
+    'service-parts.ts',
+    'threads',
+    'routes',
+    '*',
+  ],
+  'service/runs': ['*', 'recorded', 'say-to-run.ts unrecorded-runs.ts', 'listed', 'run-store.ts'],
+  tools: ['schema', '*', 'call', 'tool-runner.ts', 'deferred-tools.ts dispatcher.ts', 'builtin', 'openapi sandbox', 'skills', 'mcp'],
+  'tools/builtin': ['calculator files', 'web', '*'],
+  'tools/mcp': ['auth-options.ts', 'sdk', 'server-config.ts within.ts', 'auth server', 'transport', 'client', 'index.ts'],
+  'tools/mcp/client': [
+    'call-time.ts set-aside.ts server-status.ts server-words.ts',
+    'listing',
+    'trust.ts',
+    'calls',
+    'context session',
+    '*',
+  ],
+  'tools/sandbox': ['sandbox.ts', 'process vm', '*'],
+  'tools/schema': ['*', 'patterns', 'open-ajv.ts schema.ts', 'foreign', 'read-values.ts coerce.ts infer.ts written-schema.ts'],
+}
+
+/** Types of the agent that any of its floors may name: of the floors above it, they name classes as types. */
+const groundFloor = 'agent/types/'
+
+/** The floor of a child of a folder, from 0; -1: the folder has no such floor. */
+function floorOf(folder: string, child: string): number {
+  const named = (floors[folder] ?? []).map((floor) => floor.split(' '))
+  const floor = named.findIndex((names) => names.includes(child))
+  return floor === -1 && child.includes('.') ? named.findIndex((names) => names.includes('*')) : floor
+}
+
+/** Imports between the children of folders that are not of a floor below. */
+function upwardImports(): string[] {
+  return files.flatMap((file) =>
+    importsOf(file).flatMap(({ line, target }) => {
+      const [from, to] = [file.split('/'), target.split('/')]
+      const depth = from.findIndex((name, index) => name !== to[index])
+      const folder = from.slice(0, depth).join('/')
+      const [child = '', other = ''] = [from[depth], to[depth]]
+      if (floors[folder] === undefined || file.startsWith(groundFloor)) return []
+      const [own, its] = [floorOf(folder, child), floorOf(folder, other)]
+      const areFiles = child.includes('.') && other.includes('.')
+      return its !== -1 && (its < own || (its === own && areFiles))
+        ? []
+        : [`src/${file}:${line} imports ${target}: in ${folder}/, ${other} is not on a floor below ${child}`]
+    }),
+  )
+}
+
 function partOf(file: string): string {
+  if (file.startsWith('ui/web/')) return 'ui/web'
   const [first = '', rest] = file.split('/')
   return rest === undefined ? 'index' : first
 }
@@ -122,6 +221,33 @@ describe('layers', () => {
       }
     }
     expect(offences).toEqual([])
+  })
+
+  it('in agent, models, service and tools, each folder imports only from the floors below its own', () => {
+    const folders = new Set(
+      files.map((file) => dirname(dirname(file))).filter((folder) => /^(agent|models|service|tools)(\/|$)/.test(folder)),
+    )
+    expect([...folders].filter((folder) => floors[folder] === undefined)).toEqual([])
+    const gone = Object.entries(floors).flatMap(([folder, names]) =>
+      names
+        .flatMap((floor) => floor.split(' '))
+        .filter((name) => name !== '*' && !existsSync(join(src, folder, name)))
+        .map((name) => `${folder}/${name}`),
+    )
+    expect(gone).toEqual([])
+    expect(upwardImports()).toEqual([])
+  })
+
+  it('the ground floor of the agent has types only', () => {
+    const code = /^(export )?(async |abstract )?(function|class|const|let)\b|^(import|export) (?!type\b)(?!interface\b)/
+    const found = files
+      .filter((file) => file.startsWith(groundFloor))
+      .flatMap((file) =>
+        readFileSync(join(src, file), 'utf8')
+          .split('\n')
+          .flatMap((text, index) => (code.test(text) ? [`src/${file}:${index + 1} ${text}`] : [])),
+      )
+    expect(found).toEqual([])
   })
 
   it('no files import each other in a circle, be it for types alone', () => {
@@ -193,6 +319,17 @@ describe('files', () => {
     const missing = toList.filter((file) => !listed.some((name) => name === file || (name.endsWith('/') && file.startsWith(name))))
     expect(missing).toEqual([])
     expect(listed.filter((name) => !existsSync(join(src, name)))).toEqual([])
+  })
+
+  it('the reading order in src/agent/README.md has at most six files and 1,000 lines', () => {
+    const page = readFileSync(join(src, 'agent/README.md'), 'utf8')
+    const order = [...page.matchAll(/^\d+\. `([^`]+\.ts)`: /gm)].map(([, name]) => `agent/${name}`)
+    expect(order[0]).toBe('agent/loop.ts')
+    expect(order.length).toBeLessThanOrEqual(6)
+    const lines = order.map((file) => readFileSync(join(src, file), 'utf8').split('\n').length - 1)
+    expect(lines.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(1_000)
+    const named = [...page.matchAll(/`([\w-]+(?:\/[\w-]+)*\.ts)`/g)].map(([, name = '']) => name)
+    expect(named.filter((name) => !existsSync(join(src, 'agent', name)) && name !== 'tests/layers.test.ts')).toEqual([])
   })
 
   it('says nothing loosely: no any, no double casts, no suppressed checks', () => {

@@ -3,17 +3,17 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../src/agent/agent-runner.ts'
 import type { Decision } from '../src/agent/decisions/decisions.ts'
-import { asTool } from '../src/agent/nested/sub-agent.ts'
-import type { RunStream } from '../src/agent/run/run-stream.ts'
-import type { RunResult } from '../src/agent/types.ts'
+import type { RunStream } from '../src/agent/runner/run-stream.ts'
+import { asTool } from '../src/agent/sub-agents/sub-agent.ts'
+import type { RunResult } from '../src/agent/types/options.ts'
 import type { EventMeta, RunEvent } from '../src/core/events.ts'
 import { createLogger } from '../src/core/logger.ts'
 import { noUsage } from '../src/core/messages.ts'
 import { callOf, emptyRunView, lastText, type RunView, reduceRun, turnText } from '../src/core/runs/index.ts'
 import { createModel } from '../src/models/create-model.ts'
-import { startMockProvider } from '../src/testing/mock-provider.ts'
 import { scriptedModel } from '../src/testing/scripted-model.ts'
 import { ask, defineTool } from '../src/tools/tool.ts'
+import { startStrictProvider } from './models/rules/strict-provider.ts'
 
 const logger = createLogger({ level: 'silent' })
 const usage = { inputTokens: 10, outputTokens: 5 }
@@ -217,7 +217,7 @@ describe('reduceRun', () => {
       { text: 'It is lo', fault },
       'It is long.',
     ]
-    const provider = await startMockProvider({ script })
+    const provider = await startStrictProvider({ script })
     const model = createModel({ provider: 'custom', model: 'm', baseURL: provider.baseURL, maxRetries: 1, maxRetryDelayMs: 1 })
     const { events, result } = await eventsOf(new AgentRunner({ logger, model, tools: [weather] }).stream('go'))
     await provider.close()

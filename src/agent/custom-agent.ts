@@ -2,19 +2,18 @@ import { syncAnswer } from '../core/callbacks/callbacks.ts'
 import type { EventBus, EventListener } from '../core/callbacks/event-bus.ts'
 import type { EventName } from '../core/events.ts'
 import { knownOptions } from '../core/option-names.ts'
-import type { ActiveRun, CloseOptions } from './active-runs.ts'
 import { AgentRunner } from './agent-runner.ts'
+import type { Hooks, ModelTurn, ModelTurnChange, ToolEnding, ToolTurn, ToolTurnChange } from './callbacks/hooks.ts'
 import type { AgentHistory } from './conversation/agent-history.ts'
 import type { RecoveredRun, RecoverOptions, Runs } from './durable/runs.ts'
-import type { Hooks, ModelTurn, ModelTurnChange, ToolEnding, ToolTurn, ToolTurnChange } from './hooks/hooks.ts'
 import { runnerOptions } from './options/runner-options.ts'
 import { rulesOf } from './options.ts'
 import type { AnswerOf, OutputSchema, PartialAnswerOf } from './output/output.ts'
-import type { GivenToResume, GivenToRun } from './run/run-arguments.ts'
-import type { RunStream } from './run/run-stream.ts'
-import type { PerformedRun, PerformRun } from './runner-owner.ts'
+import type { ActiveRun, CloseOptions } from './runner/active-runs.ts'
+import { checkedArguments, type GivenToResume, type GivenToRun, restorable } from './runner/run-arguments.ts'
+import type { RunStream } from './runner/run-stream.ts'
+import type { PerformedRun, PerformRun } from './runner/runner-owner.ts'
 import { ToolAgent } from './tool-agent.ts'
-import { type AgentTools, checkedArguments, type FittingTools, restorable, type ToolCallOf, type ToolsFor } from './typed.ts'
 import type {
   AgentRules,
   Restored,
@@ -26,7 +25,8 @@ import type {
   RunSettings,
   RunState,
   RunToRestore,
-} from './types.ts'
+} from './types/options.ts'
+import type { AgentTools, FittingTools, ToolCallOf, ToolsFor } from './types/typed.ts'
 
 type Awaitable<T> = T | Promise<T>
 type StepState = Parameters<NonNullable<RunSettings['stopWhen']>>[0]

@@ -3,11 +3,8 @@ import { messageOf } from '../core/errors.ts'
 import type { StopReason } from '../core/events.ts'
 import type { ChatMessage } from '../core/messages.ts'
 import { runToolRound } from './calls/tool-round.ts'
-import { checkedInput } from './hooks/ask-guardrails.ts'
-import { handOff } from './nested/handoff.ts'
+import { checkedInput } from './middleware/guardrails/ask-guardrails.ts'
 import { jsonOf, type OutputFormat } from './output/output.ts'
-import type { Ending, Objection, PlannedCall, Reply, Steering, ToolRound, Turn } from './recorded.ts'
-import type { Execution, Place } from './run/execution.ts'
 import {
   addBeside,
   addRound,
@@ -20,6 +17,9 @@ import {
   say,
 } from './run/run-state.ts'
 import { iterationStep } from './step-keys.ts'
+import { handOff } from './sub-agents/handoff.ts'
+import type { Execution, Place } from './types/execution.ts'
+import type { Ending, Objection, PlannedCall, Reply, Steering, ToolRound, Turn } from './types/recorded.ts'
 
 /**
  * THE LOOP. Asks the model, runs the calls it makes, gives it their results, until `decideNext` says how the run ends. Decides only by what

@@ -2,7 +2,7 @@ import { checkMistypedNames, checkOptionNames, type OptionNames, type OtherOptio
 import { checkOptions, checkValues } from '../core/options/check-options.ts'
 import { resumeOptions, runOptions } from './options/run-options.ts'
 import { runnerOptions } from './options/runner-options.ts'
-import type { Restored } from './types.ts'
+import type { Restored } from './types/options.ts'
 
 export const restoredNames: OptionNames<Restored> = {
   context: true,

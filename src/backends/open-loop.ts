@@ -1,5 +1,5 @@
-import type { Loop } from '../agent/run/execution.ts'
-import type { RunnerOptions } from '../agent/types.ts'
+import type { Loop } from '../agent/types/execution.ts'
+import type { RunnerOptions } from '../agent/types/options.ts'
 import { messageOf } from '../core/errors.ts'
 import { defaultLogger, redacting } from '../core/logger.ts'
 

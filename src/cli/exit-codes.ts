@@ -1,4 +1,4 @@
-import type { RunResult } from '../agent/types.ts'
+import type { RunResult } from '../agent/types/options.ts'
 import type { StopReason } from '../core/events.ts'
 
 /** The command did what it was asked. */

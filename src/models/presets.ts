@@ -4,9 +4,9 @@ import { didYouMean } from '../core/nearest-name.ts'
 import { checkOptionNames, type Optional, type OptionNames } from '../core/option-names.ts'
 import { stoppedAfter } from '../core/time/stopped-after.ts'
 import { bundledPresets } from './bundled-presets.ts'
-import { checkRateLimits, type RateLimits } from './middleware/rate-limiter.ts'
 import { listedFacts } from './price-list.ts'
 import type { ModelPreset, OtherApi, ProviderPreset } from './provider-preset.ts'
+import { checkRateLimits, type RateLimits } from './rate-limiter.ts'
 import type { APIKey, ModelSettings } from './settings.ts'
 
 export type { ModelPreset, OtherApi, ProviderPreset }

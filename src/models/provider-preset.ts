@@ -1,6 +1,6 @@
 import type { JsonObject } from '../core/messages.ts'
 import type { ModelPrice } from './chat-model.ts'
-import type { RateLimits } from './middleware/rate-limiter.ts'
+import type { RateLimits } from './rate-limiter.ts'
 
 /** What is known of a provider; `config/providers.yaml` says what the fields mean. */
 export interface ProviderPreset {

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../core/messages.ts'
 import type { OptionNames } from '../core/option-names.ts'
 import type { ModelPrice } from './chat-model.ts'
-import type { RateLimits } from './middleware/rate-limiter.ts'
 import type { ThinkTags } from './quirk-checks.ts'
+import type { RateLimits } from './rate-limiter.ts'
 
 /** A key, or a function that returns the one to send. It is called for each request, so that a key or token may expire. */
 export type APIKey = string | (() => string | Promise<string>)

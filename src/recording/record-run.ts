@@ -1,5 +1,5 @@
 import type { RunRecorder } from '../agent/observe/recorder.ts'
-import { RunStream } from '../agent/run/run-stream.ts'
+import { RunStream } from '../agent/runner/run-stream.ts'
 import { InvalidOptionError, messageOf } from '../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { recordingAt } from './file/recording-file.ts'

@@ -7,8 +7,8 @@ import type {
   MeasuredRun,
   RunTelemetry,
 } from '../agent/observe/telemetry.ts'
-import type { RunResult } from '../agent/run/result.ts'
-import type { EventTap } from '../agent/run/run-events.ts'
+import type { EventTap } from '../agent/types/event-tap.ts'
+import type { RunResult } from '../agent/types/result.ts'
 import { syncAnswer } from '../core/callbacks/callbacks.ts'
 import type { RunEvent } from '../core/events.ts'
 import { addUsage, type Json, type JsonObject, textOf, type Usage } from '../core/messages.ts'

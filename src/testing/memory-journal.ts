@@ -1,4 +1,4 @@
-import type { Journal, PruneOptions, RunPage, RunQuery, RunSummary } from '../agent/durable/journal.ts'
+import type { Journal, PruneOptions, RunPage, RunQuery, RunSummary } from '../agent/journal/journal.ts'
 import {
   cursorOf,
   decisionRefused,
@@ -17,9 +17,9 @@ import {
   type Taken,
   takenOver,
   unknownRun,
-} from '../agent/durable/store.ts'
-import { storeJournal } from '../agent/durable/store-journal.ts'
-import { tagsOf } from '../agent/durable/tags.ts'
+} from '../agent/journal/store.ts'
+import { storeJournal } from '../agent/journal/store-journal.ts'
+import { tagsOf } from '../agent/journal/tags.ts'
 import { ToolloopError } from '../core/errors.ts'
 import { type JsonObject, withoutUndefined } from '../core/messages.ts'
 import type { RunStatus } from '../core/runs/run-states.ts'

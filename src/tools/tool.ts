@@ -2,15 +2,15 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { InvalidOptionError, show, ToolloopError } from '../core/errors.ts'
 import { type Content, type JsonObject, withoutUndefined } from '../core/messages.ts'
 import { checkOptionNames, checkOtherNames, isPlainObject, type OptionNames } from '../core/option-names.ts'
-import type { ToolContext } from './call/context.ts'
 import type { ArgsOf, InputOf, ParametersSchema } from './schema/infer.ts'
 import { isStandardSchema, type JsonSchema, parametersOf } from './schema/schema.ts'
 import { jsonSchemaOf } from './schema/standard-schema.ts'
 import { acceptSchema, checkWritten, type WrittenSchema } from './schema/written-schema.ts'
+import type { ToolContext } from './tool-context.ts'
 
-export type { CallTrace, McpClient, ModelAnswer, ModelQuestion, RunScope, ToolContext, WritableContext } from './call/context.ts'
 export { ask, askAll, isQuestion, type Question } from './question.ts'
 export type { JsonSchema } from './schema/schema.ts'
+export type { CallTrace, McpClient, ModelAnswer, ModelQuestion, RunScope, ToolContext, WritableContext } from './tool-context.ts'
 
 /** A function's definition in OpenAI's shape. */
 export interface ToolFunction {

@@ -1,4 +1,4 @@
-import type { PendingItem } from '../agent/run/result.ts'
+import type { PendingItem } from '../agent/types/result.ts'
 import type { RunEvent } from '../core/events.ts'
 import { type JsonObject, withoutUndefined } from '../core/messages.ts'
 

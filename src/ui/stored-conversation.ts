@@ -1,6 +1,6 @@
 import { History } from '../agent/conversation/history.ts'
 import { messageIdOf, replyIdOf } from '../agent/conversation/message-id.ts'
-import type { PendingItem } from '../agent/run/result.ts'
+import type { PendingItem } from '../agent/types/result.ts'
 import { InvalidOptionError } from '../core/errors.ts'
 import { type MessageInput, toChatMessages } from '../core/message-input.ts'
 import {

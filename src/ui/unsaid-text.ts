@@ -1,5 +1,5 @@
-import type { RunEnding } from '../agent/web/run-ending.ts'
 import { lastText, type RunView } from '../core/runs/index.ts'
+import type { RunEnding } from './web/run-ending.ts'
 
 /** The answer, if it was not said piece by piece: the result of a `final` tool, or one that had to fit a schema. */
 export function unsaidText(view: RunView, { text, stopReason }: RunEnding): string {

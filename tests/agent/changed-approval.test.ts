@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import type { ApprovalDecision } from '../../src/agent/types.ts'
+import type { ApprovalDecision } from '../../src/agent/types/options.ts'
 import type { JsonObject } from '../../src/core/messages.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'

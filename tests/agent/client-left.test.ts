@@ -5,11 +5,11 @@ import express from 'express'
 import fastify from 'fastify'
 import { expect, it, onTestFinished } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import { pipeToNode } from '../../src/agent/web/pipe-to-node.ts'
 import { createLogger } from '../../src/core/logger.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { toUIMessageResponse } from '../../src/ui/index.ts'
+import { pipeToNode } from '../../src/ui/web/pipe-to-node.ts'
 import { closeServer } from '../close-server.ts'
 
 /** A runner whose only call takes an hour, and when its run has begun the call, and ended. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { decideNext, type Facts } from '../../src/agent/loop.ts'
-import type { Ending, Steering, ToolRound, Turn } from '../../src/agent/recorded.ts'
 import type { RejectedAnswers } from '../../src/agent/run/run-state.ts'
-import type { PendingItem, RunStep, ToolCallRecord } from '../../src/agent/types.ts'
+import type { PendingItem, RunStep, ToolCallRecord } from '../../src/agent/types/options.ts'
+import type { Ending, Steering, ToolRound, Turn } from '../../src/agent/types/recorded.ts'
 import type { StopReason } from '../../src/core/events.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 

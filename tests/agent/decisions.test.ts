@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { Decision } from '../../src/agent/decisions/decisions.ts'
-import type { ApprovalDecision, PendingItem, RunnerOptions } from '../../src/agent/types.ts'
+import type { ApprovalDecision, PendingItem, RunnerOptions } from '../../src/agent/types/options.ts'
 import { Event, type MadeDecision } from '../../src/core/events.ts'
 import { memoryJournal } from '../../src/testing/memory-journal.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'

@@ -1,4 +1,4 @@
-import type { Durable, DurableBody, Journal, StepContext } from '../../src/agent/durable/journal.ts'
+import type { Durable, DurableBody, Journal, StepContext } from '../../src/agent/journal/journal.ts'
 import type { Json } from '../../src/core/messages.ts'
 
 /** A journal whose process dies right after a run was started: keeps the run's input, and the loops that can resume it. */

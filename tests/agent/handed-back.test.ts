@@ -1,7 +1,7 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { RunControl } from '../../src/agent/conversation/run-control.ts'
 import { CustomAgent } from '../../src/agent/custom-agent.ts'
-import { RunControl } from '../../src/agent/run/run-control.ts'
 import { ToolAgent } from '../../src/agent/tool-agent.ts'
 import { createAgentRunner } from '../../src/backends/index.ts'
 import {

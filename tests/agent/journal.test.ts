@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import type { RunOptions, RunResult } from '../../src/agent/types.ts'
+import type { RunOptions, RunResult } from '../../src/agent/types/options.ts'
 import { Event } from '../../src/core/events.ts'
 import type { Json } from '../../src/core/messages.ts'
 import type { ScriptedTurn } from '../../src/testing/script.ts'

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { Claim, ResumeClaim } from '../../src/agent/decisions/resume-claim.ts'
-import type { RunResult, RunSettings } from '../../src/agent/types.ts'
+import type { RunResult, RunSettings } from '../../src/agent/types/options.ts'
 import { Event } from '../../src/core/events.ts'
 import type { Json } from '../../src/core/messages.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'

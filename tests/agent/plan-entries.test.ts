@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { PlanEntry } from '../../src/agent/types/middleware.ts'
-import type { RunnerOptions } from '../../src/agent/types.ts'
+import type { RunnerOptions } from '../../src/agent/types/options.ts'
 import { memoryJournal } from '../../src/testing/memory-journal.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import { storeJournal } from '../../src/agent/durable/store-journal.ts'
+import { storeJournal } from '../../src/agent/journal/store-journal.ts'
 import { findDialect } from '../../src/dialects/index.ts'
 import {
   AgentRunner,

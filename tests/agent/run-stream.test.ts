@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { RunControl } from '../../src/agent/run/run-control.ts'
-import type { EventTap } from '../../src/agent/run/run-events.ts'
-import { RunStream } from '../../src/agent/run/run-stream.ts'
-import type { RunResult } from '../../src/agent/types.ts'
+import { RunControl } from '../../src/agent/conversation/run-control.ts'
+import { RunStream } from '../../src/agent/runner/run-stream.ts'
+import type { EventTap } from '../../src/agent/types/event-tap.ts'
+import type { RunResult } from '../../src/agent/types/options.ts'
 import type { RunEvent } from '../../src/core/events.ts'
 import { noUsage } from '../../src/core/messages.ts'
 

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { RunnerOptions } from '../../src/agent/types.ts'
+import type { RunnerOptions } from '../../src/agent/types/options.ts'
 import type { Logger } from '../../src/core/logger.ts'
 import { AgentRunner, asTool, defineTool, handoff, memorySessions } from '../../src/index.ts'
-import { type ScriptedTurn, scriptedModel, startMockProvider } from '../../src/testing/index.ts'
+import { type ScriptedTurn, scriptedModel } from '../../src/testing/index.ts'
+import { startStrictProvider } from '../models/rules/strict-provider.ts'
 
 const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
@@ -65,7 +66,7 @@ describe('results, messages and events hold no field that is undefined, which pr
   })
 
   it.each(['chat-completions', 'responses', 'anthropic', 'google'])('a call over a provider of %s', async (api) => {
-    await using provider = await startMockProvider({ script: [call('add', { a: 1 }), 'Two.'] })
+    await using provider = await startStrictProvider({ script: [call('add', { a: 1 }), 'Two.'] })
     const { baseURL } = provider
     const name = { 'chat-completions': 'openai', responses: 'openai', anthropic: 'anthropic', google: 'google' }[api] ?? ''
     const settings = { provider: name, model: 'm', apiKey: 'test-key', baseURL, ...(name === 'openai' ? { api } : {}) }
@@ -73,7 +74,7 @@ describe('results, messages and events hold no field that is undefined, which pr
   })
 
   it('a model that fails', async () => {
-    await using provider = await startMockProvider({ script: [{ fault: { status: 401 } }] })
+    await using provider = await startStrictProvider({ script: [{ fault: { status: 401 } }] })
     const model = { provider: 'openai', model: 'm', apiKey: 'test-key', baseURL: provider.baseURL }
     expect(await shown({ model, logger: silent })).toEqual([])
   })

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { isDeepStrictEqual } from 'node:util'
-import type { Durable, DurableBody, Engine, Journal, RecordEntry } from '../../src/agent/durable/journal.ts'
+import type { Durable, DurableBody, Engine, Journal, RecordEntry } from '../../src/agent/journal/journal.ts'
 import { type Json, storedText } from '../../src/core/messages.ts'
 
 /** Where an execution dies: at the n-th moment (from 1) at which a process could die. `Infinity` never. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import type { RunResult } from '../../src/agent/types.ts'
+import type { RunResult } from '../../src/agent/types/options.ts'
 import { isToolResult } from '../../src/core/messages.ts'
 import { findDialect } from '../../src/dialects/index.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'

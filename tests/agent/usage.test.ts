@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import { asTool } from '../../src/agent/nested/sub-agent.ts'
+import { asTool } from '../../src/agent/sub-agents/sub-agent.ts'
 import { ToolAgent } from '../../src/agent/tool-agent.ts'
 import { createAgentRunner } from '../../src/backends/index.ts'
 import { ModelError } from '../../src/core/errors.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { RunInput, RunnerOptions, RunOptions, RunResult } from '../../src/agent/types.ts'
+import type { RunInput, RunnerOptions, RunOptions, RunResult } from '../../src/agent/types/options.ts'
 import { type Backend, createAgentRunner } from '../../src/backends/index.ts'
 import { Event, type EventMeta, type EventName } from '../../src/core/events.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { RunResult } from '../../src/agent/types.ts'
+import type { RunResult } from '../../src/agent/types/options.ts'
 import { describeEnding, formatBytes, formatDuration, RunRenderer } from '../../src/cli/terminal/render.ts'
 import { Terminal } from '../../src/cli/terminal/terminal.ts'
 import { ToolloopError } from '../../src/core/errors.ts'

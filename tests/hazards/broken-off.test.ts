@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { ModelError } from '../../src/core/errors.ts'
 import type { ChatModel, ModelRequest, ModelResponse, ModelSink } from '../../src/models/chat-model.ts'
-import { fallbackModel } from '../../src/models/middleware/fallback.ts'
+import { fallbackModel } from '../../src/models/combined/fallback.ts'
 import { withRetry } from '../../src/models/middleware/retry.ts'
 import { recordingLogger } from './recording-logger.ts'
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import type { RunResult } from '../../src/agent/types.ts'
+import type { RunResult } from '../../src/agent/types/options.ts'
 import { EventBus } from '../../src/core/callbacks/event-bus.ts'
 import { Event, type EventName, type RunEvent } from '../../src/core/events.ts'
 import { isToolResult } from '../../src/core/messages.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Guardrail } from '../../src/agent/hooks/guardrails.ts'
+import type { Guardrail } from '../../src/agent/callbacks/guardrails.ts'
 import { Event } from '../../src/core/events.ts'
 import { textOf } from '../../src/core/messages.ts'
 import { loopModes, type ModeScript } from './modes.ts'

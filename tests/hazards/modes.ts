@@ -1,4 +1,4 @@
-import type { RunnerOptions } from '../../src/agent/types.ts'
+import type { RunnerOptions } from '../../src/agent/types/options.ts'
 import type { ChatMessage } from '../../src/core/messages.ts'
 import type { ChatModel, ToolChoice } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'

@@ -4,7 +4,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vite
 import { z } from 'zod'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { RunError } from '../../src/agent/run/run-error.ts'
-import type { RunnerOptions, RunResult } from '../../src/agent/types.ts'
+import type { RunnerOptions, RunResult } from '../../src/agent/types/options.ts'
 import { ModelError } from '../../src/core/errors.ts'
 import { Event, type EventName } from '../../src/core/events.ts'
 import { addUsage, noUsage } from '../../src/core/messages.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { RunResult } from '../../src/agent/types.ts'
+import type { RunResult } from '../../src/agent/types/options.ts'
 import { Event } from '../../src/core/events.ts'
 import type { BodyMark } from '../../src/testing/mock/fault.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'

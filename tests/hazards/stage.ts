@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import type { RunInput, RunnerOptions, RunOptions, RunResult } from '../../src/agent/types.ts'
+import type { RunInput, RunnerOptions, RunOptions, RunResult } from '../../src/agent/types/options.ts'
 import { Event, type EventMeta, type EventName } from '../../src/core/events.ts'
 import { isDeeperThan } from '../../src/core/json.ts'
 import { type ChatMessage, hasToolCalls, isJsonObject, isToolResult, type JsonObject, textOf } from '../../src/core/messages.ts'

@@ -1,7 +1,7 @@
 import { Pool } from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import { storeJournal } from '../../src/agent/durable/store-journal.ts'
+import { storeJournal } from '../../src/agent/journal/store-journal.ts'
 import { DbosStore } from '../../src/journals/dbos/dbos-store.ts'
 import { postgresSessions } from '../../src/sessions/postgres/index.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'

@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import { asTool } from '../../src/agent/nested/sub-agent.ts'
+import { asTool } from '../../src/agent/sub-agents/sub-agent.ts'
 import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { type AnyTool, defineTool, type ToolEffect } from '../../src/tools/tool.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { Engine, Journal } from '../../src/agent/durable/journal.ts'
-import type { NewShownRun, ShownNews, ShownOutcome, ShownQuery, ShownRuns } from '../../src/agent/durable/shown-runs.ts'
-import { tagsOf } from '../../src/agent/durable/tags.ts'
+import type { Engine, Journal } from '../../src/agent/journal/journal.ts'
+import type { NewShownRun, ShownNews, ShownOutcome, ShownQuery, ShownRuns } from '../../src/agent/journal/shown-runs.ts'
+import { tagsOf } from '../../src/agent/journal/tags.ts'
 import type { Json } from '../../src/core/messages.ts'
 
 /** A place where runs are shown, of nobody else, and the journal beside it. */

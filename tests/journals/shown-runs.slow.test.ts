@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, onTestFinished } from 'vitest'
-import { storeJournal } from '../../src/agent/durable/store-journal.ts'
+import { storeJournal } from '../../src/agent/journal/store-journal.ts'
 import { createLogger } from '../../src/core/logger.ts'
 import { DbosStore } from '../../src/journals/dbos/dbos-store.ts'
 import { hasPostgres, type Postgres, startPostgres } from '../postgres.ts'

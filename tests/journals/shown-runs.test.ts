@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { storeJournal } from '../../src/agent/durable/store-journal.ts'
+import { storeJournal } from '../../src/agent/journal/store-journal.ts'
 import { SqliteStore } from '../../src/journals/sqlite/sqlite-store.ts'
 import { describeShownRuns } from './shown-runs-contract.ts'
 

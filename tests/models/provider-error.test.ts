@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { providerError, responseError } from '../../src/models/transport/provider-error.ts'
+import { providerError, responseError } from '../../src/models/errors/provider-error.ts'
 
 const context = { provider: 'p', model: 'm', secrets: ['my-own-key-123'] }
 

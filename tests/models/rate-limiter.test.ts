@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { type Applicant, RateLimiter, type RateLimits, type Slot } from '../../src/models/middleware/rate-limiter.ts'
+import { type Applicant, RateLimiter, type RateLimits, type Slot } from '../../src/models/rate-limiter.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })

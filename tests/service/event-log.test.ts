@@ -2,11 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { ShownEvent } from '../../src/agent/durable/shown-runs.ts'
-import { EventLog } from '../../src/agent/web/event-log.ts'
-import { LogReader } from '../../src/agent/web/log-reader.ts'
+import type { ShownEvent } from '../../src/agent/journal/shown-runs.ts'
 import { SqliteStore } from '../../src/journals/sqlite/sqlite-store.ts'
 import { allEvents } from '../../src/service/runs/recorded/all-events.ts'
+import { EventLog } from '../../src/ui/web/event-log.ts'
+import { LogReader } from '../../src/ui/web/log-reader.ts'
 
 const bounds = { events: 100, characters: 100_000_000 }
 const event = (id: number, data = '{}'): ShownEvent => ({ id, type: 'STEERING', data })

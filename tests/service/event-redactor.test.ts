@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import type { RunResult } from '../../src/agent/types.ts'
+import type { RunResult } from '../../src/agent/types/options.ts'
 import { ToolloopError } from '../../src/core/errors.ts'
 import type { RunEvent } from '../../src/core/events.ts'
 import { noUsage } from '../../src/core/messages.ts'
-import { resultAsJson } from '../../src/service/runs/event-parts.ts'
-import { EventRedactor } from '../../src/service/runs/event-redactor.ts'
+import { resultAsJson } from '../../src/service/redaction/event-parts.ts'
+import { EventRedactor } from '../../src/service/redaction/event-redactor.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 
 const meta = { runId: 'r', iteration: 1, time: 0, toolCallId: 'c1' }

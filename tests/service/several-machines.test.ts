@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { parseConfig } from '../../src/service/config/parse-config.ts'
+import { readLimits } from '../../src/service/config/service-limits.ts'
 import { createService } from '../../src/service/index.ts'
-import { readLimits } from '../../src/service/service-limits.ts'
 import { configFile } from './start-service.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { recordingFromText, recordingToText } from '../../src/recording/file/recording-file.ts'
 import { replayRun } from '../../src/recording/index.ts'
 import { KeptResponses } from '../../src/service/responses/kept-responses.ts'
-import type { RunBounds } from '../../src/service/runs/run-bounds.ts'
+import type { RunBounds } from '../../src/service/run-bounds.ts'
 import { recordingLogger } from '../hazards/recording-logger.ts'
 import { hasPostgres, type Postgres, startPostgres } from '../postgres.ts'
 import { approvals, type SharedFolder, sharedFolder, untilRun } from './killed-service.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { CustomAgent } from '../../src/agent/custom-agent.ts'
 import { ToolAgent } from '../../src/agent/tool-agent.ts'
-import type { RunnerOptions } from '../../src/agent/types.ts'
+import type { RunnerOptions } from '../../src/agent/types/options.ts'
 import { ToolArgumentsError } from '../../src/core/errors.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import { asTool } from '../../src/agent/nested/sub-agent.ts'
+import { asTool } from '../../src/agent/sub-agents/sub-agent.ts'
 import { hashToken } from '../../src/service/index.ts'
 import { otlpTelemetry, telemetry } from '../../src/telemetry/index.ts'
 import { memoryJournal, scriptedModel } from '../../src/testing/index.ts'

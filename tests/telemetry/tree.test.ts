@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import { asTool } from '../../src/agent/nested/sub-agent.ts'
+import { asTool } from '../../src/agent/sub-agents/sub-agent.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { telemetry } from '../../src/telemetry/index.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'

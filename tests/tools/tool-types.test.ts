@@ -4,7 +4,7 @@ import * as v from 'valibot'
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import { asTool } from '../../src/agent/nested/sub-agent.ts'
+import { asTool } from '../../src/agent/sub-agents/sub-agent.ts'
 import type { Content, JsonObject } from '../../src/core/messages.ts'
 import { type AnyTool, defineTool, type JsonSchema, type Reconciled, type ToolContext } from '../../src/tools/tool.ts'
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { Decision } from '../../src/agent/decisions/decisions.ts'
-import type { PendingItem } from '../../src/agent/run/result.ts'
+import type { PendingItem } from '../../src/agent/types/result.ts'
 import { type ChatMessage, textOf } from '../../src/core/messages.ts'
 import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { sqliteSessions } from '../../src/sessions/sqlite/index.ts'

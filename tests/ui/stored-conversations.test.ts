@@ -10,7 +10,7 @@ import {
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import { asTool } from '../../src/agent/nested/sub-agent.ts'
+import { asTool } from '../../src/agent/sub-agents/sub-agent.ts'
 import { createLogger } from '../../src/core/logger.ts'
 import type { MessageInput } from '../../src/core/message-input.ts'
 import { type ChatMessage, hasToolCalls } from '../../src/core/messages.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import type { PendingItem } from '../../src/agent/types.ts'
+import type { PendingItem } from '../../src/agent/types/options.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { decisionsFromAgUi, decisionsFromUI, inputFromAgUi, messagesFromUI } from '../../src/ui/index.ts'

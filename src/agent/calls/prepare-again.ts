@@ -1,7 +1,7 @@
 import { type PreparedCall, prepareArguments } from '../../tools/arguments.ts'
 import { notFoundText } from '../../tools/told.ts'
-import type { PlannedCall, Refusal } from '../recorded.ts'
 import type { RunContext } from '../run/run-context.ts'
+import type { PlannedCall, Refusal } from '../types/recorded.ts'
 
 /** A resumed run makes its calls ready again. */
 export async function prepareAgain(

@@ -1,6 +1,6 @@
 import type { Json } from '../../core/messages.ts'
-import type { Durable } from '../durable/journal.ts'
-import type { SavedValue } from './running-call.ts'
+import type { Durable } from '../journal/journal.ts'
+import type { SavedValue } from '../types/running-call.ts'
 
 /** Of one call, in bytes of JSON. */
 const mostBytes = 1_048_576

@@ -7,7 +7,7 @@ import { resultText } from '../../tools/result-text.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import type { ToolCallEnd } from '../../tools/tool-runner.ts'
 import { shownAbout } from '../nested/shown-question.ts'
-import type { RunningCall } from './running-call.ts'
+import type { RunningCall } from '../types/running-call.ts'
 
 /** Characters of arguments, and of a value, that are looked through for secrets in each event of a call. */
 export const mostShown = 65_536

@@ -1,33 +1,23 @@
 import type { ErrorCode } from '../../core/errors.ts'
 import { Event, type EventPayloads, type EventPlace } from '../../core/events.ts'
 import { toJson } from '../../core/json.ts'
-import { copyJson, type Json, type JsonObject, textOf, withoutUndefined } from '../../core/messages.ts'
+import { copyJson, isJsonObject, type Json, type JsonObject, textOf, withoutUndefined } from '../../core/messages.ts'
 import type { PreparedCall } from '../../tools/arguments.ts'
 import type { Lanes } from '../../tools/concurrency.ts'
 import { cancelledText } from '../../tools/told.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
 import { endOf, executeCall, type RawEnd, type ToolCallEnd, type ToolCallEnvironment } from '../../tools/tool-runner.ts'
-import type { StepContext } from '../durable/journal.ts'
-import { withoutLongText } from '../large-results/keep-aside.ts'
-import { handoffOf } from '../nested/handoff.ts'
-import type { FinishedCall, Refusal } from '../recorded.ts'
-import type { Execution } from '../run/execution.ts'
-import type { ToolCallRecord } from '../run/result.ts'
+import type { StepContext } from '../journal/journal.ts'
+import { type GivenKey, keyLeftBy } from '../run/call-keys.ts'
 import { type RunContext, tagsOf } from '../run/run-context.ts'
 import { callNameOf, callStep } from '../step-keys.ts'
 import { uncertainText, withNote } from '../told.ts'
-import { type GivenKey, keyLeftBy } from './call-keys.ts'
+import type { Execution } from '../types/execution.ts'
+import type { FinishedCall, Handoff, Refusal } from '../types/recorded.ts'
+import type { ToolCallRecord } from '../types/result.ts'
+import type { AroundTool, CallOutcome, CallPlace, CallTerms, CallWork, RunCall, RunningCall } from '../types/running-call.ts'
+import { withoutLongText } from './keep-aside.ts'
 import { notFound, prepareAgain } from './prepare-again.ts'
-import {
-  type AroundTool,
-  type CallOutcome,
-  type CallPlace,
-  type CallTerms,
-  type CallWork,
-  type RunCall,
-  type RunningCall,
-  rejected,
-} from './running-call.ts'
 import { savedValueOf } from './saved-value.ts'
 import { shownEnd, shownInput, shownRejection, shownUpdate } from './shown-call.ts'
 
@@ -359,4 +349,15 @@ const rejections: Partial<Record<ErrorCode, Rejection>> = {
   tool_cancelled: 'cancelled',
   tool_call_truncated: 'truncated',
   tool_uncertain: 'uncertain',
+}
+
+/** What a handoff tool returned; undefined for what a hook put in its place. */
+function handoffOf(value: unknown): Handoff | undefined {
+  const isOne = isJsonObject(value) && typeof value.tool === 'string' && typeof value.agent === 'string'
+  return isOne ? (value as { tool: string; agent: string }) : undefined
+}
+
+/** A call whose function is not run. */
+export function rejected(call: RunningCall, { code, text }: Refusal): CallOutcome {
+  return { call, end: { outcome: 'rejected', content: text, code } }
 }

@@ -1,6 +1,6 @@
 import type { MessageInput } from '../../core/message-input.ts'
 import type { JsonObject } from '../../core/messages.ts'
-import type { RunResult } from '../run/result.ts'
+import type { RunResult } from '../types/result.ts'
 
 type Awaitable<T> = T | Promise<T>
 

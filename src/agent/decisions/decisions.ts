@@ -4,8 +4,8 @@ import type { MadeDecision } from '../../core/events.ts'
 import { toJson } from '../../core/json.ts'
 import { isJsonObject, type Json, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
-import type { PendingItem } from '../run/result.ts'
 import { nobodyDecided } from '../told.ts'
+import type { PendingItem } from '../types/result.ts'
 
 /** What was decided on a pending item; made from it: `{ ...item, approved: true }`. Plain JSON. */
 export type Decision = Pick<PendingItem, 'toolCallId' | 'fingerprint'> & Verdict

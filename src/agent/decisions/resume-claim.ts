@@ -1,5 +1,5 @@
 import { ToolloopError } from '../../core/errors.ts'
-import type { RunState } from '../run/result.ts'
+import type { RunState } from '../types/result.ts'
 import { hashOf } from './decisions.ts'
 
 /** A paused state that is about to be gone on from. */

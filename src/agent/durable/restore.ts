@@ -2,7 +2,7 @@ import pTimeout from 'p-timeout'
 import { messageOf, show, ToolloopError } from '../../core/errors.ts'
 import { checkOptionNames } from '../../core/option-names.ts'
 import { restoredNames } from '../option-names.ts'
-import type { OutputOptions, Restored, RestoredName, RunnerOptions, RunOptions, RunToRestore } from '../types.ts'
+import type { OutputOptions, Restored, RestoredName, RunnerOptions, RunOptions, RunToRestore } from '../types/options.ts'
 
 const names = Object.keys(restoredNames) as RestoredName[]
 

@@ -1,4 +1,4 @@
-import type { Durable } from '../durable/journal.ts'
+import type { Durable } from '../journal/journal.ts'
 
 /** The same for the same text: a call that is repeated has the same result again, and it is kept once. */
 export function keptId(text: string): string {

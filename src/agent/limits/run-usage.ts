@@ -1,10 +1,10 @@
 import type { StopReason } from '../../core/events.ts'
 import { addUsage, noUsage, type Usage } from '../../core/messages.ts'
-import type { PlannedCall } from '../recorded.ts'
-import type { Spent } from '../run/result.ts'
 import { callLimitText } from '../told.ts'
+import type { PlannedCall } from '../types/recorded.ts'
+import type { ResolvedLimits } from '../types/resolved-limits.ts'
+import type { Spent } from '../types/result.ts'
 import { type Account, Budget, type BudgetAmounts } from './budget.ts'
-import type { ResolvedLimits } from './limits.ts'
 
 /** Where a run is nested: whatever it uses counts there too. */
 export interface BudgetParent {

@@ -1,7 +1,7 @@
 import { isJsonObject, type Json } from '../../core/messages.ts'
 import type { ToolSet } from '../../tools/registry.ts'
-import type { PendingItem } from '../run/result.ts'
 import { placeWithin } from '../step-keys.ts'
+import type { PendingItem } from '../types/result.ts'
 
 /**
  * The items that an agent inside a call waits for, as items of the run outside; undefined if `about` is a question of the tool's own. `place` is

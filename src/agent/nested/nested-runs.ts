@@ -1,10 +1,10 @@
 import type { ChatMessage } from '../../core/messages.ts'
 import type { ToolContext } from '../../tools/tool.ts'
 import { hashOf } from '../decisions/decisions.ts'
-import type { RecordKeeper } from '../durable/call-record.ts'
-import type { RecordPlace } from '../durable/own-steps.ts'
-import type { RunState } from '../run/result.ts'
-import { RunRecord } from './run-record.ts'
+import type { RecordKeeper } from '../journal/call-record.ts'
+import type { RecordPlace } from '../journal/own-steps.ts'
+import { RunRecord } from '../journal/run-record.ts'
+import type { RunState } from '../types/result.ts'
 
 /** A run inside a call, with its place in the record of that call. */
 export interface NestedRun {

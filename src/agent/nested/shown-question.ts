@@ -1,8 +1,8 @@
 import { isDeepEqual } from '../../core/json.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import { redact } from '../../core/redaction/redact.ts'
-import type { PendingItem } from '../run/result.ts'
 import { waitsWithinText } from '../told.ts'
+import type { PendingItem } from '../types/result.ts'
 import { itemsWithin } from './items-within.ts'
 
 /**

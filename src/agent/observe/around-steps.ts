@@ -1,5 +1,5 @@
 import type { Json } from '../../core/messages.ts'
-import type { Durable, StepContext } from '../durable/journal.ts'
+import type { Durable, StepContext } from '../journal/journal.ts'
 
 /** Passes everything on to another port. Subclasses see what goes through. */
 export class AroundSteps implements Durable {

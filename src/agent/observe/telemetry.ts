@@ -4,8 +4,8 @@ import type { ChatMessage, Json, JsonObject } from '../../core/messages.ts'
 import type { ModelRequest, ModelResponse, Sampling } from '../../models/chat-model.ts'
 import type { AnyTool, CallTrace } from '../../tools/tool.ts'
 import type { RawEnd, ToolCallEnd } from '../../tools/tool-runner.ts'
-import type { RunResult } from '../run/result.ts'
-import type { EventTap } from '../run/run-events.ts'
+import type { EventTap } from '../types/event-tap.ts'
+import type { RunResult } from '../types/result.ts'
 
 /** Measures runs, their model requests and their calls: what `telemetry()` of `toolloop/telemetry` gives. */
 export interface Telemetry {

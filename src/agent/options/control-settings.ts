@@ -1,13 +1,13 @@
 import { InvalidOptionError } from '../../core/errors.ts'
 import { type ChatMessage, isJsonObject, type JsonObject } from '../../core/messages.ts'
 import { boolean, callback, expecting, milliseconds, text, unchecked } from '../../core/options/check-options.ts'
+import { checkEntries } from '../callbacks/check-entries.ts'
+import { checkGuardrails, type Guardrail } from '../callbacks/guardrails.ts'
+import { checkHooks, type Hooks } from '../callbacks/hooks.ts'
 import type { Signature } from '../decisions/decisions.ts'
-import { checkGuardrails, type Guardrail } from '../hooks/guardrails.ts'
-import { checkHooks, type Hooks } from '../hooks/hooks.ts'
-import { checkEntries } from '../middleware/check-entries.ts'
 import type { Telemetry } from '../observe/telemetry.ts'
-import type { RunStep } from '../run/result.ts'
 import type { AroundEntry, PlanEntry } from '../types/middleware.ts'
+import type { RunStep } from '../types/result.ts'
 import type { SettingRows } from './setting-row.ts'
 
 /** Who takes part in a run, decides in it and watches it. */

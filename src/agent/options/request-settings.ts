@@ -3,7 +3,7 @@ import type { ChatMessage, JsonObject } from '../../core/messages.ts'
 import { amount, boolean, callback, checkOptions, expecting, integer, oneOf, unchecked } from '../../core/options/check-options.ts'
 import type { Dialect } from '../../dialects/dialect.ts'
 import type { ToolChoice } from '../../models/chat-model.ts'
-import type { HookPlace } from '../hooks/hooks.ts'
+import type { HookPlace } from '../callbacks/hooks.ts'
 import type { SettingRows } from './setting-row.ts'
 
 /** What is requested of the model, and how its responses are read. */

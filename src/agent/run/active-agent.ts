@@ -1,10 +1,10 @@
 import type { ChatModel } from '../../models/chat-model.ts'
 import type { ToolSet } from '../../tools/registry.ts'
-import type { Guardrail, GuardrailPlace } from '../hooks/guardrails.ts'
-import type { ResolvedLimits } from '../limits/limits.ts'
-import { type Callbacks, callbacksOf } from '../middleware/callbacks.ts'
+import { type Callbacks, callbacksOf } from '../callbacks/callbacks.ts'
+import type { Guardrail, GuardrailPlace } from '../callbacks/guardrails.ts'
 import { namedBeside, type OutputFormat, withAnswerTool } from '../output/output.ts'
-import type { AgentRules, RunSettings } from '../types.ts'
+import type { AgentRules, RunSettings } from '../types/options.ts'
+import type { ResolvedLimits } from '../types/resolved-limits.ts'
 
 /** The agent that has the conversation. */
 export interface ActiveAgent {

@@ -1,6 +1,6 @@
 import type { ToolloopError } from '../../core/errors.ts'
 import type { StopReason } from '../../core/events.ts'
-import { startDeadline } from '../limits/limits.ts'
+import { startDeadline } from '../options/limits.ts'
 import { abortErrorOf } from './run-error.ts'
 
 export type Interruption = Extract<StopReason, 'aborted' | 'deadline'>

@@ -1,7 +1,7 @@
 import { isSetupFault, ModelError, messageOf, ToolloopError } from '../../core/errors.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
-import type { PlainError } from '../recorded.ts'
-import type { RunResult } from './result.ts'
+import type { PlainError } from '../types/recorded.ts'
+import type { RunResult } from '../types/result.ts'
 
 /**
  * A run that ended with an error, where that is thrown: with `throwOnError`, and when a model in the middle of a run turned out not to be

@@ -4,23 +4,9 @@ import { messageOf } from '../../core/errors.ts'
 import { Event, type EventMeta, type EventName, type EventPayloads, type EventPlace, type RunEvent } from '../../core/events.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { SecretTexts } from '../../core/redaction/secret-texts.ts'
+import type { EventTap } from '../types/event-tap.ts'
 
 export type DeltaName = 'TEXT_DELTA' | 'REASONING_DELTA' | 'TOOL_INPUT_START' | 'TOOL_INPUT_DELTA'
-
-/** Receives the events of one run. */
-export interface EventTap {
-  /** The events it wants; undefined for all. May change while the run goes on. */
-  readonly wanted: ReadonlySet<EventName> | undefined
-  /** Called synchronously. Must not throw. */
-  take(event: RunEvent): void
-  /**
-   * Whether what was taken of a response that breaks off can be taken back: `MODEL_RETRY` with `discards` follows. `hasText`: text is a part of
-   * it. Default: it can.
-   */
-  takesBack?(hasText: boolean): boolean
-  /** Called with texts that are taken out of an event as secrets, before that. Must not throw. */
-  hide?(texts: readonly string[]): void
-}
 
 /** What is in the meta of every event of a run. */
 export type EventOrigin = Pick<EventMeta, 'runId' | 'parentRunId' | 'parentToolCallId' | 'depth' | 'metadata'>

@@ -11,13 +11,13 @@ import {
   toolMessage,
   type Usage,
 } from '../../core/messages.ts'
-import { CallKeys } from '../calls/call-keys.ts'
 import { History } from '../conversation/history.ts'
 import { sorted } from '../decisions/decisions.ts'
 import type { RunUsage } from '../limits/run-usage.ts'
-import type { Beside, Handoff, Objection, PlannedCall, ToolRound, Turn } from '../recorded.ts'
 import { neverStartedText, noMoreCallsText, repeatNote, withNote } from '../told.ts'
-import type { RunStep, ToolCallRecord } from './result.ts'
+import type { Beside, Handoff, Objection, PlannedCall, ToolRound, Turn } from '../types/recorded.ts'
+import type { RunStep, ToolCallRecord } from '../types/result.ts'
+import { CallKeys } from './call-keys.ts'
 
 /** What a run has come to: all that its recorded steps bring back when they are replayed, and nothing else. */
 export interface LoopState {

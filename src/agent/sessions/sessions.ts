@@ -5,9 +5,9 @@ import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { type Compaction, isCompaction } from '../conversation/compaction.ts'
 import { History } from '../conversation/history.ts'
 import { messageIdOf } from '../conversation/message-id.ts'
-import { takenOver } from '../durable/store.ts'
-import type { PendingItem } from '../run/result.ts'
+import { takenOver } from '../journal/store.ts'
 import { uncertainText } from '../told.ts'
+import type { PendingItem } from '../types/result.ts'
 import { checkId } from './session-options.ts'
 import {
   mostSessions,

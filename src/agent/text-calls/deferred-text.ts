@@ -1,4 +1,4 @@
-import type { PlannedCall } from '../recorded.ts'
+import type { PlannedCall } from '../types/recorded.ts'
 
 /** Text that stood behind calls: it is let go in its order, each piece when its call, and all before it, have ended. */
 export class DeferredText {

@@ -2,7 +2,7 @@ import { InvalidOptionError } from '../../core/errors.ts'
 import type { Dialect } from '../../dialects/dialect.ts'
 import { dialectNames } from '../../dialects/names.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
-import type { RunSettings } from '../types.ts'
+import type { RunSettings } from '../types/options.ts'
 
 /** What is listened for beside native calls: `<tool_action>` tags, or those and calls that slipped into the text. */
 type ListenFor = 'tags' | 'both'

@@ -5,11 +5,11 @@ import { show } from '../../core/errors.ts'
 import type { ChatMessage } from '../../core/messages.ts'
 import { type ChatModel, type ModelRequest, type Sampling, samplingNames, type ToolChoice, toModelError } from '../../models/chat-model.ts'
 import type { ToolSet } from '../../tools/registry.ts'
-import type { Execution, Place } from '../run/execution.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { continueText } from '../told.ts'
-import type { RunSettings } from '../types.ts'
-import type { Asked, TurnRequest } from './model-call.ts'
+import type { Execution, Place } from '../types/execution.ts'
+import type { Asked, TurnRequest } from '../types/model-call.ts'
+import type { RunSettings } from '../types/options.ts'
 
 /** What the turn asks, once hooks have changed it. */
 export async function buildTurn({ run, state, layers }: Execution, { iteration, lastTurn }: Place): Promise<TurnRequest> {

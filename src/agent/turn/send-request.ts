@@ -5,8 +5,8 @@ import { abortedError, isModelError } from '../../models/chat-model.ts'
 import { havingWaited, sumOfUsage, withReceived } from '../../models/usage.ts'
 import type { RunContext } from '../run/run-context.ts'
 import type { ReadResponse } from '../text-calls/read-call.ts'
+import type { AroundModel, AskModel, WrittenCalls } from '../types/model-call.ts'
 import { isEmpty, takeResponse } from './check-response.ts'
-import type { AroundModel, AskModel, WrittenCalls } from './model-call.ts'
 
 /** An empty response is nearly always a hiccup, and there is nothing in it to go on with: it is asked for once more. */
 export function askOnceMore(run: RunContext): AroundModel {

@@ -5,12 +5,12 @@ import { redact, secretTexts } from '../../core/redaction/redact.ts'
 import { TextBuffer } from '../../core/text/text-buffer.ts'
 import type { ChatModel, ModelRetry, ModelSink } from '../../models/chat-model.ts'
 import type { ToolSet } from '../../tools/registry.ts'
-import { findTool } from '../calls/find-tools.ts'
 import type { History } from '../conversation/history.ts'
 import type { PieceTimes } from '../observe/telemetry.ts'
-import type { Failed } from '../recorded.ts'
 import type { RunContext } from '../run/run-context.ts'
-import type { CheckedText, TextReader, TurnPieces, TurnRequest } from './model-call.ts'
+import { findTool } from '../text-calls/find-tools.ts'
+import type { CheckedText, TextReader, TurnPieces, TurnRequest } from '../types/model-call.ts'
+import type { Failed } from '../types/recorded.ts'
 
 /**
  * Where the pieces of one turn's responses go: to those who listen, and their text into a buffer. So what a response that breaks off came to

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../core/messages.ts'
 import type { ModelResponse } from '../../models/chat-model.ts'
-import type { ModelTurn, ModelTurnChange, RunningToolCall, SentRequest, ToolTurn } from '../hooks/hooks.ts'
+import type { ModelTurn, ModelTurnChange, RunningToolCall, SentRequest, ToolTurn } from '../callbacks/hooks.ts'
 
 type Awaitable<T> = T | Promise<T>
 

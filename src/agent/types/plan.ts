@@ -1,5 +1,5 @@
 import type { PreparedCall } from '../../tools/arguments.ts'
-import type { CallChange, PlannedCall } from '../recorded.ts'
+import type { CallChange, PlannedCall } from './recorded.ts'
 
 /** A call on its way through the plan. */
 export interface CallInPlan {

@@ -1,8 +1,8 @@
 import { runToolRound, type StartCalls } from '../../agent/calls/tool-round.ts'
-import type { FinishedCall, PlannedCall, ToolRound } from '../../agent/recorded.ts'
-import type { Execution } from '../../agent/run/execution.ts'
 import type { RunContext } from '../../agent/run/run-context.ts'
-import type { ToolCallRecord } from '../../agent/types.ts'
+import type { Execution } from '../../agent/types/execution.ts'
+import type { ToolCallRecord } from '../../agent/types/options.ts'
+import type { FinishedCall, PlannedCall, ToolRound } from '../../agent/types/recorded.ts'
 
 interface Dispatch {
   isBegun: boolean

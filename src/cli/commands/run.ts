@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { addAbortSignal } from 'node:stream'
-import type { RunOptions, RunResult } from '../../agent/types.ts'
+import type { RunOptions, RunResult } from '../../agent/types/options.ts'
 import { createAgentRunner } from '../../backends/index.ts'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
 import { secretsInEnvironment } from '../../core/redaction/secret-keys.ts'

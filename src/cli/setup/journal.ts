@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Journal } from '../../agent/durable/journal.ts'
+import type { Journal } from '../../agent/journal/journal.ts'
 import { ToolloopError } from '../../core/errors.ts'
 import type { Flags } from '../flags.ts'
 import type { CliIO } from '../terminal/terminal.ts'

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Sessions } from '../../agent/sessions/sessions.ts'
-import type { RunResult } from '../../agent/types.ts'
+import type { RunResult } from '../../agent/types/options.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import type { Flags } from '../flags.ts'
 import type { CliIO } from '../terminal/terminal.ts'

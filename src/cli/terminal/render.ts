@@ -1,9 +1,9 @@
-import type { RunResult } from '../../agent/types.ts'
+import type { RunResult } from '../../agent/types/options.ts'
 import { Event, type RunEvent } from '../../core/events.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import { redactText } from '../../core/redaction/redact.ts'
 import { type CallView, callOf, emptyRunView, lastText, reduceRun } from '../../core/runs/index.ts'
-import { EventRedactor } from '../../service/runs/event-redactor.ts'
+import { EventRedactor } from '../../service/redaction/event-redactor.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { shorten, type Terminal, withoutControls } from './terminal.ts'
 

@@ -1,4 +1,4 @@
-import { entryTaken, type StoredEntry, takenOver } from '../../agent/durable/store.ts'
+import { entryTaken, type StoredEntry, takenOver } from '../../agent/journal/store.ts'
 import type { Database } from './database.ts'
 import type { Owner } from './owner.ts'
 import { plain } from './values.ts'

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Pool } from 'pg'
-import type { NamedValue, Outcome } from '../../agent/durable/store.ts'
+import type { NamedValue, Outcome } from '../../agent/journal/store.ts'
 import { InvalidOptionError, messageOf, ToolloopError } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { Dbos } from './load-dbos.ts'

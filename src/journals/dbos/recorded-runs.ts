@@ -1,4 +1,4 @@
-import { loopVersion, type PruneOptions, type RunPage, type RunQuery } from '../../agent/durable/journal.ts'
+import { loopVersion, type PruneOptions, type RunPage, type RunQuery } from '../../agent/journal/journal.ts'
 import {
   decisionRefused,
   endOfTime,
@@ -14,8 +14,8 @@ import {
   type Taken,
   takenOver,
   unknownRun,
-} from '../../agent/durable/store.ts'
-import { tagsOf } from '../../agent/durable/tags.ts'
+} from '../../agent/journal/store.ts'
+import { tagsOf } from '../../agent/journal/tags.ts'
 import { ToolloopError } from '../../core/errors.ts'
 import { storedText } from '../../core/messages.ts'
 import type { RunStatus } from '../../core/runs/run-states.ts'

@@ -1,6 +1,6 @@
-import type { RunPage, RunQuery } from '../../agent/durable/journal.ts'
-import { cursorOf, mostRuns } from '../../agent/durable/store.ts'
-import { tagsOf } from '../../agent/durable/tags.ts'
+import type { RunPage, RunQuery } from '../../agent/journal/journal.ts'
+import { cursorOf, mostRuns } from '../../agent/journal/store.ts'
+import { tagsOf } from '../../agent/journal/tags.ts'
 import type { Dialect, Statement, Value } from './dialect.ts'
 import { type RunRow, summaryOf } from './run-row.ts'
 

@@ -1,5 +1,5 @@
-import type { ShownQuery } from '../../agent/durable/shown-runs.ts'
-import { cursorOf } from '../../agent/durable/store.ts'
+import type { ShownQuery } from '../../agent/journal/shown-runs.ts'
+import { cursorOf } from '../../agent/journal/store.ts'
 import type { Dialect, Statement } from './dialect.ts'
 
 /** Which of the runs that are shown a list has, the newest first. */

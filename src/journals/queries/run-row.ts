@@ -1,7 +1,7 @@
 /** Rows of journals as both databases have them, read in one way; and how much of them is in one answer. */
-import type { RunSummary } from '../../agent/durable/journal.ts'
-import type { ListedRun, ShownStatus } from '../../agent/durable/shown-runs.ts'
-import { parseStored } from '../../agent/durable/store.ts'
+import type { RunSummary } from '../../agent/journal/journal.ts'
+import type { ListedRun, ShownStatus } from '../../agent/journal/shown-runs.ts'
+import { parseStored } from '../../agent/journal/store.ts'
 import type { JsonObject } from '../../core/messages.ts'
 import type { RunStatus } from '../../core/runs/run-states.ts'
 

@@ -1,7 +1,7 @@
 /** `toolloop/journals/sqlite`: runs that outlive the process, in one file. */
-import type { Journal } from '../../agent/durable/journal.ts'
-import { checkedTakeOver } from '../../agent/durable/recovery/take-over.ts'
-import { checkMaxTakeOvers, storeJournal } from '../../agent/durable/store-journal.ts'
+import type { Journal } from '../../agent/journal/journal.ts'
+import { checkedTakeOver } from '../../agent/journal/recovery/take-over.ts'
+import { checkMaxTakeOvers, storeJournal } from '../../agent/journal/store-journal.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import { defaultLogger, type Logger, redacting } from '../../core/logger.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'

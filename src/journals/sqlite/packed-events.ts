@@ -1,4 +1,4 @@
-import type { ShownEvent } from '../../agent/durable/shown-runs.ts'
+import type { ShownEvent } from '../../agent/journal/shown-runs.ts'
 
 /** The type of a row that has several events. */
 export const packedType = ''

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
-import { loopVersion, type PruneOptions, type RunPage, type RunQuery } from '../../agent/durable/journal.ts'
-import type { RecordingPart } from '../../agent/durable/shown-runs.ts'
+import { loopVersion, type PruneOptions, type RunPage, type RunQuery } from '../../agent/journal/journal.ts'
+import type { RecordingPart } from '../../agent/journal/shown-runs.ts'
 import {
   decisionRefused,
   endOfTime,
@@ -18,8 +18,8 @@ import {
   type Taken,
   takenOver,
   unknownRun,
-} from '../../agent/durable/store.ts'
-import { tagsOf } from '../../agent/durable/tags.ts'
+} from '../../agent/journal/store.ts'
+import { tagsOf } from '../../agent/journal/tags.ts'
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 import { storedText, withoutUndefined } from '../../core/messages.ts'
 import type { RunStatus } from '../../core/runs/run-states.ts'

@@ -16,8 +16,8 @@ import type {
   ShownRun,
   ShownStatus,
   WaitingRoom,
-} from '../../agent/durable/shown-runs.ts'
-import { mostRuns, takenOver } from '../../agent/durable/store.ts'
+} from '../../agent/journal/shown-runs.ts'
+import { mostRuns, takenOver } from '../../agent/journal/store.ts'
 import type { FileClock } from '../../sqlite/file-clock.ts'
 import type { FileParts } from '../../sqlite/opened-file.ts'
 import { type Row, Statements } from '../../sqlite/statements.ts'

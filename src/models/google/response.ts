@@ -1,10 +1,10 @@
 import { isJsonObject, type JsonObject, type Usage, withoutUndefined } from '../../core/messages.ts'
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
+import { type ErrorContext, providerError } from '../errors/provider-error.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import { isPause, laterReason, readEnd } from '../streaming/finish-reason.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
 import { isPlain, layoutJson } from '../streaming/response-layout.ts'
-import { type ErrorContext, providerError } from '../transport/provider-error.ts'
 import { sumOfUsage, UsageReport } from '../usage.ts'
 import { GoogleContent } from './content.ts'
 

@@ -1,8 +1,8 @@
 import { type ChatModel, isModelError, type ModelRequest, type ModelResponse, type ModelSink } from '../chat-model.ts'
 import { accountOf, type LimitedPart, type ProviderPreset } from '../presets.ts'
+import { RateLimiter } from '../rate-limiter.ts'
 import type { ModelSettings } from '../settings.ts'
 import { ExpectedOutput, estimateUsage, usageOfFailure, wholeUsage } from '../usage.ts'
-import { RateLimiter } from './rate-limiter.ts'
 import { defaultMaxRetryDelayMs } from './retry.ts'
 
 /** One for each account at a provider and each part of it that has limits: shared by all models and runs of the process. */

@@ -3,7 +3,7 @@ import { InvalidOptionError, ModelError, messageOf } from '../../core/errors.ts'
 import { addUsage, type Usage, withoutUndefined } from '../../core/messages.ts'
 import { wait } from '../../core/time/wait.ts'
 import { abortedError, type ChatModel, isModelError, type ModelRequest, type ModelResponse, type ModelSink } from '../chat-model.ts'
-import { writtenCallOf } from '../transport/provider-error.ts'
+import { writtenCallOf } from '../errors/provider-error.ts'
 import { sumOfUsage, usageOfAttempt, usageOfFailure, withUsage, withWholeUsage } from '../usage.ts'
 
 export interface RetryOptions {

@@ -1,10 +1,10 @@
 import { isJsonObject, type Json, type JsonObject, type ToolCall, withoutUndefined } from '../../core/messages.ts'
 import { TextBuffer } from '../../core/text/text-buffer.ts'
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
+import { type ErrorContext, isError, providerError } from '../errors/provider-error.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import { laterReason, readEnd } from '../streaming/finish-reason.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
-import { type ErrorContext, isError, providerError } from '../transport/provider-error.ts'
 import { UsageReport } from '../usage.ts'
 import { isReasoningPart, type KeptReasoning, OpenAIReasoning } from './reasoning.ts'
 

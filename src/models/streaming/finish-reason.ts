@@ -1,7 +1,7 @@
 import { ModelError } from '../../core/errors.ts'
 import { type FinishReason, type Json, type ToolCall, withoutUndefined } from '../../core/messages.ts'
 import { droppedCalls } from '../chat-model.ts'
-import { type ErrorContext, responseError } from '../transport/provider-error.ts'
+import { type ErrorContext, responseError } from '../errors/provider-error.ts'
 
 /**
  * What a finish reason says. Besides our own finish reasons:

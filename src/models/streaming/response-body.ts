@@ -1,6 +1,6 @@
 import { jsonOrText } from '../../core/json.ts'
 import { isJsonObject, type JsonObject, withoutUndefined } from '../../core/messages.ts'
-import { type ErrorContext, isError, providerError, responseError, tellsError } from '../transport/provider-error.ts'
+import { type ErrorContext, isError, providerError, responseError, tellsError } from '../errors/provider-error.ts'
 import { EventStream } from './event-stream.ts'
 
 /** Puts a response together from what its body holds. Its methods may throw, which ends the request with that error. */

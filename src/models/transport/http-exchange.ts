@@ -2,8 +2,8 @@ import type { Readable } from 'node:stream'
 import { InvalidOptionError, type ModelError } from '../../core/errors.ts'
 import { jsonOrText } from '../../core/json.ts'
 import { abortedError } from '../chat-model.ts'
+import { accessError, connectionError, providerError, responseError } from '../errors/provider-error.ts'
 import { ResponseBody, type ResponseReader } from '../streaming/response-body.ts'
-import { accessError, connectionError, providerError, responseError } from './provider-error.ts'
 import type { Send } from './send.ts'
 
 export interface ExchangeOptions {

@@ -8,12 +8,12 @@ import {
   type ModelResponse,
   type ModelSink,
 } from '../chat-model.ts'
+import { type ErrorContext, responseError } from '../errors/provider-error.ts'
 import { findAPIKey, findBaseURL, type ProviderPreset } from '../presets.ts'
 import type { APIKey, ModelSettings } from '../settings.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
 import { overflowIn } from '../usage.ts'
 import { HttpExchange, secretsIn } from './http-exchange.ts'
-import { type ErrorContext, responseError } from './provider-error.ts'
 import { type Send, send, sendOver } from './send.ts'
 
 /** Longest silence by default, in milliseconds. A whole response is silent until it is written. */

@@ -1,4 +1,4 @@
-import type { ApprovalDecision } from '../../agent/types.ts'
+import type { ApprovalDecision } from '../../agent/types/options.ts'
 
 /** The `approve` of runs whose client has no way to be asked: neither OpenAI's APIs nor MCP has one. */
 export function refuseApproval(): ApprovalDecision {

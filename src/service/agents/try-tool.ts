@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
+import type { Logger } from '../../core/logger.ts'
 import { type JsonObject, textOf } from '../../core/messages.ts'
 import { fitArguments } from '../../tools/arguments.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { type ToolCallEnd, ToolRunner } from '../../tools/tool-runner.ts'
 import { HttpProblem, type Problem, pointerTo } from '../http/problem.ts'
 import { maxArgumentValues } from '../max-argument-values.ts'
-import { EventRedactor } from '../runs/event-redactor.ts'
-import type { ServiceParts } from '../service-parts.ts'
+import { EventRedactor } from '../redaction/event-redactor.ts'
+import type { AgentHost } from './agent-host.ts'
 
 const timeoutMs = 30_000
 /** As much of a result as somebody reads on a page. */
@@ -30,11 +31,16 @@ export interface TriedCall {
   errorCode?: string
 }
 
+interface TrialParts {
+  host: AgentHost
+  logger: Logger
+}
+
 /**
  * Runs one call outside of any run, as a model's call would be: validated, with the tool's time limit and retries, cancelled by the signal.
  * Rejects with an `HttpProblem`: 409 for a call that has to be approved and is not, 422 for arguments that are not valid.
  */
-export async function tryTool({ tool, args, approved, context, signal }: TryOrder, { host, logger }: ServiceParts): Promise<TriedCall> {
+export async function tryTool({ tool, args, approved, context, signal }: TryOrder, { host, logger }: TrialParts): Promise<TriedCall> {
   const { name, approval = false, effect = 'unsafe' } = tool
   if (!approved && (approval !== false || effect === 'unsafe')) {
     const why = approval === false ? 'may have side effects' : 'may need an approval'

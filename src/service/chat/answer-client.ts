@@ -1,10 +1,12 @@
 import type { AgentHost } from '../agents/agent-host.ts'
 import { HttpProblem } from '../http/problem.ts'
+import type { RateLimiter } from '../http/rate-limit.ts'
+import type { Call } from '../http/route.ts'
+import type { SseStreams } from '../http/sse.ts'
 import { respondWithText } from '../http/text-response.ts'
-import type { Call } from '../routes/route.ts'
 import type { RunWatcher } from '../runs/follow-run.ts'
+import type { RunStore } from '../runs/run-store.ts'
 import type { RunOrder } from '../runs/stored-run.ts'
-import type { ServiceParts } from '../service-parts.ts'
 import type { ReplyFrames } from './reply-frames.ts'
 
 /** What a client is told of the run that answers it. */
@@ -15,12 +17,18 @@ export interface ClientReply extends RunWatcher {
   whole(): Promise<string>
 }
 
+interface ReplyParts {
+  runs: RunStore
+  streams: SseStreams
+  limiter: RateLimiter
+}
+
 /** Starts a run and answers with its reply. Nobody else waits for it: it is aborted when the client leaves. Rejects with an `HttpProblem`. */
 export async function answerClient(
   order: RunOrder,
   reply: ClientReply,
   { request, caller }: Call,
-  { runs, streams, limiter }: ServiceParts,
+  { runs, streams, limiter }: ReplyParts,
 ): Promise<Response> {
   const { frames } = reply
   if (frames === undefined) limiter.checkCharacters(caller.name)

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { RunOptions } from '../../agent/types.ts'
+import type { RunOptions } from '../../agent/types/options.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { Sampling, ToolChoice } from '../../models/chat-model.ts'
 import { messagesFromOpenAI } from '../../models/openai/from-openai.ts'

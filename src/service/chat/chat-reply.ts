@@ -1,4 +1,4 @@
-import type { RunResult } from '../../agent/types.ts'
+import type { RunResult } from '../../agent/types/options.ts'
 import { Event, type RunEvent } from '../../core/events.ts'
 import type { Usage } from '../../core/messages.ts'
 import { errorBody, type HttpProblem, problemOfRun } from '../http/problem.ts'

@@ -1,4 +1,4 @@
-import type { SseSource } from '../../agent/web/sse-stream.ts'
+import type { SseSource } from '../../ui/web/sse-stream.ts'
 import { HttpProblem } from '../http/problem.ts'
 
 /** Characters that may wait for a reader. A run can't be slowed down, so a reader with more than that waiting is dropped. */

@@ -1,6 +1,6 @@
 import { ToolloopError } from '../../core/errors.ts'
 import { redactText } from '../../core/redaction/redact.ts'
-import { describeProblems } from '../agents/check-schema.ts'
+import { describeProblems } from '../http/check-schema.ts'
 import type { Problem } from '../http/problem.ts'
 
 /** More than anyone fixes at once. */

@@ -1,8 +1,8 @@
-import type { LargeResultOptions, RunLimits } from '../../agent/types.ts'
+import type { LargeResultOptions, RunLimits } from '../../agent/types/options.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import type { Providers } from '../../models/presets.ts'
 import type { ModelSettings } from '../../models/settings.ts'
-import type { McpServer } from '../../tools/mcp/client/server-config.ts'
+import type { McpServer } from '../../tools/mcp/server-config.ts'
 import type { TokenEntry } from '../http/auth.ts'
 
 /** What a `toolloop.yaml` says; `config/toolloop.yaml` explains every field, `config/toolloop.schema.json` is its shape. */

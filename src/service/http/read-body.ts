@@ -1,7 +1,7 @@
 import { countValues } from '../../core/json/value-count.ts'
 import { giveWay } from '../../core/time/give-way.ts'
-import type { SchemaCheck } from '../agents/check-schema.ts'
-import { describeProblems } from '../agents/check-schema.ts'
+import type { SchemaCheck } from './check-schema.ts'
+import { describeProblems } from './check-schema.ts'
 import { HttpProblem } from './problem.ts'
 
 /** Deeper than anybody writes; recursion over what comes in stays far from the end of the stack. */

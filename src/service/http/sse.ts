@@ -1,4 +1,4 @@
-import { type SseSource, SseStream, sseHeaders } from '../../agent/web/sse-stream.ts'
+import { type SseSource, SseStream, sseHeaders } from '../../ui/web/sse-stream.ts'
 import { HttpProblem } from './problem.ts'
 
 export interface SseOptions {

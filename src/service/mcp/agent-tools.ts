@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { cutAnswerText } from '../../agent/told.ts'
-import type { RunResult } from '../../agent/types.ts'
+import type { RunResult } from '../../agent/types/options.ts'
 import { Event } from '../../core/events.ts'
 import { type AnyTool, defineTool, type ToolContext } from '../../tools/tool.ts'
 import type { Agent } from '../agents/agent-host.ts'

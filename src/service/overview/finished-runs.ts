@@ -1,4 +1,4 @@
-import type { RunResult } from '../../agent/types.ts'
+import type { RunResult } from '../../agent/types/options.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import type { ListQuery, RunList } from '../runs/listed/list-runs.ts'
 import type { ServiceRun } from '../runs/service-run.ts'

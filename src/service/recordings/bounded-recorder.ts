@@ -1,6 +1,6 @@
 import type { RecordedScope, RunRecorder } from '../../agent/observe/recorder.ts'
-import type { RunResult } from '../../agent/run/result.ts'
 import { isSteering } from '../../agent/step-keys.ts'
+import type { RunResult } from '../../agent/types/result.ts'
 import type { Json } from '../../core/messages.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import type { RecordedRun, RunRecording } from '../../recording/format.ts'

@@ -1,4 +1,4 @@
-import type { RecordingPart } from '../../agent/durable/shown-runs.ts'
+import type { RecordingPart } from '../../agent/journal/shown-runs.ts'
 import type { ChatMessage } from '../../core/messages.ts'
 import { lengthen } from '../../recording/file/recording-file.ts'
 import type { RecordedCall, RecordedInput, RecordedResult, RecordedRun, RecordedTurn } from '../../recording/format.ts'

@@ -11,8 +11,8 @@ import { memorySessions } from '../../sessions/memory.ts'
 import type { Caller } from '../http/auth.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { mostValues } from '../http/read-body.ts'
-import { outageMs, type RunPlace } from '../runs/recorded/open-store.ts'
-import type { RunBounds } from '../runs/run-bounds.ts'
+import type { RunBounds, RunPlace } from '../run-bounds.ts'
+import { outageMs } from '../runs/recorded/open-store.ts'
 import { identityOf } from '../tenants/tenant.ts'
 
 /** A response as it is kept, for the caller it was made for. */

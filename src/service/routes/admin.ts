@@ -1,13 +1,14 @@
-import { LogReader } from '../../agent/web/log-reader.ts'
 import type { JsonObject } from '../../core/messages.ts'
 import { separated } from '../../core/text/text-pieces.ts'
 import { version } from '../../core/version.ts'
+import { LogReader } from '../../ui/web/log-reader.ts'
 import { describeProviders } from '../agents/describe-providers.ts'
 import type { FoundSkills } from '../agents/open-tools.ts'
 import { testProvider } from '../agents/test-provider.ts'
 import { configSchema } from '../config/config-schema.ts'
 import type { ConfigChange, ShownConfig } from '../config/config-source.ts'
 import { HttpProblem } from '../http/problem.ts'
+import type { Call, Route } from '../http/route.ts'
 import {
   configChangeSchema,
   configSchemaOfResponse,
@@ -20,7 +21,6 @@ import { respondWithText } from '../http/text-response.ts'
 import { pendingOf } from '../runs/listed/list-runs.ts'
 import type { ServiceParts } from '../service-parts.ts'
 import { describeTools } from './health.ts'
-import type { Call, Route } from './route.ts'
 import { readLastEventId } from './runs.ts'
 
 /** Everything the admin page needs. No response contains a key. */

@@ -2,9 +2,9 @@ import type { Agent } from '../agents/agent-host.ts'
 import { answerClient, checkChoice } from '../chat/answer-client.ts'
 import { type ChatRequest, orderOfChat, wantsJson } from '../chat/chat-order.ts'
 import { ChatReply } from '../chat/chat-reply.ts'
+import type { Call, Route } from '../http/route.ts'
 import { chatCompletionSchema, chatRequestSchema, modelListSchema, modelSchema } from '../http/schemas.ts'
 import type { ServiceParts } from '../service-parts.ts'
-import type { Call, Route } from './route.ts'
 
 /** The front that clients of OpenAI's API know: an agent looks like a model. */
 export function chatRoutes(parts: ServiceParts): Route[] {

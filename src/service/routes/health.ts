@@ -1,9 +1,9 @@
 import { convertToOpenAITool } from '../../tools/tool.ts'
+import type { Route } from '../http/route.ts'
 import { statusSchema, toolListSchema } from '../http/schemas.ts'
 import { contentTypes, formatFor } from '../metrics.ts'
 import type { ServiceParts } from '../service-parts.ts'
 import { openApiDocument } from './openapi.ts'
-import type { Route } from './route.ts'
 
 /** Probes, metrics, the OpenAPI document and the list of tools. */
 export function healthRoutes(parts: ServiceParts, all: () => readonly Route[]): Route[] {

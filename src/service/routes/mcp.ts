@@ -1,7 +1,7 @@
 import { HttpProblem } from '../http/problem.ts'
+import type { Route, RouteResponse } from '../http/route.ts'
 import { metadataPath, resourceMetadata } from '../mcp/authorization.ts'
 import type { ServiceParts } from '../service-parts.ts'
-import type { Route, RouteResponse } from './route.ts'
 
 const messages: RouteResponse = { description: 'JSON-RPC, whole or as events', types: ['application/json', 'text/event-stream'] }
 const headers = [

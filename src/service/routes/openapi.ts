@@ -1,7 +1,7 @@
 import { withoutUndefined } from '../../core/messages.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
+import type { Route } from '../http/route.ts'
 import { errorSchema } from '../http/schemas.ts'
-import type { Route } from './route.ts'
 
 /** The OpenAPI 3.1 document of the routes. https://spec.openapis.org/oas/v3.1.1.html */
 export function openApiDocument(routes: readonly Route[]): object {

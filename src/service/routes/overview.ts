@@ -1,8 +1,8 @@
 import { HttpProblem } from '../http/problem.ts'
+import type { Route } from '../http/route.ts'
 import { beginOf, overviewOf, windows } from '../overview/overview.ts'
 import type { ServiceParts } from '../service-parts.ts'
 import { overviewSchema } from './admin-schemas.ts'
-import type { Route } from './route.ts'
 
 /** What the runs of the last hour or day have come to. */
 export function overviewRoutes({ finished, runs }: ServiceParts): Route[] {

@@ -3,6 +3,7 @@ import type { ChatMessage, JsonObject } from '../../core/messages.ts'
 import { answerClient, checkChoice } from '../chat/answer-client.ts'
 import type { Caller } from '../http/auth.ts'
 import { HttpProblem } from '../http/problem.ts'
+import type { Call, Route, RouteResponse } from '../http/route.ts'
 import { respondWithText } from '../http/text-response.ts'
 import { checkOutputs } from '../responses/input-items.ts'
 import { inputItems, pageOfItems } from '../responses/input-list.ts'
@@ -15,7 +16,6 @@ import { orderOfResponse, type ResponseRequest, readInputItems } from '../respon
 import { deletedResponseSchema, inputItemListSchema, responseRequestSchema, responseSchema } from '../responses/response-schemas.ts'
 import type { ServiceParts } from '../service-parts.ts'
 import { identityOf } from '../tenants/tenant.ts'
-import type { Call, Route, RouteResponse } from './route.ts'
 
 const aResponse: RouteResponse = { description: 'The response', schema: responseSchema }
 

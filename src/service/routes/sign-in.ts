@@ -1,7 +1,7 @@
 import { HttpProblem } from '../http/problem.ts'
+import type { Route } from '../http/route.ts'
 import type { ServiceParts } from '../service-parts.ts'
 import { sessionSchema, signInSchema } from './admin-schemas.ts'
-import type { Route } from './route.ts'
 
 /** Signing in to the admin page by a link, and out again. */
 export function signInRoutes({ signIns, logger }: ServiceParts): Route[] {

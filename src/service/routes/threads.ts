@@ -7,11 +7,11 @@ import { messagesFromUI } from '../../ui/message-stream/messages-from-ui.ts'
 import { uiMessageFormat } from '../../ui/message-stream/ui-message-response.ts'
 import { type ClientTool, toClientTools } from '../agents/client-tools.ts'
 import { blamingRequest } from '../http/problem.ts'
+import type { Call, Route, RouteResponse } from '../http/route.ts'
 import { agUiInputSchema, uiChatSchema } from '../http/schemas.ts'
-import { idempotencyKey, StartOnce } from '../runs/starting/start-once.ts'
+import { idempotencyKey, StartOnce } from '../run-requests/start-once.ts'
 import type { ServiceParts } from '../service-parts.ts'
 import { answerThread, rejoinThread, stopThread, type ThreadRequest } from '../threads/answer-thread.ts'
-import type { Call, Route, RouteResponse } from './route.ts'
 
 interface UIChat {
   id: string

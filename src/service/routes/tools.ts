@@ -3,10 +3,10 @@ import { redactText } from '../../core/redaction/redact.ts'
 import { originOf } from '../../tools/tool-names.ts'
 import { tryTool } from '../agents/try-tool.ts'
 import { HttpProblem } from '../http/problem.ts'
+import type { Call, Route } from '../http/route.ts'
 import type { ServiceParts } from '../service-parts.ts'
 import { adminToolListSchema, triedCallSchema, tryToolSchema } from './admin-schemas.ts'
 import { describeTools } from './health.ts'
-import type { Call, Route } from './route.ts'
 
 /** Tools as an admin sees them, and trying them. */
 export function toolRoutes(parts: ServiceParts): Route[] {

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
+import { itemFinder } from '../../agent/calls/waiting/paused-run.ts'
 import type { Decision } from '../../agent/decisions/decisions.ts'
-import { itemFinder } from '../../agent/decisions/paused-run.ts'
-import type { ShownRuns } from '../../agent/durable/shown-runs.ts'
-import type { PendingItem } from '../../agent/types.ts'
+import type { ShownRuns } from '../../agent/journal/shown-runs.ts'
+import type { PendingItem } from '../../agent/types/options.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { Caller } from '../http/auth.ts'
-import type { EventRedactor } from './event-redactor.ts'
+import type { EventRedactor } from '../redaction/event-redactor.ts'
 import type { ServiceRun } from './service-run.ts'
 
 /** Characters of a value, as JSON, that is kept whole. */

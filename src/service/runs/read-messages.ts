@@ -1,4 +1,4 @@
-import type { RunInput, RunOptions } from '../../agent/types.ts'
+import type { RunInput, RunOptions } from '../../agent/types/options.ts'
 import { ToolloopError } from '../../core/errors.ts'
 import { type MessageInput, toChatMessage } from '../../core/message-input.ts'
 import { type ChatMessage, hasToolCalls } from '../../core/messages.ts'

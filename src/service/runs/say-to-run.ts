@@ -1,5 +1,5 @@
-import { RunControl } from '../../agent/run/run-control.ts'
-import type { RunInput } from '../../agent/types.ts'
+import { RunControl } from '../../agent/conversation/run-control.ts'
+import type { RunInput } from '../../agent/types/options.ts'
 import { blamingRequest, HttpProblem } from '../http/problem.ts'
 import type { Execution } from './execution.ts'
 import type { ServiceRun } from './service-run.ts'

@@ -1,5 +1,5 @@
-import { tagsOf } from '../../agent/durable/tags.ts'
-import type { RunInput, RunOptions } from '../../agent/types.ts'
+import { tagsOf } from '../../agent/journal/tags.ts'
+import type { RunInput, RunOptions } from '../../agent/types/options.ts'
 import type { StopReason } from '../../core/events.ts'
 import { isJsonObject, type Usage } from '../../core/messages.ts'
 import type { AnyTool } from '../../tools/tool.ts'

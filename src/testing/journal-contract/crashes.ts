@@ -1,5 +1,5 @@
 import { AgentRunner } from '../../agent/agent-runner.ts'
-import type { RunResult } from '../../agent/types.ts'
+import type { RunResult } from '../../agent/types/options.ts'
 import type { ScriptedTurn } from '../script.ts'
 import { comparable, type JournalCase, type JournalKit, usageOfTurn, type World } from './kit.ts'
 

@@ -1,6 +1,6 @@
 import { AgentRunner } from '../../agent/agent-runner.ts'
-import { asTool } from '../../agent/nested/sub-agent.ts'
-import type { PendingItem } from '../../agent/types.ts'
+import { asTool } from '../../agent/sub-agents/sub-agent.ts'
+import type { PendingItem } from '../../agent/types/options.ts'
 import { Event } from '../../core/events.ts'
 import type { ScriptedTurn } from '../script.ts'
 import { type JournalCase, refusalOf } from './kit.ts'

@@ -1,6 +1,6 @@
 import { AgentRunner } from '../../agent/agent-runner.ts'
-import type { Durable, Journal } from '../../agent/durable/journal.ts'
-import type { RunnerOptions, RunResult } from '../../agent/types.ts'
+import type { Durable, Journal } from '../../agent/journal/journal.ts'
+import type { RunnerOptions, RunResult } from '../../agent/types/options.ts'
 import { type Usage, withoutUndefined } from '../../core/messages.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { defineTool, type ToolEffect } from '../../tools/tool.ts'

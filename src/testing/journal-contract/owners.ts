@@ -1,4 +1,4 @@
-import type { RunQuery } from '../../agent/durable/journal.ts'
+import type { RunQuery } from '../../agent/journal/journal.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import { defineTool } from '../../tools/tool.ts'
 import type { ScriptedTurn } from '../script.ts'

@@ -1,6 +1,6 @@
 import { AgentRunner } from '../../agent/agent-runner.ts'
 import type { Sessions } from '../../agent/sessions/sessions.ts'
-import type { RunnerOptions } from '../../agent/types.ts'
+import type { RunnerOptions } from '../../agent/types/options.ts'
 import { type ChatMessage, textOf } from '../../core/messages.ts'
 import type { ModelRequest } from '../../models/chat-model.ts'
 import { defineTool, type ToolEffect } from '../../tools/tool.ts'

@@ -3,7 +3,7 @@ import { type ErrorCode, messageOf } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { Content, Json, JsonObject } from '../../core/messages.ts'
 import type { Question } from '../question.ts'
-import type { ModelAnswer, ModelQuestion, ToolContext, WritableContext } from './context.ts'
+import type { ModelAnswer, ModelQuestion, ToolContext, WritableContext } from '../tool-context.ts'
 
 /** What one call needs to know of the run it belongs to. */
 export interface ToolCallEnvironment

@@ -3,7 +3,7 @@ import { textOf } from '../../core/messages.ts'
 import type { PreparedCall } from '../arguments.ts'
 import { loggedFailure, mayHaveTakenEffectText, notTakenEffectText, tookEffectText } from '../told.ts'
 import type { Reconciled, ToolContext } from '../tool.ts'
-import type { WritableContext } from './context.ts'
+import type { WritableContext } from '../tool-context.ts'
 import type { ExecutedEnd, ToolCallEnd, ToolCallEnvironment } from './environment.ts'
 
 /** How long `reconcile` may take, in milliseconds, if its tool has no time limit. */

@@ -1,8 +1,8 @@
 import { clip } from '../../core/errors.ts'
 import { jsonIn, jsonType } from '../../core/json.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
-import type { JsonSchema } from '../tool.ts'
 import { hasType, readArguments, type Schemas } from './read-values.ts'
+import type { JsonSchema } from './schema.ts'
 
 /** A schema may refer to itself. */
 const maxDepth = 64

@@ -1,7 +1,7 @@
 import { jsonType } from '../../core/json.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
-import type { JsonSchema } from '../tool.ts'
 import { keysOfReference } from './reference.ts'
+import type { JsonSchema } from './schema.ts'
 
 /** A schema may refer to itself. */
 const maxDepth = 64

@@ -1,8 +1,8 @@
-import type { ResponseOptions } from '../../agent/web/respond.ts'
-import type { ResponseFormat } from '../../agent/web/response-format.ts'
 import { hasToolCalls, isToolResult, textOf } from '../../core/messages.ts'
 import type { Optional } from '../../core/option-names.ts'
 import type { SendableRun } from '../message-stream/ui-message-response.ts'
+import type { ResponseOptions } from '../web/respond.ts'
+import type { ResponseFormat } from '../web/response-format.ts'
 import type { AgUiInput } from './ag-ui-input.ts'
 import { AgUiWriter } from './ag-ui-writer.ts'
 

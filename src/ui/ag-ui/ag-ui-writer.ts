@@ -1,10 +1,10 @@
-import type { ResponseWriter } from '../../agent/web/response-format.ts'
-import type { RunEnding } from '../../agent/web/run-ending.ts'
 import { Event, type RunEvent } from '../../core/events.ts'
 import { addUsage, type JsonObject, noUsage, type Usage } from '../../core/messages.ts'
 import { emptyRunView, lastText, type RunView, reduceRun } from '../../core/runs/index.ts'
 import { decisionOnPage, isOwnCall } from '../pending-on-page.ts'
 import { unsaidText } from '../unsaid-text.ts'
+import type { ResponseWriter } from '../web/response-format.ts'
+import type { RunEnding } from '../web/run-ending.ts'
 import { outcomeOf } from './outcome.ts'
 import { type AgUiEvent, ShownMessages } from './shown-messages.ts'
 

@@ -1,5 +1,5 @@
 import type { Decision } from '../../agent/decisions/decisions.ts'
-import type { PendingItem } from '../../agent/run/result.ts'
+import type { PendingItem } from '../../agent/types/result.ts'
 import { isJsonObject, isToolResult, type Json, textOf, withoutUndefined } from '../../core/messages.ts'
 import { malformed } from '../malformed.ts'
 import type { AgUiInput, AgUiResume } from './ag-ui-input.ts'

@@ -1,9 +1,9 @@
 import { replyIdOf } from '../../agent/conversation/message-id.ts'
-import { sseHeaders } from '../../agent/web/sse-stream.ts'
 import type { MessageInput } from '../../core/message-input.ts'
 import { type Content, type ContentPart, legalName, textOf, withoutUndefined } from '../../core/messages.ts'
 import { isOwnCall } from '../pending-on-page.ts'
 import { readConversation, type ShownCall, type ShownConversationOptions } from '../stored-conversation.ts'
+import { sseHeaders } from '../web/sse-stream.ts'
 import { outcomeOf } from './outcome.ts'
 
 /** A message of AG-UI 1.0: what is returned can be used as its `Message[]`. */

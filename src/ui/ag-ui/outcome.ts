@@ -1,4 +1,4 @@
-import type { PendingItem } from '../../agent/run/result.ts'
+import type { PendingItem } from '../../agent/types/result.ts'
 import { isOwnCall, isYesOrNo } from '../pending-on-page.ts'
 
 /** What a run waits for is asked as interrupts; calls of the page's tools are its own business, and answered by messages. */

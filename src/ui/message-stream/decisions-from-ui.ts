@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Decision } from '../../agent/decisions/decisions.ts'
-import type { PendingItem } from '../../agent/run/result.ts'
+import type { PendingItem } from '../../agent/types/result.ts'
 import { isJsonObject, type Json, withoutUndefined } from '../../core/messages.ts'
 import { idOnPage, isYesOrNo } from '../pending-on-page.ts'
 import { openToolParts, type UIToolPart } from './ui-message.ts'

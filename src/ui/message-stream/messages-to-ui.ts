@@ -1,5 +1,5 @@
-import type { PendingItem } from '../../agent/run/result.ts'
 import { refusalIn, waitsWithinText } from '../../agent/told.ts'
+import type { PendingItem } from '../../agent/types/result.ts'
 import type { MessageInput } from '../../core/message-input.ts'
 import { type Content, type ContentPart, type Json, type JsonObject, legalName, textOf, withoutUndefined } from '../../core/messages.ts'
 import { isOwnCall, isYesOrNo, metadataOf } from '../pending-on-page.ts'

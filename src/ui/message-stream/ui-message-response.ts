@@ -1,10 +1,10 @@
 import { replyIdOf } from '../../agent/conversation/message-id.ts'
-import type { ResponseOptions } from '../../agent/web/respond.ts'
-import type { ResponseFormat } from '../../agent/web/response-format.ts'
-import type { RunEnding } from '../../agent/web/run-ending.ts'
 import { syncAnswer } from '../../core/callbacks/callbacks.ts'
 import { isJsonObject } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
+import type { ResponseOptions } from '../web/respond.ts'
+import type { ResponseFormat } from '../web/response-format.ts'
+import type { RunEnding } from '../web/run-ending.ts'
 import { openToolParts } from './ui-message.ts'
 import { UIMessageWriter } from './ui-message-writer.ts'
 

@@ -1,6 +1,4 @@
-import type { PendingItem } from '../../agent/run/result.ts'
-import type { ResponseWriter } from '../../agent/web/response-format.ts'
-import type { RunEnding } from '../../agent/web/run-ending.ts'
+import type { PendingItem } from '../../agent/types/result.ts'
 import { syncAnswer } from '../../core/callbacks/callbacks.ts'
 import { Event, type RunEvent, type StopReason } from '../../core/events.ts'
 import { type JsonObject, withoutUndefined } from '../../core/messages.ts'
@@ -9,6 +7,8 @@ import { decisionOnPage, idOnPage, isOwnCall, isYesOrNo, metadataOf } from '../p
 import { structured } from '../structured.ts'
 import { continuedText, withinText } from '../told.ts'
 import { unsaidText } from '../unsaid-text.ts'
+import type { ResponseWriter } from '../web/response-format.ts'
+import type { RunEnding } from '../web/run-ending.ts'
 import type { UIToolPart } from './ui-message.ts'
 
 export interface WriterOptions {

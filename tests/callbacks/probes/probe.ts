@@ -1,6 +1,6 @@
 import { AgentRunner } from '../../../src/agent/agent-runner.ts'
 import { RunError } from '../../../src/agent/run/run-error.ts'
-import type { RunnerOptions, RunOptions, RunResult } from '../../../src/agent/types.ts'
+import type { RunnerOptions, RunOptions, RunResult } from '../../../src/agent/types/options.ts'
 import { ToolloopError } from '../../../src/core/errors.ts'
 import type { Logger } from '../../../src/core/logger.ts'
 import type { ScriptedTurn } from '../../../src/testing/script.ts'

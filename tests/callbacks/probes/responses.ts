@@ -1,9 +1,9 @@
 import { AgentRunner } from '../../../src/agent/agent-runner.ts'
-import type { RunStream } from '../../../src/agent/run/run-stream.ts'
-import { pipeToNode } from '../../../src/agent/web/pipe-to-node.ts'
-import type { ResponseOptions } from '../../../src/agent/web/respond.ts'
+import type { RunStream } from '../../../src/agent/runner/run-stream.ts'
 import { scriptedModel } from '../../../src/testing/scripted-model.ts'
 import { toUIMessageResponse } from '../../../src/ui/message-stream/ui-message-response.ts'
+import { pipeToNode } from '../../../src/ui/web/pipe-to-node.ts'
+import type { ResponseOptions } from '../../../src/ui/web/respond.ts'
 import { look, type Probe, quiet, settled, turns } from './probe.ts'
 
 process.removeAllListeners('warning')

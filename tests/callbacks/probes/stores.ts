@@ -1,5 +1,5 @@
 import { AgentRunner } from '../../../src/agent/agent-runner.ts'
-import type { Engine, Journal } from '../../../src/agent/durable/journal.ts'
+import type { Engine, Journal } from '../../../src/agent/journal/journal.ts'
 import { Sessions } from '../../../src/agent/sessions/sessions.ts'
 import { memorySessions } from '../../../src/sessions/memory.ts'
 import { postgresSessions } from '../../../src/sessions/postgres/index.ts'

@@ -1,6 +1,6 @@
 import type { RunEvent } from '../../../core/events.ts'
-import type { EventTap } from '../../run/run-events.ts'
-import type { Engine } from '../journal.ts'
+import type { Engine } from '../../journal/journal.ts'
+import type { EventTap } from '../../types/event-tap.ts'
 import type { RecordEvents } from './record-events.ts'
 import { turnsOfSteps } from './recorded-turns.ts'
 

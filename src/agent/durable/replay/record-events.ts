@@ -8,9 +8,9 @@ import type { ToolSet } from '../../../tools/registry.ts'
 import { mostShown, shownInput, shownRejection, shownResult } from '../../calls/shown-call.ts'
 import { fingerprintOf } from '../../decisions/decisions.ts'
 import { shownItem } from '../../nested/shown-question.ts'
-import type { PendingItem, RunResult, ToolCallRecord } from '../../run/result.ts'
-import type { EventTap } from '../../run/run-events.ts'
 import { decisionPlace, isTurn, iterationOf } from '../../step-keys.ts'
+import type { EventTap } from '../../types/event-tap.ts'
+import type { PendingItem, RunResult, ToolCallRecord } from '../../types/result.ts'
 import type { RecordedTurn, RecordedTurns } from './recorded-turns.ts'
 
 /** The run, and the agent that it began with. */

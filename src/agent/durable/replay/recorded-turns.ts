@@ -1,7 +1,7 @@
 import { type AssistantMessage, hasToolCalls, isJsonObject, type Json } from '../../../core/messages.ts'
-import type { FinishedCall, Turn } from '../../recorded.ts'
-import type { RunResult, RunStep, ToolCallRecord } from '../../run/result.ts'
 import { isTurn, iterationOf } from '../../step-keys.ts'
+import type { FinishedCall, Turn } from '../../types/recorded.ts'
+import type { RunResult, RunStep, ToolCallRecord } from '../../types/result.ts'
 
 /** A response of the model, as it is recorded. */
 export interface RecordedTurn {

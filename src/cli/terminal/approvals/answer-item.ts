@@ -1,6 +1,6 @@
 import type { Decision, Verdict } from '../../../agent/decisions/decisions.ts'
 import { shownAbout } from '../../../agent/nested/shown-question.ts'
-import type { PendingItem, RunnerOptions } from '../../../agent/types.ts'
+import type { PendingItem, RunnerOptions } from '../../../agent/types/options.ts'
 import { jsonOrText } from '../../../core/json.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
 import { visible } from '../../../core/text/visible.ts'

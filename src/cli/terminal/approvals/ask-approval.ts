@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import type { ApprovalDecision, ApprovalRequest, RunnerOptions } from '../../../agent/types.ts'
+import type { ApprovalDecision, ApprovalRequest, RunnerOptions } from '../../../agent/types/options.ts'
 import { messageOf } from '../../../core/errors.ts'
 import type { JsonObject } from '../../../core/messages.ts'
 import { isReordered, visible } from '../../../core/text/visible.ts'

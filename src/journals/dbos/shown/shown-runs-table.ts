@@ -15,8 +15,8 @@ import type {
   ShownRuns,
   ShownStatus,
   WaitingRoom,
-} from '../../../agent/durable/shown-runs.ts'
-import { mostRuns, takenOver } from '../../../agent/durable/store.ts'
+} from '../../../agent/journal/shown-runs.ts'
+import { mostRuns, takenOver } from '../../../agent/journal/store.ts'
 import { selectShown } from '../../queries/list-shown.ts'
 import { listed, mostCharacters, mostCharactersOfEvents, mostEvents } from '../../queries/run-row.ts'
 import type { Database, Query, Row } from '../database.ts'

@@ -1,4 +1,4 @@
-import type { ShownQuery, WaitingRoom } from '../../../agent/durable/shown-runs.ts'
+import type { ShownQuery, WaitingRoom } from '../../../agent/journal/shown-runs.ts'
 import { sumWaiting } from '../../queries/list-shown.ts'
 import type { Query, Row } from '../database.ts'
 import { dialectOf, numbered } from '../dialect.ts'

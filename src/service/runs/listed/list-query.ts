@@ -1,4 +1,4 @@
-import { tagsOf } from '../../../agent/durable/tags.ts'
+import { tagsOf } from '../../../agent/journal/tags.ts'
 import { HttpProblem } from '../../http/problem.ts'
 import type { RunStatus } from '../service-run.ts'
 import type { ListQuery } from './list-runs.ts'

@@ -1,11 +1,11 @@
-import { tagsOf } from '../../../agent/durable/tags.ts'
+import { tagsOf } from '../../../agent/journal/tags.ts'
 import { isJsonObject, type JsonObject } from '../../../core/messages.ts'
 import type { Caller } from '../../http/auth.ts'
 import { HttpProblem } from '../../http/problem.ts'
 import { hasTags } from '../../tenants/tenant.ts'
 import type { RecordedRuns } from '../recorded/recorded-runs.ts'
+import { wordsOf } from '../run-words.ts'
 import type { RunStatus, ServiceRun } from '../service-run.ts'
-import { wordsOf } from './run-words.ts'
 
 /** Characters of all runs in one answer. */
 const mostListed = 8_000_000

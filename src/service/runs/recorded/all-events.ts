@@ -1,4 +1,4 @@
-import type { ShownEvent, ShownRuns } from '../../../agent/durable/shown-runs.ts'
+import type { ShownEvent, ShownRuns } from '../../../agent/journal/shown-runs.ts'
 
 /** Every event that is kept of a run, in as many answers as it takes. */
 export async function allEvents(shown: Pick<ShownRuns, 'events'>, runId: string): Promise<ShownEvent[]> {

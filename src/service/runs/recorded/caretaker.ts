@@ -1,6 +1,6 @@
 import { messageOf } from '../../../core/errors.ts'
 import type { Logger } from '../../../core/logger.ts'
-import { type RunBounds, tooLate } from '../run-bounds.ts'
+import { type RunBounds, tooLate } from '../../run-bounds.ts'
 import type { ServiceRun } from '../service-run.ts'
 import { isUnknownRun, RunsElsewhere } from './problems.ts'
 import { type RecordedRuns, settledWithinMs } from './recorded-runs.ts'

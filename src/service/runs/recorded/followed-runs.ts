@@ -1,4 +1,4 @@
-import type { ShownProgress, ShownRuns } from '../../../agent/durable/shown-runs.ts'
+import type { ShownProgress, ShownRuns } from '../../../agent/journal/shown-runs.ts'
 import type { ServiceRun } from '../service-run.ts'
 
 /** How often a run that another process carries out is looked at, in milliseconds. */

@@ -1,6 +1,7 @@
+import type { RunPlace } from '../../run-bounds.ts'
 import type { ServiceRun } from '../service-run.ts'
 import { Caretaker } from './caretaker.ts'
-import { openRunStore, type RunPlace } from './open-store.ts'
+import { openRunStore } from './open-store.ts'
 import { RecordedRuns, type RecordedRunsParts } from './recorded-runs.ts'
 import { WriteCheck } from './write-check.ts'
 

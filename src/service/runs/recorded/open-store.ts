@@ -1,20 +1,12 @@
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Journal } from '../../../agent/durable/journal.ts'
-import type { ShownRuns } from '../../../agent/durable/shown-runs.ts'
-import type { EngineStore, Store } from '../../../agent/durable/store.ts'
-import { storeJournal } from '../../../agent/durable/store-journal.ts'
+import type { Journal } from '../../../agent/journal/journal.ts'
+import type { ShownRuns } from '../../../agent/journal/shown-runs.ts'
+import type { EngineStore, Store } from '../../../agent/journal/store.ts'
+import { storeJournal } from '../../../agent/journal/store-journal.ts'
 import { InvalidOptionError, messageOf } from '../../../core/errors.ts'
 import { defaultLogger, type Logger, redacting } from '../../../core/logger.ts'
-
-/**
- * Where runs are kept: in memory, where none has a journal; or with their journal, in a file of a folder, or in a PostgreSQL that the services of
- * several machines share.
- */
-export type RunPlace =
-  | { kind: 'memory' }
-  | { kind: 'sqlite'; folder: string }
-  | { kind: 'dbos'; url: string; schema?: string; connections?: number }
+import type { RunPlace } from '../../run-bounds.ts'
 
 /** The journal of runs, and what is shown of them. */
 export interface OpenedStore {

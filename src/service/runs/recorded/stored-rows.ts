@@ -1,4 +1,4 @@
-import type { ListedRun, NewShownRun, ShownOutcome, ShownRun } from '../../../agent/durable/shown-runs.ts'
+import type { ListedRun, NewShownRun, ShownOutcome, ShownRun } from '../../../agent/journal/shown-runs.ts'
 import { writeJson } from '../../../core/json/json-pieces.ts'
 import type { ServiceRun } from '../service-run.ts'
 import type { Outcome, RunHead } from '../stored-run.ts'

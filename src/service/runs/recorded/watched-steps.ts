@@ -1,8 +1,8 @@
-import type { Durable, StepContext } from '../../../agent/durable/journal.ts'
-import type { ShownRuns } from '../../../agent/durable/shown-runs.ts'
+import type { Durable, StepContext } from '../../../agent/journal/journal.ts'
+import type { ShownRuns } from '../../../agent/journal/shown-runs.ts'
 import { AroundSteps } from '../../../agent/observe/around-steps.ts'
-import type { Steering, Turn } from '../../../agent/recorded.ts'
 import { isSteering, unreadStep } from '../../../agent/step-keys.ts'
+import type { Steering, Turn } from '../../../agent/types/recorded.ts'
 import { type ChatMessage, isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
 import type { ServiceRun } from '../service-run.ts'
 

@@ -1,4 +1,4 @@
-import type { ShownRuns } from '../../../agent/durable/shown-runs.ts'
+import type { ShownRuns } from '../../../agent/journal/shown-runs.ts'
 import type { Logger } from '../../../core/logger.ts'
 
 /** How long an answer holds, in milliseconds: whoever asks more often writes no more. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { StoredOAuthClientInformation, StoredOAuthTokens } from '@modelcontextprotocol/client'
 import { InvalidOptionError } from '../../../core/errors.ts'
 import { isJsonObject } from '../../../core/messages.ts'
-import type { McpAuth, McpTokenStore } from './auth-options.ts'
+import type { McpAuth, McpTokenStore } from '../auth-options.ts'
 
 /** What is kept for a server. */
 export interface Credentials {

@@ -3,7 +3,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { withFileLock } from '../../../core/files/file-lock.ts'
 import { replaceFile } from '../../../core/files/replace-file.ts'
-import type { McpTokenStore } from './auth-options.ts'
+import type { McpTokenStore } from '../auth-options.ts'
 
 /**
  * Keeps tokens in files that are for their owner alone. Processes that share the folder renew tokens one after the other. Default folder:

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { InvalidOptionError, ToolloopError } from '../../../core/errors.ts'
-import { defaultRedirectUrl, type McpAuth, type McpAuthorization } from './auth-options.ts'
+import { defaultRedirectUrl, type McpAuth, type McpAuthorization } from '../auth-options.ts'
 
 /** What `openLoopbackSignIn` takes. */
 export interface LoopbackSignInOptions {

@@ -9,8 +9,8 @@ import type {
 } from '@modelcontextprotocol/client'
 import { ToolloopError } from '../../../core/errors.ts'
 import { withoutUndefined } from '../../../core/messages.ts'
-import type { McpClientSdk } from '../transport/load-sdk.ts'
-import { defaultRedirectUrl, type McpAuth } from './auth-options.ts'
+import { defaultRedirectUrl, type McpAuth } from '../auth-options.ts'
+import type { McpClientSdk } from '../sdk/load-sdk.ts'
 import type { KeptCredentials } from './credentials.ts'
 
 /** This client, as the SDK's OAuth sees it: who it is, and where it keeps what. One object lasts from one sign-in to its end. */

@@ -1,5 +1,5 @@
 import type { ToolContext } from '../../tool.ts'
-import type { McpServerOptions } from './server-config.ts'
+import type { McpServerOptions } from '../server-config.ts'
 
 /** The time limit of a tool's calls in milliseconds; undefined: the run's. */
 export function timeoutOf({ timeouts = {}, toolTimeoutMs }: McpServerOptions, tool: string): number | undefined {

@@ -6,16 +6,16 @@ import { checkOptionNames, type OptionNames } from '../../../core/option-names.t
 import type { ToolSet } from '../../registry.ts'
 import { type AnyTool, convertToOpenAITool, type ToolDefinition } from '../../tool.ts'
 import { legalToolNames } from '../../tool-names.ts'
-import { loadClientSdk } from '../transport/load-sdk.ts'
-import { contextTools } from './context/context-tools.ts'
-import { instructionsOf } from './context/instructions.ts'
+import { loadClientSdk } from '../sdk/load-sdk.ts'
+import { checkServer, type McpServer } from '../server-config.ts'
+import { longestTimerMs, startTimeoutOf } from '../within.ts'
 import type { McpPrompt, McpResource, McpResourceTemplate } from './context/server-context.ts'
+import { contextTools } from './context-tools.ts'
+import { instructionsOf } from './instructions.ts'
 import type { ListedTool } from './listing/list-tools.ts'
 import { mcpTool } from './mcp-tool.ts'
-import { checkServer, type McpServer } from './server-config.ts'
 import { ServerLink } from './server-link.ts'
 import type { McpServerStatus } from './server-status.ts'
-import { longestTimerMs, startTimeoutOf } from './within.ts'
 
 /** What `connectMcpServers` takes besides the servers. */
 export interface McpOptions {

@@ -3,8 +3,8 @@ import { redactText, secretTexts } from '../../../core/redaction/redact.ts'
 import { withoutPage } from '../../../core/text/html-page.ts'
 import { describeNetworkError } from '../../describe-network-error.ts'
 import type { SignIn } from '../auth/sign-in.ts'
-import type { McpClientSdk } from '../transport/load-sdk.ts'
-import type { McpServer } from './server-config.ts'
+import type { McpClientSdk } from '../sdk/load-sdk.ts'
+import type { McpServer } from '../server-config.ts'
 
 /** What is said of a server that fails, without what is secret. */
 export class ServerWords {

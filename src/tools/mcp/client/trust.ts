@@ -1,6 +1,6 @@
 import type { ToolEffect } from '../../tool.ts'
+import type { McpServerOptions } from '../server-config.ts'
 import type { DescribedTool } from './listing/fingerprint.ts'
-import type { McpServerOptions } from './server-config.ts'
 
 /** What a server's tool does to the world. */
 export function effectOf(server: McpServerOptions, { name, annotations }: DescribedTool): ToolEffect {

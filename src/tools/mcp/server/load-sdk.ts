@@ -1,5 +1,5 @@
 import { rethrow } from '../../../core/errors.ts'
-import { missingPackage } from '../transport/load-sdk.ts'
+import { missingPackage } from '../sdk/load-sdk.ts'
 
 export type McpServerSdk = typeof import('@modelcontextprotocol/server') & typeof import('@modelcontextprotocol/server/stdio')
 

@@ -3,8 +3,8 @@ import type { AuthProvider, Transport } from '@modelcontextprotocol/client'
 import { ValueCount } from '../../../core/json/value-count.ts'
 import { nextTurn } from '../../../core/time/give-way.ts'
 import type { SignIn } from '../auth/sign-in.ts'
-import type { McpUrl } from '../client/server-config.ts'
-import type { McpClientSdk } from './load-sdk.ts'
+import type { McpClientSdk } from '../sdk/load-sdk.ts'
+import type { McpUrl } from '../server-config.ts'
 
 /** One call on its way, as far as its HTTP request is concerned. */
 interface CallStream {

@@ -1,7 +1,7 @@
 import { ToolloopError } from '../../../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../../core/messages.ts'
 import type { ToolContext } from '../../../tool.ts'
-import type { McpServerOptions } from '../server-config.ts'
+import type { McpServerOptions } from '../../server-config.ts'
 import { readRequest, type ServerRequest } from './questions.ts'
 import type { Sampler } from './sampling.ts'
 

@@ -2,8 +2,8 @@ import type { ContentBlock } from '@modelcontextprotocol/client'
 import { type Content, type ContentPart, isJsonObject, type Json, type JsonObject, withoutUndefined } from '../../../../core/messages.ts'
 import { isBase64 } from '../../../../core/text/base64.ts'
 import { withoutPage } from '../../../../core/text/html-page.ts'
+import { asideOf } from '../set-aside.ts'
 import { withData } from './data-beside-text.ts'
-import { asideOf } from './set-aside.ts'
 
 /** What a call of an MCP tool returned. The model sees `content`, the app both. */
 export interface McpToolResult {

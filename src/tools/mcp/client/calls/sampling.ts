@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { ToolloopError } from '../../../../core/errors.ts'
 import { type ChatMessage, isJsonObject, type Json, type JsonObject, textOf } from '../../../../core/messages.ts'
 import type { ModelAnswer, ModelQuestion, ToolContext } from '../../../tool.ts'
-import type { McpServerOptions } from '../server-config.ts'
+import type { McpServerOptions } from '../../server-config.ts'
+import { asideOf } from '../set-aside.ts'
 import type { CallNotes } from './call-notes.ts'
 import { contentOf, readParts } from './call-result.ts'
-import { asideOf } from './set-aside.ts'
 
 /** What a server may ask of the model. */
 export interface SamplingLimits {

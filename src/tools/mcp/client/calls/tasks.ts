@@ -1,8 +1,8 @@
 import type { Client } from '@modelcontextprotocol/client'
 import { isJsonObject, type JsonObject } from '../../../../core/messages.ts'
+import type { McpServerOptions } from '../../server-config.ts'
 import { withCallStream } from '../../transport/http-transport.ts'
 import { anyObject, type ListedTool, noTimeoutMs } from '../listing/list-tools.ts'
-import type { McpServerOptions } from '../server-config.ts'
 import { streamEnded } from './stream-ended.ts'
 
 /** How a server that speaks 2026-07-28 is told that its calls may become tasks: https://modelcontextprotocol.io/seps/2663-tasks-extension */

@@ -1,7 +1,7 @@
 import { ToolloopError } from '../../../../core/errors.ts'
 import { type ChatMessage, type ContentPart, isJsonObject, type JsonObject, textOf } from '../../../../core/messages.ts'
 import { contentOf, readContents, readParts } from '../calls/call-result.ts'
-import { asideOf } from '../calls/set-aside.ts'
+import { asideOf } from '../set-aside.ts'
 import { KeptForAWhile } from './kept-for-a-while.ts'
 
 /** Something to read of a server. */

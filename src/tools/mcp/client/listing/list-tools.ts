@@ -3,7 +3,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { clip, messageOf } from '../../../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../../core/messages.ts'
 import { openForeign } from '../../../schema/foreign/foreign-schema.ts'
-import { asideOf } from '../calls/set-aside.ts'
+import { asideOf } from '../set-aside.ts'
 import { type DescribedTool, fingerprintOf } from './fingerprint.ts'
 import { headerProblem } from './header-annotations.ts'
 

@@ -1,0 +1,88 @@
+import type { Content } from '../../core/messages.ts'
+import type { ModelResponse } from '../../models/chat-model.ts'
+import type { CallPlan, RequestPlan } from '../types/middleware.ts'
+import type { AgentRules } from '../types/options.ts'
+import type { Hooks, ModelEnding, ModelTurn, RunningToolCall, SentRequest, ToolEnding, ToolTurn } from './hooks.ts'
+
+type Awaitable<T> = T | Promise<T>
+
+/** A function that a caller has put into one of the lists. */
+export interface Callback<Ask> {
+  readonly name: string | undefined
+  /** What it is in messages, such as `beforeTool` and `hook`. */
+  readonly kind: readonly [word: string, noun: string]
+  /** What its failure means, as the log says it. Undefined: it is skipped. */
+  readonly refused: string | undefined
+  readonly ask: Ask
+}
+
+type Plan<Subject, Decision> = Callback<(subject: Subject) => Awaitable<Decision | undefined>>
+type Around<Subject, Value> = Callback<(subject: Subject, next: () => Promise<Value>) => Awaitable<Value | undefined>>
+
+/** The functions that an agent's callers have put into the two lists, in the order in which they are asked. */
+export interface Callbacks {
+  readonly plan: {
+    readonly requests: readonly Plan<ModelTurn<never>, RequestPlan>[]
+    readonly replies: readonly Plan<ModelEnding<never>, { text: string }>[]
+    readonly calls: readonly Plan<ToolTurn<never>, CallPlan>[]
+  }
+  readonly around: {
+    readonly requests: readonly Around<SentRequest<never>, ModelResponse>[]
+    readonly calls: readonly Around<RunningToolCall<never>, unknown>[]
+    /** Asked about what the model is to be given of a call. */
+    readonly results: readonly Plan<ToolEnding<never>, { content: Content }>[]
+  }
+}
+
+/** Puts hooks and entries into the two lists: hooks come before entries, and outside of them. */
+export function callbacksOf(rules: Pick<AgentRules<never>, 'hooks' | 'plan' | 'around'>): Callbacks {
+  const { hooks = [], plan = [], around = [] } = rules
+  const ofHooks = <Ask>(word: keyof Hooks, refused: string, functionOf: (hook: Hooks<never>) => Ask | undefined) =>
+    listOf(
+      word.startsWith('after') ? hooks.toReversed() : hooks,
+      [word, 'hook'],
+      word === 'beforeTool' ? 'refuse' : 'skip',
+      refused,
+      functionOf,
+    )
+  return {
+    plan: {
+      requests: [
+        ...ofHooks('beforeModel', 'the run ends', (hook) => hook.beforeModel?.bind(hook)),
+        ...listOf(plan, ['plan', 'entry'], 'refuse', 'the run ends', (entry) => entry.request?.bind(entry)),
+      ],
+      replies: ofHooks('afterModel', 'the run ends', (hook) => hook.afterModel?.bind(hook)),
+      calls: [
+        ...ofHooks('beforeTool', 'the call is refused', (hook) => hook.beforeTool?.bind(hook)),
+        ...listOf(plan, ['plan', 'entry'], 'refuse', 'the call is refused', (entry) => entry.call?.bind(entry)),
+      ],
+    },
+    around: {
+      requests: [
+        ...ofHooks('aroundModel', 'the run ends', (hook) => hook.aroundModel?.bind(hook)),
+        ...listOf(around, ['around', 'entry'], 'skip', 'the run ends', (entry) => entry.request?.bind(entry)),
+      ],
+      calls: [
+        ...ofHooks('aroundTool', 'its call fails', (hook) => hook.aroundTool?.bind(hook)),
+        ...listOf(around, ['around', 'entry'], 'skip', 'its call fails', (entry) => entry.call?.bind(entry)),
+      ],
+      results: ofHooks('afterTool', 'the result is withheld', (hook) => hook.afterTool?.bind(hook)),
+    },
+  }
+}
+
+function listOf<Entry extends { name?: string; onFailure?: 'refuse' | 'skip' }, Ask>(
+  entries: readonly Entry[],
+  kind: Callback<Ask>['kind'],
+  byDefault: 'refuse' | 'skip',
+  refused: string,
+  functionOf: (entry: Entry) => Ask | undefined,
+): Callback<Ask>[] {
+  const callbacks: Callback<Ask>[] = []
+  for (const entry of entries) {
+    const ask = functionOf(entry)
+    const refuses = (entry.onFailure ?? byDefault) === 'refuse'
+    if (ask !== undefined) callbacks.push({ name: entry.name, kind, refused: refuses ? refused : undefined, ask })
+  }
+  return callbacks
+}

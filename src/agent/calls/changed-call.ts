@@ -1,0 +1,48 @@
+import { toJson } from '../../core/json.ts'
+import { type Content, copyJson, isJsonObject, type JsonObject, textOf } from '../../core/messages.ts'
+import { prepareArguments } from '../../tools/arguments.ts'
+import type { ToolCallEnd } from '../../tools/tool-runner.ts'
+import type { ToolTurn } from '../callbacks/hooks.ts'
+import { placeOf } from '../run/hook-place.ts'
+import type { RunContext } from '../run/run-context.ts'
+import { checkFailed, withheldResultText } from '../told.ts'
+import type { CallInPlan } from '../types/plan.ts'
+
+/** The call as hooks and guardrails are told of it. */
+export function describeCall(
+  run: RunContext,
+  { iteration, call, prepared }: Pick<CallInPlan, 'iteration' | 'call' | 'prepared'>,
+): ToolTurn<never> {
+  const { tool, args } = prepared
+  return { ...placeOf(run, iteration), toolCallId: call.id, tool: tool.name, args: copyJson(args) }
+}
+
+/** The call with other arguments, validated again. Refused if they don't fit the tool. */
+export async function withArguments(
+  { signal, limits }: RunContext,
+  planned: CallInPlan,
+  args: JsonObject,
+  by: string,
+): Promise<CallInPlan> {
+  const given = toJson(args)
+  const repairs = [...(planned.call.repairs ?? []), `arguments changed by ${by}`]
+  const call = { ...planned.call, args: isJsonObject(given) ? given : {}, repairs }
+  const { tool } = planned.prepared
+  const preparation = await prepareArguments(tool, JSON.stringify(given), { timeoutMs: limits.toolTimeoutMs, signal })
+  if (preparation.ok) return { ...planned, call, prepared: preparation.call }
+  return { ...planned, call, end: { refusal: { code: preparation.problem.code, text: preparation.problem.message } } }
+}
+
+/** An end that has a content to show. */
+export type Ended = Extract<ToolCallEnd, { outcome: 'ok' | 'failed' | 'timeout' | 'cancelled' }>
+
+/** The end of a call of which nothing is to be seen: not its value either, which would be in the result. */
+export function withheld(end: Ended, by: string): Ended {
+  const shown = withContent(end, withheldResultText(`${by}: ${checkFailed}`))
+  return shown.outcome === 'ok' ? { ...shown, value: undefined } : shown
+}
+
+/** The end of a call with something else shown of it. */
+export function withContent(end: Ended, content: Content): Ended {
+  return end.outcome === 'ok' ? { ...end, content } : { ...end, content: textOf(content) }
+}

@@ -1,0 +1,82 @@
+import type { Content, ContentPart } from '../../core/messages.ts'
+import { capContent, headOf } from '../../tools/result-text.ts'
+import { keptId } from '../large-results/kept-results.ts'
+import { readResultName } from '../large-results/read-result.ts'
+import type { RunContext } from '../run/run-context.ts'
+import { keptAsideText } from '../told.ts'
+import type { AroundTool, CallOutcome } from '../types/running-call.ts'
+import { type Ended, withContent } from './changed-call.ts'
+
+/** Keeps aside what is too long for the conversation: as hooks and guardrails have left it, so that nothing they took out is read later. */
+export function keepAside(run: RunContext): AroundTool {
+  return (next) => async (call) => withoutLongText(run, await next(call))
+}
+
+/** The outcome as the model is told of it: of a long text its beginning, where the run keeps such; cut, where there is no room for it. */
+export async function withoutLongText(run: RunContext, outcome: CallOutcome): Promise<CallOutcome> {
+  const { call, end } = outcome
+  const { largeResults, maxResultBytes } = run.limits
+  const { tool } = call.prepared
+  if (largeResults === undefined || (end.outcome !== 'ok' && end.outcome !== 'failed') || tool.name === readResultName) return outcome
+  const { overBytes, shownBytes, keptBytes } = largeResults
+  const text = textIn(end.content)
+  const isLong = text.length * 3 > overBytes && Buffer.byteLength(text) > overBytes
+  const room = maxResultBytes - noteBytes(text.length)
+  // The result of a final tool is the run's: there is nobody left who could read on.
+  const id = isLong && room >= 0 && tool.final !== true ? await keptIn(run, text, keptBytes) : undefined
+  if (id === undefined) return cut(outcome, end, maxResultBytes)
+  return shownAs(outcome, end, shortened(id, text, end.content, { shownBytes: Math.min(shownBytes, room), maxResultBytes }))
+}
+
+/** What can't be stored, as on a full disk, is cut: the call has ended, and its run is to know. */
+function keptIn({ keptResults, logger, runId }: RunContext, text: string, maxBytes: number): Promise<string | undefined> {
+  return keptResults.keep(text, maxBytes).catch((error: unknown) => {
+    logger.warn({ runId, error }, 'a long result could not be stored, and was cut')
+    return undefined
+  })
+}
+
+function cut(outcome: CallOutcome, end: Ended, maxBytes: number): CallOutcome {
+  const { content, cutBytes } = capContent(end.content, maxBytes)
+  return cutBytes === 0 ? outcome : shownAs(outcome, end, content)
+}
+
+/** A value that is not shown whole is not kept either: hundreds of them would fill the memory of a long run. */
+function shownAs(outcome: CallOutcome, end: Ended, content: Content): CallOutcome {
+  const shown = withContent(end, content)
+  return { ...outcome, end: shown.outcome === 'ok' ? { ...shown, value: undefined } : shown }
+}
+
+function textIn(content: Content): string {
+  if (typeof content === 'string') return content
+  return content
+    .flatMap((part) => (part.type === 'text' ? part.text : []))
+    .join('\n')
+    .toWellFormed()
+}
+
+/** Its text by the beginning of it; of pictures and documents as many as of any result. */
+function shortened(
+  id: string,
+  text: string,
+  content: Content,
+  { shownBytes, maxResultBytes }: { shownBytes: number; maxResultBytes: number },
+): Content {
+  const head = headOf(text, shownBytes)
+  const told = `${head}${noteOf(id, head.length, text.length)}`
+  if (typeof content === 'string') return told
+  const media = capContent(
+    content.filter(({ type }) => type !== 'text'),
+    maxResultBytes,
+  ).content
+  return [{ type: 'text', text: told }, ...(media as ContentPart[])]
+}
+
+function noteOf(id: string, shown: number, of: number): string {
+  return `\n\n${keptAsideText({ id, shown, of })}`
+}
+
+/** The most that such a note has. */
+function noteBytes(of: number): number {
+  return Buffer.byteLength(noteOf(keptId(''), of, of))
+}

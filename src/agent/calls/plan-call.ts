@@ -1,0 +1,59 @@
+import { cancelledText } from '../../tools/told.ts'
+import { planStep } from '../step-keys.ts'
+import type { Execution } from '../types/execution.ts'
+import type { CallInPlan, PlanCall } from '../types/plan.ts'
+import type { CallChange, PlannedCall } from '../types/recorded.ts'
+import type { CallWork } from '../types/running-call.ts'
+import { prepareAgain } from './prepare-again.ts'
+
+/**
+ * Puts calls to the plan, each as a step, and gives them as they are to be carried out. Those that wait, are refused, or have
+ * been planned with the same arguments stay as they are. `times`: how often these have been put to it, this time included.
+ */
+export function putToPlan<Work extends Pick<CallWork, 'call' | 'key' | 'result'>>(
+  execution: Execution,
+  iteration: number,
+  works: readonly Work[],
+  times: number = 1,
+): Promise<Work[]> {
+  const { durable, layers } = execution
+  const { planCall } = layers
+  if (planCall === undefined) return Promise.resolve([...works])
+  const planned = works.map(async (work): Promise<Work> => {
+    const { call } = work
+    const isOpen = call.action === 'run' && call.approval === undefined && work.result === undefined
+    if (!isOpen || (call.plan !== undefined && call.plan.ask === undefined)) return work
+    const change = await durable.step(planStep(work.key, times), () => decide(execution, { iteration, call }, planCall))
+    execution.state.budget.keepPlanned(call.id, change.nested)
+    return { ...work, call: changed(call, change) }
+  })
+  return durable.all(planned)
+}
+
+async function decide({ run }: Execution, { iteration, call }: Omit<CallInPlan, 'prepared'>, planCall: PlanCall): Promise<CallChange> {
+  const prepared = run.prepared.get(call.id) ?? (await prepareAgain(run, call))
+  if ('code' in prepared) return { refusal: prepared }
+  const planned = await planCall({ iteration, call, prepared })
+  // What was not decided by then must not run when the run continues elsewhere.
+  if (run.interruption !== undefined) return { refusal: { code: 'tool_cancelled', text: cancelledText(call.name) } }
+  const change: CallChange = { ...planned.end }
+  if (planned.call !== call) {
+    run.prepared.set(call.id, planned.prepared)
+    change.args = planned.call.args
+    change.repairs = planned.call.repairs
+  }
+  const nested = run.budget.spentIn(call.id)
+  if (nested !== undefined) change.nested = nested
+  return change
+}
+
+/** The call as it is carried out after that. */
+function changed(call: PlannedCall, change: CallChange): PlannedCall {
+  const { ask: _, ...before } = call.plan ?? {}
+  const planned: PlannedCall = { ...call, plan: { ...before, ...change } }
+  if (change.args !== undefined) planned.args = change.args
+  if (change.repairs !== undefined) planned.repairs = change.repairs
+  if (change.refusal !== undefined) Object.assign(planned, { action: 'reject', refusal: change.refusal } satisfies Partial<PlannedCall>)
+  if (change.ask !== undefined) planned.approval = true
+  return planned
+}

@@ -1,0 +1,108 @@
+import { toJson } from '../../../core/json.ts'
+import { copyJson } from '../../../core/messages.ts'
+import { checkOptionNames, type OptionNames } from '../../../core/option-names.ts'
+import { cancelledText, loggedFailure } from '../../../tools/told.ts'
+import type { Verdict } from '../../decisions/decisions.ts'
+import { type RunContext, tagsOf } from '../../run/run-context.ts'
+import { approveStep, iterationStep } from '../../step-keys.ts'
+import { approvalFailed } from '../../told.ts'
+import type { Execution } from '../../types/execution.ts'
+import type { ApprovalDecision } from '../../types/options.ts'
+import type { PlannedCall } from '../../types/recorded.ts'
+import type { PendingItem } from '../../types/result.ts'
+import { tellDecision } from './ask-decision.ts'
+import { applyVerdicts, itemOf, remember, verdictIn } from './verdict.ts'
+
+/**
+ * Whether the run has an `approve`. Recorded: a run that is resumed with one it did not have before must not decide again what was decided
+ * without it.
+ */
+export function hasApprover({ durable, run }: Execution, iteration: number): Promise<boolean> {
+  return durable.step(iterationStep(iteration, 'approver'), async () => run.settings.approve !== undefined)
+}
+
+/**
+ * Asks `approve` about each call that needs an approval, one after another, and applies what it decides. `times`: how often calls of this round
+ * have been put to it, this time included.
+ */
+export async function decideApprovals(
+  execution: Execution,
+  iteration: number,
+  planned: readonly PlannedCall[],
+  times: number,
+): Promise<readonly PlannedCall[]> {
+  const calls: PlannedCall[] = []
+  for (const [index, call] of planned.entries()) {
+    const place = approveStep(iteration, index, times)
+    const isNew = call.approval !== undefined && (times === 1 || call.plan?.ask !== undefined)
+    calls.push(isNew ? await decideApproval(execution, call, place) : call)
+  }
+  return calls
+}
+
+/** Gives the call as it goes on: free to run, refused, or waiting as before. */
+async function decideApproval({ durable, run, state }: Execution, call: PlannedCall, place: string): Promise<PlannedCall> {
+  const item = itemOf(run, call, 'approval', place)
+  const answer = await durable.step(
+    place,
+    async () => {
+      const verdict = await askApprove(run, item)
+      if (verdict !== 'cancelled' && verdict !== 'waits') tellDecision(run, { item, verdict }, tagsOf(durable, place))
+      return verdict
+    },
+    item,
+  )
+  if (answer === 'waits') return call
+  if (answer === 'cancelled') {
+    const { approval: _, ...rest } = call
+    return { ...rest, action: 'reject', refusal: { code: 'tool_cancelled', text: cancelledText(call.name) } }
+  }
+  const decided = { item, verdict: answer }
+  remember(state, decided)
+  return applyVerdicts(run, { call, decided: [decided] }).call
+}
+
+/**
+ * Asks `approve` once. Fails closed: one that throws, or decides what can't be carried out, has refused. `cancelled`: the run ended before
+ * anything was decided. `waits`: the run had an `approve` when this was recorded, and this process has none.
+ */
+async function askApprove(run: RunContext, item: PendingItem): Promise<Verdict | 'cancelled' | 'waits'> {
+  const { approve, context } = run.settings
+  const { toolCallId, tool: name, args } = item
+  if (run.interruption !== undefined) return 'cancelled'
+  if (approve === undefined) return 'waits'
+  let answer: ApprovalDecision | undefined
+  try {
+    const { runId, metadata, signal } = run
+    const request = { toolCallId, tool: name, args: copyJson(args), runId, context: context as never, metadata, signal }
+    answer = await run.untilInterrupted(Promise.resolve(approve(request)))
+    if (run.interruption !== undefined) return 'cancelled'
+    return await verdictIn({ ...item, ...decisionOf(answer) }, item, {
+      registry: run.agent.registry,
+      where: 'approve',
+      arguments: { timeoutMs: run.limits.toolTimeoutMs, signal },
+    })
+  } catch (error) {
+    const tool = run.agent.registry.get(name)
+    // It may be about the arguments that were given, and quote them.
+    const failure = tool === undefined ? {} : loggedFailure({ tool, args: { asked: args, answer: toJson(answer) } }, error)
+    run.logger.error({ runId: run.runId, tool: name, ...failure }, 'approve threw; the call is refused')
+    return { approved: false, reason: approvalFailed }
+  }
+}
+
+const approvalNames: OptionNames<Exclude<ApprovalDecision, boolean>> = {
+  approved: true,
+  reason: true,
+  args: true,
+  remember: true,
+  by: true,
+  note: true,
+}
+
+/** Throws `invalid_option` for an answer with anything else in it. */
+function decisionOf(answer: ApprovalDecision | undefined): Exclude<ApprovalDecision, boolean> {
+  if (typeof answer !== 'object' || answer === null) return { approved: answer === true }
+  checkOptionNames(answer, approvalNames, 'an approval', 'approve')
+  return answer
+}

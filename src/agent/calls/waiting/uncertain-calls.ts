@@ -1,0 +1,57 @@
+import { askReconcile } from '../../../tools/call/reconcile.ts'
+import { endOf } from '../../../tools/tool-runner.ts'
+import { type RunContext, tagsOf } from '../../run/run-context.ts'
+import { againStep, leftStep, uncertainPlace } from '../../step-keys.ts'
+import { uncertainText } from '../../told.ts'
+import type { Execution } from '../../types/execution.ts'
+import type { FinishedCall } from '../../types/recorded.ts'
+import type { AroundTool, CallWork, CarryOut } from '../../types/running-call.ts'
+import { CallEnvironment, publishRejection } from '../tool-call.ts'
+
+/** A call that an earlier execution may have run is not run again before it is known whether it took effect. */
+export function notTwice(run: RunContext): AroundTool {
+  return (next) => async (call) => {
+    // A call that the plan has answered has not run in any execution.
+    if (!call.mayHaveRun || call.call.effect !== 'unsafe' || call.call.plan?.result !== undefined) return next(call)
+    const { tool } = call.prepared
+    const found = await askReconcile(call.prepared, new CallEnvironment(run, call), 1)
+    if (found === undefined) return { call, end: { outcome: 'uncertain' } }
+    return found.ran ? { call, end: endOf(tool, found.value, run.limits.takenResultBytes) } : next(call)
+  }
+}
+
+/**
+ * A call that may have taken effect and can't find out is put to whoever can decide, one after another: run it again, or go on without.
+ * Where nobody can be asked, or nobody answered, the model is told that it is not known.
+ */
+export async function settleUncertain(
+  { durable, run }: Execution,
+  iteration: number,
+  batch: readonly CallWork[],
+  finished: readonly FinishedCall[],
+  runAgain: CarryOut,
+): Promise<FinishedCall[]> {
+  const again = new Map<number, CallWork>()
+  for (const [at, { record }] of finished.entries()) {
+    const work = batch[at]
+    if (record.outcome !== 'uncertain' || work === undefined) continue
+    const { call, key } = work
+    const about = { kind: 'uncertain', toolCallId: call.id, tool: call.name, args: call.args ?? {} }
+    const decision = await durable.wait<{ run: boolean }>(uncertainPlace(key), { about })
+    if (decision?.run === true) again.set(at, { ...work, key: againStep(key) })
+    else await leave(leftStep(key), call)
+  }
+  if (again.size === 0) return [...finished]
+  const rerun = await runAgain([...again.values()])
+  const positions = [...again.keys()]
+  return finished.map((one, at) => rerun[positions.indexOf(at)] ?? one)
+
+  /** The model is told as of a refused call; the record says that the outcome is not known. */
+  async function leave(key: string, call: CallWork['call']): Promise<void> {
+    await durable.step(key, async () => {
+      const place = { iteration, call, tags: tagsOf(durable, key) }
+      publishRejection(run, place, { code: 'tool_uncertain', text: uncertainText(call.name) })
+      return null
+    })
+  }
+}

@@ -1,0 +1,121 @@
+import { InvalidOptionError } from '../../../core/errors.ts'
+import { copyAsJson, isDeepEqual } from '../../../core/json.ts'
+import type { JsonObject } from '../../../core/messages.ts'
+import { type ArgumentTerms, prepareArguments } from '../../../tools/arguments.ts'
+import type { ToolSet } from '../../../tools/registry.ts'
+import {
+  approvalKey,
+  checkDecision,
+  type Decision,
+  fingerprintOf,
+  madeDecision,
+  signatureOf,
+  type Verdict,
+} from '../../decisions/decisions.ts'
+import { toolsOf } from '../../nested/items-within.ts'
+import { withHidden } from '../../nested/shown-question.ts'
+import type { RunContext } from '../../run/run-context.ts'
+import type { LoopState } from '../../run/run-state.ts'
+import { otherArgumentsNote, refusedText, unansweredText } from '../../told.ts'
+import type { FinishedCall, PlannedCall } from '../../types/recorded.ts'
+import type { PendingItem } from '../../types/result.ts'
+import type { CallWork } from '../../types/running-call.ts'
+
+/** An item, and what was decided on it: by `approve`, or by whoever resumed the run. */
+export interface DecidedItem {
+  item: PendingItem
+  verdict: Verdict
+}
+
+interface VerdictTerms {
+  registry: ToolSet
+  /** The option that holds the decision, for messages. */
+  where: string
+  /** For checking changed arguments. */
+  arguments?: ArgumentTerms
+}
+
+/** Reads what a decision says of the item it was made for. Rejects with `invalid_option` if it can't be carried out. */
+export async function verdictIn(decision: Decision, item: PendingItem, terms: VerdictTerms): Promise<Verdict> {
+  const { registry, where } = terms
+  checkDecision(decision, item, where)
+  const args = changedArguments(decision, item)
+  const tool = args === undefined ? undefined : toolsOf(item, registry)?.get(item.tool)
+  const prepared = tool === undefined ? undefined : await prepareArguments(tool, JSON.stringify(args), terms.arguments)
+  if (prepared?.ok === false)
+    throw new InvalidOptionError(`${where}.args`, `arguments of \`${item.tool}\` (${prepared.problem.message})`, args)
+  return copyAsJson({ ...readByKind(decision, item, args), ...signatureOf(decision, where) })
+}
+
+/** The arguments that replace those of the call. Undefined if nobody changed them. */
+function changedArguments(decision: Decision, item: PendingItem): JsonObject | undefined {
+  const given = 'args' in decision ? decision.args : undefined
+  const meant = given === undefined ? undefined : withHidden(given, item)
+  return meant === undefined || isDeepEqual(meant, item.args) ? undefined : meant
+}
+
+/** Leaves out what was only copied from the pending item. */
+function readByKind(decision: Decision, { kind }: PendingItem, args: JsonObject | undefined): Verdict {
+  if ('approved' in decision && !decision.approved) return { approved: false, reason: decision.reason }
+  if (kind === 'client_tool' && 'result' in decision)
+    return { result: decision.result, ...(decision.isError === true ? { isError: true } : {}) }
+  if (kind === 'question' && 'answer' in decision) return { answer: decision.answer }
+  const isRemembered = 'remember' in decision && decision.remember === true
+  return { approved: true, args, ...(isRemembered ? { remember: true } : {}) }
+}
+
+/** Describes a call that waits for a decision. */
+export function itemOf(run: RunContext, { id, name, args = {}, plan }: PlannedCall, kind: PendingItem['kind'], place: string): PendingItem {
+  const named = { toolCallId: id, tool: name, args }
+  const { secrets = [] } = run.agent.registry.get(name) ?? {}
+  const hides = secrets.length === 0 ? {} : { secrets: [...secrets] }
+  const about = plan?.ask === undefined ? {} : { about: plan.ask.about }
+  return { kind, ...named, ...about, fingerprint: fingerprintOf(run.runId, named), place, ...hides }
+}
+
+/** Takes note of an approval that is good for later calls. An agent inside a call remembers its own. */
+export function remember({ remembered }: Pick<LoopState, 'remembered'>, { item, verdict }: DecidedItem): void {
+  const isRemembered = 'approved' in verdict && verdict.approved && verdict.remember === true
+  if (isRemembered && item.path === undefined) remembered.add(approvalKey(item.tool, item.args))
+}
+
+/** A call on whose items somebody has decided. */
+interface DecidedCall {
+  call: PlannedCall
+  decided: readonly DecidedItem[]
+  /** Its tool's question. */
+  question?: FinishedCall['question']
+}
+
+/** Applies what was decided: the call runs, runs with other arguments, is answered, or is refused. */
+export function applyVerdicts(run: RunContext, { call, decided, question }: DecidedCall): Pick<CallWork, 'call' | 'answered' | 'result'> {
+  const { approval: _, ...rest } = call
+  const free: PlannedCall = rest
+  for (const { item, verdict } of decided) free.decision = madeDecision(item, verdict, free.decision)
+  const asked = question?.about
+  const within = decided.filter(({ item }) => item.path !== undefined)
+  if (within.length > 0) return { call: free, answered: { answer: { decisions: within.map(decisionWithin) }, asked } }
+  const [only] = decided
+  if (only === undefined) return { call: free }
+  const { item, verdict } = only
+  if (item.kind === 'client_tool' && 'result' in verdict)
+    return { call: free, result: { value: verdict.result, isError: verdict.isError === true } }
+  if (item.kind === 'question' && 'answer' in verdict) return { call: free, answered: { answer: verdict.answer, asked } }
+  if ('approved' in verdict && verdict.approved) return { call: verdict.args === undefined ? free : withArguments(run, free, verdict.args) }
+  const reason = 'reason' in verdict ? verdict.reason : undefined
+  const text = (item.kind === 'question' ? unansweredText : refusedText)(call.name, reason)
+  return { call: { ...free, action: 'reject', refusal: { code: 'tool_denied', text } } }
+}
+
+/** Tells an agent inside a call what was decided on one of its items. */
+function decisionWithin({ item: { toolCallId, fingerprint }, verdict }: DecidedItem): JsonObject {
+  return { toolCallId, fingerprint, ...(verdict as JsonObject) }
+}
+
+function withArguments(run: RunContext, call: PlannedCall, args: JsonObject): PlannedCall {
+  run.prepared.delete(call.id)
+  // The plan has seen other arguments.
+  const { asText: _, plan: __, ...edited } = call
+  const repairs = [...(call.repairs ?? []), 'arguments changed by whoever approved the call']
+  return { ...edited, args, rawArguments: JSON.stringify(args), repairs, note: otherArgumentsNote(args) }
+}

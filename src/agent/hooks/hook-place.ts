@@ -1,8 +1,0 @@
-import type { RunContext } from '../run/run-context.ts'
-import type { HookPlace } from './hooks.ts'
-
-/** Where in which run a hook or a guardrail is asked. */
-export function placeOf(run: RunContext, iteration: number): HookPlace<never> {
-  const { runId, metadata, signal, settings } = run
-  return { runId, iteration, context: settings.context as never, metadata, signal, run }
-}

@@ -1,0 +1,148 @@
+import { copyAsJson } from '../../core/json.ts'
+import { isJsonObject, type Json } from '../../core/messages.ts'
+import { processClock } from '../../core/time/process-clock.ts'
+import { callNameOf, isDoneAnew } from '../step-keys.ts'
+import type { FinishedCall } from '../types/recorded.ts'
+import type { Durable, RecordEntry, RecordedSteps, StepContext } from './journal.ts'
+import type { RunRecord } from './run-record.ts'
+
+/** The run whose steps these are. */
+interface Owner {
+  readonly runId: string
+  readonly signal: AbortSignal
+}
+
+/** Where a run inside a call is recorded. */
+export interface RecordPlace {
+  record: RunRecord
+  /** The port of the run that makes the call. */
+  outer: Durable
+}
+
+/**
+ * The port for a run that no journal executes. Its steps are kept in memory and, if the run is inside a call of another run, in the record of that
+ * call.
+ */
+export class OwnSteps implements Durable {
+  readonly runId: string
+  readonly attempt: string
+  readonly survivesCrashes: boolean
+  readonly signal: AbortSignal
+  readonly #place: RecordPlace | undefined
+  #steps = new Map<string, unknown>()
+  readonly #waits = new Waits()
+  /** The records of its calls, unless an outer run keeps them. */
+  #records = new Map<string, RecordEntry[]>()
+
+  constructor({ runId, signal }: Owner, place?: RecordPlace) {
+    this.runId = runId
+    this.signal = signal
+    this.survivesCrashes = place !== undefined
+    this.attempt = place === undefined ? runId : crypto.randomUUID()
+    this.#place = place
+  }
+
+  /** Begins with what was recorded before. */
+  recall(recorded: RecordedSteps): void {
+    this.#steps = new Map(Object.entries(recorded.steps))
+    this.#waits.recall(recorded)
+    this.#records = new Map(Object.entries(recorded.records ?? {}))
+  }
+
+  async step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T> {
+    if (this.#steps.has(key)) return this.#steps.get(key) as T
+    const value = await fn({ signal: this.signal })
+    this.#steps.set(key, value)
+    if (this.#place !== undefined) await this.#place.record.addStep(key, value, this.signal.aborted)
+    if (this.#records.size > 0 && isSettled(value)) this.#forgetRecords(value.record.callKey?.idempotencyKey ?? callNameOf(this.runId, key))
+    return value
+  }
+
+  all<T>(steps: Promise<T>[]): Promise<T[]> {
+    return Promise.all(steps)
+  }
+
+  async wait<T extends Json>(name: string, { timeoutMs }: { timeoutMs?: number } = {}): Promise<T | null | undefined> {
+    return this.#waits.look<T>(name, timeoutMs)
+  }
+
+  /** Undefined where an outer run keeps nothing either. */
+  get keep(): Required<Durable>['keep'] | undefined {
+    const { outer } = this.#place ?? {}
+    if (outer?.keep === undefined) return undefined
+    return async (name, text, maxBytes) => (await outer.keep?.(this.#nameOutside(name), text, maxBytes)) === true
+  }
+
+  async kept(name: string): Promise<string | undefined> {
+    return this.#place?.outer.kept?.(this.#nameOutside(name))
+  }
+
+  #nameOutside(name: string): string {
+    return `${this.runId}/${name}`
+  }
+
+  async append(record: string, entry: RecordEntry): Promise<void> {
+    if (this.#place !== undefined) return this.#place.outer.append?.(record, entry)
+    const entries = this.#records.get(record)
+    if (entries === undefined) this.#records.set(record, [entry])
+    else entries.push(entry)
+  }
+
+  async entries(record: string): Promise<RecordEntry[]> {
+    if (this.#place !== undefined) return (await this.#place.outer.entries?.(record)) ?? []
+    return this.#records.get(record) ?? []
+  }
+
+  get waits(): Pick<RecordedSteps, 'decisions' | 'waitingSince'> {
+    return this.#waits.recorded()
+  }
+
+  /** What there is to continue from: without what each execution does again. */
+  recorded(): RecordedSteps {
+    const steps = [...this.#steps].filter(([key]) => !isDoneAnew(key, 0))
+    return copyAsJson({
+      steps: Object.fromEntries(steps) as RecordedSteps['steps'],
+      ...this.waits,
+      ...(this.#records.size === 0 ? {} : { records: Object.fromEntries(this.#records) }),
+    })
+  }
+
+  /** Forgets the records of a call that will not be made again, and of the calls inside it. */
+  #forgetRecords(call: string): void {
+    for (const name of this.#records.keys()) if (name === call || name.startsWith(`${call}/`)) this.#records.delete(name)
+  }
+}
+
+/** Whether a step was a call that has ended for good: none that is made later continues it. */
+function isSettled(value: unknown): value is FinishedCall {
+  if (!isJsonObject(value) || !('record' in value)) return false
+  const { record, interrupted, question }: FinishedCall = value as never
+  return interrupted === undefined && question === undefined && (record.callKey === undefined || record.callKey.settled === true)
+}
+
+/** What a run without a journal waits for: since when, and what was decided. */
+class Waits {
+  #decisions: RecordedSteps['decisions'] = {}
+  #waitingSince: RecordedSteps['waitingSince'] = {}
+  #asOf: number | undefined
+
+  recall({ decisions, waitingSince, asOf }: RecordedSteps): void {
+    this.#decisions = decisions
+    this.#waitingSince = { ...waitingSince }
+    this.#asOf = asOf
+  }
+
+  /** What was decided; null when the time for it is over, undefined while it is not. */
+  look<T extends Json>(name: string, timeoutMs: number | undefined): T | null | undefined {
+    const waited = this.#waitingSince[name]
+    const since = waited ?? processClock.now()
+    this.#waitingSince[name] = since
+    if (Object.hasOwn(this.#decisions, name)) return this.#decisions[name] as T
+    const now = waited === undefined ? since : (this.#asOf ?? processClock.now())
+    return timeoutMs !== undefined && now - since >= timeoutMs ? null : undefined
+  }
+
+  recorded(): Pick<RecordedSteps, 'decisions' | 'waitingSince'> {
+    return { decisions: this.#decisions, waitingSince: this.#waitingSince }
+  }
+}

@@ -1,0 +1,103 @@
+import { copyAsJson } from '../../core/json.ts'
+import { isJsonObject, type Json } from '../../core/messages.ts'
+import { isDoneAnew, iterationOf } from '../step-keys.ts'
+import type { PendingItem, RunState } from '../types/result.ts'
+import { CallRecord, type RecordKeeper } from './call-record.ts'
+import type { RecordedSteps } from './journal.ts'
+
+const inputMark = 'input'
+const stepMark = 'step '
+const pauseMark = 'paused'
+const decisionMark = 'decided '
+const spentMark = 'spent'
+
+/** What a pause keeps. */
+type Pause = Pick<RunState, 'pending' | 'waitingSince'>
+
+/**
+ * A run inside a call, in the record of that call: its input, its steps, where it paused and what was decided, in the order in which it happened. The
+ * call that is made again continues the run from there.
+ */
+export class RunRecord {
+  readonly runId: string
+  readonly #record: CallRecord
+  /** The run ends by a failure or an interruption. What follows is not recorded: the call may be made again. */
+  #isBreakingOff = false
+
+  private constructor(runId: string, record: CallRecord) {
+    this.runId = runId
+    this.#record = record
+  }
+
+  static async open(keeper: RecordKeeper, name: string, runId: string): Promise<RunRecord> {
+    return new RunRecord(runId, await CallRecord.open(keeper, name))
+  }
+
+  /** The run as earlier executions have left it; undefined if there was none. */
+  read(): RunState | undefined {
+    const steps = new Map<string, Json>()
+    const decisions: RunState['decisions'] = {}
+    let pause: Pause = { pending: [], waitingSince: {} }
+    let input: Json | undefined
+    for (const { fingerprint, value } of this.#record.entries) {
+      if (fingerprint === inputMark) input = value
+      else if (fingerprint.startsWith(stepMark)) steps.set(fingerprint.slice(stepMark.length), value)
+      else if (fingerprint.startsWith(decisionMark)) decisions[fingerprint.slice(decisionMark.length)] = value
+      else if (fingerprint === pauseMark) {
+        pause = value as never as Pause
+        const iteration = iterationOf(pause.pending[0]?.place)
+        for (const key of steps.keys()) if (isDoneAnew(key, iteration)) steps.delete(key)
+      }
+    }
+    if (input === undefined) return undefined
+    return { version: 1, runId: this.runId, input, steps: Object.fromEntries(steps), decisions, ...copyAsJson(pause) }
+  }
+
+  /** Whether the run is over for good: a call that is made again begins another. */
+  get isSpent(): boolean {
+    return this.#record.entries.at(-1)?.fingerprint === spentMark
+  }
+
+  async spend(): Promise<void> {
+    await this.#record.add(spentMark, null)
+  }
+
+  async begin(input: Json): Promise<void> {
+    await this.#record.add(inputMark, input)
+  }
+
+  /** Records a step, if it has got the run further. `isOver`: the run was interrupted by then. */
+  async addStep(key: string, value: unknown, isOver: boolean): Promise<void> {
+    if (this.#isProgress(value, isOver)) await this.#record.add(stepMark + key, (value ?? null) as Json)
+  }
+
+  async pause(pending: readonly PendingItem[], { waitingSince }: Pick<RecordedSteps, 'waitingSince'>): Promise<void> {
+    // A question of a run inside it stands in the record of that run's call.
+    const items = pending.map(({ about: _, ...item }) => item)
+    await this.#record.add(pauseMark, copyAsJson({ pending: items, waitingSince }) as never)
+  }
+
+  /** Records what was decided since the pause. */
+  async decide({ decisions: earlier }: RunState, { decisions }: RunState): Promise<void> {
+    for (const [place, verdict] of Object.entries(decisions)) {
+      if (!Object.hasOwn(earlier, place)) await this.#record.add(decisionMark + place, verdict)
+    }
+  }
+
+  leave(): void {
+    this.#record.leave()
+  }
+
+  /** A call that has ended is recorded in any case. */
+  #isProgress(value: unknown, isOver: boolean): boolean {
+    if (isJsonObject(value) && 'record' in value) return value.interrupted === undefined
+    this.#isBreakingOff ||= isOver || isFailure(value)
+    return !this.#isBreakingOff
+  }
+}
+
+/** A turn that would have gone otherwise at another time. */
+function isFailure(value: unknown): boolean {
+  if (!isJsonObject(value)) return false
+  return value.kind === 'failed' || (value.kind === 'refused' && isJsonObject(value.error) && value.error.code === 'hook_failed')
+}

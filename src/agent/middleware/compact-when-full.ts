@@ -1,0 +1,117 @@
+import { syncText } from '../../core/callbacks/callbacks.ts'
+import { messageOf } from '../../core/errors.ts'
+import { addUsage, type ChatMessage, type Usage } from '../../core/messages.ts'
+import { estimateTokens } from '../../models/usage.ts'
+import type { HookPlace } from '../callbacks/hooks.ts'
+import { type Compaction, checkedEstimate, chooseCompaction, earlierSummary, newlyLeftOut, sizeOf } from '../conversation/compaction.ts'
+import { placeOf } from '../run/hook-place.ts'
+import type { RunContext } from '../run/run-context.ts'
+import { addBeside } from '../run/run-state.ts'
+import { afterOverflow, compactStep, iterationOf, iterationStep } from '../step-keys.ts'
+import type { Execution, TakeTurn } from '../types/execution.ts'
+import type { CompactionOptions } from '../types/options.ts'
+import type { Beside, Turn } from '../types/recorded.ts'
+import type { RunStep } from '../types/result.ts'
+
+/** How much of the tokens there may be is left after a compaction: the more goes at once, the longer a provider's cache is good for the rest. */
+const leftOver = 0.6
+/** How much of a model's context window the conversation may take: the rest is for tools and the response. */
+const usable = 0.75
+
+/** One more turn of the same iteration, recorded under a key of its own. */
+type TakeTurnAgain = (...[execution, place, suffix]: [...Parameters<TakeTurn>, suffix?: string]) => ReturnType<TakeTurn>
+
+/**
+ * Takes turns in the model's context window: the conversation is made to fit before, when it is estimated to be too long; and when the
+ * provider says that it is too long all the same, it is cut further and the model asked once more.
+ */
+export function fitWindow(given: CompactionOptions, takeTurn: TakeTurnAgain): TakeTurn {
+  return async (execution, place) => {
+    const { history } = execution.state
+    const { iteration, lastTurn } = place
+    const { maxTokens = await maxTokensOf(execution, iteration) } = given
+    const estimate = failSafeEstimate(execution.run, given.estimate)
+    const compaction = { ...given, ...(estimate && { estimate }) }
+    const size = sizeOf(history.messages, estimate)
+    const key = (isFurther: boolean) => compactStep(iteration, { isAnswer: lastTurn !== undefined, isFurther })
+    if (size > maxTokens) await compact(execution, compaction, key(false), maxTokens * leftOver)
+    const turn = await takeTurn(execution, place)
+    if (turn.kind !== 'failed' || turn.error.code !== 'context_overflow' || turn.shown === 'for good') return turn
+    const isShorter = await compact(execution, compaction, key(true), sizeOf(history.messages, estimate) * leftOver)
+    return isShorter ? withSpent(await takeTurn(execution, { ...place, after: turn }, afterOverflow), turn.usage) : turn
+  }
+}
+
+/** The caller's estimate. If it fails, that is logged once a turn, and the message counts by its length. */
+function failSafeEstimate(run: RunContext, given: CompactionOptions['estimate']): CompactionOptions['estimate'] {
+  const estimate = checkedEstimate(given)
+  if (estimate === undefined) return undefined
+  let hasFailed = false
+  return (message) => {
+    try {
+      return estimate(message)
+    } catch (error) {
+      const fields = { runId: run.runId, error: messageOf(error) }
+      if (!hasFailed) run.logger.error(fields, '`compaction.estimate` failed; messages count by their length')
+      hasFailed = true
+      return estimateTokens(message)
+    }
+  }
+}
+
+/** The turn, with what the request before it used: a provider that notices only at the end that a conversation is too long is paid for it. */
+function withSpent(turn: Turn, usage: Usage | undefined): Turn {
+  if (usage === undefined) return turn
+  const withStep = (step: RunStep): RunStep => ({ ...step, usage: addUsage(usage, step.usage) })
+  if (turn.kind === 'reply') return { ...turn, step: withStep(turn.step) }
+  if (turn.kind === 'refused' && turn.step !== undefined) return { ...turn, step: withStep(turn.step) }
+  if (turn.kind !== 'interrupted') return { ...turn, usage: addUsage(usage, turn.usage) }
+  const { unasked: _, ...asked } = turn
+  return { ...asked, usage: addUsage(usage, turn.usage) }
+}
+
+/** Recorded: the model may be another one when the run is taken up again, and what follows depends on it. */
+async function maxTokensOf({ durable, run }: Execution, iteration: number): Promise<number> {
+  const contextWindow = await durable.step(
+    iterationStep(iteration, 'window'),
+    async () => run.agent.model.capabilities.contextWindow ?? null,
+  )
+  return contextWindow === null ? Number.POSITIVE_INFINITY : usable * contextWindow
+}
+
+/** Returns false when nothing more can be left out. */
+async function compact({ durable, run, state }: Execution, options: CompactionOptions, key: string, tokens: number): Promise<boolean> {
+  const { history } = state
+  const { estimate } = options
+  const before = history.compaction
+  const { beside, ...next } = await durable.step(key, async (): Promise<Compaction & Beside> => {
+    const chosen = chooseCompaction(history.whole, before, { tokens, estimate })
+    if (chosen.from === before.from) return chosen
+    const place = placeOf(run, iterationOf(key))
+    const compaction = await withSummary(run, options, chosen, newlyLeftOut(history.whole, before, chosen), place)
+    return { ...compaction, ...run.budget.beside }
+  })
+  addBeside(state, beside === undefined ? {} : { beside })
+  if (next.from === before.from && next.shortenBefore === before.shortenBefore) return false
+  history.compact(next)
+  return true
+}
+
+/** A summary that fails is done without: the run goes on. */
+async function withSummary(
+  run: RunContext,
+  { summarise }: CompactionOptions,
+  chosen: Compaction,
+  leftOut: readonly ChatMessage[],
+  place: HookPlace<never>,
+): Promise<Compaction> {
+  let given: string | undefined
+  try {
+    const made = summarise && (await run.untilInterrupted(Promise.resolve(summarise(leftOut, place))))
+    if (made !== undefined) given = syncText('summarise', made)
+  } catch (error) {
+    run.logger.error({ runId: run.runId, error: messageOf(error) }, 'the summary of earlier messages failed; they are left out without one')
+  }
+  const summary = given ?? earlierSummary(leftOut)
+  return summary === undefined ? chosen : { ...chosen, summary }
+}

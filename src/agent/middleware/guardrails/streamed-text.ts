@@ -1,0 +1,174 @@
+import type { Guardrail } from '../../callbacks/guardrails.ts'
+import type { RunContext } from '../../run/run-context.ts'
+import { shownAlready } from '../../told.ts'
+import { type Checked, checkPiece } from './ask-guardrails.ts'
+
+/** A sentence that does not end is checked in parts of so many characters. */
+const longestSentence = 1_000
+
+/**
+ * The text of one response, checked by guardrails with `stream` while it arrives: a piece is shown when it has passed all of them. Each guardrail
+ * is asked about one piece after the other, about what the guardrail before it left.
+ */
+export class StreamedText {
+  readonly #run: RunContext
+  readonly #iteration: number
+  readonly #show: (text: string) => void
+  #stages: Stage[]
+  /** All that has arrived. */
+  #arrived = ''
+  #shown = ''
+  #failure: Extract<Checked<string>, { passed: false }> | undefined
+  #work: Promise<void> = Promise.resolve()
+  /** Which attempt at the request it is: what is left of an earlier one is dropped. */
+  #attempt = 0
+
+  /** `show`: called with what has passed. */
+  constructor(run: RunContext, iteration: number, show: (text: string) => void) {
+    this.#run = run
+    this.#iteration = iteration
+    this.#show = show
+    this.#stages = stagesOf(run)
+  }
+
+  /** What has passed, and was shown. */
+  get shown(): string {
+    return this.#shown
+  }
+
+  add(text: string): void {
+    this.#arrived += text
+    this.#pass(text, false)
+  }
+
+  /** The request is made again: what comes next is the beginning. */
+  restart(): void {
+    this.#attempt++
+    this.#stages = stagesOf(this.#run)
+    this.#arrived = ''
+    this.#shown = ''
+    this.#failure = undefined
+  }
+
+  /** The request has failed: what has not passed by now is not shown. */
+  leave(): void {
+    this.#attempt++
+  }
+
+  /** Checks what is left of the whole text. One that is not what has arrived is checked anew, and not shown again. */
+  async finish(whole: string): Promise<Checked<string>> {
+    if (!whole.startsWith(this.#arrived)) {
+      await this.#work
+      const again = new StreamedText(this.#run, this.#iteration, () => {})
+      return again.finish(whole)
+    }
+    this.#pass(whole.slice(this.#arrived.length), true)
+    await this.#work
+    return this.#failure ?? { passed: true, subject: this.#shown }
+  }
+
+  #pass(text: string, isEnd: boolean): void {
+    const attempt = this.#attempt
+    this.#work = this.#work.then(() => this.#through(0, text, isEnd, attempt))
+  }
+
+  /** Puts a text through the guardrails from `at` on, piece by piece. */
+  async #through(at: number, text: string, isEnd: boolean, attempt: number): Promise<void> {
+    const stage = this.#stages[at]
+    if (stage === undefined) {
+      this.#give(text)
+      return
+    }
+    const pieces = stage.split(text, isEnd)
+    for (const [index, piece] of pieces.entries()) {
+      if (this.#failure !== undefined || attempt !== this.#attempt) return
+      const checked = await this.#ask(stage, piece)
+      if (attempt !== this.#attempt) return
+      if (checked.passed) await this.#through(at + 1, checked.subject, isEnd && index === pieces.length - 1, attempt)
+      else this.#failure ??= checked
+    }
+    if (isEnd && pieces.length === 0) await this.#through(at + 1, '', isEnd, attempt)
+  }
+
+  async #ask(stage: Stage, piece: string): Promise<Checked<string>> {
+    const { guardrail, before } = stage
+    const checked = await checkPiece(this.#run, this.#iteration, guardrail, `${before}${piece}`)
+    if (!checked.passed) return checked
+    if (!checked.subject.startsWith(before)) return { passed: false, how: 'refuse', reason: `${guardrail.name}: ${shownAlready}` }
+    const left = checked.subject.slice(before.length)
+    stage.remember(left)
+    return { passed: true, subject: left }
+  }
+
+  #give(text: string): void {
+    if (text === '' || this.#failure !== undefined || this.#run.interruption !== undefined) return
+    this.#shown += text
+    this.#show(text)
+  }
+}
+
+/** One guardrail's view of the text. */
+class Stage {
+  readonly guardrail: Guardrail<never>
+  readonly #window: number | undefined
+  #rest = ''
+  /** What is put before a piece, as far as the window goes. */
+  before = ''
+
+  constructor(guardrail: Guardrail<never>) {
+    this.guardrail = guardrail
+    this.#window = typeof guardrail.stream === 'object' ? guardrail.stream.window : undefined
+  }
+
+  /** The pieces that are whole; at the end, all that is left. */
+  split(text: string, isEnd: boolean): string[] {
+    this.#rest += text
+    const whole = this.#window === undefined ? sentencesIn(this.#rest) : partsOf(this.#rest, this.#window)
+    this.#rest = this.#rest.slice(whole.join('').length)
+    if (!isEnd || this.#rest === '') return whole
+    const last = this.#rest
+    this.#rest = ''
+    return [...whole, last]
+  }
+
+  remember(passed: string): void {
+    if (this.#window !== undefined) this.before = `${this.before}${passed}`.slice(-this.#window)
+  }
+}
+
+function stagesOf(run: RunContext): Stage[] {
+  return run.agent.guardrailsOutward.filter(({ output }) => output !== undefined).map((guardrail) => new Stage(guardrail))
+}
+
+/** Whether a text may end a sentence. */
+const ending = /[\p{Sentence_Terminal}\n]/u
+let segmenter: Intl.Segmenter | undefined
+
+/** The sentences that are followed by something: more may belong to the last one. */
+function sentencesIn(text: string): string[] {
+  const found: string[] = []
+  if (ending.test(text)) {
+    segmenter ??= new Intl.Segmenter(undefined, { granularity: 'sentence' })
+    for (const { segment } of segmenter.segment(text)) found.push(segment)
+    found.pop()
+  }
+  const rest = text.slice(found.join('').length)
+  return [...found, ...partsOf(rest, longestSentence)]
+}
+
+/** Parts of so many characters, as far as they are whole. Characters of two units stay together. */
+function partsOf(text: string, size: number): string[] {
+  const parts: string[] = []
+  for (let at = 0; at + size < text.length; ) {
+    const next = text.charCodeAt(at + size)
+    const end = next >= 0xdc00 && next <= 0xdfff ? at + size + 1 : at + size
+    parts.push(text.slice(at, end))
+    at = end
+  }
+  return parts
+}
+
+/** Whether a response's text can be shown before it is whole: each guardrail of its text says how, and the answer has no schema. */
+export function isStreamed({ agent }: RunContext): boolean {
+  return agent.output === undefined && agent.guardrails.every(({ output, stream }) => output === undefined || stream !== undefined)
+}

@@ -1,0 +1,31 @@
+import pTimeout from 'p-timeout'
+import { messageOf } from '../../../core/errors.ts'
+import type { Callback } from '../../callbacks/callbacks.ts'
+import { HookFailure } from '../../callbacks/failures.ts'
+import type { RunContext } from '../../run/run-context.ts'
+
+/** Asks a hook or an entry. Undefined if it changes nothing, or if it fails and is skipped. Rejects with a `HookFailure`. */
+export async function askCallback<T>(
+  run: RunContext,
+  callback: Callback<unknown>,
+  ask: () => Promise<T | undefined>,
+): Promise<T | undefined> {
+  try {
+    const change = await pTimeout(run.untilInterrupted(ask()), { milliseconds: run.limits.toolTimeoutMs })
+    return isObject(change) ? change : undefined
+  } catch (error) {
+    if (failsClosed(run, callback, error)) throw new HookFailure(callback, error)
+    return undefined
+  }
+}
+
+/** Logs that a hook or an entry failed, and says whether what it decides about is refused. */
+export function failsClosed(run: RunContext, { name, kind, refused }: Callback<unknown>, error: unknown): boolean {
+  const fields = { runId: run.runId, hook: name ?? '(unnamed)', error: messageOf(error) }
+  run.logger.error(fields, `${kind.join(' ')} failed${refused === undefined ? ' and was skipped' : `: ${refused}`}`)
+  return refused !== undefined
+}
+
+export function isObject<T>(value: T): value is T & object {
+  return typeof value === 'object' && value !== null
+}

@@ -1,0 +1,104 @@
+import { show } from '../../../core/errors.ts'
+import { toJson } from '../../../core/json.ts'
+import { isContent } from '../../../core/message-input.ts'
+import { type Content, copyJson, isJsonObject } from '../../../core/messages.ts'
+import { HookFailure } from '../../callbacks/failures.ts'
+import type { ToolEnding } from '../../callbacks/hooks.ts'
+import { describeCall, withArguments, withContent, withheld } from '../../calls/changed-call.ts'
+import type { RunContext } from '../../run/run-context.ts'
+import { checkFailed, refusedByText, refusedText } from '../../told.ts'
+import type { CallPlan } from '../../types/middleware.ts'
+import type { CallInPlan, PlanCall } from '../../types/plan.ts'
+import type { AroundTool } from '../../types/running-call.ts'
+import { askCallback, isObject } from './ask-hook.ts'
+
+/** Asks `beforeTool` hooks and entries of `plan`, one after another, until one refuses, answers or asks. */
+export function askBeforeCall(run: RunContext): PlanCall {
+  return async (planned) => {
+    const { call, prepared } = planned
+    const asked = call.plan?.ask?.asked ?? 0
+    let { args } = prepared
+    const withChanges = async () => (args === prepared.args ? planned : withArguments(run, planned, args, 'a hook'))
+    for (const [at, callback] of run.agent.callbacks.plan.calls.entries()) {
+      if (at < asked) continue
+      const decided = await askCallback(run, callback, async () => {
+        const decision = await callback.ask({ ...describeCall(run, planned), args: copyJson(args) })
+        checkDecision(decision)
+        return decision
+      }).catch(refusalOf)
+      if (decided === undefined) continue
+      if ('args' in decided) {
+        args = decided.args
+        continue
+      }
+      if ('ask' in decided) {
+        const ready = await withChanges()
+        return ready.end === undefined ? { ...ready, end: { ask: { about: toJson(decided.ask), asked: at + 1 } } } : ready
+      }
+      return { ...planned, end: endOf(call.name, callback.name, decided) }
+    }
+    return withChanges()
+  }
+}
+
+function endOf(
+  tool: string,
+  entry: string | undefined,
+  decided: Exclude<CallPlan, { args: unknown } | { ask: unknown }>,
+): CallInPlan['end'] {
+  if ('result' in decided) return { result: { value: toJson(decided.result) } }
+  if ('refuse' in decided) return { refusal: { code: 'tool_denied', text: refusedText(tool, String(decided.refuse)) } }
+  const stop = `${entry}: ${String(decided.stop)}`
+  return { refusal: { code: 'tool_denied', text: refusedByText(tool, stop) }, stop }
+}
+
+/** A hook that fails has refused the call. */
+function refusalOf(error: unknown): { refuse: string } {
+  if (error instanceof HookFailure) return { refuse: checkFailed }
+  throw error
+}
+
+/** Throws for what means nothing: a mistyped refusal must not let the call run. */
+function checkDecision(decision: unknown): void {
+  if (decision === undefined || decision === null) return
+  const names = ['refuse', 'args', 'result', 'ask', 'stop']
+  if (!isObject(decision) || !names.some((name) => name in decision))
+    throw new TypeError(
+      `Expected nothing, \`{ refuse }\`, \`{ args }\`, \`{ result }\`, \`{ ask }\` or \`{ stop }\`, got \`${show(decision)}\``,
+    )
+  if (!('args' in decision)) return
+  if (!isJsonObject(decision.args)) throw new TypeError('Expected `args` to be an object')
+  // Throws for what is no JSON, such as an object that holds itself.
+  JSON.stringify(decision.args)
+}
+
+/** Asks `afterTool` hooks what the model is to be given of a result. */
+export function askAfterCall(run: RunContext): AroundTool {
+  return (next) => async (call) => {
+    const outcome = await next(call)
+    const { end } = outcome
+    if (end.outcome !== 'ok' && end.outcome !== 'failed' && end.outcome !== 'timeout') return outcome
+    const ending: ToolEnding<never> = { ...describeCall(run, outcome.call), outcome: end.outcome, content: end.content }
+    try {
+      const content = await contentAfter(run, ending)
+      return content === end.content ? outcome : { ...outcome, end: withContent(end, content) }
+    } catch (error) {
+      if (!(error instanceof HookFailure)) throw error
+      return { ...outcome, end: withheld(end, error.hook) }
+    }
+  }
+}
+
+/** Rejects with a `HookFailure`. */
+async function contentAfter(run: RunContext, call: ToolEnding<never>): Promise<Content> {
+  let { content } = call
+  for (const callback of run.agent.callbacks.around.results) {
+    const change = await askCallback(run, callback, async () => {
+      const change = await callback.ask({ ...call, args: copyJson(call.args), content: copyJson(content) })
+      if (isObject(change) && !isContent(change.content)) throw new TypeError('Expected `content` to be a string or an array of parts')
+      return change
+    })
+    if (change !== undefined) content = change.content
+  }
+  return content
+}

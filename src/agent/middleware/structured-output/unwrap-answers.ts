@@ -1,0 +1,31 @@
+import { prepareArguments } from '../../../tools/arguments.ts'
+import type { OutputFormat } from '../../output/output.ts'
+import { readingsOf } from '../../output/read-answer.ts'
+import type { RunContext } from '../../run/run-context.ts'
+import type { Plan, PlannedCall } from '../../types/recorded.ts'
+
+/** Takes answers that are given through the tool out of the name of their schema, in which some models wrap them. */
+export async function unwrapAnswers(run: RunContext, plan: Plan): Promise<Plan> {
+  const { output } = run.agent
+  if (output === undefined) return plan
+  const planned: PlannedCall[] = []
+  for (const call of plan.planned) planned.push(call.name === output.tool.name ? await unwrapAnswer(run, output, call) : call)
+  return { ...plan, planned }
+}
+
+async function unwrapAnswer(run: RunContext, output: OutputFormat, call: PlannedCall): Promise<PlannedCall> {
+  const { refusal, args: given, ...rest } = call
+  if (refusal?.code !== 'invalid_arguments' || given === undefined) return call
+  const { limits, signal } = run
+  for (const { args, wrapper } of readingsOf(output, given)) {
+    const rawArguments = JSON.stringify(args)
+    const terms = { timeoutMs: limits.toolTimeoutMs, signal, asText: call.asText === true, asNative: true }
+    const preparation = await prepareArguments(output.tool, rawArguments, terms)
+    if (!preparation.ok) continue
+    run.prepared.set(call.id, preparation.call)
+    const how = wrapper === undefined ? 'arguments taken as the answer' : `unwrapped from \`${wrapper}\``
+    const repairs = [...(call.repairs ?? []), how, ...(preparation.repairs ?? [])]
+    return { ...rest, action: 'run', rawArguments, args: preparation.call.args, repairs }
+  }
+  return call
+}

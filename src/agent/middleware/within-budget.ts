@@ -1,0 +1,74 @@
+import type { AsyncLocalStorage } from 'node:async_hooks'
+import type { Usage } from '../../core/messages.ts'
+import { abortedError, type ChatModel, type ModelRequest } from '../../models/chat-model.ts'
+import { estimateUsage, havingWaited, usageOfFailure, withCost } from '../../models/usage.ts'
+import { addAmounts, type Budget, type BudgetAmounts, BudgetSpentError, budgetsOf, type Reservation } from '../limits/budget.ts'
+import type { RunContext } from '../run/run-context.ts'
+import type { AroundModel } from '../types/model-call.ts'
+
+/** Sends a request only if every budget of the run, and its limits, allow it, and counts what it has used. Rejects with `budget_spent`. */
+export function withinBudget(run: RunContext): AroundModel {
+  return (next) => async (call) => {
+    const { model, request } = call
+    const reserved: Reservation[] = []
+    const held: Held = { amounts: new Map(), outer: requests().getStore() }
+    let used: Usage | undefined
+    try {
+      for (const budget of budgetsOf(run)) {
+        const reservation = await reserve(budget, estimate(budget, model, request), { run, model, held: heldOf(budget, held.outer) })
+        reserved.push(reservation)
+        held.amounts.set(budget, reservation.amount)
+      }
+      const response = await requests().run(held, () => next(call))
+      used = response.usage && withCost(response.usage, model.capabilities)
+      return reserved.reduce(havingWaited, response)
+    } catch (error) {
+      const usage = usageOfFailure(error)
+      used = usage && withCost(usage, model.capabilities)
+      throw error
+    } finally {
+      run.budget.countRequest(used)
+      for (const reservation of reserved) reservation.settle(used)
+      held.amounts.clear()
+    }
+  }
+}
+
+/** What is set aside for a request, and for the one in which a model's own code makes it. */
+interface Held {
+  readonly amounts: Map<Budget, BudgetAmounts>
+  readonly outer: Held | undefined
+}
+
+let around: AsyncLocalStorage<Held> | undefined
+
+/** The request that is carried out here. It ends only after the runs that the model's code makes for it: they can't wait for what it leaves. */
+function requests(): AsyncLocalStorage<Held> {
+  around ??= new (process.getBuiltinModule('node:async_hooks').AsyncLocalStorage)()
+  return around
+}
+
+function heldOf(budget: Budget, held: Held | undefined): BudgetAmounts {
+  if (held === undefined) return { costUsd: 0, tokens: 0 }
+  const outer = heldOf(budget, held.outer)
+  const own = held.amounts.get(budget)
+  return own === undefined ? outer : addAmounts(own, outer)
+}
+
+function estimate(budget: Budget, model: ChatModel, request: ModelRequest): BudgetAmounts {
+  const { inputTokens } = estimateUsage(request, {})
+  const outputTokens = budget.expectedOutput(request.maxOutputTokens)
+  const tokens = inputTokens + outputTokens
+  const { costUsd = 0 } = withCost({ inputTokens, outputTokens, totalTokens: tokens }, model.capabilities)
+  return { costUsd, tokens }
+}
+
+async function reserve(
+  budget: Budget,
+  amount: BudgetAmounts,
+  { run: { signal }, model, held }: { run: RunContext; model: ChatModel; held: BudgetAmounts },
+): Promise<Reservation> {
+  const reservation = await budget.reserve(amount, signal, held)
+  if (reservation !== undefined) return reservation
+  throw signal.aborted ? abortedError(model.provider, signal.reason) : new BudgetSpentError(budget)
+}

@@ -1,0 +1,100 @@
+import { InvalidOptionError } from '../../core/errors.ts'
+import { checkValues } from '../../core/options/check-options.ts'
+import type { ChatModel } from '../../models/chat-model.ts'
+import { knowsCost } from '../../models/usage.ts'
+import type { Budget } from '../limits/budget.ts'
+import type { LimitName, ResolvedLimits } from '../types/resolved-limits.ts'
+import { type LargeResultOptions, type LimitSettings, limitSettings, type RunLimits, runLimits } from './limit-settings.ts'
+import type { RunSettings } from './run-settings.ts'
+import { checksOf, type SettingRow } from './setting-row.ts'
+
+/** Checks every limit and fills in the defaults. Throws `invalid_option`. */
+export function resolveLimits(settings: RunSettings<never>): ResolvedLimits {
+  const { limits = {}, maxIterations, maxToolRounds, largeResults: asked } = settings
+  const given = { ...settings, maxIterations: maxIterations ?? maxToolRounds }
+  checkValues(settings, limitChecks)
+  iterationsOf(settings)
+  const known = withDefaults<Required<Pick<LimitSettings, LimitName>>>(given, limitSettings)
+  const largeResults = largeResultsOf(asked, known.maxResultBytes)
+  const takenResultBytes = largeResults === undefined ? known.maxResultBytes : Number.POSITIVE_INFINITY
+  return { ...known, ...withDefaults<Required<RunLimits>>(limits, runLimits), takenResultBytes, largeResults }
+}
+
+const limitChecks = checksOf(limitSettings)
+
+/** The settings that have a default, as they are given or by default. */
+function withDefaults<Known>(given: object, rows: Readonly<Record<string, Pick<SettingRow, 'default'>>>): Known {
+  const known = Object.entries(rows).filter(([, row]) => row.default !== undefined)
+  return Object.fromEntries(known.map(([name, row]) => [name, Reflect.get(given, name) ?? row.default])) as Known
+}
+
+function largeResultsOf(given: RunSettings['largeResults'], maxResultBytes: number): ResolvedLimits['largeResults'] {
+  if (given === undefined || given === false) return undefined
+  const options: LargeResultOptions = given === true ? {} : given
+  const { overBytes = maxResultBytes, keptBytes = 32 * 1024 * 1024 } = options
+  // A part has at least one character.
+  if (overBytes < 4) throw new InvalidOptionError('largeResults.overBytes', 'an integer ≥ 4', overBytes)
+  if (overBytes > maxResultBytes)
+    throw new InvalidOptionError('largeResults.overBytes', `at most \`maxResultBytes\` (${maxResultBytes})`, overBytes)
+  const { shownBytes = Math.min(8_192, overBytes) } = options
+  if (shownBytes > overBytes) throw new InvalidOptionError('largeResults.shownBytes', `at most \`overBytes\` (${overBytes})`, shownBytes)
+  return { overBytes, shownBytes, keptBytes }
+}
+
+/** `maxIterations` under either of its names. Throws `invalid_option` when the two contradict each other. */
+export function iterationsOf({ maxIterations, maxToolRounds }: RunSettings<never>): number | undefined {
+  if (maxIterations !== undefined && maxToolRounds !== undefined && maxIterations !== maxToolRounds) {
+    throw new InvalidOptionError('maxToolRounds', `the same as \`maxIterations\` (${maxIterations}) when both are given`, maxToolRounds)
+  }
+  return maxIterations === undefined ? maxToolRounds : maxIterations
+}
+
+/** A limit on what can't be measured would be none. Throws `invalid_option`. */
+export function checkCostIsKnown(
+  option: string,
+  costUsd: number | undefined,
+  model: Pick<ChatModel, 'provider' | 'model' | 'capabilities'>,
+): void {
+  if (costUsd === undefined || costUsd === Number.POSITIVE_INFINITY || knowsCost(model.capabilities)) return
+  throw new InvalidOptionError(option, `absent for a model whose price is not known (${howToPrice(model)})`, costUsd)
+}
+
+interface Limited {
+  limits: Pick<ResolvedLimits, 'costUsd'>
+  settings: { readonly budget?: Pick<Budget, 'limits'> }
+  /** The run that it is nested in. */
+  outer: Limited | undefined
+}
+
+/** The option that limits the cost of a run, its own or an outer run's, and its value. */
+function costLimitOf({ limits, settings: { budget }, outer }: Limited): [option: string, costUsd: number] {
+  if (Number.isFinite(limits.costUsd)) return ['limits.costUsd', limits.costUsd]
+  if (budget !== undefined && Number.isFinite(budget.limits.costUsd)) return ['budget.costUsd', budget.limits.costUsd]
+  return outer === undefined ? ['limits.costUsd', Number.POSITIVE_INFINITY] : costLimitOf(outer)
+}
+
+/** Throws `invalid_option` for a model whose cost is not known, if that of the run is limited, or that of the agent that has its conversation. */
+export function checkModelCost(run: Limited, own: RunLimits | undefined, model: ChatModel): void {
+  const [option, costUsd] = costLimitOf(run)
+  checkCostIsKnown(option, costUsd, model)
+  checkCostIsKnown('limits.costUsd', own?.costUsd, model)
+}
+
+/** Calls `end` when the time is over; gives the function that stops waiting. */
+export function startDeadline(milliseconds: number, end: () => void): () => void {
+  if (!Number.isFinite(milliseconds)) return () => {}
+  // A timer that is longer fires at once: what is left is waited for in parts.
+  const longest = 2 ** 31 - 1
+  let timer: NodeJS.Timeout
+  const waitFor = (left: number) => {
+    timer = setTimeout(() => (left > longest ? waitFor(left - longest) : end()), Math.min(left, longest))
+  }
+  waitFor(milliseconds)
+  return () => clearTimeout(timer)
+}
+
+/** What to write so that a model's cost is known. */
+function howToPrice({ provider, model }: Pick<ChatModel, 'provider' | 'model'>): string {
+  return `give \`${provider}/${model}\`, and any model that may take its place, a \`price\` in US dollars for a million tokens: \
+createModel({ provider: '${provider}', model: '${model}', price: { input: 2, output: 8 } })`
+}

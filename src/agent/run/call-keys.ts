@@ -1,0 +1,109 @@
+import type { CallKey, ChatMessage, JsonObject } from '../../core/messages.ts'
+import { approvalKey } from '../decisions/decisions.ts'
+import { callName } from '../step-keys.ts'
+import type { PlannedCall } from '../types/recorded.ts'
+
+/** A call's key, and whether it is that of an earlier call. */
+export interface GivenKey {
+  idempotencyKey: string
+  isCarried: boolean
+}
+
+/** The key of a call of a round, with the arguments that it is run with. */
+export type KeyOf = (index: number, call: Pick<PlannedCall, 'name' | 'args'>) => GivenKey
+
+/** Names a tool with arguments. */
+function digestOf(name: string, args: JsonObject): string {
+  return approvalKey(name, args)
+}
+
+/**
+ * Gives calls their idempotency keys. A call that may have taken effect leaves its key open: the next call of the same tool with the same arguments
+ * carries it, until one has succeeded. Made of recorded values, so that a replay gives the same keys.
+ */
+export class CallKeys {
+  /** Whether calls have other keys than their places give them. */
+  isUsed: boolean
+  readonly #runId: string
+  readonly #isNested: boolean
+  /** Open keys by what was called, the oldest first. */
+  readonly #open = new Map<string, string[]>()
+  /** How many keys a nested run has given to the same call. */
+  readonly #counts = new Map<string, number>()
+
+  /** `earlier`: the messages of its session. */
+  constructor({ runId, depth }: { runId: string; depth: number }, earlier: readonly ChatMessage[] = []) {
+    this.#runId = runId
+    this.#isNested = depth > 0
+    this.isUsed = this.#isNested
+    for (const message of earlier) if (message.role === 'tool' && message.callKey !== undefined) this.note(message.callKey)
+  }
+
+  /** Opens a key, or settles it. */
+  note({ idempotencyKey, call, settled }: CallKey): void {
+    const keys = this.#open.get(call) ?? []
+    if (settled === true) {
+      const left = keys.filter((key) => key !== idempotencyKey)
+      if (left.length > 0) this.#open.set(call, left)
+      else this.#open.delete(call)
+    } else if (!keys.includes(idempotencyKey)) this.#open.set(call, [...keys, idempotencyKey])
+    this.isUsed = this.#isNested || this.#open.size > 0
+  }
+
+  /** The keys of the calls of one round. Open ones go to the first calls that are the same. */
+  ofRound(iteration: number, calls: readonly PlannedCall[]): KeyOf {
+    const placeOf = (index: number) => callName(this.#runId, iteration, index)
+    const own = (idempotencyKey: string): GivenKey => ({ idempotencyKey, isCarried: false })
+    const claimed = new Set<string>()
+    const claim = (digest: string): GivenKey | undefined => {
+      const key = this.#open.get(digest)?.find((one) => !claimed.has(one))
+      if (key === undefined) return undefined
+      claimed.add(key)
+      return { idempotencyKey: key, isCarried: true }
+    }
+    const keys = calls.map(({ name, args, action }, index) => {
+      if (args === undefined || action !== 'run') return own(placeOf(index))
+      const digest = digestOf(name, args)
+      return claim(digest) ?? own(this.#isNested ? this.#next(digest) : placeOf(index))
+    })
+    return (index, { name, args }) => {
+      const key = keys[index] ?? own(placeOf(index))
+      if (args === undefined || args === calls[index]?.args) return key
+      // Somebody has decided that it runs with other arguments.
+      const digest = digestOf(name, args)
+      return claim(digest) ?? own(this.#isNested ? `${placeOf(index)}.${digest.slice(0, 12)}` : placeOf(index))
+    }
+  }
+
+  /**
+   * In a nested run, keys come from what is called, not from where: if the call that the run is inside is made in another run, the model may make its
+   * calls in another order, and no payment may have the key of another.
+   */
+  #next(digest: string): string {
+    const count = (this.#counts.get(digest) ?? 0) + 1
+    this.#counts.set(digest, count)
+    const key = `${this.#runId}/${digest.slice(0, 12)}`
+    return count === 1 ? key : `${key}.${count}`
+  }
+}
+
+/** What a call leaves for later ones; undefined if that is nothing. */
+export function keyLeftBy(
+  call: PlannedCall,
+  { idempotencyKey, isCarried, outcome, hasStarted, effect: found }: EndedCall,
+): CallKey | undefined {
+  const { name, args, effect } = call
+  if (effect === 'read' || args === undefined) return undefined
+  const isSettled = outcome === 'ok' || found === 'known'
+  const isLeft = outcome === 'timeout' || outcome === 'cancelled'
+  const isOpen = outcome === 'uncertain' || found === 'possible' || (isLeft && hasStarted)
+  if (isSettled ? !isCarried : !isOpen) return undefined
+  return { idempotencyKey, call: digestOf(name, args), ...(isSettled ? { settled: true } : {}) }
+}
+
+interface EndedCall extends GivenKey {
+  outcome: string
+  hasStarted: boolean
+  /** What is known of its effect, if it has not succeeded. */
+  effect: 'possible' | 'known' | undefined
+}

@@ -1,0 +1,135 @@
+import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
+import { type JsonObject, withoutUndefined } from '../../core/messages.ts'
+import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
+import type { RunContext } from '../run/run-context.ts'
+import type { EventTap } from '../types/event-tap.ts'
+
+/** A run that goes on in this process. */
+export interface ActiveRun {
+  runId: string
+  /** When it began here, in milliseconds since 1970. */
+  startedAt: number
+  metadata?: JsonObject
+  /** The id of its session. */
+  session?: string
+  /** The run in whose tool call this one was made. */
+  parentRunId?: string
+}
+
+/** How a runner is closed. */
+export interface CloseOptions {
+  /** How long what goes on may take to end, in milliseconds. Default 20 000. */
+  drainMs?: number
+}
+
+const closeOptionNames: OptionNames<CloseOptions> = { drainMs: true }
+
+interface Entry {
+  run: RunContext
+  isRecorded: boolean
+  shown: ActiveRun
+}
+
+/** The runs that go on in a runner, until it is closed. */
+export class ActiveRuns {
+  readonly #entries = new Set<Entry>()
+  /** Called whenever one has ended. */
+  readonly #waiting = new Set<() => void>()
+  #closing: Promise<void> | undefined
+  /** Who watches runs by their ids, also those that begin later. */
+  readonly #watchers = new Set<{ runId: string; tap: EventTap }>()
+
+  /** Each run once, the longest first. */
+  get list(): ActiveRun[] {
+    const shown = new Map<string, ActiveRun>()
+    for (const entry of this.#entries) if (!shown.has(entry.shown.runId)) shown.set(entry.shown.runId, entry.shown)
+    return [...shown.values()]
+  }
+
+  /** The journal has the run from now on. */
+  record(run: RunContext): void {
+    for (const entry of this.#entries) if (entry.run === run) entry.isRecorded = true
+  }
+
+  /** The run goes on until the function returned is called. `isRecorded`: the journal has it. */
+  enter(run: RunContext, { isRecorded, session }: { isRecorded: boolean; session: string | undefined }): () => void {
+    const { runId, metadata, within } = run
+    const shown: ActiveRun = {
+      runId,
+      startedAt: Date.now(),
+      ...withoutUndefined({ metadata, session, parentRunId: within?.runId }),
+    }
+    const entry = { run, isRecorded, shown }
+    this.#entries.add(entry)
+    for (const watcher of this.#watchers) if (watcher.runId === runId) run.events.watch(watcher.tap)
+    return () => {
+      this.#entries.delete(entry)
+      for (const look of this.#waiting) look()
+    }
+  }
+
+  /** From now on `tap` receives the events of the run. Returns the function that ends this. */
+  watch(runId: string, tap: EventTap): () => void {
+    const watcher = { runId, tap }
+    const own = () => [...this.#entries].filter(({ run }) => run.runId === runId)
+    this.#watchers.add(watcher)
+    for (const { run } of own()) run.events.watch(tap)
+    return () => {
+      this.#watchers.delete(watcher)
+      for (const { run } of own()) run.events.unwatch(tap)
+    }
+  }
+
+  /** Throws `runner_closed`, except for what belongs to a call (`parent`) of a run that goes on. */
+  checkOpen(parent?: object): void {
+    if (this.#closing !== undefined && parent === undefined) throw closedProblem()
+  }
+
+  /** See `AgentRunner.close`. `letGo` lets go of recorded runs when `drained` has resolved; false: it can't, and they go on. */
+  close(
+    { drainMs = 20_000, ...others }: CloseOptions,
+    letGo: (drained: Promise<void>, problem: ToolloopError) => Promise<boolean>,
+  ): Promise<void> {
+    checkOptionNames(others, closeOptionNames, '`close`')
+    if (typeof drainMs !== 'number' || !(drainMs >= 0)) throw new InvalidOptionError('drainMs', 'milliseconds ≥ 0', drainMs)
+    const close = async () => {
+      const problem = closedProblem()
+      let isLetGo = false
+      try {
+        // Recorded runs first: what an abort does to them must not be recorded.
+        isLetGo = await letGo(this.#settled(drainMs), problem)
+      } finally {
+        for (const { run, isRecorded } of this.#entries) if (!isRecorded) run.interrupt('aborted', problem)
+        await this.#settled(Number.POSITIVE_INFINITY, ({ isRecorded }) => isLetGo || !isRecorded)
+      }
+    }
+    this.#closing ??= close()
+    return this.#closing
+  }
+
+  /** Resolves when no such run goes on any more, or after so many milliseconds. */
+  #settled(withinMs: number, isMeant: (entry: Entry) => boolean = () => true): Promise<void> {
+    return new Promise((resolve) => {
+      const look = () => {
+        if ([...this.#entries].some(isMeant)) return
+        done()
+      }
+      const done = () => {
+        clearTimeout(timer)
+        this.#waiting.delete(look)
+        resolve()
+      }
+      // A longer timer would fire at once.
+      const timer = withinMs < 2 ** 31 ? setTimeout(done, withinMs) : undefined
+      this.#waiting.add(look)
+      look()
+    })
+  }
+}
+
+function closedProblem(): ToolloopError {
+  return new ToolloopError(
+    'runner_closed',
+    'The runner was closed: it executes nothing any more. Any other process can continue its recorded runs',
+  )
+}

@@ -1,0 +1,60 @@
+import { continues, decide } from '../calls/waiting/paused-run.ts'
+import type { Decision } from '../decisions/decisions.ts'
+import { withClaim } from '../decisions/resume-claim.ts'
+import type { RecordPlace } from '../journal/own-steps.ts'
+import { iterationOf } from '../step-keys.ts'
+import type { Loop } from '../types/execution.ts'
+import type { ResumeOptions, RunResult, RunState } from '../types/options.ts'
+import { inputFromJson } from './durable-run.ts'
+import type { GivenHere, RunOpener } from './live-run.ts'
+import type { RunnerSessions } from './run-session.ts'
+import { conclude, executeHere, prepareModel } from './start-run.ts'
+
+/** How a run is continued. */
+interface Continued extends Pick<ResumeOptions, 'claim' | 'again'> {
+  decisions: readonly Decision[]
+  /** Where it is recorded, if it is inside a call. */
+  place?: RecordPlace
+}
+
+/** Continues a run from its state or, inside the call of another run, from the record of that call. */
+export type ContinueRun = (paused: RunState, given: GivenHere, how: Continued) => Promise<RunResult<never>>
+
+interface Runner {
+  opener: RunOpener
+  loop: Loop
+  sessions: RunnerSessions
+}
+
+export function continueRun({ opener, loop, sessions }: Runner): ContinueRun {
+  const { active, logger } = opener
+  return async (paused, given, { decisions, claim, again = false, place }) => {
+    const input = inputFromJson(paused.input)
+    const recorded = { runId: paused.runId, input }
+    const whole = await opener.restored(recorded, given)
+    // It may have been closed meanwhile.
+    active.checkOpen(given.options.parent)
+    const run = opener.open(recorded, whole)
+    const leave = active.enter(run, { isRecorded: false, session: input.session })
+    const isAgain = again || (place !== undefined && run.outer?.mayHaveRunIn === given.options.parent?.iteration)
+    if (isAgain) run.mayHaveRunIn = iterationOf(paused.pending[0]?.place)
+    try {
+      await prepareModel(run)
+      const { decisionTimeoutMs: timeoutMs } = run.settings
+      const decided = await decide(paused, decisions, { registry: run.agent.registry, logger, timeoutMs })
+      await place?.record.decide(paused, decided)
+      const carryOn = async () => {
+        if (input.session !== undefined) await sessions.enterAgain(run, input.session, { ...paused, again, isInCall: place !== undefined })
+        return opener.executed(run, input, undefined, () => executeHere({ loop, run, input, sessions, place }, decided))
+      }
+      // A run inside a call is continued by whoever makes the call.
+      const isClaimed = place === undefined && continues(decided, timeoutMs)
+      const terms = { claim, again: again || given.options.parent !== undefined }
+      return await conclude(await (isClaimed ? withClaim(run, paused, terms, carryOn) : carryOn()), run)
+    } finally {
+      await sessions.leave(run)
+      run.dispose()
+      leave()
+    }
+  }
+}

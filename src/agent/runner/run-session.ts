@@ -1,0 +1,247 @@
+import { InvalidOptionError, messageOf, ToolloopError } from '../../core/errors.ts'
+import { type ChatMessage, isJsonObject, type Json } from '../../core/messages.ts'
+import type { Compaction } from '../conversation/compaction.ts'
+import { History } from '../conversation/history.ts'
+import { hashOf } from '../decisions/decisions.ts'
+import type { Durable } from '../journal/journal.ts'
+import type { RunContext } from '../run/run-context.ts'
+import { RunError } from '../run/run-error.ts'
+import { checkId, type SessionOptions } from '../sessions/session-options.ts'
+import { type RunsOfJournal, type SessionPlace, SessionTurn, type TurnRequest, takeTurn } from '../sessions/session-turn.ts'
+import { draftText, notClaimed, positionOf, reachOf, readCompaction, readMessages, type Sessions, textsOf } from '../sessions/sessions.ts'
+import { sessionStep } from '../step-keys.ts'
+import type { PendingItem, RunResult } from '../types/result.ts'
+
+/** The conversation that an execution begins with, and what is to be done when it is over. */
+export interface OpenedSession {
+  messages: readonly ChatMessage[]
+  compaction?: Compaction
+  /** Stores what the run has come to, in one step. Rejects with a `RunError` where that can't be done. */
+  close(result: RunResult, history: History): Promise<void>
+}
+
+/** A runner's side of its sessions, if it has any. */
+export class RunnerSessions {
+  readonly #sessions: Sessions | undefined
+  readonly #journal: RunsOfJournal
+  /** Runs that need their session no longer. */
+  readonly #left = new WeakSet<RunContext>()
+
+  /** Throws `invalid_option`. */
+  constructor(sessions: Sessions | undefined, journal: RunsOfJournal) {
+    // Not `instanceof`: they may be of another installed copy of this package.
+    if (sessions !== undefined && typeof sessions?.store?.claim !== 'function')
+      throw new InvalidOptionError('sessions', 'what `memorySessions`, `sqliteSessions` or `postgresSessions` gives', sessions)
+    this.#sessions = sessions
+    this.#journal = journal
+  }
+
+  /**
+   * Waits until a new run has its session. A run that the journal has already needs none: its journal goes on with it. Rejects with
+   * `session_busy` and `session_waiting`, and with `invalid_option` for a run that is in the session already.
+   */
+  async enter(run: RunContext, { id, onBusy = 'wait', replaces }: SessionOptions): Promise<void> {
+    const sessions = this.#given()
+    checkId(run.runId, 'runId')
+    for (let outer = run.outer; outer !== undefined; outer = outer.outer) {
+      if (outer.turn?.isOf(sessions.store, id))
+        throw new InvalidOptionError('session', 'another than that of the run in whose call this one is made', id)
+    }
+    const { runId } = run
+    const turn = await takeTurn(sessions, { id, claim: { runId, durable: false }, onBusy, replaces, journal: this.#journal }, run)
+    if (turn instanceof SessionTurn) run.turn = turn
+    else if (turn !== undefined && (await this.#journal.takeUp(runId)) === undefined) throw notClaimed(id, turn)
+  }
+
+  /** The same for one that is resumed from its state. Rejects with `already_resumed` and `session_lost`. */
+  async enterAgain(
+    run: RunContext,
+    id: string,
+    { steps, pending, again, isInCall }: { steps: { [key: string]: Json }; pending: PendingItem[]; again: boolean; isInCall: boolean },
+  ): Promise<void> {
+    const { runId } = run
+    const place = steps[sessionStep] as SessionPlace | null | undefined
+    if (place === undefined || place === null) return
+    const claim = { runId, durable: false, session: place.session, waitsFor: waitsFor(pending), again: again || isInCall }
+    const turn = await takeTurn(this.#given(), { id, claim, onBusy: 'wait', journal: this.#journal }, run)
+    if (turn instanceof SessionTurn) run.turn = turn
+    else if (turn?.kind === 'gone' || turn?.kind === 'released') throw notClaimed(id, turn)
+    else if (turn?.kind === 'waiting' && turn.resumedAt !== undefined) throw brokenOff(runId, id, turn.resumedAt)
+    // The call is made again to find out what the run has come to.
+    else if (turn?.kind === 'stored' && isInCall) return
+    else if (turn !== undefined) {
+      throw new ToolloopError('already_resumed', `Run \`${runId}\` of session \`${id}\` was resumed from this state, or from a later one`)
+    }
+  }
+
+  /** Lets go of the run's session, whatever has become of the run. */
+  async leave(run: RunContext): Promise<void> {
+    this.#left.add(run)
+    const { turn } = run
+    run.turn = undefined
+    try {
+      await turn?.leave()
+    } catch (error) {
+      // Of a run that has ended, everything is stored. Any other has its own error to tell.
+      run.logger.error({ runId: run.runId, session: turn?.id, error: messageOf(error) }, 'the session could not be let go of yet')
+      if (turn !== undefined) void leaveLater(turn)
+    }
+  }
+
+  /** Begins an execution in its session. Undefined where the run was interrupted before it was its turn. */
+  async open(
+    durable: Durable,
+    run: RunContext,
+    { id, replaces }: Pick<SessionOptions, 'id' | 'replaces'>,
+  ): Promise<OpenedSession | undefined> {
+    const sessions = this.#given()
+    const { runId } = run
+    const isDurable = durable.survivesCrashes && run.depth === 0
+    const take = async (again: { session?: number } = {}): Promise<void> => {
+      const before = run.turn
+      if (before !== undefined && !isDurable) return
+      const epoch = durable.epoch === undefined ? {} : { epoch: durable.epoch }
+      const claim = { runId, durable: isDurable, ...epoch, ...again }
+      const asked: TurnRequest = { id, claim, onBusy: 'wait', replaces, journal: this.#journal }
+      const turn = await takeTurn(sessions, asked, run, before)
+      run.turn = turn instanceof SessionTurn ? turn : undefined
+      // Its journal has let go of the run meanwhile: nobody else would let go of the session.
+      if (this.#left.has(run)) return this.leave(run)
+      if (turn !== undefined && !(turn instanceof SessionTurn) && turn.kind === 'taken_over') throw notClaimed(id, turn)
+      // Of one whose messages are stored already, this execution only finds out what it had come to.
+      if (turn !== undefined && !(turn instanceof SessionTurn) && turn.kind !== 'stored') run.interrupt('aborted', notClaimed(id, turn))
+    }
+    let isTaken = false
+    const place = await durable.step<SessionPlace | null>(sessionStep, async () => {
+      isTaken = true
+      await take()
+      return run.turn === undefined ? null : placeOf(sessions, run.turn, { replaces, isDurable })
+    })
+    if (place === null) {
+      run.interrupt('aborted', new ToolloopError('session_lost', `The run ended while it waited for session \`${id}\``))
+      return undefined
+    }
+    run.place = place
+    if (!isTaken) await take({ session: place.session })
+    const { session, at, compaction } = place
+    const messages = readMessages(id, await sessions.store.read(session, { from: 0, to: at }), 0)
+    return {
+      messages,
+      compaction,
+      close: (result, history) => store(run, result, history, isDurable),
+    }
+  }
+
+  /** A result as it is recorded: the session has the conversation before the run, and what a journal keeps must not grow with it. */
+  recorded({ messages }: RunResult, result: Json, run: RunContext): Json {
+    if (run.place === undefined || !isJsonObject(result)) return result
+    run.conversation = messages
+    const { messages: _m, ...rest } = result
+    const { compaction: _c, ...earlier } = run.place
+    return { ...rest, earlier: { ...earlier } }
+  }
+
+  /** The result that was recorded. Of a session that is gone, or was cut in front of the run, only the run's own messages are there. */
+  async complete(recorded: Json, run?: RunContext): Promise<Json> {
+    if (!isJsonObject(recorded) || !isJsonObject(recorded.earlier)) return recorded
+    const { earlier, ...result } = recorded
+    if (run?.conversation !== undefined) return { ...result, messages: run.conversation as never }
+    const { session, at, id, digest } = earlier
+    const texts = await this.#given().store.read(Number(session), { from: 0, to: Number(at) })
+    const messages = digest === undefined || digest === hashOf(texts) ? readMessages(String(id), texts, 0) : []
+    const newMessages = Array.isArray(result.newMessages) ? result.newMessages : []
+    return { ...result, messages: [...new History(messages).slice(), ...newMessages] as never }
+  }
+
+  #given(): Sessions {
+    if (this.#sessions === undefined) throw new InvalidOptionError('sessions', 'given to the runner: it keeps no sessions without')
+    return this.#sessions
+  }
+}
+
+/** How soon a session that could not be let go of is tried again, at first and at last, in milliseconds. */
+const firstRetryMs = 200
+const lastRetryMs = 60_000
+
+/** Others wait for the session as long as this process lives. */
+async function leaveLater(turn: SessionTurn): Promise<void> {
+  for (let pauseMs = firstRetryMs; ; pauseMs = Math.min(pauseMs * 2, lastRetryMs)) {
+    await new Promise((resolve) => setTimeout(resolve, pauseMs).unref())
+    try {
+      return await turn.leave()
+    } catch {
+      // Told when it failed first.
+    }
+  }
+}
+
+/** Why a state is not gone on from by itself: what was done since is not known. */
+function brokenOff(runId: string, id: string, at: number): ToolloopError {
+  const what = `Run \`${runId}\` of session \`${id}\` was resumed from this state at ${new Date(at).toISOString()}, and came to no end`
+  const why = 'its process died, or its messages could not be stored, and calls that were decided may have run'
+  return new ToolloopError('already_resumed', `${what}: ${why}. Resume it with \`again: true\`, or \`release\` the session`)
+}
+
+async function placeOf(
+  { store }: Sessions,
+  { id, claimed }: SessionTurn,
+  { replaces, isDurable }: { replaces: string | undefined; isDurable: boolean },
+): Promise<SessionPlace> {
+  const { session, length } = claimed
+  const kept = replaces === undefined ? undefined : await store.get(id)
+  const found = kept && replaces !== undefined ? await positionOf(store, kept, replaces) : undefined
+  const at = found ?? length
+  const compaction = claimed.compaction === undefined ? undefined : readCompaction(id, claimed.compaction)
+  return {
+    id,
+    session,
+    at,
+    ...(compaction === undefined || reachOf(compaction) > at ? {} : { compaction }),
+    replaces: found === undefined ? undefined : true,
+    ...(isDurable ? { digest: hashOf(await store.read(session, { from: 0, to: at })) } : {}),
+  }
+}
+
+/** The same for the same pending calls. */
+function waitsFor(pending: readonly PendingItem[]): string {
+  return hashOf(pending.map(({ fingerprint }) => fingerprint).sort())
+}
+
+async function store(run: RunContext, result: RunResult, history: History, isDurable: boolean): Promise<void> {
+  const { turn, runId, logger } = run
+  if (turn === undefined) return
+  const { newMessages, pending } = result
+  const at = run.place?.replaces ? { at: run.place.at } : {}
+  try {
+    // Where the model has said nothing, the session stays as it was, and the run can be tried again.
+    if (!newMessages.some(({ role }) => role === 'assistant')) return await turn.giveBack()
+    const kept =
+      result.stopReason === 'paused'
+        ? await turn.pause({ waitsFor: waitsFor(pending), value: draftText({ since: Date.now(), pending, messages: newMessages, ...at }) })
+        : await turn.commit({ messages: textsOf(newMessages), ...compactionOf(history), ...at })
+    if (kept !== 'lost') return
+  } catch (error) {
+    // A run that goes on elsewhere has come to nothing here.
+    if (!ToolloopError.isInstance(error) || error.code === 'run_taken_over') throw error
+    throw new RunError(result, error)
+  }
+  const words = 'the session was deleted, or taken from the run: its messages were not stored'
+  // Nobody can put that right, and the journal would try for ever.
+  if (isDurable) logger.warn({ runId, session: turn.id }, words)
+  else throw new RunError(result, new ToolloopError('session_lost', `Session \`${turn.id}\` was deleted, or taken from run \`${runId}\``))
+}
+
+/** Positions are kept without the instructions, which are another run's own. */
+function compactionOf(history: History): { compaction?: string } {
+  const { from, shortenBefore, ...rest } = history.compaction
+  if (from === 0 && shortenBefore === 0) return {}
+  const prefix = history.whole.length - history.length
+  const kept = { ...rest, from: Math.max(0, from - prefix), shortenBefore: Math.max(0, shortenBefore - prefix) }
+  return { compaction: JSON.stringify(kept) }
+}
+
+/** Leaves out what the session's compaction does. */
+export function compactAsBefore(history: History, { from, shortenBefore, ...rest }: Compaction): void {
+  const prefix = history.whole.length - history.length
+  history.compact({ ...rest, from: from + prefix, shortenBefore: shortenBefore + prefix })
+}

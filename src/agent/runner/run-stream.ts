@@ -1,0 +1,316 @@
+import { Event, type EventName, type RunEvent } from '../../core/events.ts'
+import { Backlog } from '../../ui/web/deltas.ts'
+import { type ResponseOptions, RunResponses } from '../../ui/web/respond.ts'
+import type { RunControl } from '../conversation/run-control.ts'
+import { isWrapped, type OutputSchema } from '../output/output.ts'
+import { answerEvents, PartialAnswer } from '../output/partial-answer.ts'
+import { RunError } from '../run/run-error.ts'
+import type { EventTap } from '../types/event-tap.ts'
+import type { RunResult, ToolCallRecord } from '../types/result.ts'
+import { endedWith, failedWith, shownEvent } from './ended-run.ts'
+
+/** Who watches a run as it goes. */
+export interface Watch {
+  tap: EventTap
+  control: RunControl
+  /** Aborted when the watcher goes away. */
+  left: AbortSignal
+}
+
+/**
+ * A run to be watched. Iterate it for events, `.text` for the visible text alone, or `.partialOutput` for an answer with a schema; `.result` settles as `run()` does, whether or not
+ * anything is iterated. Leaving an iteration (`break`, `return`, an exception) aborts the run. Only one of these can be iterated, once; a run
+ * that is sent in responses (`toResponse`) can't be iterated.
+ * What came before it is iterated is there still; by then, neighbouring pieces of a text are one, and of a tool's reports there is the latest.
+ *
+ * If the run ends with `model_error`, `refused` or `aborted`, the iteration throws a `RunError` after its last item. It does not throw if the
+ * run was aborted by the caller's own `signal`.
+ */
+export class RunStream<Output = string, Call = ToolCallRecord, Part = never> implements AsyncIterable<RunEvent> {
+  readonly result: Promise<RunResult<Output, Call>>
+  /** Steers the run: adds messages, changes the model, stops it. */
+  readonly control: RunControl
+  readonly #consumer = new AbortController()
+  #responses: RunResponses | undefined
+  readonly #queue = new EventQueue(() => this.#consumer.abort(new DOMException('The consumer left the stream', 'AbortError')))
+
+  readonly #output: OutputSchema | undefined
+
+  /** `start` begins the run, which is watched until it is done; `output` is the schema of its answer, `signal` its caller's. */
+  constructor(
+    start: (watch: Watch) => Promise<RunResult<Output, Call>>,
+    control: RunControl,
+    { output, signal }: { output?: OutputSchema; signal?: AbortSignal } = {},
+  ) {
+    this.control = control
+    this.#output = output
+    this.result = start({ tap: this.#queue, control, left: this.#consumer.signal })
+    this.result.then(
+      (result) => {
+        const failure = failureOf(result, signal)
+        if (failure === undefined) this.#queue.end()
+        else this.#queue.fail(failure)
+      },
+      (error: unknown) => this.#queue.fail(error),
+    )
+  }
+
+  /** Texts that were taken out of its events as secrets so far: for those who have to hide them in others too. */
+  get hidden(): ReadonlySet<string> {
+    return this.#queue.hidden
+  }
+
+  [Symbol.asyncIterator](): AsyncIterableIterator<RunEvent, undefined> {
+    return this.#queue.iterate({ select: (event) => event })
+  }
+
+  /** The visible text as it arrives; pieces that came while the consumer was busy come as one. Throws at its end if the run failed. */
+  get text(): AsyncIterable<string> {
+    // What runs inside this one's calls say is no part of its text.
+    let runId: string | undefined
+    const select = (event: RunEvent) => {
+      runId ??= event.meta.runId
+      return event.type === Event.TEXT_DELTA && event.meta.runId === runId ? event.text : undefined
+    }
+    const takesBack = (hasText: boolean) => !hasText
+    return { [Symbol.asyncIterator]: () => this.#queue.iterate({ select, join: joinTexts, wanted: textEvents, takesBack }) }
+  }
+
+  /**
+   * The answer with a schema (`output`) while it arrives, whenever there is more of it: the same object, which grows; copy it to keep it as it
+   * is. It is **not validated**: fields may be missing, of another type, or change when the model answers anew; what the schema makes of the
+   * whole is the result's `output`. Throws a `TypeError` for a run without `output`.
+   */
+  get partialOutput(): AsyncIterable<Part> {
+    if (this.#output === undefined) throw new TypeError('`partialOutput` is there for runs with an `output`')
+    const answer = new PartialAnswer(isWrapped(this.#output))
+    const select = (event: RunEvent) => answer.take(event) as Part | undefined
+    return { [Symbol.asyncIterator]: () => this.#queue.iterate({ select, join: (_, later) => later, wanted: answerEvents }) }
+  }
+
+  /**
+   * The run as a response for `fetch` handlers: server-sent events, ours unless another `format` is given. May be called again, also when the
+   * run has ended: for a client that has lost its connection, or for several. A slow client doesn't hold up the run: of what nobody has read,
+   * the latest 4 million characters are kept. Throws `invalid_option`, and a `TypeError` for a run that is iterated.
+   */
+  toResponse(options?: ResponseOptions): Response {
+    this.#responses ??= this.#record()
+    return this.#responses.respond(options)
+  }
+
+  #record(): RunResponses {
+    const responses = new RunResponses(() => leave())
+    const leave = this.#queue.follow(
+      (event) => responses.append(shownEvent(event)),
+      () => responses.takesBack,
+    )
+    this.result.then(
+      (result) => responses.end(endedWith(result)),
+      (error: unknown) => responses.end(failedWith(error)),
+    )
+    return responses
+  }
+}
+
+/** What an iteration throws at its end: else a run that failed would look like one that has answered. */
+function failureOf(result: RunResult<unknown, unknown>, signal: AbortSignal | undefined): RunError | undefined {
+  const { stopReason, error } = result
+  if (error === undefined || (stopReason === 'aborted' && signal?.aborted === true)) return undefined
+  return new RunError(result as RunResult<unknown>, error)
+}
+
+/** The events of a run, without the `RunError` at their end: for those who read how it ended from its result. */
+export async function* eventsOf(stream: AsyncIterable<RunEvent>): AsyncGenerator<RunEvent, undefined> {
+  try {
+    yield* stream
+  } catch (error) {
+    if (!(error instanceof RunError)) throw error
+  }
+}
+
+const joinTexts = (text: string, more: string): string => text + more
+/** The first event of a run says which it is. */
+const textEvents: ReadonlySet<EventName> = new Set<EventName>([Event.RUN_START, Event.TEXT_DELTA])
+
+/** How a queue is iterated. */
+interface Iteration<T> {
+  /** What is made of an event; undefined for one that is passed over. */
+  select(event: RunEvent): T | undefined
+  /** Makes all that is there at once one. */
+  join?(earlier: T, later: T): T
+  /** What `select` does not pass over. Default: all. */
+  wanted?: ReadonlySet<EventName>
+  takesBack?: EventTap['takesBack']
+}
+
+/**
+ * Events between a run that never waits and a consumer that may. Holds what the consumer has not taken yet. Its iterator is no generator:
+ * one of those can't be left while it waits for an event.
+ */
+class EventQueue implements EventTap {
+  wanted: ReadonlySet<EventName> | undefined
+  takesBack: EventTap['takesBack']
+  readonly hidden = new Set<string>()
+  readonly #onLeave: () => void
+  readonly #backlog = new Backlog()
+  #ended = false
+  #failure: { error: unknown } | undefined
+  /** Takes events, once somebody iterates. */
+  #consumer: Consumer | undefined
+
+  constructor(onLeave: () => void) {
+    this.#onLeave = onLeave
+  }
+
+  take(event: RunEvent): void {
+    if (this.#ended) return
+    if (this.#consumer === undefined) this.#backlog.add(event)
+    else this.#consumer.take(event)
+  }
+
+  hide(texts: readonly string[]): void {
+    for (const text of texts) this.hidden.add(text)
+  }
+
+  end(): void {
+    this.#ended = true
+    this.#consumer?.answer()
+  }
+
+  fail(error: unknown): void {
+    if (!this.#ended) this.#failure = { error }
+    this.end()
+  }
+
+  /** Gives every event to `take` as it comes; returns the function that leaves the run. */
+  follow(take: (event: RunEvent) => void, takesBack: EventTap['takesBack']): () => void {
+    this.#checkIsFree()
+    this.takesBack = takesBack
+    this.#begin({ take, answer() {} })
+    return () => this.leave()
+  }
+
+  iterate<T>({ select, join, wanted, takesBack }: Iteration<T>): AsyncIterableIterator<T, undefined> {
+    this.#checkIsFree()
+    this.wanted = wanted
+    this.takesBack = takesBack
+    const iterator = new QueueIterator(this, select, join)
+    this.#begin(iterator)
+    return iterator
+  }
+
+  /** How a consumer with nothing left to take goes on; undefined while there may be more. A failure is told once. */
+  takeEnding(): { error: unknown } | 'done' | undefined {
+    if (!this.#ended) return undefined
+    const failure = this.#failure
+    this.#failure = undefined
+    return failure ?? 'done'
+  }
+
+  #checkIsFree(): void {
+    if (this.#consumer === undefined) return
+    throw new TypeError('A RunStream can be iterated only once, as events, text or output, and not beside responses')
+  }
+
+  #begin(consumer: Consumer): void {
+    this.#consumer = consumer
+    for (const event of this.#backlog.drain()) consumer.take(event)
+  }
+
+  /** Its consumer goes away, which ends a run that still goes on. */
+  leave(): void {
+    const wasRunning = !this.#ended
+    this.#failure = undefined
+    this.end()
+    if (wasRunning) this.#onLeave()
+  }
+}
+
+/** What a consumer iterates: values as they are made of a queue's events. */
+class QueueIterator<T> implements AsyncIterableIterator<T, undefined>, Consumer {
+  readonly #queue: EventQueue
+  readonly #select: Iteration<T>['select']
+  readonly #ready: Ready<T>
+  readonly #waiting: PromiseWithResolvers<IteratorResult<T, undefined>>[] = []
+
+  constructor(queue: EventQueue, select: Iteration<T>['select'], join: Iteration<T>['join']) {
+    this.#queue = queue
+    this.#select = select
+    this.#ready = new Ready(join)
+  }
+
+  take(event: RunEvent): void {
+    const value = this.#select(event)
+    if (value === undefined) return
+    this.#ready.push(value)
+    if (this.#waiting.length > 0) this.answer()
+  }
+
+  answer(): void {
+    while (this.#waiting.length > 0) {
+      const value = this.#ready.shift()
+      const ending = value === undefined ? this.#queue.takeEnding() : undefined
+      if (value !== undefined) this.#waiting.shift()?.resolve({ value, done: false })
+      else if (ending === undefined) return
+      else if (ending === 'done') this.#waiting.shift()?.resolve({ value: undefined, done: true })
+      else this.#waiting.shift()?.reject(ending.error)
+    }
+  }
+
+  next(): Promise<IteratorResult<T, undefined>> {
+    const step = Promise.withResolvers<IteratorResult<T, undefined>>()
+    this.#waiting.push(step)
+    this.answer()
+    return step.promise
+  }
+
+  async return(): Promise<IteratorResult<T, undefined>> {
+    this.#ready.clear()
+    this.#queue.leave()
+    return { value: undefined, done: true }
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+}
+
+interface Consumer {
+  take(event: RunEvent): void
+  /** Answers those who wait, as far as there is something to answer. */
+  answer(): void
+}
+
+/** Values not taken yet, in order; with `join`, as one. */
+class Ready<T> {
+  readonly #join: ((earlier: T, later: T) => T) | undefined
+  #values: T[] = []
+  #next = 0
+
+  constructor(join: ((earlier: T, later: T) => T) | undefined) {
+    this.#join = join
+  }
+
+  push(value: T): void {
+    const [first] = this.#values
+    if (this.#join === undefined || first === undefined) this.#values.push(value)
+    else this.#values[0] = this.#join(first, value)
+  }
+
+  shift(): T | undefined {
+    const value = this.#values[this.#next]
+    if (value === undefined) return undefined
+    this.#next++
+    // Dropping what was taken once it is half of the list keeps it small at a constant cost a value.
+    if (this.#next === this.#values.length || (this.#next >= 1024 && this.#next * 2 >= this.#values.length)) {
+      this.#values = this.#values.slice(this.#next)
+      this.#next = 0
+    }
+    return value
+  }
+
+  clear(): void {
+    this.#values = []
+    this.#next = 0
+  }
+}

@@ -1,0 +1,118 @@
+import { syncAnswer } from '../../core/callbacks/callbacks.ts'
+import { InvalidOptionError, messageOf, ToolloopError } from '../../core/errors.ts'
+import type { MessageInput } from '../../core/message-input.ts'
+import { withoutUndefined } from '../../core/messages.ts'
+import type { Optional } from '../../core/option-names.ts'
+import type { AgentHistory, HistoryRun } from '../conversation/agent-history.ts'
+import type { RunContext } from '../run/run-context.ts'
+import { RunError } from '../run/run-error.ts'
+import type { ResumeOptions, RunInput, RunOptions, RunResult, RunState } from '../types/options.ts'
+import type { DurableInput } from './durable-run.ts'
+
+/** A run on its way through an agent's `perform`. */
+export interface PerformedRun<Context = unknown> {
+  /** What it is started with; absent for one that continues. */
+  readonly input?: RunInput
+  /** Absent for a new run whose caller has chosen no id. */
+  readonly runId?: string
+  /** What its caller gives it, or `restore`. */
+  readonly options: RunOptions<Context>
+}
+
+/** Carries a run out, with another input or other options if they are given. A run that a journal continues by itself has what it has. */
+export type PerformRun<Context = unknown> = (changed?: Optional<Pick<PerformedRun<Context>, 'input' | 'options'>>) => Promise<RunResult>
+
+/** The agent that a runner is a part of. */
+export interface RunnerOwner<Context> {
+  /** Adds the owner's own to what a run is given, each time that the run is executed. */
+  completeOptions?(given: RunOptions<Context>): RunOptions<Context>
+  /** Stands around each run: those that callers start and resume, and those that a journal continues by itself. */
+  perform?(run: PerformedRun<Context>, next: PerformRun<Context>): Promise<RunResult>
+  history?(): AgentHistory<Context> | undefined
+}
+
+type CarryOut<Context> = (run: PerformedRun<Context>) => Promise<RunResult<never>>
+
+/** What the owner of a runner, if it has one, does around its runs. */
+export class OwnedRuns<Context> {
+  readonly #owner: RunnerOwner<Context>
+  readonly #history: AgentHistory<Context> | undefined
+
+  /** `history`: for an owner that has none. Throws `invalid_option`. */
+  constructor(owner: RunnerOwner<Context>, history: AgentHistory<Context> | undefined) {
+    if (history !== undefined && (typeof history?.load !== 'function' || typeof history.save !== 'function'))
+      throw new InvalidOptionError('history', 'the functions `load` and `save`', history)
+    this.#owner = owner
+    this.#history = history
+  }
+
+  /** Asked for each time: what an owner has may change. */
+  get #keeper(): AgentHistory<Context> | undefined {
+    return syncAnswer('history', this.#owner.history?.()) ?? this.#history
+  }
+
+  complete(given: RunOptions<Context>): RunOptions<Context> {
+    return this.#owner.completeOptions?.(given) ?? given
+  }
+
+  /** A new run of a caller's. */
+  start(input: RunInput, options: RunOptions<Context>, carryOut: CarryOut<Context>): Promise<RunResult<never>> {
+    // Checked later: it may be no object at all.
+    const runId = options?.runId
+    return this.#perform({ input, options, runId }, carryOut)
+  }
+
+  async #perform(run: PerformedRun<Context>, carryOut: CarryOut<Context>): Promise<RunResult<never>> {
+    const { perform } = this.#owner
+    if (perform === undefined) return carryOut(run)
+    return (await perform(run, (changed) => carryOut({ ...run, ...changed }))) as RunResult<never>
+  }
+
+  /** A run of a caller's that continues, by its state or its id. */
+  continue(
+    state: RunState | string | undefined,
+    options: ResumeOptions<Context>,
+    carryOut: (options: ResumeOptions<Context>) => Promise<RunResult<never>>,
+  ): Promise<RunResult<never>> {
+    const runId = typeof state === 'string' ? state : state?.runId
+    return this.#perform({ options, runId }, (run) => carryOut(run.options))
+  }
+
+  /** An execution. `alone`: what one without a caller is given. Its conversation is kept before a journal records that it has ended. */
+  executed(
+    run: RunContext,
+    input: DurableInput,
+    alone: RunOptions<Context> | undefined,
+    next: () => Promise<RunResult>,
+  ): Promise<RunResult> {
+    const carryOut = async () => {
+      const result = await next()
+      if (input.ownHistory === true && result.stopReason !== 'paused') await this.#save(run, result)
+      return result as RunResult<never>
+    }
+    return alone === undefined ? carryOut() : this.#perform({ runId: run.runId, options: alone }, carryOut)
+  }
+
+  async loadHistory(run: RunContext): Promise<readonly MessageInput[] | undefined> {
+    return run.untilInterrupted((async () => this.#keeper?.load(describe(run)))())
+  }
+
+  /** Rejects with a `RunError`. */
+  async #save(run: RunContext, result: RunResult): Promise<void> {
+    try {
+      await this.#keeper?.save(describe(run), result)
+    } catch (error) {
+      const message = `The conversation of run \`${run.runId}\` could not be saved: ${messageOf(error)}`
+      throw new RunError(result, new ToolloopError('session_failed', message, { cause: error }))
+    }
+  }
+}
+
+function describe({ runId, settings, metadata, within }: RunContext): HistoryRun<never> {
+  return {
+    runId,
+    context: settings.context as never,
+    metadata,
+    ...withoutUndefined({ parentRunId: within?.runId }),
+  }
+}

@@ -1,0 +1,277 @@
+import { InvalidOptionError, isSetupFault, ToolloopError } from '../../core/errors.ts'
+import { Event, type StopReason } from '../../core/events.ts'
+import { copyAsJson } from '../../core/json.ts'
+import { type ChatMessage, textOf, withoutUndefined } from '../../core/messages.ts'
+import { checkedTools } from '../../tools/call/checked-tools.ts'
+import type { ToolSet } from '../../tools/registry.ts'
+import type { AnyTool } from '../../tools/tool.ts'
+import type { Durable, RecordedSteps } from '../journal/journal.ts'
+import { OwnSteps, type RecordPlace } from '../journal/own-steps.ts'
+import { stoppedByGuardrail } from '../loop.ts'
+import { composeLayers } from '../middleware.ts'
+import { ToldSteps } from '../observe/recorder.ts'
+import type { MeasuredExecution } from '../observe/telemetry.ts'
+import { activeTools, toToolSet } from '../options.ts'
+import { openOutput, outputOf } from '../output/output.ts'
+import { RunContext, type RunContextParts, type RunParent } from '../run/run-context.ts'
+import { errorOf, returned } from '../run/run-error.ts'
+import { type LoopState, openState } from '../run/run-state.ts'
+import { endStep, isTurn, startStep, traceStep, unreadStep } from '../step-keys.ts'
+import type { Loop } from '../types/execution.ts'
+import type { NestingPlace, OutputOptions, RunOptions, RunSettings } from '../types/options.ts'
+import type { Ending } from '../types/recorded.ts'
+import type { RunResult, ToolCallRecord } from '../types/result.ts'
+import { type DurableInput, inputToJson } from './durable-run.ts'
+import { compactAsBefore, type RunnerSessions } from './run-session.ts'
+import type { Watch } from './run-stream.ts'
+
+interface NewRun extends Omit<RunContextParts, 'tools' | 'runId' | 'output' | 'parent' | 'tap'>, Partial<Watch> {
+  tools: readonly AnyTool[] | ToolSet
+}
+
+/** A run that is about to begin, with its tools, its output and its place in another run. Throws `invalid_option` or `too_deep`. */
+export function openRun(parts: NewRun): RunContext {
+  const { settings, model, limits, bus, logger, askModel, steerable, tap, left } = parts
+  const tools = activeTools(checkedTools(toToolSet(parts.tools)), settings, logger)
+  // Only callers who say so in the types have one.
+  const schema = (settings as Partial<OutputOptions>).output
+  const output = schema === undefined ? undefined : openOutput(schema, tools)
+  const parent = settings.parent === undefined ? undefined : parentOf(settings.parent, settings.forwardEvents === true)
+  const run = new RunContext({
+    runId: settings.runId,
+    model,
+    tools,
+    limits,
+    settings,
+    bus,
+    logger,
+    tap,
+    output,
+    parent,
+    askModel,
+    steerable,
+  })
+  try {
+    if (parent !== undefined) run.usable(model)
+  } catch (error) {
+    run.dispose()
+    throw error
+  }
+  if (left !== undefined) run.follow(left)
+  if (settings.parent !== undefined) run.follow(settings.parent.signal)
+  return run
+}
+
+/**
+ * Makes the run's model ready. Rejects for one that can't be asked as it is set up: nothing has happened then. Where hooks or entries may choose
+ * another for each request, the model they choose is asked without that.
+ */
+export async function prepareModel(run: RunContext): Promise<void> {
+  const { control } = run.settings
+  if (run.interruption !== undefined || run.agent.callbacks.plan.requests.length > 0) return
+  const model = control?.model ?? run.agent.model
+  if (model.prepare === undefined) return
+  try {
+    await run.untilInterrupted(model.prepare())
+  } catch (error) {
+    // The request reports anything else, and may be made again.
+    if (isSetupFault(error)) throw error
+  }
+}
+
+/** What a nested run has from the call it is made in, where neither its caller nor its runner says otherwise. */
+export function withParent<Context>(options: RunOptions<Context>, runner: RunSettings<Context>): RunOptions<Context> {
+  const { parent, context = parent?.context } = options
+  if (parent === undefined) return options
+  const outer: RunSettings<never> = parent.run instanceof RunContext ? parent.run.settings : {}
+  const approve = options.approve ?? runner.approve ?? (outer.approve as never)
+  const telemetry = options.telemetry ?? runner.telemetry ?? outer.telemetry
+  return {
+    ...options,
+    ...withoutUndefined({ context, approve, telemetry }),
+  }
+}
+
+function parentOf(place: NestingPlace<never>, forwards: boolean): RunParent {
+  const { run } = place
+  if (!(run instanceof RunContext)) throw new InvalidOptionError('parent', 'what a tool, a hook or a guardrail is given in a run', run)
+  const toolCallId = 'toolCallId' in place && typeof place.toolCallId === 'string' ? place.toolCallId : undefined
+  const { depthLimit } = run
+  if (run.depth >= depthLimit) {
+    throw new ToolloopError('too_deep', `Expected runs to be nested at most ${depthLimit} levels deep (\`limits.depth\`)`)
+  }
+  return { run, toolCallId, forwards }
+}
+
+/** How a run is executed. */
+export interface ExecutionParts {
+  loop: Loop
+  run: RunContext
+  input: DurableInput
+  sessions: RunnerSessions
+  /** Default: that of the run's beginning. */
+  state?: LoopState
+  /** Where it is recorded, if it is inside a call of another run. */
+  place?: RecordPlace | undefined
+}
+
+/**
+ * Carries the run out in this process. One that has to wait can be continued from its result's `state`; one inside a call, from the record of that call.
+ */
+export async function executeHere(parts: ExecutionParts, recorded?: RecordedSteps): Promise<RunResult> {
+  const { run, input, place } = parts
+  const steps = new OwnSteps(run, place)
+  if (recorded !== undefined) {
+    steps.recall(recorded)
+    run.keptResults.recall(recorded.kept)
+    run.resumed = Object.keys(recorded.steps).some(isTurn)
+  }
+  const result = await execute(steps, parts)
+  // Its session has the conversation as far as it came, and takes nothing more from this run.
+  if (place !== undefined && input.session !== undefined && run.interruption !== undefined) await place.record.spend()
+  if (result.stopReason !== 'paused') return result
+  const { pending } = result
+  if (place !== undefined) {
+    await place.record.pause(pending, steps.waits)
+    return result
+  }
+  const { texts } = run.keptResults
+  const kept = texts === undefined ? {} : { kept: copyAsJson(texts) as NonNullable<RecordedSteps['kept']> }
+  return { ...result, state: { version: 1, runId: run.runId, input: inputToJson(input), pending, ...steps.recorded(), ...kept } }
+}
+
+/** One execution: from its start, or from where its record ends, to its result. */
+export function execute(durable: Durable, parts: ExecutionParts): Promise<RunResult> {
+  const { run, input } = parts
+  const { telemetry, agent, settings } = run
+  const carryOut = () => executeSteps(durable, parts)
+  if (telemetry === undefined) return carryOut()
+  const { provider, model } = agent.model
+  const { instructions, messages, given, session } = input
+  const measured: MeasuredExecution = {
+    provider,
+    model,
+    sampling: settings,
+    session,
+    isJson: agent.output !== undefined,
+    instructions,
+    input: messages.slice(given),
+    record: (make) => durable.step(traceStep, make),
+  }
+  return telemetry.aroundExecution(measured, carryOut)
+}
+
+async function executeSteps(steps: Durable, { loop, run, input, sessions, state: given }: ExecutionParts): Promise<RunResult> {
+  const { recorder } = run
+  const durable = recorder === undefined ? steps : new ToldSteps(steps, run, recorder)
+  run.keptResults.begin(durable)
+  run.durable = durable
+  const { session: id, replaces } = input
+  const session = id === undefined ? undefined : await sessions.open(durable, run, { id, replaces })
+  const state = given ?? openState({ input: withEarlier(input, session?.messages), run }, session?.messages)
+  if (session !== undefined) {
+    const { healed, healing } = state.history
+    if (healed) run.logger.warn({ runId: run.runId, session: input.session, ...healing }, 'the session was not valid and has been healed')
+    if (session.compaction !== undefined) compactAsBefore(state.history, session.compaction)
+  }
+  const { provider, model } = run.agent.model
+  let startedAt: number | undefined
+  await durable.step(startStep, async () => {
+    startedAt = performance.now()
+    run.logStep(() => ({ provider, model }), 'run started')
+    run.events.emit(Event.RUN_START, { provider, model, tools: run.agent.offered.names() }, { iteration: 0 })
+    return null
+  })
+  run.resumed ||= durable.resumed === true
+  recorder?.begins(run, inputToJson(withEarlier(input, session?.messages)))
+  const { refused } = input
+  const compose = () => composeLayers(run, durable, input.session)
+  run.turn?.begin()
+  const { control } = run.settings
+  if (control !== undefined) control.listens = true
+  const ending = refused === undefined ? await loop({ durable, run, state, layers: compose(), compose }) : stoppedByGuardrail(refused)
+  if (ending.stopReason !== 'paused') state.unread ??= await lastLook(durable, run)
+  if (control !== undefined) control.listens = ending.stopReason === 'paused'
+  const result = resultOf(state, ending, run)
+  recorder?.ended(run, result)
+  await session?.close(result, state.history)
+  await durable.step(endStep, async () => {
+    const { stopReason, usage, iterations, error } = result
+    // A process that has taken the run up again does not know how long it took.
+    const duration = startedAt === undefined ? {} : { durationMs: performance.now() - startedAt }
+    run.logStep(() => ({ stopReason, iterations, ...duration }), 'run ended')
+    run.events.emit(
+      Event.RUN_END,
+      { stopReason, usage, iterations, ...withoutUndefined({ errorCode: error?.code }) },
+      { iteration: iterations },
+    )
+    return null
+  })
+  return result
+}
+
+/** What was said to a run that ends without having looked for it. Recorded, as what is accepted later may be refused from now on. */
+async function lastLook(durable: Durable, run: RunContext): Promise<readonly ChatMessage[]> {
+  const { control } = run.settings
+  if (durable.survivesCrashes ? !run.steerable : control === undefined) return []
+  return durable.step(unreadStep, async () => control?.end() ?? [])
+}
+
+/** With the messages of its session in front. */
+function withEarlier(input: DurableInput, earlier: readonly ChatMessage[] = []): DurableInput {
+  return earlier.length === 0 ? input : { ...input, messages: [...earlier, ...input.messages], given: earlier.length }
+}
+
+/** What the run came to: its state, and what only this process has of it. */
+function resultOf(state: LoopState, { stopReason, error, pending = [], output }: Ending, run: RunContext): RunResult {
+  const { history, earlier, usage, iterations, steps, agent } = state
+  const text = output === undefined ? state.text : textOf(output)
+  const remembered = [...state.remembered].filter((key) => !run.settings.remembered?.includes(key))
+  // Why it was aborted is not known where that was in a process that is gone.
+  const aborted = () => run.abortError ?? new ToolloopError('aborted', 'The run was aborted')
+  return {
+    runId: run.runId,
+    output: text,
+    text,
+    messages: history.slice(),
+    newMessages: history.slice(earlier),
+    stopReason,
+    usage,
+    iterations,
+    steps,
+    toolCalls: withValues(state.toolCalls, run),
+    pending,
+    ...(remembered.length === 0 ? {} : { remembered }),
+    ...(state.unread === undefined || state.unread.length === 0 ? {} : { unread: [...state.unread] }),
+    ...withoutUndefined({ agent }),
+    ...(stopReason === 'aborted' ? { error: aborted() } : error === undefined ? {} : { error: errorOf(run, error) }),
+  } as RunResult
+}
+
+/** The records, with what the tools returned. */
+function withValues(records: readonly ToolCallRecord[], { values }: RunContext): ToolCallRecord[] {
+  const calls: ToolCallRecord[] = []
+  for (const record of records) calls.push(values.has(record.id) ? { ...record, value: values.get(record.id) } : record)
+  return calls
+}
+
+const answeredAtLimit: ReadonlySet<StopReason> = new Set<StopReason>(['max_iterations', 'repeated_calls'])
+
+/** The result as it is returned, with what the schema of the output makes of the answer. Throws a `RunError` where that is to be thrown. */
+export async function conclude(result: RunResult, run: RunContext): Promise<RunResult<never>> {
+  return returned(await withOutput(result, run), run.settings)
+}
+
+async function withOutput(result: RunResult, run: RunContext): Promise<RunResult<never>> {
+  if (run.agent.output === undefined) return result as RunResult<never>
+  const isAnswered = result.stopReason === 'answered' || (run.settings.onLimit === 'answer' && answeredAtLimit.has(result.stopReason))
+  const answer = isAnswered ? await outputOf(run.agent.output, result.text, { timeoutMs: run.limits.toolTimeoutMs }) : undefined
+  const ended = { ...result, output: answer?.value as never }
+  if (ended.stopReason !== 'answered' || answer !== undefined) return ended
+  // The run has ended before, and is asked for with another schema.
+  const error = new ToolloopError(
+    'invalid_output',
+    'Expected the answer to fit the schema of `output`, got one that was accepted by another schema',
+  )
+  return { ...ended, stopReason: 'model_error', error }
+}

@@ -1,8 +1,0 @@
-export type { RunInput } from './conversation/run-input.ts'
-export type { ApprovalDecision, ApprovalRequest } from './options/control-settings.ts'
-export type { LargeResultOptions, RunLimits } from './options/limit-settings.ts'
-export type { CompactionOptions, ToolCalling } from './options/request-settings.ts'
-export type { NestingPlace, OutputOptions, ResumeOptions, RunOptions } from './options/run-options.ts'
-export type { ReActOptions, RunSettings } from './options/run-settings.ts'
-export type { AgentRules, Restored, RestoredName, RunnerOptions, RunToRestore } from './options/runner-options.ts'
-export type { PendingItem, RunResult, RunState, RunStep, ToolCallOutcome, ToolCallRecord } from './run/result.ts'

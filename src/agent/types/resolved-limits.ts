@@ -1,0 +1,18 @@
+import type { LargeResultOptions, LimitSettings, RunLimits } from '../options/limit-settings.ts'
+
+/** Settings that have a default. */
+export type LimitName =
+  | 'maxIterations'
+  | 'toolTimeoutMs'
+  | 'toolConcurrency'
+  | 'maxResultBytes'
+  | 'maxArgumentValues'
+  | 'streamIdleTimeoutMs'
+  | 'streamStallTimeoutMs'
+
+/** A run's limits, every one decided. */
+export interface ResolvedLimits extends Required<Pick<LimitSettings, LimitName>>, Required<RunLimits> {
+  /** Most bytes of text taken over from a tool: all of it, if long results are kept aside. */
+  takenResultBytes: number
+  largeResults: Required<LargeResultOptions> | undefined
+}

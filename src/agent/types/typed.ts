@@ -1,0 +1,92 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import type { JsonObject } from '../../core/messages.ts'
+import type { ToolSet } from '../../tools/registry.ts'
+import type { AnyTool, Question, Tool, ToolContext } from '../../tools/tool.ts'
+import type { ToolCallOutcome, ToolCallRecord } from './result.ts'
+
+/** The tools of an agent: a list, whose tools the compiler knows, or a set of any. */
+export type AgentTools = readonly AnyTool[] | ToolSet
+
+/** Tools that need no other context than this. */
+export type ToolsFor<Context> = ToolSet | readonly Tool<Context>[]
+
+/** The context that all of these tools need together: each may need a part of it. */
+type ContextOf<Tools extends AgentTools> = Tools extends readonly Tool<infer Context>[] ? Context : unknown
+
+/** The context that an agent needs, by its own type and by its tools. */
+export type Needed<Context, Tools extends AgentTools> = Context & ContextOf<Tools>
+
+/** Options whose tools need no other context than this. */
+export interface FittingTools<Context> {
+  tools?: ToolsFor<Context>
+}
+
+/** The context of a run, or the tool call that the run is made in, whose context it has then. */
+export type WithContext<Context> = { context: Context } | { parent: ToolContext<Context> }
+
+/** Whether a run can go without a context: its type is not known, or `undefined` is one. */
+type IsOptional<Context> = undefined extends Context ? true : [Context] extends [never] ? true : false
+
+/** What has a context, if there has to be one. */
+export type RequiredContext<Context> = IsOptional<Context> extends true ? unknown : { context: Context }
+
+/** Options of a runner, of which `restore` can't be left out if its runs are recorded and need a context. */
+export type WithRestore<Context> = IsOptional<Context> extends true ? unknown : { journal?: undefined } | { restore: object }
+
+/** The options of a run, which can't be left out where it needs a context. */
+export type RunArguments<Context, Options> =
+  IsOptional<Context> extends true ? [options?: Options] : [options: WithContext<Context> & Options]
+
+/** A call of one of these tools. */
+export type ToolCallOf<Tools extends AgentTools> = Tools extends readonly AnyTool[] ? CallOf<Tools[number]> : ToolCallRecord
+
+/** Narrowed by `tool` and `outcome`, where the names of the tools are known to the compiler. */
+type CallOf<T extends AnyTool> = string extends T['name'] ? ToolCallRecord : SucceededCallOf<T> | BuiltInCall | UnsuccessfulCall
+
+type SucceededCallOf<T extends AnyTool> = T extends AnyTool
+  ? string extends T['name']
+    ? ToolCallRecord
+    : SucceededCall<T['name'], JsonArguments<WrittenArguments<T>>, ValueOf<T>>
+  : never
+
+/** A call whose function has returned. */
+export interface SucceededCall<Name extends string, Args, Value> extends Omit<ToolCallRecord, 'tool' | 'args' | 'outcome' | 'value'> {
+  tool: Name
+  outcome: 'ok'
+  /** As the model wrote them, valid by the tool's schema. */
+  args: Args
+  /**
+   * What `execute` returned, unless a hook has put something else in its place; kept in memory only, and only where the model was given all of
+   * it.
+   */
+  value?: Value
+}
+
+/** A call that has no value. Its tool may not exist, and its arguments may be wrong. */
+export interface UnsuccessfulCall extends ToolCallRecord {
+  outcome: Exclude<ToolCallOutcome, 'ok'>
+  value?: undefined
+}
+
+/** A call of a tool that a run has besides its agent's. */
+export interface BuiltInCall extends ToolCallRecord {
+  tool: 'read_result' | `final_answer${string}`
+}
+
+type Parameters<T> = T extends { readonly execute?: (args: infer Args, ...rest: never) => unknown } ? Args : JsonObject
+
+/** Arguments before a Standard Schema has made something of them. */
+type WrittenArguments<T extends AnyTool> =
+  T['parameters'] extends StandardSchemaV1<infer Input, unknown>
+    ? Input
+    : T extends { readonly schema?: StandardSchemaV1<infer Input, unknown> }
+      ? unknown extends Input
+        ? Parameters<T>
+        : Input
+      : Parameters<T>
+
+type JsonArguments<Args> = Args extends JsonObject ? Args : Args & JsonObject
+
+type ValueOf<T extends AnyTool> = T extends { readonly execute?: (...args: never) => infer Value }
+  ? Exclude<Awaited<Value>, Question>
+  : unknown

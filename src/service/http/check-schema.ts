@@ -1,0 +1,98 @@
+import type { Ajv2020, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
+import { clip } from '../../core/errors.ts'
+import { isJsonObject } from '../../core/messages.ts'
+import { didYouMean } from '../../core/nearest-name.ts'
+import { loadAjv2020 } from '../../tools/schema/load-ajv.cjs'
+import type { JsonSchema } from '../../tools/tool.ts'
+import { type Problem, pointerTo } from './problem.ts'
+
+/**
+ * What is wrong with a value, by the place in it; nothing: it fits. `all`: everything, not just the first; for values that are small, since a
+ * large one may have something wrong in each of its items. No problem quotes a value.
+ */
+export type SchemaCheck = (value: unknown, options?: { all?: boolean }) => Problem[]
+
+interface Instances {
+  first: Ajv2020
+  all: Ajv2020
+}
+
+let instances: Instances | undefined
+const compiled = new WeakMap<JsonSchema, SchemaCheck>()
+
+/** Compiles a schema of this package's own (2020-12), once. */
+export function compileCheck(schema: JsonSchema): SchemaCheck {
+  const check = compiled.get(schema) ?? compile(schema)
+  compiled.set(schema, check)
+  return check
+}
+
+function openAjv(options: { allErrors: boolean }): Ajv2020 {
+  // Loaded on first use, as everywhere: it takes longer than the rest of a start.
+  const { Ajv2020 } = loadAjv2020()
+  // The schemas are our own, and a test checks them: compiling the schema of schemas would take longer than all of them.
+  return new Ajv2020({ ...options, strict: false, ownProperties: true, logger: false, verbose: true, validateSchema: false })
+}
+
+function compile(schema: JsonSchema): SchemaCheck {
+  instances ??= { first: openAjv({ allErrors: false }), all: openAjv({ allErrors: true }) }
+  const { first, all } = instances
+  const { $schema: _, $id: __, ...rest } = schema
+  const findFirst = first.compile(rest)
+  let findAll: ValidateFunction | undefined
+  const problemsBy = (validate: ValidateFunction, value: unknown): Problem[] => {
+    if (validate(value)) return []
+    const problems = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'if').map((error, at) => inWords(error, at < mostHints))
+    validate.errors = null // They hold on to the value.
+    return problems
+  }
+  return (value, options = {}) => {
+    const problems = problemsBy(findFirst, value)
+    if (problems.length === 0 || options.all !== true) return problems
+    findAll ??= all.compile(rest)
+    return problemsBy(findAll, value)
+  }
+}
+
+/** Of so many problems it is said what may have been meant: finding that out takes longer than finding the problem. */
+const mostHints = 100
+
+function inWords({ instancePath, keyword, params, message, schema, parentSchema }: ErrorObject, withHint: boolean): Problem {
+  switch (keyword) {
+    case 'required':
+      return {
+        path: pointerTo(instancePath, params.missingProperty),
+        message: `is missing${whatItIs(params.missingProperty, parentSchema)}`,
+      }
+    case 'additionalProperties':
+      return {
+        path: pointerTo(instancePath, clip(params.additionalProperty)),
+        message: `is unknown${withHint ? didYouMean(params.additionalProperty, namesIn(parentSchema?.properties)) : ''}`,
+      }
+    case 'type':
+      return { path: instancePath, message: `must be of type ${[params.type].flat().join(' or ')}` }
+    case 'enum':
+      return { path: instancePath, message: `must be one of ${params.allowedValues.map(String).join(', ')}` }
+    case 'const':
+      return { path: instancePath, message: `must be ${JSON.stringify(schema ?? params.allowedValue)}` }
+    case 'not':
+    case 'false schema':
+      return { path: instancePath, message: 'is not supported' }
+    default:
+      return { path: instancePath, message: message ?? 'is invalid' }
+  }
+}
+
+function whatItIs(name: string, schema: ErrorObject['parentSchema']): string {
+  const description: unknown = schema?.properties?.[name]?.description
+  return typeof description === 'string' ? ` (${description.replace(/\.$/, '')})` : ''
+}
+
+function namesIn(properties: unknown): string[] {
+  return isJsonObject(properties) ? Object.keys(properties) : []
+}
+
+/** The problems as one sentence. */
+export function describeProblems(problems: readonly Problem[]): string {
+  return problems.map(({ path, message }) => `${path || '/'} ${message}`).join('; ')
+}

@@ -1,0 +1,141 @@
+import { isDeepStrictEqual } from 'node:util'
+import { itemFinder } from '../../agent/calls/waiting/paused-run.ts'
+import { checkDecision, checkNamesItem, type Decision } from '../../agent/decisions/decisions.ts'
+import type { PendingItem } from '../../agent/types/options.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { REDACTED } from '../../core/redaction/spans.ts'
+import { blamingRequest, HttpProblem, pointerTo } from '../http/problem.ts'
+
+/** A decision as it comes over the API. */
+export type GivenDecision = Decision & {
+  /** Approves or answers what wasn't shown, too. */
+  acknowledgeHidden?: boolean
+}
+
+/** Of one item's arguments, or of what it is about: where those of one item are many, those of the next are told too. */
+const maxPaths = 100
+/** Of one path, in characters. A model chooses the keys: of what has a longer path, what it is in is named. */
+const maxLength = 500
+/** In an error. */
+const maxNamed = 5
+
+/** What of a pending item is not shown: JSON Pointers into what is shown. At most 100 into its arguments, and into what it is about. */
+export function hiddenParts(item: Pick<PendingItem, 'args' | 'about'>, shown: { args?: unknown; about?: unknown }): string[] {
+  return [...firstOf(differences(item.args, shown.args, '/args')), ...firstOf(differences(item.about, shown.about, '/about'))]
+}
+
+function* firstOf(paths: Iterable<string>): Iterable<string> {
+  let left = maxPaths
+  for (const path of paths) {
+    if (left-- === 0) return
+    yield path
+  }
+}
+
+/** Keys may be shown differently, but are in the same order. */
+function* differences(value: unknown, shown: unknown, path: string): Iterable<string> {
+  if (Object.is(value, shown)) return
+  const isLike = isHolder(value) && isHolder(shown) && Array.isArray(value) === Array.isArray(shown)
+  const [entries, shownEntries] = isLike ? [Object.entries(value), Object.entries(shown)] : [[], []]
+  if (!isLike || entries.length !== shownEntries.length) {
+    yield path
+    return
+  }
+  for (const [at, [key, entry]] of entries.entries()) {
+    const [shownKey, shownEntry] = shownEntries[at] ?? ['']
+    const inner = pointerTo(path, shownKey)
+    const parts = key === shownKey ? differences(entry, shownEntry, inner) : [inner]
+    if (inner.length <= maxLength) yield* parts
+    else if (!isNone(parts)) {
+      yield path
+      return
+    }
+  }
+}
+
+function isNone(parts: Iterable<string>): boolean {
+  for (const _ of parts) return false
+  return true
+}
+
+function isHolder(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}
+
+/**
+ * Decisions as a run takes them. Throws an `HttpProblem` 400 for an approval of a call, or an answer to a question, of which a part was not shown,
+ * unless it says so, and for arguments that have a stand-in where a value was hidden.
+ */
+export function checkDecisions(given: readonly GivenDecision[], pending: readonly unknown[]): Decision[] {
+  const itemOf = itemFinder(pending)
+  return given.map((decision, at) => {
+    const item = itemOf(decision)
+    checkForm(decision, item as PendingItem | undefined, `decisions.${at}`)
+    const hidden = isJsonObject(item) && Array.isArray(item.hidden) ? item.hidden.map(String) : []
+    return withoutHidden(decision as JsonObject, item, { hidden, param: `decisions.${at}` }) as Decision
+  })
+}
+
+/** Throws an `HttpProblem` 400 for what is no part of a decision, and for a `by`: who decides is whose token it is. */
+function checkForm({ acknowledgeHidden: _, ...given }: GivenDecision, item: PendingItem | undefined, param: string): void {
+  if ('by' in given) {
+    const problem = `Expected no \`by\` in \`${param}\`: who decided is known from the token`
+    throw new HttpProblem(400, 'invalid_request', problem, { param: `${param}.by` })
+  }
+  // As it was listed, an item says what of it is hidden.
+  const { hidden: _hidden, runId: _runId, ...decision } = given as JsonObject
+  blamingRequest(() => {
+    checkNamesItem(decision, param)
+    if (item !== undefined) checkDecision(decision, item, param)
+  })
+}
+
+interface Seen {
+  hidden: readonly string[]
+  /** Of the decision. */
+  param: string
+}
+
+function withoutHidden(
+  { acknowledgeHidden, hidden: _hidden, runId: _runId, ...decision }: JsonObject,
+  item: unknown,
+  { hidden, param }: Seen,
+): JsonObject {
+  if (!isJsonObject(item) || hidden.length === 0) return decision
+  const isAcknowledged = acknowledgeHidden === true
+  if (item.kind === 'approval' && decision.approved === true) return checkApproval({ ...decision, isAcknowledged }, item, { hidden, param })
+  if (decision.answer !== undefined && !isAcknowledged) throw unseen(hidden, param, ['question', 'answers', 'decline it'])
+  return decision
+}
+
+function checkApproval({ isAcknowledged, ...decision }: JsonObject, item: JsonObject, { hidden, param }: Seen): JsonObject {
+  const { args, ...approval } = decision
+  if (args === undefined || isDeepStrictEqual(args, item.args)) {
+    // The call's own arguments are meant, not what stands for them.
+    if (isAcknowledged === true) return approval
+    throw unseen(hidden, param, ['call', 'approves', 'give other `args`, reject the call'])
+  }
+  for (const one of hidden.filter((each) => each.startsWith('/args'))) {
+    const [value, shown] = [args, item.args].map((whole) => JSON.stringify(valueAt(whole, one.slice('/args'.length))))
+    if (value !== undefined && (value === shown || value.includes(REDACTED)))
+      throw new HttpProblem(400, 'hidden_arguments', `Expected the actual value at ${one}, got the placeholder for a hidden value`, {
+        param,
+      })
+  }
+  return decision
+}
+
+function unseen(paths: readonly string[], param: string, [what, decides, wayOut]: readonly [string, string, string]): HttpProblem {
+  const named = paths.slice(0, maxNamed).join(', ')
+  const words = `Part of this ${what} is hidden (${named}), and was not seen by whoever ${decides} it: ${wayOut}, or say \`acknowledgeHidden: true\``
+  return new HttpProblem(400, 'hidden_arguments', words, { param })
+}
+
+function valueAt(whole: Json | undefined, pointer: string): Json | undefined {
+  const keys = pointer.split('/').slice(1)
+  return keys.reduce<Json | undefined>((value, key) => {
+    const name = key.replaceAll('~1', '/').replaceAll('~0', '~')
+    if (Array.isArray(value)) return value[Number(name)]
+    return isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
+  }, whole)
+}

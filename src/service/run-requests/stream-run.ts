@@ -1,0 +1,35 @@
+import type { SseSource } from '../../ui/web/sse-stream.ts'
+import type { SseStreams } from '../http/sse.ts'
+import type { RunStore } from '../runs/run-store.ts'
+import type { ServiceRun } from '../runs/service-run.ts'
+
+interface Streamed {
+  headers?: Readonly<Record<string, string>>
+  /** Called once, when the response is over. Not where there is none, because this rejects. */
+  release(): void
+}
+
+interface StreamParts {
+  runs: RunStore
+  streams: SseStreams
+}
+
+/** The run as an event stream, watched for as long as somebody reads it. `open`: what is sent, once it is watched. Rejects with an `HttpProblem`. */
+export async function streamRun(
+  run: ServiceRun,
+  open: () => SseSource,
+  { headers, release }: Streamed,
+  { runs, streams }: StreamParts,
+): Promise<Response> {
+  const leave = await runs.watch(run)
+  const onClose = () => {
+    leave()
+    release()
+  }
+  try {
+    return streams.respond(open(), { headers: { ...headers, 'x-run-id': run.id }, onClose })
+  } catch (error) {
+    leave()
+    throw error
+  }
+}

@@ -1,0 +1,327 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type {
+  Client,
+  CreateMessageResult,
+  ElicitResult,
+  McpSubscription,
+  Transport,
+  VersionNegotiationMode,
+} from '@modelcontextprotocol/client'
+import { messageOf } from '../../../../core/errors.ts'
+import { withoutUndefined } from '../../../../core/messages.ts'
+import { version } from '../../../../core/version.ts'
+import type { SignIn } from '../../auth/sign-in.ts'
+import type { McpClientSdk } from '../../sdk/load-sdk.ts'
+import type { McpServer } from '../../server-config.ts'
+import { httpTransport } from '../../transport/http-transport.ts'
+import { ProcessTransport } from '../../transport/process-transport.ts'
+import type { Progress } from '../calls/open-call.ts'
+import { samplingLimits } from '../calls/sampling.ts'
+import { tasksExtension, taskTimeoutMs } from '../calls/tasks.ts'
+import { type ListedTool, listTools, noTimeoutMs, type OnToolProblem } from '../listing/list-tools.ts'
+import { setAside } from '../set-aside.ts'
+import { UnaskedMessages } from './unasked.ts'
+
+/** What a server does that nobody asked it for just now. None of these may throw. */
+export interface ServerEvents {
+  /** The connection is of no more use; called once, and not for a connection closed from here. */
+  onLost(problem: string): void
+  onToolsChanged(): void
+  /** Its resources or prompts are others than before; undefined: perhaps all of them. */
+  onContextChanged(what?: 'resources' | 'prompts'): void
+  onResourceUpdated(uri: string): void
+  /** What it tells of a call, by the call's token. */
+  onProgress(token: unknown, update: Parameters<Progress>[0]): void
+  /** Answers what it asks people. Rejects for what can't be shown to anybody. */
+  onQuestion(params: unknown, signal: AbortSignal): Promise<ElicitResult>
+  /** Answers what it asks the model. Rejects where it may not. */
+  onSampling(params: unknown): Promise<CreateMessageResult>
+  onStderr(line: string): void
+  onLog(level: string, data: unknown): void
+  /** Something was wrong that the connection survives. */
+  onError(error: Error): void
+}
+
+/** A server that has been shaken hands with. */
+export interface Connection {
+  readonly client: Client
+  readonly isHttp: boolean
+  /** Whether the server has given it a session, which it may forget. */
+  readonly hasSession: boolean
+  /** Why it ended by itself; undefined while it hasn't. */
+  readonly problem: string | undefined
+  listTools(signal: AbortSignal, onProblem: OnToolProblem): Promise<ListedTool[]>
+  /** Carries out a request over it. */
+  during<T>(request: () => Promise<T>): Promise<T>
+  /** Closes it when its requests have ended: some may still be answered in a session that is over. */
+  retire(): Promise<void>
+  /** Resolves when nothing of it is left: no process, socket or timer. */
+  close(): Promise<void>
+}
+
+/** Reading more would take longer than others should wait. */
+const messageBounds = { maxBytes: 5_500_000, maxValues: 50_000 }
+/** How long an HTTP server is given to forget the session. */
+const farewellMs = 1_000
+
+/** Rejects with the signal's reason when that is aborted. Whatever was started for a connection that fails is gone when this rejects. */
+export async function openConnection(
+  sdk: McpClientSdk,
+  server: McpServer,
+  events: ServerEvents,
+  signal: AbortSignal,
+  signIn?: SignIn,
+): Promise<Connection> {
+  const [first, second] = modesFor(server)
+  try {
+    return await open(sdk, server, events, signal, first, signIn)
+  } catch (error) {
+    if (signal.aborted || second === undefined || !isRefusal(sdk, error)) throw error
+    return open(sdk, server, events, signal, second, signIn).catch(() => {
+      signal.throwIfAborted()
+      throw error
+    })
+  }
+}
+
+/**
+ * How a server is greeted, and how if it refuses that. One at an address is asked what it speaks. Nearly every program takes the older handshake,
+ * and some end when they are asked anything before it; one that doesn't take it may speak only the newer protocol, which has none.
+ */
+function modesFor(server: McpServer): [VersionNegotiationMode, VersionNegotiationMode?] {
+  if (server.protocolVersion === '2025-11-25') return ['legacy']
+  if (server.protocolVersion === '2026-07-28') return [{ pin: '2026-07-28' }]
+  return 'url' in server ? ['auto', 'legacy'] : ['legacy', 'auto']
+}
+
+async function open(
+  sdk: McpClientSdk,
+  server: McpServer,
+  events: ServerEvents,
+  signal: AbortSignal,
+  mode: VersionNegotiationMode,
+  signIn: SignIn | undefined,
+): Promise<Connection> {
+  signal.throwIfAborted()
+  let isOver = false
+  const lose = (problem: string) => {
+    if (isOver) return
+    isOver = true
+    events.onLost(problem)
+  }
+  const { transport, problem, farewell, end } = makeTransport(sdk, server, events, lose, signIn)
+  const unasked = new UnaskedMessages()
+  // The client keeps this one, and calls it first.
+  transport.onmessage = (message) => {
+    const flood = unasked.received(message)
+    if (flood !== undefined) end(flood)
+    setAside(message)
+  }
+  const send = transport.send.bind(transport)
+  transport.send = (message, options) => {
+    unasked.sent(message)
+    return send(message, options)
+  }
+  const told = (onChanged: () => void) => ({ autoRefresh: false, debounceMs: 0, onChanged })
+  const listChanged = {
+    tools: told(() => events.onToolsChanged()),
+    resources: told(() => events.onContextChanged('resources')),
+    prompts: told(() => events.onContextChanged('prompts')),
+  }
+  const mayAsk = server.questions !== false
+  const maySample = samplingLimits(server) !== undefined
+  const client = new sdk.Client(
+    { name: 'toolloop', version },
+    {
+      versionNegotiation: { mode },
+      listChanged,
+      inputRequired: { autoFulfill: false },
+      capabilities: {
+        ...(mayAsk ? { elicitation: { form: {}, url: {} } } : {}),
+        ...(maySample ? { sampling: {} } : {}),
+        ...(taskTimeoutMs(server) === undefined ? {} : { extensions: { [tasksExtension]: {} } }),
+      },
+    },
+  )
+  if (mayAsk) client.setRequestHandler('elicitation/create', ({ params }, { mcpReq }) => events.onQuestion(params, mcpReq.signal))
+  if (maySample) client.setRequestHandler('sampling/createMessage', ({ params }) => events.onSampling(params))
+  // Also from servers that did not announce it.
+  client.setNotificationHandler('notifications/tools/list_changed', () => events.onToolsChanged())
+  client.setNotificationHandler('notifications/resources/list_changed', () => events.onContextChanged('resources'))
+  client.setNotificationHandler('notifications/prompts/list_changed', () => events.onContextChanged('prompts'))
+  client.setNotificationHandler('notifications/resources/updated', ({ params }) => events.onResourceUpdated(params.uri))
+  client.setNotificationHandler('notifications/message', ({ params }) => events.onLog(params.level, params.data))
+  // In place of the SDK's, which forgets a call as soon as it has been answered: that of a task goes on.
+  client.setNotificationHandler('notifications/progress', ({ params: { progressToken, progress, total, message } }) => {
+    events.onProgress(progressToken, { progress, ...withoutUndefined({ total, message }) })
+  })
+  client.onerror = (error) => {
+    const flood = unasked.failed()
+    if (flood !== undefined) end(flood)
+    else events.onError(error)
+  }
+  const aborted = Promise.withResolvers<never>()
+  const abort = () => aborted.reject(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    await Promise.race([client.connect(transport, { signal, timeout: noTimeoutMs }), aborted.promise])
+  } catch (error) {
+    isOver = true
+    await transport.close()
+    signal.throwIfAborted()
+    throw problem() === undefined ? error : new Error(problem(), { cause: error })
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+  client.onclose = () => lose(problem() ?? 'the connection was closed')
+  const over = new AbortController()
+  void followChanges(client, over.signal, events).catch(() => {
+    if (!over.signal.aborted) lose('its event stream broke')
+  })
+  const open = new Set<Promise<unknown>>()
+  const close = async () => {
+    isOver = true
+    over.abort()
+    await farewell()
+    await client.close()
+  }
+  return {
+    client,
+    isHttp: 'url' in server,
+    get hasSession() {
+      return transport.sessionId !== undefined
+    },
+    get problem() {
+      return problem()
+    },
+    listTools: (limit, onProblem) => listTools(client, limit, onProblem),
+    during: async (request) => {
+      const sent = request()
+      open.add(sent)
+      try {
+        return await sent
+      } finally {
+        open.delete(sent)
+      }
+    },
+    retire: async () => {
+      isOver = true
+      while (open.size > 0) await Promise.allSettled(open)
+      await close()
+    },
+    close,
+  }
+}
+
+/** How often in a row a broken stream of changes is opened again before the connection counts as lost. */
+const mostReopenings = 4
+const firstPauseMs = 250
+
+/** The newer protocol has a stream of its own for changes of lists; one that ends is opened again. Rejects when it can't be. */
+async function followChanges(client: Client, signal: AbortSignal, events: ServerEvents): Promise<void> {
+  let stream = client.autoOpenedSubscription
+  while (stream !== undefined) {
+    if ((await stream.closed) === 'local' || signal.aborted) return
+    stream = await listenAgain(client, signal)
+    // What has changed in between was not told.
+    events.onToolsChanged()
+    events.onContextChanged()
+  }
+}
+
+async function listenAgain(client: Client, signal: AbortSignal): Promise<McpSubscription> {
+  for (let tried = 0; ; tried++) {
+    await pause(firstPauseMs * 4 ** tried, undefined, { signal, ref: false })
+    try {
+      return await client.listen(filterOf(client), { signal })
+    } catch (error) {
+      if (signal.aborted || tried === mostReopenings) throw error
+    }
+  }
+}
+
+/** What it is to tell of: what it has, and says that it may change. */
+function filterOf(client: Client): Parameters<Client['listen']>[0] {
+  const { tools, resources, prompts } = client.getServerCapabilities() ?? {}
+  return {
+    toolsListChanged: tools?.listChanged === true,
+    resourcesListChanged: resources?.listChanged === true,
+    promptsListChanged: prompts?.listChanged === true,
+  }
+}
+
+interface OpenTransport {
+  transport: Transport
+  problem(): string | undefined
+  /** What a server should be told before it is left. Never rejects. */
+  farewell(): Promise<void>
+  /** Ends a server that is of no use any more, at once. */
+  end(problem: string): void
+}
+
+function makeTransport(
+  sdk: McpClientSdk,
+  server: McpServer,
+  events: ServerEvents,
+  onLost: (problem: string) => void,
+  signIn: SignIn | undefined,
+): OpenTransport {
+  if ('url' in server) {
+    const transport = httpTransport(sdk, server, { messageBounds, signIn, onLost })
+    let flood: string | undefined
+    const end = (problem: string) => {
+      flood ??= problem
+      onLost(problem)
+      transport.close().catch((error: unknown) => events.onError(new Error(messageOf(error))))
+    }
+    return { transport, problem: () => flood, farewell: () => terminate(transport, events), end }
+  }
+  const { command, args = [], cwd } = server
+  const env = { ...sdk.getDefaultEnvironment(), ...server.env }
+  const farewell = () => Promise.resolve()
+  if (process.platform === 'win32') {
+    // There are no process groups, and programs such as `npx` are scripts, which the SDK knows how to start.
+    const transport = new sdk.StdioClientTransport({
+      command,
+      args: [...args],
+      env,
+      stderr: 'ignore',
+      cwd,
+    })
+    const end = (problem: string) => {
+      onLost(problem)
+      transport.close().catch((error: unknown) => events.onError(new Error(messageOf(error))))
+    }
+    return { transport, problem: () => undefined, farewell, end }
+  }
+  const transport = new ProcessTransport({
+    command,
+    args,
+    env,
+    cwd,
+    messageBounds,
+    parse: (line) => sdk.deserializeMessage(line),
+    onStderr: (line) => events.onStderr(line),
+  })
+  return { transport, problem: () => transport.problem, farewell, end: (problem) => transport.end(problem) }
+}
+
+async function terminate(transport: { terminateSession(): Promise<void> }, events: ServerEvents): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const enough = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, farewellMs)
+  })
+  const ended = transport.terminateSession().catch((error: unknown) => events.onError(new Error(messageOf(error))))
+  try {
+    await Promise.race([ended, enough])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** The server answered, but not to this greeting: it knows no such method, or none of the protocol's versions that have it. */
+function isRefusal(sdk: McpClientSdk, error: unknown): boolean {
+  if (error instanceof sdk.SdkHttpError)
+    return error.status !== undefined && error.status !== 401 && error.status !== 403 && error.status < 500
+  return error instanceof sdk.ProtocolError || (error instanceof sdk.SdkError && error.code === sdk.SdkErrorCode.EraNegotiationFailed)
+}

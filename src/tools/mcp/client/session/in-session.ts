@@ -1,0 +1,103 @@
+import type { CallTrace } from '../../../tool.ts'
+import type { McpClientSdk } from '../../sdk/load-sdk.ts'
+import type { Connection } from './connection.ts'
+
+/** Sends a request. `isAgain`: in a new session, because the server has forgotten the one before. */
+export type Send<T> = (connection: Connection, isAgain: boolean) => Promise<T>
+
+/** What is asked of a server, in one or more requests. */
+export interface Asking {
+  readonly method: string
+  readonly signal: AbortSignal
+  readonly trace?: CallTrace | undefined
+  /** Whether a request may be sent again although it may have run. */
+  readonly mayRunTwice: boolean
+}
+
+/** The same, with the connections to send it over. */
+export interface Sending extends Asking {
+  readonly sdk: McpClientSdk
+  /** The connection of the last request. */
+  connection: Connection
+  /** The one there is now. Waits if a new session is just being opened. */
+  current(): Promise<Connection>
+  /** Opens a new session in place of one that the server has forgotten, once for all who ask. Undefined if that fails. */
+  renew(forgotten: Connection): Promise<Connection | undefined>
+}
+
+/** The server refused a request because it no longer knows the session. */
+export class ForgottenSessionError extends Error {
+  readonly status: number | undefined
+  readonly hasRun: 'no' | 'unknown'
+
+  constructor({ status, hasRun, cause }: { status: number | undefined; hasRun: 'no' | 'unknown'; cause: unknown }) {
+    super('it has forgotten the session', { cause })
+    this.status = status
+    this.hasRun = hasRun
+  }
+}
+
+/**
+ * Sends a request. If the server refuses it because it no longer knows the session, it is sent once more, in a new one: it has not run. Rejects with
+ * what the SDK does, or with a `ForgottenSessionError`.
+ */
+export async function inSession<T>(sending: Sending, send: Send<T>): Promise<T> {
+  const connection = await sending.current()
+  try {
+    return await sendOver(sending, connection, send)
+  } catch (error) {
+    if (!(error instanceof ForgottenSessionError)) throw error
+    const next = await sending.renew(connection)
+    if (next === undefined || (error.hasRun === 'unknown' && !sending.mayRunTwice)) throw error
+    return sendOver(sending, next, (over) => send(over, true))
+  }
+}
+
+function sendOver<T>(sending: Sending, connection: Connection, send: Send<T>): Promise<T> {
+  sending.connection = connection
+  return connection.during(async () => {
+    try {
+      return await send(connection, false)
+    } catch (error) {
+      throw (await forgottenSession(sending, error)) ?? error
+    }
+  })
+}
+
+/** How long a server has to say whether it still knows a session. */
+const pingMs = 5_000
+
+/**
+ * Whether the server refused a request because it no longer knows the session: undefined if it does, or if nothing says so. The specification wants
+ * 404 for that (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management), and many servers answer 400. Both
+ * may come from the tool itself, which has run then; so the session is tried with a ping.
+ */
+async function forgottenSession({ sdk, connection, signal }: Sending, error: unknown): Promise<ForgottenSessionError | undefined> {
+  if (signal.aborted) return undefined
+  const reason = connection.hasSession ? reasonIn(sdk, error) : undefined
+  if (reason === undefined || !(error instanceof sdk.SdkHttpError)) return undefined
+  const forgotten = (hasRun: 'no' | 'unknown') => new ForgottenSessionError({ status: error.status, hasRun, cause: error })
+  try {
+    await connection.client.ping({ signal, timeout: pingMs })
+    return undefined
+  } catch (refusal) {
+    const again = reasonIn(sdk, refusal)
+    if (again === undefined) return reason === 'status' ? forgotten('unknown') : undefined
+    return forgotten(reason === 'unknown' || again === 'unknown' ? 'unknown' : 'no')
+  }
+}
+
+/** What in a refusal speaks of the session: undefined if it is about something else. */
+function reasonIn(sdk: McpClientSdk, error: unknown): 'status' | 'words' | 'unknown' | undefined {
+  if (!(error instanceof sdk.SdkHttpError) || error.status === undefined) return undefined
+  const { status, data } = error
+  if (status === 404) return 'status'
+  const text = typeof data.text === 'string' ? data.text.slice(0, 1_000) : ''
+  if (status >= 400 && status < 500 && sessionWords.test(text)) return 'words'
+  // What is behind the server may have a session, too: that of a database, for example.
+  return status === 400 || sessionWords.test(text) ? 'unknown' : undefined
+}
+
+/** "No valid session ID provided", "Mcp-Session-Id header is required", "Session not found", "Server not initialized" */
+const sessionWords =
+  /\bsession[ _-]?id\b|\bsession (was |has |is )?(not found|does not exist|unknown|invalid|expired|terminated|closed)\b|\b(invalid|unknown|expired|no such|no active|no valid) session\b|\bnot (yet )?initialized\b/i
