@@ -99,7 +99,8 @@ export class FollowedRun {
     const timeout = setTimeout(() => timer.resolve(false), lookEveryMs)
     const woken = await Promise.race([this.#wake.promise.then(() => true), timer.promise])
     clearTimeout(timeout)
-    if (woken) this.#wake = Promise.withResolvers()
+    // Also if nothing came: a promise that stays would keep every wait for it.
+    this.#wake = Promise.withResolvers()
     return woken
   }
 }
