@@ -49,8 +49,8 @@ export default defineConfig(({ mode }) => ({
     // Far more than any test takes: what hangs fails, and what a busy machine slows down does not.
     testTimeout: mode === 'nightly' ? 400_000 : mode === 'slow' ? 180_000 : 60_000,
     expect: { poll: { timeout: 15_000 } },
-    // Browsers, terminals and killed processes on a machine that others share: what fails is tried once more, and Vitest names it.
-    retry: mode === 'slow' ? 1 : 0,
+    // Real sockets, processes and browsers on a machine that others share: what fails is tried once more, and Vitest names it.
+    retry: 1,
     // Starting a process and loading the SDKs anew for each file costs more than the tests: no test may leave anything behind.
     isolate: false,
     // One fewer than there are cores is the default: on two cores that is half of what there is.
