@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { PlanEntry } from '../../src/agent/types/middleware.ts'
-import type { RunnerOptions } from '../../src/agent/types/options.ts'
+import type { RunnerOptions, RunState } from '../../src/agent/types/options.ts'
 import { memoryJournal } from '../../src/testing/memory-journal.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
@@ -35,12 +35,23 @@ describe('entries of `plan` on calls', () => {
     ['answer', { result: { euros: 0 } }, 'answered', 'ok', '{"euros":0}'],
     ['change', { args: { euros: 4 } }, 'answered', 'ok', 'paid 4'],
     ['change them to what does not fit', { args: { euros: 'four' } }, 'answered', 'rejected', expect.stringContaining('`euros`')],
+    ['refuse beside arguments', { args: { euros: 4 }, refuse: 'too dear' }, 'answered', 'denied', expect.stringContaining('too dear')],
+    ['refuse beside a result', { result: 'paid', refuse: 'too dear' }, 'answered', 'denied', expect.stringContaining('too dear')],
     ['fail and refuse', { refuze: 'typo' } as never, 'answered', 'denied', expect.stringContaining('the check itself failed')],
   ])('may %s', async (_what, decision, stopReason, outcome, content) => {
     const { runner, paid } = openShop({ plan: [{ name: 'policy', call: () => decision }] })
     const result = await runner.run('Pay.')
     expect(result).toMatchObject({ stopReason, toolCalls: [{ outcome, content }] })
     expect(paid).toEqual(content === 'paid 4' ? [4] : [])
+  })
+
+  it.each(['plan', 'hooks'] as const)('may change arguments and ask about the call in one: %s', async (list) => {
+    const decide = () => ({ args: { euros: 4 }, ask: 'Sure?' })
+    const { runner, paid } = openShop(list === 'plan' ? { plan: [{ name: 'policy', call: decide }] } : { hooks: [{ beforeTool: decide }] })
+    const { pending, state } = await runner.run('Pay.')
+    expect([pending, paid]).toMatchObject([[{ kind: 'approval', args: { euros: 4 }, about: 'Sure?' }], []])
+    await runner.resume(state as RunState, { decisions: pending.map((item) => ({ ...item, approved: true as const })) })
+    expect(paid).toEqual([4])
   })
 
   it('come after the hooks and before the guardrails, and see what those before them have changed', async () => {

@@ -10,7 +10,7 @@ export type RequestPlan =
   /** Nothing is sent, and the run ends: stop reason `refused`, error code `guardrail`. */
   | { stop: string }
 
-/** What an entry of `plan` decides on a call. */
+/** What an entry of `plan` decides on a call. `args` may come with `ask` or `result`; a refusal counts whatever comes with it. */
 export type CallPlan =
   /** The call is not run; the model is told why. */
   | { refuse: string }

@@ -27,27 +27,20 @@ export function askBeforeCall(run: RunContext): PlanCall {
         return decision
       }).catch(refusalOf)
       if (decided === undefined) continue
-      if ('args' in decided) {
-        args = decided.args
-        continue
-      }
-      if ('ask' in decided) {
-        const ready = await withChanges()
-        return ready.end === undefined ? { ...ready, end: { ask: { about: toJson(decided.ask), asked: at + 1 } } } : ready
-      }
-      return { ...planned, end: endOf(call.name, callback.name, decided) }
+      if ('stop' in decided || 'refuse' in decided) return { ...planned, end: refusalIn(call.name, callback.name, decided) }
+      if ('args' in decided) args = decided.args
+      if (!('ask' in decided || 'result' in decided)) continue
+      const ready = await withChanges()
+      if (ready.end !== undefined) return ready
+      const end = 'ask' in decided ? { ask: { about: toJson(decided.ask), asked: at + 1 } } : { result: { value: toJson(decided.result) } }
+      return { ...ready, end }
     }
     return withChanges()
   }
 }
 
-function endOf(
-  tool: string,
-  entry: string | undefined,
-  decided: Exclude<CallPlan, { args: unknown } | { ask: unknown }>,
-): CallInPlan['end'] {
-  if ('result' in decided) return { result: { value: toJson(decided.result) } }
-  if ('refuse' in decided) return { refusal: { code: 'tool_denied', text: refusedText(tool, String(decided.refuse)) } }
+function refusalIn(tool: string, entry: string | undefined, decided: { stop: string } | { refuse: string }): CallInPlan['end'] {
+  if (!('stop' in decided)) return { refusal: { code: 'tool_denied', text: refusedText(tool, String(decided.refuse)) } }
   const stop = `${entry}: ${String(decided.stop)}`
   return { refusal: { code: 'tool_denied', text: refusedByText(tool, stop) }, stop }
 }
