@@ -3,9 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../src/agent/agent-runner.ts'
 import type { Decision } from '../src/agent/decisions/decisions.ts'
-import type { RunStream } from '../src/agent/runner/run-stream.ts'
-import { asTool } from '../src/agent/sub-agents/sub-agent.ts'
-import type { RunResult } from '../src/agent/types/options.ts'
+import type { RunResult, RunState } from '../src/agent/types/options.ts'
 import type { EventMeta, RunEvent } from '../src/core/events.ts'
 import { createLogger } from '../src/core/logger.ts'
 import { noUsage } from '../src/core/messages.ts'
@@ -181,6 +179,19 @@ describe('reduceRun', () => {
       'refund denied',
       'book ok',
     ])
+  })
+
+  it('of two calls that wait, the one that nobody has decided on still waits when the run has gone on', async () => {
+    const paying = { toolCalls: [{ name: 'refund' }, { name: 'refund' }] }
+    const runner = new AgentRunner({ model: scriptedModel([paying, 'Done.']), tools: [refund], logger })
+    const first = await eventsOf(runner.stream('Pay.'))
+    const view = viewOf(first.events)
+    const [waits, other] = first.result.pending.map((item) => ({ ...item, approved: true as const }))
+    const { events, result } = await eventsOf(runner.resumeStream(first.result.state as RunState, { decisions: [other as Decision] }))
+    viewOf(events, view)
+    expect([view.status, view.pending.map(({ place }) => place)]).toEqual(['waiting', [waits?.place]])
+    viewOf((await eventsOf(runner.resumeStream(result.state as RunState, { decisions: [waits as Decision] }))).events, view)
+    expect([view.status, view.pending]).toEqual(['ended', []])
   })
 
   it('has the runs inside of a call in it, and shows in the call that they wait', async () => {

@@ -141,7 +141,6 @@ function beginRun(run: RunView, time: number): void {
   run.stopReason = undefined
   run.errorCode = undefined
   run.endedAt = undefined
-  run.pending = []
   for (const pause of run.pauses) pause.to ??= time
 }
 
@@ -178,6 +177,8 @@ function beginTurn(run: RunView, event: Extract<RunEvent, { type: 'MODEL_START' 
   const { iteration, time } = meta
   const continues = event.continues === true
   if (run.status !== 'running') beginRun(run, time)
+  // All that it waited for is decided, even if no event told.
+  run.pending = []
   let turn = turnOf(run, iteration)
   // The same request again: the response to the first one broke off. A request that continues it is a turn of its own.
   if (turn.startedAt !== undefined && continues && !turn.continues) {
