@@ -140,6 +140,19 @@ describe('runs.stream', () => {
     await expect(Array.fromAsync(events)).rejects.toMatchObject({ code: 'unknown_run' })
   })
 
+  it('tells what still waits before the end, also to whoever has decided on another call', async () => {
+    const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, execute: () => 'paid' })
+    const runner = new AgentRunner({
+      model: scriptedModel([{ toolCalls: [{ name: 'pay' }, { name: 'pay' }] }, 'done']),
+      tools: [pay],
+      journal: memoryJournal(),
+    })
+    const { pending } = await runner.run('go', { runId: 'r' })
+    const decisions = pending.slice(1).map((item) => ({ ...item, approved: true as const }))
+    const told = await Array.fromAsync(eventsOf(runner.resumeStream('r', { decisions })))
+    expect(told.slice(-2)).toMatchObject([{ type: 'DECISION_NEEDED', place: pending[0]?.place }, { type: 'RUN_END', stopReason: 'paused' }])
+  })
+
   it('rejects if the journal can’t tell what is new', async () => {
     const journal = memoryJournal()
     const model = scriptedModel(() => 'done')

@@ -41,7 +41,6 @@ export class RecordEvents {
   readonly #live = new Set<string>()
   /** The turn before was cut: the next continues its text. */
   #isCut = false
-  #hasEnded = false
   /** What is recorded from now on happens now. */
   hasCaughtUp = false
 
@@ -94,8 +93,8 @@ export class RecordEvents {
         this.#decided.add(toolCallId)
         return isNew(this.#decided, event.place)
       case Event.RUN_END:
-        this.#hasEnded = true
-        return true
+        // `end` tells it, behind what the run waits for.
+        return false
       default:
         return !isTurn(step) || this.#live.has(step)
     }
@@ -120,7 +119,6 @@ export class RecordEvents {
   /** The run waits, or has ended. */
   end({ stopReason, usage, iterations, error, pending }: RunResult<never>): void {
     for (const item of pending) if (isNew(this.#needed, item.place)) this.#need(shownItem(item))
-    if (this.#hasEnded) return
     this.#emit(Event.RUN_END, { stopReason, usage, iterations, ...(error && { errorCode: error.code }) }, { iteration: iterations })
   }
 
