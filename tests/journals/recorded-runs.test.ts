@@ -150,7 +150,10 @@ describe('runs.stream', () => {
     const { pending } = await runner.run('go', { runId: 'r' })
     const decisions = pending.slice(1).map((item) => ({ ...item, approved: true as const }))
     const told = await Array.fromAsync(eventsOf(runner.resumeStream('r', { decisions })))
-    expect(told.slice(-2)).toMatchObject([{ type: 'DECISION_NEEDED', place: pending[0]?.place }, { type: 'RUN_END', stopReason: 'paused' }])
+    expect(told.slice(-2)).toMatchObject([
+      { type: 'DECISION_NEEDED', place: pending[0]?.place },
+      { type: 'RUN_END', stopReason: 'paused' },
+    ])
   })
 
   it('rejects if the journal can’t tell what is new', async () => {
