@@ -45,6 +45,7 @@ export function composeLayers(run: RunContext, survival: Survival, session?: str
     takeTurn: compaction === undefined ? takeOne : fitWindow(compaction, takeOne),
     askModel: compose(aroundRequests(run), sendRequest(run)),
     runCall: compose(aroundCalls(run, survival), runFunction(run)),
+    takeResult: (given) => compose(aroundResults(run), given),
     changeTurn: plan.requests.length === 0 ? undefined : beforeModel(run),
     planCall: planned.length === 0 ? undefined : inOrder(planned),
     formatAnswer: agent.output === undefined ? undefined : formatAnswer(run),
@@ -85,18 +86,26 @@ export function aroundRequests(run: RunContext): Named<AroundModel>[] {
 /** Wraps a tool's function, outermost first. */
 export function aroundCalls(run: RunContext, { survivesCrashes }: Survival): Named<AroundTool>[] {
   const { telemetry } = run
-  const { callbacks, guardrails } = run.agent
+  const { callbacks } = run.agent
   return there(
     ['concurrency', inLane],
     telemetry !== undefined && ['telemetry', measureCall(telemetry)],
     ['events', tellEnd(run)],
     run.limits.largeResults !== undefined && ['long results', keepAside(run)],
     (survivesCrashes || run.mayHaveRunIn !== undefined) && ['may have run', notTwice(run)],
-    hasGuardrail(guardrails, 'result') && ['guardrails: the result', checkResults(run)],
-    callbacks.around.results.length > 0 && ['hooks after the call', askAfterCall(run)],
+    ...aroundResults(run),
     callbacks.plan.calls.length > 0 && ['the plan’s result', answerByPlan(run)],
     callbacks.around.calls.length > 0 && ['hooks and entries', standAroundFunction(run)],
     run.recorder !== undefined && ['recorder', recordCalls(run, run.recorder)],
+  )
+}
+
+/** Checks a result, outermost first, whoever ran the call. */
+function aroundResults(run: RunContext): Named<AroundTool>[] {
+  const { callbacks, guardrails } = run.agent
+  return there(
+    hasGuardrail(guardrails, 'result') && ['guardrails: the result', checkResults(run)],
+    callbacks.around.results.length > 0 && ['hooks after the call', askAfterCall(run)],
   )
 }
 

@@ -264,3 +264,48 @@ it.each([
 ])('%j is refused', (options, where) => {
   expect(() => openShop(options as never)).toThrow(where)
 })
+
+describe('a tool that its caller runs', () => {
+  /** Decides on whatever waits, until nothing does. */
+  async function finish(settings: Partial<RunnerOptions>, approval = false) {
+    const theirs = defineTool({ name: 'theirs', description: 'Runs elsewhere.', parameters: { type: 'object' }, approval })
+    const model = scriptedModel([{ toolCalls: [{ name: 'theirs' }] }, 'done'])
+    const runner = new AgentRunner({ model, tools: [theirs], ...settings })
+    const waited: string[] = []
+    let result = await runner.run('Go.')
+    for (let [item] = result.pending; item !== undefined; [item] = result.pending) {
+      waited.push(item.kind)
+      const decision = item.kind === 'approval' ? { ...item, approved: true as const } : { ...item, result: 'raw' }
+      result = await runner.resume(result.state as RunState, { decisions: [decision] })
+    }
+    const [call] = result.toolCalls
+    return { waited, stopReason: result.stopReason, outcome: call?.outcome, content: call?.content, value: call?.value }
+  }
+
+  it('is run by its caller once it is approved, by `approval` or by what the plan asks', async () => {
+    const ok = { stopReason: 'answered', outcome: 'ok', content: 'raw' }
+    expect(await finish({}, true)).toMatchObject({ waited: ['approval', 'client_tool'], ...ok })
+    const plan: PlanEntry[] = [{ name: 'policy', call: () => ({ ask: 'Sure?' }) }]
+    expect(await finish({ plan })).toMatchObject({ waited: ['approval', 'client_tool'], ...ok })
+    expect(await finish({ plan }, true)).toMatchObject({ waited: ['approval', 'approval', 'client_tool'], ...ok })
+  })
+
+  it.each<[string, Partial<RunnerOptions>, object]>([
+    ['refused by an entry', { plan: [{ name: 'p', call: () => ({ refuse: 'no' }) }] }, { outcome: 'denied', stopReason: 'answered' }],
+    ['answered by an entry', { plan: [{ name: 'p', call: () => ({ result: 'known' }) }] }, { outcome: 'ok', content: 'known' }],
+    ['refused by a hook', { hooks: [{ beforeTool: () => ({ refuse: 'no' }) }] }, { outcome: 'denied', stopReason: 'answered' }],
+    ['stopped by a guardrail', { guardrails: [{ name: 'g', call: () => ({ stop: 'no' }) }] }, { outcome: 'denied', stopReason: 'refused' }],
+  ])('is not waited for if its call is %s', async (_what, settings, expected) => {
+    expect(await finish(settings)).toMatchObject({ waited: [], ...expected })
+  })
+
+  it.each<[string, Partial<RunnerOptions>, object]>([
+    ['replaced', { guardrails: [{ name: 'g', result: () => ({ replace: 'clean' }) }] }, { content: 'clean', stopReason: 'answered' }],
+    ['withheld', { guardrails: [{ name: 'g', result: () => ({ stop: 'no' }) }] }, { value: undefined, stopReason: 'refused' }],
+    ['replaced by a hook', { hooks: [{ afterTool: () => ({ content: 'clean' }) }] }, { content: 'clean', stopReason: 'answered' }],
+  ])('has its result checked: %s', async (_what, settings, expected) => {
+    const result = await finish(settings)
+    expect(result).toMatchObject({ waited: ['client_tool'], ...expected })
+    expect(result.content).not.toContain('raw')
+  })
+})

@@ -21,7 +21,7 @@ export function putToPlan<Work extends Pick<CallWork, 'call' | 'key' | 'result'>
   if (planCall === undefined) return Promise.resolve([...works])
   const planned = works.map(async (work): Promise<Work> => {
     const { call } = work
-    const isOpen = call.action === 'run' && call.approval === undefined && work.result === undefined
+    const isOpen = call.action !== 'reject' && call.approval === undefined && work.result === undefined
     if (!isOpen || (call.plan !== undefined && call.plan.ask === undefined)) return work
     const change = await durable.step(planStep(work.key, times), () => decide(execution, { iteration, call }, planCall))
     execution.state.budget.keepPlanned(call.id, change.nested)
@@ -55,5 +55,7 @@ function changed(call: PlannedCall, change: CallChange): PlannedCall {
   if (change.repairs !== undefined) planned.repairs = change.repairs
   if (change.refusal !== undefined) Object.assign(planned, { action: 'reject', refusal: change.refusal } satisfies Partial<PlannedCall>)
   if (change.ask !== undefined) planned.approval = true
+  // There is nothing left to do for its caller.
+  if (change.result !== undefined) planned.action = 'run'
   return planned
 }

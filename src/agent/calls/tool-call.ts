@@ -313,7 +313,8 @@ async function finishElsewhere(
   const end = endOf(tool, value, run.limits.takenResultBytes)
   const failed: ToolCallEnd =
     isError && end.outcome === 'ok' ? { ...end, outcome: 'failed', code: 'tool_failed', content: textOf(end.content) } : end
-  return finishCall(execution, publishEnd(run, await withoutLongText(run, { call, end: failed })))
+  const take = execution.layers.takeResult(async () => ({ call, end: failed }))
+  return finishCall(execution, publishEnd(run, await withoutLongText(run, await take(call))))
 }
 
 /** A call's record. */

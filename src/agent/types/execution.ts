@@ -6,7 +6,7 @@ import type { AskModel, ChangeTurn, FormatAnswer } from './model-call.ts'
 import type { PlanCall } from './plan.ts'
 import type { Ending, Failed, Turn } from './recorded.ts'
 import type { Review } from './review.ts'
-import type { RunCall } from './running-call.ts'
+import type { AroundTool, RunCall } from './running-call.ts'
 
 /** One execution of a run, from its start or from where its record ends. */
 export interface Execution {
@@ -43,6 +43,8 @@ export interface Layers {
   readonly askModel: AskModel
   /** A call, inside of such a step. */
   readonly runCall: RunCall
+  /** Wraps what the caller gives as the result of a call. */
+  readonly takeResult: AroundTool
   /** What is asked, before it is sent. */
   readonly changeTurn?: ChangeTurn
   /** A call, before any call of its round runs. */

@@ -6,7 +6,7 @@ import { cancelledStep, decisionPlace, doneStep, iterationStep } from '../../ste
 import type { Execution } from '../../types/execution.ts'
 import type { FinishedCall, PlannedCall } from '../../types/recorded.ts'
 import type { PendingItem } from '../../types/result.ts'
-import type { CarryOut } from '../../types/running-call.ts'
+import type { CallWork, CarryOut } from '../../types/running-call.ts'
 import { putToPlan } from '../plan-call.ts'
 import { recordCall, refuseCall } from '../tool-call.ts'
 import { askDecision, publishDecision, publishItem } from './ask-decision.ts'
@@ -59,10 +59,15 @@ function waitingCalls(run: RunContext, { iteration, calls, finished }: WaitingRo
   const questions = new Map(finished.map(({ record, question }) => [record.id, question]))
   return calls.flatMap((call, index): WaitingCall[] => {
     const work = { call, index }
-    if (call.approval !== undefined || call.action === 'client') return [waitingCall(run, iteration, work)]
+    if (waits(work)) return [waitingCall(run, iteration, work)]
     const question = questions.get(call.id)
     return question === undefined ? [] : [waitingCall(run, iteration, { ...work, question })]
   })
+}
+
+/** Whether a call needs an approval, or its caller's result. */
+function waits({ call, result }: Pick<CallWork, 'call' | 'result'>): boolean {
+  return call.approval !== undefined || (call.action === 'client' && result === undefined)
 }
 
 /** Waits for decisions, and carries them out; a tool that asks again is waited for again. Where nobody can wait, what is undecided is left. */
@@ -89,14 +94,14 @@ async function waitForDecisions(
       iteration,
       decided.map((one) => ({ index: one.index, key: doneStep(one.place), problems: one.problems, ...applyVerdicts(run, one) })),
     )
-    const ready = works.filter(({ call }) => call.approval === undefined)
+    const ready = works.filter((work) => !waits(work))
     if (ready.length > 0 && run.interruption === undefined) run.hasCarriedOut = true
     const ended = await carryOut(ready)
     finished.push(...ended.filter(({ question }) => question === undefined))
     // A call that asks again has the arguments that were approved, not those that the model wrote.
     waiting = works.flatMap((work) => {
       const { call, index, problems } = work
-      if (call.approval !== undefined) return [waitingCall(run, iteration, { call, index, times })]
+      if (waits(work)) return [waitingCall(run, iteration, { call, index, times })]
       const { question, record } = ended[ready.indexOf(work)] ?? {}
       if (question === undefined) return []
       // What was decided by the time it ran: more may have been since, for a run that is executed again.
