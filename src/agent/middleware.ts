@@ -4,13 +4,14 @@ import { answerByPlan, inLane, runFunction, tellEnd } from './calls/tool-call.ts
 import { notTwice } from './calls/waiting/uncertain-calls.ts'
 import { leavesOut } from './conversation/compaction.ts'
 import { budgetsOf, waitsForBudget } from './limits/budget.ts'
+import { aroundResults } from './middleware/check-results.ts'
 import { fitWindow } from './middleware/compact-when-full.ts'
 import { holdText } from './middleware/guardrails/hold-text.ts'
-import { checkCalls, checkResults } from './middleware/guardrails/tool-guardrails.ts'
+import { checkCalls } from './middleware/guardrails/tool-guardrails.ts'
 import { standAroundRequest } from './middleware/hooks/around-model.ts'
 import { standAroundFunction } from './middleware/hooks/around-tool.ts'
 import { beforeModel } from './middleware/hooks/model-hooks.ts'
-import { askAfterCall, askBeforeCall } from './middleware/hooks/tool-hooks.ts'
+import { askBeforeCall } from './middleware/hooks/tool-hooks.ts'
 import { waitForBudget } from './middleware/raise-budget.ts'
 import { reviewReply } from './middleware/review.ts'
 import { formatAnswer } from './middleware/structured-output/format-answer.ts'
@@ -97,15 +98,6 @@ export function aroundCalls(run: RunContext, { survivesCrashes }: Survival): Nam
     callbacks.plan.calls.length > 0 && ['the plan’s result', answerByPlan(run)],
     callbacks.around.calls.length > 0 && ['hooks and entries', standAroundFunction(run)],
     run.recorder !== undefined && ['recorder', recordCalls(run, run.recorder)],
-  )
-}
-
-/** Checks a result, outermost first, whoever ran the call. */
-function aroundResults(run: RunContext): Named<AroundTool>[] {
-  const { callbacks, guardrails } = run.agent
-  return there(
-    hasGuardrail(guardrails, 'result') && ['guardrails: the result', checkResults(run)],
-    callbacks.around.results.length > 0 && ['hooks after the call', askAfterCall(run)],
   )
 }
 
