@@ -1,5 +1,5 @@
 import { type AssistantMessage, hasToolCalls, isJsonObject, type Json } from '../../../core/messages.ts'
-import { isTurn, iterationOf } from '../../step-keys.ts'
+import { isTurn } from '../../step-keys.ts'
 import type { FinishedCall, Turn } from '../../types/recorded.ts'
 import type { RunResult, RunStep, ToolCallRecord } from '../../types/result.ts'
 
@@ -35,7 +35,7 @@ export function turnsOfSteps(steps: readonly (readonly [key: string, value: Json
       if (isLast) calls.set(record.id, record)
     }
   }
-  turns.sort((a, b) => iterationOf(a.key) - iterationOf(b.key) || (a.key < b.key ? -1 : 1))
+  turns.sort((a, b) => a.key.localeCompare(b.key, 'en', { numeric: true }))
   return { turns, calls: [...calls.values()] }
 }
 
