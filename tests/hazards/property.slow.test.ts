@@ -210,7 +210,10 @@ function modelOf(turns: readonly AnyTurn[], dialect?: string): { model: ChatMode
   }
 }
 
-/** Lets everything happen that can, then moves the clock to the next timer, until `work` settles. Throws when it never will. */
+/**
+ * Lets everything happen that can, then moves the clock to the next timer, until `work` settles. Throws when it never will. Work that gives way takes
+ * some turns of the event loop, though it waits for no timer.
+ */
 async function settle<T>(work: Promise<T>): Promise<T> {
   let settled = false
   work.then(
@@ -222,7 +225,7 @@ async function settle<T>(work: Promise<T>): Promise<T> {
     },
   )
   for (let idle = 0; !settled; ) {
-    await turnEventLoop(1)
+    await turnEventLoop(25)
     if (settled) break
     if (vi.getTimerCount() > 0) vi.advanceTimersToNextTimer()
     else if (++idle > 10_000) throw new Error('Expected the run to settle, got one that waits for nothing')
