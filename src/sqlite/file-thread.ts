@@ -60,6 +60,9 @@ interface OpenStore<Tables> {
 /** How soon after something was deleted for good the log is emptied, in milliseconds: once for all that is deleted meanwhile. */
 const erasedWithinMs = 200
 
+/** How many reads share a transaction and a message. */
+const readsAtOnce = 8
+
 /** The longest that a call waits until it finds out that a file is no longer locked, in milliseconds. */
 const longestRetryMs = 50
 
@@ -169,14 +172,23 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
     }
   }
 
+  /** A few at a time: very many large answers at once would not fit into the thread's memory. */
+  const readAll = (store: number, kept: OpenStore<Tables>, asked: readonly Asked[]): Asked[] => {
+    const waiting: Asked[] = []
+    for (let at = 0; at < asked.length; at += readsAtOnce) {
+      waiting.push(...attempt(store, kept, asked.slice(at, at + readsAtOnce), 'reads'))
+    }
+    return waiting
+  }
+
   const answer = (store: number, kept: OpenStore<Tables>): void => {
     const { asked } = kept
     kept.asked = []
     clearTimeout(kept.retrying)
     const kind = asked.every(reads) ? 'reads' : 'writes'
-    let waiting = attempt(store, kept, asked, kind)
+    let waiting = kind === 'reads' ? readAll(store, kept, asked) : attempt(store, kept, asked, kind)
     if (kind === 'writes' && waiting.some(reads)) {
-      waiting = [...waiting.filter((one) => !reads(one)), ...attempt(store, kept, waiting.filter(reads), 'reads')]
+      waiting = [...waiting.filter((one) => !reads(one)), ...readAll(store, kept, waiting.filter(reads))]
     }
     kept.asked.push(...waiting)
     kept.locked = waiting.length > 0 ? kept.locked + 1 : 0

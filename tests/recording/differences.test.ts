@@ -127,10 +127,13 @@ describe('a regression test of a recorded run', () => {
     )
     const half = replayModel(file)
     const runs = await Promise.all([again(file, { model: half }), again(file, { model: half })])
-    expect(runs.map((run) => run.error?.message)).toEqual([
-      undefined,
+    const [played, second] = runs.map((run) => run.error?.message)
+    expect(played).toBeUndefined()
+    // Whether the first run has asked for its last turn by then is up to the event loop.
+    expect([
       `${most}turn 1, which has been played already: each request is there as often as it was made. Two runs need two models`,
-    ])
+      `${most}turn 1, which has been played already: all 2 recorded requests have been made, and the model is asked again`,
+    ]).toContain(second)
     const { toolCalls } = await again(file, { model: scriptedModel([ask('Oslo', 'Oslo'), 'Clear.']) })
     expect(toolCalls.map(({ content }) => content)).toEqual([
       expect.stringContaining('Oslo'),

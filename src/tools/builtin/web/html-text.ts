@@ -35,7 +35,7 @@ export async function htmlToText(html: string, signal?: AbortSignal): Promise<Pa
     if (tags % 256 === 0) await giveWay(signal)
     const open = html.indexOf('<', at)
     if (open === -1) break
-    out.text(html.slice(at, open))
+    await out.longText(html, at, open, signal)
     const tag = readTag(html, open)
     at = tag.end
     if (tag.name === '') {
@@ -53,7 +53,7 @@ export async function htmlToText(html: string, signal?: AbortSignal): Promise<Pa
       out.tag(tag.name, tag.closing)
     }
   }
-  out.text(html.slice(at))
+  await out.longText(html, at, html.length, signal)
   return { title, text: await out.toText(signal) }
 }
 
@@ -107,6 +107,17 @@ function endOfElement(html: string, from: number, name: string): number {
   return closing.exec(html)?.index ?? html.length
 }
 
+/** What is decoded at once, in characters; the longest reference to a character is shorter than `longestReference`. */
+const [stretch, longestReference] = [65_536, 64]
+
+/** Where text may be cut: not inside a reference to a character. */
+function endOfStretch(html: string, from: number, end: number): number {
+  const latest = from + stretch
+  if (latest >= end) return end
+  const reference = html.lastIndexOf('&', latest)
+  return reference > latest - longestReference ? reference : latest
+}
+
 /** Collects text as it is read: outside of `<pre>` white space becomes one space; blocks begin on lines of their own. */
 class TextBuilder {
   readonly #pieces = new TextBuffer()
@@ -116,6 +127,16 @@ class TextBuilder {
   /** Line breaks since the last text. */
   #breaks = 2
   #cells = 0
+
+  /** Adds text of any length, and gives way in between. */
+  async longText(html: string, from: number, end: number, signal: AbortSignal | undefined): Promise<void> {
+    for (let at = from; at < end; ) {
+      const next = endOfStretch(html, at, end)
+      this.text(html.slice(at, next))
+      at = next
+      if (at < end) await giveWay(signal)
+    }
+  }
 
   text(raw: string): void {
     if (raw === '') return
