@@ -1,4 +1,4 @@
-import { syncAnswer } from '../core/callbacks/callbacks.ts'
+import { type Awaitable, syncAnswer } from '../core/callbacks/callbacks.ts'
 import type { EventBus, EventListener } from '../core/callbacks/event-bus.ts'
 import type { EventName } from '../core/events.ts'
 import { knownOptions } from '../core/option-names.ts'
@@ -28,7 +28,6 @@ import type {
 } from './types/options.ts'
 import type { AgentTools, FittingTools, ToolCallOf, ToolsFor } from './types/typed.ts'
 
-type Awaitable<T> = T | Promise<T>
 type StepState = Parameters<NonNullable<RunSettings['stopWhen']>>[0]
 
 /**

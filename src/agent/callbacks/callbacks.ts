@@ -1,10 +1,9 @@
+import type { Awaitable } from '../../core/callbacks/callbacks.ts'
 import type { Content } from '../../core/messages.ts'
 import type { ModelResponse } from '../../models/chat-model.ts'
 import type { CallPlan, RequestPlan } from '../types/middleware.ts'
 import type { AgentRules } from '../types/options.ts'
 import type { Hooks, ModelEnding, ModelTurn, RunningToolCall, SentRequest, ToolEnding, ToolTurn } from './hooks.ts'
-
-type Awaitable<T> = T | Promise<T>
 
 /** A function that a caller has put into one of the lists. */
 export interface Callback<Ask> {

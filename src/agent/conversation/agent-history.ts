@@ -1,8 +1,7 @@
+import type { Awaitable } from '../../core/callbacks/callbacks.ts'
 import type { MessageInput } from '../../core/message-input.ts'
 import type { JsonObject } from '../../core/messages.ts'
 import type { RunResult } from '../types/result.ts'
-
-type Awaitable<T> = T | Promise<T>
 
 /** A run, as a history is asked about it. */
 export interface HistoryRun<Context = unknown> {

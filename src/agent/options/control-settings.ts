@@ -21,13 +21,13 @@ export interface ControlSettings<Context = unknown> {
   /**
    * Decide what a run does before it is done: see `PlanEntry`.
    *
-   * @see [the plan, and what stands around it](docs/middleware.md)
+   * @see [Middleware: plan and around](docs/middleware.md)
    */
   plan?: readonly PlanEntry<Context>[]
   /**
    * Wrap model requests and tool functions: see `AroundEntry`.
    *
-   * @see [the plan, and what stands around it](docs/middleware.md)
+   * @see [Middleware: plan and around](docs/middleware.md)
    */
   around?: readonly AroundEntry<Context>[]
   /**

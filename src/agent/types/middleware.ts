@@ -1,8 +1,7 @@
+import type { Awaitable } from '../../core/callbacks/callbacks.ts'
 import type { Json, JsonObject } from '../../core/messages.ts'
 import type { ModelResponse } from '../../models/chat-model.ts'
 import type { ModelTurn, ModelTurnChange, RunningToolCall, SentRequest, ToolTurn } from '../callbacks/hooks.ts'
-
-type Awaitable<T> = T | Promise<T>
 
 /** What an entry of `plan` decides on a request. */
 export type RequestPlan =

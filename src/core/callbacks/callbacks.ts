@@ -1,5 +1,8 @@
 import { show } from '../errors.ts'
 
+/** What a callback may return at once or later. */
+export type Awaitable<T> = T | Promise<T>
+
 /** Whether a callback has returned a promise. Throws what a `then` that can't be read throws. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   const mayHaveThen = (typeof value === 'object' && value !== null) || typeof value === 'function'

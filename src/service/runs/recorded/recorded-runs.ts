@@ -24,6 +24,7 @@ import { EventWriter } from './event-writer.ts'
 import { FollowedRuns } from './followed-runs.ts'
 import { isUnknownRun } from './problems.ts'
 import { RunJournal } from './run-journal.ts'
+import { SharedRuns } from './shared-runs.ts'
 import { headOfRow, outcomeRow, summaryJsonOf } from './stored-rows.ts'
 
 /** How long a living process may take to write down how a run ended, in milliseconds. */
@@ -61,14 +62,7 @@ export class RecordedRuns implements Execution {
   readonly #journal: RunJournal
   /** By the runner of the same agent that records nothing. */
   readonly #runners = new WeakMap<AgentRunner, AgentRunner>()
-  /** Runs that are done, by id and end: those being read, and those that somebody still looks at. */
-  readonly #reading = new Map<string, Promise<ServiceRun>>()
-  readonly #read = new Map<string, WeakRef<ServiceRun>>()
-  readonly #forgotten = new FinalizationRegistry<string>((key) => {
-    if (this.#read.get(key)?.deref() === undefined) this.#read.delete(key)
-  })
-  /** Those of them whose events were read. */
-  readonly #filled = new WeakMap<ServiceRun, Promise<void>>()
+  readonly #done = new SharedRuns()
   #isClosed = false
 
   constructor(parts: RecordedRunsParts) {
@@ -132,14 +126,7 @@ export class RecordedRuns implements Execution {
 
   /** So that those who look at it see what there was. */
   readEvents(run: ServiceRun): Promise<void> {
-    if (run.status !== 'done') return this.#fill(run)
-    let filled = this.#filled.get(run)
-    if (filled === undefined) {
-      filled = this.#fill(run)
-      this.#filled.set(run, filled)
-      filled.catch(() => this.#filled.delete(run))
-    }
-    return filled
+    return run.status === 'done' ? this.#done.filled(run, () => this.#fill(run)) : this.#fill(run)
   }
 
   async #fill(run: ServiceRun): Promise<void> {
@@ -219,7 +206,9 @@ export class RecordedRuns implements Execution {
     const { ageMs, pausedMs } = this.#parts.bounds()
     const { settledForMs = 0 } = shown
     if (shown.status === 'done' && settledForMs >= ageMs) return undefined
-    const run = await (shown.status === 'done' ? this.#done(shown) : this.#withResult(shown))
+    const run = await (shown.status === 'done'
+      ? this.#done.get(`${shown.runId} ${shown.finishedAt}`, () => this.#withResult(shown))
+      : this.#withResult(shown))
     if (run.status === 'paused' && settledForMs > pausedMs) await this.cancel(run, tooLate)
     return run
   }
@@ -302,24 +291,6 @@ export class RecordedRuns implements Execution {
       runs: runs.map((run) => ({ runId: run.runId, createdAt: run.createdAt, cursor: run.cursor, json: summaryJsonOf(run) })),
       hasMore,
     }
-  }
-
-  /** All who look at a run that is done share what was read of it, so that very many of them need no more memory than one. */
-  #done(shown: ShownRun): Promise<ServiceRun> {
-    const key = `${shown.runId} ${shown.finishedAt}`
-    const reading = this.#reading.get(key)
-    if (reading !== undefined) return reading
-    const known = this.#read.get(key)?.deref()
-    if (known !== undefined) return Promise.resolve(known)
-    const read = this.#withResult(shown)
-      .then((run) => {
-        this.#read.set(key, new WeakRef(run))
-        this.#forgotten.register(run, key)
-        return run
-      })
-      .finally(() => this.#reading.delete(key))
-    this.#reading.set(key, read)
-    return read
   }
 
   async #withResult(shown: ShownRun): Promise<ServiceRun> {

@@ -1,6 +1,6 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as afterPendingIO } from 'node:timers/promises'
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import { clip } from '../../../core/errors.ts'
 import { giveWay } from '../../../core/time/give-way.ts'
@@ -186,7 +186,7 @@ export class ProcessTransport implements Transport {
     }
     // A notification is given the time to be taken note of: the SDK does that a moment later, but takes an answer at once, and then has no ear
     // any more for the progress of its request that came right before.
-    if (!('id' in message)) await nextTurn()
+    if (!('id' in message)) await afterPendingIO()
   }
 
   #ignore(line: string): void {
@@ -221,7 +221,7 @@ export class ProcessTransport implements Transport {
       for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy()
     }
     // A loop that was busy meanwhile comes to its timers first: what lies in the pipes is read before they are given up.
-    const late = setTimeout(() => nextTurn().then(destroy), drainMs)
+    const late = setTimeout(() => afterPendingIO().then(destroy), drainMs)
     child.once('close', async () => {
       clearTimeout(late)
       destroy()

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
+import { setImmediate as afterPendingIO, setTimeout as pause } from 'node:timers/promises'
 import { within } from '../../within.ts'
 import type { ListedTool, OnToolProblem } from '../listing/list-tools.ts'
 import type { Connection } from './connection.ts'
@@ -67,8 +67,8 @@ export class FollowedTools {
     const connection = this.#connection
     if (connection?.isHttp !== true) return this.#settled()
     // An announcement may come by another connection than the result of the call that is its cause.
-    return nextTurn()
-      .then(() => nextTurn())
+    return afterPendingIO()
+      .then(() => afterPendingIO())
       .then(() => this.#settled())
   }
 
