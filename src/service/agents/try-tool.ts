@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from '../../core/logger.ts'
 import { type JsonObject, textOf } from '../../core/messages.ts'
+import { nextTurn } from '../../core/time/give-way.ts'
 import { fitArguments } from '../../tools/arguments.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { type ToolCallEnd, ToolRunner } from '../../tools/tool-runner.ts'
@@ -77,6 +78,8 @@ export async function tryTool({ tool, args, approved, context, signal }: TryOrde
 
 /** By the places in the arguments, as far as the tool's schema says them; else by what a model would be told, which is `said`. */
 async function invalidArguments(tool: AnyTool, args: JsonObject, said: string, redactor: EventRedactor): Promise<HttpProblem> {
+  // Checking them may have taken as long as it may in one turn of the event loop.
+  await nextTurn()
   const fitted = await fitArguments(tool, args)
   const problems = 'problems' in fitted ? fitted.problems.map((told) => problemOf(redactor.redactText(told))) : []
   return new HttpProblem(422, 'invalid_arguments', said, { param: 'arguments', ...(problems.length === 0 ? {} : { problems }) })
