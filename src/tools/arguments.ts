@@ -17,10 +17,13 @@ import type { AnyTool } from './tool.ts'
 /** How deeply arguments may nest, so that code can recurse into them. */
 export const maxDepth = 512
 
-/** Characters of arguments that are read in a turn of the event loop with others. */
+/** Longer argument texts are parsed in a turn of the event loop of their own. */
 const mostReadAtOnce = 100_000
 
-/** A call that may run: its tool, the arguments as JSON, and the tool's input (the same, or what its Standard Schema made of a copy). */
+/**
+ * A call that is ready to run: its tool, its arguments as JSON, and the input for `execute` (the arguments, or the output of the tool's
+ * Standard Schema).
+ */
 export interface PreparedCall {
   tool: AnyTool
   args: JsonObject
@@ -29,18 +32,18 @@ export interface PreparedCall {
 
 interface ArgumentsProblem {
   code: ErrorCode
-  /** In words the model can act on. */
+  /** The problem, worded for the model. */
   message: string
-  /** The arguments, where they could at least be parsed. */
+  /** The arguments, if they could be parsed. */
   args?: JsonObject
 }
 
-/** `repairs`: what was corrected in the arguments. */
+/** The result of preparing a call. `repairs` lists what was corrected in the arguments. */
 export type Preparation = { ok: true; call: PreparedCall; repairs?: string[] } | { ok: false; problem: ArgumentsProblem }
 
 /**
- * Parses a call's arguments strictly: they are a JSON object, or refused; nothing is guessed. Empty text means no arguments, as several
- * providers send it for a tool that takes none.
+ * Parses the arguments of a call as a JSON object. Refuses anything else: it never guesses. An empty text means no arguments, because
+ * several providers send one for a tool that takes none.
  */
 export function parseArguments(
   raw: string,
@@ -58,7 +61,7 @@ export function parseArguments(
     if (isCutJson(raw)) return { ok: false, code: 'tool_call_truncated', problem: 'the text ends before the JSON object does' }
     return { ok: false, code: 'invalid_arguments_json', problem: `not valid JSON (${messageOf(error)})` }
   }
-  // A text that is no longer than that can't nest deeper.
+  // A shorter text can't nest deeper than that.
   if (raw.length > maxDepth && isDeeperThan(maxDepth, value)) {
     return { ok: false, code: 'invalid_arguments_json', problem: `nested deeper than ${maxDepth} levels` }
   }
@@ -67,36 +70,36 @@ export function parseArguments(
   return { ok: false, code: 'invalid_arguments_json', problem: `expected a JSON object, got ${kind}` }
 }
 
-/** Whether a text that is not JSON only lacks its end: brackets or a string are still open when it stops. */
+/** Whether a text that is not JSON is only missing its end: a bracket or string is still open when it stops. */
 export function isCutJson(text: string): boolean {
   const json = new JsonScanner()
   for (let at = 0; at < text.length; at++) json.read(text.charCodeAt(at))
   return json.isInString || json.depth > 0
 }
 
-/** How a call's arguments are read. */
+/** How to read the arguments of a call. */
 export interface ArgumentTerms {
-  /** The call was written as text: values are put into the schema's types before. Default false. */
+  /** The model wrote the call as text: values are converted to the types in the schema before they are validated. Default false. */
   asText?: boolean
   /**
-   * A model made the call natively: arguments that were encoded twice are decoded, and so are texts in them that don't fit the schema and are
-   * exactly the JSON of what it asks for. Default false.
+   * The model made the call natively. Decodes arguments that were encoded twice, and texts inside them that don't match the schema but
+   * contain exactly the JSON it asks for. Default false.
    */
   asNative?: boolean
-  /** Maximum number of values they may have. Default: no limit. */
+  /** Maximum number of values in the arguments. Default: no limit. */
   maxValues?: number
-  /** How long a schema that checks asynchronously may take, in milliseconds, for a tool without a time limit of its own. Default 30,000. */
+  /** Time limit for an asynchronous schema, in milliseconds, if the tool has no time limit of its own. Default 30,000. */
   timeoutMs?: number
-  /** Ends such a check when it is aborted. */
+  /** Cancels an asynchronous check. */
   signal?: AbortSignal
 }
 
-/** Parses and validates, by the tool's own schema, which may transform, or by its JSON Schema. Never rejects. */
+/** Parses and validates arguments. Uses the tool's own schema, which may transform them, or else its JSON Schema. Never rejects. */
 export async function prepareArguments(tool: AnyTool, raw: string, terms: ArgumentTerms = {}): Promise<Preparation> {
   // Many calls may be prepared at once.
   if (raw.length > mostReadAtOnce || mayTakeLong(parametersOf(tool))) await nextTurn()
   const preparing = prepareNow(tool, raw, terms)
-  // A JSON Schema is checked at once.
+  // JSON Schema validation is synchronous.
   return standardSchemaOf(tool) === undefined ? preparing : inTime(tool, preparing, terms)
 }
 
@@ -109,11 +112,11 @@ async function prepareNow(tool: AnyTool, raw: string, terms: ArgumentTerms): Pro
   return prepared(tool, read, inner === undefined ? [] : ['arguments decoded, which were encoded twice'])
 }
 
-/** Arguments as they are taken for the tool. */
+/** The arguments to use for a tool. */
 interface ReadArguments {
   args: JsonObject
   fitted: FittedArguments
-  /** What was read otherwise than it was written. */
+  /** What was read differently from how it was written. */
   repairs: string[]
 }
 
@@ -129,11 +132,11 @@ async function fitNative(tool: AnyTool, given: JsonObject, { asNative, maxValues
   const repairs = coercions(given, args)
   if (repairs.length === 0 || isDeeperThan(maxDepth, args) || hasMoreValues(maxValues ?? Number.POSITIVE_INFINITY, args)) return asGiven
   const fitted = await fitArguments(tool, args)
-  // The model is told what is wrong with what it wrote.
+  // Reports problems with the arguments as the model wrote them.
   return 'problems' in fitted ? asGiven : { args, fitted, repairs }
 }
 
-/** The value of a JSON text; undefined for any other, and for one of more values than that. */
+/** Parses a JSON text. Returns undefined if it is invalid or has more than `maxValues` values. */
 function valueIn(text: string, maxValues: number = Number.POSITIVE_INFINITY): Json | undefined {
   try {
     return parseUpTo(maxValues, text) as Json | undefined
@@ -142,7 +145,7 @@ function valueIn(text: string, maxValues: number = Number.POSITIVE_INFINITY): Js
   }
 }
 
-/** The arguments' text in the text of arguments that were encoded twice; undefined for all others. */
+/** The JSON object inside arguments that were encoded twice; undefined for all others. */
 export function innerArguments(raw: string, maxValues?: number): string | undefined {
   if (!/^\s*"/.test(raw)) return undefined
   const inner = jsonIn(raw)
@@ -161,10 +164,10 @@ function unprepared(code: ErrorCode, message: string, args?: JsonObject): Prepar
   return { ok: false, problem: { code, message, args } }
 }
 
-/** As long as one attempt at a call has by default. */
+/** The default time limit of one attempt at a call. */
 const defaultCheckMs = 30_000
 
-/** An asynchronous check may never be done: it has as long as one attempt at the call has, and not longer than the run. */
+/** An asynchronous check might never settle. It gets the time limit of one attempt and ends with the run. */
 async function inTime(
   tool: AnyTool,
   checking: Promise<Preparation>,
@@ -174,21 +177,23 @@ async function inTime(
   try {
     return await pTimeout(checking, { milliseconds, signal })
   } catch {
-    // The check never rejects: it took too long, or the run is over.
+    // The check itself never rejects: it timed out, or the run is over.
     if (signal?.aborted) return unprepared('tool_cancelled', cancelledText(tool.name))
     return unprepared('tool_timeout', checkTimedOutText(tool.name, milliseconds))
   }
 }
 
-/** A tool's input, or what in the arguments is not valid. */
+/** The tool's input, or the problems with the arguments. */
 export type FittedArguments = { input: unknown } | { problems: string[] }
 
-/** How long a tool's own schema may hold up the process, in milliseconds. It may run code of the program's, which takes longer than a pattern. */
+/**
+ * How long a tool's own schema may block the event loop, in milliseconds. It may run application code, which takes longer than a pattern.
+ */
 const maxCheckMs = 100
 
 /**
- * The tool's input for these arguments. A tool's own Standard Schema decides alone, because its JSON Schema says less than the schema does; for
- * any other tool, its JSON Schema decides. Never rejects.
+ * Turns arguments into the tool's input. If the tool has a Standard Schema, only that one decides, because its JSON Schema is less precise.
+ * Otherwise the JSON Schema decides. Never rejects.
  */
 export async function fitArguments(tool: AnyTool, args: JsonObject): Promise<FittedArguments> {
   try {
@@ -224,7 +229,7 @@ function fittedBy(checked: StandardSchemaV1.Result<unknown>, tool: AnyTool, args
       return problems
     })
   } catch {
-    // A JSON Schema that doesn't compile has nothing to say.
+    // A JSON Schema that doesn't compile can't add anything.
   }
   return { problems: problems ?? issuesInWords(issues, [], args) }
 }

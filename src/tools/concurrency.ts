@@ -1,4 +1,7 @@
-/** Starts calls in order, a bounded number at once; one that must run alone waits for all before it and holds back all after it. */
+/**
+ * Starts calls in order, a limited number at once. A call that must run alone waits for all calls before it, and calls after it wait for
+ * it.
+ */
 export class Lanes {
   readonly #most: number
   readonly #waiting: { alone: boolean; enter: () => void }[] = []
@@ -9,7 +12,7 @@ export class Lanes {
     this.#most = most
   }
 
-  /** Resolves when the call may start. Every `enter` needs a `leave`. */
+  /** Resolves when the call may start. Call `leave` once for each `enter`. */
   enter(alone: boolean): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push({ alone, enter: resolve })

@@ -8,15 +8,16 @@ import { resultText } from './result-text.ts'
 import { type AnyTool, convertToOpenAITool, defineTool, type SearchableTools, type ToolDefinition } from './tool.ts'
 import { ToolRunner } from './tool-runner.ts'
 
-/** Which tools a model is told about at once, and how many a search finds. */
+/** Which tools a model sees from the start, and how many a search returns. */
 export interface DeferOptions {
-  /** Names of tools that the model is told of from the start. Default: none. */
+  /** Names of the tools that the model sees from the start. Default: none. */
   keep?: Iterable<string>
-  /** How many tools one search returns at most. Default 5. */
+  /** Maximum number of tools that one search returns. Default 5. */
   maxFound?: number
   /**
-   * `'provider'`: a model whose provider searches tools itself (quirk `toolSearch`) finds the tools by that, others by `search_tools`.
-   * `'own'`: every model finds them by `search_tools`. Default `'provider'`.
+   * `'provider'`: if the model's provider can search tools itself (quirk `toolSearch`), the model finds them that way; other models use
+   * `search_tools`.
+   * `'own'`: every model uses `search_tools`. Default `'provider'`.
    */
   search?: 'provider' | 'own'
 }
@@ -27,17 +28,21 @@ const deferOptions: OptionChecks<DeferOptions> = { keep: unchecked, maxFound: in
 export interface FoundTools {
   /** The best matches first. */
   tools: { name: string; description: string; parameters: object }[]
-  /** How many more match, less well. */
+  /** How many more tools match, with lower scores. */
   more: number
 }
 
 /**
- * A set of very many tools of which a model is told only a few: those to `keep`, `search_tools`, which returns the definitions that match a
- * query, and `call_tool`, which calls one of them. Where a model's provider searches tools itself, the model has that in place of the two.
+ * Makes a very large set of tools usable by showing the model only a few: those in `keep`, `search_tools`, which returns the definitions
+ * that match a query, and `call_tool`, which calls one of them. If the model's provider searches tools itself, its search replaces these
+ * two.
  *
- * What was found is kept only in the conversation. So the definitions sent to a provider never change and stay in its cache, any number of
- * runs share the set, and a resumed run knows what it has found. A `call_tool` is opened before anything else: the call it stands for has its
- * own schema, approval, effect and time limit, and its own name in events and history. A found tool called by its own name runs as well. Throws `invalid_option` for `maxFound` out of range or a set that has tools of these two names.
+ * Only the conversation holds what was found. The definitions sent to a provider therefore never change and stay in its cache, any number
+ * of runs can share the set, and a resumed run knows what it has found. A `call_tool` is replaced by the call it stands for before anything
+ * else happens: that call has its own schema, approval, effect and time limit, and its own name in events and history. A found tool that
+ * the model calls by its own name also runs.
+ *
+ * Throws `invalid_option` if `maxFound` is out of range or the set already has a tool with one of these two names.
  */
 export function deferTools(tools: ToolSet, options: DeferOptions = {}): ToolSet {
   checkOptions(options, deferOptions, '`deferTools`')
@@ -49,7 +54,7 @@ export function deferTools(tools: ToolSet, options: DeferOptions = {}): ToolSet 
   return new DeferredTools(tools, new Set(keep), maxFound, search === 'provider')
 }
 
-/** Bounds of a search, which compares each word with every tool. */
+/** Limits of a search, which compares each word with every tool. */
 const maxWords = 24
 const maxQueryLength = 1_000
 
@@ -61,12 +66,12 @@ class DeferredTools implements ToolSet {
   readonly #keep: ReadonlySet<string>
   readonly #search: AnyTool
   readonly #call: AnyTool
-  /** The set's definitions that `#specs` and `#index` were made of. */
+  /** The definitions from which `#specs` and `#index` were built. */
   #from: readonly ToolDefinition[] | undefined
   #specs: readonly ToolDefinition[] = []
   #deferred: readonly ToolDefinition[] = []
   #index: IndexedTool[] = []
-  /** What the model sees of values that found tools returned: each tool may have its own `toContent`. */
+  /** What the model sees of the values that found tools returned: each tool may have its own `toContent`. */
   readonly #contents = new WeakMap<object, Content>()
   readonly #isSearchable: boolean
 
@@ -98,7 +103,7 @@ class DeferredTools implements ToolSet {
         required: ['name', 'arguments'],
         additionalProperties: false,
       },
-      // Only for callers that don't open calls, or if this one can't be opened.
+      // Only runs if the caller doesn't open calls, or this one can't be opened.
       execute: async (args, ctx) => {
         const call = this.opened({ name: callName, arguments: JSON.stringify(args) })
         if (call === undefined || tools.get(call.name) === undefined) {
@@ -106,7 +111,7 @@ class DeferredTools implements ToolSet {
         }
         const { end } = await new ToolRunner(tools).run(
           { id: `${ctx.toolCallId}.1`, type: 'function', function: call },
-          // Bounded as the result of this call.
+          // The limit applies to the result of the outer call.
           { ...callWithin(ctx, 1), maxResultBytes: Number.POSITIVE_INFINITY },
         )
         if (end.outcome === 'ok') return this.#remember(end)
@@ -148,7 +153,7 @@ class DeferredTools implements ToolSet {
     const parsed = parseArguments(innerArguments(call.arguments) ?? call.arguments)
     if (!parsed.ok) return undefined
     const { name, arguments: given = {} } = parsed.args
-    // What was opened is not opened again.
+    // A call is opened only once.
     if (typeof name !== 'string' || name === callName) return undefined
     if (typeof given === 'string') return { name, arguments: given }
     return isJsonObject(given) ? { name, arguments: JSON.stringify(given) } : undefined
@@ -213,7 +218,10 @@ function indexed({ function: { name, description = '', parameters = {} } }: Tool
   }
 }
 
-/** `createInvoice`, `create_invoice` and `Creates invoices.` have words in common; two characters of a script without spaces are one. */
+/**
+ * Splits a text into words, so that `createInvoice`, `create_invoice` and `Creates invoices.` share words. In scripts without spaces, each
+ * pair of characters is a word.
+ */
 function wordsOf(text: string): string[] {
   const parts =
     text
@@ -230,7 +238,7 @@ function pairsOf(text: string): string[] {
   return characters.length === 1 ? characters : characters.slice(1).map((character, at) => `${characters[at]}${character}`)
 }
 
-/** A word in the name counts thrice, the beginning of one half. */
+/** A word in the name counts three points, elsewhere one, and the beginning of a word half a point. */
 function scoreOf({ nameWords, otherWords }: IndexedTool, words: Iterable<string>): number {
   let score = 0
   for (const word of words) {

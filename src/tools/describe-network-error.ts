@@ -1,4 +1,4 @@
-/** Why a connection failed, in words for the model: the system's own messages contain addresses of this network. */
+/** Describes to the model why a connection failed. The system's own messages contain addresses of this network, so they are not used. */
 export function describeNetworkError(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
   return problems[code] ?? (/CERT|SIGNATURE/.test(code) ? `its certificate is not trusted (${code})` : `the request failed (${code})`)
@@ -14,6 +14,6 @@ const problems: Readonly<Record<string, string>> = {
   EHOSTUNREACH: 'the host can not be reached',
   ENETUNREACH: 'the host can not be reached',
   HPE_HEADER_OVERFLOW: 'its headers are too long',
-  Z_DATA_ERROR: 'its content is not packed as it says',
+  Z_DATA_ERROR: 'its content is not compressed as its headers say',
   Z_BUF_ERROR: 'its content ended too early',
 }

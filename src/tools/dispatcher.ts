@@ -8,33 +8,33 @@ import { ToolRegistry, type ToolSet } from './registry.ts'
 import type { AnyTool, SearchableTools, ToolDefinition } from './tool.ts'
 import { ToolRunner } from './tool-runner.ts'
 
-/** Where tools come from, in order of precedence: the caller's own first, those of strangers last. */
+/** Kinds of sources in order of precedence: the caller's own tools first, third-party tools last. */
 const kinds = ['registered', 'builtin', 'skill', 'mcp'] as const
 /** The kind of a source, which decides its precedence. */
 export type ToolSourceKind = (typeof kinds)[number]
 
-/** One place where tools come from. */
+/** One source of tools. */
 export interface ToolSource {
   kind: ToolSourceKind
-  /** A list, or a set that may change during runs: their next turn sees the change. */
+  /** A list, or a set. A set may change during a run; the next turn uses the change. */
   tools: readonly AnyTool[] | ToolSet
 }
 
-/** What a `ToolDispatcher` takes besides its sources. */
+/** Options of a `ToolDispatcher`. */
 export interface DispatcherOptions {
-  /** Gets a warning for each name that two sources have. Default: the package's own logger. */
+  /** Receives a warning for each name that two sources share. Default: the package's own logger. */
   logger?: Logger
 }
 
-/** Options of a call made without a model. */
+/** Options of a call that no model made. */
 export interface DispatchOptions {
-  /** Handed to the tool, see `ToolContext.context`. */
+  /** Passed to the tool as `ToolContext.context`. */
   context?: unknown
   /** Cancels the call. */
   signal?: AbortSignal
-  /** Time limit in milliseconds for a tool without its own. Default 30,000. */
+  /** Time limit in milliseconds for a tool that has none of its own. Default 30,000. */
   timeoutMs?: number
-  /** The caller has approved the call, so a tool that needs an approval runs. Default false: it is refused. */
+  /** The caller has approved the call: a tool that requires approval runs. Default false: such a call is refused. */
   approved?: boolean
   /** Default: the dispatcher's. */
   logger?: Logger
@@ -47,7 +47,7 @@ export interface DispatchOptions {
 const dispatcherOptionNames: OptionNames<DispatcherOptions> = { logger: true }
 const sourceNames: OptionNames<ToolSource> = { kind: true, tools: true }
 
-/** How a call ended: what the tool returned, or in words why there is no value. */
+/** How a call ended: the value the tool returned, or a message that says why there is none. */
 export type DispatchResult = { success: true; result: unknown } | { success: false; error: string }
 
 interface Source {
@@ -56,20 +56,23 @@ interface Source {
 }
 
 /**
- * All tools of an agent as one set, whatever their source: `new AgentRunner({ tools: dispatcher })`. If two tools share a name, the one of the
- * earlier source is used, which is logged once a name. Sources may change at any time.
+ * Combines all tools of an agent, whatever their source, into one set: `new AgentRunner({ tools: dispatcher })`. If two tools share a name,
+ * the tool of the earlier source is used and a warning is logged once. Sources may change at any time.
  */
 export class ToolDispatcher implements ToolSet {
   readonly #sources: readonly Source[]
   readonly #logger: Logger
   readonly #runner: ToolRunner
   readonly #warned = new Set<string>()
-  /** What each source's definitions were when `#specs` was made of them. */
+  /** The definitions of each source when `#specs` was built. */
   #parts: (readonly ToolDefinition[])[] = []
   #specs: readonly ToolDefinition[] = Object.freeze([])
   #calls = 0
 
-  /** Sources of one kind keep their order. Throws `invalid_option` for an invalid source, `invalid_tool` for an invalid tool in a list. */
+  /**
+   * Creates a dispatcher. Sources of the same kind keep their order. Throws `invalid_option` for an invalid source and `invalid_tool` for
+   * an invalid tool in a list.
+   */
   constructor(sources: Iterable<ToolSource>, options: DispatcherOptions = {}) {
     checkOptionNames(options, dispatcherOptionNames, '`ToolDispatcher`')
     const { logger = defaultLogger } = options
@@ -86,7 +89,7 @@ export class ToolDispatcher implements ToolSet {
     return this.#owner(name)?.tools.get(name)
   }
 
-  /** Which kind of source a call to `name` goes to; undefined for an unknown name. */
+  /** The kind of source that runs calls to `name`; undefined for an unknown name. */
   sourceOf(name: string): ToolSourceKind | undefined {
     return this.#owner(name)?.kind
   }
@@ -108,7 +111,7 @@ export class ToolDispatcher implements ToolSet {
   }
 
   searchable(): SearchableTools | undefined {
-    // Of several sources that are searched, the first one's search is the one the model is told of.
+    // If several sources have a search, the model sees that of the first one.
     for (const source of this.#sources) {
       const found = source.tools.searchable?.()
       if (found?.searchedBy.every((name) => this.#wins(source, name))) {
@@ -123,7 +126,7 @@ export class ToolDispatcher implements ToolSet {
     return settling.length === 0 ? undefined : Promise.all(settling).then(() => {})
   }
 
-  /** The same array until a source changes, as providers cache by it. Costs a comparison for each source, not for each tool. */
+  /** Returns the same array until a source changes, because providers cache by it. Costs one comparison per source, not per tool. */
   getAllSpecs(): readonly ToolDefinition[] {
     const parts = this.#sources.map(({ tools }) => tools.getAllSpecs())
     if (parts.length !== this.#parts.length || parts.some((part, at) => part !== this.#parts[at])) {
@@ -137,8 +140,8 @@ export class ToolDispatcher implements ToolSet {
   }
 
   /**
-   * Runs one call outside of a run: validated, with a time limit, cancelled by `signal`. Never rejects; an unknown name gives
-   * `{ success: false, error: 'Tool not found: …' }`.
+   * Runs one call outside of a run. Validates the arguments, enforces the time limit, and stops when `signal` is aborted. Never rejects; an
+   * unknown name returns `{ success: false, error: 'Tool not found: …' }`.
    */
   async dispatch(name: string, args: JsonObject | string = {}, options: DispatchOptions = {}): Promise<DispatchResult> {
     const { timeoutMs = 30_000, signal = new AbortController().signal, toolCallId = `dispatch_${++this.#calls}` } = options
@@ -176,7 +179,7 @@ export class ToolDispatcher implements ToolSet {
     return undefined
   }
 
-  /** Whether calls to `name` go to this source; if not, warns that this one is not used. */
+  /** Whether calls to `name` go to this source. If not, logs once that this source's tool is ignored. */
   #wins(source: Source, name: string): boolean {
     const owner = this.#owner(name)
     if (owner === undefined || owner === source) return owner !== undefined

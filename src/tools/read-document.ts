@@ -1,22 +1,25 @@
 import type { Document, YAMLError } from 'yaml'
 import { giveWay } from '../core/time/give-way.ts'
 
-/** A key, a value, a colon, an indentation, a comment, the end of a line: one each. Some 6,000 lines, which are read in a good time. */
+/**
+ * The number of tokens in a document. A key, a value, a colon, an indentation, a comment and a line end are one token each, so this is some
+ * 6,000 lines.
+ */
 const maxTokens = 40_000
-/** Levels of a text that is read. A configuration has far less; with thousands of them, reading takes for ever. */
+/** Maximum nesting depth. A configuration has far less, and thousands of levels take too long to read. */
 const maxDepth = 200
 
 /**
- * Reads a text as one YAML document, in time that grows with its length alone; others get their turn in between. Rejects with the first
- * `YAMLError`, at its line and column. A tag that nobody knows is one too, as whoever wrote it meant something by it, unless it is told to
- * pass over what is only a warning.
+ * Parses a text as a single YAML document, in time linear in its length, and yields to the event loop in between. Rejects with the first
+ * `YAMLError`, with its line and column. An unknown tag is an error as well, because its author meant something by it; `passOverWarnings`
+ * ignores it.
  */
 export async function readDocument(text: string, { passOverWarnings = false }: { passOverWarnings?: boolean } = {}): Promise<Document> {
   const { Composer, isScalar, Lexer, Parser, visit, YAMLError: AnyError, YAMLParseError } = await import('../core/yaml.ts')
   const fail = (at: number, code: 'IMPOSSIBLE' | 'MULTIPLE_DOCS' | 'DUPLICATE_KEY', message: string) =>
     new YAMLParseError([at, at + 1], code, message)
   const parser = new Parser()
-  // The package's own check for doubled keys compares each key with all before it. Keys that are texts make that cheap.
+  // The package's own check for duplicate keys compares each key with all earlier ones. String keys allow a cheaper check.
   const composer = new Composer({ uniqueKeys: false, stringKeys: true })
   const documents: Document.Parsed[] = []
   try {
@@ -55,7 +58,7 @@ export async function readDocument(text: string, { passOverWarnings = false }: {
   }
 }
 
-/** A text may have thousands of faults, and most of the time they take is spent on where in the reader's code each was found. */
+/** A text may have thousands of errors, and capturing a stack trace for each takes most of the time. */
 function withoutStacks<T>(work: () => T): T {
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 0

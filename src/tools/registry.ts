@@ -2,39 +2,44 @@ import { compileSchema, isCompiled, parametersOf, standardSchemaOf } from './sch
 import { checkWritten } from './schema/written-schema.ts'
 import { type AnyTool, checkTool, convertToOpenAITool, type SearchableTools, type ToolDefinition, throwDuplicateName } from './tool.ts'
 
-/** Tools by name, whatever their source. May change during a run; each turn uses its current state. */
+/**
+ * Tools by name, whatever their source. A set may change during a run; each turn uses its current state.
+ *
+ * Contract: all methods except `settled` are synchronous. If one throws, or returns a promise or something of the wrong type, the run fails
+ * with `invalid_tool`.
+ */
 export interface ToolSet {
-  /** How many tools a model is told of. */
+  /** The number of tools that a model sees. */
   readonly size: number
   get(name: string): AnyTool | undefined
   names(): string[]
   list(): AnyTool[]
-  /** The definitions to send to a model. The same array until a tool is added, removed or changed. */
+  /** The definitions to send to a model. Returns the same array until a tool is added, removed or changed. */
   getAllSpecs(): readonly ToolDefinition[]
-  /** Names that `get` finds although no model is told of them. Default: none. */
+  /** Names that `get` finds although no model sees them. Default: none. */
   hidden?(): string[]
   /**
-   * The call that a call to one of these tools stands for, arguments as JSON text: it is prepared, run and recorded in place of the other.
-   * Undefined for a call that stands for itself. Must not throw. Default: every call does.
+   * Returns the call that a call to one of these tools stands for, with its arguments as JSON text. That call is prepared, run and recorded
+   * instead. Returns undefined for an ordinary call. Default: all calls are ordinary.
    */
   opened?(call: { name: string; arguments: string }): { name: string; arguments: string } | undefined
-  /** Hidden tools that a model may find by a search of its provider's. Default: none. */
+  /** Hidden tools that a model may find with its provider's tool search. Default: none. */
   searchable?(): SearchableTools | undefined
   /**
-   * Resolves when changes are there that the set already knows to be coming. Each model request of a run waits for it, at most five seconds.
-   * Undefined: there are none to wait for. Default: there never are.
+   * Resolves when changes that the set already expects have arrived. Each model request of a run waits for it, up to five seconds. Returns
+   * undefined if no change is expected. Default: no change ever is.
    */
   settled?(): Promise<void> | undefined
 }
 
 export interface ToolViewOptions {
-  /** Names of the tools to show; unknown names are ignored. Default: all. */
+  /** Names of the tools to show. Unknown names are ignored. Default: all. */
   only?: readonly string[]
-  /** Further tools, after the others. */
+  /** Tools to add after the others. */
   also?: readonly AnyTool[]
 }
 
-/** A set with some tools left out or added; follows the set's changes. */
+/** A view of a set that leaves out or adds some tools. It follows the changes of the set. */
 export class ToolView implements ToolSet {
   readonly #set: ToolSet
   readonly #only: ReadonlySet<string> | undefined
@@ -97,7 +102,7 @@ export class ToolView implements ToolSet {
   }
 }
 
-/** The tools of an agent by name, in the order they were registered. */
+/** An agent's tools by name, in the order of registration. */
 export class ToolRegistry implements ToolSet {
   // A Map, not an object: `__proto__` and `constructor` are ordinary names here.
   readonly #tools = new Map<string, AnyTool>()
@@ -107,7 +112,7 @@ export class ToolRegistry implements ToolSet {
     for (const tool of tools) this.register(tool)
   }
 
-  /** Adds a tool. Throws `invalid_tool` for an invalid name, one already taken, or a schema that does not compile. */
+  /** Adds a tool. Throws `invalid_tool` if its name is invalid or taken, or if its schema does not compile. */
   register(tool: AnyTool): this {
     checkTool(tool)
     if (this.#tools.has(tool.name)) throwDuplicateName(tool.name)
@@ -121,7 +126,7 @@ export class ToolRegistry implements ToolSet {
     return this
   }
 
-  /** Removes a tool; false if there was none of that name. */
+  /** Removes a tool. Returns false if there is none with that name. */
   unregister(name: string): boolean {
     this.#specs = undefined
     return this.#tools.delete(name)

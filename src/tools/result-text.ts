@@ -1,20 +1,21 @@
 import { messageOf } from '../core/errors.ts'
 import type { Content, ContentPart } from '../core/messages.ts'
 
-/** Of an object: to write more would hold the event loop. */
+/** Limits for the text of an object. Writing more would block the event loop. */
 const maxValues = 1_000_000
 const maxCharacters = 16 * 1024 * 1024
 
 /**
- * A stable, useful text of anything a tool may return. Never throws. Dates become ISO texts, Maps objects, Sets arrays, Errors their
- * message, binary data a note of its size; cycles are cut; lone surrogates are replaced. Of what an object holds at most 1,000,000 values and, in
- * them, 16 Mi characters are written, with notes of how many are left out. Never empty: some providers refuse empty results.
+ * Turns anything a tool may return into a stable, readable text. Dates become ISO texts, Maps objects, Sets arrays, Errors their message,
+ * and binary data a note of its size. Cycles are cut and lone surrogates replaced. At most 1,000,000 values of an object, with 16 Mi
+ * characters of text in them, are written; notes say how many are left out. Never throws. Never returns an empty text, because some
+ * providers refuse empty results.
  */
 export function resultText(value: unknown): string {
   return textWithin(value, { values: maxValues, characters: maxCharacters })
 }
 
-/** How much more is written. */
+/** How much may still be written. */
 interface Room {
   values: number
   characters: number
@@ -51,11 +52,11 @@ function binaryNote(value: { byteLength: number }): string {
 }
 
 function stringify(value: object, room: Room): string | undefined {
-  // The chain from the root to what is being written, as given and as shown: only a repetition within it is a cycle.
+  // The chain from the root to the current value, before and after conversion: only a repetition within it is a cycle.
   const ancestors: { given: object; shown: object }[] = []
   const above = new Set<object>()
   return JSON.stringify(value, function (this: unknown, key: string, given: unknown): unknown {
-    // `given` has been through toJSON, which of many an Error gives its stack.
+    // `given` has been through `toJSON`, which many Errors define and which may contain their stack.
     const original = isRecord(this) ? this[key] : undefined
     const item = original instanceof Error ? original : given
     if (typeof item === 'bigint') return item.toString()
@@ -91,14 +92,14 @@ function headWithin(text: string, room: Room): string {
   return taken === text.length ? text : `${text.slice(0, taken)}(… ${text.length - taken} more characters left out …)`
 }
 
-/** How many of so many values there is room for. */
+/** Takes up to `size` values of the room that is left, and returns how many. */
 function takeOf(size: number, room: Room): number {
   const taken = Math.min(size, room.values)
   room.values -= taken
   return taken
 }
 
-/** The list itself where it is an array that is written whole. */
+/** Returns the list itself if it is an array that is written whole. */
 function listWithin(list: unknown[] | Set<unknown>, room: Room): unknown[] {
   const size = Array.isArray(list) ? list.length : list.size
   const taken = takeOf(size, room)
@@ -113,7 +114,7 @@ function mapWithin(map: Map<unknown, unknown>, room: Room): object {
   return objectOf(named, map.size - fields.length)
 }
 
-/** The object itself where it is written whole. */
+/** Returns the object itself if it is written whole. */
 function objectWithin(object: object, room: Room): object {
   const keys = Object.keys(object)
   const taken = takeOf(keys.length, room)
@@ -138,7 +139,7 @@ function firstOf<T>(values: Iterable<T>, count: number): T[] {
   return first
 }
 
-/** Put there before it is asked for its JSON: a Buffer spells out every byte. */
+/** Replaces binary data before `JSON.stringify` calls `toJSON`, because a Buffer writes out every byte. */
 function inPlaceOfBytes(value: unknown): unknown {
   return isBytes(value) ? binaryNote(value) : value
 }
@@ -149,19 +150,20 @@ function isBytes(value: unknown): value is ArrayBufferView | ArrayBufferLike {
 
 export interface CappedContent {
   content: Content
-  /** Bytes of text that were cut; 0 when nothing was. */
+  /** Bytes of text that were cut; 0 if none were. */
   cutBytes: number
 }
 
-/** Base64 of a picture or document above this size is not passed on: no provider takes it. */
+/** Maximum size of a picture or document in base64 characters. No provider accepts a larger one. */
 const maxMediaBytes = 20 * 1024 * 1024
-/** How many bytes pictures and documents of one result may have for each byte of text it may have: 20 MiB by default. */
+/** Bytes of pictures and documents allowed for each byte of text allowed: 20 MiB by default. */
 const mediaBytesPerByte = 320
 const maxParts = 256
 
 /**
- * Keeps at most `maxBytes` of text (UTF-8), head and tail, with a note in between of how much was cut; pictures and documents up to 320 times as
- * much; and the first 256 parts. Notes count as text. If there is no room for a note, the head alone is kept.
+ * Limits the content of a result. Keeps at most `maxBytes` of text (UTF-8): its head and tail, with a note between them that says how much
+ * was cut. Keeps up to 320 times as many bytes of pictures and documents, and the first 256 parts. Notes count as text. If there is no room
+ * for a note, only the head is kept.
  */
 export function capContent(content: Content, maxBytes: number): CappedContent {
   if (typeof content === 'string') {
@@ -176,7 +178,7 @@ export function capContent(content: Content, maxBytes: number): CappedContent {
   return { content: parts, cutBytes: cutBytes + leftOut }
 }
 
-/** `leftOut`: bytes of parts that no text stands for. */
+/** `leftOut`: bytes of the parts that are not represented by any text. */
 function capParts(content: readonly ContentPart[], textBytes: number, maxBytes: number) {
   let left = textBytes
   let mediaLeft = maxBytes * mediaBytesPerByte
@@ -194,7 +196,7 @@ function capParts(content: readonly ContentPart[], textBytes: number, maxBytes: 
       const text = part.type === 'text' ? part.text.toWellFormed() : `(${part.type} of ${size} base64 characters left out: too large)`
       const capped = capText(text, left)
       const isLost = capped.cutBytes > 0 && (part.type !== 'text' || !capped.isNoted)
-      // Once nothing fits, one note stands for all that follow, however many.
+      // Once nothing fits, a single note stands for all remaining parts.
       if (isLost) leftOut += size
       else {
         left = capped.cutBytes > 0 ? 0 : left - Buffer.byteLength(text)
@@ -219,16 +221,16 @@ function bytesOf(part: ContentPart): number {
   return 'data' in part ? part.data.length : part.url.length
 }
 
-/** Its first whole characters, at most so many bytes of them (UTF-8). */
+/** The first whole characters of a text, at most `maxBytes` bytes of them (UTF-8). */
 export function headOf(text: string, maxBytes: number): string {
   if (text.length * 3 <= maxBytes) return text
   const bytes = Buffer.from(text.slice(0, maxBytes)).subarray(0, maxBytes)
   return bytes.toString('utf8', 0, characterStart(bytes, bytes.length))
 }
 
-/** `isNoted`: the text says that it was cut. */
+/** `isNoted`: the text contains a note that it was cut. */
 function capText(text: string, maxBytes: number): { text: string; cutBytes: number; isNoted?: true } {
-  // A character has at most 3 bytes for each UTF-16 unit, so a short text needs no count.
+  // A UTF-16 unit takes at most 3 bytes, so a short text need not be measured.
   if (text.length * 3 <= maxBytes) return { text, cutBytes: 0 }
   const total = Buffer.byteLength(text)
   if (total <= maxBytes) return { text, cutBytes: 0 }
@@ -238,8 +240,8 @@ function capText(text: string, maxBytes: number): { text: string; cutBytes: numb
     return { text: head, cutBytes: total - Buffer.byteLength(head) }
   }
   const headBytes = Math.floor((room * 2) / 3)
-  // Encoding no more units than can matter makes the cost that of the cap, not of the text; and a copy, unlike a slice, does not keep the
-  // long original alive.
+  // Encoding only the units that can matter makes the cost depend on the limit, not on the text. A copy, unlike a slice, does not keep the
+  // long original in memory.
   const head = Buffer.from(text.slice(0, headBytes)).subarray(0, headBytes)
   const tailBytes = room - headBytes
   const tail = Buffer.from(text.slice(-Math.max(tailBytes, 1)))
@@ -254,7 +256,7 @@ function cutNote(cutBytes: number, total: number): string {
   return `\n\n(… ${cutBytes} of ${total} bytes cut here …)\n\n`
 }
 
-/** The end of the last whole character in the first `end` bytes. */
+/** The end of the last whole character within the first `end` bytes. */
 function characterStart(bytes: Buffer, end: number): number {
   let start = end
   while (start > 0 && ((bytes[start - 1] ?? 0) & 0xc0) === 0x80) start--

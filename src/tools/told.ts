@@ -3,12 +3,12 @@ import type { JsonObject } from '../core/messages.ts'
 import { redactText, secretTexts } from '../core/redaction/redact.ts'
 import type { AnyTool } from './tool.ts'
 
-// What a model is told of its calls, where no run is needed to tell it. Sentences of runs are in `agent/told.ts`.
+// Texts for the model about single calls, which need no run. Texts about runs are in `agent/told.ts`.
 
-/** A name that is not there is answered with those that are; with thousands, the answer would be longer than anything else in the conversation. */
+/** Maximum number of names listed for an unknown name. Thousands would be longer than the rest of the conversation. */
 const mostNames = 100
 
-/** What a call to a tool that is not there gets as its result. Of very many names, those first that have a word in common with it. */
+/** The result of a call to an unknown tool. If there are very many names, those that share a word with it come first. */
 export function notFoundText(name: string, names: readonly string[]): string {
   if (names.length === 0) return `Tool not found: ${clip(name)}. No tools are available.`
   const words =
@@ -42,7 +42,7 @@ export function cancelledText(tool: string): string {
   return `Tool \`${tool}\` was cancelled: the run ended before it finished.`
 }
 
-/** Behind the end of a call that timed out or was cancelled, if its tool does more than read. */
+/** Appended to the end of a call that timed out or was cancelled, unless its tool only reads. */
 export const mayHaveTakenEffectText = 'It may have taken effect.'
 export const notTakenEffectText = 'It had not taken effect when this was checked.'
 
@@ -60,7 +60,7 @@ export function clientToolText(tool: string): string {
 
 const silentFailureText = 'The tool failed without saying why.'
 
-/** What the log may know of a failure: everything but the secrets the call carried. */
+/** The fields to log for a failure, without the secrets in the call's arguments. */
 export function loggedFailure({ tool, args }: { tool: AnyTool; args: JsonObject }, thrown: unknown): object {
   if (thrown === undefined) return {}
   const secrets = secretTexts(args, new Set(tool.secrets))
@@ -70,17 +70,17 @@ export function loggedFailure({ tool, args }: { tool: AnyTool; args: JsonObject 
 
 const stackLine = /^\s+at .*(:\d+:\d+\)?|\((native|index \d+)\)|<anonymous>\)?)\r?$/
 
-/** What the model is told of a thrown value: its message, without stack traces and without this machine's folders. */
+/** What the model sees of a thrown value: its message, without stack traces and without folders of this machine. */
 export function failureText(thrown: unknown): string {
   const lines = messageOf(thrown).toWellFormed().replaceAll('file://', '').split('\n')
   let text = lines.filter((line) => !stackLine.test(line)).join('\n')
-  // Importing Node's own modules loads all of each; importing this package is to cost next to nothing.
+  // Importing a built-in module loads it completely, and importing this package must stay cheap.
   const { homedir } = process.getBuiltinModule('node:os')
   for (const folder of [process.cwd(), homedir()]) if (folder.length > 1) text = withoutFolder(text, folder)
   return text.trim() === '' ? silentFailureText : text
 }
 
-/** `folder/file` becomes `file`, the folder itself `.`; not where its name is only a part of a longer path or word. */
+/** Turns `folder/file` into `file` and the folder itself into `.`. Leaves names alone that are part of a longer path or word. */
 function withoutFolder(text: string, folder: string): string {
   if (!text.includes(folder)) return text
   const path = new RegExp(`(?<![\\w./\\\\-])${folder.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}(?:[/\\\\](?=\\w|\\.|-)|(?!\\.?[\\w-]))`, 'g')

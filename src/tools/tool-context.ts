@@ -2,70 +2,70 @@ import type { MadeDecision } from '../core/events.ts'
 import type { Logger } from '../core/logger.ts'
 import type { ChatMessage, FinishReason, Json, JsonObject } from '../core/messages.ts'
 
-/** What `execute` gets besides its arguments. */
+/** The second argument of `execute`. */
 export interface ToolContext<Context = unknown> {
   /** The object given to `run(input, { context })`. Never sent to a model, never stored. */
   readonly context: Context
-  /** The run's `metadata`; of a nested run without its own, that of the run outside. Frozen. Absent if there is none. */
+  /** The run's `metadata`, frozen. A nested run without its own has that of the outer run. Absent if there is none. */
   readonly metadata?: JsonObject
   /** Aborted when the call times out or the run ends. A tool that ignores it is abandoned. */
   readonly signal: AbortSignal
   /** Id of the call, as in the conversation. */
   readonly toolCallId: string
   readonly runId: string
-  /** The model request this call came from, counted from 1. */
+  /** The number of the model request that made this call, from 1. */
   readonly iteration: number
   /**
-   * The same for every attempt at this call, also after a crash, and for the same call later if this one may have taken effect: give it to services that
-   * deduplicate.
+   * The same for every attempt at this call, even after a crash, and for a later repetition of it if this one may have taken effect. Pass
+   * it to services that deduplicate requests.
    */
   readonly idempotencyKey: string
-  /** 1 on the first try; counts up with `retries`. */
+  /** The number of the attempt, from 1; see `Tool.retries`. */
   readonly attempt: number
-  /** The answer to this tool's `ask`, when it is called again. */
+  /** The answer to this tool's `ask()` when the tool is called again. */
   readonly answer?: Json
-  /** What the tool asked (`Question.about`), when it is called again. */
+  /** The question (`Question.about`) when the tool is called again. */
   readonly asked?: Json
-  /** The decision by which the call runs: its approval, or the answer to its question. Absent if nobody had to decide. */
+  /** The decision that allowed the call: its approval, or the answer to its question. Absent if no decision was needed. */
   readonly decision?: MadeDecision
-  /** The run the call belongs to: a run made inside the tool with `parent: ctx` shares its budget. Absent outside of a run. */
+  /** The run of this call. A run started inside the tool with `parent: ctx` shares its budget. Absent outside of a run. */
   readonly run?: RunScope
-  /** The call's place in its run's trace. Absent in a run without telemetry. */
+  /** The position of the call in the run's trace. Absent if the run has no telemetry. */
   readonly trace?: CallTrace
   /** The MCP client that made the call. Absent in a run. */
   readonly mcpClient?: McpClient
-  /** The run's logger; redacts secrets. Each record has `runId`, `tool` and `toolCallId`. */
+  /** The run's logger, which redacts secrets. Each record has `runId`, `tool` and `toolCallId`. */
   readonly logger: Logger
-  /** Publishes `TOOL_PROGRESS`; ignored once the attempt has ended. */
+  /** Publishes `TOOL_PROGRESS`. Ignored after the attempt has ended. */
   progress(update: Json): void
   /**
-   * What the call has saved, when it is made again after its process has died, or after an attempt that timed out. An `unsafe` call that can go on from it says so with `reconcile`
-   * (`{ ran: false }`).
+   * The value that this call saved before its process died or an earlier attempt timed out. If an `unsafe` tool can continue from it, its
+   * `reconcile` returns `{ ran: false }`.
    */
   readonly saved?: Json
   /**
-   * Saves a value with the call in the run's journal, such as the id of a job it has started elsewhere, in place of the one before. Resolves when it is
-   * safe; rejects with `tool_cancelled` once the attempt has ended. Absent where nothing outlives the process.
+   * Saves a value with the call in the run's journal, for example the id of a job started elsewhere. Replaces the previous value. Resolves
+   * when it is durable; rejects with `tool_cancelled` after the attempt has ended. Absent if the journal does not outlive the process.
    */
   save?(value: Json): Promise<void>
   /**
-   * Asks the run's model: without tools, hooks and guardrails, within the run's limits and budgets. What that uses is the call's. Rejects with
-   * `tool_denied` where the limits are used up, and with what the model fails with. Absent outside of a run.
+   * Asks the run's model a question, without tools, hooks or guardrails, within the run's limits and budgets. Its usage counts as usage of
+   * the call. Rejects with `tool_denied` if a limit is reached, and with the model's error if the request fails. Absent outside of a run.
    */
   askModel?(question: ModelQuestion): Promise<ModelAnswer>
-  /** The time limit with which this attempt began, in milliseconds. */
+  /** The time limit of this attempt when it began, in milliseconds. */
   readonly timeoutMs?: number
   /**
-   * Sets the time limit of this attempt anew: so many milliseconds from now, `Infinity` for none. For work that goes on elsewhere and takes as long as
-   * it takes.
+   * Resets the time limit of this attempt to the given number of milliseconds from now; `Infinity` removes it. Use it for work that runs
+   * elsewhere and takes as long as it takes.
    */
   extendTimeout?(milliseconds: number): void
 }
 
-/** The same while it is put together. */
+/** `ToolContext` while it is being built. */
 export type WritableContext = { -readonly [K in keyof ToolContext]: ToolContext[K] }
 
-/** What a tool asks the model of its run. */
+/** A question that a tool asks the model of its run. */
 export interface ModelQuestion {
   instructions?: string
   messages: readonly ChatMessage[]
@@ -74,7 +74,7 @@ export interface ModelQuestion {
   stop?: string[]
 }
 
-/** What the model answers a tool. */
+/** The model's answer to a tool. */
 export interface ModelAnswer {
   text: string
   provider: string
@@ -82,37 +82,38 @@ export interface ModelAnswer {
   finishReason: FinishReason
 }
 
-/** Where a call is in a trace, and what is said of it there. */
+/** The position of a call in a trace. */
 export interface CallTrace {
-  /** The headers with which another service goes on with the trace: `traceparent` and, where there are any, `tracestate` and `baggage`. */
+  /** Headers that let another service continue the trace: `traceparent` and, if set, `tracestate` and `baggage`. */
   headers(): Record<string, string>
   /** Adds attributes to the call's span. */
   setAttributes(attributes: Readonly<Record<string, string | number | boolean>>): void
 }
 
-/** A run, as the tools it calls see it. */
+/** A run as seen by the tools it calls. */
 export interface RunScope {
   readonly runId: string
-  /** How many runs it is nested in: 0 for one that no tool started. */
+  /** Nesting depth: 0 for a run that no tool started. */
   readonly depth: number
   /**
-   * Keeps a text until the run has ended, in its journal, or in the state of a paused run without one. It replaces the one of that name, which the
-   * run shares with the runs it is nested in. For what is to be known in later calls: what belongs to one call is `save`d with it.
+   * Stores a text under a name until the run ends: in the run's journal, or in the state of a paused run without one. Replaces the previous
+   * text of that name. A run shares these texts with the runs it is nested in. Use it for what later calls need; use `save` for what
+   * belongs to one call.
    */
   keep(name: string, text: string): Promise<void>
-  /** A text that was kept, perhaps by another process; undefined: there is none. */
+  /** A stored text, possibly stored by another process; undefined if there is none. */
   kept(name: string): Promise<string | undefined>
 }
 
-/** The MCP client that has made a call. */
+/** The MCP client that made a call. */
 export interface McpClient {
-  /** What it calls itself. */
+  /** The name the client gives itself. */
   readonly name?: string
   readonly version?: string
-  /** Whether its user can be asked with `ask()`. */
+  /** Whether `ask()` can ask its user. */
   readonly asksUser: boolean
-  /** Whether its model can be asked with `askClientModel()`. */
+  /** Whether `askClientModel()` can ask its model. */
   readonly asksModel: boolean
-  /** Whether it can be asked for its folders with `askClientRoots()`. */
+  /** Whether `askClientRoots()` can ask for its folders. */
   readonly listsRoots: boolean
 }

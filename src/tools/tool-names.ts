@@ -5,8 +5,8 @@ import { toolName } from './tool.ts'
 const maxCharacters = 64
 
 /**
- * Legal, unique tool names for names from elsewhere, in the same order. A legal name is kept; in others illegal characters become `_`, and a
- * name that is then too long or taken ends in a digest of the whole, so that it is the same every time.
+ * Makes legal, unique tool names of foreign names, in the same order. A legal name is kept. In others, illegal characters become `_`; if
+ * the name is then too long or taken, it ends with a digest of the whole name, so it is the same every time.
  */
 export function legalToolNames(wanted: readonly string[]): string[] {
   const taken = new Set<string>()
@@ -30,23 +30,23 @@ function claim(taken: Set<string>, name: string): boolean {
   return true
 }
 
-/** Which server or API a tool stands for. */
+/** The server or API behind a tool. */
 export interface ToolOrigin {
   kind: 'mcp' | 'openapi'
-  /** The server's name; the API's title, else its host. */
+  /** The name of the server, or the title of the API (its host if it has none). */
   name: string
 }
 
-/** Enumerable on a tool, so that a copy by `{ ...tool }` has it too. */
+/** Enumerable, so that a copy made with `{ ...tool }` keeps it. */
 const originKey: unique symbol = Symbol('origin')
 type OriginatedTool = AnyTool & { [originKey]?: ToolOrigin }
 
-/** Undefined: a tool that stands for itself. */
+/** The server or API behind a tool; undefined if there is none. */
 export function originOf(tool: OriginatedTool): ToolOrigin | undefined {
   return tool[originKey]
 }
 
-/** The tool, as one that stands for a server or an API. */
+/** Returns a copy of the tool marked with its server or API. */
 export function fromOrigin(tool: AnyTool, origin: ToolOrigin): AnyTool {
   const marked: OriginatedTool = { ...tool, [originKey]: origin }
   return marked

@@ -23,9 +23,9 @@ import { type AnyTool, checkTool, isQuestion, type ModelQuestion, type ToolConte
 
 export type { ExecutedEnd, RawEnd, ToolCallEnd, ToolCallEnvironment } from './call/environment.ts'
 
-/** Returned from a tool's function, it is how the call ends: for tools that play a recording. */
+/** Ends the call as recorded when a tool's function returns it. Used by tools that replay a recording. */
 export class RecordedEnd {
-  /** `value`: what the function returned then, for hooks around it. */
+  /** `value`: what the function returned when it was recorded, for hooks around it. */
   readonly recorded: { end: ExecutedEnd; value: unknown }
 
   constructor(recorded: { end: ExecutedEnd; value: unknown }) {
@@ -34,7 +34,7 @@ export class RecordedEnd {
 }
 
 /**
- * Runs single calls: parse → validate → execute with a time limit → bounded result text. It never throws and always settles: a tool that
+ * Runs single calls: parse, validate, execute with a time limit, and limit the result text. Never throws and always settles: a tool that
  * ignores its signal is abandoned and its late result dropped.
  */
 export class ToolRunner {
@@ -44,7 +44,7 @@ export class ToolRunner {
     this.#tools = tools
   }
 
-  /** What a call to a tool that is not there gets as its result. */
+  /** The result of a call to an unknown tool. */
   notFound(name: string): string {
     const names = listedBy('names', () => this.#tools.names())
     return notFoundText(
@@ -60,8 +60,9 @@ export class ToolRunner {
   }
 
   /**
-   * A whole call, as a model or `ToolAgent.generate()` makes it, up to the tool message. Refuses a tool that needs an approval: there is
-   * nobody here to ask. Rejects with `invalid_message` for what is no call, and with `invalid_tool` for tools that can't be looked up.
+   * Runs a whole call, as made by a model or `ToolAgent.generate()`, and returns its tool message. Refuses a tool that requires approval,
+   * because nobody can be asked here. Rejects with `invalid_message` if `given` is not a call, and with `invalid_tool` if the tools can't
+   * be looked up.
    */
   async run(
     given: ToolCall | ParsedToolCall,
@@ -88,11 +89,11 @@ export class ToolRunner {
   }
 }
 
-/** The first wait between two attempts at a call; doubled each time. */
+/** The delay before the first retry of a call; doubled for each further one. */
 const firstRetryDelayMs = 200
 const longestRetryDelayMs = 5_000
 
-/** Runs a call that has been prepared, with its time limit and its retries. Never rejects, and always settles. */
+/** Runs a prepared call with its time limit and retries. Never rejects and always settles. */
 export async function executeCall(call: PreparedCall, environment: ToolCallEnvironment): Promise<ToolCallEnd> {
   const { tool, args } = call
   const { signal, toolCallId, runId } = environment
@@ -105,7 +106,7 @@ export async function executeCall(call: PreparedCall, environment: ToolCallEnvir
   const mostAttempts = retries + 1
   const told = (end: LeftEnd, found: Finding | undefined) =>
     withFinding(end, found, (value) => endOf(tool, value, environment.maxResultBytes))
-  /** With whether it has taken effect. */
+  /** Adds whether the call has taken effect. */
   const settled = async (end: LeftEnd) => (effect === 'read' ? end : told(end, await askReconcile(call, environment, end.attempts)))
   let mayHaveRun = false
   for (let attempt = 1; ; attempt++) {
@@ -120,7 +121,7 @@ export async function executeCall(call: PreparedCall, environment: ToolCallEnvir
     const conclude = (last: LeftEnd) => (mayHaveRun ? settled(last) : last)
     if (attempt >= mostAttempts) return conclude(end)
     if (end.outcome === 'timeout') {
-      // A call that is not unsafe may be made again whatever it has done.
+      // A call that is not `unsafe` may be repeated whatever it has done.
       const found = effect === 'unsafe' ? await askReconcile(call, environment, attempt) : undefined
       if (effect === 'unsafe' && found?.ran !== false) return told(end, found)
       environment.saved = await environment.readSaved?.()
@@ -130,12 +131,12 @@ export async function executeCall(call: PreparedCall, environment: ToolCallEnvir
   }
 }
 
-/** What an attempt came to. */
+/** The outcome of one attempt. */
 interface Tried {
   end: ToolCallEnd
-  /** What was thrown, for the log. */
+  /** The thrown value, for the log. */
   thrown?: unknown
-  /** The tool itself has succeeded: what failed after it would fail again. */
+  /** The tool itself succeeded: what failed afterwards would fail again. */
   ran?: true
 }
 
@@ -144,15 +145,15 @@ class Attempt {
   readonly #call: PreparedCall
   readonly #environment: ToolCallEnvironment
   readonly #number: number
-  /** Of the signal that the tool is given. */
+  /** Controls the signal that the tool receives. */
   readonly #controller = new AbortController()
   #timer: NodeJS.Timeout | undefined
-  /** Leaves the tool behind; there while it is waited for. */
+  /** Abandons the tool. Set while the attempt waits for it. */
   #leave: ((tried: Tried) => void) | undefined
   #unfollow: (() => void) | undefined
-  /** The time limit that the tool has set, perhaps before it was waited for. */
+  /** The time limit that the tool has set, possibly before the attempt waits for it. */
   #extendedMs: number | undefined
-  /** When it began to be waited for. */
+  /** When the attempt began to wait for the tool. */
   #since: number | undefined
   #isOver = false
 
@@ -169,10 +170,10 @@ class Attempt {
     const { signal, whenOver } = this.#environment
     this.#unfollow = whenOver?.(abort) ?? listen(signal, abort)
     try {
-      // A copy: what a tool does to its arguments must not reach the record of the call, or the next attempt.
+      // A copy: if the tool changes its arguments, the record of the call and the next attempt must not see it.
       const given = input === args ? copyJson(args) : input
       const value = execute?.call(tool, given as never, this.#context() as ToolContext<never>)
-      // What it has returned at once is its result, whatever ends the run meanwhile.
+      // A value returned synchronously is the result, even if the run ends meanwhile.
       const isPending = (typeof value === 'object' || typeof value === 'function') && isThenable(value)
       return isPending ? await this.#waitFor(value) : this.#returned(value)
     } catch (error) {
@@ -185,13 +186,13 @@ class Attempt {
     const { context, toolCallId, runId, iteration, idempotencyKey, logger, toolLogger = logger } = environment
     const { metadata, answer, asked, decision, run, trace, mcpClient, saved, save, askModel } = environment
     const { signal } = this.#controller
-    // A report that comes after the attempt's end, by a tool that was abandoned or left work behind, says nothing about the run any more.
+    // A report that arrives after the attempt has ended, from an abandoned tool or from work it left behind, no longer concerns the run.
     const progress = (update: Json) => {
       if (!this.#isOver && !signal.aborted) environment.onProgress?.(update)
     }
     const attempt = this.#number
     const { name: tool } = this.#call.tool
-    // Most tools log nothing.
+    // Created on demand: most tools log nothing.
     const log = (level: RecordLevel) => (fields: object, message: string) => {
       childLogger(toolLogger, { runId, tool, toolCallId })[level](fields, message)
     }
@@ -222,7 +223,10 @@ class Attempt {
     return ctx
   }
 
-  /** It would replace what a later attempt has saved. Whoever doesn't wait for it need not be told: a rejection must not end the process. */
+  /**
+   * A late value would replace what a later attempt has saved. The rejection is handled here, so that it can't end the process if the tool
+   * doesn't await it.
+   */
   #refuseToSave(): Promise<never> {
     const refused = Promise.reject(new ToolloopError('tool_cancelled', 'The attempt is over: its value was not saved'))
     refused.catch(() => {})
@@ -246,7 +250,7 @@ class Attempt {
     return this.#call.tool.timeoutMs ?? this.#environment.timeoutMs
   }
 
-  /** From now on. */
+  /** Counts from now. */
   #limit(milliseconds: number): void {
     if (this.#isOver) return
     this.#extendedMs = milliseconds
@@ -255,13 +259,13 @@ class Attempt {
     const now = performance.now()
     this.#since ??= now
     const wholeMs = Math.round(now - this.#since + milliseconds)
-    // A longer timer would fire at once.
+    // A timer set for longer would fire at once.
     if (milliseconds < 2 ** 31) this.#timer = setTimeout(() => this.#timeOut(wholeMs), milliseconds)
   }
 
   #abort(): void {
     this.#controller.abort(this.#environment.signal.reason)
-    // There is nothing to leave before its function has returned.
+    // Before the tool's function has returned there is nothing to abandon.
     this.#leave?.(this.#end() ?? { end: cancelled(this.#call.tool, this.#number) })
   }
 
@@ -285,7 +289,7 @@ class Attempt {
     return this.#end() ?? failed(error, this.#environment.maxResultBytes, this.#number)
   }
 
-  /** It is over. Where the run is too, that is what it came to. */
+  /** Ends the attempt. Returns the cancelled call if the run has ended too. */
   #end(): Tried | undefined {
     this.#isOver = true
     clearTimeout(this.#timer)
@@ -295,7 +299,7 @@ class Attempt {
 
   #tellLate(): void {
     const { toolCallId, runId, logger } = this.#environment
-    logger.debug({ tool: this.#call.tool.name, toolCallId, runId }, 'a call that was left behind has ended: what came of it is dropped')
+    logger.debug({ tool: this.#call.tool.name, toolCallId, runId }, 'an abandoned tool call has ended; its result is dropped')
   }
 }
 
@@ -304,7 +308,7 @@ function listen(signal: AbortSignal, listener: () => void): () => void {
   return () => signal.removeEventListener('abort', listener)
 }
 
-/** The end of a call that has taken effect and whose value is known, though its function was not run here. */
+/** The end of a call that has taken effect and whose value is known, although its function did not run here. */
 export function endOf(tool: AnyTool, value: unknown, maxResultBytes: number): ToolCallEnd {
   return returned(tool, value, maxResultBytes, 1).end
 }
@@ -318,14 +322,14 @@ function returned(tool: AnyTool, value: unknown, maxResultBytes: number, attempt
   }
 }
 
-/** The end of a call that returned `value`: what the model sees of it, and the value itself. Throws what `toContent` throws. */
+/** The end of a call that returned `value`: the content for the model, and the value itself. Throws what `toContent` throws. */
 function contentOf(tool: AnyTool, value: unknown, maxResultBytes: number, attempts: number): ToolCallEnd {
   const full: unknown = tool.toContent === undefined ? resultText(value) : syncAnswer('toContent', tool.toContent(value as never))
   if (typeof full !== 'string' && !Array.isArray(full)) {
     throw new TypeError(`Expected \`toContent\` of tool \`${tool.name}\` to return a string or an array of parts, got \`${show(full)}\``)
   }
   const { content, cutBytes } = capContent(typeof full === 'string' || full.length === 0 ? resultText(String(full)) : full, maxResultBytes)
-  // A value too long to show is not kept either: hundreds of them would fill the memory of a long run.
+  // Drops a value too long to show, because hundreds of them would fill the memory of a long run.
   return { outcome: 'ok', content, value: cutBytes === 0 ? value : undefined, attempts }
 }
 

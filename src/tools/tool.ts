@@ -19,26 +19,26 @@ export interface ToolFunction {
   description?: string
   /** JSON Schema of the arguments. */
   parameters?: Record<string, unknown>
-  /** Asks the provider to hold the model to the schema, where it can. */
+  /** Asks the provider to enforce the schema, if it can. */
   strict?: boolean
 }
 
-/** A tool as a model is told about it, in OpenAI's shape. */
+/** A tool's definition as sent to a model, in OpenAI's shape. */
 export interface ToolDefinition {
   type: 'function'
   function: ToolFunction
 }
 
-/** Tools that a model is not told of but may find. `searchedBy`: the tools that search and call them where the provider can't. */
+/** Tools that a model doesn't see but can find. `searchedBy`: the tools that search and call them if the provider can't. */
 export type SearchableTools = { tools: readonly ToolDefinition[]; searchedBy: readonly string[] }
 
 /**
- * The side effects of a tool. They decide what happens to a call that was in flight when the process died: `read` and `idempotent` calls run
- * again (with the same idempotency key), an `unsafe` one only after a decision.
+ * The side effects of a tool. They decide what happens to a call that was running when the process died: `read` and `idempotent` calls run
+ * again (with the same idempotency key); an `unsafe` call runs again only after a decision.
  */
 export type ToolEffect = 'read' | 'idempotent' | 'unsafe'
 
-/** What an `approval` predicate gets besides the arguments. */
+/** The second argument of an `approval` predicate. */
 export type ApprovalContext<Context = unknown> = Pick<ToolContext<Context>, 'context' | 'metadata'>
 
 /**
@@ -48,54 +48,74 @@ export type ApprovalContext<Context = unknown> = Pick<ToolContext<Context>, 'con
 export interface Tool<Context = unknown> {
   /** 1 to 64 of `a-z A-Z 0-9 _ -`. */
   readonly name: string
-  /** What it does and when to call it, for the model. */
+  /** Tells the model what the tool does and when to call it. */
   readonly description: string
   /**
-   * JSON Schema of the arguments, an object schema, or a Standard Schema (zod, valibot, arktype, …) that can give one. Every call is
-   * validated against it before anything runs; `execute` and `reconcile` get the output of a Standard Schema.
+   * The schema of the arguments: a JSON Schema of an object, or a Standard Schema (zod, valibot, arktype, …) that can produce one. Every
+   * call is validated against it before anything runs; `execute` and `reconcile` receive the output of a Standard Schema.
    */
   readonly parameters: ParametersSchema
-  /** Asks the provider to hold the model to the schema, where it can. */
+  /** Asks the provider to enforce the schema, if it can. */
   readonly strict?: boolean
   /** Side effects. Default `'unsafe'`. */
   readonly effect?: ToolEffect
   /** Time limit of one attempt in milliseconds; overrides the run's `toolTimeoutMs`. */
   readonly timeoutMs?: number
-  /** How many times a failed or timed-out attempt is tried again; a timed-out one of an `unsafe` tool only if `reconcile` finds `{ ran: false }`. Default 0. */
+  /**
+   * How many times a failed or timed-out attempt is retried. A timed-out attempt of an `unsafe` tool is retried only if `reconcile` returns
+   * `{ ran: false }`. Default 0.
+   */
   readonly retries?: number
-  /** True, or a predicate over validated arguments: the call needs an approval before it runs. A predicate that throws counts as true. */
+  /**
+   * Whether a call needs approval before it runs: true, or a predicate over the validated arguments.
+   *
+   * Contract: the run awaits the predicate. If it throws, the call needs approval.
+   */
   readonly approval?: boolean | ((args: JsonObject, ctx: ApprovalContext<Context>) => boolean | Promise<boolean>)
-  /** False: runs alone, never beside another call of its turn. Default true. */
+  /** False: a call runs alone, never in parallel with another call of its turn. Default true. */
   readonly parallel?: boolean
-  /** True: its result is the run's output and ends the run, unless another call of its turn waits for the caller. */
+  /** True: the result is the run's output and ends the run, unless another call of the same turn waits for the caller. */
   readonly final?: boolean
   /** Names of arguments, at any depth, that are redacted in logs and dumps. */
   readonly secrets?: readonly string[]
-  /** JSON Schema of the value, an object: for MCP clients, which then get it as data beside the text. Default: text only. */
+  /**
+   * JSON Schema of the returned value, which must be an object. MCP clients then receive the value as structured data in addition to the
+   * text. Default: text only.
+   */
   readonly outputSchema?: JsonSchema
-  /** Decides on arguments in place of the JSON Schema, and may transform them. Default: `parameters`, if they are a Standard Schema. */
+  /** Validates arguments in place of the JSON Schema, and may transform them. Default: `parameters`, if it is a Standard Schema. */
   readonly schema?: StandardSchemaV1
-  /** What the model sees of a value. Default: a stable text of it. If it throws, the call has failed. */
+  /**
+   * Turns the returned value into what the model sees. Default: a stable text of the value.
+   *
+   * Contract: synchronous. If it throws, the call has failed.
+   */
   toContent?(value: never): Content
   /**
-   * Runs the tool. May return or throw anything, sync or async. Absent: the caller runs this tool; the run pauses with the call pending.
+   * Runs the tool. If absent, the caller runs the tool: the run pauses with the call pending.
+   *
+   * Contract: may return or throw anything, sync or async. The run awaits it, up to the time limit. A thrown value becomes a failed result
+   * that the model sees; returning nothing gives the text `(no result)`.
    */
   readonly execute?: (args: never, ctx: ToolContext<Context>) => unknown
   /**
-   * Finds out whether a call took effect. Called when an attempt has timed out or was aborted, unless the tool only reads, and before a call of an
-   * `unsafe` tool is made again that was in flight when its process died. `undefined`, or an error, means that it can't tell. Time limit: that of an
-   * attempt, at most 30 seconds; one second once the run is over. If the call continues with an answer, `ctx` has it (`answer`, `asked`), too.
+   * Finds out whether a call took effect. Called after an attempt has timed out or was aborted, unless the tool only reads, and before an
+   * `unsafe` call that was running when its process died is repeated. If the call continues with an answer, `ctx` has it too (`answer`,
+   * `asked`).
+   *
+   * Contract: the run awaits it, for as long as one attempt may take but at most 30 seconds, or one second once the run is over. Returning
+   * `undefined` or throwing means that it can't tell.
    */
   readonly reconcile?: (args: never, ctx: ToolContext<Context>) => Reconciled | undefined | Promise<Reconciled | undefined>
 }
 
-/** What `reconcile` found: the call took effect and this is its value, or it did not and may run again. */
+/** The answer of `reconcile`: the call took effect and this is its value, or it did not and may run again. */
 export type Reconciled = { ran: true; value: unknown } | { ran: false }
 
-/** A tool of any argument and context types: what it needs of a run's context is not checked by the compiler. */
+/** A tool with any argument and context types. The compiler does not check which context the tool needs. */
 export interface AnyTool extends Omit<Tool, 'approval' | 'execute' | 'reconcile'> {
   readonly approval?: boolean | AnyMember['approval']
-  // Methods: the compiler lets their parameters differ either way.
+  // Methods, because the compiler checks their parameters bivariantly.
   execute?(args: never, ctx: ToolContext): unknown
   reconcile?(args: never, ctx: ToolContext): Reconciled | undefined | Promise<Reconciled | undefined>
 }
@@ -105,7 +125,7 @@ interface AnyMember {
 }
 
 /**
- * Base class for tools written as classes. Subclasses give the four abstract members and override what else they need. With a Standard
+ * Base class for tools written as classes. Subclasses define the four abstract members and override others as needed. With a Standard
  * Schema as `parameters`, `Args` is its output.
  *
  * ```ts
@@ -132,18 +152,18 @@ export abstract class BaseTool<Args = JsonObject, Context = unknown> implements 
   readonly secrets?: readonly string[]
   readonly strict?: boolean
 
-  /** See `Tool.execute`. `args` has passed validation against `parameters`. */
+  /** Runs the tool, see `Tool.execute`. `args` is validated against `parameters`. */
   abstract execute(args: Args, ctx: ToolContext<Context>): unknown
 }
 
 type SharedOptions = Exclude<keyof Tool, 'parameters' | 'approval' | 'schema' | 'toContent' | 'execute' | 'reconcile'>
 
-/** What `defineTool` takes: the fields of a `Tool`, with `execute` typed by `parameters`. */
+/** Options of `defineTool`: the fields of a `Tool`, with `execute` typed by `parameters`. */
 export interface ToolOptions<S, Value, Context, Name extends string = string> extends Pick<Tool<Context>, SharedOptions> {
   name: Name
-  /** A Standard Schema (zod, valibot, arktype, …), from which argument types are inferred, or a plain JSON Schema. Default: no arguments. */
+  /** A Standard Schema (zod, valibot, arktype, …), from which the argument types are inferred, or a JSON Schema. Default: no arguments. */
   parameters?: S
-  /** The JSON Schema to show the model, for a Standard Schema that can't give its own. */
+  /** The JSON Schema to show to the model, for a Standard Schema that can't produce one. */
   jsonSchema?: JsonSchema
   /** See `Tool.approval`. */
   approval?: boolean | ((args: InputOf<S>, ctx: ApprovalContext<Context>) => boolean | Promise<boolean>)
@@ -155,7 +175,7 @@ export interface ToolOptions<S, Value, Context, Name extends string = string> ex
   reconcile?(args: ArgsOf<S>, ctx: ToolContext<Context>): Reconciled | undefined | Promise<Reconciled | undefined>
 }
 
-/** What `defineTool` returns. `Input`: the arguments as the model wrote them, where a Standard Schema makes something else of them. */
+/** The result of `defineTool`. `Input`: the arguments as the model writes them, if a Standard Schema transforms them. */
 export interface DefinedTool<Args, Value, Context, Name extends string = string, Input = Args> extends Tool<Context> {
   readonly name: Name
   readonly parameters: JsonSchema
@@ -182,21 +202,21 @@ const toolNames: OptionNames<Tool> = {
   reconcile: true,
 }
 
-/** Those of a tool as well: a tool may be defined from another. */
+/** Includes the fields of a tool, because a tool may be defined from another one. */
 const definitionNames: OptionNames<Tool & ToolOptions<unknown, unknown, unknown>> = { ...toolNames, jsonSchema: true }
 
 const emptyParameters: JsonSchema = { type: 'object', properties: {}, additionalProperties: false }
 
 /**
- * Defines a tool. Throws `invalid_tool` for an invalid name or schema, `invalid_option` for an option out of range. A JSON Schema is compiled,
- * and refused if that fails, when the tool is registered.
+ * Defines a tool. Throws `invalid_tool` for an invalid name or schema, and `invalid_option` for an option out of range. A JSON Schema is
+ * compiled when the tool is registered, and refused then if it is invalid.
  *
  * ```ts
  * const add = defineTool({ name: 'add', description: 'Adds two numbers.', parameters: z.object({ a: z.number(), b: z.number() }),
  *   effect: 'read', execute: ({ a, b }) => a + b })
  * ```
  */
-// Without a default for `S`: the compiler would check `parameters` against it when another option is mistyped.
+// No default for `S`: the compiler would check `parameters` against it if another option is mistyped.
 export function defineTool<const S extends ParametersSchema, Value = unknown, Context = unknown, const Name extends string = string>(
   options: ToolOptions<S, Value, Context, Name> & { parameters?: NoInfer<WrittenSchema<S>> },
 ): DefinedTool<ArgsOf<S>, Value, Context, Name, InputOf<S>> {
@@ -226,11 +246,14 @@ export function throwDuplicateName(name: string): never {
   throw new ToolloopError('invalid_tool', `Expected tool names to be unique, got a second tool \`${name}\``)
 }
 
-/** Throws `invalid_tool` or `invalid_option` unless `tool` has a legal name, a description, an object schema and options in range. */
+/**
+ * Checks that `tool` has a legal name, a description, an object schema and valid options. Throws `invalid_tool` or `invalid_option`
+ * otherwise.
+ */
 export function checkTool(tool: AnyTool): void {
   if (typeof tool !== 'object' || tool === null) throw new ToolloopError('invalid_tool', `Expected a tool, got \`${show(tool)}\``)
   checkToolName(tool.name)
-  // A class may have members of its own.
+  // An instance of a class may have other members.
   if (isPlainObject(tool)) checkOtherNames(tool, toolNames, 'a tool', tool.name)
   const wrong = (what: string): never => {
     throw new ToolloopError('invalid_tool', `Expected tool \`${tool.name}\` to have ${what}`)
@@ -261,7 +284,9 @@ export function convertToOpenAITool(tool: Pick<AnyTool, 'name' | 'description' |
   return { type: 'function', function: { name, description, parameters: parametersOf(tool), ...withoutUndefined({ strict }) } }
 }
 
-/** The definitions of tools and definitions; the same list if it has only definitions. Throws `invalid_tool`. */
+/**
+ * Converts a mixed list of tools and definitions to definitions. Returns the list itself if it only has definitions. Throws `invalid_tool`.
+ */
 export function definitionsOf(tools: readonly (AnyTool | ToolDefinition)[]): readonly ToolDefinition[] {
   return tools.every((tool) => definitionOf(tool) === tool) ? (tools as readonly ToolDefinition[]) : tools.map(definitionOf)
 }
@@ -273,7 +298,7 @@ function definitionOf(tool: AnyTool | ToolDefinition): ToolDefinition {
   return isStandardSchema(parameters) ? { ...tool, function: { ...tool.function, parameters: parametersOf({ name, parameters }) } } : tool
 }
 
-/** The same, for a request. Throws `invalid_tool` for an invalid name, or one that occurs twice, as a registry does. */
+/** Like `definitionsOf`, for a request. Throws `invalid_tool` if a name is invalid or occurs twice, as a registry does. */
 export function checkedDefinitions(tools: readonly (AnyTool | ToolDefinition)[]): readonly ToolDefinition[] {
   const definitions = definitionsOf(tools)
   const names = new Set<string>()

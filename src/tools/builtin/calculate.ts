@@ -2,11 +2,11 @@ import { type AnyTool, defineTool } from '../tool.ts'
 import { evaluate } from './calculator/evaluate.ts'
 import { toText } from './calculator/exact-number.ts'
 
-/** What `calculate` returns. */
+/** The result of `calculate`. */
 export interface Calculation {
-  /** As it was given. */
+  /** The expression as it was given. */
   expression: string
-  /** A text where a JavaScript number would lose digits. */
+  /** A text if a JavaScript number would lose digits. */
   result: number | string
 }
 
@@ -20,7 +20,7 @@ const parameters = {
   additionalProperties: false,
 } as const
 
-/** `calculate`: arithmetic, exact for decimals and long integers. Nothing is evaluated as code. */
+/** Creates the tool `calculate`: arithmetic that is exact for decimals and long integers. Never evaluates code. */
 export function calculateTool(): AnyTool {
   return defineTool({
     name: 'calculate',

@@ -3,25 +3,25 @@ import { show, ToolloopError } from '../../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { type AnyTool, defineTool } from '../tool.ts'
 
-/** Where `current_time` takes the time from. */
+/** Options of `current_time`. */
 export interface CurrentTimeOptions {
-  /** Where the time comes from. Default: the system's clock. */
+  /** Returns the current time. Default: the system's clock. */
   now?: () => Date
 }
 
 const optionNames: OptionNames<CurrentTimeOptions> = { now: true }
 
-/** What `current_time` returns. */
+/** The result of `current_time`. */
 export interface CurrentTime {
-  /** ISO 8601 with the zone's offset: `2026-02-03T04:05:06+01:00`. */
+  /** ISO 8601 with the offset of the zone: `2026-02-03T04:05:06+01:00`. */
   iso: string
   /** `2026-02-03`. */
   date: string
   /** `04:05:06`. */
   time: string
-  /** In English. */
+  /** The name of the day in English. */
   weekday: string
-  /** The zone's IANA name. */
+  /** The IANA name of the zone. */
   timeZone: string
   /** `+01:00`. */
   utcOffset: string
@@ -40,7 +40,7 @@ const parameters = {
   additionalProperties: false,
 } as const
 
-/** `current_time`: date, time and weekday, here or in another time zone. */
+/** Creates the tool `current_time`: date, time and weekday in the local or another time zone. */
 export function currentTimeTool(options: CurrentTimeOptions = {}): AnyTool {
   checkOptionNames(options, optionNames, '`currentTimeTool`')
   const { now = () => new Date() } = options
@@ -55,7 +55,7 @@ export function currentTimeTool(options: CurrentTimeOptions = {}): AnyTool {
       const part = (type: Intl.DateTimeFormatPartTypes) => parts.get(type) ?? ''
       const date = `${part('year').padStart(4, '0')}-${part('month')}-${part('day')}`
       const time = `${part('hour')}:${part('minute')}:${part('second')}`
-      // `GMT` alone means no offset.
+      // `GMT` without a number means no offset.
       const utcOffset = part('timeZoneName').slice('GMT'.length) || '+00:00'
       return {
         iso: `${date}T${time}${utcOffset}`,
@@ -69,7 +69,7 @@ export function currentTimeTool(options: CurrentTimeOptions = {}): AnyTool {
   })
 }
 
-/** The zone as it was asked for, in its usual spelling; the system may know it by an older name. */
+/** The name of the zone as requested, in its usual spelling. The system may only know an older name. */
 function nameOf(format: Intl.DateTimeFormat, asked: string | undefined): string {
   const known = format.resolvedOptions().timeZone
   return asked === undefined || asked.toLowerCase() === known.toLowerCase() ? known : asked
@@ -99,7 +99,7 @@ function formatFor(timeZone: string | undefined): Intl.DateTimeFormat {
   }
 }
 
-/** Zones whose place is named in `wanted`, as models name zones after cities: `New York`, `Tokyo, Japan`. */
+/** Zones whose city occurs in `wanted`, because models often give a city: `New York`, `Tokyo, Japan`. */
 function zonesLike(wanted: string): string[] {
   const words = (text: string) =>
     text

@@ -5,32 +5,32 @@ import { type AnyTool, defineTool, type ToolContext } from '../tool.ts'
 import type { HttpAnswer } from './web/http-get.ts'
 import { AddressRule } from './web/public-address.ts'
 
-/** What `fetch_url` may reach, and how much of it. */
+/** Options of `fetch_url`: what it may reach, and for how long. */
 export interface FetchUrlOptions {
   /**
-   * Also fetch from this machine and private networks: `true` from all, a list from its ranges (`127.0.0.1/32`, `10.1.0.0/16`).
-   * Default false: a model could otherwise reach what only you should.
+   * Also allows addresses of this machine and of private networks: `true` allows all, a list those in its ranges (`127.0.0.1/32`,
+   * `10.1.0.0/16`). Default false, because a model could otherwise reach services that only you should reach.
    */
   allowPrivateAddresses?: boolean | readonly string[]
-  /** Time limit for everything, redirects included, in milliseconds. Default 20,000. */
+  /** Time limit for the whole fetch including redirects, in milliseconds. Default 20,000. */
   timeoutMs?: number
-  /** Resolves a host's addresses, which are checked and then connected to. Default: the system's resolver. */
+  /** Resolves a host to addresses, which are checked and then used for the connection. Default: the system's resolver. */
   resolveHost?: (host: string) => Promise<LookupAddress[]>
 }
 
 const optionNames: OptionNames<FetchUrlOptions> = { allowPrivateAddresses: true, timeoutMs: true, resolveHost: true }
 
-/** What `fetch_url` returns. */
+/** The result of `fetch_url`. */
 export interface FetchedPage {
-  /** After redirects. */
+  /** The address after redirects. */
   url: string
   /** HTTP status. */
   status: number
-  /** As sent; `''` if none was. */
+  /** The content type as sent; `''` if there was none. */
   contentType: string
-  /** The body's text; of HTML the readable text, title first; a note if it is not text. */
+  /** The text of the body. For HTML the readable text, starting with the title; for a body that is not text a note. */
   text: string
-  /** Size of the body as far as it was read, decompressed; as announced if it is not text. */
+  /** Bytes of the body that were read, decompressed. For a body that is not text, its announced size. */
   bytes: number
   /** The body was longer than `maxBytes`. */
   truncated?: true
@@ -46,7 +46,7 @@ const parameters = {
   additionalProperties: false,
 } as const
 
-/** `fetch_url`: what is at a web address, as text. Throws `invalid_option` for invalid ranges. */
+/** Creates the tool `fetch_url`, which returns the text at a web address. Throws `invalid_option` for invalid ranges. */
 export function fetchUrlTool(options: FetchUrlOptions = {}): AnyTool {
   checkOptionNames(options, optionNames, '`fetchUrlTool`')
   const { allowPrivateAddresses = false, timeoutMs = 20_000, resolveHost } = options
@@ -58,7 +58,7 @@ export function fetchUrlTool(options: FetchUrlOptions = {}): AnyTool {
     effect: 'read',
     execute: ({ url, maxBytes = 262_144 }: { url: string; maxBytes?: number }, { signal }: ToolContext): Promise<FetchedPage> =>
       withDeadline(signal, timeoutMs, url, async (limited) => {
-        // HTTP, TLS and zlib are loaded by the first fetch.
+        // The first fetch loads HTTP, TLS and zlib.
         const { get } = await import('./web/http-get.ts')
         const found = resolveHost === undefined ? {} : { resolveHost }
         return pageOf(await get({ url, maxBytes, wants: mayBeText, rule, ...found, signal: limited }), limited)
@@ -99,7 +99,7 @@ async function pageOf(
   return { url, status, contentType, text: title === '' ? text : `Title: ${title}\n\n${text}`, bytes: body.length, ...cut }
 }
 
-/** False for types that are not text, so that the body need not be read. */
+/** Returns false for types that are not text, whose body need not be read. */
 function mayBeText(contentType: string): boolean {
   const type = contentType.split(';')[0]?.trim().toLowerCase() ?? ''
   return !/^(image\/(?!svg)|audio\/|video\/|font\/|model\/|application\/(pdf|zip|gzip|x-(tar|7z|bzip|xz|rar).*|msword|vnd\.(ms-|open)|wasm|java-archive))/.test(

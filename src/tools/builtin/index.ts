@@ -15,23 +15,23 @@ export { type FileList, type ListedFile, type ListFilesOptions, listFilesTool } 
 export { type FileText, type ReadFileOptions, readFileTool } from './read-file.ts'
 export { type SearchFilesOptions, type SearchResult, searchFilesTool } from './search-files.ts'
 
-/** What the built-in tools may read. */
+/** Options of the built-in tools. */
 export interface BuiltinToolsOptions {
-  /** The folder that the file tools may read; nothing outside of it. Default: the current one. */
+  /** The folder that the file tools may read. They can't read anything outside it. Default: the current folder. */
   workspace?: string
   /** Files and folders in it to refuse, besides git's own, dot-env files and `.toolloop/runs`. Default: none. */
   refused?: readonly string[]
   /** Options of `fetch_url`. */
   fetch?: FetchUrlOptions
-  /** Where the time comes from. Default: the system's clock. */
+  /** Returns the current time. Default: the system's clock. */
   now?: () => Date
 }
 
 const optionNames: OptionNames<BuiltinToolsOptions> = { workspace: true, refused: true, fetch: true, now: true }
 
 /**
- * The built-in tools, all of which only read: `list_files`, `read_file`, `search_files`, `calculate`, `current_time`, `fetch_url`.
- * Throws `invalid_option` unless `workspace` is a folder that exists.
+ * Creates the built-in tools, all of which only read: `list_files`, `read_file`, `search_files`, `calculate`, `current_time`, `fetch_url`.
+ * Throws `invalid_option` unless `workspace` is an existing folder.
  */
 export function builtinTools(options: BuiltinToolsOptions = {}): AnyTool[] {
   checkOptionNames(options, optionNames, '`builtinTools`')

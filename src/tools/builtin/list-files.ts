@@ -16,41 +16,41 @@ type ListFilesArgs = {
   folders?: boolean
 }
 
-/** One file or folder that `list_files` found. */
+/** A file or folder found by `list_files`. */
 export interface ListedFile {
-  /** Relative to the workspace. */
+  /** Path relative to the workspace. */
   path: string
   /** 0 for a folder. */
   bytes: number
-  /** If asked for, of text files. */
+  /** Number of lines, if requested. Only for text files. */
   lines?: number
-  /** ISO 8601, UTC. */
+  /** Time of the last change, as ISO 8601 in UTC. */
   modified: string
 }
 
-/** What `list_files` returns. */
+/** The result of `list_files`. */
 export interface FileList {
-  /** The folder, relative to the workspace. */
+  /** The listed folder, relative to the workspace. */
   path: string
-  /** How many matched, including those not shown; the totals include them too. */
+  /** Number of matches, including those not shown. The totals include them too. */
   count: number
   totalBytes: number
-  /** If lines were counted. */
+  /** Only if lines were counted. */
   totalLines?: number
   files: ListedFile[]
-  /** Some are not shown, or the search stopped early. */
+  /** Some files are not shown, or the search stopped early. */
   truncated?: true
-  /** What the list may be missing, in words. */
+  /** Says what may be missing from the list. */
   note?: string
 }
 
-/** What `list_files` may see. */
+/** Options of `list_files`. */
 export interface ListFilesOptions {
-  /** The folder that may be read. Default: the current one. */
+  /** The folder that may be read. Default: the current folder. */
   workspace?: string
   /** Files and folders in it to refuse, besides git's own, dot-env files and `.toolloop/runs`. Default: none. */
   refused?: readonly string[]
-  /** How many files and folders are visited before the tool gives up. Default 200,000. */
+  /** Maximum number of files and folders to visit. Default 200,000. */
   maxEntries?: number
 }
 
@@ -77,7 +77,10 @@ const parameters = {
   additionalProperties: false,
 } as const
 
-/** `list_files`: the files of a folder with size, time of change and number of lines; without what git ignores. */
+/**
+ * Creates the tool `list_files`: lists the files of a folder with size, time of the last change and number of lines. Leaves out what git
+ * ignores.
+ */
 export function listFilesTool(options: ListFilesOptions = {}): AnyTool {
   checkOptionNames(options, optionNames, '`listFilesTool`')
   const { workspace: folder, refused, maxEntries } = options
@@ -122,7 +125,7 @@ export function listFilesTool(options: ListFilesOptions = {}): AnyTool {
   return inWorkspace(tool, workspace)
 }
 
-/** Undefined for a file deleted since the walk saw it. */
+/** Describes a file. Undefined if it was deleted after the walk saw it. */
 async function describe(
   workspace: Workspace,
   entry: WalkEntry,
@@ -156,7 +159,7 @@ function compareBy(sort: NonNullable<ListFilesArgs['sort']>, order: 'asc' | 'des
     name: (a, b) => direction * byName(a, b),
     size: (a, b) => direction * (a.bytes - b.bytes),
     modified: (a, b) => direction * (a.modified < b.modified ? -1 : a.modified > b.modified ? 1 : 0),
-    // Files without a count come last either way.
+    // Files without a line count come last in both directions.
     lines: (a, b) =>
       a.lines === undefined || b.lines === undefined
         ? Number(a.lines === undefined) - Number(b.lines === undefined)
@@ -165,7 +168,7 @@ function compareBy(sort: NonNullable<ListFilesArgs['sort']>, order: 'asc' | 'des
   return (a, b) => by[sort](a, b) || byName(a, b)
 }
 
-/** The first few of many in an order, without keeping or sorting all at once. */
+/** Keeps the first few of many files in an order, without keeping or sorting all of them. */
 class FirstFew {
   readonly #few: number
   readonly #compare: Compare

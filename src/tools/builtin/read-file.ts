@@ -11,25 +11,25 @@ type ReadFileArgs = {
   maxBytes?: number
 }
 
-/** What `read_file` returns. */
+/** The result of `read_file`. */
 export interface FileText {
-  /** Relative to the workspace. */
+  /** Path relative to the workspace. */
   path: string
-  /** First and last line in `text`, counted from 1; 1 and 0 for an empty file. */
+  /** First and last line in `text`, from 1. They are 1 and 0 for an empty file. */
   from: number
   to: number
-  /** Of the whole file. */
+  /** Number of lines of the whole file. */
   totalLines: number
-  /** Of the whole file. */
+  /** Size of the whole file. */
   bytes: number
   text: string
   /** `text` was cut at `maxBytes`. */
   truncated?: true
 }
 
-/** What `read_file` may see. */
+/** Options of `read_file`. */
 export interface ReadFileOptions {
-  /** The folder that may be read. Default: the current one. */
+  /** The folder that may be read. Default: the current folder. */
   workspace?: string
   /** Files and folders in it to refuse, besides git's own, dot-env files and `.toolloop/runs`. Default: none. */
   refused?: readonly string[]
@@ -37,7 +37,7 @@ export interface ReadFileOptions {
 
 const optionNames: OptionNames<ReadFileOptions> = { workspace: true, refused: true }
 
-/** With a third more for JSON's escapes, the result still fits a run's default `maxResultBytes`. */
+/** Default size. With a third more for JSON escapes, the result still fits in a run's default `maxResultBytes`. */
 const defaultBytes = 49_152
 
 const parameters = {
@@ -52,7 +52,7 @@ const parameters = {
   additionalProperties: false,
 } as const
 
-/** `read_file`: a text file, or some lines of it. Binary files are refused. */
+/** Creates the tool `read_file`: reads a text file, or some lines of it. Refuses binary files. */
 export function readFileTool(options: ReadFileOptions = {}): AnyTool {
   checkOptionNames(options, optionNames, '`readFileTool`')
   const { workspace: folder, refused } = options

@@ -15,35 +15,35 @@ type SearchFilesArgs = {
   limit?: number
 }
 
-/** What `search_files` returns. */
+/** The result of `search_files`. */
 export interface SearchResult {
   query: string
   /** Number of matching lines, including those not shown. */
   count: number
-  /** Files with at least one matching line. */
+  /** Number of files with at least one matching line. */
   files: number
   matches: FileMatch[]
   /** Some matches are not shown, or the search stopped early. */
   truncated?: true
-  /** What the search may have missed, in words. */
+  /** Says what the search may have missed. */
   note?: string
 }
 
-/** What `search_files` may see. */
+/** Options of `search_files`. */
 export interface SearchFilesOptions {
-  /** The folder that may be read. Default: the current one. */
+  /** The folder that may be read. Default: the current folder. */
   workspace?: string
   /** Files and folders in it to refuse, besides git's own, dot-env files and `.toolloop/runs`. Default: none. */
   refused?: readonly string[]
-  /** How many files and folders are visited before the tool gives up. Default 200,000. */
+  /** Maximum number of files and folders to visit. Default 200,000. */
   maxEntries?: number
-  /** How long a regular expression may take over one piece of a file (at most 256 KiB), in milliseconds. Default 5,000. */
+  /** Time limit of a regular expression for one piece of a file (at most 256 KiB), in milliseconds. Default 5,000. */
   regexTimeoutMs?: number
 }
 
 const optionNames: OptionNames<SearchFilesOptions> = { workspace: true, refused: true, maxEntries: true, regexTimeoutMs: true }
 
-/** How many files are searched at once. */
+/** Number of files searched in parallel. */
 const filesAtOnce = 8
 
 const parameters = {
@@ -61,7 +61,10 @@ const parameters = {
   additionalProperties: false,
 } as const
 
-/** `search_files`: lines of text files that contain a text or match a regular expression; without what git ignores. */
+/**
+ * Creates the tool `search_files`: finds lines of text files that contain a text or match a regular expression. Leaves out what git
+ * ignores.
+ */
 export function searchFilesTool(options: SearchFilesOptions = {}): AnyTool {
   checkOptionNames(options, optionNames, '`searchFilesTool`')
   const { workspace: folder, refused, maxEntries, regexTimeoutMs = 5_000 } = options
@@ -94,9 +97,11 @@ export function searchFilesTool(options: SearchFilesOptions = {}): AnyTool {
   return inWorkspace(tool, workspace)
 }
 
-/** Adds the files' matches to the result, in order. Returns how many files could not be read; rejects for any other failure. */
+/**
+ * Adds the matches of the files to the result, in order. Returns the number of files that could not be read; rejects for any other failure.
+ */
 async function searchSome(workspace: Workspace, entries: WalkEntry[], search: FileSearch, result: SearchResult): Promise<number> {
-  // Waits for all, so that no file is still open when one of them ends the search.
+  // Waits for all files, so that none is still open if one of them ends the search.
   const searched = await Promise.allSettled(entries.map((entry) => searchFile(workspace, entry, search)))
   let room = search.most
   let unreadable = 0

@@ -3,17 +3,20 @@ import { messageOf, readableError, show, ToolloopError } from '../../core/errors
 import { ToolRegistry, type ToolSet } from '../registry.ts'
 import type { AnyTool, SearchableTools, ToolDefinition } from '../tool.ts'
 
-/** The set, checked if it may be the caller's own. */
+/** Wraps a set in checks if the caller may have written it. */
 export function checkedTools(set: ToolSet): ToolSet {
   if (set instanceof ToolRegistry || set instanceof CheckedTools) return set
-  // The same for the same set: a recorder tells agents apart by it.
+  // Returns the same wrapper for the same set, because a recorder tells agents apart by it.
   const made = known.get(set) ?? new CheckedTools(set)
   known.set(set, made)
   return made
 }
 const known = new WeakMap<ToolSet, ToolSet>()
 
-/** A set of the caller's own. Throws `invalid_tool` for what its methods throw, for promises, and for what is no list where one is to be. */
+/**
+ * Checks a set written by the caller. Throws `invalid_tool` if a method throws, returns a promise, or returns something else than a list
+ * where one is expected.
+ */
 class CheckedTools implements ToolSet {
   readonly #set: ToolSet
   declare readonly hidden?: () => string[]
@@ -88,7 +91,7 @@ class CheckedTools implements ToolSet {
   }
 }
 
-/** What a method of a tool set answers. Throws `invalid_tool` for what it throws, and for a promise. */
+/** Calls a method of a tool set. Throws `invalid_tool` if it throws or returns a promise. */
 export function askSet<T>(method: string, ask: () => T): T {
   try {
     return syncAnswer(method, ask())
@@ -103,7 +106,7 @@ function failure(method: string, error: unknown): ToolloopError {
   return new ToolloopError('invalid_tool', `\`${method}\` of a tool set failed: ${messageOf(cause)}`, { cause })
 }
 
-/** The same for one that answers with a list. */
+/** Like `askSet`, for a method that returns a list. */
 export function listedBy<Item>(
   method: string,
   ask: () => readonly Item[] | undefined,
@@ -111,7 +114,7 @@ export function listedBy<Item>(
 ): Item[] {
   return askSet(method, () => {
     const list = syncAnswer(method, ask())
-    // The list itself: it is the same until the set changes.
+    // Returns the list itself, which stays the same until the set changes.
     if (Array.isArray(list) && list.every(isOne)) return list
     throw new TypeError(`Expected \`${method}\` to return a list of what it is named for, got \`${show(list)}\``)
   })

@@ -5,38 +5,38 @@ import type { Content, Json, JsonObject } from '../../core/messages.ts'
 import type { Question } from '../question.ts'
 import type { ModelAnswer, ModelQuestion, ToolContext, WritableContext } from '../tool-context.ts'
 
-/** What one call needs to know of the run it belongs to. */
+/** What a call needs from its run. */
 export interface ToolCallEnvironment
   extends Pick<WritableContext, 'metadata' | 'answer' | 'asked' | 'decision' | 'run' | 'trace' | 'saved' | 'save' | 'mcpClient'> {
   context: unknown
-  /** Aborted when the run ends: the call is then abandoned at once. */
+  /** Aborted when the run ends; the call is then abandoned at once. */
   signal: AbortSignal
-  /** Calls `over` when `signal` is aborted, until what it returns is called. Default: a listener on the signal, which costs more. */
+  /** Calls `over` when `signal` is aborted. Returns a function that unsubscribes. Default: a listener on the signal, which costs more. */
   whenOver?(over: () => void): () => void
   toolCallId: string
   runId: string
   iteration: number
   idempotencyKey: string
   askModel?(question: ModelQuestion, ctx: ToolContext): Promise<ModelAnswer>
-  /** What the call has saved. */
+  /** Reads the value that the call has saved. */
   readSaved?(): Promise<Json | undefined>
-  /** Somebody has consented to the call. Only for `run`, which else refuses what needs an approval. */
+  /** The call has been approved. Only for `run`, which otherwise refuses tools that require approval. */
   approved?: boolean
-  /** The run's time limit of one attempt in milliseconds; the tool's own wins. */
+  /** The run's time limit for one attempt, in milliseconds. The tool's own limit takes precedence. */
   timeoutMs: number
   maxResultBytes: number
   maxArgumentValues?: number
   logger: Logger
-  /** What the tool itself logs through. Default: `logger`. */
+  /** The logger that the tool receives. Default: `logger`. */
   toolLogger?: Logger
-  /** Is given what the function came to, as it is. */
+  /** Receives the raw outcome of the tool's function. */
   raw?: RawEnd
-  /** Called immediately before the tool's function; must not throw. */
+  /** Called immediately before the tool's function. Must not throw. */
   onStart?(args: JsonObject): void
   onProgress?(update: Json): void
 }
 
-/** What a function returned, or threw, in its last attempt. */
+/** What a function returned or threw in its last attempt. */
 export interface RawEnd {
   value?: unknown
   thrown?: unknown
@@ -45,7 +45,7 @@ export interface RawEnd {
 /** How a call ended, as data: running a call never throws. */
 export type ToolCallEnd = ExecutedEnd | { outcome: 'rejected'; content: string; code: ErrorCode; args?: JsonObject }
 
-/** How a call ended whose tool has been started. */
+/** How a call ended whose tool was started. */
 export type ExecutedEnd =
   | { outcome: 'ok'; content: Content; value: unknown; attempts: number }
   | {
@@ -53,12 +53,12 @@ export type ExecutedEnd =
       content: string
       code: ErrorCode
       attempts: number
-      /** The call may have taken effect all the same, or its tool knows that it has. */
+      /** The call may still have taken effect, or its tool knows that it has. */
       effect?: 'possible' | 'known'
     }
   | { outcome: 'question'; question: Question; attempts: number }
 
-/** For a call that a tool makes while it runs itself: its number among those tells it apart. */
+/** The environment of a call that a tool makes while it is running. `number` distinguishes several such calls. */
 export function callWithin(ctx: ToolContext, number: number): Omit<ToolCallEnvironment, 'toolCallId'> {
   return {
     context: ctx.context,
@@ -74,11 +74,11 @@ export function callWithin(ctx: ToolContext, number: number): Omit<ToolCallEnvir
   }
 }
 
-/** The environment, whose callbacks are the caller's own: their failures are logged, and the call goes on. */
+/** Wraps the environment of a caller: if a callback fails, the failure is logged and the call continues. */
 export function failSafe(environment: ToolCallEnvironment): ToolCallEnvironment {
   const { onStart, onProgress, whenOver, logger, runId, toolCallId } = environment
   const failed = (callback: string) => (error: unknown) =>
-    logger.error({ runId, toolCallId, error: messageOf(error) }, `\`${callback}\` failed; the call goes on`)
+    logger.error({ runId, toolCallId, error: messageOf(error) }, `\`${callback}\` failed; the call continues`)
   const follow: ToolCallEnvironment['whenOver'] = (over) => {
     const { signal } = environment
     signal.addEventListener('abort', over, { once: true })

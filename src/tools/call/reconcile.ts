@@ -8,13 +8,13 @@ import type { ExecutedEnd, ToolCallEnd, ToolCallEnvironment } from './environmen
 
 /** How long `reconcile` may take, in milliseconds, if its tool has no time limit. */
 const longestMs = 30_000
-/** How long it may take once the run is over: nobody waits for the run any more. */
+/** How long it may take once the run is over and nobody waits for it. */
 const longestAfterEndMs = 1_000
 
-/** What a tool says of a call. `continues`: it has not come to its end, and continues from what it has saved. */
+/** The answer of a tool about a call. `continues`: the call has not finished, and continues from what it has saved. */
 export type Finding = { ran: true; value: unknown } | { ran: false; continues: boolean }
 
-/** What a tool says of a call that may have taken effect. Undefined if it can't tell, or can't be asked. */
+/** Asks a tool whether a call took effect. Returns undefined if it can't tell or can't be asked. */
 export async function askReconcile(
   { tool, args, input }: PreparedCall,
   environment: ToolCallEnvironment,
@@ -45,7 +45,7 @@ export async function askReconcile(
     return await Promise.race([ask(), late.promise])
   } catch (error) {
     const fields = { tool: tool.name, toolCallId, runId, attempt, ...loggedFailure({ tool, args }, error) }
-    logger.error(fields, 'reconcile failed; whether the call took effect is not known')
+    logger.error(fields, 'reconcile failed; it is unknown whether the call took effect')
     return undefined
   } finally {
     clearTimeout(timer)
@@ -53,10 +53,10 @@ export async function askReconcile(
   }
 }
 
-/** A call that came to no end of its own, or failed after an attempt that was left behind. */
+/** The end of a call that did not finish by itself, or that failed after an abandoned attempt. */
 export type LeftEnd = Extract<ExecutedEnd, { code: ErrorCode }>
 
-/** The end, with what is known of the call's effect. `endOf`: how a call with that value ends. */
+/** Adds what is known of the call's effect to its end. `endOf`: how a call that returned that value ends. */
 export function withFinding(end: LeftEnd, found: Finding | undefined, endOf: (value: unknown) => ToolCallEnd): LeftEnd {
   const separator = end.outcome === 'failed' ? '\n' : ' '
   const withText = (text: string) => `${end.content}${separator}${text}`
@@ -78,7 +78,7 @@ function contextOf(environment: ToolCallEnvironment, attempt: number, signal: Ab
   return ctx
 }
 
-/** Throws for what is no answer. */
+/** Throws if `found` is not a valid answer. */
 function read(found: Reconciled | undefined): Reconciled | undefined {
   if (found === undefined) return undefined
   if (typeof found === 'object' && found !== null && typeof found.ran === 'boolean') return found

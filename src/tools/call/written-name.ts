@@ -1,14 +1,14 @@
-/** The recipient in what is left of a message's header, as gpt-oss writes it: https://cookbook.openai.com/articles/openai-harmony */
+/** The recipient in what is left of a message header, as gpt-oss writes it: https://cookbook.openai.com/articles/openai-harmony */
 const recipient = /(?:^|[\s>])to=([^\s<]+)/
-/** Where a control token begins, such as `<|channel|>` or `<｜tool▁sep｜>`. */
+/** The start of a control token, such as `<|channel|>` or `<｜tool▁sep｜>`. */
 const controlToken = /<[|｜]/
-/** Words of such a header whose tokens were lost. */
+/** Words that remain of such a header after its tokens were lost. */
 const headerWords = /(?<!\s)\s+(?:analysis|commentary|final|json|code)$/
-/** What models put before and behind a tool's name: `functions.get_weather:0`, `get_weather.call`. */
+/** What models add before and after a tool's name: `functions.get_weather:0`, `get_weather.call`. */
 const prefix = /^(?:functions?|tools?|default_api|assistant)[.:/]/i
 const suffix = /(?::\d+|\.call)$/
 
-/** The name without what a model's own format left behind it: `get_weather<|channel|>commentary` is `get_weather`. */
+/** Removes what a model's own format left behind a name: `get_weather<|channel|>commentary` becomes `get_weather`. */
 export function withoutMarkup(written: string): string {
   const to = recipient.exec(written)?.[1]
   if (to !== undefined) return to
@@ -16,17 +16,17 @@ export function withoutMarkup(written: string): string {
   return at > 0 ? written.slice(0, at).trim() : written.replace(headerWords, '')
 }
 
-/** The name without prefix, suffix and escapes. */
+/** Removes prefix, suffix and escapes from a name. */
 export function withoutDecoration(written: string): string {
   return withoutMarkup(written).trim().replaceAll('\\', '').replace(prefix, '').replace(suffix, '').trim()
 }
 
-/** Names that differ only in case and in the signs between their words have the same key. */
+/** Names that differ only in case and in the separators between words have the same key. */
 function keyOf(name: string): string {
   return name.toLowerCase().replace(/[-.:/\s]/g, '_')
 }
 
-/** Names of tools, found by what a model writes for them. */
+/** Finds a tool by the name that a model writes for it. */
 export class ToolNames {
   readonly #names: ReadonlySet<string>
   readonly #byKey: Map<string, string | undefined> = new Map()
@@ -39,7 +39,7 @@ export class ToolNames {
     }
   }
 
-  /** The same name, or the only one that fits without decoration; undefined if several do. */
+  /** The tool with that name, or the only one that matches without decoration; undefined if several do. */
   meantBy(written: string): string | undefined {
     if (this.#names.has(written)) return written
     const bare = withoutDecoration(written)

@@ -5,21 +5,21 @@ import type { Operation } from './operations.ts'
 import { OperationSchemas } from './schemas.ts'
 import type { ParameterStyle } from './serialise.ts'
 
-/** The arguments of an operation's tool, and where each goes in the request. */
+/** The arguments of an operation's tool, and the place of each in the request. */
 export interface OperationArguments {
   schema: JsonSchema
   /** Parameters by argument name. */
   parameters: [argument: string, parameter: ParameterStyle][]
-  /** The body: one argument, or its properties by argument name. */
+  /** The body: a single argument, or its properties by argument name. */
   body: { argument: string } | { properties: [argument: string, property: string][] } | undefined
   /** Names of arguments that are passwords. */
   secrets: string[]
 }
 
 /**
- * Parameters and body as one object schema. A name that occurs twice belongs to the first of path, query, header, cookie and body; the others
- * get their place as a prefix (`query_id`). The properties of a body that is a plain object become arguments; any other body is `body`.
- * Throws `invalid_option` for a bad reference.
+ * Combines parameters and body into one object schema. If a name occurs twice, the first of path, query, header, cookie and body keeps it;
+ * the others get their place as a prefix (`query_id`). The properties of a body that is a plain object become arguments; any other body
+ * becomes the argument `body`. Throws `invalid_option` for an invalid reference.
  */
 export function operationArguments(document: OpenApiDocument, { parameters, body }: Operation): OperationArguments {
   const schemas = new OperationSchemas(document)
@@ -70,7 +70,10 @@ function objectSchema(properties: ReadonlyMap<string, Json>, required: string[],
   }
 }
 
-/** Whether its properties can be arguments: it allows no others, and leaving out all of them can mean that there is no body. */
+/**
+ * Whether the properties of a body can become arguments: it allows no other properties, and leaving out all of them can mean that there is
+ * no body.
+ */
 function isPlainObject(schema: JsonObject, { isRequired, form }: { isRequired: boolean; form: string }): boolean {
   if (form === 'text' || !isJsonObject(schema.properties) || (schema.type !== undefined && schema.type !== 'object')) return false
   if (schema.nullable === true || (schema.additionalProperties !== undefined && schema.additionalProperties !== false)) return false
@@ -88,7 +91,7 @@ function described(schema: Json, description: string): Json {
   return { ...schema, description }
 }
 
-/** Some providers take only these characters in an argument's name, and no longer names. */
+/** Makes a legal argument name. Some providers only accept these characters and limit the length. */
 function argumentName(name: string, place: string, taken: ReadonlyMap<string, unknown>): string {
   const legal =
     name
@@ -103,7 +106,7 @@ function argumentName(name: string, place: string, taken: ReadonlyMap<string, un
   return other
 }
 
-/** An argument, if it was given; not an inherited `constructor`. */
+/** An argument that was given. Ignores inherited names such as `constructor`. */
 export function own(args: JsonObject, name: string): Json | undefined {
   return Object.hasOwn(args, name) ? args[name] : undefined
 }

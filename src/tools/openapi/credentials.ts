@@ -6,24 +6,24 @@ import { encode } from './serialise.ts'
 /** The credentials of one request. */
 export interface Credentials {
   headers: Record<string, string>
-  /** `name=value`, encoded. */
+  /** Encoded `name=value` pairs. */
   query: string[]
   cookies: string[]
-  /** Texts that no answer and no error may quote. */
+  /** Texts that no response and no error may contain. */
   secrets: string[]
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** How a security scheme is met: with the secret in an environment variable. */
+/** How to apply a security scheme, and the environment variable that holds its secret. */
 interface Scheme {
   variable: string
   apply(secret: string, to: Credentials): void
 }
 
 /**
- * The document's security schemes that `auth` names a variable for. Throws `invalid_option` for one that the document doesn't have or whose type
- * is not supported.
+ * The security schemes of the document for which `auth` names an environment variable. Throws `invalid_option` if the document doesn't have
+ * a scheme, or if its type is not supported.
  */
 export class Security {
   readonly #schemes = new Map<string, Scheme>()
@@ -43,15 +43,15 @@ export class Security {
     }
   }
 
-  /** Whether one of these alternatives can be met. */
+  /** Whether at least one of the alternatives can be satisfied. */
   covers(alternatives: readonly string[][]): boolean {
     return alternatives.length === 0 || alternatives.some((names) => names.every((name) => this.#schemes.has(name)))
   }
 
-  /** The credentials for the first alternative that can be met. Throws `tool_failed` when a variable is not set. */
+  /** The credentials for the first alternative that can be satisfied. Throws `tool_failed` if a variable is not set. */
   forRequest(alternatives: readonly string[][]): Credentials {
     const credentials: Credentials = { headers: {}, query: [], cookies: [], secrets: [] }
-    // No credentials go to a server that doesn't ask; where they are optional, they are sent.
+    // Sends no credentials if the server doesn't ask for any. Sends them if they are optional.
     const able = alternatives.filter((names) => names.every((name) => this.#schemes.has(name)))
     const chosen = able.find((names) => names.length > 0) ?? []
     for (const name of chosen) {
@@ -87,7 +87,7 @@ function applying(name: string, scheme: JsonObject): Scheme['apply'] {
   if (type === 'http' && /^basic$/i.test(String(http))) {
     return authorization((secret) => `Basic ${Buffer.from(secret).toString('base64')}`)
   }
-  // Tokens of OAuth and OpenID Connect are sent like this; obtaining them is the caller's part.
+  // Tokens of OAuth and OpenID Connect are sent in this form; the caller obtains them.
   if ((type === 'http' && /^bearer$/i.test(String(http))) || type === 'oauth2' || type === 'openIdConnect') {
     return authorization((secret) => `Bearer ${secret}`)
   }

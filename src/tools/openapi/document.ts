@@ -2,21 +2,21 @@ import { readFile } from 'node:fs/promises'
 import { messageOf, rethrow, show, ToolloopError } from '../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 
-/** A document and what its references stand for. */
+/** A document, with a function that resolves its references. */
 export interface OpenApiDocument {
   root: JsonObject
-  /** In 3.0 schemas are not quite JSON Schema. */
+  /** In version 3.0, schemas differ from JSON Schema. */
   is30: boolean
   /**
-   * `value`, or what it refers to in the document. Throws `invalid_option` for a reference that is broken, circular, or leads out of the document:
-   * nothing is ever fetched.
+   * Returns `value`, or the target of the reference if it is one. Throws `invalid_option` for a reference that is broken, circular or
+   * outside of the document: nothing is ever fetched.
    */
   resolve(value: unknown): unknown
 }
 
 /**
- * Reads an OpenAPI document: an object, its text as JSON or YAML, or the path of a file. Rejects with `invalid_option` for an invalid document,
- * `missing_dependency` without the package that resolves its references.
+ * Reads an OpenAPI document: an object, its text as JSON or YAML, or the path of a file. Rejects with `invalid_option` for an invalid
+ * document, and with `missing_dependency` if the package that resolves references is not installed.
  */
 export async function loadDocument(source: string | URL | object): Promise<OpenApiDocument> {
   const root = await read(source)
@@ -27,7 +27,7 @@ export async function loadDocument(source: string | URL | object): Promise<OpenA
   }
   if (!isJsonObject(root.paths ?? {})) throw problem('Expected `paths` of the OpenAPI document to be a mapping')
   const { $RefParser } = await loadRefParser()
-  // It may change the object it is given.
+  // The package may change the object.
   const refs = await new $RefParser().resolve(structuredClone(root), { resolve: { external: false } })
   return {
     root,
@@ -36,7 +36,7 @@ export async function loadDocument(source: string | URL | object): Promise<OpenA
       if (!isReference(value)) return value
       const { $ref } = value
       if (!$ref.startsWith('#'))
-        throw problem(`Expected only references within the OpenAPI document, got ${show($ref)}: others are not followed`)
+        throw problem(`Expected only references within the OpenAPI document, got ${show($ref)}; other references are not followed`)
       let found: unknown
       try {
         found = refs.get($ref)
@@ -63,7 +63,7 @@ async function read(source: string | URL | object): Promise<JsonObject> {
   return content
 }
 
-/** A text of several lines, or one that begins with a brace, is the document itself. */
+/** A text with several lines, or one that starts with a brace, is the document itself. */
 async function textOf(source: string | URL): Promise<string> {
   if (typeof source === 'string' && (source.includes('\n') || source.trimStart().startsWith('{'))) return source
   if (/^https?:/i.test(String(source))) {
@@ -77,7 +77,7 @@ async function textOf(source: string | URL): Promise<string> {
 async function parse(text: string, source: string | URL): Promise<unknown> {
   const { parse: parseYaml } = await import('../../core/yaml.ts')
   try {
-    // JSON is YAML too, but parsing it as YAML is far slower.
+    // JSON is also YAML, but parsing it as YAML is far slower.
     return text.trimStart().startsWith('{') ? JSON.parse(text) : parseYaml(text)
   } catch (error) {
     const name = text === source ? 'The OpenAPI document' : `The OpenAPI document ${show(String(source))}`

@@ -14,36 +14,36 @@ import { loadDocument, problem } from './document.ts'
 import { listOperations, type Method, methods, type Operation } from './operations.ts'
 import type { OpenApiResult } from './send-operation.ts'
 
-/** Which operations become tools, and how their requests are sent. */
+/** Options of `openApiTools`: which operations become tools, and how to send their requests. */
 export interface OpenApiOptions {
-  /** The only address requests go to. Default: the first of the document's servers. */
+  /** The only address that requests are sent to. Default: the first server in the document. */
   baseURL?: string | URL
-  /** Which operations become tools, by `operationId`, or by method and path (`get /pets`). Default: all. */
+  /** The operations that become tools, by `operationId`, or by method and path (`get /pets`). Default: all. */
   operations?: readonly string[]
-  /** Only operations with one of these tags. Default: all. */
+  /** Only use operations with one of these tags. Default: all. */
   tags?: readonly string[]
-  /** Only operations with one of these methods. Default: all of `get`, `head`, `put`, `delete`, `post`, `patch`. */
+  /** Only use operations with one of these methods. Default: all of `get`, `head`, `put`, `delete`, `post`, `patch`. */
   methods?: readonly Method[]
   /** Prefix of each tool's name, followed by `__`. Default: none. */
   prefix?: string
   /**
-   * For security schemes of the document, by name, the environment variable that holds the secret: a key, a token, or `user:password`. It is read
-   * for each request, so that it may change.
+   * For each security scheme of the document, the name of the environment variable that holds its secret: a key, a token, or
+   * `user:password`. The variable is read for each request, so it may change.
    */
   auth?: Readonly<Record<string, string>>
   /** The environment variables. Default: `process.env`. */
   env?: Readonly<Record<string, string | undefined>>
-  /** Sent with every request. They win over headers of the same name that the model gives. */
+  /** Headers to send with every request. They take precedence over headers of the same name that the model gives. */
   headers?: Readonly<Record<string, string>>
-  /** Which calls need an approval: all, none, or those of the operations named by id. Default: none. */
+  /** Which calls need approval: all, none, or those of the operations with these ids. Default: none. */
   approval?: boolean | readonly string[]
-  /** Allow servers on this machine and private networks: `true`, or a list of ranges. Default: only if `baseURL` is given. */
+  /** Allows servers on this machine and in private networks: `true`, or a list of ranges. Default: only if `baseURL` is given. */
   allowPrivateAddresses?: boolean | readonly string[]
-  /** Time limit of one call in milliseconds. Default: the run's. */
+  /** Time limit of one call, in milliseconds. Default: the run's. */
   timeoutMs?: number
-  /** How many bytes of a response are read. Default 1,048,576. */
+  /** Maximum bytes of a response to read. Default 1,048,576. */
   maxResponseBytes?: number
-  /** Gets a warning for each operation left out, and each whose schema was mended. Default: the package's own logger. */
+  /** Receives a warning for each operation that is left out, and for each whose schema was repaired. Default: the package's own logger. */
   logger?: Logger
 }
 
@@ -64,11 +64,11 @@ const optionNames: OptionNames<OpenApiOptions> = {
 }
 
 /**
- * Makes a tool of each operation of an OpenAPI 3.0 or 3.1 document: an object, its text as JSON or YAML, or the path of a file. An unsupported
- * operation (its body has no form that can be written, or its schema is not usable) is left out with a warning.
+ * Makes a tool of each operation of an OpenAPI 3.0 or 3.1 document: an object, its text as JSON or YAML, or the path of a file. Leaves out
+ * unsupported operations with a warning, for example if the body has no supported media type or the schema is unusable.
  *
- * Rejects with `invalid_option` for an invalid document or options, `missing_dependency` without `@apidevtools/json-schema-ref-parser`. A call
- * fails with status and text of a response outside of 200 to 299.
+ * Rejects with `invalid_option` for an invalid document or option, and with `missing_dependency` if `@apidevtools/json-schema-ref-parser`
+ * is not installed. A call fails, with status and text, if the response's status is not 200 to 299.
  */
 export async function openApiTools(source: string | URL | object, options: OpenApiOptions = {}): Promise<AnyTool[]> {
   checkOptionNames(options, optionNames, '`openApiTools`')
@@ -76,7 +76,7 @@ export async function openApiTools(source: string | URL | object, options: OpenA
   const document = await loadDocument(source)
   const security = new Security(document, auth, env)
   const log = redacting(logger)
-  const warn = (operation: string, reason: string) => log.warn({ operation, reason }, 'an operation of an API is left out')
+  const warn = (operation: string, reason: string) => log.warn({ operation, reason }, 'an API operation is left out')
   const chosen = chooseOperations(listOperations(document, warn), options)
   const rule = new AddressRule(options.allowPrivateAddresses ?? options.baseURL !== undefined)
   const prefix = options.prefix === undefined || options.prefix === '' ? '' : `${options.prefix}__`
@@ -93,9 +93,9 @@ export async function openApiTools(source: string | URL | object, options: OpenA
       const calling = { security, rule, base: at, options, title: titleOf(document.root.info) ?? at.host }
       checkPath(calling.base, operation.path)
       tools.push(operationTool(name, operation, { ...mapping, schema }, calling))
-      if (notes.length > 0) log.warn({ operation: operation.id, tool: name, notes }, 'the schema of an operation of an API was mended')
+      if (notes.length > 0) log.warn({ operation: operation.id, tool: name, notes }, 'the schema of an API operation was repaired')
       if (!security.covers(operation.security) && options.headers === undefined) {
-        log.warn({ operation: operation.id, security: operation.security }, 'no `auth` is given for an operation of an API')
+        log.warn({ operation: operation.id, security: operation.security }, 'an API operation needs `auth`, but none is given')
       }
     } catch (error) {
       warn(operation.id, messageOf(error))
@@ -151,7 +151,7 @@ function titleOf(info: Json | undefined): string | undefined {
   return isJsonObject(info) && typeof info.title === 'string' && info.title !== '' ? info.title.slice(0, 100) : undefined
 }
 
-/** By the semantics of HTTP's methods (https://www.rfc-editor.org/rfc/rfc9110.html#section-9.2). */
+/** The effect of a method by the semantics of HTTP (https://www.rfc-editor.org/rfc/rfc9110.html#section-9.2). */
 function effectOf(method: Method): ToolEffect {
   if (method === 'get' || method === 'head') return 'read'
   return method === 'put' || method === 'delete' ? 'idempotent' : 'unsafe'
@@ -177,7 +177,7 @@ function isCalled({ id, method, path }: Operation, name: string): boolean {
   return id === name || `${method} ${path}` === name
 }
 
-/** Throws `invalid_option` for an invalid server, or one given relative to where the document came from. */
+/** The API's base address. Throws `invalid_option` for an invalid server, or for one relative to the place the document was loaded from. */
 function baseOf(servers: Json | undefined, { baseURL }: OpenApiOptions): URL {
   if (baseURL !== undefined) return checkedBase(String(baseURL), '`baseURL`')
   const [first] = [servers].flat()
@@ -197,7 +197,7 @@ function withVariables(url: string, variables: Json | undefined): string {
 function checkedBase(text: string, what: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    // An invalid `baseURL` may still contain a key, so it is not shown.
+    // An invalid `baseURL` may contain a key, so the error does not show it.
     throw problem(`Expected ${what} to be an http or https URL${what === '`baseURL`' ? '' : `, got \`${text}\`: give \`baseURL\``}`)
   }
   if (url.username !== '' || url.password !== '') throw problem(`Expected ${what} to be a URL without a user name or password in it`)

@@ -3,24 +3,24 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 import { type OpenApiDocument, problem } from './document.ts'
 import type { ParameterStyle, Place } from './serialise.ts'
 
-/** An HTTP method of an operation. */
+/** The HTTP method of an operation. */
 export type Method = 'get' | 'head' | 'put' | 'delete' | 'post' | 'patch'
 export const methods: readonly Method[] = ['get', 'head', 'put', 'delete', 'post', 'patch']
 
-/** One operation of a document, references resolved. */
+/** An operation of a document, with its references resolved. */
 export interface Operation {
-  /** Its `operationId`, or method and path. */
+  /** The `operationId`, or method and path. */
   id: string
   method: Method
-  /** With its `{parameters}`. */
+  /** The path, with `{parameters}`. */
   path: string
   tags: string[]
   description: string
   parameters: (ParameterStyle & { schema: Json | undefined; description: string; isRequired: boolean })[]
   body: OperationBody | undefined
-  /** Alternatives, each a set of security schemes by name; empty: none is needed. */
+  /** The alternatives for authentication, each a list of security schemes by name. Empty if none is needed. */
   security: string[][]
-  /** Its own servers, if any. */
+  /** The operation's own servers, if any. */
   servers: Json | undefined
 }
 
@@ -32,10 +32,10 @@ interface OperationBody {
   isRequired: boolean
 }
 
-/** Headers that are not arguments: the specification ignores them, or they belong to the connection. */
+/** Headers that do not become arguments: the specification ignores them, or they belong to the connection. */
 const notParameters = /^(accept|content-type|authorization|host|connection|content-length|transfer-encoding|expect|upgrade|proxy-.*)$/i
 
-/** All operations, in the document's order. Those that can't be used are left out and reported to `onProblem`. */
+/** All operations, in the order of the document. Leaves out those that can't be used and reports them to `onProblem`. */
 export function listOperations(document: OpenApiDocument, onProblem: (operation: string, reason: string) => void): Operation[] {
   const operations: Operation[] = []
   for (const [path, given] of Object.entries(document.root.paths ?? {})) {
@@ -59,13 +59,13 @@ interface GivenOperation {
   id: string
   method: Method
   path: string
-  /** The path item it is in. */
+  /** The path item that contains the operation. */
   item: JsonObject
   operation: JsonObject
 }
 
 function readOperation(document: OpenApiDocument, { id, method, path, item, operation }: GivenOperation): Operation {
-  // Parameters of the operation replace those of its path.
+  // Parameters of the operation override those of its path.
   const all = [...parametersOf(document, item), ...parametersOf(document, operation)]
   const parameters = [...new Map(all.map((parameter) => [`${parameter.place} ${parameter.name}`, parameter])).values()]
   for (const [, name] of path.matchAll(/\{([^{}]+)\}/g)) {
@@ -85,7 +85,7 @@ function readOperation(document: OpenApiDocument, { id, method, path, item, oper
   }
 }
 
-/** The tool's description; some providers take none longer than 1,024 characters. */
+/** The tool's description, limited to the 1,024 characters that some providers accept. */
 function describe({ summary, description }: JsonObject, method: Method, path: string): string {
   const said = [summary, description].filter((text): text is string => typeof text === 'string' && text.trim() !== '')
   const place = `${method.toUpperCase()} ${path}`

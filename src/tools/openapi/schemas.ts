@@ -3,12 +3,12 @@ import { withBounds } from '../schema/foreign/mend-schema.ts'
 import { namedSchemas, oneSchema, severalSchemas } from '../schema/map-schemas.ts'
 import { isReference, type OpenApiDocument } from './document.ts'
 
-/** Keywords without a meaning in JSON Schema, or with another one. */
+/** Keywords that have no meaning in JSON Schema, or a different one. */
 const leftOut = new Set(['example', 'examples', 'xml', 'externalDocs', 'discriminator', 'nullable', '$schema'])
 
 /**
- * The schemas of one operation as JSON Schema. What they refer to becomes `$defs` once and is not put in the place of each reference: that would
- * make every tool longer, and never end for a schema that refers to itself.
+ * Converts the schemas of one operation to JSON Schema. The target of a reference becomes one entry in `$defs`, instead of replacing each
+ * reference: that would make every tool longer, and never end for a schema that refers to itself.
  */
 export class OperationSchemas {
   readonly #document: OpenApiDocument
@@ -19,19 +19,19 @@ export class OperationSchemas {
     this.#document = document
   }
 
-  /** A schema of what is sent, so without read-only properties. Throws `invalid_option` for a bad reference. */
+  /** Converts a schema for requests, and therefore without read-only properties. Throws `invalid_option` for an invalid reference. */
   convert(schema: Json | undefined): Json {
     if (!isJsonObject(schema)) return schema === false ? false : {}
     if (isReference(schema)) {
       const reference = { $ref: `#/$defs/${this.#define(schema.$ref)}` }
-      // Keywords beside a reference count only since 3.1.
+      // Keywords next to a reference only count since version 3.1.
       const { $ref: _, ...rest } = schema
       return this.#document.is30 || Object.keys(rest).length === 0 ? reference : { ...this.#keywords(rest), ...reference }
     }
     return this.#document.is30 ? asNullable(this.#keywords(withBounds(schema) as JsonObject), schema) : this.#keywords(schema)
   }
 
-  /** A schema, its reference resolved. */
+  /** A schema with its reference resolved. */
   resolved(schema: Json | undefined): JsonObject {
     const found = this.#document.resolve(schema)
     return isJsonObject(found) ? found : {}
@@ -45,7 +45,7 @@ export class OperationSchemas {
     let name = base
     for (let turn = 2; Object.hasOwn(this.defs, name); turn++) name = `${base}_${turn}`
     this.#names.set(pointer, name)
-    // Reserved before it is converted, as it may refer to itself.
+    // Reserves the name first, because the schema may refer to itself.
     Object.defineProperty(this.defs, name, { value: {}, enumerable: true, configurable: true, writable: true })
     this.defs[name] = this.convert(target as Json)
     return name
@@ -69,7 +69,7 @@ export class OperationSchemas {
   readonly #hiddenName = ([name, schema]: [string, Json]): string[] => (this.resolved(schema).readOnly === true ? [name] : [])
 }
 
-/** `nullable` of 3.0 adds the type `null`. Without a type it has no meaning. */
+/** Converts `nullable` of version 3.0 to the type `null`. It has no meaning without a type. */
 function asNullable(converted: JsonObject, { nullable, type, enum: values }: JsonObject): JsonObject {
   if (nullable !== true || typeof type !== 'string') return converted
   return {

@@ -17,22 +17,22 @@ import { encode, headerText, queryPairs } from './serialise.ts'
 export interface OpenApiResult {
   /** HTTP status. */
   status: number
-  /** JSON as a value, anything else as text; undefined when there was none. Integers too long for a number are texts. */
+  /** A JSON body as a value, any other body as text; undefined if there was none. Integers too long for a number are texts. */
   body?: Json
-  /** The body was longer than `maxResponseBytes`, and is the start of it as text. */
+  /** The body was longer than `maxResponseBytes`. `body` is its beginning, as text. */
   truncated?: true
 }
 
-/** How a call is sent. */
+/** A call with what is needed to send it. */
 export interface OperationRequest extends OperationCall {
-  /** Of every request to the API. */
+  /** Sent with every request to the API. */
   headers: Readonly<Record<string, string>>
   rule: AddressRule
   maxResponseBytes: number
   signal: AbortSignal
 }
 
-/** Sends one request, without following redirects. Throws `tool_failed` with status and text for a status outside of 200 to 299. */
+/** Sends one request. Does not follow redirects. Throws `tool_failed`, with status and text, if the status is not 200 to 299. */
 export async function sendOperation(request: OperationRequest): Promise<OpenApiResult> {
   const { operation, credentials, rule, maxResponseBytes, signal } = request
   const secrets = new SecretTexts(credentials.secrets)
@@ -53,7 +53,7 @@ export async function sendOperation(request: OperationRequest): Promise<OpenApiR
   } catch (error) {
     signal.throwIfAborted()
     const code = ToolloopError.isInstance(error) ? error.code : 'tool_failed'
-    // Without the query, where a secret might be cut in two, and without the cause, which may contain the whole request.
+    // Removes the query, where a secret might be cut in two, and the cause, which may contain the whole request.
     const message = messageOf(error).replaceAll(show(url), show(url.split('?')[0]))
     throw new ToolloopError(code, redactText(message, secrets))
   }
@@ -120,14 +120,14 @@ function resultOf(answer: HttpAnswer, secrets: SecretTexts): OpenApiResult {
   return { status, body: /[/+]json\b/i.test(contentType) ? jsonOrText(text, keepingLongIntegers) : text }
 }
 
-/** A text that was cut off, without what may be the beginning of a secret at its end. */
+/** Removes from the end of a truncated text what may be the beginning of a secret. */
 export function withoutBeginning(text: string, secrets: SecretTexts): string {
-  // What is left of a character that was cut in two.
+  // Removes the remains of a character that was cut in two.
   const whole = secrets.isEmpty ? text : text.replace(/\ufffd{1,3}$/, '')
   return whole.slice(0, decidedPart(secrets.lookAt(whole)))
 }
 
-/** Else an id of 19 digits would be rounded to another. */
+/** Keeps long integers as text: an id of 19 digits would otherwise be rounded. */
 function keepingLongIntegers(_key: string, value: unknown, context?: { source?: string }): unknown {
   const isRounded = typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)
   return isRounded ? (context?.source ?? value) : value

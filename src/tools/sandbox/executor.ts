@@ -7,10 +7,10 @@ import { ProcessSandbox, type ProcessSandboxOptions } from './process/process-sa
 import { checkLimits, type Runtime, type SandboxLimits, type ScriptEnd, type ScriptRun, type ScriptSandbox } from './sandbox.ts'
 import { VmSandbox } from './vm/vm-sandbox.ts'
 
-/** The limits of scripts, and what they may reach. */
+/** Options of `SkillsSandboxExecutor`: the limits of scripts, and what they may access. */
 export interface SandboxOptions extends ProcessSandboxOptions {
   limits?: Optional<SandboxLimits>
-  /** Most VMs at once; more runs wait. Default: one for each processor, 4 at most. */
+  /** Maximum number of VMs at once; further runs wait. Default: one per processor, up to 4. */
   threads?: number
 }
 
@@ -25,7 +25,7 @@ const optionNames: OptionNames<SandboxOptions> = {
 }
 const limitNames: OptionNames<SandboxLimits> = { timeoutMs: true, memoryBytes: true, outputBytes: true, processes: true }
 
-/** Which sandboxes there are on this machine. */
+/** The sandboxes that are available on this machine. */
 export interface SandboxReport {
   vm: { available: true; runs: string }
   process: { available: boolean; runs: string; why?: string }
@@ -45,14 +45,14 @@ const byExtension: Readonly<Record<string, Runtime | 'javascript'>> = {
 const mostScriptBytes = 1_048_576
 
 /**
- * Runs the scripts of Skills, each where it can do the least harm: JavaScript and TypeScript modules with a default export in a VM, everything
- * else as a process that is shut in. Close it, or use `await using`, when it is not needed any more.
+ * Runs the scripts of Skills, each where it can do the least harm: JavaScript and TypeScript modules with a default export in a VM,
+ * everything else in an isolated process. Close it when it is no longer needed, or use `await using`.
  */
 export class SkillsSandboxExecutor implements AsyncDisposable {
   readonly #limits: SandboxLimits
   readonly #sandboxes: Readonly<Record<Runtime, ScriptSandbox>>
 
-  /** Throws `invalid_option` for a limit that is none or a workspace that is no folder. */
+  /** Creates an executor. Throws `invalid_option` for an invalid limit, or if the workspace is not a folder. */
   constructor(all: SandboxOptions = {}) {
     checkOptionNames(all, optionNames, '`SkillsSandboxExecutor`')
     const { limits = {}, threads, ...options } = all
@@ -61,7 +61,7 @@ export class SkillsSandboxExecutor implements AsyncDisposable {
     if (threads !== undefined && !(Number.isInteger(threads) && threads > 0))
       throw new InvalidOptionError('threads', 'an integer ≥ 1', threads)
     for (const [name, value] of Object.entries(options.env ?? {})) {
-      // They are handed over as texts that end with a NUL: what came behind one would be taken for something else.
+      // Variables are passed on as NUL-terminated texts; anything after a NUL would be read as another argument.
       if (/^[^=\0]+$/.test(name) && typeof value === 'string' && !value.includes('\0')) continue
       throw new InvalidOptionError('env', 'a map of names (without `=`) to strings, all without NUL characters', name)
     }
@@ -74,7 +74,7 @@ export class SkillsSandboxExecutor implements AsyncDisposable {
     }
   }
 
-  /** What is there. Takes a moment the first time: it is tried. */
+  /** Reports which sandboxes work on this machine. The first call takes a moment, because it tries them. */
   static async available(): Promise<SandboxReport> {
     const isolation = await findIsolation()
     return {
@@ -88,8 +88,8 @@ export class SkillsSandboxExecutor implements AsyncDisposable {
   }
 
   /**
-   * Runs a script. `runtime` says with what; else that is read from its name, its first line and whether it has a default export. Rejects as
-   * `ScriptSandbox.run` does, and for a script that is not there, is outside its folder, or is nothing that can be run.
+   * Runs a script. `runtime` overrides what is otherwise derived from the script's name, its first line, and whether it has a default
+   * export. Rejects like `ScriptSandbox.run`, and also if the script does not exist, is outside of its folder, or can't be run.
    */
   async run(run: ScriptRun & { runtime?: Runtime }): Promise<ScriptEnd> {
     const { folder, path, source } = await readScript(run.folder, run.script)
@@ -106,7 +106,7 @@ export class SkillsSandboxExecutor implements AsyncDisposable {
   }
 }
 
-/** A script inside its folder, links resolved. */
+/** Reads a script inside its folder, with links resolved. */
 async function readScript(folder: string, script: string): Promise<{ folder: string; path: string; source: string }> {
   const workspace = new Workspace(folder)
   const place = await workspace.locate(script)
@@ -121,10 +121,10 @@ async function readScript(folder: string, script: string): Promise<{ folder: str
   }
 }
 
-/** Each part starts only where the one before it ended, and none runs into the next line or bracket: whatever the source is, it is read once. */
+/** Linear: each part starts only where the one before it ended, and none reaches past the next line or bracket. */
 const defaultExport = /(?:^|[;}])[^\S\r\n\u2028\u2029]*export(?:\s+default\b|\s*\{[^{}]*\bas\s+default\b)/m
 
-/** What runs a script, by its name and what is in it. Throws `tool_denied` for one that nothing here runs. */
+/** Chooses the runtime of a script by its name and content. Throws `tool_denied` if there is none for it. */
 function runtimeOf(path: string, source: string): Runtime {
   const known = byExtension[extname(path).toLowerCase()]
   if (known === 'javascript') return defaultExport.test(source) ? 'vm' : 'node'

@@ -2,61 +2,71 @@ import { InvalidOptionError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/messages.ts'
 
 /**
- * What runs a script: `vm`, a JavaScript engine inside this process that has no files, no network, no clock to wait for and no other process;
- * the others are processes of their own.
+ * What runs a script. `vm` is a JavaScript engine inside this process without files, network, timers or other processes. The others are
+ * separate processes.
  */
 export type Runtime = 'vm' | 'node' | 'python' | 'shell'
 
-/** What a script may use. All are bounds of one run. */
+/** The limits of one run of a script. */
 export interface SandboxLimits {
-  /** Default 30,000. A tool's own limit, or the run's, ends it before. */
+  /** Time limit in milliseconds. Default 30,000. A shorter limit of the tool or the run ends the script earlier. */
   timeoutMs: number
-  /** Of the VM, or of each process. Default 256 MiB. */
+  /** Memory of the VM or of each process, in bytes. Default 256 MiB. */
   memoryBytes: number
-  /** What it may return or print, in bytes. Default 1 MiB. */
+  /** Maximum size of what the script returns or prints, in bytes. Default 1 MiB. */
   outputBytes: number
-  /** At once, the script itself included; threads count. Default 32; of no meaning to the VM. */
+  /** Maximum number of processes and threads at once, including the script itself. Default 32. Has no effect in the VM. */
   processes: number
 }
 
-/** A tool of the host that a script calls: takes its arguments, returns what can be written as JSON. Rejects with words for the script. */
+/**
+ * Calls a tool of the host for a script. Receives the tool's arguments and returns a value that can be written as JSON.
+ *
+ * Contract: awaited. If it rejects, the script sees the message of the error. Returning nothing gives the script `undefined`.
+ */
 export type HostCall = (name: string, args: JsonObject, signal: AbortSignal) => Promise<unknown>
 
 /** One run of a script. */
 export interface ScriptRun {
-  /** Absolute. The script can read what is in it, and change nothing. */
+  /** The absolute path of the script's folder, which the script can read but not change. */
   folder: string
-  /** From `folder`, `/` between folders. */
+  /** The script's path relative to `folder`, with `/`. */
   script: string
-  /** Named arguments, or those of a command line. */
+  /** Named arguments, or command-line arguments. */
   args: JsonObject | readonly string[]
   stdin?: string
   signal: AbortSignal
-  /** Absent: it can call nothing. The VM alone can. */
+  /** Calls tools of the host. If absent, the script can't call any. Only works in the VM. */
   call?: HostCall
-  /** Told with what the script's process has ended, be it well or not; not where it was ended. What it throws is ignored. */
+  /**
+   * Called with the exit code when the script's process has ended by itself, whatever the code. Not called if it was killed.
+   *
+   * Contract: not awaited. Errors are ignored.
+   */
   exited?(code: number): void
 }
 
-/** How a run ended that went well. */
+/** The result of a successful run. */
 export interface ScriptEnd {
-  /** What a script in the VM returned. */
+  /** The value that a script in the VM returned. */
   value?: unknown
-  /** The same as JSON text: to write a long one again would hold everything else up. */
+  /** The same value as JSON text, because writing a long one again would block the event loop. */
   json?: string
-  /** What it printed. */
+  /** What the script printed. */
   stdout: string
   stderr: string
 }
 
-/** Runs scripts so that they can do nothing but what it is there for. */
+/** Runs scripts so that they can only do what the sandbox allows. */
 export interface ScriptSandbox {
   /**
-   * Rejects with `tool_failed`, `tool_timeout` or `tool_denied` in words for a model, or with the signal's reason. When it has settled nothing
-   * of the script is left: no thread of work, no process, no timer.
+   * Runs a script.
+   *
+   * Contract: rejects with `tool_failed`, `tool_timeout` or `tool_denied`, worded for a model, or with the signal's reason. Once it has
+   * settled, nothing of the script is left: no thread at work, no process, no timer.
    */
   run(run: ScriptRun, limits: SandboxLimits): Promise<ScriptEnd>
-  /** Ends what runs and what waits to be used. */
+  /** Ends running scripts and releases everything kept for further ones. */
   close(): Promise<void>
 }
 
@@ -64,7 +74,7 @@ const mebibyte = 1_048_576
 
 const defaultLimits: SandboxLimits = { timeoutMs: 30_000, memoryBytes: 256 * mebibyte, outputBytes: mebibyte, processes: 32 }
 
-/** Throws `invalid_option` for a limit that is none. */
+/** Completes the limits with their defaults. Throws `invalid_option` for an invalid limit. */
 export function checkLimits(limits: Partial<SandboxLimits>): SandboxLimits {
   const whole = { ...defaultLimits, ...limits }
   if (!(whole.timeoutMs > 0)) throw new InvalidOptionError('limits.timeoutMs', 'a number of milliseconds > 0', whole.timeoutMs)

@@ -4,21 +4,22 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 import { hasType, readArguments, type Schemas } from './read-values.ts'
 import type { JsonSchema } from './schema.ts'
 
-/** A schema may refer to itself. */
+/** Maximum depth, because a schema may refer to itself. */
 const maxDepth = 64
 
 /**
- * A copy of arguments that were written as text, with values converted to the type their schema asks for where exactly one reading is
- * possible: `"5"` for an integer, `"true"` for a boolean, `'["a"]'` for an array, `5` for a text. Other values stay as they are, for the
- * validator to report.
+ * Converts arguments that were written as text. Each value becomes the type its schema asks for if there is exactly one way to read it:
+ * `"5"` for an integer, `"true"` for a boolean, `'["a"]'` for an array, `5` for a text. Other values stay unchanged, and the validator
+ * reports them. Returns a copy.
  */
 export function coerceArguments(args: JsonObject, schema: JsonSchema): JsonObject {
   return readArguments(args, schema, readAsText)
 }
 
 /**
- * A copy of arguments of a native call, with each text that does not fit its schema parsed if it is exactly the JSON of what the schema asks
- * for: `"10"` for an integer, `"[1]"` for an array. Other values stay as they are. `parse`: of a JSON text its value, of any other undefined.
+ * Decodes texts in the arguments of a native call. A text that does not fit its schema is parsed if it is exactly the JSON of what the
+ * schema asks for: `"10"` for an integer, `"[1]"` for an array. Other values stay unchanged. Returns a copy. `parse` returns the value of a
+ * JSON text, or undefined for any other text.
  */
 export function decodeArguments(args: JsonObject, schema: JsonSchema, parse: (text: string) => Json | undefined): JsonObject {
   return readArguments(args, schema, (value, part, schemas) => {
@@ -28,10 +29,10 @@ export function decodeArguments(args: JsonObject, schema: JsonSchema, parse: (te
   })
 }
 
-/** How many values that were read otherwise are named. */
+/** Maximum number of changed values that are named. */
 const maxNamed = 10
 
-/** What reading the arguments by their schema has changed, in words. */
+/** Describes what reading the arguments by their schema has changed. */
 export function coercions(before: JsonObject, after: JsonObject): string[] {
   const changed = changedIn(before, after, '')
   const named = changed.slice(0, maxNamed).map(({ path, kind }) => `\`${clip(path)}\` read as ${kind}`)
@@ -48,7 +49,10 @@ function changedIn(before: Json, after: Json, path: string): { path: string; kin
   return before === after ? [] : [{ path, kind: jsonType(after) }]
 }
 
-/** The value in one of the wanted types; itself when it has one, when any will do, or when it can't be read as one. */
+/**
+ * Converts a value to one of the wanted types. Returns the value itself if it has such a type, if any type is allowed, or if it can't be
+ * converted.
+ */
 function readAsText(value: Json, schema: JsonSchema, schemas: Schemas): Json {
   const wanted = typesOf(schema, schemas, 0)
   if (wanted === undefined || hasType(value, [...wanted])) return value
@@ -65,12 +69,12 @@ function isPlain(value: Json): boolean {
   return typeof value === 'number' || typeof value === 'boolean'
 }
 
-/** A long integer that parsing would round stays text. */
+/** False for a long integer that parsing would round; it stays text. */
 function isExact(value: Json, text: string): boolean {
   return typeof value !== 'number' || Number.isSafeInteger(value) || !/^-?\d+$/.test(text)
 }
 
-/** The JSON types a schema allows; undefined when it leaves that open. */
+/** The JSON types that a schema allows; undefined if it allows any. */
 function typesOf(schema: JsonSchema, schemas: Schemas, depth: number): ReadonlySet<string> | undefined {
   const { type } = schema
   if (typeof type === 'string') return new Set([type])

@@ -2,23 +2,23 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Json, JsonObject } from '../../core/messages.ts'
 import type { JsonSchema } from './schema.ts'
 
-/** What a tool's `parameters` may be. */
+/** The types that a tool's `parameters` may have. */
 export type ParametersSchema = StandardSchemaV1 | JsonSchema
 
-/** Arguments as `execute` gets them: the schema's output. */
+/** The arguments that `execute` receives: the schema's output. */
 export type ArgsOf<S> =
   IsAnySchema<S> extends true ? JsonObject : S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : FromObjectSchema<S>
 
-/** Arguments as the model wrote them, before a Standard Schema changed anything. */
+/** The arguments as the model wrote them, before a Standard Schema transforms them. */
 export type InputOf<S> =
   IsAnySchema<S> extends true ? JsonObject : S extends StandardSchemaV1 ? StandardSchemaV1.InferInput<S> : FromObjectSchema<S>
 
-/** True if there is no schema to infer from. */
+/** True if there is no schema to infer types from. */
 export type IsAnySchema<S> = [ParametersSchema] extends [S] ? true : false
 
 /**
- * The type of what a JSON Schema literal accepts, for the keywords tools are written with: `type`, `properties`, `required`, `items`,
- * `enum`, `const`, `anyOf`, `oneOf`. Any other keyword widens the type to `Json`.
+ * The type of the values that a JSON Schema literal accepts. Supports the keywords that tools usually use: `type`, `properties`,
+ * `required`, `items`, `enum`, `const`, `anyOf`, `oneOf`. Any other keyword widens the type to `Json`.
  */
 export type FromSchema<S> = S extends { const: infer C }
   ? C
@@ -48,7 +48,7 @@ type FromType<T, S> = T extends 'string'
             ? FromObjectSchema<S>
             : Json
 
-/** The arguments of a tool with this schema; a schema whose literal type is not known gives `JsonObject`. */
+/** The arguments of a tool with this schema; `JsonObject` if the schema's literal type is unknown. */
 type FromObjectSchema<S> = S extends { properties: infer P extends object }
   ? keyof P extends never
     ? JsonObject

@@ -3,21 +3,22 @@ import type { ErrorObject } from 'ajv'
 import { clip, show } from '../../core/errors.ts'
 import { fieldName, firstProblems, inWords, maxInWords } from './problems-in-words.ts'
 
-/** Nothing of these is lost in the translation to JSON Schema, and no schema says more of them. */
+/** Keywords that JSON Schema expresses without loss. No schema library says more about them. */
 const exact = new Set(['type', 'enum', 'const', 'required', 'additionalProperties', 'unevaluatedProperties', 'anyOf', 'oneOf'])
-/** Nor of these, but a developer may have written why. */
+/** Keywords that it also expresses without loss, but for which a developer may have written a message. */
 const bounds = new Set(['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'minItems', 'maxItems'])
-/** Each issue looks through them. */
+/** Maximum number of errors considered: each issue searches all of them. */
 const maxErrors = 500
 
 /**
- * What a Standard Schema finds wrong with a value, for the model. `errors`: what the JSON Schema that the model was given says of the same value.
- * It words what both find, as it does for other tools, and what it finds inside a union, of which some libraries say only that it does not fit.
+ * Words the issues that a Standard Schema found, for the model. `errors` are the errors of the JSON Schema, which the model knows, for the
+ * same value. If both report an issue, the JSON Schema's error is used, as for other tools. Its errors inside a union are used too, because
+ * some libraries only report that a value fits no branch.
  */
 export function issuesInWords(issues: readonly StandardSchemaV1.Issue[], errors: readonly ErrorObject[], value: unknown): string[] {
   const known = errors.slice(0, maxErrors).filter(({ keyword }) => exact.has(keyword) || bounds.has(keyword))
   const told = issues.slice(0, maxInWords).flatMap((issue) => {
-    // Not `map`: a path may be of a class whose `map` gives something else.
+    // Not `map`: a path may be of a class whose `map` returns something else.
     const keys = Array.from(issue.path ?? [], (segment) => (typeof segment === 'object' ? segment.key : segment))
     const same = errorsAt(keys, known)
     if (same.length === 0) return [ownWords(issue.message, keys, value)]
@@ -37,7 +38,7 @@ function errorsAt(keys: readonly PropertyKey[], errors: readonly ErrorObject[]):
   return isUnion ? errors.filter((error) => isOfField(error) || `${error.instancePath}/`.startsWith(`${place}/`)) : here
 }
 
-/** The field that is missing, or unknown. */
+/** The name of the missing or unknown field. */
 function fieldOf({ missingProperty, additionalProperty, unevaluatedProperty }: ErrorObject['params']): unknown {
   return missingProperty ?? additionalProperty ?? unevaluatedProperty
 }
@@ -54,7 +55,7 @@ function stepInto(value: unknown, key: PropertyKey): unknown {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined
 }
 
-/** `['list', 0, 'na/me']` → `/list/0/na~1me`. */
+/** Converts `['list', 0, 'na/me']` to `/list/0/na~1me`. */
 function pointerTo(keys: readonly PropertyKey[]): string {
   return keys.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 }

@@ -1,4 +1,4 @@
-// Loading it takes milliseconds of each start (ajv: 30 to 60; `npm run bench`, start.ts), so it is loaded when it is first needed. CommonJS, because
+// Loaded on first use, because loading takes milliseconds of each start (ajv: 30 to 60; `npm run bench`, start.ts). CommonJS, because
 // `require` is synchronous and bundlers follow it.
 exports.loadAjv = () => require('ajv')
 exports.loadAjv2020 = () => require('ajv/dist/2020.js')

@@ -2,7 +2,7 @@ import { isJsonObject, setField } from '../../core/messages.ts'
 
 type JsonSchema = Record<string, unknown>
 
-/** Keywords whose value is a schema, a list of schemas, or schemas by name. */
+/** Keywords whose value is a schema (`oneSchema`), a list of schemas (`severalSchemas`), or schemas by name (`namedSchemas`). */
 export const oneSchema: ReadonlySet<string> = new Set([
   ...['items', 'additionalItems', 'additionalProperties', 'unevaluatedItems', 'unevaluatedProperties', 'contains', 'propertyNames'],
   ...['not', 'if', 'then', 'else'],
@@ -10,12 +10,12 @@ export const oneSchema: ReadonlySet<string> = new Set([
 export const severalSchemas: ReadonlySet<string> = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems', 'items'])
 export const namedSchemas: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions'])
 
-/** What is deeper stays as it is. */
+/** Maximum depth. Deeper schemas stay unchanged. */
 const maxDepth = 200
 
 /**
- * Changes a schema and all schemas in it, from the outside in: the schema itself if nothing changes. `at` is where a schema is, as a JSON Pointer
- * behind a `#`. A schema that is in several places is changed once.
+ * Changes a schema and all schemas in it, from the outside in. Returns the schema itself if nothing changes. `at` is the position of a
+ * schema, as `#` and a JSON Pointer. A schema that occurs in several places is changed once.
  */
 export function mapSchemas(root: JsonSchema, change: (schema: JsonSchema, at: string) => JsonSchema): JsonSchema {
   const known = new Map<JsonSchema, JsonSchema>()
@@ -23,7 +23,7 @@ export function mapSchemas(root: JsonSchema, change: (schema: JsonSchema, at: st
   function mapOne(given: JsonSchema, at: string, depth: number): JsonSchema {
     const before = known.get(given)
     if (before !== undefined || depth > maxDepth) return before ?? given
-    // It may contain itself.
+    // A schema may contain itself.
     known.set(given, given)
     const changed = change(given, at)
     const mapped = mapFields(changed, (keyword, value) => mapKeyword(keyword, value, `${at}/${keyword}`, depth))

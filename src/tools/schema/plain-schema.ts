@@ -18,7 +18,7 @@ const isSetOf =
   (value, depth) =>
     isListOf(check, least)(value, depth) && new Set(value as unknown[]).size === (value as unknown[]).length
 
-/** What nearly all tools use, and how it must look. References, patterns and names of its own are for the compiler to judge. */
+/** The keywords that nearly all tools use, with a check for each. References, patterns and ids are left to the compiler. */
 const keywords: Readonly<Record<string, Check>> = {
   title: isText,
   description: isText,
@@ -47,8 +47,8 @@ const keywords: Readonly<Record<string, Check>> = {
 const deepest = 20
 
 /**
- * Whether a JSON Schema is one that the compiler takes, by a look that needs no compiler: a program then starts without loading it. False says
- * nothing. `schema` is plain JSON.
+ * Whether a JSON Schema certainly compiles, decided without the compiler, so that an application starts without loading it. False means
+ * that only the compiler can tell. `schema` must be plain JSON.
  */
 export function isPlainSchema(schema: unknown, depth = 0): boolean {
   return (

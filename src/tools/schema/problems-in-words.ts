@@ -2,12 +2,12 @@ import type { ErrorObject } from 'ajv'
 import { clip, show } from '../../core/errors.ts'
 import { jsonType } from '../../core/json.ts'
 
-/** Enough to correct a call. */
+/** Maximum number of problems listed: enough to correct a call. */
 const maxProblems = 8
-/** Writing a problem takes longer than finding it: of those after so many, only their number is told. */
+/** Maximum number of problems that are worded, because wording takes longer than finding. The rest are only counted. */
 export const maxInWords = 100
 
-/** What is wrong with a value, in words for the model. */
+/** Describes for the model what is wrong with a value. */
 export function problemsOf(errors: readonly ErrorObject[]): string[] {
   const inTime = errors.slice(0, maxInWords)
   return firstProblems(new Set(inTime.map(inWords)), errors.length - inTime.length)
@@ -21,7 +21,7 @@ export function firstProblems(problems: Iterable<string>, others = 0): string[] 
   return more === 0 ? first : [...first, `and ${more} more`]
 }
 
-/** One violation as the model can act on it: the field, what was expected, what came. */
+/** Describes one violation so that the model can correct it: the field, what was expected, and what it got. */
 export function inWords({ instancePath, keyword, params, message, data }: ErrorObject): string {
   const at = instancePath === '' ? 'arguments' : `\`${clip(fieldName(instancePath))}\``
   switch (keyword) {
@@ -42,7 +42,7 @@ export function inWords({ instancePath, keyword, params, message, data }: ErrorO
   }
 }
 
-/** `/items/0/na~1me` → `items[0].na/me`. */
+/** Converts `/items/0/na~1me` to `items[0].na/me`. */
 export function fieldName(pointer: string): string {
   let name = ''
   for (const raw of pointer.slice(1).split('/')) {

@@ -3,19 +3,19 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 import { keysOfReference } from './reference.ts'
 import type { JsonSchema } from './schema.ts'
 
-/** A schema may refer to itself. */
+/** Maximum depth, because a schema may refer to itself. */
 const maxDepth = 64
 
 /**
- * How many parts of schemas are looked at: so many for the arguments, and so many more for each value. A schema can combine others so that each
- * value takes very many; values are then left as they are.
+ * How many schemas may be visited: a number for all arguments, and a further number per value. Schemas can be combined so that each value
+ * takes very many; further values are then left unchanged.
  */
 const lookedAt = { inAll: 50_000, aValue: 30 }
 
-/** How a value is read under a schema, without what is inside it: the value itself if it stays as it is. */
+/** Reads a value by its schema, without what is inside the value. Returns the value itself if it stays unchanged. */
 export type ReadValue = (value: Json, schema: JsonSchema, schemas: Schemas) => Json
 
-/** A copy of the arguments, each value as `read` reads it under its schema. What is inside a value is read after the value itself. */
+/** Copies the arguments, replacing each value by the result of `read`. Reads a value before the values inside it. */
 export function readArguments(args: JsonObject, schema: JsonSchema, read: ReadValue): JsonObject {
   const copy = readIn(args, schema, new Schemas(schema), read, 0)
   return isJsonObject(copy) ? copy : args
@@ -31,11 +31,11 @@ function readIn(given: Json, schema: unknown, schemas: Schemas, read: ReadValue,
   const readInside = (item: Json, schemaIn: (part: JsonSchema) => unknown): Json =>
     parts.reduce((one, part) => readIn(one, schemaIn(part), schemas, read, depth + 1), item)
   if (Array.isArray(value)) return value.map((item, at) => readInside(item, (part) => itemSchema(part, at)))
-  // Built from entries, so that `__proto__` is a key like any other.
+  // Uses `fromEntries`, so that `__proto__` is an ordinary key.
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, readInside(item, (part) => fieldSchema(part, key))]))
 }
 
-/** A schema and those inside it. */
+/** A schema and the schemas inside it. */
 export class Schemas {
   readonly #root: JsonSchema
   readonly #referred = new Map<string, unknown>()
@@ -45,14 +45,14 @@ export class Schemas {
     this.#root = root
   }
 
-  /** One more value is read. */
+  /** Called for each further value. */
   enterValue(): void {
     this.#left += lookedAt.aValue
   }
 
   /**
-   * The schemas that a value has to fit at once: this one, those it combines with `allOf`, and, for a `value`, of each choice the only branch
-   * that the value can be.
+   * The schemas that a value must match at once: this one and those combined with `allOf`. For a given `value`, also the branch of each
+   * choice, if the value can match only one.
    */
   partsOf(given: unknown, value?: Json, parts: JsonSchema[] = []): JsonSchema[] {
     const schema = this.resolve(given)
@@ -67,11 +67,11 @@ export class Schemas {
     return parts
   }
 
-  /** Whether a schema's types, constants and choices leave room for a value. What is inside it, and its size and form, are not looked at. */
+  /** Whether a value matches a schema's types, constants and choices. Ignores what is inside the value, its size and its format. */
   admit(value: Json, given: unknown, seen: Set<unknown> = new Set()): boolean {
     if (typeof given === 'boolean') return given
     const schema = this.resolve(given)
-    // What leads back to itself, or nowhere, says nothing.
+    // A schema that refers back to itself, or to nothing, does not restrict anything.
     if (schema === undefined || seen.has(schema) || this.#left-- <= 0) return true
     seen.add(schema)
     const { type } = schema
@@ -83,7 +83,7 @@ export class Schemas {
     return listed(schema.allOf).every(admits) && choices.every((choice) => choice.some(admits))
   }
 
-  /** The schema itself, or the one of the same document it refers to. */
+  /** Resolves references. Returns undefined if a reference has no target in the same document. */
   resolve(given: unknown): JsonSchema | undefined {
     let schema = given
     for (let hops = 0; isJsonObject(schema) && typeof schema.$ref === 'string'; hops++) {
@@ -102,7 +102,7 @@ export class Schemas {
     return found
   }
 
-  /** Whether a value has the type of a branch, all that it requires, and its constants. */
+  /** Whether a value has the type, the required fields and the constants of a branch. */
   #canBe(value: Json, branch: unknown): boolean {
     if (!this.admit(value, branch)) return false
     if (!isJsonObject(value)) return true
@@ -114,7 +114,7 @@ export class Schemas {
   }
 }
 
-/** A value of the schema's types, which are as JSON Schema names them. */
+/** Whether a value has one of the types, named as in JSON Schema. */
 export function hasType(value: Json, types: readonly unknown[]): boolean {
   return types.includes(jsonType(value)) || (types.includes('integer') && Number.isInteger(value))
 }
@@ -123,7 +123,7 @@ function hasConstant(schema: unknown): boolean {
   return isJsonObject(schema) && ('const' in schema || Array.isArray(schema.enum))
 }
 
-/** What is inside objects and arrays is not compared. */
+/** Does not compare the content of objects and arrays. */
 function isSame(constant: unknown, value: Json): boolean {
   return constant === value || (typeof value === 'object' && value !== null && typeof constant === 'object')
 }

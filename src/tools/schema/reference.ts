@@ -1,4 +1,7 @@
-/** The keys that a reference leads along from the root of its own document; undefined for one of another document, or by a name. */
+/**
+ * The keys along the path from the root of the document to the target of a reference; undefined if the target is in another document or has
+ * a name.
+ */
 export function keysOfReference(reference: string): string[] | undefined {
   if (reference === '#') return []
   if (!reference.startsWith('#/')) return undefined

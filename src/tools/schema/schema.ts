@@ -13,14 +13,14 @@ import { jsonSchemaOf } from './standard-schema.ts'
 /** A JSON Schema object (2020-12 or draft-07). */
 export type JsonSchema = Record<string, unknown>
 
-/** Whether it is a schema of zod, valibot, arktype, … */
+/** Whether a value is a schema of zod, valibot, arktype or another library with Standard Schema. */
 export function isStandardSchema(value: unknown): value is StandardSchemaV1 {
   return (typeof value === 'object' || typeof value === 'function') && value !== null && '~standard' in value
 }
 
 const converted = new WeakMap<StandardSchemaV1, JsonSchema>()
 
-/** The JSON Schema of a tool's `parameters`; of a Standard Schema it is made once. Throws `invalid_tool` for one that has none. */
+/** The JSON Schema of a tool's `parameters`. Converts a Standard Schema once. Throws `invalid_tool` if it can't be converted. */
 export function parametersOf({ name, parameters }: { name: string; parameters: JsonSchema | StandardSchemaV1 }): JsonSchema {
   if (!isStandardSchema(parameters)) return parameters
   const schema = converted.get(parameters) ?? jsonSchemaOf(parameters, name, 'give it as `schema` beside a JSON Schema as `parameters`')
@@ -28,7 +28,7 @@ export function parametersOf({ name, parameters }: { name: string; parameters: J
   return schema
 }
 
-/** What decides on a tool's arguments in place of its JSON Schema, and may transform them. */
+/** The Standard Schema that validates a tool's arguments in place of its JSON Schema, and may transform them. */
 export function standardSchemaOf(tool: {
   parameters: JsonSchema | StandardSchemaV1
   schema?: StandardSchemaV1
@@ -36,31 +36,35 @@ export function standardSchemaOf(tool: {
   return tool.schema ?? (isStandardSchema(tool.parameters) ? tool.parameters : undefined)
 }
 
-/** A compiled schema: returns a value's problems in words for the model; none if it is valid. */
+/** A compiled schema. Returns a value's problems, worded for the model; an empty list if the value is valid. */
 export type Validator = (value: unknown, inWords?: ReadErrors) => string[]
 
-/** Words the errors of a value that is not valid. Default: `problemsOf`. */
+/** Words the errors of an invalid value. Default: `problemsOf`. */
 type ReadErrors = (errors: readonly ErrorObject[]) => string[]
 
 const compiled = new WeakMap<JsonSchema, Validator>()
 /**
- * The same by the schema's text, least recently used first: a program that builds an agent for each request would otherwise compile all its
- * schemas each time, at a millisecond each. Untrusted schemas are not cached here, so that nobody can fill it.
+ * Validators by the text of their schema, least recently used first. Without them, an application that builds an agent for each request
+ * would compile all its schemas each time, at a millisecond each. Only the application's own schemas are cached here, so that nobody else
+ * can fill the cache.
  */
 const compiledTexts = new Map<string, Validator>()
 const maxTexts = 256
 const maxTextLength = 20_000
-/** How long a value may take to be validated, in milliseconds. */
+/** How long validating a value may take, in milliseconds. */
 const maxCheckMs = 30
 
 let compilations = 0
-/** A compiler keeps a piece of every schema it has compiled: after so many a new one is opened, and the old one goes with its last schema. */
+/**
+ * Number of compilations after which a new compiler is opened, because a compiler keeps something of every schema it has compiled. The old
+ * one is freed with its last schema.
+ */
 const maxCompilations = 100
 
-/** The compilers for the dialects a schema may be written in, the likeliest first. */
+/** The compilers for the dialects that a schema may use, the most likely first. */
 function compilersFor(schema: JsonSchema, origin: Origin): Ajv[] {
   const dialects = (): Dialect[] => {
-    // The two write tuples differently, and many schemas don't say which they are.
+    // The two dialects write tuples differently, and many schemas don't declare theirs.
     if (schema?.$schema === undefined) return ['draft2020', 'draft7']
     return typeof schema.$schema === 'string' && /draft-0\d/.test(schema.$schema) ? ['draft7'] : ['draft2020']
   }
@@ -71,7 +75,7 @@ let ids = 0
 
 function compileIn(ajv: Ajv, schema: JsonSchema): ValidateFunction {
   if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) throw new Error('it is not an object')
-  // `$schema` has chosen the dialect, and ajv refuses those it doesn't know. Without an id it can't resolve `$ref: '#'`.
+  // `$schema` has chosen the dialect, and ajv refuses those it doesn't know. Without an id, ajv can't resolve `$ref: '#'`.
   const { $schema: _, $id, ...rest } = schema
   const id = $id === undefined || $id === '' ? `urn:toolloop:schema:${++ids}` : $id
   if (typeof id !== 'string') throw new Error('its `$id` is not a string')
@@ -83,19 +87,19 @@ function compileIn(ajv: Ajv, schema: JsonSchema): ValidateFunction {
     if ('$async' in validate) throw new Error('`$async` schemas are not supported')
     return validate
   } finally {
-    // Else ajv would keep every schema for ever, and refuse a second one of its `$id`.
+    // Otherwise ajv would keep every schema forever, and refuse a second one with the same `$id`.
     ajv.removeSchema(own)
   }
 }
 
-/** Compiles a schema, once for each object and mostly once for equal ones. Throws `invalid_tool` for an invalid one. */
+/** Compiles a schema: once per object, and usually once for equal schemas. Throws `invalid_tool` for an invalid schema. */
 export function compileSchema(schema: JsonSchema, toolName: string): Validator {
   const validator = compiled.get(schema) ?? compileEqual(schema, toolName)
   compiled.set(schema, validator)
   return validator
 }
 
-/** Whether it has been compiled. */
+/** Whether a schema has been compiled. */
 export function isCompiled(schema: JsonSchema): boolean {
   return compiled.has(schema)
 }
@@ -104,7 +108,7 @@ export function isCompiled(schema: JsonSchema): boolean {
 function compileEqual(schema: JsonSchema, toolName: string): Validator {
   const text = schemaText(schema)
   if (text === undefined || text.length > maxTextLength) return compileOwn(schema, toolName)
-  // Compiled from the text: a shared validator must not change with any one object.
+  // Compiled from the text, because a shared validator must not change with a single object.
   const validator = compiledTexts.get(text) ?? compileWhenUsed(JSON.parse(text), toolName)
   compiledTexts.delete(text)
   compiledTexts.set(text, validator)
@@ -113,7 +117,10 @@ function compileEqual(schema: JsonSchema, toolName: string): Validator {
   return validator
 }
 
-/** A schema that can't fail to compile waits for its first value, and the compiler with it: that is most of what a start would cost. */
+/**
+ * Postpones the compilation of a schema that certainly compiles until its first value, and with it the loading of the compiler. That is
+ * most of the cost of a start.
+ */
 function compileWhenUsed(schema: JsonSchema, toolName: string): Validator {
   if (!isPlainSchema(schema)) return compileOwn(schema, toolName)
   let validator: Validator | undefined
@@ -123,11 +130,11 @@ function compileWhenUsed(schema: JsonSchema, toolName: string): Validator {
   }
 }
 
-/** A schema as JSON; undefined if JSON leaves something out or changes it. Never throws. */
+/** A schema as JSON text; undefined if JSON would leave out or change something. Never throws. */
 function schemaText(schema: JsonSchema): string | undefined {
   let isExact = true
   function check(this: unknown, key: string, value: unknown): unknown {
-    // They differ where `toJSON` has changed the value.
+    // They differ if `toJSON` has changed the value.
     isExact &&= (this as JsonSchema)[key] === value && isPlain(value)
     return isExact ? value : null
   }
@@ -135,7 +142,7 @@ function schemaText(schema: JsonSchema): string | undefined {
     const text = JSON.stringify(schema, check)
     return isExact ? text : undefined
   } catch {
-    // Circular or too deep: the compiler decides whether it is usable.
+    // The schema is circular or too deep: the compiler decides whether it is usable.
     return undefined
   }
 }
@@ -147,16 +154,16 @@ function isPlain(value: unknown): boolean {
   return prototype === Object.prototype || prototype === null || Array.isArray(value)
 }
 
-/** The schema is the program's own, but values come from a model, which others can talk into anything. */
+/** Compiles an application's own schema. Its values come from a model, which others can influence, so checks may need a time limit. */
 function compileOwn(schema: JsonSchema, toolName: string): Validator {
   const unreadable: string[] = []
   const check = compileNew(schema, toolName, 'own', (at) => unreadable.push(at))
   try {
     JSON.stringify(schema)
   } catch (error) {
-    throw unusable(toolName, error) // No model could be told of it.
+    throw unusable(toolName, error) // It can't be sent to a model.
   }
-  if (unreadable.length > 0) defaultLogger.warn({ tool: toolName, unreadable }, 'patterns of a tool can not be read, and are not checked')
+  if (unreadable.length > 0) defaultLogger.warn({ tool: toolName, unreadable }, 'patterns of a tool could not be read and are not checked')
   if (!mayTakeLong(schema)) return check
   return (value, inWords) => stoppedAfter(maxCheckMs, () => check(value, inWords))?.value ?? [tooSlow]
 }
@@ -164,8 +171,9 @@ function compileOwn(schema: JsonSchema, toolName: string): Validator {
 const takesLong = new WeakMap<JsonSchema, boolean>()
 
 /**
- * Whether a small value can take long to validate. All branches of a union are checked: where they lead back to the union, each level of the
- * value doubles the work, and its errors fill the memory. A watchdog costs a quarter of a millisecond, so the others have none.
+ * Whether even a small value may take long to validate. All branches of a union are checked: if they refer back to the union, each level of
+ * the value doubles the work, and the errors fill the memory. Other schemas run without a time limit, because enforcing one takes a quarter
+ * of a millisecond.
  */
 export function mayTakeLong(schema: JsonSchema): boolean {
   const known = takesLong.get(schema) ?? hasSlowKeyword(schema)
@@ -183,7 +191,9 @@ function hasSlowKeyword(schema: JsonSchema): boolean {
 
 export const tooSlow = 'arguments: could not be checked in time, because of a `pattern`, `uniqueItems` or a union in their schema'
 
-/** Compiles a schema. Throws `invalid_tool`. `note` is told where a pattern is that can't be read, and so is not checked. */
+/**
+ * Compiles a schema. Throws `invalid_tool`. Calls `note` with the position of each pattern that can't be read and is therefore not checked.
+ */
 export function compileNew(schema: JsonSchema, toolName: string, origin: Origin, note: (at: string) => void): Validator {
   const failures: unknown[] = []
   if (++compilations % maxCompilations === 0) forgetAjv(origin)
@@ -195,7 +205,7 @@ export function compileNew(schema: JsonSchema, toolName: string, origin: Origin,
         try {
           return validate(value) ? [] : inWords(validate.errors ?? [])
         } finally {
-          validate.errors = null // They hold on to the value.
+          validate.errors = null // They keep the value in memory.
         }
       }
     } catch (error) {
@@ -205,7 +215,7 @@ export function compileNew(schema: JsonSchema, toolName: string, origin: Origin,
   throw unusable(toolName, failures[0])
 }
 
-/** `compileSchema` returns this validator for the schema. */
+/** Makes `compileSchema` return this validator for the schema. */
 export function keepValidator(schema: JsonSchema, validator: Validator): void {
   compiled.set(schema, validator)
 }

@@ -12,12 +12,12 @@ const schemaValued =
 type SchemaValued = Words<typeof schemaValued> | Extension
 type Extension = `x-${string}` | `$${string}`
 
-/** The others, of all drafts since 4, and of OpenAPI. */
+/** All other keywords, of all drafts since 4 and of OpenAPI. */
 const plainValued =
   'id type enum multipleOf maximum exclusiveMaximum minimum exclusiveMinimum maxLength minLength pattern prefixItems maxItems minItems uniqueItems maxContains minContains maxProperties minProperties required dependentRequired allOf anyOf oneOf format contentEncoding contentMediaType title description deprecated readOnly writeOnly examples nullable'
 type Keyword = SchemaValued | Words<typeof plainValued>
 
-/** Keywords by which `required` may name what is not in `properties`. */
+/** Keywords with which `required` may name a field that is not in `properties`. */
 const addsProperties =
   '$ref $dynamicRef patternProperties additionalProperties unevaluatedProperties dependencies dependentSchemas anyOf oneOf allOf not if then else'
 type AddsProperties = Words<typeof addsProperties>
@@ -35,7 +35,7 @@ type LooksLikeSchema =
 
 type FieldsInPlaceOfSchema = "Expected a schema, not fields: write z.object({ … }) or { type: 'object', properties: { … } }"
 
-/** What is wrong with a schema as it is written in a program, as a type that the wrong part does not fit. `unknown` if nothing is. */
+/** Checks at compile time how a schema is written. Produces a type that the wrong part does not match, or `unknown` if nothing is wrong. */
 export type WrittenSchema<S> = S extends StandardSchemaV1
   ? unknown
   : string extends keyof S
@@ -67,18 +67,18 @@ const keywords = new Set(`${schemaValued} ${plainValued}`.split(' '))
 const namesThatAdd = new Set(addsProperties.split(' '))
 const namesOfTypes = new Set(typeNames.split(' '))
 
-/** Schemas that nobody wrote for this program, or that were checked before. */
+/** Schemas that were not written for this application, or that were checked before. */
 const accepted = new WeakSet<JsonSchema>()
 
-/** From now on `checkWritten` takes it as it is: a schema that comes from elsewhere may have any keyword. */
+/** Makes `checkWritten` accept a schema: one that comes from elsewhere may have any keyword. */
 export function acceptSchema<Schema extends JsonSchema>(schema: Schema): Schema {
   accepted.add(schema)
   return schema
 }
 
 /**
- * What is wrong with a JSON Schema that compiles, but does not say what it was written to say: a list of fields, a property outside of
- * `properties`, a schema of zod inside, a `required` that names no property. The model would not be told of these fields.
+ * Describes what is wrong with a JSON Schema that compiles but doesn't mean what its author intended: a list of fields, a property outside
+ * of `properties`, a zod schema inside, a `required` that names no property. The model would not see these fields.
  */
 export function problemOfWritten(schema: JsonSchema): string | undefined {
   if (accepted.has(schema)) return undefined
@@ -93,7 +93,7 @@ export function checkWritten(schema: JsonSchema, toolName: string): void {
   if (problem !== undefined) throw new ToolloopError('invalid_tool', `Tool \`${toolName}\`: ${problem}`)
 }
 
-/** `{ city: z.string() }`, `{ city: { type: 'string' } }`, `{ city: 'string' }`. */
+/** Whether the schema is a list of fields: `{ city: z.string() }`, `{ city: { type: 'string' } }`, `{ city: 'string' }`. */
 function isFieldList(schema: JsonSchema): boolean {
   const names = Object.keys(schema)
   return names.length > 0 && !names.some((name) => keywords.has(name) || isExtension(name))
@@ -104,7 +104,7 @@ function fieldsProblem(schema: JsonSchema): string {
   return `expected a schema, got fields (${quoted(Object.keys(schema))}); write \`${objectOf(name, value)}\``
 }
 
-/** An object schema with this property, as the property was meant. */
+/** An object schema with this property, written as it was probably meant. */
 function objectOf(name: string, value: unknown): string {
   if (!isStandardSchema(value)) return `{ type: 'object', properties: { ${name}: … } }`
   const { vendor } = value['~standard']
@@ -124,8 +124,8 @@ const schemaLists = ['anyOf', 'oneOf', 'allOf', 'prefixItems']
 const innerSchemas = ['items', 'additionalProperties', 'contains']
 const conditionalSchemas = ['not', 'if', 'then', 'else']
 /**
- * A value that fits one of these has to fit another schema too, or may have to, because a reference says so. `required` may name properties of
- * that other schema, here and in all schemas inside.
+ * Keywords for schemas whose values must also match another schema, or may have to because of a reference. Their `required`, and that of
+ * all schemas inside, may name properties of that other schema.
  */
 const sharedSchemas = new Set([
   ...conditionalSchemas,

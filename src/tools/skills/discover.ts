@@ -8,23 +8,23 @@ import { readScriptTools, toolsKey } from './script-tools.ts'
 import type { Report, ScriptTool, Skill, SkillProblem, SkillScope } from './skill.ts'
 
 const maxBytes = 1_048_576
-/** Of a file with tools: their schemas are compiled and sent to the model, which costs more than reading. */
+/** Maximum size of a file with tools. Their schemas are compiled and sent to the model, which costs more than reading. */
 const maxToolsBytes = 65_536
-/** The name it should have, and one that other programs accept. */
+/** The correct file name, and one that other applications accept. */
 const names = ['SKILL.md', 'skill.md']
-/** A folder of Skills may sort them into folders, but not deeper than this. */
+/** Maximum depth at which Skills are searched in a folder. */
 const maxDepth = 4
 const maxFolders = 2_000
 const passedOver = new Set(['.git', 'node_modules', '__pycache__'])
 const runnable = new Set(['.js', '.mjs', '.cjs', '.ts', '.mts', '.py', '.sh', '.bash'])
 
-/** Folders with a `SKILL.md`: the folder itself, or those in it; sorted. Empty if it does not exist. */
+/** Finds folders with a `SKILL.md`: the folder itself, or folders in it, sorted. Empty if the folder does not exist. */
 export async function findSkillFolders(folder: string): Promise<string[]> {
   const found: string[] = []
   const seen = new Set<string>()
   const look = async (path: string, depth: number): Promise<void> => {
     const real = await realpath(path).catch(() => undefined)
-    // Links may lead in a circle.
+    // Links may form a cycle.
     if (real === undefined || seen.has(real) || seen.size >= maxFolders) return
     seen.add(real)
     const entries = await readdir(real, { withFileTypes: true }).catch(() => [])
@@ -42,7 +42,7 @@ export async function findSkillFolders(folder: string): Promise<string[]> {
   return found
 }
 
-/** Reads one Skill; for one that can't be used, only problems, an error among them. */
+/** Reads one Skill. If it can't be used, returns only problems, at least one of which is an error. */
 export async function loadSkill(folder: string, scope: SkillScope): Promise<{ skill?: Skill; problems: SkillProblem[] }> {
   const problems: SkillProblem[] = []
   const reportOn =
@@ -59,7 +59,7 @@ export async function loadSkill(folder: string, scope: SkillScope): Promise<{ sk
     if (text === undefined) return { problems }
     if (text.body === '') reportOn(file)('warning', 'Expected instructions after the frontmatter, got none; say how the Skill is used')
     const files = await listFiles(workspace.root)
-    // They belong in `scripts/`, but some are elsewhere; the first line of one without an extension says what runs it.
+    // Scripts belong in `scripts/`, but some are elsewhere. The first line of a script without an extension says what runs it.
     const scripts = files.filter((path) => runnable.has(extname(path)) || (path.startsWith('scripts/') && extname(path) === ''))
     const tools = await declaredTools(workspace, text.metadata[toolsKey], text.name, new Set(files), reportOn)
     return { skill: { ...text, folder: workspace.root, scope, scripts, tools }, problems }
@@ -100,7 +100,7 @@ async function readText(workspace: Workspace, path: string, most: number = maxBy
   }
 }
 
-/** The Skill's files relative to its folder, sorted, without `SKILL.md`, hidden ones and links out of it; at most 1,000. */
+/** Lists the files of a Skill relative to its folder, sorted: up to 1,000. Leaves out `SKILL.md`, hidden files and links to the outside. */
 export async function listFiles(folder: string): Promise<string[]> {
   const files: string[] = []
   const root = await realpath(folder).catch(() => folder)
@@ -120,7 +120,10 @@ export async function listFiles(folder: string): Promise<string[]> {
   return files
 }
 
-/** What a link leads to; undefined for what is outside of the folder, and for a folder that a link has led to before, as links can go round. */
+/**
+ * The target of a link. Undefined if it is outside of the folder, or a folder that another link has already led to, because links may form
+ * a cycle.
+ */
 async function linkedKind(root: string, path: string, seen: Set<string>): Promise<Stats | undefined> {
   try {
     const real = await realpath(join(root, path))
@@ -129,6 +132,6 @@ async function linkedKind(root: string, path: string, seen: Set<string>): Promis
     if (stats.isDirectory()) seen.add(real)
     return stats
   } catch {
-    return undefined // It leads nowhere.
+    return undefined // The link has no target.
   }
 }

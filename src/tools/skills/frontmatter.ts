@@ -4,19 +4,19 @@ import { readDocument } from '../read-document.ts'
 import { readLoosely } from './loose-frontmatter.ts'
 import type { Report, Skill } from './skill.ts'
 
-// `yaml` reads the frontmatter; the rest are rules of Agent Skills, which no library knows.
+// The package `yaml` reads the frontmatter. The rest are rules of Agent Skills, which no library knows.
 
-/** What `SKILL.md` contains. */
+/** The content of a `SKILL.md`. */
 export type SkillText = Pick<Skill, 'name' | 'description' | 'license' | 'compatibility' | 'metadata' | 'allowedTools' | 'body'>
 
-/** Far more than any needs. Parsing YAML takes quadratic time for some texts, and this happens before anybody trusts the Skill. */
+/** Far more than needed. Parsing YAML takes quadratic time for some texts, and the Skill is not trusted yet at this point. */
 const maxCharacters = 16_384
 
 const skeleton = '---\nname: my-skill\ndescription: What it does, and when to use it.\n---'
 
 /**
- * Reads `SKILL.md`. Lenient where the meaning is clear, as the same files are written for many programs; where it is not, reports an error and
- * returns undefined. `folderName` is what the Skill should be named after.
+ * Reads a `SKILL.md`. Accepts deviations whose meaning is clear, because the same files are written for many applications. Otherwise
+ * reports an error and returns undefined. `folderName` is the name that the Skill should have.
  */
 export async function readSkillText(source: string, folderName: string, report: Report): Promise<SkillText | undefined> {
   const [whole, frontmatter] = /^\s*---[ \t]*\r?\n([\s\S]*?)(?:^|\r?\n)---[ \t]*(?:\r?\n|$)/.exec(source.replace(/^\uFEFF/, '')) ?? []
@@ -56,7 +56,9 @@ export async function readSkillText(source: string, folderName: string, report: 
   }
 }
 
-/** Parsed as YAML, or read field by field if it is not quite that, which is common: a colon in a text, or a bracket at its start. */
+/**
+ * Parses a frontmatter as YAML. Reads it field by field if it is invalid, which is common: a colon in a text, or a bracket at its start.
+ */
 async function readYaml(text: string, report: Report): Promise<Record<string, unknown> | undefined> {
   const read = async (source: string): Promise<unknown> => (await readDocument(source, { passOverWarnings: true })).toJS()
   const quotes = 'Put quotes around texts that have `: ` in them or begin with a character such as `[`, `*` or `"`'
@@ -81,7 +83,7 @@ async function readYaml(text: string, report: Report): Promise<Record<string, un
   return { ...fields, description: (await readLoosely(text, read)).description }
 }
 
-/** What the catalogue and a call can carry. */
+/** Names that the catalogue and a call can contain. */
 const usableName = /^[\p{L}\p{N} ._-]{1,128}$/u
 
 function nameOf(given: unknown, folderName: string, report: Report): string | undefined {
@@ -121,7 +123,7 @@ function metadataOf(given: unknown, report: Report): Record<string, string> {
   return Object.fromEntries(texts)
 }
 
-/** A list, or a text separated by spaces or commas (not those within brackets). */
+/** A list, or a text separated by spaces or commas (not by those in parentheses). */
 function toolNames(given: unknown, report: Report): string[] {
   if (given === undefined || given === null) return []
   if (typeof given === 'string') return given.match(/[^\s,(]+(?:\([^)]*\))?/g) ?? []
@@ -130,7 +132,7 @@ function toolNames(given: unknown, report: Report): string[] {
   return []
 }
 
-/** YAML reads `1.0` as a number and `true` as a boolean where a text was meant. */
+/** YAML reads `1.0` as a number and `true` as a boolean even if a text was meant. */
 function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value.trim()
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined

@@ -1,23 +1,23 @@
 import { isJsonObject } from '../../core/messages.ts'
 
-/** The fields that are read, and whether each is a text. Others are of other programs. */
+/** The supported fields, and whether each is a text. Other fields are meant for other applications. */
 const isText = { name: true, description: true, license: true, compatibility: true, metadata: false, 'allowed-tools': false }
 
-/** A field at the beginning of a line. A capital begins a sentence that continues in the next line: `Note: …`. */
+/** A field at the start of a line. A capital letter starts a sentence that continues on the next line: `Note: …`. */
 const fieldLine = /^([a-z][\w-]*):(?:[ \t]+(.*))?$/
-/** Announces a text in the lines below. */
+/** Announces a text on the following lines. */
 const blockMark = /^[|>][-+\d]{0,2}$/
 
 /**
- * Reads a frontmatter that is not valid YAML, field by field: as YAML where that works, else as the text that stands there. That is how its author
- * and other programs read it. `readYaml` rejects for what is not YAML.
+ * Reads a frontmatter that is not valid YAML field by field: as YAML if that works, otherwise as plain text, like its author and other
+ * applications do. `readYaml` rejects if a text is not YAML.
  */
 export async function readLoosely(frontmatter: string, readYaml: (source: string) => Promise<unknown>): Promise<Record<string, unknown>> {
   const fields: [string, unknown][] = []
   for (const [name, lines] of splitFields(frontmatter)) {
     if (!Object.hasOwn(isText, name)) continue
     const read: unknown = await readYaml(lines.join('\n')).catch(() => undefined)
-    // With more in it, a line of the text was taken for a field.
+    // If there are several keys, a line of the text was taken for a field.
     const value = isJsonObject(read) && Object.keys(read).length === 1 ? read[name] : undefined
     const isRead = isText[name as keyof typeof isText] ? typeof value !== 'object' : isJsonObject(value) || Array.isArray(value)
     fields.push([name, value !== undefined && isRead ? value : asWritten(lines)])
@@ -25,7 +25,7 @@ export async function readLoosely(frontmatter: string, readYaml: (source: string
   return Object.fromEntries(fields)
 }
 
-/** The lines of each field. Of a field that is there twice, the first counts. */
+/** The lines of each field. If a field occurs twice, the first one counts. */
 function splitFields(text: string): Map<string, string[]> {
   const fields = new Map<string, string[]>()
   let current: string[] = []
@@ -52,7 +52,7 @@ function asWritten([first = '', ...rest]: readonly string[]): unknown {
   return withoutQuotes([value, ...below].join(' ').trim())
 }
 
-/** Only if they enclose all of it: `"One" and "two"` has them inside, `'It's one'` an apostrophe. */
+/** Removes quotes only if they enclose the whole text: not in `"One" and "two"`, nor in `'It's one'`. */
 function withoutQuotes(text: string): string {
   const [, quote, inner = ''] = /^(["'])(.*)\1$/.exec(text) ?? []
   const isOther = quote === undefined || new RegExp(`(?<!\\w)${quote}|${quote}(?!\\w)`).test(inner)

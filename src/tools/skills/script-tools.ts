@@ -14,8 +14,8 @@ const effects: readonly string[] = ['read', 'idempotent', 'unsafe'] satisfies To
 const known = ['name', 'description', 'script', 'parameters', 'runtime', 'pass', 'positional', 'effect', 'timeoutMs', 'calls']
 
 /**
- * Reads the file that declares a Skill's tools: YAML or JSON, `{ tools: [{ name, description, script, parameters, … }] }`. The name
- * defaults to the Skill's. An invalid entry is reported and left out.
+ * Reads the file that declares a Skill's tools: YAML or JSON, `{ tools: [{ name, description, script, parameters, … }] }`. The default name
+ * is that of the Skill. Reports and leaves out invalid entries.
  */
 export async function readScriptTools(
   source: string,
@@ -40,7 +40,7 @@ export async function readScriptTools(
     try {
       const { tool, notes } = await readTool(entry, skillName, scripts)
       tools.push(tool)
-      if (notes.length > 0) report(`tools[${at}]: its schema was mended: ${notes.join('; ')}`)
+      if (notes.length > 0) report(`tools[${at}]: its schema was repaired: ${notes.join('; ')}`)
     } catch (error) {
       report(`tools[${at}]: ${messageOf(error)}; it was left out`)
     }
@@ -88,13 +88,13 @@ function isTexts(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string')
 }
 
-/** The arguments of a call as a command line. */
+/** Converts the arguments of a call to a command line. */
 export function toCommandLine(args: JsonObject, positional: readonly string[]): string[] {
   const words = positional.flatMap((name) => (Object.hasOwn(args, name) && args[name] !== undefined ? valuesOf(args[name]) : []))
   const flags = Object.entries(args).flatMap(([name, value]): string[] => {
     if (positional.includes(name) || value === undefined || value === false || value === null) return []
     if (value === true) return [`--${name}`]
-    // A value that looks like a flag would be taken for one.
+    // Otherwise a value that looks like a flag would be read as one.
     return valuesOf(value).flatMap((text) => (text.startsWith('-') ? [`--${name}=${text}`] : [`--${name}`, text]))
   })
   return [...words, ...flags]

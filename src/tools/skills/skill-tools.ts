@@ -14,17 +14,17 @@ import { toCommandLine } from './script-tools.ts'
 import type { ScriptTool, Skill } from './skill.ts'
 import { skillToolNames } from './skill-names.ts'
 
-/** What the tools of Skills work with. */
+/** What the tools of Skills use. */
 export interface SkillToolsOptions {
   executor: SkillsSandboxExecutor
-  /** Tools of the host that scripts may be granted. */
+  /** The host's tools that scripts may be allowed to call. */
   hostTools: ToolSet
 }
 
 const maxListed = 100
 const maxOfStderr = 2_000
 
-/** The tools for all Skills: one gives a Skill's instructions, one reads its files, and one runs its scripts. */
+/** Creates the tools that all Skills share: one returns a Skill's instructions, one reads its files, and one runs its scripts. */
 export function sharedTools(skills: ReadonlyMap<string, Skill>, options: SkillToolsOptions): AnyTool[] {
   const all = [...skills.values()]
   if (all.length === 0) return []
@@ -80,7 +80,7 @@ export function sharedTools(skills: ReadonlyMap<string, Skill>, options: SkillTo
   return [activate, read, run]
 }
 
-/** A script that a Skill declares as a tool. */
+/** Creates a tool for a script that a Skill declares as one. */
 export function scriptTool(skill: Skill, declared: ScriptTool, { executor, hostTools }: SkillToolsOptions): AnyTool {
   const { name, description, parameters, effect, timeoutMs, script, runtime, pass, positional, calls } = declared
   const granted = calls.filter((call) => hostTools.get(call) !== undefined)
@@ -106,7 +106,7 @@ export function scriptTool(skill: Skill, declared: ScriptTool, { executor, hostT
   })
 }
 
-/** A Skill called by its name as if it were a tool: runs its main script, or gives its instructions. */
+/** Creates the tool for a Skill that is called by its name. It runs the Skill's main script, or returns its instructions. */
 export function skillAsTool(skill: Skill, options: SkillToolsOptions): AnyTool {
   return defineTool({
     name: skill.name,
@@ -121,7 +121,7 @@ export function skillAsTool(skill: Skill, options: SkillToolsOptions): AnyTool {
   })
 }
 
-/** The Skill, named in the trace of the call that uses it. */
+/** Returns the Skill, and names it in the trace of the call. */
 function traced(skill: Skill, { trace }: ToolContext): Skill {
   trace?.setAttributes({ 'gen_ai.skill.name': skill.name, 'gen_ai.skill.description': skill.description })
   return skill
@@ -136,7 +136,7 @@ function mainScript({ name, scripts }: Skill): string | undefined {
   return scripts.find((path) => [`scripts/main`, `scripts/${name}`].includes(path.replace(/\.[^./]*$/, '')))
 }
 
-/** What a model is told that has activated a Skill. */
+/** The text for a model that has activated a Skill. */
 export async function instructionsOf(skill: Skill): Promise<string> {
   const { name, body, folder, tools, scripts } = skill
   const files = await listFiles(folder)
@@ -189,12 +189,12 @@ async function notThere(skill: string, folder: string, path: string): Promise<To
 
 const texts = new WeakMap<object, string>()
 
-/** What a model sees of `resultOf`: its JSON as the script wrote it, where there is one. */
+/** What a model sees of `resultOf`: the JSON as the script wrote it, if there is any. */
 function contentOf(result: unknown): string {
   return texts.get(Object(result)) ?? resultText(result)
 }
 
-/** What the script returned, else what it printed. */
+/** What the script returned, or else what it printed. */
 function resultOf({ value, json, stdout, stderr }: ScriptEnd): unknown {
   if (typeof value === 'object' && value !== null && json !== undefined) texts.set(value, json)
   if (value !== undefined) return value
@@ -204,7 +204,9 @@ function resultOf({ value, json, stdout, stderr }: ScriptEnd): unknown {
   return notes === '' ? printed : `${printed}\n\nOn standard error:\n${notes}`
 }
 
-/** Runs a script's call like any other, within the time of the call that runs the script; one that needs an approval is refused. */
+/**
+ * Runs a script's call to a tool like any other call, within the time limit of the script's own call. Refuses tools that require approval.
+ */
 function callOnly(granted: readonly string[], tools: ToolSet, ctx: ToolContext): HostCall {
   const runner = new ToolRunner({ get: (name) => (granted.includes(name) ? tools.get(name) : undefined), names: () => [...granted] })
   let calls = 0
@@ -212,7 +214,7 @@ function callOnly(granted: readonly string[], tools: ToolSet, ctx: ToolContext):
     const id = `${ctx.toolCallId}.${++calls}`
     const { end } = await runner.run(
       { id, type: 'function', function: { name, arguments: JSON.stringify(args) } },
-      // No model reads it: the sandbox bounds it.
+      // No model reads the result; the sandbox limits its size.
       { ...callWithin(ctx, calls), maxResultBytes: Number.POSITIVE_INFINITY, signal: AbortSignal.any([ctx.signal, signal]) },
     )
     if (end.outcome === 'ok') return end.value ?? null

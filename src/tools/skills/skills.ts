@@ -10,24 +10,24 @@ import { findSkillFolders, loadSkill } from './discover.ts'
 import type { Skill, SkillProblem, SkillScope } from './skill.ts'
 import { scriptTool, sharedTools, skillAsTool } from './skill-tools.ts'
 
-/** Where Skills are found, which are trusted, and how their scripts run. */
+/** Options of `loadSkills`: where to find Skills, which to trust, and how to run their scripts. */
 export interface SkillsOptions {
-  /** Skill folders, or folders of them. They are trusted, and win over those of the project and the user. */
+  /** Folders of Skills, or folders that contain some. They are trusted, and take precedence over those of the project and the user. */
   paths?: readonly string[]
-  /** The project, whose `.agents/skills` and `.toolloop/skills` are searched. False: none. Default: the current folder. */
+  /** The project folder, whose `.agents/skills` and `.toolloop/skills` are searched. `false` disables this. Default: the current folder. */
   project?: string | false
-  /** The user's folder, whose `.agents/skills` and `.toolloop/skills` are searched. False: none. Default: the home folder. */
+  /** The user's folder, whose `.agents/skills` and `.toolloop/skills` are searched. `false` disables this. Default: the home folder. */
   user?: string | false
   /**
-   * Which Skills of the project may be used: all, or those named. They come with the checkout, and their text instructs the model. Default:
-   * none; they are listed in `untrusted`.
+   * Which Skills of the project may be used: all, or those with these names. They come with the checkout, and their text instructs the
+   * model. Default: none; they are listed in `untrusted`.
    */
   trust?: boolean | readonly string[]
-  /** What runs scripts, or options for one that these Skills create, and close with themselves. */
+  /** An executor for scripts, or options for one that these Skills create and close themselves. */
   sandbox?: SkillsSandboxExecutor | SandboxOptions
-  /** Tools that scripts in the VM may call, if they declare them in `calls`. Default: none. */
+  /** Tools that scripts in the VM may call if they declare them in `calls`. Default: none. */
   hostTools?: readonly AnyTool[] | ToolSet
-  /** Gets every problem as a warning. Default: none; problems are listed in `problems`. */
+  /** Receives each problem as a warning. Default: none; problems are listed in `problems`. */
   logger?: Logger
 }
 
@@ -43,7 +43,7 @@ const optionNames: OptionNames<SkillsOptions> = {
 
 const folders = [join('.agents', 'skills'), join('.toolloop', 'skills')]
 
-/** Finds and reads Skills. Rejects with `invalid_option` for invalid options; a Skill that can't be used is listed in `problems`. */
+/** Finds and reads Skills. Rejects with `invalid_option` for an invalid option. A Skill that can't be used is listed in `problems`. */
 export async function loadSkills(options: SkillsOptions = {}): Promise<Skills> {
   const skills = new Skills(options)
   await skills.reload()
@@ -51,9 +51,9 @@ export async function loadSkills(options: SkillsOptions = {}): Promise<Skills> {
 }
 
 /**
- * Agent Skills as a source of tools, by https://agentskills.io/specification. The model knows names and descriptions (`catalogue`), gets the
- * instructions of a Skill when it activates it, and reads and runs further files when it needs them. Tools that a Skill declares are tools like
- * any other; a Skill called by its own name runs its main script, or gives its instructions.
+ * A set of tools for Agent Skills (https://agentskills.io/specification). The model knows their names and descriptions (`catalogue`),
+ * receives a Skill's instructions when it activates the Skill, and reads and runs further files on demand. Tools that a Skill declares are
+ * ordinary tools. A Skill that is called by its own name runs its main script, or returns its instructions.
  */
 export class Skills implements ToolSet, AsyncDisposable {
   readonly #options: SkillsOptions
@@ -65,7 +65,7 @@ export class Skills implements ToolSet, AsyncDisposable {
   #untrusted: readonly Skill[] = []
   #problems: readonly SkillProblem[] = []
 
-  /** Empty until `reload`. Throws `invalid_option`. */
+  /** Creates an empty set; call `reload` to fill it. Throws `invalid_option`. */
   constructor(options: SkillsOptions = {}) {
     checkOptionNames(options, optionNames, '`Skills`')
     const { trust, paths, sandbox = {}, hostTools = [] } = options
@@ -77,7 +77,7 @@ export class Skills implements ToolSet, AsyncDisposable {
     this.#hostTools = 'getAllSpecs' in hostTools ? hostTools : new ToolRegistry(hostTools)
   }
 
-  /** Those that can be used, in the order they were found. */
+  /** The usable Skills, in the order they were found. */
   get skills(): readonly Skill[] {
     return [...this.#skills.values()]
   }
@@ -87,7 +87,7 @@ export class Skills implements ToolSet, AsyncDisposable {
     return this.#untrusted
   }
 
-  /** What was wrong when they were last loaded. */
+  /** The problems found when the Skills were last loaded. */
   get problems(): readonly SkillProblem[] {
     return this.#problems
   }
@@ -108,7 +108,7 @@ export class Skills implements ToolSet, AsyncDisposable {
     return this.#registry.list()
   }
 
-  /** Skills can be called by their names, but the model is not told of them as tools. */
+  /** The names of Skills: they can be called, but the model does not see them as tools. */
   hidden(): string[] {
     return [...this.#byName.keys()]
   }
@@ -117,7 +117,7 @@ export class Skills implements ToolSet, AsyncDisposable {
     return this.#registry.getAllSpecs()
   }
 
-  /** Name and description of every Skill, for the model's instructions. Empty without Skills. */
+  /** The name and description of every Skill, for the model's instructions. Empty if there are no Skills. */
   catalogue(): string {
     if (this.#skills.size === 0) return ''
     const entries = this.skills.map(
@@ -132,7 +132,7 @@ export class Skills implements ToolSet, AsyncDisposable {
     ].join('\n')
   }
 
-  /** Finds and reads the Skills again. Runs under way see the change with their next turn. */
+  /** Finds and reads the Skills again. Runs in progress use the change from their next turn on. */
   async reload(): Promise<void> {
     const problems: SkillProblem[] = []
     const report = (path: string, severity: SkillProblem['severity'], message: string) => void problems.push({ path, severity, message })
@@ -160,7 +160,7 @@ export class Skills implements ToolSet, AsyncDisposable {
     for (const { path, severity, message } of problems) this.#options.logger?.warn({ path, severity }, message)
   }
 
-  /** Closes the executor, unless it was handed in. */
+  /** Closes the executor, unless the caller provided it. */
   async close(): Promise<void> {
     if (this.#options.sandbox !== this.#executor) await this.#executor.close()
   }
@@ -199,7 +199,7 @@ export class Skills implements ToolSet, AsyncDisposable {
       root === false ? [] : folders.map((folder) => ({ folder: join(root, folder), scope, named: false }))
     return [
       ...paths.map((path) => ({ folder: resolve(path), scope: 'configured' as const, named: true })),
-      // What is in the home folder is the user's own, also when that is the current folder.
+      // The Skills in the home folder belong to the user, even if it is also the current folder.
       ...(project !== false && user !== false && resolve(project) === resolve(user) ? [] : within(project, 'project')),
       ...within(user, 'user'),
     ]

@@ -139,7 +139,7 @@ describe('fetch_url', () => {
 
   it('says what is wrong with a body', async () => {
     const { url } = await serve(say('not packed', { 'content-encoding': 'gzip' }))
-    expect((await errorOf(fetchUrl({ url }))).message).toBe(`Could not fetch "${url}/": its content is not packed as it says`)
+    expect((await errorOf(fetchUrl({ url }))).message).toBe(`Could not fetch "${url}/": its content is not compressed as its headers say`)
     const { url: strange } = await serve(say('x', { 'content-encoding': 'zip' }))
     expect((await errorOf(fetchUrl({ url: strange }))).message).toContain('has the content encoding "zip", which is not supported')
     const { url: cut } = await serve((_, response) => {

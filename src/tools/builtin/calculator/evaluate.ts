@@ -2,20 +2,20 @@ import { show } from '../../../core/errors.ts'
 import { add, divide, type ExactNumber, fraction, modulo, multiply, negate, power, problem } from './exact-number.ts'
 import { constants, factorial, functionNamed } from './functions.ts'
 
-/** `5%`: after `+` and `-` a part of the left operand, elsewhere 5/100. */
+/** A percentage such as `5%`: after `+` and `-` a part of the left operand, elsewhere 5/100. */
 interface Percent {
   percent: ExactNumber
 }
 
-/** Only functions take lists. */
+/** Lists are only allowed as arguments of functions. */
 type Operand = ExactNumber | Percent | Operand[]
 
 interface Token {
   kind: 'number' | 'name' | 'sign'
   text: string
-  /** Where it begins in the expression. */
+  /** Its position in the expression. */
   at: number
-  /** Whether white space stands before it. */
+  /** Whether white space precedes it. */
   spaced: boolean
 }
 
@@ -36,7 +36,7 @@ const otherSpellings: Readonly<Record<string, string>> = {
   π: 'pi',
 }
 
-/** How tightly operators bind. */
+/** How tightly each operator binds. */
 const strengths = new Map([
   ['+', 1],
   ['-', 1],
@@ -47,15 +47,15 @@ const strengths = new Map([
   ['mod', 2],
   ['^', 4],
 ])
-/** `-3^2` is -9, and `-3 * 2` a product of -3. */
+/** Makes `-3^2` equal -9, and `-3 * 2` a product of -3. */
 const signStrength = 3
 
-/** The parser goes as deep as parentheses do, and its stack is not endless. */
+/** Maximum nesting of parentheses: the parser recurses into them, and its stack is limited. */
 const maxNesting = 50
 
 /**
- * The value of an arithmetic expression, calculated while it is parsed. It knows only numbers, operators and our own functions, each of them
- * bounded, so that an expression takes time in proportion to its length. Throws `invalid_arguments`.
+ * Evaluates an arithmetic expression while parsing it. Knows only numbers, operators and its own functions. Each of them is bounded, so the
+ * time is linear in the length of the expression. Throws `invalid_arguments`.
  */
 export function evaluate(expression: string): ExactNumber {
   const tokens = tokenize(expression)
@@ -106,7 +106,7 @@ class Evaluation {
     return this.#tokens[this.#at - 1]
   }
 
-  /** A value and all following operators that bind more tightly than `strength`. */
+  /** Reads a value and all following operators that bind more tightly than `strength`. */
   #operand(strength: number): Operand {
     let left = this.#value()
     let before = ''
@@ -120,27 +120,27 @@ class Evaluation {
         const operator = this.#operator()
         const own = strengths.get(operator ?? '')
         if (operator === undefined || own === undefined || own <= strength) return left
-        // One person reads `1/2 pi` as half of pi, the next as one over two pi.
+        // `1/2 pi` is ambiguous: half of pi, or one over two pi.
         if (!this.#take(operator) && isDivision(before)) {
           throw problem(`\`a ${before} b c\` can be read in two ways: write \`a ${before} b * c\` or \`a ${before} (b * c)\``)
         }
         before = operator
-        // Only powers associate to the right: 2^3^2 is 2^9.
+        // Only powers are right-associative: 2^3^2 is 2^9.
         left = operate(operator, numberOf(left), this.#operand(operator === '^' ? own - 1 : own))
       }
     }
   }
 
-  /** The next operator; `*` also where two operands follow each other without one. */
+  /** The next operator. Also `*` between two operands without an operator. */
   #operator(): string | undefined {
     const [next, last] = [this.#ahead, this.#behind]
     if (next?.text === 'mod' || (next?.text === 'of' && last?.text === '%')) return next.text
     if (next?.kind === 'sign' && next.text !== '(') return next.text
-    // Two numbers in a row are more likely a mistake than a product.
+    // Two adjacent numbers are more likely a mistake than a product.
     return next === undefined || (next.kind === 'number' && last?.kind === 'number') ? undefined : '*'
   }
 
-  /** Percent where no operand follows, else modulo: `5% - 3` is percent, `5 % -3` modulo. */
+  /** Whether `%` means percent. It does if no operand follows; otherwise it means modulo: `5% - 3` is percent, `5 % -3` is modulo. */
   #isPercent(): boolean {
     if (this.#ahead?.text !== '%') return false
     const next = this.#tokens[this.#at + 1]
@@ -160,7 +160,7 @@ class Evaluation {
     if (token.text === '[') return this.#list(']')
     if (token.text !== '(') throw this.#unexpected(token)
     const value = this.#within(')', () => this.#operand(0))
-    // A percentage in parentheses is a number like any other.
+    // A percentage in parentheses is an ordinary number.
     return Array.isArray(value) ? value : numberOf(value)
   }
 
@@ -172,7 +172,7 @@ class Evaluation {
     return run(this.#list(')').flatMap(numbersOf))
   }
 
-  /** Values between brackets, of which the first has been taken. */
+  /** Reads the values up to the closing bracket. The opening one has been read. */
   #list(close: string): Operand[] {
     return this.#within(close, () => {
       const all: Operand[] = []
@@ -232,7 +232,7 @@ function operate(operator: string, left: ExactNumber, given: Operand): ExactNumb
     case '+':
     case '-': {
       const part = operator === '+' ? right : negate(right)
-      // `200 + 5%` is five percent more than 200, as on every pocket calculator.
+      // `200 + 5%` adds five percent of 200, as on any pocket calculator.
       return typeof given === 'object' && 'percent' in given ? multiply(left, add(fraction(1n), part)) : add(left, part)
     }
     case '*':

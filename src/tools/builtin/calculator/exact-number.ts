@@ -1,12 +1,15 @@
 import { Fraction } from 'fraction.js'
 import { ToolloopError } from '../../../core/errors.ts'
 
-/** A number of the calculator: exact as long as possible, else a double. Never NaN or infinite. */
+/** A number of the calculator: exact as long as possible, otherwise a double. Never NaN or infinite. */
 export type ExactNumber = Fraction | number
 
-/** Fractions with a longer numerator or denominator become doubles: 2048 bits are 616 digits. */
+/** Maximum bits of a numerator or denominator; longer fractions become doubles. 2048 bits are 616 digits. */
 const maxBits = 2048
-/** Decimals with more digits than this are shown as a double; https://en.wikipedia.org/wiki/Decimal128_floating-point_format has as many. */
+/**
+ * Maximum digits of a decimal; longer ones are shown as a double. The same as in
+ * https://en.wikipedia.org/wiki/Decimal128_floating-point_format
+ */
 const maxDecimalDigits = 34
 
 export function isExact(value: ExactNumber): value is Fraction {
@@ -21,18 +24,18 @@ function tooSmall(): ToolloopError {
   return problem('A number in this calculation is too small: closer to 0 than 5e-324')
 }
 
-/** The fraction n/d, or a double if it would be too long. Throws for a denominator of 0. */
+/** Returns the fraction n/d, or a double if it would be too long. Throws if the denominator is 0. */
 export function fraction(n: bigint, d = 1n): ExactNumber {
   if (d === 0n) throw problem('Division by zero')
   return shortened(new Fraction(n, d))
 }
 
-/** The fraction, or a double if it is too long. */
+/** Returns the fraction, or a double if it is too long. */
 export function shortened(exact: Fraction): ExactNumber {
   return bitLength(exact.n) > maxBits || bitLength(exact.d) > maxBits ? double(toDouble(exact)) : exact
 }
 
-/** Throws for a double that is infinite or not a number. */
+/** Checks a double. Throws if it is infinite or not a number. */
 export function double(value: number): number {
   if (Number.isNaN(value)) throw problem('The result is not a real number')
   if (!Number.isFinite(value))
@@ -40,13 +43,13 @@ export function double(value: number): number {
   return value
 }
 
-/** Rounded to the nearest double, infinite for numbers too large. Throws for a number too small to tell from 0. */
+/** Rounds to the nearest double; infinite if the number is too large. Throws if a number other than 0 would become 0. */
 export function toDouble(value: ExactNumber): number {
   if (!isExact(value)) return value
   const { s, n, d } = value
-  // Both fit a double exactly, so that one division rounds once.
+  // Both fit in a double exactly, so a single division rounds only once.
   if (d === 1n || (bitLength(n) <= 53 && bitLength(d) <= 53)) return Number(s * n) / Number(d)
-  // Scaled to an integer of at least 64 bits; the remainder leaves a trace in the last bit, so that ties are not rounded wrongly.
+  // Scales to an integer of at least 64 bits. A remainder sets the last bit, so that ties are rounded correctly.
   const shift = BigInt(Math.max(0, 66 + bitLength(d) - bitLength(n)))
   const scaled = n << shift
   const quotient = scaled / d
@@ -76,12 +79,12 @@ export function divide(a: ExactNumber, b: ExactNumber): ExactNumber {
   return isExact(a) && isExact(b) ? shortened(a.div(b)) : double(toDouble(a) / toDouble(b))
 }
 
-/** What is left of `a` in whole `b`s, with the sign of `b`: -7 modulo 3 is 2. */
+/** The remainder of `a` divided by `b`, with the sign of `b`: -7 modulo 3 is 2. */
 export function modulo(a: ExactNumber, b: ExactNumber): ExactNumber {
   return add(a, negate(multiply(b, floor(divide(a, b)))))
 }
 
-/** Below 0, 0 or above 0 as `a` is less than, the same as, or greater than `b`. */
+/** Returns a number below, equal to or above 0 if `a` is less than, equal to or greater than `b`. */
 export function compare(a: ExactNumber, b: ExactNumber): number {
   return isExact(a) && isExact(b) ? a.compare(b) : toDouble(a) - toDouble(b)
 }
@@ -93,7 +96,7 @@ export function floor(a: ExactNumber): ExactNumber {
 export function power(base: ExactNumber, exponent: ExactNumber): ExactNumber {
   if (isExact(base) && isExact(exponent) && exponent.d === 1n) {
     if (exponent.s < 0n && base.n === 0n) throw problem('Division by zero')
-    // 0, 1 and -1 stay small however high the power.
+    // 0, 1 and -1 stay small whatever the exponent.
     const bits = BigInt(Math.max(bitLength(base.n), bitLength(base.d)) - 1)
     if (bits === 0n) return exponent.n === 0n || (base.s < 0n && exponent.n % 2n === 0n) ? fraction(1n) : base
     const raised = exponent.n * bits <= BigInt(maxBits) ? base.pow(exponent) : null
@@ -105,7 +108,7 @@ export function power(base: ExactNumber, exponent: ExactNumber): ExactNumber {
   return result
 }
 
-/** Exact for squares of fractions. */
+/** The square root; exact for squares of fractions. */
 export function squareRoot(a: ExactNumber): ExactNumber {
   if (isExact(a) && a.s >= 0n) {
     const [n, d] = [integerRoot(a.n), integerRoot(a.d)]
@@ -114,7 +117,7 @@ export function squareRoot(a: ExactNumber): ExactNumber {
   return double(Math.sqrt(toDouble(a)))
 }
 
-/** The largest integer whose square is not above `value`, by Newton's method. */
+/** The largest integer whose square is at most `value`, by Newton's method. */
 function integerRoot(value: bigint): bigint {
   if (value < 2n) return value
   let root = 1n << BigInt((bitLength(value) + 1) >> 1)
@@ -131,26 +134,26 @@ function bitLength(value: bigint): number {
 }
 
 /**
- * A number where a double says as much as the fraction does; else its exact decimal text: for integers of any length, for decimals of up
- * to 34 digits. What has no end as a decimal, or a longer one, is the nearest double.
+ * Converts a result for output. Returns a number if a double is as precise as the fraction. Otherwise returns the exact decimal text: for
+ * integers of any length and decimals of up to 34 digits. Returns the nearest double for infinite or longer decimals.
  */
 export function toText(value: ExactNumber): number | string {
   const nearest = toDouble(value)
-  // Not -0.
+  // Never returns -0.
   if (!isExact(value)) return nearest === 0 ? 0 : nearest
   const text = decimalText(value)
   if (text === undefined) return double(nearest)
-  // Such a double may be shown as the same integer and still be another.
+  // Such a double may print as the same integer and still differ from it.
   if (value.d === 1n && !Number.isSafeInteger(nearest)) return text
   return Number.isFinite(nearest) && (isDouble(value) || decimalText(decimalOf(nearest)) === text) ? nearest : text
 }
 
-/** Whether a double can be this very fraction. */
+/** Whether a double can represent this fraction exactly. */
 function isDouble({ n, d }: Fraction): boolean {
   return bitLength(n) <= 53 && (d & (d - 1n)) === 0n
 }
 
-/** The decimal a double is shown as: 1/10 of `0.1`. */
+/** The decimal that a double prints as: 1/10 for `0.1`. */
 export function decimalOf(value: number): Fraction {
   const [digits = '0', exponent = '0'] = value.toExponential().split('e')
   const [integer = '0', decimals = ''] = digits.split('.')
@@ -159,7 +162,7 @@ export function decimalOf(value: number): Fraction {
   return places < 0 ? new Fraction(n * 10n ** BigInt(-places)) : new Fraction(n, 10n ** BigInt(places))
 }
 
-/** The whole decimal text, undefined if it has no end or, of a decimal, more than 34 digits. */
+/** The complete decimal text; undefined if the decimal is infinite or has more than 34 digits. */
 function decimalText({ s, n, d }: Fraction): string | undefined {
   if (d === 1n) return (s * n).toString()
   let rest = d

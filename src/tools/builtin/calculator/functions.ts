@@ -35,7 +35,7 @@ const zero = fraction(0n)
 
 /** A function of one number. */
 const unary = (run: (x: ExactNumber) => ExactNumber): CalculatorFunction => ({ minArgs: 1, maxArgs: 1, run: ([x = zero]) => run(x) })
-/** A function of one number, as exact as a double. */
+/** A function of one number, as precise as a double. */
 const real = (run: (x: number) => number): CalculatorFunction => unary((x) => double(run(toDouble(x))))
 const binary = (run: (x: ExactNumber, y: ExactNumber) => ExactNumber): CalculatorFunction => ({
   minArgs: 2,
@@ -94,7 +94,7 @@ const functions = new Map<string, CalculatorFunction>(
   }),
 )
 
-/** The function of that name; it checks the number of its arguments. Throws for an unknown name. */
+/** Finds a function by name. The function checks the number of its arguments. Throws for an unknown name. */
 export function functionNamed(name: string): (args: ExactNumber[]) => ExactNumber {
   const known = functions.get(name)
   if (known === undefined) {
@@ -110,11 +110,11 @@ export function functionNamed(name: string): (args: ExactNumber[]) => ExactNumbe
   }
 }
 
-/** Halves away from zero. */
+/** Rounds halves away from zero. */
 function round(x: ExactNumber, places: ExactNumber = zero): ExactNumber {
   const digits = Number(whole(places))
   if (digits < -300 || digits > 300) throw problem(`Expected \`round\` to be given -300 to 300 decimal places, got ${digits}`)
-  // A double is rounded as the decimal it shows.
+  // A double is rounded as the decimal it prints as.
   const shown = isExact(x) ? x : decimalOf(x)
   const scale = power(fraction(10n), fraction(BigInt(digits)))
   const rounded = divide(floor(add(multiply(absolute(shown), scale), fraction(1n, 2n))), scale)
@@ -134,7 +134,7 @@ function whole(x: ExactNumber): Fraction {
 
 export function factorial(x: ExactNumber): ExactNumber {
   const n = whole(x).valueOf()
-  // 300! is the last that is kept exact; 170! the last that fits a double.
+  // 300! is the largest that stays exact; 170! is the largest that fits in a double.
   if (n < 0 || n > 300) throw problem(`Expected the factorial of a whole number from 0 to 300, got ${toDouble(x)}`)
   let product = 1n
   for (let factor = 2; factor <= n; factor++) product *= BigInt(factor)
@@ -148,7 +148,7 @@ function logarithm(log: (x: number) => number, x: ExactNumber, base?: ExactNumbe
   return base === undefined ? double(log(toDouble(x))) : divide(double(log(toDouble(x))), double(log(toDouble(base))))
 }
 
-/** π is not exactly what the constant says, so sin(pi) comes out as 1.2e-16 where 0 is meant. */
+/** The constant π is not exact, so sin(pi) is 1.2e-16 instead of 0. */
 function withoutNoise(result: number, of: number): number {
   return Math.abs(result) < 1e-15 && Math.abs(of) > 1 ? 0 : result
 }

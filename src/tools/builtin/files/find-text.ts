@@ -1,12 +1,12 @@
-/** Where a query begins in a text from a position on; -1 if it does not occur. */
+/** Finds the first occurrence of a query at or after a position; -1 if there is none. */
 export type FindText = (text: string, from: number) => number
 
-/** Up to this length the engine's own search, which is by far the fastest, is fast enough in the worst case too. */
+/** Maximum length for the engine's own search. It is by far the fastest, and fast enough in the worst case up to this length. */
 const maxSimple = 64
 
 /**
- * Finds `query` in time linear in the text, whatever both are; a naive search is slow in texts that repeat themselves
- * (https://en.wikipedia.org/wiki/Knuth–Morris–Pratt_algorithm). `ignoreCase` is by character, as in `/…/iu`.
+ * Makes a function that finds `query` in time linear in the text, whatever both are. A naive search is slow in repetitive texts
+ * (https://en.wikipedia.org/wiki/Knuth–Morris–Pratt_algorithm). `ignoreCase` compares character by character, as in `/…/iu`.
  */
 export function textFinder(query: string, ignoreCase: boolean): FindText {
   if (!ignoreCase && query.length <= maxSimple) return (text, from) => text.indexOf(query, from)
@@ -17,7 +17,7 @@ export function textFinder(query: string, ignoreCase: boolean): FindText {
     let matched = 0
     for (let at = from; at < text.length; at++) {
       const given = text.charCodeAt(at)
-      // Not `fold`: a function call for each character takes ten times as long.
+      // Not `fold`: a function call per character takes ten times as long.
       const unit = ignoreCase ? folds[given] || folded(given) : given
       while (matched > 0 && unit !== wanted[matched]) matched = borders[matched - 1] ?? 0
       if (unit === wanted[matched]) matched++
@@ -27,7 +27,7 @@ export function textFinder(query: string, ignoreCase: boolean): FindText {
   }
 }
 
-/** For each prefix of the text, the length of its longest proper prefix that is also its suffix. */
+/** For each prefix, the length of its longest proper prefix that is also its suffix. */
 function bordersOf(text: Uint16Array): Uint16Array {
   const borders = new Uint16Array(text.length)
   for (let at = 1, border = 0; at < text.length; at++) {
@@ -38,10 +38,10 @@ function bordersOf(text: Uint16Array): Uint16Array {
   return borders
 }
 
-/** By UTF-16 unit; 0 if not yet known. */
+/** Folded units by UTF-16 unit; 0 if not known yet. */
 const folds = new Uint16Array(0x1_0000)
 
-/** The same unit for all cases of a character; the unit itself if they are not single units. */
+/** Maps all cases of a character to the same unit. Returns the unit itself if they are not single units. */
 function folded(unit: number): number {
   const single = (text: string, otherwise: string) => (text.length === 1 ? text : otherwise)
   const character = String.fromCharCode(unit)

@@ -1,6 +1,9 @@
 import ignore, { type Ignore } from 'ignore'
 
-/** The rules of one more file, which win over those `above`. `folder` is the file's, relative to that of the first file: empty, or `a/b`. */
+/**
+ * Adds the rules of another file, which take precedence over those in `above`. `folder` is the folder of that file relative to the first
+ * one: empty, or `a/b`.
+ */
 export function addRules(above: Ignore | undefined, folder: string, text: string): Ignore {
   const rules = ignore({ ignorecase: false })
   if (above !== undefined) rules.add(above)
@@ -8,14 +11,14 @@ export function addRules(above: Ignore | undefined, folder: string, text: string
   return rules.add(lines.filter((line) => line.length <= maxRuleLength).map((line) => ruleBelow(folder, line)))
 }
 
-/** No path is longer, so a longer rule matches nothing. */
+/** The maximum length of a path: a longer rule can't match anything. */
 const maxRuleLength = 4_096
 
-/** The rule of a file in `folder`, as the first file would say it. */
+/** Rewrites a rule of a file in `folder` as the first file would contain it. */
 function ruleBelow(folder: string, line: string): string {
   if (folder === '' || line.startsWith('#')) return line
   const [, negation, rule = ''] = /^(!?)(.*)$/s.exec(line) ?? []
-  // Nothing is left without the slashes; below a folder it would be the folder itself.
+  // Without its slashes the rule is empty; with the folder in front it would match the folder itself.
   if (/^\/* *$/.test(rule)) return ''
   const isAnchored = /\/(?! *$)/.test(rule)
   return `${negation}${folder.replace(/[\\*?[\]!# ]/g, '\\$&')}${isAnchored ? '/' : '/**/'}${rule.replace(/^\//, '')}`

@@ -1,25 +1,25 @@
 import picomatch from 'picomatch'
 
-/** A glob over paths below the folder that is searched. */
+/** A glob over paths relative to the searched folder. */
 export interface Glob {
   matches(path: string): boolean
-  /** Whether something in this folder may match. */
+  /** Whether something inside this folder may match. */
   mayMatchIn(folder: string): boolean
 }
 
-/** A pattern that is no glob; the message says what was expected of it. */
+/** Thrown for an invalid glob. The message completes "Expected `pattern` to be …". */
 export class InvalidGlob extends Error {}
 
-/** The same on every system: paths come with `/`, and a `\` escapes. */
+/** The same on every system: paths use `/`, and `\` escapes. */
 const options = { posix: true, windows: false, nonegate: true, strictBrackets: true, strictSlashes: true }
 
 /**
- * Compiles a glob given by a model. Without a `/` it is matched against the name at any depth. Names that start with a dot match only if the
- * pattern spells the dot out. Throws `InvalidGlob`.
+ * Compiles a glob given by a model. A glob without `/` matches names at any depth. Names that start with a dot match only if the pattern
+ * contains the dot. Throws `InvalidGlob`.
  */
 export function compileGlob(pattern: string): Glob {
   if (/\\[^*?[\](){}!@+|,\\]/.test(pattern)) throw new InvalidGlob('a glob with `/` between folders')
-  // Folders are called `(group)`; only after one of `@!+*?` do parentheses mean something.
+  // Some folders are named like `(group)`; parentheses have a meaning only after one of `@!+*?`.
   const literal = pattern.replace(/(?<![@!+*?\\])\(([^()]*)\)/g, '\\($1\\)')
   const names = literal.split('/').filter((name) => name !== '' && name !== '.')
   if (names.length === 0) throw new InvalidGlob('a glob such as `*.ts` or `src/**/*.json`')
@@ -39,7 +39,7 @@ function compileFolders(names: readonly string[]): Glob['mayMatchIn'] {
   try {
     return picomatch(folders, options)
   } catch {
-    // A pair of braces reaches over a `/`.
+    // The braces contain a `/`.
     return () => true
   }
 }

@@ -7,17 +7,17 @@ export interface FindOptions {
   query: string
   regex: boolean
   ignoreCase: boolean
-  /** How long a regular expression may take over one block of text (at most 256 KiB), in milliseconds. */
+  /** How long a regular expression may take for one block of text (at most 256 KiB), in milliseconds. */
   regexTimeoutMs: number
   thread: SearchThread
 }
 
-/** Finds the lines of a text that match a query, in order, each once. */
+/** Finds the matching lines of a text, in order and each only once. */
 export interface LineFinder {
   find(text: string): FoundLine[] | Promise<FoundLine[]>
 }
 
-/** Throws `invalid_arguments` for a query that can't be used. */
+/** Creates a finder for a query. Throws `invalid_arguments` for an invalid query. */
 export function createLineFinder(options: FindOptions): LineFinder {
   if (options.regex) return new RegexFinder(options)
   if (/[\r\n]/.test(options.query)) {
@@ -76,7 +76,7 @@ function unusable(query: string, problem: string): ToolloopError {
 }
 
 function compileRegex(query: string, ignoreCase: boolean): Regex {
-  // `(?i)` in front is how most other dialects say it.
+  // Most other regex dialects set flags with a leading `(?i)`.
   const inline = query.startsWith('(?i)')
   const source = inline ? query.slice('(?i)'.length) : query
   const flags = ignoreCase || inline ? 'i' : ''

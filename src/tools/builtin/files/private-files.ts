@@ -2,25 +2,25 @@ import { realpathSync, type Stats, statSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { basename, dirname, extname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 
-/** What is kept in a `.toolloop` folder: a service's runs, and tokens of MCP servers. */
+/** Private folders in a `.toolloop` folder: the runs of a service, and tokens for MCP servers. */
 const keptFolders = new Set(['runs', 'mcp'])
 
-/** How long the private files are remembered, as a search opens very many files. */
+/** How long, in milliseconds, the links to private files are cached: a search opens very many files. */
 const rememberedMs = 1_000
 
 /**
- * The files of a workspace that no tool may read: git's own, dot-env files, stored passwords, runs and tokens that are kept, and those named
- * besides, with copies beside them. Recognised by name, in any spelling that a file system treats as the same, and by hard links; of dot-env
- * files and git's configuration only those directly in the workspace's folder.
+ * The files of a workspace that no tool may read: git's own, dot-env files, stored passwords, stored runs and tokens, the files named in
+ * addition, and copies of those. Recognized by name, in any spelling that a file system treats as the same, and by hard links. Hard links
+ * are only detected to dot-env files and the git configuration directly in the workspace's folder.
  */
 export class PrivateFiles {
   readonly #root: string
   readonly #named: readonly string[]
-  /** Named files in lower case: editors and people keep old versions beside them. */
+  /** Named files in lower case: editors and people keep copies next to them. */
   readonly #copied: readonly { folder: string; name: string }[]
   #links: { at: number; files: Promise<ReadonlySet<string>> } | undefined
 
-  /** `named`: files and folders, absolute or relative to the working directory; they need not exist yet. */
+  /** `named`: files and folders, absolute or relative to the working directory. They need not exist yet. */
   constructor(root: string, named: readonly string[] = []) {
     this.#root = root
     this.#named = named.map((path) => realOrPlanned(resolve(path)))
@@ -36,7 +36,7 @@ export class PrivateFiles {
     return this.protects(absolute)
   }
 
-  /** Whether it is one of those named besides, or a copy beside one. */
+  /** Whether a path is one of the named files, or a copy next to one. */
   protects(absolute: string): boolean {
     const lower = absolute.toLowerCase()
     if (this.#named.some((path) => isWithin(path.toLowerCase(), lower))) return true
@@ -74,7 +74,7 @@ export function isWithin(folder: string, absolute: string): boolean {
   return path === '' || (path !== '..' && !path.startsWith(`..${sep}`) && !isAbsolute(path))
 }
 
-/** The path with all links resolved, as far as it exists. */
+/** The path with its links resolved, as far as it exists. */
 export function realOrPlanned(absolute: string): string {
   try {
     return realpathSync(absolute)
@@ -84,28 +84,28 @@ export function realOrPlanned(absolute: string): string {
   }
 }
 
-/** Dot-env files meant to be read: they show which variables there are. */
+/** Dot-env files that are meant to be read, because they only list the variables. */
 const example = /^\.env.*\.(example|sample|template|dist)$/
-/** Dot-env files, their copies and folders of them, and where git and others keep passwords. */
+/** Dot-env files, copies and folders of them, and files where git and others store passwords. */
 const secret = /^\.env|.\.env$|^\.git-credentials|^[._]netrc/
-/** What the service writes before it replaces a file; left behind by a crash. */
+/** Temporary files that the service writes before it replaces a file. A crash leaves them behind. */
 const unfinished = /^\.toolloop-.*\.tmp$/
 
 function isPrivateName(name: string): boolean {
   return name === '.git' || name === 'git~1' || unfinished.test(name) || (secret.test(name) && !example.test(name))
 }
 
-/** If it does not exist yet, by its name. */
+/** Whether a path is a file. Decides by the name if it does not exist yet. */
 function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() ?? extname(path) !== ''
 }
 
-/** Without what editors put before a file's name for a copy: `.toolloop.yaml.swp`, `.#toolloop.yaml`, `#toolloop.yaml#`. */
+/** Removes what editors add in front of a name for a copy: `.toolloop.yaml.swp`, `.#toolloop.yaml`, `#toolloop.yaml#`. */
 function nameOfOriginal(name: string): string {
   return plainName(name).replace(/^[.#~]+/, '')
 }
 
-/** A name as file systems compare it: some ignore case, invisible characters, dots and spaces at the end, or a stream's name. */
+/** A name as file systems compare it: some ignore case, invisible characters, dots and spaces at the end, or the name of a stream. */
 function plainName(name: string): string {
   return name
     .normalize('NFKC')

@@ -4,38 +4,38 @@ import { countNewlines, looksBinary, readLineBlocks } from './text-file.ts'
 import type { WalkEntry } from './walk.ts'
 import type { Workspace } from './workspace.ts'
 
-/** One line that `search_files` found. */
+/** A line found by `search_files`. */
 export interface FileMatch {
-  /** Relative to the workspace. */
+  /** Path relative to the workspace. */
   path: string
-  /** Counted from 1. */
+  /** Line number, from 1. */
   line: number
-  /** At most 500 characters of the line, around the match. */
+  /** Up to 500 characters of the line, around the match. */
   text: string
-  /** The lines before the match, as many as were asked for and exist. */
+  /** The lines before the match, as many as requested and available. */
   before?: string[]
-  /** The lines after it. */
+  /** The lines after the match. */
   after?: string[]
 }
 
 export interface FileMatches {
-  /** Matching lines, also those not in `matches`. */
+  /** Number of matching lines, including those not in `matches`. */
   count: number
   matches: FileMatch[]
 }
 
 export interface FileSearch {
   finder: LineFinder
-  /** Lines of context on either side. */
+  /** Lines of context before and after a match. */
   context: number
-  /** How many matches to keep. */
+  /** Maximum number of matches to keep. */
   most: number
   signal: AbortSignal
 }
 
 const maxLineCharacters = 500
 
-/** Searches one file, block by block; a binary file has no matches. Rejects as `Workspace.open` does. */
+/** Searches one file block by block. A binary file has no matches. Rejects like `Workspace.open`. */
 export async function searchFile(workspace: Workspace, entry: WalkEntry, search: FileSearch): Promise<FileMatches> {
   const { handle, stats } = await workspace.open(entry)
   try {
@@ -53,19 +53,19 @@ export async function searchFile(workspace: Workspace, entry: WalkEntry, search:
   }
 }
 
-/** Turns lines found in a block into matches of the file, with their context, which may be in other blocks. */
+/** Turns the lines found in a block into matches of the file. Their context may be in other blocks. */
 class MatchCollector {
   readonly kept: FileMatch[] = []
   count = 0
   readonly #path: string
   readonly #context: number
   readonly #most: number
-  /** Lines before the block. */
+  /** Number of lines before the block. */
   #linesBefore = 0
   #lastMatch = -1
-  /** The last lines seen, for the next match's `before`. */
+  /** The last lines read, for `before` of the next match. */
   #tail: string[] = []
-  /** Matches whose `after` is not full yet. */
+  /** Matches whose `after` is not complete yet. */
   #open: FileMatch[] = []
 
   constructor(path: string, { context, most }: FileSearch) {
@@ -74,7 +74,7 @@ class MatchCollector {
     this.#most = most
   }
 
-  /** Takes the next block: its text, the lines found in it, and how many line breaks it has. */
+  /** Takes the next block: its text, the lines found in it, and its number of line breaks. */
   add(text: string, found: readonly FoundLine[], newlines: number): void {
     if (found.length > 0 || this.#context > 0) this.#take(text, found)
     this.#linesBefore += newlines
@@ -86,7 +86,7 @@ class MatchCollector {
     if (this.#context > 0) for (const match of this.#open) this.#fillAfter(match, lines, 0)
     for (const { line, at } of found) {
       const number = this.#linesBefore + line
-      // A line longer than a block comes in pieces and counts once.
+      // A line longer than a block arrives in pieces and counts once.
       if (number === this.#lastMatch) continue
       this.#lastMatch = number
       this.count++
@@ -115,7 +115,7 @@ class MatchCollector {
   }
 }
 
-/** At most 500 characters of a line, with the match that begins at `at` in them. */
+/** Shortens a line to 500 characters that contain the match at `at`. */
 function shorten(raw: string, at: number): string {
   const line = raw.endsWith('\r') ? raw.slice(0, -1) : raw
   if (line.length <= maxLineCharacters) return line

@@ -3,7 +3,7 @@ import { ToolloopError } from '../../../core/errors.ts'
 import type { SearchTasks } from './search-worker.ts'
 import { workerCode } from './search-worker-code.ts'
 
-/** How long a task may take, and the error if it takes longer. */
+/** The time limit of a task, and the error if it takes longer. */
 export interface TaskLimit {
   ms: number
   late: () => ToolloopError
@@ -16,31 +16,33 @@ interface Waiting {
   reject(error: unknown): void
 }
 
-/** A thread takes memory, and time to start: a turn of many calls, or many runs, must not start one for each. */
+/**
+ * Maximum number of threads. A thread takes memory and time to start, so a turn with many calls, or many runs, must not start one for each.
+ */
 const maxThreads = 16
 const running = new Set<SearchThread>()
-/** Those that wait for another to end, in order. */
+/** Threads that wait for another one to end, in order. */
 const queued = new Set<SearchThread>()
 
 /**
- * The thread of one search, for patterns from models and from the repositories they look at: `(a+)+$` may run for days, and only a thread
- * can be stopped from outside. Starts with its first task, as soon as fewer than 16 are running.
+ * The thread of one search. It runs the patterns of models and of the repositories they search: `(a+)+$` may run for days, and only a
+ * thread can be stopped from outside. Starts with its first task, as soon as fewer than 16 threads run.
  */
 export class SearchThread {
   readonly #signal: AbortSignal
   #worker: Worker | undefined
-  /** Tasks in the order they are sent, which is the order they are answered in. */
+  /** Tasks in the order they are sent, which is also the order of their answers. */
   readonly #waiting: Waiting[] = []
   #timer: NodeJS.Timeout | undefined
   #failure: unknown
 
-  /** Throws the signal's reason if it is aborted. */
+  /** Throws the signal's reason if the signal is aborted. */
   constructor(signal: AbortSignal) {
     signal.throwIfAborted()
     this.#signal = signal
   }
 
-  /** Does a task in the thread. Rejects with the signal's reason; after a failure, every task is rejected with it. */
+  /** Runs a task in the thread. Rejects with the signal's reason. After a failure, rejects every task with that failure. */
   ask<Name extends keyof SearchTasks>(
     task: Name,
     args: Parameters<SearchTasks[Name]>,
@@ -52,7 +54,7 @@ export class SearchThread {
       const message = { task, args }
       this.#waiting.push({ message, limit, resolve, reject })
       if (this.#worker === undefined) {
-        // Added again to a set, it keeps its place.
+        // Adding it again doesn't change its position in the set.
         queued.add(this)
         this.#signal.addEventListener('abort', this.#abort, { once: true })
         startQueued()
@@ -63,12 +65,12 @@ export class SearchThread {
     })
   }
 
-  /** Starts the thread with the tasks that wait for it. */
+  /** Starts the thread with its waiting tasks. */
   start(): void {
     try {
       this.#worker = new Worker(workerCode, { eval: typeof workerCode === 'string', resourceLimits: { maxOldGenerationSizeMb: 128 } })
     } catch (cause) {
-      // A process under Node's permission model may have none.
+      // Node's permission model may forbid threads.
       this.#fail(new ToolloopError('tool_failed', 'The files could not be searched: no thread could be started', { cause }))
       return
     }
@@ -76,13 +78,13 @@ export class SearchThread {
       this.#waiting.shift()?.resolve(answer)
       this.#restartTimer()
     })
-    // Out of memory or stack, or no thread at all; the system's own message may contain paths.
+    // Out of memory or stack, or the thread failed to start. The system's own message may contain paths.
     this.#worker.on('error', (cause) => this.#fail(new ToolloopError('tool_failed', 'The files could not be searched', { cause })))
     for (const { message } of this.#waiting) this.#worker.postMessage(message)
     this.#restartTimer()
   }
 
-  /** Ends the thread. Must be called after a task; may be called twice. */
+  /** Ends the thread. Must be called after the last task; may be called twice. */
   async close(): Promise<void> {
     clearTimeout(this.#timer)
     this.#signal.removeEventListener('abort', this.#abort)
@@ -103,7 +105,7 @@ export class SearchThread {
   #fail(error: unknown): void {
     this.#failure ??= error
     for (const { reject } of this.#waiting.splice(0)) reject(this.#failure)
-    // The caller closes upon the rejections above, but the thread must stop at once.
+    // The caller closes the thread too, once its tasks are rejected, but it must stop immediately.
     void this.close()
   }
 }

@@ -3,26 +3,26 @@ import type { Ignore } from 'ignore'
 import { addRules } from './gitignore.ts'
 import { compileGlob, type Glob, InvalidGlob } from './glob.ts'
 
-/** A matching line: its index in the text, and where in it the match begins. */
+/** A matching line: its index in the text, and the position of the match in the line. */
 export interface FoundLine {
   line: number
   at: number
 }
 
-/** What a glob says of a path: whether the path matches, and whether something in it may, if it is a folder. */
+/** What a glob says about a path: whether it matches and, if it is a folder, whether something in it may match. */
 export interface GlobMatch {
   matches: boolean
   mayMatchIn: boolean
 }
 
-/** What the thread of a search does: everything for which a hostile pattern, query or `.gitignore` could take days. */
+/** The tasks of a search's thread: everything that a hostile pattern, query or `.gitignore` could make run for days. */
 const tasks = {
-  /** The matching lines of a text, in order. */
+  /** Returns the matching lines of a text, in order. */
   findLines({ source, flags }: { source: string; flags: string }, text: string): FoundLine[] {
     const regex = new RegExp(source, flags)
     const found: FoundLine[] = []
     const lines = text.split('\n')
-    // After the last line break there is no further line.
+    // The last line break does not start another line.
     if (lines.at(-1) === '') lines.pop()
     for (const [line, content] of lines.entries()) {
       const match = regex.exec(content.endsWith('\r') ? content.slice(0, -1) : content)
@@ -31,7 +31,7 @@ const tasks = {
     return found
   },
 
-  /** Matches paths below the start against a glob; a text says what was expected of one that is none. */
+  /** Matches paths relative to the start against a glob. Returns a text that says what was expected if the glob is invalid. */
   matchGlob(pattern: string, paths: readonly string[]): GlobMatch[] | string {
     try {
       glob ??= compileGlob(pattern)
@@ -43,12 +43,12 @@ const tasks = {
     return paths.map((path) => ({ matches: matches(path), mayMatchIn: mayMatchIn(path) }))
   },
 
-  /** Adds a file's rules to those with the number `above`. Returns the number of all together. */
+  /** Adds a file's rules to the set `above`. Returns the number of the combined set. */
   addRules(above: number | undefined, folder: string, text: string): number {
     return ruleSets.push(addRules(above === undefined ? undefined : ruleSets[above], folder, text)) - 1
   },
 
-  /** Which paths git ignores by the rules with a number; folders end with `/`. */
+  /** Returns which paths git ignores by a set of rules. Folders end with `/`. */
   areIgnored(rules: number, paths: readonly string[]): boolean[] {
     return paths.map((path) => ruleSets[rules]?.ignores(path) === true)
   },
@@ -56,7 +56,7 @@ const tasks = {
 
 export type SearchTasks = typeof tasks
 
-/** A thread belongs to one search, which has one pattern. */
+/** A thread belongs to one search, which has a single pattern. */
 let glob: Glob | undefined
 const ruleSets: Ignore[] = []
 

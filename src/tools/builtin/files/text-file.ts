@@ -2,14 +2,14 @@ import type { FileHandle } from 'node:fs/promises'
 
 const newline = 10
 const chunkBytes = 64 * 1024
-/** As many bytes as git looks at to tell binary files from text: https://git-scm.com/docs/gitattributes#_marking_files_as_binary */
+/** As many bytes as git reads to tell binary files from text: https://git-scm.com/docs/gitattributes#_marking_files_as_binary */
 const sniffedBytes = 8000
 
 export function looksBinary(start: Uint8Array): boolean {
   return start.subarray(0, sniffedBytes).includes(0)
 }
 
-/** A file's bytes in pieces. A piece is overwritten by the next one. Rejects with the signal's reason once it is aborted. */
+/** Reads a file in pieces. Each piece is overwritten by the next one. Rejects with the signal's reason once it is aborted. */
 async function* readChunks(handle: FileHandle, signal: AbortSignal): AsyncGenerator<Buffer> {
   const buffer = Buffer.allocUnsafe(chunkBytes)
   for (;;) {
@@ -22,12 +22,12 @@ async function* readChunks(handle: FileHandle, signal: AbortSignal): AsyncGenera
 
 export function countNewlines(bytes: Uint8Array): number {
   let count = 0
-  // A plain loop: indexOf costs more than it saves on lines of ordinary length.
+  // A plain loop: `indexOf` is slower for lines of ordinary length.
   for (let at = 0; at < bytes.length; at++) if (bytes[at] === newline) count++
   return count
 }
 
-/** How many lines a text file has, an unterminated last one included; undefined for a binary file. */
+/** The number of lines in a text file, including an unterminated last one; undefined for a binary file. */
 export async function countLines(handle: FileHandle, signal: AbortSignal): Promise<number | undefined> {
   let lines = 0
   let first = true
@@ -44,9 +44,9 @@ export async function countLines(handle: FileHandle, signal: AbortSignal): Promi
 const blockBytes = 256 * 1024
 const minBlockBytes = 4096
 
-/** A file's bytes in pieces of whole lines; a line longer than 256 KiB comes in several. A piece is overwritten by the next one. */
+/** Reads a file in pieces of whole lines. A line longer than 256 KiB comes in several. Each piece is overwritten by the next one. */
 export async function* readLineBlocks(handle: FileHandle, size: number, signal: AbortSignal): AsyncGenerator<Buffer> {
-  // One byte more than the file should have, so that one read shows whether that is all.
+  // One byte more than the expected size, so that a single read shows whether the file has ended.
   const buffer = Buffer.allocUnsafe(Math.max(minBlockBytes, Math.min(size + 1, blockBytes)))
   let held = 0
   for (;;) {
@@ -70,20 +70,20 @@ export async function* readLineBlocks(handle: FileHandle, size: number, signal: 
 /** Some lines of a file. */
 export interface LineRange {
   text: string
-  /** The last line that is in `text`. */
+  /** The last line in `text`. */
   to: number
   totalLines: number
   truncated: boolean
 }
 
-/** Thrown by `readLines` for a file that is not text. */
+/** Thrown by `readLines` if a file is not text. */
 export class BinaryFileError extends Error {
   override readonly name = 'BinaryFileError'
 }
 
 /**
- * Lines `from` to `to` (both included, counted from 1), at most `maxBytes` of them: whole lines if one fits, else the beginning of the
- * first. Goes through the whole file to count its lines, never holding more than `maxBytes` and a chunk.
+ * Reads the lines `from` to `to` (inclusive, from 1), up to `maxBytes` bytes: whole lines if one fits, otherwise the beginning of the
+ * first. Reads the whole file to count its lines, but holds at most `maxBytes` and one chunk in memory.
  */
 export async function readLines(
   handle: FileHandle,
@@ -121,7 +121,7 @@ export async function readLines(
     line += countNewlines(chunk.subarray(at))
   }
   const totalLines = terminated ? line - 1 : line
-  // Unless a whole line was kept, the beginning of one is better than nothing.
+  // If no whole line fits, returns the beginning of one.
   const cut = truncated && wholeBytes > 0 ? wholeBytes : keptBytes
   const text = new TextDecoder().decode(kept.subarray(0, cut), { stream: truncated })
   const last = truncated ? Math.max(wholeTo, from) : Math.min(to, totalLines)

@@ -7,15 +7,15 @@ import type { GlobMatch } from './search-worker.ts'
 import type { Place, Workspace } from './workspace.ts'
 
 export interface WalkOptions {
-  /** A glob over the path below the start. Default: everything but hidden files. */
+  /** A glob over paths relative to the start. Default: all files that are not hidden. */
   pattern?: string
   /** Default true. */
   recursive?: boolean
   /** Default `'files'`. */
   kind?: 'files' | 'folders'
-  /** How many files and folders are visited before the walk gives up. Default 200,000. */
+  /** Maximum number of files and folders to visit. Default 200,000. */
   maxEntries?: number
-  /** How long matching 128 names, or reading the rules of one file, may take, in milliseconds. Default 5,000. */
+  /** Time limit for matching 128 names, and for reading the rules of one file, in milliseconds. Default 5,000. */
   matchTimeoutMs?: number
   signal: AbortSignal
 }
@@ -26,36 +26,36 @@ interface Folder extends WalkEntry {
   rules: Rules | undefined
 }
 
-/** What git ignores in a folder (https://git-scm.com/docs/gitignore). */
+/** The rules for what git ignores in a folder (https://git-scm.com/docs/gitignore). */
 interface Rules {
-  /** Of the rules of all files together, in the thread. */
+  /** The number of the combined rules of all files, in the thread. */
   number: number
-  /** Where the first of the files is; the paths they are tried on are relative to it. */
+  /** The folder of the first of these files. Paths are matched relative to it. */
   top: string
 }
 
-/** An entry of a folder, and what the pattern says of it. */
+/** An entry of a folder, with the result of matching it. */
 interface Selected extends GlobMatch {
   entry: WalkEntry
   isFolder: boolean
 }
 
-/** Entries are yielded in batches, so that a consumer can work on several at once. */
+/** Number of entries yielded at once, so that a consumer can work on several in parallel. */
 const batchSize = 64
-/** How many entries of a folder are matched at once. */
+/** Number of entries of a folder that are matched at once. */
 const matchedAtOnce = 128
-/** Rules take some 15 times as much memory in the thread. */
+/** Maximum size of a rules file. Rules take about 15 times as much memory in the thread. */
 const maxRuleBytes = 128 * 1024
-/** Never listed: nobody asks for it, and it is often enormous. */
+/** Never listed: it is rarely wanted and often enormous. */
 const skippedName = 'node_modules'
 
 /**
- * Walks a folder top down, names in order, in batches. Leaves out what git ignores, hidden names the pattern does not spell out,
- * private files, `node_modules`, symbolic links and special files. Rejects with the signal's reason as soon as it is aborted, and with
- * `invalid_arguments` for an invalid pattern.
+ * Walks a folder from the top down, with names in order, in batches. Leaves out what git ignores, hidden names that the pattern does not
+ * contain, private files, `node_modules`, symbolic links and special files. Rejects with the signal's reason as soon as it is aborted, and
+ * with `invalid_arguments` for an invalid pattern.
  */
 export class Walk implements AsyncIterable<WalkEntry[]> {
-  /** For what is done with the entries too; ends with the walk. */
+  /** Can also be used for the content of the entries. Ends with the walk. */
   readonly thread: SearchThread
   readonly #workspace: Workspace
   readonly #start: Place
@@ -75,12 +75,12 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
     this.thread = new SearchThread(options.signal)
   }
 
-  /** True once the walk has given up at `maxEntries`. */
+  /** Whether the walk has stopped at `maxEntries`. */
   get truncated(): boolean {
     return this.#truncated
   }
 
-  /** In words what the walk could not read, `unreadableFiles` included; empty if nothing was missed. */
+  /** Describes what the walk could not read, including `unreadableFiles`. Empty if nothing was missed. */
   gaps(unreadableFiles: number): string {
     const notes: string[] = []
     if (this.#truncated) notes.push('Stopped early: there are too many files here; give a narrower `path`.')
@@ -130,7 +130,7 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
     while (below.length > 0) stack.push(...below.splice(-1))
   }
 
-  /** Those entries of a folder that match, or in which something may, and are not ignored. */
+  /** The entries of a folder that are not ignored and match, or in which something may match. */
   async #select(folder: Folder, rules: Rules | undefined, children: readonly Dirent[]): Promise<Selected[]> {
     const shown: Omit<Selected, keyof GlobMatch>[] = []
     for (const child of children) {
@@ -148,7 +148,7 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
     return selected.filter((_, at) => ignored[at] !== true)
   }
 
-  /** Matches paths below the start against the pattern. */
+  /** Matches paths relative to the start against the pattern. */
   async #match(paths: readonly string[]): Promise<GlobMatch[]> {
     const { pattern } = this.#options
     if (pattern === undefined) return paths.map((path) => ({ matches: !isHidden(path), mayMatchIn: !isHidden(path) }))
@@ -165,7 +165,7 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
     const children: Dirent[] = []
     try {
       if (!(await this.#workspace.isUnmoved(folder.real))) return undefined
-      // Not readdir, which would read a folder of millions at once.
+      // Not `readdir`, which would read a folder with millions of entries at once.
       for await (const child of await opendir(folder.real, { bufferSize: 256 })) {
         if (this.#left === 0) {
           this.#truncated = true
@@ -177,7 +177,7 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
       }
     } catch (error) {
       this.#options.signal.throwIfAborted()
-      // Folders come and go during the walk; only one that exists and can't be read is reported.
+      // Folders appear and disappear during the walk. Only one that exists and can't be read is reported.
       if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) this.#unreadable++
       if (children.length === 0) return undefined
     }
@@ -199,15 +199,15 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
 
   async #rulesOf(folder: Folder, children: readonly Dirent[]): Promise<Rules | undefined> {
     let { rules } = folder
-    // A nested repository: the rules of the outer one end here.
+    // In a nested repository, the rules of the outer one do not apply.
     if (children.some(({ name }) => name === '.git')) rules = await this.#repositoryRules(folder.real)
     if (children.some(({ name }) => name === '.gitignore')) rules = await this.#withRules(rules, folder.real)
     return rules
   }
 
   /**
-   * The rules from above the start: from its repository's folder down, even above the workspace, as git uses them too; without a repository,
-   * from the workspace down.
+   * The rules that apply above the start: from the folder of its repository down, even above the workspace, as in git. Without a
+   * repository, from the workspace down.
    */
   async #rulesAbove(): Promise<Rules | undefined> {
     const { root } = this.#workspace
@@ -222,7 +222,7 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
     let rules = repository === undefined ? undefined : await this.#repositoryRules(repository)
     for (const folder of within) rules = await this.#withRules(rules, folder)
     if (rules === undefined || rules.top === this.#start.real) return rules
-    // Somebody who names an ignored folder wants to see what is in it.
+    // Naming an ignored folder as the start asks for its content.
     const [isIgnored] = await this.#areIgnored(rules, [{ entry: this.#start, isFolder: true }])
     return isIgnored === true ? undefined : rules
   }
@@ -231,7 +231,7 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
     return this.#withRules(undefined, folder, join('.git', 'info', 'exclude'))
   }
 
-  /** These rules and those in a file of the folder, which win over them. */
+  /** Combines these rules with those in a file of the folder, which take precedence. */
   async #withRules(rules: Rules | undefined, folder: string, file = '.gitignore'): Promise<Rules | undefined> {
     const text = await this.#readRules(join(folder, file))
     if (text === undefined) return rules
@@ -245,7 +245,7 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
     return { number, top }
   }
 
-  /** The rules in `file`, if it is a regular file; like git, does not follow a link. */
+  /** Reads the rules in `file` if it is a regular file. Does not follow a link, like git. */
   async #readRules(file: string): Promise<string | undefined> {
     try {
       const handle = await open(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0))
@@ -259,7 +259,7 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
         await handle.close()
       }
     } catch {
-      // Like git, without rules if the file does not exist or can't be read.
+      // Like git, uses no rules if the file does not exist or can't be read.
       return undefined
     }
   }

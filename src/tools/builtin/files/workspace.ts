@@ -6,24 +6,24 @@ import type { AnyTool } from '../../tool.ts'
 import { leadsOutside } from './links.ts'
 import { isWithin, PrivateFiles, realOrPlanned } from './private-files.ts'
 
-/** A file or folder that was found inside the workspace. */
+/** A file or folder found inside the workspace. */
 export interface Place {
-  /** Relative to the workspace, with `/`; `.` for its folder. Links are resolved. */
+  /** Path relative to the workspace, with `/`; `.` for the workspace itself. Links are resolved. */
   path: string
-  /** Absolute, for the file system; never shown to a model. */
+  /** Absolute path for the file system. Never shown to a model. */
   real: string
   isFolder: boolean
 }
 
 /**
- * The folder that tools may read. A path from a model is taken relative to it and refused when it leads outside: absolute, through `..`,
- * or through a symbolic link. Mounts are followed. Private files in it are refused, by whatever path or link.
+ * The folder that tools may read. Resolves a path from a model relative to it, and refuses the path if it leads outside: absolute, with
+ * `..`, or through a symbolic link. Follows mounts. Refuses private files in it, whatever path or link names them.
  *
- * Errors are worded for a model: they name paths as the model gave them or relative to the workspace.
+ * Errors are worded for a model: they name paths as the model wrote them, or relative to the workspace.
  */
 export class Workspace {
   readonly #root: string
-  /** The root as it was given, for absolute paths spelled that way. */
+  /** The root as it was given, for absolute paths that use this spelling. */
   readonly #given: string
   readonly #private: PrivateFiles
 
@@ -39,12 +39,12 @@ export class Workspace {
     this.#private = new PrivateFiles(this.#root, refused)
   }
 
-  /** The folder, all links resolved. */
+  /** The folder with all links resolved. */
   get root(): string {
     return this.#root
   }
 
-  /** Finds the file or folder `path` names. Throws `tool_denied` if it is outside, `tool_failed` if it does not exist. */
+  /** Finds the file or folder that `path` names. Throws `tool_denied` if it is outside, and `tool_failed` if it does not exist. */
   async locate(path: string): Promise<Place> {
     const real = await this.#resolve(path)
     const stats = await lstat(real).catch((error: unknown) => {
@@ -54,20 +54,20 @@ export class Workspace {
     return { path: this.pathOf(real), real, isFolder: stats.isDirectory() }
   }
 
-  /** The workspace path of a real absolute path. */
+  /** Converts a real absolute path to a path relative to the workspace. */
   pathOf(real: string): string {
     const path = relative(this.#root, real)
     return path === '' ? '.' : path.split(sep).join('/')
   }
 
   /**
-   * Opens a file for reading; the caller closes it. What was opened is checked, not what was named: a link put in the file's place, or in
-   * a folder's place above it, since the path was resolved is refused.
+   * Opens a file for reading; the caller must close it. Checks the opened file, not its path: if the file, or a folder above it, was
+   * replaced by a link after the path was resolved, it is refused.
    */
   async open(place: Pick<Place, 'real' | 'path'>): Promise<{ handle: FileHandle; stats: Stats }> {
     let handle: FileHandle
     try {
-      // O_NONBLOCK, so that a pipe without a writer can't hold the call. Windows has neither flag.
+      // O_NONBLOCK prevents a pipe without a writer from blocking the call. Windows has neither flag.
       handle = await open(place.real, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0))
     } catch (error) {
       throw fileProblem(error, place.path)
@@ -86,18 +86,18 @@ export class Workspace {
     }
   }
 
-  /** True while `real`, a folder found earlier, is still that folder and not a link to another. */
+  /** Whether `real`, a folder found earlier, is still that folder and not a link to another. */
   async isUnmoved(real: string): Promise<boolean> {
     return (await realpath(real)) === real
   }
 
-  /** Whether a file or folder, which need not exist yet, is in the workspace or contains it, and could be read. */
+  /** Whether a file or folder, which need not exist yet, is readable in the workspace or contains the workspace. */
   exposes(absolute: string): boolean {
     const real = realOrPlanned(absolute)
     return isWithin(real, this.#root) || (isWithin(this.#root, real) && !this.#private.includes(real))
   }
 
-  /** Whether `real` is private: not to be read or listed. */
+  /** Whether `real` is private and must not be read or listed. */
   refuses(real: string): boolean {
     return this.#private.includes(real)
   }
@@ -109,14 +109,14 @@ export class Workspace {
     }
     const asGiven = isAbsolute(path) && isWithin(this.#given, path)
     const absolute = resolve(this.#root, asGiven ? relative(this.#given, path) : path)
-    // Refused before the disk is read, so that nothing is revealed about what is outside.
+    // Refused before reading the disk, so that nothing is revealed about what is outside.
     if (!this.#contains(absolute)) throw outside(path)
     if (this.#private.includes(absolute)) throw isPrivate(path)
     let real: string
     try {
       real = await realpath(absolute)
     } catch (error) {
-      // Else a link would reveal what exists outside.
+      // Otherwise a link would reveal what exists outside.
       throw leadsOutside(this.#root, absolute) ? outside(path) : fileProblem(error, path)
     }
     if (!this.#contains(real)) throw outside(path)
@@ -129,21 +129,21 @@ export class Workspace {
   }
 }
 
-/** Enumerable on a tool, so that a copy by `{ ...tool }` has it too. */
+/** Enumerable, so that a copy made with `{ ...tool }` keeps it. */
 const workspaceKey: unique symbol = Symbol('workspace')
 type FileTool = AnyTool & { [workspaceKey]?: Workspace }
 
-/** The workspace a file tool, or a copy of one, reads; undefined for any other tool. */
+/** The workspace that a file tool, or a copy of one, reads; undefined for any other tool. */
 export function workspaceOf(tool: FileTool): Workspace | undefined {
   return tool[workspaceKey]
 }
 
-/** Marks a tool as one that reads that workspace. */
+/** Returns a copy of the tool marked with its workspace. */
 export function inWorkspace(tool: AnyTool, workspace: Workspace): FileTool {
   return { ...tool, [workspaceKey]: workspace }
 }
 
-/** Where an open file really is: from the kernel if it says so, else by resolving the path again. */
+/** The real path of an open file: from the kernel if possible, otherwise by resolving the path again. */
 async function openedPath(handle: FileHandle, real: string): Promise<string> {
   try {
     return await readlink(`/proc/self/fd/${handle.fd}`)
@@ -172,20 +172,20 @@ function refuseSpecial(stats: Stats, path: string): void {
   throw new ToolloopError('tool_denied', `Expected a regular file or a folder, got ${show(path)}, which is ${kind}`)
 }
 
-/** What went wrong with a path, in words for the model: the system's own messages contain absolute paths. */
+/** Describes a problem with a path for the model. The system's own messages contain absolute paths, so they are not used. */
 export function fileProblem(error: unknown, path: string): ToolloopError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
   const problem = problems[code] ?? `could not be read (${code})`
   return new ToolloopError('tool_failed', `${show(path)} ${problem}`, { cause: error })
 }
 
-/** True for errors of `Workspace` and of the file system: a problem of one file, not of the code or the call. */
+/** Whether an error of `Workspace` or of the file system concerns a single file, not the code or the call. */
 export function isFileProblem(error: unknown): boolean {
   if (ToolloopError.isInstance(error)) return error.code === 'tool_failed' || error.code === 'tool_denied'
   return error instanceof Error && 'syscall' in error
 }
 
-/** Whether the file system's error had this code, such as `ENOENT`. */
+/** Whether the cause is a file system error with this code, such as `ENOENT`. */
 export function isFileProblemCode(error: unknown, code: string): boolean {
   const cause = error instanceof Error ? error.cause : undefined
   return cause instanceof Error && 'code' in cause && cause.code === code

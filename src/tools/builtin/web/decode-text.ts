@@ -1,16 +1,16 @@
 import { TextDecoder } from 'node:util'
 import { looksBinary } from '../files/text-file.ts'
 
-/** How far into a document a declaration of its encoding is looked for: https://html.spec.whatwg.org/multipage/semantics.html#charset */
+/** How many bytes of a document are searched for its declared encoding: https://html.spec.whatwg.org/multipage/semantics.html#charset */
 const sniffedBytes = 1024
 
-/** Decodes a body by the encoding that it or its content type names, UTF-8 by default; undefined if it is not text. */
+/** Decodes a body with the encoding that it or its content type declares, or UTF-8. Undefined if it is not text. */
 export function decodeText(body: Buffer, contentType: string): string | undefined {
   const label = bomOf(body) ?? /charset\s*=\s*["']?([\w.:-]+)/i.exec(contentType)?.[1] ?? declaredEncoding(body) ?? 'utf-8'
   const decoder = decoderFor(label)
-  // UTF-16 text is full of zero bytes.
+  // UTF-16 text contains many zero bytes.
   if (!decoder.encoding.startsWith('utf-16') && looksBinary(body)) return undefined
-  // `stream`: a body that was cut may end within a character.
+  // `stream`: a body that was cut may end inside a character.
   return decoder.decode(body, { stream: true })
 }
 
@@ -26,7 +26,7 @@ function bomOf(body: Buffer): string | undefined {
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 'utf-8' : undefined
 }
 
-/** What `<meta charset>` or an XML declaration says. */
+/** The encoding in `<meta charset>` or an XML declaration. */
 function declaredEncoding(body: Buffer): string | undefined {
   const start = body.toString('latin1', 0, sniffedBytes)
   return (
@@ -39,7 +39,7 @@ function decoderFor(label: string): TextDecoder {
   try {
     return new TextDecoder(label)
   } catch {
-    // An unknown encoding: most of it will be readable.
+    // With an unknown encoding, most of the text is still readable in UTF-8.
     return new TextDecoder('utf-8')
   }
 }

@@ -2,9 +2,9 @@ import { decodeHTML } from 'entities/decode'
 import { TextBuffer } from '../../../core/text/text-buffer.ts'
 import { giveWay } from '../../../core/time/give-way.ts'
 
-// Our own reader: htmlparser2 comes with four more packages, and parse5 keeps the event loop to itself for as long as a page takes.
+// A parser of our own: htmlparser2 needs four more packages, and parse5 blocks the event loop for as long as a page takes.
 
-/** What a page says, for reading: its title, and its text with headings, list items and table cells marked as in Markdown. */
+/** The readable content of a page: its title, and its text with headings, list items and table cells marked as in Markdown. */
 export interface PageText {
   title: string
   text: string
@@ -18,14 +18,14 @@ const blocks = new Set(
     'legend li main nav ol option p pre section select summary table tbody tfoot thead tr ul'
   ).split(' '),
 )
-/** Blocks with an empty line around them, besides headings. */
+/** Blocks with an empty line before and after, besides headings. */
 const spaced = new Set(['p', 'ul', 'ol', 'dl', 'table', 'blockquote', 'pre'])
 
 const maxTitle = 4_096
 
 /**
- * Strips HTML of its tags. Reads the text once, in time linear in its length whatever it contains, and yields to the event loop. It is not a
- * browser: what a page draws with scripts or hides with styles is not known. Rejects with the signal's reason.
+ * Removes the tags from HTML. Reads the text once, in time linear in its length whatever it contains, and yields to the event loop. It is
+ * not a browser: it does not run scripts or apply styles. Rejects with the signal's reason.
  */
 export async function htmlToText(html: string, signal?: AbortSignal): Promise<PageText> {
   const out = new TextBuilder()
@@ -61,7 +61,7 @@ interface Tag {
   /** Lower case; `''` if it is not a tag. */
   name: string
   closing: boolean
-  /** The text it stands for if it is not a tag. */
+  /** The text it represents if it is not a tag. */
   text: string
   end: number
 }
@@ -75,14 +75,14 @@ function readTag(html: string, open: number): Tag {
   const closing = html[open + 1] === '/'
   tagName.lastIndex = open + (closing ? 2 : 1)
   const name = tagName.exec(html)?.[0].toLowerCase()
-  // A lone `<`, as in `a < b`.
+  // A single `<`, as in `a < b`.
   if (name === undefined) return { name: '', closing, text: '<', end: open + 1 }
   return { name, closing, text: '', end: endOfTag(html, tagName.lastIndex) }
 }
 
 const tagName = /[a-z][a-z0-9:-]{0,60}/iy
 
-/** Just after the `>` that is not within quotes. */
+/** The position after the next `>` outside of quotes. */
 function endOfTag(html: string, from: number): number {
   let isAfterEquals = false
   for (let at = from; at < html.length; at++) {
@@ -100,17 +100,17 @@ function endOfTag(html: string, from: number): number {
 
 const [space, doubleQuote, singleQuote, equalsSign, greaterThan] = [0x20, 0x22, 0x27, 0x3d, 0x3e]
 
-/** Where the closing tag of an element begins whose content is not parsed. */
+/** The position of the closing tag of an element whose content is not parsed. */
 function endOfElement(html: string, from: number, name: string): number {
   const closing = new RegExp(`</${name}(?=[\\s/>])`, 'gi')
   closing.lastIndex = from
   return closing.exec(html)?.index ?? html.length
 }
 
-/** What is decoded at once, in characters; the longest reference to a character is shorter than `longestReference`. */
+/** Number of characters decoded at once, and the maximum length of a character reference. */
 const [stretch, longestReference] = [65_536, 64]
 
-/** Where text may be cut: not inside a reference to a character. */
+/** A position where the text may be cut: not inside a character reference. */
 function endOfStretch(html: string, from: number, end: number): number {
   const latest = from + stretch
   if (latest >= end) return end
@@ -118,17 +118,17 @@ function endOfStretch(html: string, from: number, end: number): number {
   return reference > latest - longestReference ? reference : latest
 }
 
-/** Collects text as it is read: outside of `<pre>` white space becomes one space; blocks begin on lines of their own. */
+/** Collects text as it is read. Collapses white space outside of `<pre>`, and starts blocks on their own lines. */
 class TextBuilder {
   readonly #pieces = new TextBuffer()
   #preformatted = 0
-  /** Whether leading white space is dropped now. */
+  /** Whether leading white space is dropped at this point. */
   #lineStart = true
   /** Line breaks since the last text. */
   #breaks = 2
   #cells = 0
 
-  /** Adds text of any length, and gives way in between. */
+  /** Adds text of any length, and yields to the event loop in between. */
   async longText(html: string, from: number, end: number, signal: AbortSignal | undefined): Promise<void> {
     for (let at = from; at < end; ) {
       const next = endOfStretch(html, at, end)
@@ -168,7 +168,7 @@ class TextBuilder {
     if (heading) this.#mark(`${'#'.repeat(Number(name.slice(1)))} `)
   }
 
-  /** Ensures at least so many line breaks since the last text. */
+  /** Ensures at least `min` line breaks since the last text. */
   #break(min: number): void {
     if (this.#breaks < min) this.#pieces.add('\n'.repeat(min - this.#breaks))
     this.#breaks = Math.max(this.#breaks, min)
@@ -181,7 +181,7 @@ class TextBuilder {
     this.#breaks = 0
   }
 
-  /** Lines without spaces at their ends, never more than one empty line in a row. */
+  /** Removes spaces at line ends and repeated empty lines. */
   async toText(signal: AbortSignal | undefined): Promise<string> {
     const whole = this.#pieces.toString()
     const lines: string[] = []

@@ -11,30 +11,30 @@ import type { AddressRule } from './public-address.ts'
 
 export interface GetOptions {
   url: string
-  /** Default: `accept` for pages. */
+  /** Request headers. Default: an `accept` header for pages. */
   headers?: Readonly<Record<string, string>>
-  /** How much of the body to read, decompressed. */
+  /** Maximum bytes of the body to read, after decompression. */
   maxBytes: number
-  /** Whether a body of this content type is worth reading. */
+  /** Whether to read a body of this content type. */
   wants(contentType: string): boolean
-  /** Which addresses may be connected to. */
+  /** Decides which addresses may be connected to. */
   rule: AddressRule
-  /** Resolves a host's addresses. Default: the system's resolver. */
+  /** Resolves a host to addresses. Default: the system's resolver. */
   resolveHost?: (host: string) => Promise<LookupAddress[]>
   signal: AbortSignal
 }
 
 export interface HttpAnswer {
-  /** Where the last redirect led. */
+  /** The address after redirects. */
   url: string
   status: number
-  /** As sent; `''` when none was. */
+  /** The content type as sent; `''` if there was none. */
   contentType: string
-  /** Where a redirect leads that was not followed. */
+  /** The target of a redirect that was not followed. */
   location?: string
-  /** Undefined when the content type was not wanted. */
+  /** Undefined if the content type was not wanted. */
   body?: Buffer
-  /** The body's length as announced, if it was. */
+  /** The announced length of the body, if any. */
   announcedBytes?: number
   truncated: boolean
 }
@@ -44,9 +44,9 @@ const redirectStatuses = new Set([301, 302, 303, 307, 308])
 const accept = 'text/html, application/xhtml+xml, application/json;q=0.9, text/*;q=0.9, application/xml;q=0.8, */*;q=0.1'
 
 /**
- * One GET, following redirects. Every host on the way is checked against `rule` by the very addresses that are then connected to: a name is
- * resolved once, by the socket's lookup, so that the check and the socket can't get different answers.
- * Proxies set in the environment are not used. Throws `invalid_arguments`, `tool_denied` or `tool_failed`, or the signal's reason.
+ * Sends a GET request and follows redirects. Checks each host on the way with `rule`, by the same addresses that are then connected to: the
+ * socket's own lookup resolves the name once, so the check and the socket can't get different answers. Ignores proxies set in the
+ * environment. Throws `invalid_arguments`, `tool_denied` or `tool_failed`, or the signal's reason.
  */
 export async function get(options: GetOptions): Promise<HttpAnswer> {
   let url = checkUrl(options.url, options)
@@ -65,7 +65,7 @@ export async function get(options: GetOptions): Promise<HttpAnswer> {
   }
 }
 
-/** One request of any method, like `get` but without following redirects. */
+/** Sends a single request with any method. Like `get`, but does not follow redirects. */
 export async function requestOnce(options: GetOptions & { method: string; body?: string }): Promise<HttpAnswer> {
   const url = checkUrl(options.url, options)
   const { response, close } = await send(url, options)
@@ -76,7 +76,7 @@ export async function requestOnce(options: GetOptions & { method: string; body?:
   }
 }
 
-/** Refuses URLs that must not be requested. Addresses behind names are checked when they are known, in `guardedLookup`. */
+/** Refuses URLs that must not be requested. The addresses of a host name are checked in `guardedLookup`, once they are known. */
 function checkUrl(text: string, { rule }: GetOptions, base?: URL): URL {
   const where = base === undefined ? '`url`' : `the redirect from ${show(base.href)}`
   if (!URL.canParse(text, base?.href))
@@ -88,7 +88,7 @@ function checkUrl(text: string, { rule }: GetOptions, base?: URL): URL {
   if (url.username !== '' || url.password !== '') {
     throw new ToolloopError('invalid_arguments', `Expected ${where} to be a URL without a user name or password in it`)
   }
-  // A host that is an address is never looked up. `URL` has normalised it, however it was written: 0x7f.1, 2130706433, ①②⑦.1.
+  // A host that is an address is never looked up. `URL` has normalized it, however it was written: 0x7f.1, 2130706433, ①②⑦.1.
   const host = hostOf(url)
   if (isIP(host) !== 0 && !rule.allows(host)) throw privateAddress(host)
   return url
@@ -98,7 +98,7 @@ function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '')
 }
 
-/** Without the address: it may be of this network. */
+/** Does not name the address, which may belong to this network. */
 function privateAddress(host: string): ToolloopError {
   return new ToolloopError(
     'tool_denied',
@@ -111,7 +111,7 @@ function send(
   { rule, resolveHost, signal, headers = { accept }, method = 'GET', body }: GetOptions & { method?: string; body?: string },
 ): Promise<{ response: IncomingMessage; close(): void }> {
   const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
-    // No shared agent: no connection is kept, and no proxy taken from the environment.
+    // No shared agent: keeps no connection, and uses no proxy from the environment.
     agent: false,
     method,
     signal,
@@ -121,7 +121,7 @@ function send(
   const close = () => void request.destroy()
   return new Promise((resolve, reject) => {
     request.on('response', (response) => resolve({ response, close }))
-    // Stays as long as the request: a late error without a listener would end the process.
+    // Stays as long as the request: without a listener, a late error would end the process.
     request.on('error', (error) => reject(networkProblem(error, url, signal)))
     request.end(body)
   })
@@ -131,7 +131,7 @@ function guardedLookup(resolveHost: (host: string) => Promise<LookupAddress[]>, 
   return (host, { all, family }, callback) => {
     const find = async () => {
       const addresses = (await resolveHost(host)).filter((found) => (family === 4 || family === 6 ? found.family === family : true))
-      // One private address among public ones is refused too: nobody has that by accident.
+      // A private address among public ones is refused too: that is never an accident.
       if (!addresses.every(({ address }) => rule.allows(address))) throw privateAddress(host)
       const [first] = addresses
       if (first === undefined) throw new ToolloopError('tool_failed', `The host ${show(host)} has no address`)
@@ -140,7 +140,7 @@ function guardedLookup(resolveHost: (host: string) => Promise<LookupAddress[]>, 
     find().then(
       ({ addresses, first }) => (all ? callback(null, addresses) : callback(null, first.address, first.family)),
       (error: unknown) => {
-        // Node.js wants an Error.
+        // Node.js expects an Error.
         const reason = readableError(error)
         callback(reason instanceof Error ? reason : new Error(messageOf(reason)), '')
       },
@@ -167,7 +167,7 @@ async function answer(url: URL, status: number, response: IncomingMessage, optio
   }
 }
 
-/** At most `maxBytes`; leaving the loop ends the stream, so an endless body or a zip bomb costs no more. */
+/** Reads up to `maxBytes`. Leaving the loop ends the stream, so an endless body or a zip bomb costs no more. */
 async function readBody(stream: Readable, maxBytes: number): Promise<{ body: Buffer; truncated: boolean }> {
   const chunks: Buffer[] = []
   let left = maxBytes
@@ -188,7 +188,7 @@ function unpack(response: IncomingMessage, url: URL): Readable {
   const decoder = decoders.get(encoding)?.()
   if (decoder === undefined)
     throw new ToolloopError('tool_failed', `${show(url.href)} has the content encoding ${show(encoding)}, which is not supported`)
-  // The decoder, which is being read, reports the errors of both streams.
+  // The decoder, which is read, reports the errors of both streams.
   pipeline(response, decoder, () => {})
   return decoder
 }

@@ -2,28 +2,32 @@ import { isIP } from 'node:net'
 import ipaddr, { type IPv4, type IPv6 } from 'ipaddr.js'
 import { InvalidOptionError } from '../../../core/errors.ts'
 
-/** Azure's control address, public by its number: https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16 */
+/**
+ * Azure's control address, which is in a public range: https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16
+ */
 const alsoPrivate = new Set(['168.63.129.16'])
 
 /**
- * Whether an IP address is public: not reserved for this machine, a private network, a carrier, multicast or tests, and not an IPv6 form that
- * carries an IPv4 address (6to4, NAT64, Teredo); the mapped form counts as the IPv4 address it stands for.
+ * Whether an IP address is public. Addresses reserved for this machine, private networks, carriers, multicast or tests are not, and neither
+ * are IPv6 addresses that carry an IPv4 address (6to4, NAT64, Teredo). An IPv4-mapped address counts as its IPv4 address.
  */
 export function isPublicAddress(address: string): boolean {
-  // The library also takes forms that no socket does, such as `1.2.3`.
+  // The library also accepts forms that sockets don't, such as `1.2.3`.
   if (isIP(address) === 0) return false
   const ip = ipaddr.process(address)
   if (ip.range() !== 'unicast' || alsoPrivate.has(ip.toString())) return false
-  // Of IPv6 only this part is handed out: https://www.iana.org/assignments/ipv6-address-space
+  // Only this part of the IPv6 space is assigned: https://www.iana.org/assignments/ipv6-address-space
   return ip.kind() === 'ipv4' || ((ip.toByteArray()[0] ?? 0) & 0xe0) === 0x20
 }
 
-/** Decides which addresses may be connected to: public ones, and those allowed besides. */
+/** Decides which addresses may be connected to: public ones, and those that are explicitly allowed. */
 export class AddressRule {
   readonly #all: boolean
   readonly #ranges: [IPv4 | IPv6, number][]
 
-  /** `true` allows every address, a list those in its ranges (`127.0.0.1/32`, `10.1.0.0/16`). Throws `invalid_option` for an invalid range. */
+  /**
+   * `true` allows every address, a list those in its ranges (`127.0.0.1/32`, `10.1.0.0/16`). Throws `invalid_option` for an invalid range.
+   */
   constructor(allowed: boolean | readonly string[]) {
     this.#all = allowed === true
     this.#ranges = (typeof allowed === 'boolean' ? [] : allowed).map((range) => {

@@ -3,16 +3,17 @@ import { accessSync, constants, mkdirSync, readFileSync, rmdirSync, statSync, wr
 import { dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 
-/** Files of a control group and what is written to them. See https://docs.kernel.org/admin-guide/cgroup-v2.html */
+/** Files of a control group with the values to write. See https://docs.kernel.org/admin-guide/cgroup-v2.html */
 export type CgroupSettings = Readonly<Record<string, string>>
 
 const needed = ['memory', 'pids']
-/** How many processes may use all of their memory at once. */
+/** How many processes may use all of their memory at the same time. */
 const processesAtOnce = 4
 
 /**
- * The control group of this process or the one above, if groups with bounds may be made in it: version 2, delegated to this user, with controllers for
- * memory and processes. Undefined on most machines. `mounted` and `own`: where groups are, and what `/proc/self/cgroup` says.
+ * Finds a control group in which groups with limits may be created: that of this process or its parent. It must be of version 2, delegated
+ * to this user, and have controllers for memory and processes. Undefined on most machines. `mounted` and `own`: the mount point of control
+ * groups, and the content of `/proc/self/cgroup`.
  */
 export function findDelegatedCgroup(mounted: string = '/sys/fs/cgroup', own: string = ownCgroup()): string | undefined {
   const path = /^0::(\/.*)$/m.exec(own)?.[1]
@@ -25,20 +26,20 @@ function ownCgroup(): string {
   try {
     return readFileSync('/proc/self/cgroup', 'utf8')
   } catch {
-    return '' // Not Linux, or no `/proc`.
+    return '' // Not Linux, or `/proc` is missing.
   }
 }
 
 function isDelegated(group: string): boolean {
   try {
     for (const file of ['', 'cgroup.procs']) accessSync(join(group, file), constants.W_OK)
-    // Root may write to all, but those of systemd are systemd's.
+    // Root can write to all groups, but those of systemd belong to systemd.
     if (process.getuid?.() === 0 && group.endsWith('.slice')) return false
     const control = join(group, 'cgroup.subtree_control')
     if (!has(control)) writeFileSync(control, needed.map((controller) => `+${controller}`).join(' '))
     return has(control)
   } catch {
-    return false // Not this user's, or with processes of its own, which excludes groups within.
+    return false // Another user's group, or one with processes of its own, which can't contain groups.
   }
 }
 
@@ -51,13 +52,13 @@ function has(control: string): boolean {
 export class Cgroup {
   readonly #folder: string
 
-  /** Throws what the file system says if `parent` is not one that groups can be made in. */
+  /** Creates a group. Throws the file system's error if no group can be created in `parent`. */
   constructor(parent: string, settings: CgroupSettings) {
     this.#folder = join(parent, `toolloop-${randomUUID()}`)
     mkdirSync(this.#folder)
     try {
       for (const [file, value] of Object.entries(settings)) {
-        // Not every kernel has every file; what it has is not made by writing.
+        // Not every kernel supports every file, and writing doesn't create one.
         if (statSync(join(this.#folder, file), { throwIfNoEntry: false }) !== undefined) writeFileSync(join(this.#folder, file), value)
       }
     } catch (error) {
@@ -66,12 +67,15 @@ export class Cgroup {
     }
   }
 
-  /** What it starts from now on is in the group too. */
+  /** Adds a process. Processes that it starts from now on belong to the group too. */
   add(pid: number): void {
     writeFileSync(join(this.#folder, 'cgroup.procs'), String(pid))
   }
 
-  /** Its processes have been ended: they take a moment to be gone. A group that stays all the same is empty, and bounds nothing. */
+  /**
+   * Removes the group. Its processes have been killed but take a moment to disappear. A group that can't be removed is empty and has no
+   * effect.
+   */
   async close(): Promise<void> {
     for (let attempt = 0; attempt < 100 && !this.#isRemoved(); attempt++) await setTimeout(10)
   }
@@ -86,13 +90,16 @@ export class Cgroup {
   }
 }
 
-/** Memory of all processes together, with the files they have in memory and the `copiedBytes` they begin with, and how many processes there may be. */
+/**
+ * The settings for a group: memory of all processes together, including their files in memory and the `copiedBytes` they start with, and
+ * the number of processes.
+ */
 export function cgroupSettings({ memoryBytes, processes }: { memoryBytes: number; processes: number }, copiedBytes = 0): CgroupSettings {
   return {
     'memory.max': String(processesAtOnce * memoryBytes + copiedBytes),
     'memory.swap.max': '0',
     'memory.oom.group': '1',
-    // Bubblewrap's own, and those that set the limits.
+    // Some more for bubblewrap's own processes and those that set the limits.
     'pids.max': String(processes + 8),
   }
 }

@@ -1,13 +1,13 @@
-/** An architecture there is a filter for, as `process.arch` names it. */
+/** An architecture with a filter, named as in `process.arch`. */
 export type FilteredArch = 'x64' | 'arm64'
 
 /**
- * Numbers of system calls on x86-64 and on arm64, which lacks some. Sources: Linux, arch/x86/entry/syscalls/syscall_64.tbl and
- * include/uapi/asm-generic/unistd.h. From 424 on all architectures count alike.
+ * Numbers of a system call on x86-64 and on arm64, which lacks some. Sources: Linux, arch/x86/entry/syscalls/syscall_64.tbl and
+ * include/uapi/asm-generic/unistd.h. From 424 on, the numbers are the same on all architectures.
  */
 type Numbers = readonly [x64: number, arm64?: number]
 
-/** What no script has any use for, and what leads to the kernel's own secrets, to other processes, or to memory that nobody counts. */
+/** Calls that no script needs, or that give access to secrets of the kernel, to other processes, or to memory that is not counted. */
 export const deniedCalls: Readonly<Record<string, Readonly<Record<string, Numbers>>>> = {
   'keys of the host, which no namespace separates': { add_key: [248, 217], request_key: [249, 218], keyctl: [250, 219] },
   'other processes': {
@@ -101,10 +101,10 @@ export const deniedCalls: Readonly<Record<string, Readonly<Record<string, Number
   },
 }
 
-/** What makes sockets and pipes that have a name in a folder, and so can be met by processes outside. */
+/** Calls that create sockets and pipes with a name in a folder, which processes outside could connect to. */
 export const namingCalls: Readonly<Record<string, Numbers>> = { mknod: [133], mknodat: [259, 33] }
 
-/** What is allowed with some arguments. */
+/** Calls that are allowed with certain arguments only. */
 export const checkedCalls: Readonly<Record<'clone' | 'clone3' | 'socket' | 'socketpair' | 'ioctl', Required<Numbers>>> = {
   clone: [56, 220],
   clone3: [435, 435],
@@ -113,5 +113,5 @@ export const checkedCalls: Readonly<Record<'clone' | 'clone3' | 'socket' | 'sock
   ioctl: [16, 29],
 }
 
-/** `mseal`, of Linux 6.10. What is newer has been looked at by nobody here, and is said not to be there. */
+/** The number of `mseal`, added in Linux 6.10. Newer calls have not been reviewed, so they are reported as not implemented. */
 export const newestCall = 462

@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { ToolloopError } from '../../../core/errors.ts'
 import { refusal } from './host-folders.ts'
 
-/** Folders and links count too. Each file takes a descriptor of this process until the script has been started. */
+/** Maximum number of files, folders and links. Each file uses a descriptor of this process until the script has started. */
 const maxEntries = 256
 const maxBytes = 16_777_216
 const largestPage = 65_536
@@ -19,13 +19,13 @@ const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants
 const openFile = promisify(openWithCallback)
 
 /**
- * What a script's copy of a folder is made of. All files are open: what is put in their place later, such as a link, is not copied. Paths start
- * from the folder.
+ * The files, folders and links from which a script's copy of a folder is made. All files are open: whatever replaces them later, such as a
+ * link, is not copied. Paths are relative to the folder.
  */
 export class FolderCopy {
-  /** What the copy may take, also of files that grow while they are copied: they are rounded up to whole pages. */
+  /** Maximum size of the copy, including files that grow while they are copied: sizes are rounded up to whole pages. */
   static readonly bytes: number = maxBytes + maxEntries * largestPage
-  /** Each comes before what is in it. */
+  /** Each folder precedes its content. */
   readonly folders: string[] = []
   readonly files: CopiedFile[] = []
   readonly links: { path: string; target: string }[] = []
@@ -33,8 +33,9 @@ export class FolderCopy {
   #bytes = 0
 
   /**
-   * Opens what is in `folder`, an absolute path without links. The caller closes it. What this user may not read is left out. Undefined when it
-   * can't be listed, or is too much to be copied for each run. Rejects with `tool_denied` for a pipe or a socket, with `tool_failed` for what can't be read.
+   * Opens the content of `folder`, an absolute path without links. The caller must close it. Leaves out what this user may not read.
+   * Undefined if the folder can't be listed or is too large to copy for each run. Rejects with `tool_denied` if it contains a pipe or a
+   * socket, and with `tool_failed` if something can't be read.
    */
   static async open(folder: string): Promise<FolderCopy | undefined> {
     const copy = new FolderCopy()
@@ -59,7 +60,7 @@ export class FolderCopy {
     for (const { descriptor } of this.files.splice(0)) closeSync(descriptor)
   }
 
-  /** False when it is too much. */
+  /** Adds a folder. Returns false if it is too large. */
   async #add(folder: number, prefix: string): Promise<boolean> {
     for await (const entry of await opendir(pathOf(folder), { bufferSize: maxEntries })) {
       const path = prefix + entry.name
@@ -84,7 +85,7 @@ export class FolderCopy {
   }
 
   async #addFile(place: string, path: string): Promise<boolean> {
-    // O_NONBLOCK: a pipe may have been put in its place.
+    // O_NONBLOCK, because a pipe may have replaced the file.
     const descriptor = await openIfReadable(place, O_NONBLOCK)
     if (descriptor === undefined) return true
     const file = { path, descriptor, isProgram: false }
@@ -108,7 +109,7 @@ async function inFolder(place: string, use: (descriptor: number) => Promise<bool
   }
 }
 
-/** Undefined for what this user may not read, and for what has just been removed. */
+/** Opens a file. Undefined if this user may not read it, or if it has just been removed. */
 async function openIfReadable(place: string, flags: number): Promise<number | undefined> {
   try {
     return await openFile(place, O_RDONLY | O_NOFOLLOW | flags)
@@ -118,12 +119,12 @@ async function openIfReadable(place: string, flags: number): Promise<number | un
   }
 }
 
-/** Leads to what is open, wherever it is now: a path that starts with it can't be led elsewhere by a link put in the place of a folder. */
+/** A path to an open file or folder, wherever it is now. A link that replaces the folder does not affect paths that start with it. */
 function pathOf(descriptor: number): string {
   return `/proc/self/fd/${descriptor}`
 }
 
-/** File systems allow names that are not text. */
+/** False for names that are not text, which file systems allow. */
 function isText(name: string): boolean {
   return !name.includes('\uFFFD')
 }

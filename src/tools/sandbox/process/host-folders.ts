@@ -3,11 +3,11 @@ import { type Stats, statSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
 import { show, ToolloopError } from '../../../core/errors.ts'
 
-/** Folders of the host that a script is shown. */
+/** Folders of the host that a script can see. */
 export interface ShownFolders {
-  /** Absent if it is copied. */
+  /** Absent if the folder is copied. */
   skill?: string | undefined
-  /** With these, the filter of system calls keeps a script from sockets that have a name. */
+  /** If there are any, the system call filter blocks sockets with a name. */
   others: readonly string[]
 }
 
@@ -21,12 +21,12 @@ const pipesAndSockets = ['(', ...pipes, '-o', '-type', 's', ')']
 const [enter, read] = [0o001, 0o004]
 
 /**
- * That a folder is read-only keeps nobody from a pipe or a socket in it: who is at its other end would be spoken to. Rejects with `tool_denied` where
- * there is one, or where a folder can't be listed that may be entered: what is in it could be opened by its name. Rejects with the signal's
- * reason too. It is looked at when the script starts: what others put there later is not seen.
+ * Checks that no folder contains a pipe or a socket. A read-only folder does not protect against them: a script could talk to the process
+ * at the other end. Rejects with `tool_denied` if there is one, or if a folder can be entered but not listed, because its content could be
+ * opened by name. Rejects with the signal's reason. Checks the folders as the script starts, and does not see what others add later.
  */
 export async function refuseWaysOut(find: string, { skill, others }: ShownFolders, bounds: Bounds): Promise<void> {
-  // As bubblewrap takes them, which is started there.
+  // Resolves the folders like bubblewrap, which is started in `/`.
   const folders = [...(skill === undefined ? [] : [skill]), ...others].map((folder) => resolve('/', folder))
   if (folders.length === 0) return
   const path = await firstOf(find, folders, others.length === 0 ? pipesAndSockets : pipes, bounds)
@@ -35,7 +35,7 @@ export async function refuseWaysOut(find: string, { skill, others }: ShownFolder
   throw refusal(folder === undefined ? path : relative(folder, path))
 }
 
-/** That a script is not run where there is a pipe or a socket at `path`. */
+/** The error for a script that was not run because there is a pipe or a socket at `path`. */
 export function refusal(path: string): ToolloopError {
   return new ToolloopError(
     'tool_denied',
@@ -67,9 +67,9 @@ function allows({ mode }: Stats, rights: number): boolean {
   return (mode & rights) === rights
 }
 
-/** The first file that the tests hold for; its path may be cut at a line break, as it is only told. */
+/** The first file that matches the tests. Its path may be cut at a line break, because it is only shown. */
 function firstOf(find: string, folders: readonly string[], tests: readonly string[], { signal, timeoutMs }: Bounds) {
-  // The script runs as this user, or as one with fewer rights: a folder this one can't enter, the script can't enter either.
+  // The script runs as this user, or with fewer rights, so it can't enter a folder that this user can't enter.
   const closed = ['-type', 'd', '!', '-executable', '-prune']
   const args = ['-H', ...folders, ...closed, '-o', ...tests, '-print', '-quit']
   const options = { signal, env: {}, maxBuffer: 65_536, timeout: Math.min(Math.ceil(timeoutMs), 2 ** 31 - 1) }
@@ -78,7 +78,7 @@ function firstOf(find: string, folders: readonly string[], tests: readonly strin
       if (signal.aborted) reject(signal.reason)
       else if (stdout !== '') settle(stdout.split('\n', 1)[0])
       else if (error?.code === 1) {
-        // What was removed while it was looked through is not there for the script either.
+        // Something that was removed during the search does not exist for the script either.
         const complaint = stderr.split('\n').find((line) => line !== '' && !line.endsWith('No such file or directory'))
         if (complaint === undefined) settle(undefined)
         else reject(unlisted(complaint, error))

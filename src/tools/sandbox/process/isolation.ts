@@ -11,33 +11,33 @@ import { limitArguments, type ProcessLimits } from './process-limits.ts'
 import { countScratch } from './scratch-watch.ts'
 import { isFiltered, seccompFilter } from './seccomp-filter.ts'
 
-/** Whether processes can be shut in on this machine, and with what. */
+/** Whether this machine can isolate processes, and how. */
 export type Isolation =
   | {
       available: true
-      /** The program that looks for pipes and sockets in folders. */
+      /** The program that searches folders for pipes and sockets. */
       find: string
-      /** Starts a program: shut in, bounded, behind the rest. */
+      /** Starts a program isolated and limited. */
       start(command: readonly string[], view: View, limits: ProcessLimits): ShutIn
     }
   | { available: false; why: string }
 
-/** A process that is shut in. Its standard input, output and error are pipes; it leads a group of its own. */
+/** An isolated process. Its standard input, output and error are pipes, and it leads its own process group. */
 export interface ShutIn {
   child: ChildProcess
-  /** What bounds all of its processes together, where there is such a thing. Whoever started it closes it. */
+  /** Limits all of its processes together, if control groups are available. The caller of `start` closes it. */
   cgroup?: Cgroup
-  /** The first process inside, with which all others end. Undefined if it has not come to that. */
+  /** The first process inside; if it ends, so do all others. Undefined if it did not start. */
   first: Promise<FirstProcess | undefined>
 }
 
-/** By its number outside; the namespace tells it from another that gets its number later. */
+/** A process with its number outside of the sandbox. The namespace distinguishes it from a later process with the same number. */
 export interface FirstProcess {
   pid: number
   namespace: string
 }
 
-/** Where a process that is shut in finds things. */
+/** Paths inside of the sandbox. */
 export const inside = {
   folder: '/skill',
   workspace: '/workspace',
@@ -46,13 +46,13 @@ export const inside = {
   path: '/usr/local/bin:/usr/bin:/bin',
 }
 
-/** A process without any rights but those everybody has. */
+/** The user without any special rights. */
 const nobody = 65_534
 const probeMs = 10_000
 const mebibyte = 1_048_576
 let probed: Promise<Isolation> | undefined
 
-/** Tries it once a process: nothing but trying tells whether a kernel or a container lets namespaces be made. */
+/** Tries isolation once per process: only a trial shows whether the kernel or a container allows namespaces. */
 export function findIsolation(): Promise<Isolation> {
   probed ??= probe()
   return probed
@@ -106,12 +106,12 @@ const notCounted =
   "the files a script makes in memory can't be counted here: this process may not look into the sandbox through `/proc`, as root without " +
   'CAP_SYS_PTRACE may not; start it as an ordinary user'
 
-/** What keeps a program from being started, or its files from being counted; undefined: nothing does. The program ends when its input does. */
+/** Returns why a program can't be started or its files can't be counted; undefined if it works. The program ends when its input ends. */
 async function whyItFails(start: () => ShutIn): Promise<string | undefined> {
   try {
     const { child, cgroup, first } = start()
     const stop = () => {
-      // What it has started may hold its pipes.
+      // Processes it has started may keep its pipes open.
       killGroup(child)
       for (const stream of child.stdio) stream?.destroy()
     }
@@ -134,7 +134,7 @@ async function whyItFails(start: () => ShutIn): Promise<string | undefined> {
   }
 }
 
-/** Whether the files of the sandbox that is tried can be counted, once it has been made. */
+/** Whether the files of the tried sandbox can be counted, once it exists. */
 async function isWatchable(first: FirstProcess | undefined, child: ChildProcess): Promise<boolean> {
   for (let tries = 0; first !== undefined && tries < 60 && child.exitCode === null && child.signalCode === null; tries++) {
     if ((await countScratch(first.pid, mebibyte)) !== undefined) return true
@@ -147,7 +147,7 @@ function exitCode(child: ChildProcess): Promise<number | null> {
   return new Promise((resolve, reject) => child.on('error', reject).on('close', resolve))
 }
 
-/** Which of its files bubblewrap finds what in: as arguments they could be read from inside. */
+/** Descriptors of bubblewrap's input files. Arguments on the command line could be read from inside. */
 const descriptors = { view: 3, filter: 4, info: 5, firstCopied: 6 }
 
 interface Surroundings {
@@ -156,7 +156,7 @@ interface Surroundings {
   node: number | undefined
 }
 
-/** Throws what `spawn` throws. */
+/** Starts bubblewrap. Throws what `spawn` throws. */
 function enter(bwrap: string, view: View, filter: Buffer, command: readonly string[], { cgroup, node }: Surroundings): ShutIn {
   const files = typeof view.folder === 'string' ? [] : view.folder.files.map(({ descriptor }) => descriptor)
   const copied = node === undefined ? files : [...files, node]
@@ -164,7 +164,7 @@ function enter(bwrap: string, view: View, filter: Buffer, command: readonly stri
   const options: SpawnOptions = { cwd: '/', env: {}, detached: true, stdio, ...identity() }
   const child = spawn(bwrap, ['--args', String(descriptors.view), '--', ...command], options)
   try {
-    // It reads what it is told before it starts anything.
+    // bubblewrap reads its arguments before it starts anything.
     if (child.pid !== undefined) cgroup?.add(child.pid)
   } catch (error) {
     child.kill('SIGKILL')
@@ -180,7 +180,7 @@ function enter(bwrap: string, view: View, filter: Buffer, command: readonly stri
 function write(child: ChildProcess, descriptor: number, content: string | Buffer): void {
   const pipe = child.stdio[descriptor]
   if (pipe == null || !('end' in pipe)) return
-  // What does not start reads nothing. That it did not start is told elsewhere.
+  // A process that does not start reads nothing. The failed start is reported elsewhere.
   pipe.on('error', () => {})
   pipe.end(content)
 }
@@ -200,17 +200,18 @@ function firstProcess(info: ChildProcess['stdio'][number] | undefined): Promise<
 }
 
 /**
- * Ends all processes inside. Killing bubblewrap is not enough: what it has just started may not yet have asked to be ended with it, and lives on.
+ * Kills all processes inside. Killing bubblewrap is not enough: a process it has just started may not be bound to its lifetime yet, and
+ * would survive.
  */
 export function endSandbox({ pid, namespace }: FirstProcess): void {
   try {
     if (readlinkSync(`/proc/${pid}/ns/pid`) === `pid:[${namespace}]`) process.kill(pid, 'SIGKILL')
   } catch {
-    // It has gone, and its number may be another's.
+    // The process is gone, and another may have its number.
   }
 }
 
-/** Ends a process and all it started, but for what has left its group. */
+/** Kills a process and everything it started, except processes that have left its group. */
 export function killGroup(child: ChildProcess): void {
   const { pid } = child
   if (pid === undefined) return
@@ -221,17 +222,17 @@ export function killGroup(child: ChildProcess): void {
   try {
     process.kill(-pid, 'SIGKILL')
   } catch (error) {
-    // All of it has gone already.
+    // All of its processes have already ended.
     if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
   }
 }
 
-/** As whom the process starts: root's own processes escape the limit of their number. */
+/** The user that runs the process. Never root, because root is exempt from the limit on the number of processes. */
 export function identity(): { uid?: number; gid?: number } {
   return process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {}
 }
 
-/** Absolute, or undefined when it is not on the `PATH`. */
+/** The absolute path of a program; undefined if it is not on the `PATH`. */
 export function findProgram(name: string, path: string = process.env.PATH ?? ''): string | undefined {
   return path
     .split(delimiter)
@@ -250,21 +251,21 @@ function isExecutable(file: string): boolean {
 }
 
 interface View {
-  /** Shown read-only as `/skill`: a copy, or a folder of the machine, and then where it lies there can be read in `/proc`. */
+  /** The folder shown read-only as `/skill`: a copy, or a folder of the machine, whose location can then be read in `/proc`. */
   folder: string | FolderCopy
   workspace?: { folder: string; writable: boolean }
-  /** Further files and folders that are shown read-only where they are. */
+  /** Further files and folders, shown read-only at their own paths. */
   readable?: readonly string[]
-  /** The program this process runs on is shown too. Where it lies on the machine can be read in `/proc`. */
+  /** Also shows the Node.js program of this process. Its location can then be read in `/proc`. */
   node?: boolean
-  /** How much may be written to `/tmp`, and to `/dev/shm`: both are memory, and gone with the process. */
+  /** Maximum bytes in `/tmp` and in `/dev/shm`. Both are in memory and disappear with the process. */
   scratchBytes: number
   env?: Readonly<Record<string, string>>
 }
 
 /**
- * What the process sees and is: programs of `/usr`, its folder, an empty `/tmp`; no network, no other processes, no environment, no rights, and
- * no way to make a world of its own. See https://github.com/containers/bubblewrap.
+ * The arguments that define what the process sees and may do. It sees the programs in `/usr`, its folder and an empty `/tmp`. It has no
+ * network, other processes, environment or privileges, and can't create namespaces. See https://github.com/containers/bubblewrap.
  */
 function viewArguments(
   { folder, workspace, readable = [], node = false, scratchBytes, env = {} }: View,
@@ -285,7 +286,7 @@ function viewArguments(
     ['/etc/alternatives', '/etc/ld.so.cache', '/etc/localtime'].flatMap((path) => ['--ro-bind-try', path, path]),
     ['--proc', '/proc', '--dev', '/dev'],
     ofTheKernel.filter((path) => existsSync(path)).flatMap((path) => ['--ro-bind', '/dev/null', path]),
-    // Memory under another name. What has no size may grow to half of the machine's.
+    // Both are memory. Without a size, they could grow to half of the machine's memory.
     [inside.scratch, '/dev/shm'].flatMap((path) => ['--perms', '1777', '--size', String(scratchBytes), '--tmpfs', path]),
     ['--remount-ro', '/dev'],
     typeof folder === 'string' ? ['--ro-bind', folder, inside.folder] : copyArguments(folder),
@@ -311,10 +312,10 @@ function copyArguments({ folders, files, links }: FolderCopy): string[] {
   ].flat()
 }
 
-/** Files that tell how the kernel of the machine was made and started. */
+/** Files that show how the machine's kernel was built and started. */
 const ofTheKernel = ['/proc/cmdline', '/proc/config.gz', '/proc/kallsyms', '/proc/modules', '/proc/version']
 
-/** On most systems a link into `/usr`. */
+/** A link into `/usr` on most systems. */
 function systemFolder(path: string): string[] {
   try {
     return lstatSync(path).isSymbolicLink() ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', path, path]
@@ -323,6 +324,6 @@ function systemFolder(path: string): string[] {
   }
 }
 
-/** Files that whoever started this process has left open to it, and which Node.js does not know of. */
+/** Closes files that this process inherited and Node.js does not know of. */
 const closeInherited =
   'cd /proc/self/fd; for n in *; do [ "$n" -gt 2 ] && eval "exec $n>&-"; done; cd "$OLDPWD"; unset OLDPWD SHLVL; exec "$@"'

@@ -3,7 +3,7 @@ const mebibyte = 1_048_576
 export interface ProcessLimits {
   memoryBytes: number
   processes: number
-  /** Of work, on one processor. */
+  /** CPU time of each process. */
   seconds: number
   scratchBytes: number
   /** The program is Node.js. */
@@ -11,8 +11,8 @@ export interface ProcessLimits {
 }
 
 /**
- * Of prlimit, for every process the script starts. Addresses are bounded because memory that processes share counts as nothing else. Node.js
- * reserves 512 MiB for code, which counts as its data from the start.
+ * Arguments for prlimit, which apply to every process that the script starts. The address space is limited because shared memory counts as
+ * nothing else. Node.js reserves 512 MiB for code, which count as data from the start.
  */
 export function limitArguments(limits: ProcessLimits): string[] {
   const { memoryBytes, node = false } = limits

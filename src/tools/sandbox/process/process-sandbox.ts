@@ -10,34 +10,34 @@ import { endSandbox, findIsolation, findProgram, type Isolation, identity, insid
 import { watchScratch } from './scratch-watch.ts'
 
 export interface ProcessSandboxOptions {
-  /** A folder that scripts also see, as `/workspace`, and are started in. Default: none; they are started in their Skill's folder. */
+  /** A folder that scripts see as `/workspace` and start in. Default: none; scripts start in their Skill's folder. */
   workspace?: string
-  /** Whether they may change what is in it: as the user this process runs as, or as `nobody` when that is root. Default false. */
+  /** Whether scripts may change the workspace: as the user of this process, or as `nobody` if that is root. Default false. */
   workspaceWritable?: boolean
-  /** Further files and folders that are shown read-only where they are, such as an interpreter outside of `/usr`. */
+  /** Further files and folders to show read-only at their own paths, for example an interpreter outside of `/usr`. */
   readable?: readonly string[]
-  /** Variables scripts are given; else they have none of this process's. Programs are looked for in its `PATH`. */
+  /** Environment variables of scripts, which otherwise have none of this process's. Its `PATH` is used to find programs. */
   env?: Readonly<Record<string, string>>
-  /** Where processes can't be shut in, start them all the same, with the rights of this one. Default false: they are refused. */
+  /** Runs scripts with the rights of this process if processes can't be isolated. Default false: such scripts are refused. */
   allowUnsandboxed?: boolean
 }
 
-/** What runs a script, in the order they are looked for. */
+/** Programs that can run a script, in the order in which they are tried. */
 const interpreters: Readonly<Record<Exclude<Runtime, 'vm'>, readonly string[]>> = {
   node: ['node'],
   python: ['python3', 'python'],
   shell: ['bash', 'sh'],
 }
 
-/** How long a process that was killed has to be gone. */
+/** How long, in milliseconds, to wait for a killed process to end. */
 const goneMs = 2_000
-/** How long what a process has left behind may hold its pipes. */
+/** How long, in milliseconds, processes left behind may keep the pipes open. */
 const drainMs = 250
 
-/** A process that was started; a `first` one inside if it is shut in. */
+/** A started process; with `first` if it is isolated. */
 type Started = Pick<ShutIn, 'child'> & Partial<ShutIn>
 
-/** Scripts as processes: shut in by bubblewrap, bounded by prlimit, ended with all they started. */
+/** Runs scripts as processes: isolated by bubblewrap, limited by prlimit, and killed with everything they started. */
 export class ProcessSandbox implements ScriptSandbox {
   readonly #runtime: Exclude<Runtime, 'vm'>
   readonly #options: ProcessSandboxOptions
@@ -84,7 +84,7 @@ export class ProcessSandbox implements ScriptSandbox {
       run.signal.throwIfAborted()
       const start = () => {
         const started = this.#startShutIn(run, copy ?? run.folder, limits, isolation)
-        // The process has its files now: they need not stay open here for as long as it runs.
+        // The process has its files, so they need not stay open here.
         copy?.close()
         return started
       }
@@ -100,7 +100,7 @@ export class ProcessSandbox implements ScriptSandbox {
     if (workspace !== undefined) refuseClosed('the workspace', workspace)
     for (const path of readable) refuseClosed(`\`${path}\`, which \`readable\` names,`, path)
     const { memoryBytes, processes, timeoutMs } = limits
-    // A result is printed; what is written is for the script's own use.
+    // The result is printed; files are only for the script's own use.
     const scratchBytes = memoryBytes
     const node = this.#runtime === 'node'
     const view = {
@@ -120,7 +120,7 @@ export class ProcessSandbox implements ScriptSandbox {
     const path = this.#options.env?.PATH ?? process.env.PATH ?? inside.path
     const [file = '', ...args] = this.#interpreted(join(run.folder, run.script), run, path, process.execPath)
     const env = { PATH: path, HOME: tmpdir(), TMPDIR: tmpdir(), LANG: 'C.UTF-8', SKILL_DIR: run.folder, ...this.#options.env }
-    // A group of its own, so that all of it can be ended.
+    // A process group of its own, so that the whole group can be killed.
     return { child: spawn(file, args, { cwd: this.#options.workspace ?? run.folder, env, detached: true, stdio: 'pipe' }) }
   }
 
@@ -128,7 +128,7 @@ export class ProcessSandbox implements ScriptSandbox {
     const words = Array.isArray(args) ? args.map(String) : []
     if (words.some((word) => word.includes('\0')))
       throw new ToolloopError('tool_failed', "The script was not run: command-line arguments can't contain NUL characters.")
-    // The version this process runs on, wherever it is installed.
+    // Node.js scripts use the version of this process, wherever it is installed.
     if (this.#runtime === 'node') return [node, '--no-warnings', script, ...words]
     const program = interpreters[this.#runtime].map((name) => findProgram(name, path)).find((found) => found !== undefined)
     if (program !== undefined) return [program, script, ...words]
@@ -147,7 +147,7 @@ export class ProcessSandbox implements ScriptSandbox {
       failure ??= reason
       killGroup(child)
       void first?.then((process) => process && endSandbox(process))
-      // Something unprotected may have left the group and hold the pipes.
+      // An unprotected process may have left the group and keep the pipes open.
       lost ??= setTimeout(() => ended.resolve(-1), goneMs)
     }
     let lost: NodeJS.Timeout | undefined
@@ -163,13 +163,13 @@ export class ProcessSandbox implements ScriptSandbox {
     child.on('close', (code, killed) => ended.resolve(codeOf(code, killed)))
     const watched = first && watchScratch(first, memoryBytes, (why) => endWith(new ToolloopError('tool_failed', why)))
     if (first === undefined) {
-      // Shut in, what it has started and left behind goes with it; else that may live on, and may have left the group.
+      // In isolation, processes left behind end with the script. Otherwise they may survive, and may have left the group.
       child.on('exit', (code, killed) => {
         killGroup(child)
         lost ??= setTimeout(() => ended.resolve(codeOf(code, killed)), drainMs)
       })
     }
-    // A script need not read what it is given.
+    // A script need not read its input.
     child.stdin?.on('error', () => {})
     child.stdin?.end(stdin ?? (Array.isArray(given) ? '' : JSON.stringify(given)))
     if (signal.aborted) abort()
@@ -190,7 +190,7 @@ export class ProcessSandbox implements ScriptSandbox {
   }
 }
 
-/** Throws `tool_denied` for a folder that is shown where it lies, and that a process without root's rights can't get at. */
+/** Throws `tool_denied` if a folder is shown where it is and a process without root's rights can't access it. */
 function refuseClosed(name: string, folder: string): void {
   if (identity().uid === undefined || isOpenToAll(folder)) return
   throw new ToolloopError(
@@ -199,7 +199,7 @@ function refuseClosed(name: string, folder: string): void {
   )
 }
 
-/** Some of what keeps a process from starting is thrown at once. */
+/** Starts a process. Some failures are thrown synchronously. */
 function startProcess(start: () => Started): Started {
   try {
     return start()
@@ -226,7 +226,7 @@ function collect(stream: NodeJS.ReadableStream | null, most: number, tooMuch: ()
   return () => Buffer.concat(chunks).toString('utf8')
 }
 
-/** The last of what it printed: there the reason stands. */
+/** The text for a failed script: the end of what it printed, which usually contains the reason. */
 function failureText(code: number, stdout: string, stderr: string): string {
   const said = [stderr.trim(), stdout.trim()].find((text) => text !== '')
   const how =

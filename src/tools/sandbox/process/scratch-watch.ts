@@ -1,16 +1,17 @@
 import { statfs } from 'node:fs/promises'
 
-/** An empty file takes a quarter of this, and nobody counts it: memory of the kernel. */
+/** An empty file takes a quarter of this: kernel memory that is not counted. */
 const bytesAFile = 4_096
 const everyMs = 50
-/** In a row. While a sandbox is being made its files are out of reach. */
+/** Number of failed counts in a row. The files can't be reached while the sandbox is being created. */
 const maxMisses = 100
 const scratchFolders = ['tmp', 'dev/shm']
 /** See https://man7.org/linux/man-pages/man2/statfs.2.html */
 const tmpfs = 0x0102_1994
 
 /**
- * Counts the files a script has made in memory: bubblewrap bounds their size, not their number. Tells of too many, or that they can't be counted.
+ * Counts the files that a script has created in memory, because bubblewrap limits their size but not their number. Calls `tell` if there
+ * are too many, or if they can't be counted.
  */
 export function watchScratch(first: Promise<{ pid: number } | undefined>, scratchBytes: number, tell: (why: string) => void): Disposable {
   const most = Math.floor(scratchBytes / bytesAFile)
@@ -33,7 +34,7 @@ export function watchScratch(first: Promise<{ pid: number } | undefined>, scratc
   return { [Symbol.dispose]: () => clearInterval(timer) }
 }
 
-/** The files in the memory of a sandbox, by its first process. Undefined: it is not there, yet or any more, or this process may not look into it. */
+/** The number of files in a sandbox's memory. Undefined if its first process does not exist, or if this process may not look into it. */
 export async function countScratch(pid: number, scratchBytes: number): Promise<number | undefined> {
   const counts = await Promise.all(scratchFolders.map((folder) => filesIn(`/proc/${pid}/root/${folder}`, scratchBytes)))
   return counts.reduce((sum, files) => (sum === undefined || files === undefined ? undefined : sum + files), 0)

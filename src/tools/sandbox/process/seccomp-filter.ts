@@ -1,21 +1,21 @@
 import { checkedCalls, deniedCalls, type FilteredArch, namingCalls, newestCall } from './denied-calls.ts'
 
 export interface FilterOptions {
-  /** Folders of the host can be seen: then no sockets and pipes are made or reached by a name, since those may lead out. */
+  /** Folders of the host are visible. Blocks creating and reaching sockets and pipes by name, because they may lead out. */
   hostFolders: boolean
 }
 
-/** One instruction of classic BPF. See https://docs.kernel.org/networking/filter.html */
+/** An instruction of classic BPF. See https://docs.kernel.org/networking/filter.html */
 interface Instruction {
   code: number
   /** The constant of the instruction. */
   k: number
-  /** How many instructions are passed over when a test holds, and when it doesn't. */
+  /** How many instructions to skip if a test holds, and if it doesn't. */
   jt?: number
   jf?: number
 }
 
-/** Load a word of `struct seccomp_data`; AND with a constant; jumps on equal, on greater or equal, on any bit set; return. */
+/** Load a word of `struct seccomp_data`; AND with a constant; jump if equal, if greater or equal, if any bit is set; return. */
 const code = { load: 0x20, and: 0x54, equal: 0x15, atLeast: 0x35, anyBit: 0x45, end: 0x06 }
 /** Offsets in `struct seccomp_data`. */
 const at = { number: 0, arch: 4, firstArgument: 16 }
@@ -23,40 +23,41 @@ const at = { number: 0, arch: 4, firstArgument: 16 }
 const [allow, kill, fail] = [0x7fff_0000, 0x8000_0000, 0x0005_0000]
 const [eperm, enosys] = [1, 38]
 
-/** AUDIT_ARCH_X86_64 and AUDIT_ARCH_AARCH64, and the place of each in the tables. */
+/** AUDIT_ARCH_X86_64 and AUDIT_ARCH_AARCH64, and the column of each in the tables. */
 const architectures = { x64: { audit: 0xc000_003e, column: 0 }, arm64: { audit: 0xc000_00b7, column: 1 } } as const
-/** Calls of x32, a second set of numbers on x86-64. */
+/** Set in the numbers of x32 calls, a second set of numbers on x86-64. */
 const x32Bit = 0x4000_0000
-/** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET. CLONE_NEWTIME is for `unshare` and `clone3` alone. */
+/** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET. CLONE_NEWTIME only exists for `unshare` and `clone3`. */
 const newNamespaces = 0x7e02_0000
 const family = { unix: 1, inet: 2, inet6: 10, netlink: 16 }
 const [stream, sequenced, typeMask] = [1, 5, 0xf]
 const protocols = { route: 0, any: 0, tcp: 6, udp: 17 }
-/** TIOCSTI and TIOCLINUX put words into a terminal; TIOCSETD loads modules of the kernel. */
+/** TIOCSTI and TIOCLINUX insert input into a terminal; TIOCSETD loads kernel modules. */
 const terminalTricks = [0x5412, 0x541c, 0x5423]
 
 const end = (k: number): Instruction => ({ code: code.end, k })
 const [allowed, denied, missing] = [end(allow), end(fail | eperm), end(fail | enosys)]
 const load = (k: number): Instruction => ({ code: code.load, k })
 /**
- * The low half of an argument: all that the kernel looks at of those that are checked here. Comparing the other half as well would let through what
- * differs in it alone.
+ * Loads the low half of an argument, which is all that the kernel uses of the arguments checked here. Comparing the high half as well would
+ * allow calls that differ only in it.
  */
 const argument = (index: number): Instruction => load(at.firstArgument + 8 * index)
 const mask = (k: number): Instruction => ({ code: code.and, k })
-/** Runs `then` if the test holds for what is loaded. */
+/** Runs `then` if the test holds for the loaded value. */
 const when = (test: number, k: number, then: Instruction[]): Instruction[] => [{ code: test, k, jf: then.length }, ...then]
 const unless = (test: number, k: number, then: Instruction[]): Instruction[] => [{ code: test, k, jt: then.length }, ...then]
 const among = (values: readonly number[], then: Instruction[]): Instruction[] => values.flatMap((value) => when(code.equal, value, then))
 
-/** Whether there is a filter for a `process.arch`. */
+/** Whether there is a filter for an architecture, named as in `process.arch`. */
 export function isFiltered(arch: string): arch is FilteredArch {
   return Object.hasOwn(architectures, arch)
 }
 
 /**
- * What decides on every system call of a script: a program for `seccomp`, as `bwrap --seccomp` reads it. Denied calls fail with EPERM; those libc
- * has another way for, and those newer than this filter, with ENOSYS. Calls of another architecture's numbers end the process.
+ * Creates the filter for a script's system calls: a `seccomp` program, as read by `bwrap --seccomp`. Denied calls fail with EPERM. Calls
+ * for which libc has an alternative, and calls newer than this filter, fail with ENOSYS. Calls with the numbers of another architecture end
+ * the process.
  */
 export function seccompFilter(arch: FilteredArch, { hostFolders }: FilterOptions): Buffer {
   const { audit, column } = architectures[arch]
@@ -71,7 +72,7 @@ export function seccompFilter(arch: FilteredArch, { hostFolders }: FilterOptions
     ...(arch === 'x64' ? when(code.atLeast, x32Bit, [end(kill)]) : []),
     ...when(code.atLeast, newestCall + 1, [missing]),
     ...among(numbers, [denied]),
-    // Its flags are behind a pointer, where no filter sees them. libc goes on with `clone`.
+    // The flags of `clone3` are behind a pointer, which filters can't read. libc falls back to `clone`.
     ...call('clone3', [missing]),
     ...call('clone', [argument(0), ...when(code.anyBit, newNamespaces, [denied]), allowed]),
     ...call('ioctl', [argument(1), ...among(terminalTricks, [denied]), allowed]),
@@ -82,7 +83,7 @@ export function seccompFilter(arch: FilteredArch, { hostFolders }: FilterOptions
   return assemble(program)
 }
 
-/** Unix sockets; TCP and UDP, in a network of its own; of netlink the routing tables, which Node.js reads. */
+/** Allows Unix sockets, TCP and UDP in the isolated network, and netlink for routing tables, which Node.js reads. */
 function socketRules(hostFolders: boolean): Instruction[] {
   return [
     argument(0),
@@ -93,7 +94,7 @@ function socketRules(hostFolders: boolean): Instruction[] {
   ]
 }
 
-/** Pairs that stay connected to each other: one of datagrams could be connected anew, to a name. */
+/** Allows only pairs that stay connected: a datagram socket could be connected to a name later. */
 const connectedPairs = [
   argument(0),
   ...unless(code.equal, family.unix, [denied]),
@@ -103,7 +104,7 @@ const connectedPairs = [
   denied,
 ]
 
-/** `struct sock_filter`: both architectures write the low byte first. */
+/** Writes `struct sock_filter`; both architectures are little-endian. */
 function assemble(program: readonly Instruction[]): Buffer {
   const bytes = Buffer.alloc(program.length * 8)
   for (const [index, { code: operation, jt = 0, jf = 0, k }] of program.entries()) {

@@ -7,7 +7,10 @@ import { leadsOutside } from '../../builtin/files/links.ts'
 const mostBytes = 1_048_576
 const mostPathCharacters = 4_096
 
-/** The modules a script in the VM may import: its Skill's own files, by relative paths. Errors are worded for the script's author and a model. */
+/**
+ * The modules that a script in the VM may import: its Skill's own files, by relative path. Errors are worded for the script's author and a
+ * model.
+ */
 export class ScriptModules {
   readonly #folder: string
   #isSpoiled = false
@@ -16,12 +19,12 @@ export class ScriptModules {
     this.#folder = realpathSync(folder)
   }
 
-  /** What takes types away broke down over a module, and may go on to break down over any other in this thread. */
+  /** Whether removing the types of a module has crashed, in which case it may crash for every further module in this thread. */
   get isSpoiled(): boolean {
     return this.#isSpoiled
   }
 
-  /** From the folder, for an import in the module `from`. */
+  /** The path, relative to the folder, of an import in the module `from`. */
   resolve(from: string, specifier: string): string {
     if (/^\.\.?\//.test(specifier) && specifier.length <= mostPathCharacters) return posix.normalize(posix.join(dirname(from), specifier))
     throw new Error(
@@ -30,15 +33,18 @@ export class ScriptModules {
     )
   }
 
-  /** The module's source as JavaScript. */
+  /** The source of a module as JavaScript. */
   load(path: string): string {
     const source = this.#read(path)
-    // Parsed in the VM, where `__proto__` is then a key like any other.
+    // Parsed in the VM, where `__proto__` is then an ordinary key.
     if (extname(path) === '.json') return `const value = JSON.parse(${JSON.stringify(source)})\nexport { value as default }`
     return ['.ts', '.mts'].includes(extname(path)) ? this.#withoutTypes(source, path) : source
   }
 
-  /** Throws for TypeScript that is more than types, such as enums. See https://nodejs.org/api/module.html#modulestriptypescripttypescode-options */
+  /**
+   * Removes types. Throws for TypeScript that is more than types, such as enums. See
+   * https://nodejs.org/api/module.html#modulestriptypescripttypescode-options
+   */
   #withoutTypes(source: string, path: string): string {
     const strip: ((code: string) => string) | undefined = nodeModule.stripTypeScriptTypes
     if (strip === undefined)
@@ -53,7 +59,7 @@ export class ScriptModules {
   }
 
   #read(path: string): string {
-    // Refused before the disk is asked, so that nothing is said about what is outside.
+    // Refused before reading the disk, so that nothing is revealed about what is outside.
     if (path === '..' || path.startsWith('../') || isAbsolute(path)) throw outside(path)
     const absolute = join(this.#folder, path)
     let real: string

@@ -1,7 +1,7 @@
 /**
- * The first code in a fresh VM, before any of the script's: gives it `console` and `host`, calls its default export and says what came of it.
- * What it needs it takes from the VM now, so that a script that changes `JSON` or `Promise` fools only itself. Nothing but texts, numbers and
- * booleans goes in or out.
+ * The first code in a new VM, before that of the script. Defines `console` and `host`, calls the script's default export and reports the
+ * result. It takes the built-ins it needs up front, so that a script that changes `JSON` or `Promise` affects only itself. Only texts,
+ * numbers and booleans go in or out.
  */
 export const guestSource = `((print, callOut, finish, entry, input, mostCharacters) => {
   'use strict'
@@ -11,7 +11,7 @@ export const guestSource = `((print, callOut, finish, entry, input, mostCharacte
   const { apply } = Reflect
   const { slice } = ''
   const { Error, RangeError, TypeError } = globalThis
-  // What its callbacks throw would come out as it is, however long.
+  // An error thrown in its callbacks would leave the VM unchecked, however long.
   delete globalThis.FinalizationRegistry
   const textOf = (value) => {
     if (typeof value === 'string') return value
@@ -47,7 +47,7 @@ export const guestSource = `((print, callOut, finish, entry, input, mostCharacte
       if (ok) resolve(json === '' ? undefined : parse(json))
       else reject(new Error(json))
     } catch {
-      // Thrown by what the script has put in the way: it waits for nothing then.
+      // The script has changed the built-ins; its call never settles.
     }
   }
   const describe = (thrown) => {

@@ -10,23 +10,32 @@ import type { SandboxLimits, ScriptEnd, ScriptRun, ScriptSandbox } from '../sand
 import type { FromVm, ToVm, VmWorkerData } from './vm-worker.ts'
 import { type CompiledModule, webAssembly } from './web-assembly.ts'
 
-/** How much longer than its time a script gets before its thread is ended from outside: the engine ends it by itself nearly always. */
+/** How long after its time limit a script's thread is terminated, in milliseconds. The engine almost always stops the script itself. */
 const graceMs = 250
 const mostHostCalls = 100
-/** Deeper than this nothing can be written as JSON. */
+/** Maximum nesting of an input. Deeper values can't be written as JSON. */
 const deepestInput = 1_000
-/** Of one value given to a thread, in characters of JSON. V8 ends the whole process, not the thread, when one that is very long does not fit into the thread's heap. */
+/**
+ * Maximum characters of JSON in one value passed to a thread. If a very long value does not fit in the thread's heap, V8 ends the whole
+ * process, not only the thread.
+ */
 const mostCharactersIn = 16 * 1024 * 1024
-/** Of all answers to one script: its thread may take its time to look at them. */
+/** Maximum characters of all answers to one script, whose thread may be slow to read them. */
 const mostAnswerCharacters = 4 * mostCharactersIn
-/** Of what a tool that failed says to a script. */
+/** Maximum characters of the message of a failed tool. */
 const mostProblemCharacters = 65_536
-/** Only what passes through V8 counts: what a script has is in the engine's memory, of which a text on its way may be a large part. */
+/**
+ * The heap only holds what passes through V8: the script's own values are in the engine's memory, but a long text in transit may be a large
+ * part of them.
+ */
 const threadHeapMb = 1_024
 
 let compiled: Promise<CompiledModule> | undefined
 
-/** In the background, once a process. Rejects where this file is part of a bundle that has neither the engine nor the thread beside it. */
+/**
+ * Compiles the engine in the background, once per process. Rejects if this file is part of a bundle that does not include the engine and
+ * the thread.
+ */
 async function compileEngine(): Promise<CompiledModule> {
   try {
     compiled ??= readFile(createRequire(import.meta.url).resolve('quickjs-wasi/quickjs.wasm')).then((bytes) => webAssembly.compile(bytes))
@@ -42,8 +51,9 @@ function notFound(cause: unknown): ToolloopError {
 }
 
 /**
- * JavaScript and TypeScript in QuickJS: a fresh VM a run, in threads that are kept warm. A VM has no way out but `host.call`, so nothing has to
- * be forbidden. A thread that has to be ended is replaced by the next run. See https://github.com/vercel-labs/quickjs-wasi.
+ * Runs JavaScript and TypeScript in QuickJS: a new VM for each run, in threads that are kept warm. The only way out of a VM is `host.call`,
+ * so nothing has to be forbidden. The next run replaces a thread that had to be terminated. See
+ * https://github.com/vercel-labs/quickjs-wasi.
  */
 export class VmSandbox implements ScriptSandbox {
   readonly #idle: VmThread[] = []
@@ -71,7 +81,7 @@ export class VmSandbox implements ScriptSandbox {
 
   async close(): Promise<void> {
     this.#closed = true
-    // Whoever waits is to find it closed.
+    // Waiting runs continue and find the sandbox closed.
     for (const go of this.#queue.splice(0)) go()
     await Promise.all([...this.#idle.splice(0), ...this.#busy].map((thread) => thread.end()))
   }
@@ -79,7 +89,7 @@ export class VmSandbox implements ScriptSandbox {
   async #take(signal: AbortSignal): Promise<VmThread> {
     const engine = await compileEngine()
     while (!this.#closed && this.#busy.size >= this.#most) await this.#turn(signal)
-    // Aborted between being told and being here: the turn is the next one's.
+    // Aborted after its turn was announced: passes the turn on.
     if (signal.aborted) this.#queue.shift()?.()
     signal.throwIfAborted()
     if (this.#closed) throw new ToolloopError('tool_failed', 'The sandbox has been closed.')
@@ -125,9 +135,9 @@ class VmThread {
       stderr: true,
       resourceLimits: { maxOldGenerationSizeMb: threadHeapMb },
     })
-    // A thread that is only kept warm must not keep the process from ending.
+    // An idle thread must not keep the process alive.
     this.#worker.unref()
-    this.#ready.promise.catch(() => {}) // Told to whoever runs a script, if anybody does.
+    this.#ready.promise.catch(() => {}) // Reported when a script is run.
     this.#worker.on('message', (message: FromVm) => {
       if (message.kind === 'ready') this.#ready.resolve()
       else this.#receive?.(message)
@@ -163,7 +173,7 @@ class VmThread {
     const answers = new Answers(call, calls.signal)
     const receive = (message: FromVm) => {
       if (message.kind === 'end') ended.resolve(message)
-      // An answer that comes late must not be taken for one to the next script.
+      // A late answer must not be passed to the next script.
       if (message.kind === 'call') void answers.to(message).then((answer) => this.#receive === receive && this.#send(answer))
     }
     this.#receive = receive
@@ -171,14 +181,14 @@ class VmThread {
     this.#worker.ref()
     try {
       if (!this.#usable) throw new ToolloopError('tool_failed', 'The sandbox has been closed.')
-      // That a thread takes time to start is not the script's fault.
+      // The time a thread takes to start does not count as the script's time.
       await Promise.race([this.#ready.promise, ended.promise])
       timer = setTimeout(() => giveUp(overTime(timeoutMs)), Math.min(timeoutMs + graceMs, 2 ** 31 - 1))
       const mostCalls = call === undefined ? 0 : mostHostCalls
       this.#send({ kind: 'run', folder, script, input, timeoutMs, memoryBytes, outputBytes, mostCalls })
       const { result, output, overTime: isOver, spoiled } = await ended.promise
       clearTimeout(timer)
-      // What it called before it ended has been started then.
+      // Calls that the script made before it ended have been started by then.
       await nextTurn()
       if (spoiled) this.#usable = false
       if (isOver) throw overTime(timeoutMs)
@@ -224,10 +234,10 @@ interface Written {
   characters: number
 }
 
-/** Rejects for a value of more than `most` characters; `what` begins the sentence that says so. */
+/** Writes a value for the VM. Rejects if it has more than `most` characters; `what` is the beginning of the message. */
 async function writeForVm(what: string, value: unknown, most: number, signal: AbortSignal): Promise<Written> {
   const tooLong = () => new Error(`${what} more than ${most} characters of JSON, the most a script in the VM can be given.`)
-  // One text is one piece.
+  // A text is always a single piece.
   if (typeof value === 'string' && value.length > most) throw tooLong()
   const pieces = toPieces(value, deepestInput)
   let characters = 0
@@ -244,7 +254,7 @@ class Answers {
   readonly #call: ScriptRun['call']
   readonly #signal: AbortSignal
   #left = mostAnswerCharacters
-  /** When the last result is written. */
+  /** Settles when the last result is written. */
   #written: Promise<unknown> = Promise.resolve()
 
   constructor(call: ScriptRun['call'], signal: AbortSignal) {
@@ -252,7 +262,7 @@ class Answers {
     this.#signal = signal
   }
 
-  /** Never rejects: what goes wrong with a call is the script's to know. */
+  /** Answers a call. Never rejects: the script receives the error of a call. */
   async to({ call: id, name, json }: Extract<FromVm, { kind: 'call' }>): Promise<ToVm> {
     const signal = this.#signal
     try {

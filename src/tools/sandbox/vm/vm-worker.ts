@@ -9,13 +9,13 @@ import { ScriptModules } from './script-modules.ts'
 import { guestSource } from './vm-guest.ts'
 import type { CompiledModule } from './web-assembly.ts'
 
-/** What the thread is started with. */
+/** The data with which the thread starts. */
 export interface VmWorkerData {
   /** QuickJS, compiled once for all threads. */
   engine: CompiledModule
 }
 
-/** To the thread: a script to run, or the answer to a call it made. Values go as JSON. */
+/** Messages to the thread: a script to run, or the answer to a call it made. Values are JSON. */
 export type ToVm =
   | {
       kind: 'run'
@@ -25,33 +25,33 @@ export type ToVm =
       timeoutMs: number
       memoryBytes: number
       outputBytes: number
-      /** How many calls of host tools it may make; 0 without such tools. */
+      /** Maximum number of calls to host tools; 0 if there are none. */
       mostCalls: number
     }
   | { kind: 'answer'; call: number; ok: true; value: JsonPieces }
   | { kind: 'answer'; call: number; ok: false; problem: string }
 
 export type FromVm =
-  /** The first of all. */
+  /** The first message. */
   | { kind: 'ready' }
-  /** `json`: an object of few values. */
+  /** `json`: an object with a limited number of values. */
   | { kind: 'call'; call: number; name: string; json: string }
   | {
       kind: 'end'
-      /** What was returned, not nested too deeply; or what went wrong in words. */
+      /** The returned value, with limited nesting, or a description of the problem. */
       result: { ok: true; value: JsonPieces } | { ok: false; problem: string }
       output: string
       overTime: boolean
-      /** The thread may have been damaged: it is not to be used again. */
+      /** The thread may be damaged and must not be used again. */
       spoiled: boolean
     }
 
 const mostNameCharacters = 256
-/** Of what goes wrong, in words. */
+/** Maximum length of the description of a problem. */
 const mostProblemCharacters = 2_001
-/** Of the arguments of one call: they are read, checked and written again where everything else waits. */
+/** Maximum number of values in the arguments of one call: the main thread has to read, check and write them. */
 const mostCallValues = 10_000
-/** How many times what one call may have all calls may have together. */
+/** The arguments of all calls together may be this many times as long as those of one. */
 const callsTogether = 4
 const deepestValue = 512
 
@@ -61,7 +61,7 @@ type Run = Extract<ToVm, { kind: 'run' }>
 const { engine } = workerData as VmWorkerData
 const send = (message: FromVm) => parentPort?.postMessage(message)
 
-/** One script in a VM of its own. The thread behind it runs one at a time. */
+/** One script in its own VM. The thread runs one at a time. */
 class GuestRun {
   readonly #run: Run
   readonly #deadline: number
@@ -98,7 +98,7 @@ class GuestRun {
           normalize: (from: string, specifier: string) => (specifier === script ? script : modules.resolve(from, specifier)),
           load: (path: string) => modules.load(path),
         },
-        // The engine's own messages go nowhere: they must not appear among the host's.
+        // Discards the engine's own messages, which must not appear among those of the host.
         wasi: (memory: GuestMemory) => ({
           fd_write: (_fd: number, list: number, count: number, written: number) => skipWritten(memory, list, count, written),
         }),
@@ -150,7 +150,7 @@ class GuestRun {
   #callOut(vm: QuickJS, id: JSValueHandle | undefined, name: JSValueHandle | undefined, json: JSValueHandle | undefined): JSValueHandle {
     const { mostCalls, outputBytes } = this.#run
     if (mostCalls === 0) throw new Error('This script may not call host tools.')
-    // A flood of messages would keep the host from its work.
+    // A flood of messages would block the host.
     if (++this.#calls > mostCalls) throw new Error(`This script may make at most ${mostCalls} calls to host tools.`)
     if (!id?.isNumber || !name?.isString || !json?.isString) throw new Error('Expected a name and arguments.')
     if (lengthOf(name) > mostNameCharacters) throw new Error(`The name of a tool has at most ${mostNameCharacters} characters.`)
@@ -172,7 +172,7 @@ class GuestRun {
     const { outputBytes } = this.#run
     const isDone = ok?.toBoolean() === true
     const characters = text?.isString ? lengthOf(text) : 0
-    // The script's own code may have left it longer than it should be.
+    // The script's own code may have made the text longer than allowed.
     if (characters > (isDone ? outputBytes : mostProblemCharacters))
       this.#fail(`The script ended with ${characters} characters; at most ${outputBytes} are allowed.`)
     else if (!isDone) this.#fail(text?.isString ? text.toString() : '')
@@ -196,7 +196,7 @@ class GuestRun {
     this.#end({ ok: false, problem: problem.slice(0, mostProblemCharacters) }, spoiled)
   }
 
-  /** Something left the VM that should not have: the end of its time, of its memory, of the stack of this thread, or a fault of the engine. */
+  /** Handles what should not have left the VM: out of time, memory or stack, or a fault of the engine. */
   #break(error: unknown): void {
     const spoiled = error instanceof RangeError || (error instanceof Error && error.name === 'RuntimeError')
     this.#fail(error instanceof RangeError ? 'The script nests too deeply.' : `The script failed: ${messageOf(error)}`, spoiled)
@@ -208,13 +208,13 @@ class GuestRun {
     current = undefined
     const isSpoiled = spoiled || this.#modules?.isSpoiled === true
     send({ kind: 'end', result, output: this.#output, overTime: this.#overTime, spoiled: isSpoiled })
-    // Not disposed of: what a script leaves behind would have to be taken apart. The memory goes with the instance.
+    // Not disposed of, because that would take apart everything the script has left behind. The memory is freed with the instance.
     this.#vm = undefined
     this.#settle = undefined
   }
 }
 
-/** Of a text that is still in the VM: asked before it is taken out, which a script could make very long. */
+/** The length of a text that is still in the VM. Checked before copying it, because a script could make it very long. */
 function lengthOf(text: JSValueHandle): number {
   const length = text.getProp('length')
   const characters = length.toNumber()

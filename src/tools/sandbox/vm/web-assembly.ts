@@ -1,8 +1,8 @@
-/** A compiled module. Node.js's types leave WebAssembly to those of browsers, so what is used of it is said here. */
+/** A compiled module. The types of Node.js leave WebAssembly to those of browsers, so the parts used here are declared here. */
 export type CompiledModule = object
 
 interface WebAssemblyApi {
-  /** In the background. */
+  /** Compiles a module in the background. */
   compile(bytes: Uint8Array): Promise<CompiledModule>
 }
 

@@ -1,6 +1,9 @@
 import { keysOfReference } from '../reference.ts'
 
-/** How many values a schema has for its compiler, which compiles what is referred to wherever that is done. Counts no further than `most`. */
+/**
+ * Counts the values of a schema as its compiler sees them: it compiles the target of a reference wherever the reference occurs. Stops
+ * counting at `most`.
+ */
 export function compiledSize(schema: object, most: number): number {
   const known = new Set<string>()
   const open: unknown[] = [schema]
@@ -14,7 +17,7 @@ export function compiledSize(schema: object, most: number): number {
       if (!isReference(key, inner)) open.push(inner)
       else {
         const target = targetOf(schema, inner)
-        // What refers to something itself is compiled once for each name it has, anything else in each place.
+        // A target that itself contains references is compiled once per name, any other target once per occurrence.
         if (!known.has(inner) || !refers(target, most)) open.push(target)
         known.add(inner)
       }
@@ -42,7 +45,7 @@ function refers(target: unknown, most: number): boolean {
   return false
 }
 
-/** Where it leads is not worked out for names other than JSON Pointers: the whole schema may be meant. */
+/** Resolves a reference. References by name are not resolved: the whole schema may be meant. */
 function targetOf(schema: object, reference: string): unknown {
   let value: unknown = schema
   for (const name of keysOfReference(reference) ?? []) {

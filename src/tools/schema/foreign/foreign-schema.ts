@@ -8,40 +8,40 @@ import { compileNew, type JsonSchema, keepValidator, tooSlow, type Validator } f
 import { compiledSize } from './compiled-size.ts'
 import { mendSchema } from './mend-schema.ts'
 
-/** A schema from elsewhere, as it is used: by an MCP server, an OpenAPI document, a Skill, a client of the service. */
+/** A schema that comes from an MCP server, an OpenAPI document, a Skill or a client of the service, ready to use. */
 export interface ForeignSchema {
-  /** For the model, and for `compileSchema`, which returns `validate` for it. The schema that was given, if it needed no mending. */
+  /** The schema for the model and for `compileSchema`, which returns `validate` for it. The same object as given if it needed no repair. */
   schema: JsonSchema
   validate: Validator
-  /** What was mended in it, and what is not checked. */
+  /** What was repaired in the schema, and what is not checked. */
   notes: readonly string[]
 }
 
-/** How long it may take to compile, and a value to be validated, in milliseconds. */
+/** How long compiling the schema, and validating a value, may take, in milliseconds. */
 const maxCompileMs = 500
 const maxCheckMs = 30
 /**
- * Where others must not wait: a schema of so many values compiles in less time, any other has so many milliseconds. It is tried again, as new
- * code and a busy machine are slow.
+ * A schema up to this size gets `maxCompileMs` to compile. A larger one gets only `maxTurnMs`, because other work would have to wait.
+ * Compilation is tried several times, because new code and a busy machine are slow.
  */
 const smallSize = 500
 const maxTurnMs = 30
 const maxTries = 4
-/** With more values it does not compile in time, and is not read first. */
+/** Maximum size. A larger schema would not compile in time, so it is not even read. */
 const maxSize = 8_000
-/** How long it is not used after a validation that took too long. */
+/** How long to refuse values after a validation that took too long. */
 const pauseMs = 10_000
 const maxNotes = 20
-/** Levels of JSON: deeper ones are not for code that recurses into them. */
+/** Maximum nesting of the JSON: deeper schemas are not safe for recursive code. */
 const maxDepth = 400
 
 const opened = new WeakMap<JsonSchema, ForeignSchema>()
 
 /**
- * Makes a schema from elsewhere ready. A part that can be read in only one way is mended, one that can't be compiled is not checked, and `format` is
- * not asserted. A regular expression, or a union of references, could block the process for years: the schema is compiled in turns of the event loop
- * of its own, each validation is stopped in time, and a value that can't be checked in time is not valid. Rejects with `invalid_tool` if the schema
- * takes too long to compile, or is no object.
+ * Prepares a schema that others wrote. Repairs parts that can be read in only one way, does not check parts that can't be compiled, and
+ * ignores `format`. A regular expression or a union of references could block the process for years. Therefore the schema is compiled in
+ * its own turns of the event loop, each validation has a time limit, and a value that can't be checked in time is invalid. Rejects with
+ * `invalid_tool` if the schema takes too long to compile or is not an object.
  */
 export async function openForeign(given: JsonSchema, toolName: string): Promise<ForeignSchema> {
   const known = opened.get(given)
@@ -60,7 +60,7 @@ export async function openForeign(given: JsonSchema, toolName: string): Promise<
   return foreign
 }
 
-/** The whole schema; or the names of its fields alone, if it does not compile. */
+/** Compiles the whole schema, or only the names of its fields if it does not compile. */
 async function compileAll(schema: JsonSchema, toolName: string, notes: string[]): Promise<Validator> {
   const compiling = await compileInTurns(schema, toolName)
   if ('check' in compiling) {
@@ -85,11 +85,11 @@ function namesOf({ properties, required, additionalProperties }: JsonSchema): Js
 
 type Compiling = { check: Validator; unreadable: string[] } | { problem: string }
 
-/** Rejects if it is too large. */
+/** Compiles a schema within the time limit. Rejects if it is too large. */
 async function compileInTurns(schema: JsonSchema, toolName: string): Promise<Compiling> {
   const ms = compiledSize(schema, smallSize) <= smallSize ? maxCompileMs : maxTurnMs
   for (let tried = 0; tried < maxTries; tried++) {
-    // Both dialects are open, as a module that is stopped while it loads would stay half loaded for everybody.
+    // Loads the compilers first: a module that is interrupted while it loads would stay broken for everybody.
     openForeignAjv()
     await nextTurn()
     const compiling = stoppedAfter(ms, () => compile(schema, toolName), forgetForeign)
@@ -107,7 +107,7 @@ function compile(schema: JsonSchema, toolName: string): Compiling {
   }
 }
 
-/** They were stopped in the middle of their work. */
+/** Drops the compilers, which were interrupted in the middle of their work. */
 function forgetForeign(): void {
   forgetAjv('foreign')
 }

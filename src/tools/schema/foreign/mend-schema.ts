@@ -5,13 +5,13 @@ import { keysOfReference } from '../reference.ts'
 import type { JsonSchema } from '../schema.ts'
 import { readField } from './read-field.ts'
 
-/** Told of a part of a schema, and of what became of it. */
+/** Receives a description of each change to a schema. */
 type Note = (what: string) => void
 
 /**
- * The same schema in draft 2020-12 or draft-07, if it is written in another way that can be read in only one: in draft-03 or 04 or OpenAPI 3.0, with
- * types of another language, with `null` or an empty list for nothing. What has no reading is left out. Returns the schema itself if nothing has to
- * be changed; `note` is told of each change.
+ * Converts a schema to draft 2020-12 or draft-07 if it deviates from them in a way that can be read in only one way: draft-03, draft-04 or
+ * OpenAPI 3.0, types of another language, `null` or an empty list for nothing. Leaves out what can't be read. Returns the schema itself if
+ * nothing has to change. Calls `note` for each change.
  */
 export function mendSchema(schema: JsonSchema, note: Note): JsonSchema {
   const mended = mapSchemas(schema, (one, at) => compared(one, mendOne(one, at === '#'), at, note))
@@ -19,7 +19,7 @@ export function mendSchema(schema: JsonSchema, note: Note): JsonSchema {
   return mapSchemas(mended, (one, at) => compared(one, mendReference(one), at, note))
 }
 
-/** Tells how a schema differs from what it was. */
+/** Reports how a schema differs from its original. */
 function compared(before: JsonSchema, after: JsonSchema, at: string, note: Note): JsonSchema {
   const keywords = after === before ? [] : new Set([...Object.keys(before), ...Object.keys(after)])
   let isSame = true
@@ -43,7 +43,7 @@ function mendOne(schema: JsonSchema, isRoot: boolean): JsonSchema {
   return isRoot && Array.isArray(mended.type) && mended.type.includes('object') ? { ...mended, type: 'object' } : mended
 }
 
-/** `minimum: 1, exclusiveMinimum: true` of draft-04 and OpenAPI 3.0 is `exclusiveMinimum: 1`. */
+/** Converts `minimum: 1, exclusiveMinimum: true` (draft-04 and OpenAPI 3.0) to `exclusiveMinimum: 1`. */
 export function withBounds(schema: JsonSchema): JsonSchema {
   let mended = schema
   for (const [bound, exclusive] of [
@@ -57,7 +57,7 @@ export function withBounds(schema: JsonSchema): JsonSchema {
   return mended
 }
 
-/** `required: true` of a field, as in draft-03, is its name in the list of all that are required. */
+/** Moves `required: true` of a field (draft-03) to the list of required names. */
 function withNames(schema: JsonSchema): JsonSchema {
   const { properties, required } = schema
   const names = Object.entries(isJsonObject(properties) ? properties : {}).flatMap(([name, one]) =>
@@ -66,7 +66,7 @@ function withNames(schema: JsonSchema): JsonSchema {
   return names.length === 0 ? schema : { ...schema, required: [...(Array.isArray(required) ? required : []), ...names] }
 }
 
-/** `nullable` of OpenAPI 3.0 adds the type `null`. Without a type it means nothing. */
+/** Converts `nullable` of OpenAPI 3.0 to the type `null`. It has no meaning without a type. */
 function withNull(schema: JsonSchema): JsonSchema {
   const { nullable, type, enum: values } = schema
   if (nullable !== true || type === undefined) return schema
@@ -76,8 +76,8 @@ function withNull(schema: JsonSchema): JsonSchema {
 }
 
 /**
- * References that lead nowhere are led to the only definition of that name, or left out. A schema with ids inside is several documents, in which a
- * reference may lead elsewhere: its references stay.
+ * Redirects references without a target to the only definition with that name, or leaves them out. A schema with ids inside consists of
+ * several documents, and a reference may refer to another one: its references stay.
  */
 function referenceMender(root: JsonSchema): (schema: JsonSchema) => JsonSchema {
   const definitions = new Map<string, string[]>()
@@ -114,7 +114,7 @@ function leadsSomewhere(root: JsonSchema, reference: string): boolean {
   return typeof value === 'boolean' || isJsonObject(value)
 }
 
-/** `Pet` of `#/components/schemas/Pet`. */
+/** Returns `Pet` for `#/components/schemas/Pet`. */
 function decodedName(reference: string): string {
   return keysOfReference(`#/${reference.replace(/^.*[#/]/, '')}`)?.[0] ?? ''
 }

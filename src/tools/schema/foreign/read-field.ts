@@ -1,6 +1,9 @@
 import { isJsonObject } from '../../../core/messages.ts'
 
-/** Reads the value of a keyword: the value itself if it is as it should be, another if that is what it must mean, undefined if it means nothing. */
+/**
+ * Reads the value of a keyword. Returns the value itself if it is valid, another value if that must be meant, and undefined if it has no
+ * meaning.
+ */
 type Read = (value: unknown) => unknown
 
 const text: Read = (value) => (typeof value === 'string' ? value : undefined)
@@ -25,7 +28,7 @@ const count = above(0, (value) => {
 const flag: Read = (value) => (typeof value === 'string' && /^(true|false)$/i.test(value) ? /^t/i.test(value) : isFlag(value))
 const isFlag: Read = (value) => (typeof value === 'boolean' ? value : undefined)
 
-/** PHP and Lua write an object without fields as a list without items. */
+/** PHP and Lua write an object without fields as an empty list. */
 const object: Read = (value) => (Array.isArray(value) && value.length === 0 ? {} : isJsonObject(value) ? value : undefined)
 const schema: Read = (value) => {
   const type = typeof value === 'string' ? readType(value) : undefined
@@ -34,7 +37,7 @@ const schema: Read = (value) => {
 const named: Read = (value) => {
   const read = object(value)
   if (!isJsonObject(read)) return undefined
-  // A field without a schema is a field all the same.
+  // A field without a schema is still a field.
   const fields = Object.entries(read).map(([name, one]) => [name, schema(one) ?? {}] as const)
   return fields.every(([name, one]) => read[name] === one) ? read : Object.fromEntries(fields)
 }
@@ -46,7 +49,7 @@ const several: Read = (value) => {
 }
 const items: Read = (value) => (Array.isArray(value) ? several(value) : schema(value))
 
-/** A list whose items differ. */
+/** Removes duplicates from a list. */
 const different = (value: readonly unknown[]): readonly unknown[] => {
   const all = [...new Set(value)]
   return all.length === value.length ? value : all
@@ -80,7 +83,7 @@ function readType(name: string): string | undefined {
   return types.includes(lower) ? lower : Object.hasOwn(otherTypes, lower) ? otherTypes[lower] : undefined
 }
 
-/** A type that nobody knows (`any`, `file`) may be any. */
+/** An unknown type (`any`, `file`) allows any value. */
 const type: Read = (value) => {
   if (typeof value === 'string') return readType(value)
   if (!Array.isArray(value) || value.length === 0) return undefined
@@ -90,12 +93,12 @@ const type: Read = (value) => {
   return all.length === value.length && all.every((name, at) => name === value[at]) ? value : all
 }
 
-/** A pattern is written without delimiters; with them (`/^a$/`) it would match nothing. */
+/** Removes the delimiters of a pattern such as `/^a$/`, which would match nothing. */
 const pattern: Read = (value) => {
   const [, inner] = typeof value === 'string' ? (/^\/(\^[\s\S]*\$)\/u?$/.exec(value) ?? []) : []
   return inner ?? text(value)
 }
-/** With a fragment it is no id since draft 2019-09; some schemas call themselves by the name of their dialect. */
+/** An id with a fragment is invalid since draft 2019-09; some schemas use the name of their dialect as their id. */
 const id: Read = (value) =>
   typeof value === 'string' && /^[^#]+#?$/.test(value) && !value.includes('//json-schema.org/') ? value : undefined
 const anchor: Read = (value) => (typeof value === 'string' && /^[A-Za-z_][\w.-]*$/.test(value) ? value : undefined)
@@ -120,14 +123,14 @@ const byForm: readonly (readonly [Read, string])[] = [
   [values, 'enum'],
   [list, 'examples'],
   [type, 'type'],
-  // Draft-04 calls `$id` so; what was made of it led nowhere. A schema that checks later can't be used here.
+  // `id` is what draft-04 calls `$id`; references to it did not work. A schema that validates asynchronously can't be used here.
   [nothing, 'id $async'],
 ]
 const readers: ReadonlyMap<string, Read> = new Map(
   byForm.flatMap(([read, keywords]) => keywords.split(' ').map((keyword) => [keyword, read])),
 )
 
-/** The value of a keyword as it is meant: itself if it is as it should be, undefined if it means nothing. Other keywords are left alone. */
+/** The value of a keyword as it was meant: unchanged if it is valid, undefined if it has no meaning. Ignores other keywords. */
 export function readField(keyword: string, value: unknown): unknown {
   const read = readers.get(keyword)
   return read === undefined ? value : read(value)

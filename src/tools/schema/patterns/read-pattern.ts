@@ -1,6 +1,7 @@
 /**
- * A regular expression of a schema as JavaScript's; undefined for one that can't be read. JSON Schema asks for the flag `u`. Many people write
- * what only the flag `v` takes, or signs with a backslash that needs none (`\-`), or what Python and others take (`(?i)`, `\A`, `(?P<name>…)`).
+ * Compiles a pattern of a schema as a JavaScript regular expression. Returns undefined if it can't be read. JSON Schema prescribes the flag
+ * `u`, but many patterns need the flag `v`, escape characters that need no escape (`\-`), or use the syntax of Python and others (`(?i)`,
+ * `\A`, `(?P<name>…)`).
  */
 export function readPattern(pattern: string): RegExp | undefined {
   return read(pattern) ?? read(inJavaScript(pattern))
@@ -25,7 +26,7 @@ function regExp(source: string, flags: string): RegExp | undefined {
   }
 }
 
-/** `\-` and other signs that need no backslash, as the flag `u` takes them: in sets of characters and outside. */
+/** Rewrites `\-` and other unnecessary escapes in a form that the flag `u` accepts, inside and outside of character sets. */
 function withNeededEscapes(source: string): string {
   return source.replace(/\\([\s\S])/g, (written, sign: string) => {
     if (/[a-zA-Z0-9^$\\.*+?()[\]{}|/]/.test(sign)) return written
@@ -34,13 +35,16 @@ function withNeededEscapes(source: string): string {
   })
 }
 
-/** Letters that mean something behind a backslash: without a flag, any other is the letter itself, and in other languages something else. */
+/**
+ * Letters that have a meaning after a backslash. Without a flag, a backslash before any other letter means the letter; in other languages
+ * it means something else.
+ */
 const ofFlags = 'pPq'
 const meaningful = `${ofFlags}bBcdDfknrsStuvwWx`
-/** `[[:alpha:]]` and `a{,3}`, which JavaScript reads as something else. */
+/** `[[:alpha:]]` and `a{,3}`, which mean something else in JavaScript. */
 const ofOthers = /\[:\^?[a-z]+:\]|\{,\d+\}/
 
-/** Anchors and names as Python and others write them. */
+/** Converts anchors and group names from the syntax of Python and others. */
 function inJavaScript(pattern: string): string {
   return pattern
     .replace(/^((?:\(\?[ims]+\))?)\\A/, '$1^')

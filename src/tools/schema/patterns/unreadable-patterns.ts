@@ -5,8 +5,8 @@ import { readPattern } from './read-pattern.ts'
 type JsonSchema = Record<string, unknown>
 
 /**
- * The schema without patterns that can't be read: the schema itself if there are none. `note` is told where each is. What they say of other
- * fields (`additionalProperties`) goes with patterns of names.
+ * Removes patterns that can't be read. Returns the schema itself if there are none. Calls `note` with the position of each. With a pattern
+ * of field names, also removes the keywords for all other fields (`additionalProperties`).
  */
 export function withoutUnreadablePatterns(schema: JsonSchema, note: (at: string) => void): JsonSchema {
   return mapSchemas(schema, (one, at) => {
