@@ -1,9 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { vi } from 'vitest'
+import { nextTurn } from '../../src/core/time/give-way.ts'
 
-/** Lets the event loop turn a few times, so that everything that needs no timer has happened. Does not depend on the clock. */
+/**
+ * Lets the event loop turn a few times, so that everything that needs no timer has happened. Does not depend on the clock: work that gives way
+ * to others is resumed in order, so all that waited before has been resumed after each turn, however busy the process is.
+ */
 export async function turnEventLoop(turns = 5): Promise<void> {
-  for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve))
+  for (let turn = 0; turn < turns; turn++) {
+    await new Promise((resolve) => setImmediate(resolve))
+    await nextTurn()
+  }
 }
 
 /** Resolves once `holds()` is true. If it never is, the test times out. */
