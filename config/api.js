@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url'
 
 /**
  * Writes docs/api.md: every public name of every entry of the package, its kind, and the first sentence of its docstring. It reads the
- * sources: an entry names each of its exports (`export *` is a lint error), and each name is followed to its declaration.
+ * sources: an entry names each of its exports (`export *` is a lint error), and each name is followed to its declaration. Comments in the
+ * file of an entry group its names.
  *
  *   node config/api.js           writes the page
  *   node config/api.js --check   fails, with the lines that differ, if the page is not what it would write
@@ -50,7 +51,7 @@ function declarationOf(file, name) {
 
 /** The first sentence of the docstring that ends right before `at`, comments for maintainers aside. */
 function summaryBefore(source, at) {
-  const comment = /\/\*\*((?:[^*]|\*(?!\/))*)\*\/\s*(?:\/\/.*\s*)*$/.exec(source.slice(0, at))?.[1]
+  const comment = /^[ ]*\/\*\*((?:[^*]|\*(?!\/))*)\*\/\s*(?:\/\/.*\s*)*$(?![\s\S])/m.exec(source.slice(0, at))?.[1]
   if (comment === undefined) return ''
   const lines = comment.split('\n').map((line) => line.replace(/^\s*\*? ?/, '').trim())
   const end = lines.findIndex((line, index) => index > 0 && (line === '' || line.startsWith('@')) && lines[index - 1] !== '')
@@ -61,19 +62,43 @@ function summaryBefore(source, at) {
   return (/^.*?[.:?](?=\s+[A-Z`'"‘“]|\s*$)/.exec(text)?.[0] ?? text).replace(/:$/, '.').replaceAll('|', '\\|')
 }
 
-/** Every name that an entry exports. */
-function exportsOf(file) {
-  const source = sourceOf(file)
-  const listed = [...source.matchAll(/^export\s+(?:type\s+)?\{([^}]*)\}(?:\s+from\s+'([^']+)')?/gm)].flatMap(([, list, from]) =>
+/** Every name that a part of an entry exports: first what exists at run time, then types. */
+function exportsOf(file, part) {
+  const listed = [...part.matchAll(/^export\s+(?:type\s+)?\{([^}]*)\}(?:\s+from\s+'([^']+)')?/gm)].flatMap(([, list, from]) =>
     namesIn(list).map(({ inside, outside }) => ({
       name: outside,
       ...declarationOf(from === undefined ? file : resolve(dirname(file), from), inside),
     })),
   )
-  const declared = [...source.matchAll(/^export (?:abstract |async )*(?:class|function\*?|const|interface|type) ([\w$]+)/gm)].map(
+  const declared = [...part.matchAll(/^export (?:abstract |async )*(?:class|function\*?|const|interface|type) ([\w$]+)/gm)].map(
     ([, name]) => ({ name, ...declarationOf(file, name) }),
   )
-  return [...listed, ...declared].sort((a, b) => (a.name < b.name ? -1 : 1))
+  const isType = ({ kind }) => Number(kind === 'type')
+  return [...listed, ...declared].sort((a, b) => isType(a) - isType(b) || a.name.localeCompare(b.name, 'en'))
+}
+
+/** The groups of an entry: a comment such as `// Tools: docs/tools.md` begins one. */
+function groupsOf(file) {
+  const [before, ...parts] = sourceOf(file).split(/^\/\/ (.+): docs\/(\S+)$/m)
+  const groups = before.includes('\nexport ') ? [{ names: exportsOf(file, before) }] : []
+  for (let at = 0; at < parts.length; at += 3) {
+    groups.push({ title: parts[at], page: parts[at + 1], names: exportsOf(file, parts[at + 2]) })
+  }
+  return groups
+}
+
+const titleOf = (page) => /^# (.+)$/m.exec(sourceOf(join(root, 'docs', page)))[1]
+
+function writeGroup({ title, page, names }) {
+  const head = title === undefined ? '' : `### ${title}\n\nGuide: [${titleOf(page)}](${page})\n\n`
+  const rows = names.map(({ name, kind, summary }) => `| \`${name}\` | ${kind} | ${summary} |`)
+  return `${head}| name | kind | description |\n|---|---|---|\n${rows.join('\n')}\n`
+}
+
+/** What an entry is for, from the comment at the top of its file. */
+function purposeOf(file) {
+  const [, comment = ''] = /^\/\*\* (?:`[^`]+`: )?(.+) \*\/$/m.exec(sourceOf(file).split('\n', 1)[0]) ?? []
+  return comment === '' ? '' : `${comment[0].toUpperCase()}${comment.slice(1)}\n\n`
 }
 
 function write() {
@@ -81,12 +106,12 @@ function write() {
   const entries = Object.entries(exports).filter(([entry]) => !entry.endsWith('.json'))
   const parts = entries.map(([entry, { types }]) => {
     const file = join(root, types.replace('./dist/', 'src/').replace('.d.ts', '.ts'))
-    const rows = exportsOf(file).map(({ name, kind, summary }) => `| \`${name}\` | ${kind} | ${summary} |`)
-    return `## ${name}${entry.slice(1)}\n\n| name | kind | what it is |\n|---|---|---|\n${rows.join('\n')}\n`
+    return `## ${name}${entry.slice(1)}\n\n${purposeOf(file)}${groupsOf(file).map(writeGroup).join('\n')}`
   })
-  return `# Public names
+  return `# API reference
 
-Every name that the package exports, by entry. \`npm run docs:api\` writes this page from the sources; your editor shows the whole docstrings.
+Every name that the package exports, grouped by entry and by purpose. The whole docstring of each is in your editor. \`npm run docs:api\` writes
+this page from the sources.
 
 ${parts.join('\n')}`
 }

@@ -1,12 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { AgentRunner, createLogger, createModel } from 'toolloop'
 
 /**
  * What is built, as users get it: every entry of the package can be imported, the types of each need no optional package but its own and no
- * newer `lib` than ES2022, its optional fields take `undefined`, the entry for browsers stands alone, a run answers, the logger writes, and the files
- * beside the code are found.
+ * newer `lib` than ES2022, its optional fields take `undefined`, inferred types can be named by an entry, the entry for browsers stands
+ * alone, a run answers, the logger writes, and the files beside the code are found.
  */
 const root = new URL('../', import.meta.url)
 const { exports, peerDependenciesMeta } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'))
@@ -72,6 +74,41 @@ function checkTypes(checked, ...given) {
   }
 }
 
+/** A module whose exports have inferred types: a declaration file can name each of them by an entry of the package. */
+const inferred = `import { AgentRunner, Budget, createLogger, createModel, defineTool, memorySessions } from 'toolloop'
+const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] } as const
+export const weather = defineTool({ name: 'weather', description: '', parameters, effect: 'read', execute: ({ city }) => ({ city }) })
+export const runner = new AgentRunner({ model: createModel('demo'), tools: [weather], logger: createLogger() })
+export const logger = createLogger()
+export const left = new Budget({ tokens: 5 }).left
+export const calls = async () => (await runner.run('')).toolCalls
+export const stream = () => runner.stream('')
+export const active = () => runner.active
+export const listed = () => runner.runs.list()
+export const recorded = () => runner.runs.get('')
+export const recovered = () => runner.recover()
+export const sessions = () => memorySessions().list()
+`
+
+/** Where the package is found as users install it, outside of its own folder. */
+function checkInferredTypes() {
+  const folder = mkdtempSync(join(tmpdir(), 'toolloop-entries-'))
+  try {
+    mkdirSync(join(folder, 'node_modules'))
+    symlinkSync(fileURLToPath(root), join(folder, 'node_modules/toolloop'), 'junction')
+    writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
+    writeFileSync(join(folder, 'app.ts'), inferred)
+    const options = ['--target', 'es2022', '--module', 'nodenext', '--strict', '--preserveSymlinks', '--skipLibCheck', '--declaration']
+    const outDir = ['--emitDeclarationOnly', '--outDir', join(folder, 'out')]
+    execFileSync('npx', ['tsc', '--ignoreConfig', ...options, ...outDir, join(folder, 'app.ts')], {
+      cwd: fileURLToPath(root),
+      stdio: 'inherit',
+    })
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
 const entries = Object.keys(exports).filter((entry) => !entry.endsWith('.json'))
 const optional = Object.keys(peerDependenciesMeta)
 for (const entry of entries) {
@@ -91,6 +128,7 @@ checkTypes(
   '--types',
   '',
 )
+checkInferredTypes()
 createModel({ provider: 'deepseek', model: 'deepseek-chat', apiKey: 'none' })
 const { stopReason, output } = await new AgentRunner({ model: 'demo' }).run('How much is 6 * 7?')
 if (stopReason !== 'answered') throw new Error(`Expected the built package to answer, got ${stopReason}: ${output}`)

@@ -1,7 +1,76 @@
+// Agents and runs: docs/getting-started.md
+
 export { AgentRunner } from './agent/agent-runner.ts'
+export { compactMessages } from './agent/conversation/compaction.ts'
+export { RunControl } from './agent/conversation/run-control.ts'
+export type { Journal } from './agent/durable/index.ts'
+export type { Runs } from './agent/durable/runs.ts'
+export type { OutputOf, OutputSchema } from './agent/output/output.ts'
+export { RunError } from './agent/run/run-error.ts'
+export type { ActiveRun } from './agent/runner/active-runs.ts'
+export type { RunStream } from './agent/runner/run-stream.ts'
+export type {
+  CompactionOptions,
+  LargeResultOptions,
+  OutputOptions,
+  ReActOptions,
+  ResumeOptions,
+  RunInput,
+  RunLimits,
+  RunnerOptions,
+  RunOptions,
+  RunResult,
+  RunSettings,
+  RunStep,
+  ToolCalling,
+  ToolCallOutcome,
+  ToolCallRecord,
+} from './agent/types/options.ts'
+export type { RunState } from './agent/types/result.ts'
+export type { BuiltInCall, SucceededCall, ToolCallOf, UnsuccessfulCall } from './agent/types/typed.ts'
+export type { StopReason } from './core/events.ts'
+export { estimateTokens } from './models/usage.ts'
+
+// Agents as classes, sub-agents and handoffs: docs/sub-agents.md
+
+export { CustomAgent } from './agent/custom-agent.ts'
+export type { PerformedRun, PerformRun } from './agent/runner/runner-owner.ts'
+export { type HandoffOptions, handoff } from './agent/sub-agents/handoff.ts'
+export { type AsToolOptions, asTool } from './agent/sub-agents/sub-agent.ts'
+export { ToolAgent } from './agent/tool-agent.ts'
+
+// Tools: docs/tools.md
+
+export { type DeferOptions, deferTools } from './tools/deferred-tools.ts'
+export { type DispatchResult, ToolDispatcher, type ToolSource } from './tools/dispatcher.ts'
+export { ToolRegistry, type ToolSet } from './tools/registry.ts'
+export {
+  type AnyTool,
+  BaseTool,
+  convertToOpenAITool,
+  type DefinedTool,
+  defineTool,
+  type JsonSchema,
+  type Reconciled,
+  type Tool,
+  type ToolContext,
+  type ToolDefinition,
+  type ToolEffect,
+  type ToolFunction,
+  type ToolOptions,
+} from './tools/tool.ts'
+export { ToolRunner } from './tools/tool-runner.ts'
+
+// Approvals, questions and decisions: docs/approvals.md
+
+export type { Decision } from './agent/decisions/decisions.ts'
+export type { ApprovalDecision, ApprovalRequest, PendingItem } from './agent/types/options.ts'
+export { ask, askAll, type Question } from './tools/tool.ts'
+
+// Hooks, guardrails and middleware: docs/hooks-and-guardrails.md
+
 export type { Guardrail, GuardrailVerdict } from './agent/callbacks/guardrails.ts'
 export type {
-  HookPlace,
   Hooks,
   ModelEnding,
   ModelTurn,
@@ -12,118 +81,37 @@ export type {
   ToolTurn,
   ToolTurnChange,
 } from './agent/callbacks/hooks.ts'
-export type { AgentHistory, HistoryRun } from './agent/conversation/agent-history.ts'
-export { type CompactionSize, compactMessages } from './agent/conversation/compaction.ts'
-export { RunControl } from './agent/conversation/run-control.ts'
-export { CustomAgent } from './agent/custom-agent.ts'
-export type { Decision, Signature, Verdict } from './agent/decisions/decisions.ts'
-export type { Claim, ResumeClaim } from './agent/decisions/resume-claim.ts'
-export type { RecordedRun, RecoveredRun, RecoverOptions, Runs, StoredResult } from './agent/durable/runs.ts'
-export type {
-  Durable,
-  DurableBody,
-  Engine,
-  Journal,
-  KeptRun,
-  PruneOptions,
-  RecordEntry,
-  RunPage,
-  RunQuery,
-  RunSummary,
-  StepContext,
-} from './agent/journal/journal.ts'
-export { Budget, type BudgetAmounts, type BudgetOptions, BudgetSpentError } from './agent/limits/budget.ts'
-export type { AnswerOf, OutputOf, OutputSchema, PartialAnswerOf, PartOf } from './agent/output/output.ts'
-export { RunError } from './agent/run/run-error.ts'
-export type { ActiveRun, CloseOptions } from './agent/runner/active-runs.ts'
-export type { RunStream } from './agent/runner/run-stream.ts'
-export type { PerformedRun, PerformRun } from './agent/runner/runner-owner.ts'
-export type { ExpiryOptions, SessionOptions } from './agent/sessions/session-options.ts'
-export type {
-  Added as SessionAddition,
-  Appended as SessionAppended,
-  AppendOptions as SessionAppendOptions,
-  Claim as SessionClaim,
-  Claimed as ClaimedSession,
-  ClaimRequest as SessionClaimRequest,
-  Draft as SessionDraft,
-  Kept as SessionKept,
-  NotClaimed as SessionNotClaimed,
-  SessionPage,
-  SessionQuery,
-  SessionStatus,
-  SessionStore,
-  SessionSummary,
-  StoredSession,
-  UnclaimOptions as SessionUnclaimOptions,
-} from './agent/sessions/session-store.ts'
-export { type ForkOptions, type ReadOptions, type Session, Sessions, type WaitingRun } from './agent/sessions/sessions.ts'
-export { type ConversationTaker, type HandoffOptions, handoff } from './agent/sub-agents/handoff.ts'
-export { type AsToolOptions, asTool, type RunnableAgent } from './agent/sub-agents/sub-agent.ts'
-export { type GenerateOptions, ToolAgent } from './agent/tool-agent.ts'
 export type { AroundEntry, CallPlan, PlanEntry, RequestPlan } from './agent/types/middleware.ts'
-export type {
-  ApprovalDecision,
-  ApprovalRequest,
-  CompactionOptions,
-  LargeResultOptions,
-  OutputOptions,
-  PendingItem,
-  ReActOptions,
-  Restored,
-  ResumeOptions,
-  RunInput,
-  RunLimits,
-  RunnerOptions,
-  RunOptions,
-  RunResult,
-  RunSettings,
-  RunStep,
-  RunToRestore,
-  ToolCalling,
-  ToolCallOutcome,
-  ToolCallRecord,
-} from './agent/types/options.ts'
-export type { RunState } from './agent/types/result.ts'
-export type {
-  AgentTools,
-  BuiltInCall,
-  FittingTools,
-  RunArguments,
-  SucceededCall,
-  ToolCallOf,
-  ToolsFor,
-  UnsuccessfulCall,
-  WithContext,
-} from './agent/types/typed.ts'
-export { type AnyEventListener, EventBus, type EventListener, type ListenerFailure } from './core/callbacks/event-bus.ts'
-export {
-  type ErrorCode,
-  errorCodes,
-  type Fault,
-  InvalidOptionError,
-  ModelError,
-  type ModelErrorFields,
-  ToolArgumentsError,
-  ToolloopError,
-} from './core/errors.ts'
-export {
-  Event,
-  type EventMeta,
-  type EventName,
-  type EventPayloads,
-  type FinishReason,
-  type MadeDecision,
-  type PathStep,
-  type RunEvent,
-  type StopReason,
-} from './core/events.ts'
-export { createLogger, type LeveledLogger, type Logger, type LoggerOptions, type LogLevel } from './core/logger.ts'
+
+// Budgets: docs/options.md
+
+export { Budget, type BudgetAmounts, type BudgetOptions, BudgetSpentError } from './agent/limits/budget.ts'
+
+// Models: docs/providers.md
+
+export { AIDriver, type QueryOptions, type QueryResult, type StreamResult } from './models/ai-driver.ts'
+export type { ModelPrice, Sampling, ToolChoice } from './models/chat-model.ts'
+export { type FallbackOptions, fallbackModel } from './models/combined/fallback.ts'
+export { type SwitchableModel, switchableModel } from './models/combined/switchable.ts'
+export { type AnyModel, createModel } from './models/create-model.ts'
+export type { ProviderPreset, Providers } from './models/presets.ts'
+export type { RateLimits } from './models/rate-limiter.ts'
+export type { ModelSettings } from './models/settings.ts'
+
+// Drivers: docs/providers.md
+
+export type { FinishReason } from './core/events.ts'
+export type { ProviderData } from './core/messages.ts'
+export type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from './models/chat-model.ts'
+export { ToolCallAccumulator, type ToolCallDelta } from './models/streaming/accumulator.ts'
+export type { ToolCallSink } from './models/streaming/open-call.ts'
+
+// Messages: docs/chat-history.md
+
 export type { MessageInput } from './core/message-input.ts'
 export {
   type AIMessage,
   type AssistantToolCallMessage,
-  type CallKey,
   type ChatMessage,
   type Content,
   type ContentPart,
@@ -133,77 +121,34 @@ export {
   isToolResult,
   type Json,
   type JsonObject,
-  type ParsedToolCall,
-  type ProviderData,
   type StandardChatMessage,
   type TextPart,
   type ToolCall,
-  type ToolMessage,
   type ToolResultMessage,
   textOf,
   type Usage,
 } from './core/messages.ts'
-export { redact, redactText } from './core/redaction/redact.ts'
-export type { RunStatus } from './core/runs/run-states.ts'
-export { AIDriver, type QueryOptions, type QueryResult, type StreamResult } from './models/ai-driver.ts'
-export type {
-  ChatModel,
-  ModelCapabilities,
-  ModelPrice,
-  ModelRequest,
-  ModelResponse,
-  ModelSink,
-  Sampling,
-  ToolChoice,
-} from './models/chat-model.ts'
-export { type FallbackOn, type FallbackOptions, fallbackModel } from './models/combined/fallback.ts'
-export { type SwitchableModel, switchableModel } from './models/combined/switchable.ts'
-export { type AnyModel, createModel } from './models/create-model.ts'
 export { messagesFromOpenAI } from './models/openai/from-openai.ts'
 export { messagesToOpenAI, type OpenAIMessage } from './models/openai/wire.ts'
-export type { ModelPreset, ProviderPreset, Providers } from './models/presets.ts'
-export type { RateLimits } from './models/rate-limiter.ts'
-export type { ModelSettings } from './models/settings.ts'
-export { ToolCallAccumulator, type ToolCallDelta } from './models/streaming/accumulator.ts'
-export type { ToolCallSink } from './models/streaming/open-call.ts'
-export { estimateTokens } from './models/usage.ts'
+
+// Sessions: docs/sessions.md
+
+export type { AgentHistory } from './agent/conversation/agent-history.ts'
+export type { SessionOptions } from './agent/sessions/session-options.ts'
+export type { Session } from './agent/sessions/sessions.ts'
+export { Sessions } from './sessions/index.ts'
 export { memorySessions } from './sessions/memory.ts'
-export { type DeferOptions, deferTools, type FoundTools } from './tools/deferred-tools.ts'
-export {
-  type DispatcherOptions,
-  type DispatchOptions,
-  type DispatchResult,
-  ToolDispatcher,
-  type ToolSource,
-  type ToolSourceKind,
-} from './tools/dispatcher.ts'
-export { ToolRegistry, type ToolSet } from './tools/registry.ts'
-export {
-  type AnyTool,
-  ask,
-  askAll,
-  BaseTool,
-  type CallTrace,
-  convertToOpenAITool,
-  type DefinedTool,
-  defineTool,
-  type JsonSchema,
-  type McpClient,
-  type ModelAnswer,
-  type ModelQuestion,
-  type Question,
-  type Reconciled,
-  type RunScope,
-  type SearchableTools,
-  type Tool,
-  type ToolContext,
-  type ToolDefinition,
-  type ToolEffect,
-  type ToolFunction,
-  type ToolOptions,
-} from './tools/tool.ts'
-export { type ToolCallEnd, type ToolCallEnvironment, ToolRunner } from './tools/tool-runner.ts'
-export { type NodeResponse, pipeToNode, type Sendable } from './ui/web/pipe-to-node.ts'
-export type { ResponseOptions } from './ui/web/respond.ts'
-export type { ResponseFormat, ResponseWriter } from './ui/web/response-format.ts'
-export type { RunEnding } from './ui/web/run-ending.ts'
+
+// Events: docs/streaming-and-events.md
+
+export { EventBus, type EventListener } from './core/callbacks/event-bus.ts'
+export { Event, type EventMeta, type EventName, type EventPayloads, type RunEvent } from './core/events.ts'
+
+// Errors: docs/errors.md
+
+export { type ErrorCode, errorCodes, type Fault, InvalidOptionError, ModelError, ToolArgumentsError, ToolloopError } from './core/errors.ts'
+
+// Logs and redaction: docs/secrets.md
+
+export { createLogger, type LeveledLogger, type Logger, type LoggerOptions } from './core/logger.ts'
+export { redact, redactText } from './core/redaction/redact.ts'

@@ -25,7 +25,7 @@ export interface DeferOptions {
 const deferOptions: OptionChecks<DeferOptions> = { keep: unchecked, maxFound: integer(1), search: oneOf('provider', 'own') }
 
 /** What `search_tools` returns. */
-export interface FoundTools {
+interface FoundTools {
   /** The best matches first. */
   tools: { name: string; description: string; parameters: object }[]
   /** How many more tools match, with lower scores. */

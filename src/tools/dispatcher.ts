@@ -21,13 +21,13 @@ export interface ToolSource {
 }
 
 /** Options of a `ToolDispatcher`. */
-export interface DispatcherOptions {
+interface DispatcherOptions {
   /** Receives a warning for each name that two sources share. Default: the package's own logger. */
   logger?: Logger
 }
 
 /** Options of a call that no model made. */
-export interface DispatchOptions {
+interface DispatchOptions {
   /** Passed to the tool as `ToolContext.context`. */
   context?: unknown
   /** Cancels the call. */

@@ -15,3 +15,7 @@ export {
   uiMessageFormat,
 } from './message-stream/ui-message-response.ts'
 export type { ShownConversationOptions, WaitingConversation } from './stored-conversation.ts'
+export { type NodeResponse, pipeToNode, type Sendable } from './web/pipe-to-node.ts'
+export type { ResponseOptions } from './web/respond.ts'
+export type { ResponseFormat, ResponseWriter } from './web/response-format.ts'
+export type { RunEnding } from './web/run-ending.ts'

@@ -1,19 +1,19 @@
 import { describe, expect, it } from 'vitest'
+import type { RunToRestore } from '../../src/agent/durable/index.ts'
 import {
   type AgentHistory,
   AgentRunner,
   asTool,
   CustomAgent,
   defineTool,
-  type HistoryRun,
   type MessageInput,
   memorySessions,
   type PerformedRun,
   type PerformRun,
   type RunResult,
-  type RunToRestore,
   type ToolContext,
 } from '../../src/index.ts'
+import type { HistoryRun } from '../../src/sessions/index.ts'
 import { MemoryRuns, memoryJournal, scriptedModel } from '../../src/testing/index.ts'
 import { recordingLogger } from '../hazards/recording-logger.ts'
 

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
+import type { RunToRestore } from '../../src/agent/durable/index.ts'
 import { storeJournal } from '../../src/agent/journal/store-journal.ts'
 import { findDialect } from '../../src/dialects/index.ts'
 import {
@@ -13,7 +14,6 @@ import {
   type Journal,
   type RunnerOptions,
   type RunOptions,
-  type RunToRestore,
   type ToolContext,
 } from '../../src/index.ts'
 import { sqliteJournal } from '../../src/journals/sqlite/index.ts'

@@ -1,5 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
-import { AgentRunner, type Claim, defineTool } from '../../src/index.ts'
+import type { Claim } from '../../src/agent/durable/index.ts'
+import { AgentRunner, defineTool } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
 const refund = defineTool({ name: 'refund', description: 'Pays money back.', approval: true, execute: () => 'It was paid back.' })

@@ -1,5 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
-import { AgentRunner, type Durable, defineTool, type Journal, type Json } from '../../src/index.ts'
+import type { Durable, Journal } from '../../src/agent/durable/index.ts'
+import { AgentRunner, defineTool, type Json } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
 const database = new DatabaseSync(':memory:')

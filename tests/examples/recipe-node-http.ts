@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { AgentRunner, pipeToNode } from '../../src/index.ts'
+import { AgentRunner } from '../../src/index.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
+import { pipeToNode } from '../../src/ui/index.ts'
 
 const runner = new AgentRunner({ model: process.env.MODEL ?? 'demo', tools: builtinTools(), limits: { deadlineMs: 60_000 } })
 

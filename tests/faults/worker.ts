@@ -3,17 +3,8 @@
  * told over IPC, and closes on SIGTERM. `node worker.ts <options as JSON>`
  */
 import { createHash } from 'node:crypto'
-import {
-  AgentRunner,
-  type AnyTool,
-  asTool,
-  defineTool,
-  type Hooks,
-  type StoredResult,
-  type ToolContext,
-  type ToolEffect,
-  textOf,
-} from '../../src/index.ts'
+import type { StoredResult } from '../../src/agent/durable/index.ts'
+import { AgentRunner, type AnyTool, asTool, defineTool, type Hooks, type ToolContext, type ToolEffect, textOf } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { expireAfterMs, openStores, type Store } from './stores.ts'
 

@@ -22,7 +22,7 @@ export type OutputOf<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferOut
 export type AnswerOf<S> = [S] extends [never] ? string : OutputOf<S> | undefined
 
 /** JSON as far as it has arrived: anything may be missing, and texts be cut. */
-export type PartOf<T> = T extends string
+type PartOf<T> = T extends string
   ? string
   : T extends readonly (infer Item)[]
     ? PartOf<Item>[]

@@ -22,7 +22,7 @@ export interface FittingTools<Context> {
 }
 
 /** The context of a run, or the tool call that the run is made in, whose context it has then. */
-export type WithContext<Context> = { context: Context } | { parent: ToolContext<Context> }
+type WithContext<Context> = { context: Context } | { parent: ToolContext<Context> }
 
 /** Whether a run can go without a context: its type is not known, or `undefined` is one. */
 type IsOptional<Context> = undefined extends Context ? true : [Context] extends [never] ? true : false

@@ -1,3 +1,4 @@
+export type { McpClient } from '../tool.ts'
 export { mcpTokenFiles } from './auth/file-store.ts'
 export { type LoopbackSignIn, type LoopbackSignInOptions, openLoopbackSignIn } from './auth/loopback-sign-in.ts'
 export type { McpAuth, McpAuthorization, McpTokenStore } from './auth-options.ts'
