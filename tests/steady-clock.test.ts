@@ -162,7 +162,7 @@ describe('what is in an SQLite file', () => {
     inFolder(async (folder) => {
       const shown = open(runsSchema, join(folder, 'runs.sqlite'), (parts) => new ShownRunsTable(parts))
       const sessions = open(sessionsSchema, join(folder, 'sessions.sqlite'), (parts) => new SessionTables(parts, 30 * day))
-      const show = (runId: string, status: 'paused' | 'done') =>
+      const show = (runId: string, status: 'waiting' | 'ended') =>
         shown.change((tables) => {
           tables.begin({ runId, caller: 'ann', agent: 'a', createdAt: Date.now(), title: '', head: '' }, { attempt: 'one' })
           tables.settle(
@@ -176,13 +176,13 @@ describe('what is in an SQLite file', () => {
           tables.giveUp({ waitingForMs: 30 * day }, { code: 'aborted', message: 'late' }),
           tables.forget({ runs: 9, ageMs: day, characters: 1e9, recordingCharacters: 1e9 }),
         ])
-      show('waits', 'paused')
-      show('done', 'done')
+      show('waits', 'waiting')
+      show('ended', 'ended')
       sessions.change((tables) => tables.append('chat', ['{}'], { isNew: true }))
       for (const days of [40, -80]) {
         set(days * day)
         expect(tidy()).toEqual([[], 0])
-        show(`waits ${days}`, 'paused')
+        show(`waits ${days}`, 'waiting')
         expect(sessions.change((tables) => [tables.prune(30 * day), tables.read('chat', {})])).toEqual([0, ['{}']])
       }
       set(40 * day)

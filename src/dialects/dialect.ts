@@ -63,13 +63,13 @@ export interface Wait {
  * `'done'`: what was read since the last call or rejection has no meaning of its own. `'text'`: it was no call, and goes out as text.
  * Reading goes on at the cursor either way, so a reader gives back what it took too much of.
  */
-export type Verdict = 'done' | 'text'
+export type ReadingEnd = 'done' | 'text'
 
 /**
  * A reader is plain sequential code: it yields what it waits for and is resumed when that has come, or the response has ended.
  * It may return another reading, which then goes on in its place.
  */
-export interface Reading extends Generator<Wait, Verdict | Reading, void> {}
+export interface Reading extends Generator<Wait, ReadingEnd | Reading, void> {}
 
 /** What a body reader works with. */
 export interface CallReading {

@@ -1,6 +1,6 @@
 // What the service sends, as far as the page reads it; /openapi.json has all of it.
 
-import type { CallView, FinishReason, ToolCallOutcome } from '../core/runs/index.ts'
+import type { CallView, FinishReason, RunStatus, ToolCallOutcome } from '../core/runs/index.ts'
 import type { Problem } from './data/api.ts'
 
 export interface Usage {
@@ -86,7 +86,7 @@ export interface Pending {
 
 export interface Run {
   id: string
-  status: 'running' | 'paused' | 'done'
+  status: RunStatus
   kind: 'run' | 'chat'
   model: string
   owner: string

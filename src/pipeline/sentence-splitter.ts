@@ -33,7 +33,7 @@ interface PossibleEnd {
   word?: string
 }
 
-type Verdict = 'ends' | 'goes-on' | 'read-word'
+type Judgement = 'ends' | 'goes-on' | 'read-word'
 
 /** A longer word is in no list. */
 const maxFollowerLength = 24
@@ -101,9 +101,9 @@ export class SentenceSplitter {
       const kind = kindOf(character)
       let endsBehind = kind === 'newline'
       if (this.#possibleEnd !== undefined) {
-        const verdict = this.#follow(this.#possibleEnd, character, kind)
-        if (verdict === 'takes') endsBehind = true
-        else if (verdict !== 'waits') this.#judge(verdict, sentences)
+        const judgement = this.#follow(this.#possibleEnd, character, kind)
+        if (judgement === 'takes') endsBehind = true
+        else if (judgement !== 'waits') this.#judge(judgement, sentences)
       }
       if (this.#possibleEnd === undefined && this.#mayEnd(kind)) {
         this.#possibleEnd = this.#openEnd(kind)
@@ -148,7 +148,7 @@ export class SentenceSplitter {
   }
 
   /** What a character behind a possible end makes of it: `takes`, the end moves behind it; `waits`, nothing yet. */
-  #follow(end: PossibleEnd, character: string, kind: CharacterKind): Verdict | 'takes' | 'waits' {
+  #follow(end: PossibleEnd, character: string, kind: CharacterKind): Judgement | 'takes' | 'waits' {
     if (end.word !== undefined) {
       if (kind !== 'lower' && kind !== 'upper' && kind !== 'letter' && kind !== 'joiner') return this.#judgeWord(end, character)
       if (end.word.length < maxFollowerLength) end.word += character
@@ -162,8 +162,8 @@ export class SentenceSplitter {
     }
     if (kind === 'joiner') return end.hasGap ? 'waits' : 'takes'
     if (this.#extend(end, character, kind)) return 'takes'
-    const verdict = judge(end, character, kind)
-    if (verdict !== 'read-word') return verdict
+    const judgement = judge(end, character, kind)
+    if (judgement !== 'read-word') return judgement
     end.word = character
     return 'waits'
   }
@@ -199,15 +199,15 @@ export class SentenceSplitter {
     }
   }
 
-  #judgeWord({ meaning, word = '' }: PossibleEnd, behindWord: string): Verdict {
+  #judgeWord({ meaning, word = '' }: PossibleEnd, behindWord: string): Judgement {
     const known = word.toLowerCase()
     if (meaning === 'short-number') return this.#lists.months.has(known) ? 'goes-on' : 'ends'
     const isInitial = word.length === 1 && behindWord === '.'
     return this.#lists.starters.has(known) && !isInitial ? 'ends' : 'goes-on'
   }
 
-  #judge(verdict: Verdict, sentences: string[]): void {
-    if (verdict === 'ends') {
+  #judge(judgement: Judgement, sentences: string[]): void {
+    if (judgement === 'ends') {
       this.#finish(sentences)
       this.#words.startSentence(this.#possibleEnd?.word !== undefined)
     }
@@ -238,7 +238,7 @@ function judge(
   { kind: end, meaning, isStopped, isClosed, isSpaced, behind }: PossibleEnd,
   character: string,
   kind: CharacterKind,
-): Verdict {
+): Judgement {
   if (kind === 'comma' && !isSpaced) return 'goes-on'
   // 「はい。」と言った is one sentence.
   if (isClosed && (character === 'と' || character === 'っ')) return 'goes-on'

@@ -77,7 +77,7 @@ export function observeService(
   { runs, streams, mcp, config }: { runs: RunStore; streams: { readonly size: number }; mcp: McpHost; config: ConfigSource },
 ): void {
   metrics.gauge('toolloop_runs_running', 'Runs that are going on.', () => runs.running())
-  metrics.gauge('toolloop_runs_paused', 'Runs that wait for a decision.', () => runs.paused())
+  metrics.gauge('toolloop_runs_waiting', 'Runs that wait for a decision.', () => runs.waiting())
   metrics.gauge('toolloop_streams_open', 'Event streams that are open.', () => streams.size)
   metrics.gauge('toolloop_mcp_sessions_open', 'Sessions of MCP clients that are open.', () => mcp.sessions)
   metrics.gauge('toolloop_config_reloads', 'How often the configuration was changed.', () => config.state.reloads)

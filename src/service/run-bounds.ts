@@ -1,7 +1,7 @@
 import type { WaitingRoom } from '../agent/journal/shown-runs.ts'
 import { HttpProblem } from './http/problem.ts'
 
-/** What is kept of runs. Running ones are always kept, paused ones until somebody decides; of the others the oldest go first. */
+/** What is kept of runs. Running ones are always kept, waiting ones until somebody decides; of the others the oldest go first. */
 export interface RunBounds {
   /** Most finished runs that are kept. */
   count: number
@@ -9,14 +9,14 @@ export interface RunBounds {
   ageMs: number
   /** Most characters of their events and results together. */
   characters: number
-  /** How long a run may be paused before it is given up, in milliseconds. */
-  pausedMs: number
-  /** Most paused runs of one caller: with so many it can't start another. */
-  pausedOfCaller: number
-  /** Most characters of all paused runs, and of those of one caller: a run for which there is no room can't wait, and ends. */
-  pausedCharacters: number
-  pausedCharactersOfCaller: number
-  /** Most characters of the state of one paused run: a larger one can't go on without keeping everybody waiting, and ends. */
+  /** How long a run may wait before it is given up, in milliseconds. */
+  waitingMs: number
+  /** Most waiting runs of one caller: with so many it can't start another. */
+  waitingOfCaller: number
+  /** Most characters of all waiting runs, and of those of one caller: a run for which there is no room can't wait, and ends. */
+  waitingCharacters: number
+  waitingCharactersOfCaller: number
+  /** Most characters of the state of one waiting run: a larger one can't go on without keeping everybody waiting, and ends. */
   stateCharacters: number
   /** Most events kept of one run, and of the feed of all. */
   eventsOfRun: number
@@ -30,20 +30,24 @@ export interface RunBounds {
 export const tooLate = 'nobody has decided'
 export const noRoom = 'there is no room to keep this run until somebody decides'
 
-/** Throws an `HttpProblem` 429 for a caller whose paused runs are too many, or too large. */
-export function checkRoom({ pausedOfCaller, pausedCharactersOfCaller }: RunBounds, own: { runs: number; characters: number }): void {
-  if (own.characters >= pausedCharactersOfCaller)
-    throw new HttpProblem(429, 'too_many_paused', 'The paused runs of this token take too much space: decide on some or cancel them')
-  if (own.runs >= pausedOfCaller)
+/** Throws an `HttpProblem` 429 for a caller whose waiting runs are too many, or too large. */
+export function checkRoom({ waitingOfCaller, waitingCharactersOfCaller }: RunBounds, own: { runs: number; characters: number }): void {
+  if (own.characters >= waitingCharactersOfCaller)
+    throw new HttpProblem(429, 'too_many_waiting', 'The waiting runs of this token take too much space: decide on some or cancel them')
+  if (own.runs >= waitingOfCaller)
     throw new HttpProblem(
       429,
-      'too_many_paused',
-      `This token may have at most ${pausedOfCaller} paused runs: decide on some or cancel them`,
+      'too_many_waiting',
+      `This token may have at most ${waitingOfCaller} waiting runs: decide on some or cancel them`,
     )
 }
 
 /** How much may wait. */
-export function roomOf({ stateCharacters: ofState, pausedCharactersOfCaller: ofCaller, pausedCharacters: ofAll }: RunBounds): WaitingRoom {
+export function roomOf({
+  stateCharacters: ofState,
+  waitingCharactersOfCaller: ofCaller,
+  waitingCharacters: ofAll,
+}: RunBounds): WaitingRoom {
   return { ofState, ofCaller, ofAll }
 }
 

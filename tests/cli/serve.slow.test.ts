@@ -63,12 +63,12 @@ describe('toolloop serve', () => {
     }
     const first = await serve()
     const { id, status, pending } = await first.post('/v1/runs', { input: 'What time is it in Tokyo?' })
-    expect(status).toBe('paused')
+    expect(status).toBe('waiting')
     first.cli.child.kill('SIGKILL')
     await first.cli.finished
     const second = await serve()
     const ended = await second.post(`/v1/runs/${id}/decisions`, { decisions: pending.map((item) => ({ ...item, approved: true })) })
-    expect(ended).toMatchObject({ id, status: 'done', output: expect.stringContaining('Tokyo') })
+    expect(ended).toMatchObject({ id, status: 'ended', output: expect.stringContaining('Tokyo') })
     second.cli.child.kill('SIGTERM')
     expect((await second.cli.finished).code).toBe(0)
   })

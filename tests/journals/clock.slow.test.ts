@@ -59,7 +59,7 @@ describe.runIf(hasPostgres)('a process whose clock is off by 40 days, on Postgre
 
   it.each([40, -40])('P1.8 H60 gives up and forgets nothing that a service shows, and nobody gives up what it shows: %i', async (days) => {
     const { shown } = open(`shown ${days}`)
-    const show = async (runId: string, status: 'paused' | 'done') => {
+    const show = async (runId: string, status: 'waiting' | 'ended') => {
       const about = { caller: 'ann', agent: 'a', createdAt: Date.now(), title: runId, head: '{}' }
       await shown.begin({ runId, ...about }, { attempt: 'one' })
       const outcome = { status, stopReason: status, finishedAt: Date.now(), title: runId, summary: '{}' }
@@ -69,12 +69,12 @@ describe.runIf(hasPostgres)('a process whose clock is off by 40 days, on Postgre
       expect(await shown.giveUp({ waitingForMs: 30 * dayMs }, { code: 'aborted', message: 'late' })).toEqual([])
       expect(await shown.forget({ runs: 9, ageMs: dayMs, characters: 1e9, recordingCharacters: 1e9 })).toBe(0)
     }
-    await show(`paused ${days}`, 'paused')
-    await show(`done ${days}`, 'done')
+    await show(`paused ${days}`, 'waiting')
+    await show(`done ${days}`, 'ended')
     setClockOff(days)
     await tidy()
-    await show(`wrongly paused ${days}`, 'paused')
-    await show(`wrongly done ${days}`, 'done')
+    await show(`wrongly paused ${days}`, 'waiting')
+    await show(`wrongly done ${days}`, 'ended')
     await tidy()
     setClockOff(0)
     await tidy()

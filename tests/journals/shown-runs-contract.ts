@@ -29,7 +29,7 @@ const news = (ids: readonly number[], more: Partial<ShownNews> = {}): ShownNews 
 })
 const outcome = (status: ShownOutcome['status'], more: Partial<ShownOutcome> = {}): ShownOutcome => ({
   status,
-  stopReason: status === 'paused' ? 'paused' : 'answered',
+  stopReason: status === 'waiting' ? 'paused' : 'answered',
   finishedAt: 2_000,
   title: 'title',
   summary: '{"stopReason":"x","pending":[1]}',
@@ -73,14 +73,14 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
     it('an execution without steps is written at once, with what it continues from', async () => {
       const { shown } = await open()
       const state = '{"steps":["my pin"]}'
-      const paused = outcome('paused', { state })
+      const paused = outcome('waiting', { state })
       const room = { ofState: 100, ofCaller: 1_000, ofAll: 1_000 }
       expect(
         await shown.put(run('a', { kind: 'chat', request: 'digest' }), 'a', news([1, 2, 3], { secrets: ['4711'] }), paused, room),
       ).toBe('settled')
       expect(await shown.state('a')).toBe(state)
-      expect(await shown.get('a')).toMatchObject({ kind: 'chat', status: 'paused', lastEventId: 3, secrets: ['4711'] })
-      expect((await shown.list({ limit: 1 })).runs).toMatchObject([{ runId: 'a', kind: 'chat', status: 'paused' }])
+      expect(await shown.get('a')).toMatchObject({ kind: 'chat', status: 'waiting', lastEventId: 3, secrets: ['4711'] })
+      expect((await shown.list({ limit: 1 })).runs).toMatchObject([{ runId: 'a', kind: 'chat', status: 'waiting' }])
       // What is said while it waits is there until the next execution has been written.
       expect(await shown.say('a', ['"hurry"'])).toBe(true)
       expect(await shown.begin(run('a'), { attempt: 'a' })).toEqual({ lastEventId: 3 })
@@ -88,13 +88,13 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
         ['"hurry"'],
         [{ id: 2 }, { id: 3, type: 'TEXT_DELTA', data: '{"text":"3"}' }],
       ])
-      expect(await shown.put(run('a'), 'a', news([4]), outcome('done'))).toBe('settled')
+      expect(await shown.put(run('a'), 'a', news([4]), outcome('ended'))).toBe('settled')
       expect([await shown.state('a'), await shown.said('a', 0)]).toEqual(['', []])
       expect((await shown.events('a', 2)).map(({ id }) => id)).toEqual([3, 4])
-      expect(await shown.put(run('a'), 'a', news([5]), outcome('done'))).toBe('changed')
+      expect(await shown.put(run('a'), 'a', news([5]), outcome('ended'))).toBe('changed')
       expect(await shown.get('a')).toMatchObject({ head: '', request: 'digest' })
       // One that may not wait is shown as running.
-      const large = outcome('paused', { state: 'x'.repeat(101) })
+      const large = outcome('waiting', { state: 'x'.repeat(101) })
       expect(await shown.put(run('b'), 'b', news([]), large, room)).toBe('no_room')
       expect(await shown.progress(['b'])).toEqual([{ runId: 'b', status: 'running', lastEventId: 0 }])
       expect([await shown.state('b'), await shown.state('none')]).toEqual(['', ''])
@@ -121,18 +121,18 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       const { shown } = await open()
       await shown.begin(run('a'), { attempt: 'first' })
       await shown.append('a', 'first', news([1], { secrets: ['4711'] }))
-      expect(await shown.settle('a', running('other'), outcome('paused'))).toBe('changed')
-      expect(await shown.settle('none', running('first'), outcome('paused'))).toBe('changed')
+      expect(await shown.settle('a', running('other'), outcome('waiting'))).toBe('changed')
+      expect(await shown.settle('none', running('first'), outcome('waiting'))).toBe('changed')
       const room = { ofState: 100, ofCaller: 1_000, ofAll: 1_000 }
-      expect(await shown.settle('a', running('first'), outcome('paused'), { ...room, ofAll: 10 })).toBe('no_room')
-      expect(await shown.settle('a', running('first'), outcome('paused'), room)).toBe('settled')
-      expect(await shown.get('a')).toMatchObject({ status: 'paused', finishedAt: 2_000, secrets: ['4711'], head: run('a').head })
+      expect(await shown.settle('a', running('first'), outcome('waiting'), { ...room, ofAll: 10 })).toBe('no_room')
+      expect(await shown.settle('a', running('first'), outcome('waiting'), room)).toBe('settled')
+      expect(await shown.get('a')).toMatchObject({ status: 'waiting', finishedAt: 2_000, secrets: ['4711'], head: run('a').head })
       const { runs, characters } = await shown.waiting({ caller: 'ann' })
       expect([runs, characters > 30, await shown.waiting({ caller: 'bob' })]).toEqual([1, true, { runs: 0, characters: 0 }])
       expect(await shown.begin(run('a'), { attempt: 'second' })).toEqual({ lastEventId: 1 })
       expect(await shown.get('a')).toMatchObject({ status: 'running', attempt: 'second' })
-      expect(await shown.settle('a', running('second'), outcome('done', { finishedAt: 3_000 }))).toBe('settled')
-      expect(await shown.get('a')).toMatchObject({ status: 'done', finishedAt: 3_000, secrets: [], head: '', title: 'title' })
+      expect(await shown.settle('a', running('second'), outcome('ended', { finishedAt: 3_000 }))).toBe('settled')
+      expect(await shown.get('a')).toMatchObject({ status: 'ended', finishedAt: 3_000, secrets: [], head: '', title: 'title' })
       expect([await shown.result('a'), await shown.result('none')]).toEqual(['{"text":"good day"}', ''])
       expect(await shown.begin(run('a'), { attempt: 'third' })).toBeUndefined()
       expect((await shown.events('a', 0)).length).toBe(1)
@@ -144,7 +144,7 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       const other = tagsOf({ tenant: 'other', tier: 7 })
       for (const at of [1, 2, 3, 4, 5, 6]) {
         await shown.begin(run(`run${at}`, { tags: at % 2 === 1 ? acme : other, caller: at < 5 ? 'ann' : 'bob' }), { attempt: 'a' })
-        await shown.settle(`run${at}`, running('a'), outcome(at < 4 ? 'paused' : 'done', { words: `word${at % 3}`, costUsd: at }))
+        await shown.settle(`run${at}`, running('a'), outcome(at < 4 ? 'waiting' : 'ended', { words: `word${at % 3}`, costUsd: at }))
       }
       await shown.begin(run('none'), { attempt: 'a' })
       // One that goes on keeps its tags, once each.
@@ -161,7 +161,7 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       expect(await list({ tags: acme, limit: 2 })).toEqual(['run5', 'run3', '…'])
       const [first] = (await shown.list({ tags: acme, limit: 1 })).runs
       expect(await list({ tags: acme, cursor: first?.cursor ?? '' })).toEqual(['run3', 'run1'])
-      expect(await list({ tags: acme, caller: 'ann', status: 'paused' })).toEqual(['run3'])
+      expect(await list({ tags: acme, caller: 'ann', status: 'waiting' })).toEqual(['run3'])
       expect(await list({ tags: acme, words: ['word2'], minCostUsd: 1 })).toEqual(['run5'])
       expect(await list({ tags: acme, runIds: ['run2', 'run3'] })).toEqual(['run3'])
       expect(await list({ tags: [...acme, ...other] })).toEqual([])
@@ -187,7 +187,7 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       expect(await shown.hush('a', 4)).toBe(true)
       expect(await shown.say('a', ['5'])).toBe(false)
       expect(await shown.hush('a', Number.MAX_SAFE_INTEGER)).toBe(true)
-      await shown.settle('a', running('first'), outcome('done'))
+      await shown.settle('a', running('first'), outcome('ended'))
       expect(await shown.said('a', 0)).toEqual([])
       const said = Promise.all(['b', 'c'].map(async (id) => [await shown.begin(run(id), { attempt: 'x' }), await shown.say(id, ['1'])]))
       expect((await said).map(([, accepted]) => accepted)).toEqual([true, true])
@@ -210,14 +210,14 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       for (const id of ['a', 'b', 'c']) {
         await shown.begin(run(id), { attempt: 'first' })
         const summary = id === 'a' ? '{"output":"x\\u0000","pending":[1]}' : '{}'
-        await shown.settle(id, running('first'), outcome('paused', { finishedAt: Date.now() - (id === 'c' ? 0 : 60_000), summary }))
+        await shown.settle(id, running('first'), outcome('waiting', { finishedAt: Date.now() - (id === 'c' ? 0 : 60_000), summary }))
       }
       expect(await shown.giveUp({ runId: 'a' }, error)).toEqual(['a'])
       expect(await shown.giveUp({ runId: 'a' }, error)).toEqual([])
       expect(await shown.giveUp({ waitingForMs: 30_000 }, error)).toEqual(['b'])
       const { summary = '', head, status } = (await shown.get('a')) ?? {}
-      expect([status, head, JSON.parse(summary)]).toEqual(['done', '', { output: 'x\0', stopReason: 'aborted', pending: [], error }])
-      expect((await shown.get('c'))?.status).toBe('paused')
+      expect([status, head, JSON.parse(summary)]).toEqual(['ended', '', { output: 'x\0', stopReason: 'aborted', pending: [], error }])
+      expect((await shown.get('c'))?.status).toBe('waiting')
     })
 
     it('are listed, the newest first, by what is asked for, a page at a time', async () => {
@@ -227,7 +227,7 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
         await shown.begin(run(`${n}`, { caller: n % 2 === 0 ? 'bob\0' : 'ann', agent: n > 4 ? 'other' : 'toolloop', createdAt: n }), {
           attempt: 'first',
         })
-        if (n <= 4) await shown.settle(`${n}`, running('first'), outcome('done', { summary }))
+        if (n <= 4) await shown.settle(`${n}`, running('first'), outcome('ended', { summary }))
       }
       const ids = async (query: Parameters<ShownRuns['list']>[0]) => {
         const { runs, hasMore } = await shown.list(query)
@@ -253,7 +253,7 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
         await shown.begin(run(id, { title: `Refund ÄRGER ${at}`, words: `user:ann\nfirst ${at}`, createdAt: at }), { attempt: 'first' })
         const stopReason = at === 1 ? 'model_error' : 'answered'
         const words = `tool:pay${at}\nmüller 100%_\\ ${at}`
-        await shown.settle(id, running('first'), outcome('done', { title: `Refund ÄRGER ${at}`, words, costUsd, stopReason }))
+        await shown.settle(id, running('first'), outcome('ended', { title: `Refund ÄRGER ${at}`, words, costUsd, stopReason }))
       }
       await shown.begin(run('goes on', { title: 'Refund', words: 'tool:none user:bob' }), { attempt: 'first' })
       const ids = async (query: Omit<Parameters<ShownRuns['list']>[0], 'limit'>) =>
@@ -277,9 +277,9 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       expect(await ids({ minCostUsd: 0 })).toBe('run3 run2 run0')
       expect(await ids({ runIds: ['run3', 'none', 'run0'] })).toBe('run3 run0')
       expect(await ids({ runIds: [] })).toBe('')
-      expect(await ids({ words: ['müller'], minCostUsd: 1, runIds: ['run2'], status: 'done' })).toBe('run2')
-      await shown.settle('goes on', running('first'), outcome('paused', { words: 'waits' }))
-      expect(await ids({ status: 'paused', words: ['waits'] })).toBe('goes on')
+      expect(await ids({ words: ['müller'], minCostUsd: 1, runIds: ['run2'], status: 'ended' })).toBe('run2')
+      await shown.settle('goes on', running('first'), outcome('waiting', { words: 'waits' }))
+      expect(await ids({ status: 'waiting', words: ['waits'] })).toBe('goes on')
       await shown.begin(run('goes on', { words: 'again' }), { attempt: 'second' })
       expect([await ids({ words: ['waits'] }), await ids({ words: ['again'] })]).toEqual(['', 'goes on'])
     })
@@ -294,7 +294,7 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       await Promise.all(['two', 'three'].map((note) => shown.noteDecisions('a', note, [`"${note}"`])))
       await shown.withdrawDecisions('a', 'three')
       await shown.withdrawDecisions('none', 'two')
-      await shown.settle('a', running('first'), outcome('done'))
+      await shown.settle('a', running('first'), outcome('ended'))
       await shown.clear('a')
       expect((await shown.get('a'))?.decisions).toEqual(['"1"', '"2\\u0000"', '"two"'])
       expect(await shown.forget({ runs: 0, ageMs: 1, characters: 0, recordingCharacters: 0 })).toBe(1)
@@ -327,9 +327,9 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       expect((await shown.recording('b', '2')).map(({ name }) => name)).toEqual(['3'])
       for (const id of ['c', 'd']) {
         await shown.keepRecording(id, 'first', [part('1'), part('2')])
-        await shown.settle(id, running('first'), outcome('done', { finishedAt: Date.now() }))
+        await shown.settle(id, running('first'), outcome('ended', { finishedAt: Date.now() }))
       }
-      await shown.settle('b', running('first'), outcome('paused'))
+      await shown.settle('b', running('first'), outcome('waiting'))
       const bounds = { runs: 10, ageMs: 1_000_000, characters: 10_000, recordingCharacters: 2_000_411 }
       const kept = async () => {
         const all = await Promise.all(['a', 'b', 'c', 'd'].map(async (id) => ((await shown.recording(id, '')).length > 0 ? id : '')))
@@ -340,7 +340,7 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       expect([await shown.forget({ ...bounds, recordingCharacters: 1_800_211 }), await kept()]).toEqual([0, 'ab'])
       expect([await shown.forget({ ...bounds, recordingCharacters: 1_800_000 }), await kept()]).toEqual([0, 'b'])
       await shown.keepRecording('a', 'first', [part('1')])
-      await shown.settle('a', running('first'), outcome('done', { finishedAt: Date.now() }))
+      await shown.settle('a', running('first'), outcome('ended', { finishedAt: Date.now() }))
       expect([await shown.forget({ ...bounds, runs: 0 }), await kept()]).toEqual([3, 'b'])
       expect([await shown.forget({ ...bounds, recordingCharacters: 0 }), await kept()]).toEqual([0, ''])
     })
@@ -351,7 +351,7 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       for (let n = 1; n <= 6; n++) {
         await shown.begin(run(`${n}`), { attempt: 'first' })
         if (n < 6)
-          await shown.settle(`${n}`, running('first'), outcome('done', { finishedAt: now - 100_000 * (7 - n), result: 'x'.repeat(100) }))
+          await shown.settle(`${n}`, running('first'), outcome('ended', { finishedAt: now - 100_000 * (7 - n), result: 'x'.repeat(100) }))
       }
       const kept = async () => (await shown.list({ limit: 10 })).runs.map(({ runId }) => runId).join(' ')
       const bounds = { runs: 10, ageMs: 1_000_000, characters: 10_000, recordingCharacters: 0 }
@@ -379,10 +379,10 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       expect((await shown.unsettled(0)).toSorted()).toEqual(['ends', 'given up', 'lost', 'waits'])
       expect(await shown.unsettled(60_000)).toEqual(['lost'])
       const room = { ofState: 15, ofCaller: 1_000, ofAll: 1_000 }
-      expect(await shown.settle('waits', running('first'), outcome('paused'), { ...room, ofState: 5 })).toBe('no_room')
-      expect(await shown.settle('waits', running('first'), outcome('paused'), { ...room, ofState: 1_000 })).toBe('settled')
-      await shown.settle('given up', running('first'), outcome('paused'))
-      await shown.settle('ends', running('first'), outcome('done'))
+      expect(await shown.settle('waits', running('first'), outcome('waiting'), { ...room, ofState: 5 })).toBe('no_room')
+      expect(await shown.settle('waits', running('first'), outcome('waiting'), { ...room, ofState: 1_000 })).toBe('settled')
+      await shown.settle('given up', running('first'), outcome('waiting'))
+      await shown.settle('ends', running('first'), outcome('ended'))
       expect((await kept())?.toSorted()).toEqual(['ends: ended', 'given up: waiting', 'waits: waiting'])
       await shown.clear('waits')
       await shown.clear('ends')

@@ -153,7 +153,7 @@ describe('administration', () => {
         { name: 'fast', provider: 'demo', model: 'demo' },
       ],
       tools: [{ function: { name: 'calculate', parameters: { type: 'object' } }, effect: 'read', approval: 'always' }],
-      runs: [{ status: 'paused', stopReason: 'paused' }],
+      runs: [{ status: 'waiting', stopReason: 'paused' }],
       pending: [{ kind: 'approval', tool: 'calculate', args: { expression: '1+1' }, runId: expect.stringMatching(/^run_/) }],
       config: { file, reloads: 0, lastError: null, needsRestart: [] },
     })
@@ -332,7 +332,7 @@ describe('shutting down', () => {
     const asked = json(post('/v1/runs', { input: 'x' }))
     await said
     await listening.close(1)
-    expect(await asked).toMatchObject({ status: 'done', stopReason: 'aborted' })
+    expect(await asked).toMatchObject({ status: 'ended', stopReason: 'aborted' })
   })
 
   it('is not held up by connections that never say anything', async () => {

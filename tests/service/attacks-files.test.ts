@@ -31,7 +31,7 @@ describe('the service’s own files', () => {
       const run = await json(post('/v1/runs', { input: `call ${call}` }))
       expect(JSON.stringify(run.result.toolCalls)).not.toMatch(/plugh|workspace: \./)
     }
-    expect(first.status).toBe('done')
+    expect(first.status).toBe('ended')
   })
 
   it.each([

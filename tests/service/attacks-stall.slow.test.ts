@@ -392,7 +392,7 @@ describe('no request keeps the others waiting for more than 50 ms', () => {
   it('a look at a large paused run, at its events, at all runs, and the decision', async () => {
     const { post, send, ask, measured, tooLong } = await openService()
     const run = JSON.parse(await post('pause', '/v1/runs', { input: call('pay', { note: fill('x', most - 100) }) }))
-    expect(run.status).toBe('paused')
+    expect(run.status).toBe('waiting')
     for (const path of [`/v1/runs/${run.id}`, `/v1/runs/${run.id}/events`, '/v1/runs', '/admin/api/state'])
       await measured(path, async () => (await ask(path)).text())
     const decided = await measured('pause and decision', async () => {
@@ -400,7 +400,7 @@ describe('no request keeps the others waiting for more than 50 ms', () => {
       const [{ toolCallId, fingerprint }] = paused.pending
       return (await send(`/v1/runs/${paused.id}/decisions`, { decisions: [{ toolCallId, fingerprint, approved: true }] })).json()
     })
-    expect(decided).toMatchObject({ status: 'done', output: 'ok' })
+    expect(decided).toMatchObject({ status: 'ended', output: 'ok' })
     expect(tooLong()).toEqual([])
   })
 })

@@ -370,11 +370,11 @@ describe('what is sent', () => {
     }
     const pattern = { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } }
     expect((await call({ a: 'a' }, pattern)).pending).toHaveLength(1)
-    expect(await call({ a: `${'a'.repeat(60)}!` }, pattern)).toMatchObject({ status: 'done', pending: [] })
+    expect(await call({ a: `${'a'.repeat(60)}!` }, pattern)).toMatchObject({ status: 'ended', pending: [] })
     const nested = { properties: { x: { $ref: '#/$defs/a' } }, required: ['y'] }
     const union = { type: 'object', $defs: { a: { anyOf: [nested, nested] } }, properties: { x: { $ref: '#/$defs/a' } } }
     const deep = JSON.parse(`${'{"x":'.repeat(30)}{}${'}'.repeat(30)}`)
-    expect(await call(deep, union)).toMatchObject({ status: 'done', pending: [] })
+    expect(await call(deep, union)).toMatchObject({ status: 'ended', pending: [] })
     const properties = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`p${at}`, { type: 'string' }]))
     expect((await call({ p0: 1 }, { type: 'object', properties })).pending).toHaveLength(1)
     const answer = scriptedModel(() => ({ toolCalls: [{ name: 'final_answer', arguments: { a: `${'a'.repeat(60)}!` } }] }))
@@ -560,7 +560,7 @@ describe('how much', () => {
     const events = { accept: 'text/event-stream' }
     expect((await post('/v1/runs', { input: 'y', stream: true })).status).toBe(429)
     expect((await post(`/v1/runs/${paused.id}/decisions`, { decisions }, events)).status).toBe(429)
-    expect((await json(ask('/v1/runs'))).data).toMatchObject([{ id: paused.id, status: 'paused' }])
+    expect((await json(ask('/v1/runs'))).data).toMatchObject([{ id: paused.id, status: 'waiting' }])
     await feed.body?.cancel()
     await expect.poll(async () => (await post(`/v1/runs/${paused.id}/decisions`, { decisions }, events)).status).toBe(200)
   })

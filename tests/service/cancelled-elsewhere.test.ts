@@ -22,7 +22,7 @@ it('P1.13 cancel: a run that another service executes ends with one line in the 
   const { id } = await json(owner.post('/v1/runs', { input: 'go', background: true }))
   await started.promise
 
-  expect(await json(other.post(`/v1/runs/${id}/cancel`, {}))).toMatchObject({ status: 'done', stopReason: 'aborted' })
+  expect(await json(other.post(`/v1/runs/${id}/cancel`, {}))).toMatchObject({ status: 'ended', stopReason: 'aborted' })
   for (const feed of feeds) {
     for await (const { event, data } of feed) {
       if (event !== 'RUN_END') continue
@@ -30,7 +30,7 @@ it('P1.13 cancel: a run that another service executes ends with one line in the 
       break
     }
   }
-  await expect.poll(async () => (await json(owner.ask(`/v1/runs/${id}`))).status).toBe('done')
+  await expect.poll(async () => (await json(owner.ask(`/v1/runs/${id}`))).status).toBe('ended')
   const lines = [owner, other].map(({ log }) =>
     log()
       .split('\n')

@@ -46,6 +46,6 @@ async function leavesRunsAlone({ start }: SharedFolder, days: number): Promise<v
   ] as const) {
     if (run === undefined) throw new Error('Expected a run')
     await service.post(`/v1/runs/${run.id}/decisions`, { decisions: approvals(run) })
-    expect((await untilRun(service, run.id, ({ status }) => status === 'done')).stopReason).toBe('answered')
+    expect((await untilRun(service, run.id, ({ status }) => status === 'ended')).stopReason).toBe('answered')
   }
 }

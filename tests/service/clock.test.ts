@@ -27,9 +27,9 @@ describe('a service whose clock is set while runs wait', () => {
     // Each is looked at, and room is made for another, which forgets what is old.
     await start()
     for (const run of [before, meanwhile]) {
-      expect((await json(ask(`/v1/runs/${run.id}`))).status).toBe('paused')
+      expect((await json(ask(`/v1/runs/${run.id}`))).status).toBe('waiting')
       expect(await json(post(`/v1/runs/${run.id}/decisions`, { decisions: approvals(run) }))).toMatchObject({
-        status: 'done',
+        status: 'ended',
         output: 'done',
       })
     }

@@ -179,7 +179,7 @@ describe('the configuration while the service runs', () => {
     await write('model: { provider: demo\n')
     expect((await reloaded.next()).lastError?.problems[0]?.message).toContain('is not valid YAML')
     expect(log()).toContain('the last valid one stays in use')
-    expect((await json(post('/v1/runs', { input: 'hello' }))).status).toBe('done')
+    expect((await json(post('/v1/runs', { input: 'hello' }))).status).toBe('ended')
     expect((await json(ask('/admin/api/state'))).config).toMatchObject({ lastError: { problems: [{ path: '' }] } })
     await rm(file)
     expect((await reloaded.next()).lastError?.problems[0]?.message).toBe('no longer exists')
@@ -502,7 +502,7 @@ describe('what a file may say', () => {
     const { ask, post, service } = await startService({ config })
     expect(service.limits.maxBodyBytes).toBe(2_000)
     expect((await post('/v1/runs', { input: 'x'.repeat(3_000) })).status).toBe(413)
-    expect(await json(post('/v1/runs', { input: 'What is 2 + 2?', model: 'fast' }))).toMatchObject({ status: 'done', model: 'fast' })
+    expect(await json(post('/v1/runs', { input: 'What is 2 + 2?', model: 'fast' }))).toMatchObject({ status: 'ended', model: 'fast' })
     const shown = await json(ask('/admin/api/config'))
     expect([shown.config, shown.state.file]).toEqual([config, null])
     const put = await ask('/admin/api/config', {

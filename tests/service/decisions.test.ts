@@ -44,7 +44,7 @@ describe('decisions over the API', () => {
     const { decide, paid, state } = await waitingRun()
     const refused = await decide({ ...fine, [tool]: verdict })
     expect(refused).toMatchObject({ code: 400, error: { code: 'invalid_option', message: expect.stringContaining(`\`${where}\``) } })
-    expect([paid, (await state()).status]).toEqual([[], 'paused'])
+    expect([paid, (await state()).status]).toEqual([[], 'waiting'])
     const { stopReason, result } = await decide(fine)
     expect([stopReason, paid.length]).toEqual(['answered', 1])
     expect(result.toolCalls.map(({ content }) => content)).toEqual(['paid', 'booked today', 'theirs'])

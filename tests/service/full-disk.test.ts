@@ -69,7 +69,7 @@ it.skipIf(disk === undefined)(
 
     rmSync(ballast)
     await expect.poll(async () => (await ask('/readyz')).status, { timeout: 10_000 }).toBe(200)
-    await expect.poll(async () => (await json(ask(`/v1/runs/${id}`))).status, { timeout: 20_000 }).toBe('done')
+    await expect.poll(async () => (await json(ask(`/v1/runs/${id}`))).status, { timeout: 20_000 }).toBe('ended')
     expect([await json(ask(`/v1/runs/${id}`)), calls]).toMatchObject([{ stopReason: 'answered', output: 'It says paid paid' }, 1])
   },
 )

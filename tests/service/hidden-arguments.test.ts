@@ -54,7 +54,7 @@ describe('an approval over the API', () => {
           message: expect.stringMatching(/\/args\/pin, \/args\/to\/a~1b\/0\/api_key.*`acknowledgeHidden: true`/),
         },
       })
-    expect([(await state()).status, paid]).toEqual(['paused', []])
+    expect([(await state()).status, paid]).toEqual(['waiting', []])
   })
 
   it('says where, in few words, whatever the model calls its arguments', async () => {
@@ -121,7 +121,7 @@ describe('an approval over the API', () => {
     const decide = async (decision: object) => json(post(`/v1/runs/${run.id}/decisions`, { decisions: [{ ...item, ...decision }] }))
     expect((await decide({ approved: true })).error).toMatchObject({ code: 'hidden_arguments', param: 'decisions.0' })
     expect(paid).toEqual([])
-    expect(await decide({ approved: true, acknowledgeHidden: true })).toMatchObject({ status: 'done' })
+    expect(await decide({ approved: true, acknowledgeHidden: true })).toMatchObject({ status: 'ended' })
     expect(paid).toEqual([args])
   })
 })
@@ -138,7 +138,7 @@ it('P2.4 three agents inside each other wait, and nothing is shown but what they
   const teller = nested(asks, [nested(asks, [nested(call, [tool])])])
   const { post, ask: read } = await startService({ model: scriptedModel([{ toolCalls: asks.toolCalls }, 'done']), tools: [teller] })
   const run = await json(post('/v1/runs', { input: 'pay' }))
-  expect(run.status).toBe('paused')
+  expect(run.status).toBe('waiting')
   const shown = [
     JSON.stringify(run),
     await (await read(`/v1/runs/${run.id}`)).text(),
@@ -151,7 +151,7 @@ it('P2.4 three agents inside each other wait, and nothing is shown but what they
   }
   const decisions = run.pending.map((item) => ({ ...item, approved: true, acknowledgeHidden: true }))
   const decided = await json(post(`/v1/runs/${run.id}/decisions`, { decisions }))
-  expect([decided.status, decided.stopReason, paid]).toEqual(['done', 'answered', [args]])
+  expect([decided.status, decided.stopReason, paid]).toEqual(['ended', 'answered', [args]])
 })
 
 it('however much is hidden in one call of an agent, what is hidden in the next is not forgotten', async () => {

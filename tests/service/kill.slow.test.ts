@@ -10,7 +10,7 @@ const words = ['pay', 'put', 'approve']
 
 it('kills at any moment lose no run, carry none out twice, and leave none running', { timeout: 3_600_000 }, async () => {
   const keepRuns = 'keepRuns: { folder: kept, count: 100000, recordingMegabytes: 1000 }'
-  const { start, world } = await sharedFolder(`${keepRuns}, pausedRuns: 100000, requestsPerMinute: 1000000`)
+  const { start, world } = await sharedFolder(`${keepRuns}, waitingRuns: 100000, requestsPerMinute: 1000000`)
   let seed = Number(process.env.SEED ?? 7)
   const random = () => {
     seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31
@@ -25,7 +25,7 @@ it('kills at any moment lose no run, carry none out twice, and leave none runnin
       const input = Array.from({ length: 1 + Math.floor(random() * 3) }, () => words[Math.floor(random() * words.length)]).join(' ')
       const run = await json(post('/v1/runs', { input, background: true }))
       accepted.add(run.id)
-      const { data } = await json(ask('/v1/runs?status=paused&limit=3'))
+      const { data } = await json(ask('/v1/runs?status=waiting&limit=3'))
       await Promise.all(data.map((waiting) => decide(waiting, post)))
     }
   }
@@ -56,7 +56,7 @@ it('kills at any moment lose no run, carry none out twice, and leave none runnin
   }
   const last = await start()
   const settled = async () => {
-    const { data } = await json(last.ask('/v1/runs?status=paused&limit=1000'))
+    const { data } = await json(last.ask('/v1/runs?status=waiting&limit=1000'))
     await Promise.all(data.map((run) => decide(run, last.post)))
     return (await json(last.ask('/v1/runs?status=running&limit=1000'))).data.length + data.length
   }
@@ -70,7 +70,7 @@ it('kills at any moment lose no run, carry none out twice, and leave none runnin
     cursor = `&cursor=${page.next}`
   }
   expect([...accepted].filter((id) => !listed.has(id))).toEqual([])
-  const others = [...listed.values()].filter(({ status, output }) => status !== 'done' || output !== 'done [redacted]')
+  const others = [...listed.values()].filter(({ status, output }) => status !== 'ended' || output !== 'done [redacted]')
   expect(others).toEqual([])
   const starts = world().filter((line) => line.startsWith('start '))
   const unsafe = starts.filter((line) => !line.startsWith('start put'))

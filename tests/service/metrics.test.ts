@@ -25,7 +25,7 @@ describe('metrics of the service', () => {
     const { id, pending } = await json(post('/v1/runs', { input: 'x' }))
     const [{ toolCallId, fingerprint }] = pending
     const during = (await metricsOf(ask)).families
-    expect(valueIn(during, 'toolloop_runs_paused', {})).toBe(1)
+    expect(valueIn(during, 'toolloop_runs_waiting', {})).toBe(1)
     await json(post(`/v1/runs/${id}/decisions`, { decisions: [{ toolCallId, fingerprint, approved: true }] }))
     const { families } = await metricsOf(ask)
     const of = (name: string, labels = {}) => valueIn(families, `toolloop_${name}`, labels)
@@ -33,7 +33,7 @@ describe('metrics of the service', () => {
       14, 6, 0.5,
     ])
     expect([of('runs_total', { stop_reason: 'paused' }), of('runs_total', { stop_reason: 'answered' })]).toEqual([1, 1])
-    expect([of('model_requests_total'), of('model_request_duration_seconds_count'), of('runs_paused'), of('runs_running')]).toEqual([
+    expect([of('model_requests_total'), of('model_request_duration_seconds_count'), of('runs_waiting'), of('runs_running')]).toEqual([
       2, 2, 0, 0,
     ])
   })

@@ -80,7 +80,7 @@ it('reads each run of the store once, and asks again only for those that were go
   vi.useFakeTimers({ toFake: ['performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const asked: object[] = []
-  const runs = Array.from({ length: 450 }, (_, at) => summary(`run_${at}`, at === 7 ? 'running' : 'done'))
+  const runs = Array.from({ length: 450 }, (_, at) => summary(`run_${at}`, at === 7 ? 'running' : 'ended'))
   const finished = new FinishedRuns(async ({ limit, cursor = '0', ids }) => {
     asked.push({ cursor, ids })
     const [from, found] = [Number(cursor), ids === undefined ? runs : runs.filter((json) => ids.includes(JSON.parse(json).id))]
@@ -93,8 +93,8 @@ it('reads each run of the store once, and asks again only for those that were go
   // However many ask at once.
   await Promise.all([finished.since(0), finished.since(0)])
   expect(asked).toEqual([])
-  runs[7] = summary('run_7', 'done')
-  runs.unshift(summary('new', 'done'))
+  runs[7] = summary('run_7', 'ended')
+  runs.unshift(summary('new', 'ended'))
   // The runs are not listed more often than every two seconds.
   vi.advanceTimersByTime(1_999)
   expect((await finished.since(0)).runs).toHaveLength(449)
@@ -123,5 +123,5 @@ it('says how long half of the runs and 19 in 20 took, by step', async () => {
 
 function summary(id: string, status: string): string {
   const at = new Date().toISOString()
-  return JSON.stringify({ id, status, createdAt: at, ...(status === 'done' ? { finishedAt: at, stopReason: 'answered' } : {}) })
+  return JSON.stringify({ id, status, createdAt: at, ...(status === 'ended' ? { finishedAt: at, stopReason: 'answered' } : {}) })
 }

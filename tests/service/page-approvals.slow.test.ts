@@ -19,7 +19,7 @@ async function startAsking(calls: JsonObject[]) {
   })
   const turns = calls.flatMap((args): (ScriptedTurn | string)[] => [{ toolCalls: [{ name: 'write_file', arguments: args }] }, 'done'])
   const model = scriptedModel(turns)
-  const { file } = await configFile('service: { maxBodyBytes: 20000000, pausedMegabytes: 200, keepRuns: { pausedMegabytes: 200 } }\n')
+  const { file } = await configFile('service: { maxBodyBytes: 20000000, waitingMegabytes: 200, keepRuns: { waitingMegabytes: 200 } }\n')
   const { url, post } = await startService({ model, tools: [write], configFile: file, modelIsFixed: true })
   return { url, ask: () => post('/v1/runs', { input: 'write it' }), ran }
 }

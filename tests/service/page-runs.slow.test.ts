@@ -287,7 +287,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     })
     const ended = page.waitForResponse(async (response) => {
       const { search } = new URL(response.url())
-      return search.startsWith('?output=short&limit=50&id=') && (await response.json()).data[0]?.status === 'done'
+      return search.startsWith('?output=short&limit=50&id=') && (await response.json()).data[0]?.status === 'ended'
     })
     await post('/v1/runs', { input: 'a needle' })
     await (await ended).finished()

@@ -22,7 +22,7 @@ describe.each([
     const response = await post('/v1/runs', { input: 'go' })
     const run = await json(response)
     expect(run).toMatchObject({
-      status: 'done',
+      status: 'ended',
       stopReason: 'answered',
       output: 'done',
       iterations: 2,
@@ -62,7 +62,7 @@ describe.each([
     const rest = await allFrames(await ask(`/v1/runs/${id}/events`, { headers: { 'last-event-id': String(last) } }))
     expect(rest[0]).toMatchObject({ id: String(last + 1), event: 'TEXT_DELTA' })
     expect(rest.at(-1)).toMatchObject({ event: 'RESULT' })
-    expect(JSON.parse(rest.at(-1)?.data ?? '')).toMatchObject({ id, status: 'done', output: 'abc' })
+    expect(JSON.parse(rest.at(-1)?.data ?? '')).toMatchObject({ id, status: 'ended', output: 'abc' })
     // Who comes late gets the pieces of the text as one, with the number of the last.
     const again = await allFrames(await ask(`/v1/runs/${id}/events`))
     const numbers = again.slice(0, -1).map(({ id: number }) => Number(number))
@@ -76,9 +76,9 @@ describe.each([
     expect(started.status).toBe(202)
     const { id, status } = await json(started)
     expect(status).toBe('running')
-    expect(await json(post(`/v1/runs/${id}/cancel`, {}))).toMatchObject({ status: 'done', stopReason: 'aborted' })
+    expect(await json(post(`/v1/runs/${id}/cancel`, {}))).toMatchObject({ status: 'ended', stopReason: 'aborted' })
     // Once more changes nothing.
-    expect(await json(post(`/v1/runs/${id}/cancel`, {}))).toMatchObject({ status: 'done', stopReason: 'aborted' })
+    expect(await json(post(`/v1/runs/${id}/cancel`, {}))).toMatchObject({ status: 'ended', stopReason: 'aborted' })
   })
 
   it('goes on when its client has gone', async () => {
@@ -114,7 +114,7 @@ describe.each([
     expect([bad.status, (await json(bad)).error.code]).toEqual([400, 'invalid_message'])
     held.resolve()
     const frames = await allFrames(await ask(`/v1/runs/${id}/events`))
-    expect(JSON.parse(frames.at(-1)?.data ?? '')).toMatchObject({ status: 'done', output: 'two' })
+    expect(JSON.parse(frames.at(-1)?.data ?? '')).toMatchObject({ status: 'ended', output: 'two' })
     expect(model.requests[1]?.messages.map(({ content }) => content)).toEqual(['a', 'one', 'and b'])
     expect((await post(`/v1/runs/${id}/messages`, { input: 'late' })).status).toBe(409)
   })
@@ -124,7 +124,7 @@ describe.each([
     const model = scriptedModel([{ toolCalls: [{ name: 'pay', arguments: { euros: 5 } }] }, 'paid'])
     const { post, ask } = await startService({ model, tools: [tool] })
     const run = await json(post('/v1/runs', { input: 'pay 5' }))
-    expect(run).toMatchObject({ status: 'paused', stopReason: 'paused', pending: [{ kind: 'approval', tool: 'pay', args: { euros: 5 } }] })
+    expect(run).toMatchObject({ status: 'waiting', stopReason: 'paused', pending: [{ kind: 'approval', tool: 'pay', args: { euros: 5 } }] })
     expect(run.result.state).toBeUndefined()
     const [{ toolCallId, fingerprint }] = run.pending
     const decide = (decision: object) => post(`/v1/runs/${run.id}/decisions`, { decisions: [{ toolCallId, fingerprint, ...decision }] })
@@ -140,10 +140,10 @@ describe.each([
     ])
     const bad = await decide({ approved: true, args: { euros: 'many' } })
     expect([bad.status, (await json(bad)).error.code]).toEqual([400, 'invalid_option'])
-    expect((await json(ask(`/v1/runs/${run.id}`))).status).toBe('paused')
+    expect((await json(ask(`/v1/runs/${run.id}`))).status).toBe('waiting')
     const [one, two] = await Promise.all([decide({ approved: true, args: { euros: 4 } }), decide({ approved: true })])
     expect([one.status, two.status].sort()).toEqual([200, 409])
-    expect(await json(ask(`/v1/runs/${run.id}`))).toMatchObject({ status: 'done', output: 'paid', pending: [] })
+    expect(await json(ask(`/v1/runs/${run.id}`))).toMatchObject({ status: 'ended', output: 'paid', pending: [] })
     expect(paid).toHaveLength(1)
   })
 
@@ -154,10 +154,10 @@ describe.each([
       tools: [tool],
     })
     const run = await json(post('/v1/runs', { input: 'pay 5' }))
-    expect(await json(post(`/v1/runs/${run.id}/cancel`, {}))).toMatchObject({ status: 'done', stopReason: 'aborted', pending: [] })
+    expect(await json(post(`/v1/runs/${run.id}/cancel`, {}))).toMatchObject({ status: 'ended', stopReason: 'aborted', pending: [] })
     const [{ toolCallId, fingerprint }] = run.pending
     const late = await post(`/v1/runs/${run.id}/decisions`, { decisions: [{ toolCallId, fingerprint, approved: true }] })
-    expect([late.status, (await json(late)).error.code, paid]).toEqual([409, 'not_paused', []])
+    expect([late.status, (await json(late)).error.code, paid]).toEqual([409, 'not_waiting', []])
   })
 
   it('events after a decision are those that follow it', async () => {
@@ -172,7 +172,7 @@ describe.each([
     const more = await allFrames(await post(`/v1/runs/${run.id}/decisions`, body, { accept: 'text/event-stream' }))
     expect(Number(more[0]?.id)).toBe(run.events.last + 1)
     expect(more.map(({ event }) => event)).toContain('TOOL_CALL_START')
-    expect(JSON.parse(more.at(-1)?.data ?? '')).toMatchObject({ status: 'done', output: 'paid' })
+    expect(JSON.parse(more.at(-1)?.data ?? '')).toMatchObject({ status: 'ended', output: 'paid' })
   })
 
   it('a client’s tools come back as pending, and go on with their results', async () => {
@@ -185,7 +185,7 @@ describe.each([
     const done = await json(
       await post(`/v1/runs/${run.id}/decisions`, { decisions: [{ toolCallId, fingerprint, result: { said: 'yes' } }] }),
     )
-    expect(done).toMatchObject({ status: 'done', output: 'thanks' })
+    expect(done).toMatchObject({ status: 'ended', output: 'thanks' })
   })
 
   it.each<[string, object, object?]>([
@@ -212,7 +212,7 @@ describe.each([
     expect(model.requests[0]?.tools?.[0]?.function.parameters).toMatchObject({ type: 'object', ...sent })
     const [{ toolCallId, fingerprint }] = run.pending
     const done = await json(post(`/v1/runs/${run.id}/decisions`, { decisions: [{ toolCallId, fingerprint, result: 'yes' }] }))
-    expect(done).toMatchObject({ status: 'done', output: 'thanks' })
+    expect(done).toMatchObject({ status: 'ended', output: 'thanks' })
   })
 
   it('two tools of a client with one name are refused, and hold no place', async () => {

@@ -37,7 +37,7 @@ export async function seedRuns(folder: string, runs: readonly SeededRun[]): Prom
         await shown.settle(
           runId,
           { status: 'running', attempt: 'seed' },
-          { status: 'done', stopReason, finishedAt: createdAt + 1_500, ...told },
+          { status: 'ended', stopReason, finishedAt: createdAt + 1_500, ...told },
         )
       },
     ),

@@ -75,7 +75,7 @@ describe('service.journal', () => {
   it('the page’s example is a configuration', async () => {
     const env = { DATABASE_URL: url, APP_TOKEN: 'x' }
     const { config } = await parseConfig(read('tests/examples/service-postgres.yaml'), 'toolloop.yaml', env)
-    expect(readLimits(config)).toMatchObject({ runs: { kind: 'dbos' }, keepRuns: { pausedCharacters: 256_000_000 } })
+    expect(readLimits(config)).toMatchObject({ runs: { kind: 'dbos' }, keepRuns: { waitingCharacters: 256_000_000 } })
   })
 
   it.each([

@@ -101,7 +101,7 @@ describe('the recording of a run in a journal', () => {
       { toolCallId: payment.toolCallId, fingerprint: payment.fingerprint, approved: false, reason: 'Too much' },
     ]
     const ended = await json(third.post(`/v1/runs/${run.id}/decisions`, { decisions }))
-    expect(ended).toMatchObject({ status: 'done', stopReason: 'answered' })
+    expect(ended).toMatchObject({ status: 'ended', stopReason: 'answered' })
     await third.listening.close()
 
     const fourth = await open(4, 2)
@@ -153,7 +153,7 @@ describe('the recording of a run in a journal', () => {
       await first.listening.close(0)
 
       const second = await open(1, false)
-      await expect.poll(async () => (await json(second.ask(`/v1/runs/${id}`))).status, { timeout: 10_000 }).toBe('done')
+      await expect.poll(async () => (await json(second.ask(`/v1/runs/${id}`))).status, { timeout: 10_000 }).toBe('ended')
       const recording = await recordingOf(second, id)
       expect(recording.turns.map(({ calls = [] }) => calls.map(({ tool, errorCode }) => [tool, errorCode]))).toEqual([
         [
@@ -187,7 +187,7 @@ describe('the recording of a run in a journal', () => {
       approved: true,
       args: { pin: 'sesame-77' },
     }))
-    expect(await json(second.post(`/v1/runs/${id}/decisions`, { decisions }))).toMatchObject({ status: 'done' })
+    expect(await json(second.post(`/v1/runs/${id}/decisions`, { decisions }))).toMatchObject({ status: 'ended' })
     await second.listening.close()
 
     const third = await open(2)

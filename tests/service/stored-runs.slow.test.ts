@@ -5,7 +5,7 @@ import { scriptedModel } from '../../src/testing/index.ts'
 import { configFile, json, payTool, startService } from './start-service.ts'
 
 it('a decision that can’t be written down is not carried out', async () => {
-  const { folder, file } = await configFile('service: { keepRuns: { folder: runs, count: 3 }, pausedRuns: 2 }')
+  const { folder, file } = await configFile('service: { keepRuns: { folder: runs, count: 3 }, waitingRuns: 2 }')
   const { tool, paid } = payTool()
   const model = scriptedModel([{ toolCalls: [{ name: 'pay', arguments: { euros: 5 } }] }, 'paid'])
   const { post } = await startService({ configFile: file, cwd: folder, model, tools: [tool] })
@@ -18,6 +18,6 @@ it('a decision that can’t be written down is not carried out', async () => {
   expect((await decide()).status).toBe(503)
   expect(paid).toEqual([])
   database.close()
-  expect(await json(decide())).toMatchObject({ status: 'done', output: 'paid' })
+  expect(await json(decide())).toMatchObject({ status: 'ended', output: 'paid' })
   expect(paid).toEqual([{ euros: 5 }])
 })

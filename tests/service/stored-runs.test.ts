@@ -7,7 +7,7 @@ import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { type Answer, allFrames, configFile, framesOf, json, type StartedService, startService, token } from './start-service.ts'
 
-const yaml = 'service: { keepRuns: { folder: runs, count: 3 }, pausedRuns: 2 }'
+const yaml = 'service: { keepRuns: { folder: runs, count: 3 }, waitingRuns: 2 }'
 
 function transfer() {
   const done: unknown[] = []
@@ -52,7 +52,7 @@ describe('runs in a folder', () => {
     const { tool, done } = transfer()
     const first = await startService({ ...options, model: scriptedModel([asks()]), tools: [tool] })
     const run = await json(first.post('/v1/runs', { input: 'pay the bill' }))
-    expect(run.status).toBe('paused')
+    expect(run.status).toBe('waiting')
     const events = await allFrames(await first.ask(`/v1/runs/${run.id}/events`))
     expect(events.at(-1)?.event).toBe('RESULT')
     expect((await first.post(`/v1/runs/${run.id}/messages`, { input: 'and tell me' })).status).toBe(202)
@@ -64,7 +64,7 @@ describe('runs in a folder', () => {
     expect(kept).toEqual(run)
     expect(await allFrames(await second.ask(`/v1/runs/${run.id}/events`))).toEqual(events)
     const ended = await json(decide(second, kept))
-    expect(ended).toMatchObject({ status: 'done', stopReason: 'answered', output: 'paid, from [redacted]', input: 'pay the bill' })
+    expect(ended).toMatchObject({ status: 'ended', stopReason: 'answered', output: 'paid, from [redacted]', input: 'pay the bill' })
     expect(done).toEqual([5])
     // What was said while it was paused has been taken up, what was secret still is.
     expect(model.requests[0]?.messages.at(-1)).toMatchObject({ role: 'user', content: 'and tell me' })
@@ -75,7 +75,7 @@ describe('runs in a folder', () => {
     await second.listening.close()
 
     const third = await startService({ ...options, model: scriptedModel([]), tools: [tool] })
-    expect(await json(third.ask(`/v1/runs/${run.id}`))).toMatchObject({ status: 'done', output: ended.output, result: ended.result })
+    expect(await json(third.ask(`/v1/runs/${run.id}`))).toMatchObject({ status: 'ended', output: ended.output, result: ended.result })
     expect(done).toEqual([5])
   })
 
@@ -88,7 +88,7 @@ describe('runs in a folder', () => {
     const body = JSON.stringify({ input: 'pay', stream: true })
     const slow = await service.fetch(new Request('http://localhost/v1/runs', { method: 'POST', body, headers }))
     const id = slow.headers.get('x-run-id')
-    await expect.poll(async () => (await json(ask(`/v1/runs/${id}`))).status, { timeout: 10_000 }).toBe('paused')
+    await expect.poll(async () => (await json(ask(`/v1/runs/${id}`))).status, { timeout: 10_000 }).toBe('waiting')
     await new Promise((resolve) => setImmediate(resolve))
     const told = JSON.parse((await allFrames(slow)).at(-1)?.data ?? '')
     expect(told).toEqual(await json(ask(`/v1/runs/${id}`)))
@@ -133,7 +133,7 @@ describe('runs in a folder', () => {
     await first.listening.close()
     const model = scriptedModel(['in Bonn'])
     const second = await startService({ ...options, model })
-    expect(await json(decide(second, run, { result: 'Bonn' }))).toMatchObject({ status: 'done', output: 'in Bonn' })
+    expect(await json(decide(second, run, { result: 'Bonn' }))).toMatchObject({ status: 'ended', output: 'in Bonn' })
     expect(JSON.stringify(model.requests[0]?.tools)).toContain('locate')
   })
 
@@ -146,7 +146,7 @@ describe('runs in a folder', () => {
     const refused = await decide(service, run)
     expect([refused.status, (await json(refused)).error.code]).toEqual([429, 'too_many_requests'])
     await service.post(`/v1/runs/${hanging.id}/cancel`, {})
-    expect(await json(decide(service, run))).toMatchObject({ status: 'done', output: 'paid' })
+    expect(await json(decide(service, run))).toMatchObject({ status: 'ended', output: 'paid' })
     expect(done).toEqual([5])
   })
 
@@ -160,7 +160,7 @@ describe('runs in a folder', () => {
     const second = await startService({ ...options, model: scriptedModel([]) })
     expect(await json(second.ask(`/v1/runs/${run.id}`))).toEqual(run)
     expect((await decide(second, run, { result: 'Bonn' })).status).toBe(400)
-    expect(await json(second.post(`/v1/runs/${run.id}/cancel`, {}))).toMatchObject({ status: 'done', stopReason: 'aborted' })
+    expect(await json(second.post(`/v1/runs/${run.id}/cancel`, {}))).toMatchObject({ status: 'ended', stopReason: 'aborted' })
   })
 
   it('what is said while a pause is written down is written down too; to a run whose end is, nothing can be said', async () => {
@@ -195,8 +195,8 @@ describe('runs in a folder', () => {
     const events = await service.fetch(inProcess(`/v1/runs/${run.id}/events`))
     for await (const { event } of framesOf(events)) if (event === 'RUN_END') break
     const cancelled = await json(service.fetch(inProcess(`/v1/runs/${run.id}/cancel`, '{}')))
-    expect(cancelled).toMatchObject({ status: 'done', stopReason: 'aborted', pending: [] })
-    expect(statusOf(run.id)).toBe('done')
+    expect(cancelled).toMatchObject({ status: 'ended', stopReason: 'aborted', pending: [] })
+    expect(statusOf(run.id)).toBe('ended')
   })
 
   it('none begins, or is written down, once the folder is given back', async () => {
@@ -221,7 +221,7 @@ describe('runs in a folder', () => {
     const call = 'call transfer with {"euros": 5}'
     const first = await startService({ ...options, tools: [tool] })
     const run = await json(first.post('/v1/runs', { input: call, model: 'special' }))
-    expect(run.status).toBe('paused')
+    expect(run.status).toBe('waiting')
     await first.listening.close()
     await writeFile(file, yaml)
     const second = await startService({ ...options, tools: [tool] })
@@ -233,7 +233,7 @@ describe('runs in a folder', () => {
     await second.listening.close()
     await writeFile(file, `${yaml}\nmodels: { special: demo }\n`)
     const third = await startService({ ...options, tools: [tool] })
-    expect(await json(decide(third, run))).toMatchObject({ status: 'done', model: 'special' })
+    expect(await json(decide(third, run))).toMatchObject({ status: 'ended', model: 'special' })
   })
 
   it('a decision that is not allowed leaves the run waiting, over a restart too', async () => {
@@ -244,7 +244,7 @@ describe('runs in a folder', () => {
     expect((await decide(first, run, { approved: true, args: { euros: 'many' } })).status).toBe(400)
     await first.listening.close()
     const second = await startService({ ...options, model: scriptedModel(['paid']), tools: [tool] })
-    expect(await json(decide(second, run))).toMatchObject({ status: 'done', output: 'paid' })
+    expect(await json(decide(second, run))).toMatchObject({ status: 'ended', output: 'paid' })
     expect(done).toEqual([5])
   })
 
@@ -255,10 +255,10 @@ describe('runs in a folder', () => {
     const service = await startService({ ...options, model: scriptedModel(answers), tools: [tool] })
     const paused = [await json(service.post('/v1/runs', { input: 'a' })), await json(service.post('/v1/runs', { input: 'b' }))]
     const refused = await service.post('/v1/runs', { input: 'c' })
-    expect([refused.status, (await json(refused)).error.code]).toEqual([429, 'too_many_paused'])
+    expect([refused.status, (await json(refused)).error.code]).toEqual([429, 'too_many_waiting'])
     const [one, two] = paused
     expect(await json(service.post(`/v1/runs/${one?.id}/cancel`, {}))).toMatchObject({
-      status: 'done',
+      status: 'ended',
       stopReason: 'aborted',
       pending: [],
       result: one?.result,
@@ -270,7 +270,7 @@ describe('runs in a folder', () => {
     expect(data.map(({ id }) => id).sort()).toEqual(kept.sort())
     await service.listening.close()
     expect(sql('SELECT id FROM shown_runs ORDER BY id').map(({ id }) => id)).toEqual(kept.sort())
-    for (const { id } of later.slice(1)) expect(statusOf(id)).toBe('done')
+    for (const { id } of later.slice(1)) expect(statusOf(id)).toBe('ended')
   })
 
   it('a run that nobody decides on is given up at last', async () => {
@@ -281,7 +281,7 @@ describe('runs in a folder', () => {
     await first.listening.close()
     sql('UPDATE shown_runs SET settled_at = ?', Date.now() - 31 * 86_400_000)
     const second = await startService({ ...options, model: scriptedModel([]), tools: [tool] })
-    expect(await json(second.ask(`/v1/runs/${run.id}`))).toMatchObject({ status: 'done', error: { message: 'nobody has decided' } })
+    expect(await json(second.ask(`/v1/runs/${run.id}`))).toMatchObject({ status: 'ended', error: { message: 'nobody has decided' } })
   })
 
   it('of very many that were given up, each is shown as done', async () => {
@@ -293,7 +293,7 @@ describe('runs in a folder', () => {
     sql('UPDATE shown_runs SET settled_at = ?', Date.now() - 31 * 86_400_000)
     const { service } = await startService({ ...options, model: scriptedModel([]), tools: [tool] })
     const shown = await Promise.all(paused.map(({ id }) => json(service.fetch(inProcess(`/v1/runs/${id}`)))))
-    expect(shown.map(({ status }) => status)).toEqual(paused.map(() => 'done'))
+    expect(shown.map(({ status }) => status)).toEqual(paused.map(() => 'ended'))
   })
 
   it('one that can’t be read keeps none of the others from being looked after', async () => {
@@ -305,7 +305,7 @@ describe('runs in a folder', () => {
     sql("UPDATE shown_runs SET status = 'running', head = ? WHERE id = ?", '{', a.id)
     sql("UPDATE shown_runs SET status = 'running' WHERE id = ?", b.id)
     const second = await startService({ ...options, model: scriptedModel([]) })
-    await expect.poll(() => statusOf(b.id), { timeout: 10_000 }).toBe('done')
+    await expect.poll(() => statusOf(b.id), { timeout: 10_000 }).toBe('ended')
     expect(statusOf(a.id)).toBe('running')
     expect(second.log()).toContain('what became of a run can not be shown yet')
   })
@@ -335,7 +335,7 @@ describe('runs in a folder', () => {
     }
     expect(new Set(statuses)).toEqual(new Set([409, 400]))
     expect(done).toEqual([])
-    expect(await json(service.fetch(inProcess(`/v1/runs/${run.id}`)))).toMatchObject({ status: 'paused' })
+    expect(await json(service.fetch(inProcess(`/v1/runs/${run.id}`)))).toMatchObject({ status: 'waiting' })
   })
 
   it('a damaged file keeps the service from starting, and is left as it is', async () => {
@@ -366,7 +366,7 @@ describe('runs in memory', () => {
     const { post, listening, log } = await startService({ model: scriptedModel([asks()]), tools: [tool] })
     await post('/v1/runs', { input: 'pay' })
     await listening.close()
-    expect(log()).toMatch(/"paused":1.*paused runs are lost/)
+    expect(log()).toMatch(/"waiting":1.*waiting runs are lost/)
   })
 
   it('paused runs do not give way when finished ones have too little room', async () => {
@@ -377,7 +377,7 @@ describe('runs in memory', () => {
     await service.post('/v1/runs', { input: 'two' })
     const kept = await json(service.ask(`/v1/runs/${first.id}`))
     expect(kept).toEqual(first)
-    expect(await json(decide(service, first))).toMatchObject({ status: 'done', output: 'paid' })
+    expect(await json(decide(service, first))).toMatchObject({ status: 'ended', output: 'paid' })
     expect(done).toEqual([1])
   })
 })
@@ -394,7 +394,7 @@ describe('runs without a journal', () => {
     expect(done).toHaveLength(1)
     const again = await json(service.ask(`/v1/runs/${paused.id}`))
     expect((await decide(service, paused)).status).toBe(409)
-    expect(await json(decide(service, again))).toMatchObject({ status: 'done', output: 'paid' })
+    expect(await json(decide(service, again))).toMatchObject({ status: 'ended', output: 'paid' })
     const said = model.requests.map(({ messages }) => messages.filter(({ content }) => content === 'and tell me').length)
     expect([said, done.length]).toEqual([[0, 1, 1], 2])
   })
@@ -407,7 +407,7 @@ describe('runs without a journal', () => {
     await first.listening.close()
     const second = await startService({ ...options, model: scriptedModel([]) })
     const { data } = await json(second.ask('/v1/runs'))
-    expect(data).toMatchObject([{ kind: 'chat', status: 'done', output: 'It is sunny.', input: 'How is the weather?' }])
+    expect(data).toMatchObject([{ kind: 'chat', status: 'ended', output: 'It is sunny.', input: 'How is the weather?' }])
     expect(id).toContain(data[0].id.replace(/^\w+_/, '').slice(0, 8))
     const frames = await allFrames(await second.ask(`/v1/runs/${data[0].id}/events`))
     expect([frames[0]?.event, frames.at(-1)?.event, frames.some(({ event }) => event === 'GAP')]).toEqual(['RUN_START', 'RESULT', false])

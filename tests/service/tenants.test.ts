@@ -206,7 +206,7 @@ describe.each(stores)('P3.7 the tenant of a token, with runs %s,', (_name, keepR
       'owner=acme-clerk',
       'owner=acme-boss',
       'metadata.org=acme',
-      'status=paused',
+      'status=waiting',
       'status=running',
     ])
       expect([query, (await json(zeta.ask(`/v1/runs?${query}`))).data]).toEqual([query, []])
@@ -237,11 +237,11 @@ describe.each(stores)('P3.7 the tenant of a token, with runs %s,', (_name, keepR
     // Nothing has happened to what it has tried to change.
     const boss = as(service, 'acme-boss')
     for (const [id, status] of [
-      [acme.answered.id, 'done'],
-      [acme.paused.id, 'paused'],
-      [acme.nested.id, 'paused'],
+      [acme.answered.id, 'ended'],
+      [acme.paused.id, 'waiting'],
+      [acme.nested.id, 'waiting'],
       [acme.running.id, 'running'],
-      [acme.task, 'paused'],
+      [acme.task, 'waiting'],
     ] as const)
       expect((await json(boss.ask(`/v1/runs/${id}`))).status).toBe(status)
     expect(paid).toEqual([])
@@ -268,7 +268,7 @@ describe.each(stores)('P3.7 the tenant of a token, with runs %s,', (_name, keepR
     expect(await idsOf(zeta)).toEqual([])
     expect(await idsOf(app)).toEqual([ofNobody.id, ofApp.id])
     expect(await idsOf(boss, '?metadata.ticket=T-1')).toEqual([nested.id])
-    expect(await idsOf(boss, `?owner=app&status=paused`)).toEqual([ofApp.id])
+    expect(await idsOf(boss, `?owner=app&status=waiting`)).toEqual([ofApp.id])
     expect(await json(boss.ask('/admin/api/state'))).toMatchObject({
       waiting: 3,
       pending: [{ runId: ofApp.id }, { runId: nested.id }, { runId: paused.id }],
@@ -276,7 +276,7 @@ describe.each(stores)('P3.7 the tenant of a token, with runs %s,', (_name, keepR
     for (const run of [paused, nested, ofApp]) {
       expect((await zeta.post(`/v1/runs/${run.id}/decisions`, decisionsOn(run))).status).toBe(404)
       expect(await json(boss.post(`/v1/runs/${run.id}/decisions`, decisionsOn(run)))).toMatchObject({
-        status: 'done',
+        status: 'ended',
         decisions: [{ by: 'acme-boss' }],
       })
     }
@@ -345,7 +345,7 @@ it('P3.7 the tenant of a token holds for runs of before a restart, done or waiti
   expect((await zeta.ask(`/v1/responses/${acme.response.id}`)).status).toBe(404)
   expect((await as(second, 'acme-clerk').ask(`/v1/responses/${acme.response.id}`)).status).toBe(200)
   expect((await zeta.post(`/v1/runs/${acme.paused.id}/decisions`, decisionsOn(acme.paused))).status).toBe(404)
-  expect(await json(boss.post(`/v1/runs/${acme.paused.id}/decisions`, decisionsOn(acme.paused)))).toMatchObject({ status: 'done' })
+  expect(await json(boss.post(`/v1/runs/${acme.paused.id}/decisions`, decisionsOn(acme.paused)))).toMatchObject({ status: 'ended' })
   const overview = async ({ ask }: typeof boss) => ((await (await ask('/admin/api/overview')).json()) as { runs: number }).runs
   // Two runs that have ended, and two chats.
   expect([await overview(boss), await overview(zeta)]).toEqual([4, 0])
@@ -452,7 +452,7 @@ describe('P3.7 a program that knows its users', () => {
     await ui.text()
     const other = await zeta.post('/ui/chat', { id: 'c', messages: [{ id: 'm', ...message('hello') }] })
     await other.text()
-    expect((await json(acme.ask(`/v1/runs/${ui.headers.get('x-run-id')}`))).status).toBe('paused')
+    expect((await json(acme.ask(`/v1/runs/${ui.headers.get('x-run-id')}`))).status).toBe('waiting')
     const response = await json(acme.post('/v1/responses', { model: 'toolloop', input: 'x' }))
     expect((await zeta.ask(`/v1/responses/${response.id}`)).status).toBe(404)
     expect((await zeta.ask(`/v1/responses/${response.id}`, { method: 'DELETE' })).status).toBe(404)

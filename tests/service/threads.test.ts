@@ -56,7 +56,7 @@ describe('/ui/chat', () => {
     expect(paid).toEqual([{ euros: 10 }])
     expect(chat.messages).toHaveLength(2)
     const { data } = await jsonOf<Listed>(ask('/v1/runs'))
-    expect(data).toMatchObject([{ kind: 'run', status: 'done', stopReason: 'answered', input: 'pay me' }])
+    expect(data).toMatchObject([{ kind: 'run', status: 'ended', stopReason: 'answered', input: 'pay me' }])
     await chat.sendMessage({ text: 'thanks' }).catch(() => {})
     expect(model.requests[2]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant', 'user'])
   })

@@ -49,7 +49,7 @@ it('a run that pauses, is killed, and goes on in other processes is one trace', 
   await second.kill()
 
   const third = await start()
-  await expect.poll(async () => (await json(third.ask(`/v1/runs/${id}`))).status, { timeout: 60_000 }).toBe('done')
+  await expect.poll(async () => (await json(third.ask(`/v1/runs/${id}`))).status, { timeout: 60_000 }).toBe('ended')
   await arrived('invoke_agent', 2)
   await arrived('execute_tool ship', 1)
   await arrived('chat scripted-model', 3)

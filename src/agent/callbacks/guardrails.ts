@@ -1,3 +1,4 @@
+import type { Awaitable } from '../../core/callbacks/callbacks.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import type { MessageInput } from '../../core/message-input.ts'
 import type { ChatMessage, Content, JsonObject } from '../../core/messages.ts'
@@ -14,8 +15,6 @@ export type GuardrailVerdict<T> =
   /** The run ends: stop reason `refused`, error code `guardrail`. */
   | { stop: string }
 
-type Verdict<T> = GuardrailVerdict<T> | Promise<GuardrailVerdict<T>>
-
 /**
  * Checks by a name, asked one after the other, after all hooks and entries, each seeing what those before it left. They are asked once for each
  * step, and not again when a run is resumed from its record.
@@ -31,13 +30,13 @@ export interface Guardrail<Context = unknown> {
    * What the run was started with, before anything is sent, and what a `RunControl` sends to it. `refuse` is `stop` here: there is no one
    * to go on. What has not passed is in the result as a note that it was withheld, so that a run that goes on from there does not send it.
    */
-  input?(check: HookPlace<Context> & { readonly messages: readonly ChatMessage[] }): Verdict<readonly MessageInput[]>
+  input?(check: HookPlace<Context> & { readonly messages: readonly ChatMessage[] }): Awaitable<GuardrailVerdict<readonly MessageInput[]>>
   /**
    * The text of each response, and an answer with a schema as JSON, however it is given; with such a check they are given out only when they
    * have passed. `refuse` on an answer: it is withheld, and the model answers again (at most `outputRetries` times, then the run ends
    * `refused`); beside calls: the text is left out. Reasoning is not checked.
    */
-  output?(check: HookPlace<Context> & { readonly text: string }): Verdict<string>
+  output?(check: HookPlace<Context> & { readonly text: string }): Awaitable<GuardrailVerdict<string>>
   /**
    * Lets text be shown before the response is whole: `output` is asked about one piece after the other, and each is shown when it has passed.
    * `'sentences'`: `text` is one sentence, or 1 000 characters of one. `{ window: n }`: `text` is n characters more, behind the n characters before
@@ -49,9 +48,9 @@ export interface Guardrail<Context = unknown> {
    */
   readonly stream?: 'sentences' | { readonly window: number }
   /** Called for each call of a turn, before any of them runs. Replaced arguments are validated again. */
-  call?(call: ToolTurn<Context>): Verdict<JsonObject>
+  call?(call: ToolTurn<Context>): Awaitable<GuardrailVerdict<JsonObject>>
   /** What the model is to be given, after all hooks. */
-  result?(ending: ToolEnding<Context>): Verdict<Content>
+  result?(ending: ToolEnding<Context>): Awaitable<GuardrailVerdict<Content>>
 }
 
 const places = ['input', 'output', 'call', 'result'] as const

@@ -2,6 +2,7 @@ import { InvalidOptionError, type ToolloopError } from '../../core/errors.ts'
 import type { StopReason } from '../../core/events.ts'
 import { isJsonObject, type Json, withoutUndefined } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
+import { isRunStatus } from '../../core/runs/run-states.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import { isWhole, itemFinder } from '../calls/waiting/paused-run.ts'
 import { verdictIn } from '../calls/waiting/verdict.ts'
@@ -72,7 +73,8 @@ export class Runs {
   /** The newest first, a page at a time. */
   async list(query: RunQuery = {}): Promise<RunPage> {
     checkOptionNames(query, queryNames, '`runs.list`')
-    const { limit, metadata = {}, owner } = query
+    const { limit, metadata = {}, owner, status } = query
+    if (status !== undefined && !isRunStatus(status)) throw new InvalidOptionError('status', '`running`, `waiting` or `ended`', status)
     if (!isFilter(metadata)) throw new InvalidOptionError('metadata', 'an object whose values are texts, numbers or booleans', metadata)
     if (owner !== undefined && owner !== 'alive' && owner !== 'gone') throw new InvalidOptionError('owner', '`alive` or `gone`', owner)
     for (const name of ['session', 'stopReason', 'model'] as const)

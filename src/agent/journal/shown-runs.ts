@@ -1,3 +1,5 @@
+import type { RunStatus } from '../../core/runs/run-states.ts'
+
 /**
  * What a host shows of its runs, kept beside the journal they go on from: whose they are, their events, what they came to. A list or a
  * view reads nothing else. Any number of processes may use it at once: each call is one transaction, and has outlived the process when
@@ -7,7 +9,7 @@ export interface ShownRuns {
   /** Writes something, as much as a run that starts. Rejects if it can't be stored. Absent: that can't be tried. */
   tryWriting?(): Promise<void>
   /**
-   * An execution begins: from now on only it adds to the run, which is made if it is new. One that is `done` stays so. Rejects with `run_taken_over`
+   * An execution begins: from now on only it adds to the run, which is made if it is new. One that is `ended` stays so. Rejects with `run_taken_over`
    * if the journal has a later execution.
    */
   begin(run: NewShownRun, attempt: Attempt): Promise<BegunRun>
@@ -79,12 +81,10 @@ export interface ShownRuns {
   forget(bounds: ShownBounds): Promise<number>
 }
 
-export type ShownStatus = 'running' | 'paused' | 'done'
-
 /** How far a run is. */
 export interface ShownProgress {
   runId: string
-  status: ShownStatus
+  status: RunStatus
   lastEventId: number
 }
 
@@ -147,12 +147,12 @@ export interface ShownNews {
 
 /** What a run has to be for its outcome to be written. */
 export interface ExpectedRun {
-  status: ShownStatus
+  status: RunStatus
   attempt?: string
 }
 
 export interface ShownOutcome {
-  status: Exclude<ShownStatus, 'running'>
+  status: Exclude<RunStatus, 'running'>
   stopReason: string
   finishedAt: number
   title: string
@@ -177,7 +177,7 @@ export interface WaitingRoom {
 
 export interface ShownRun extends Omit<NewShownRun, 'words' | 'tags' | 'kind'> {
   kind: string
-  status: ShownStatus
+  status: RunStatus
   tags: string[]
   attempt: string
   finishedAt?: number
@@ -203,7 +203,7 @@ export interface ShownQuery {
   thread?: string | undefined
   /** Only runs that have each of them. */
   tags?: readonly string[] | undefined
-  status?: ShownStatus | undefined
+  status?: RunStatus | undefined
   stopReason?: string | undefined
   runIds?: readonly string[] | undefined
   /** Texts in lower case, each of which has to be in what the run is found by. */

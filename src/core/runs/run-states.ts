@@ -1,14 +1,18 @@
 /**
- * How a run stands. `waiting`: it is executed nowhere until somebody has decided; its stop reason is `paused` meanwhile. `ended`: it has a result,
- * and nothing follows.
+ * The state of a run. `running`: it is executed, or will be resumed. `waiting`: it is not executed until somebody has decided; its stop reason is
+ * `paused` meanwhile. `ended`: it has a result, and nothing follows.
  */
 export type RunStatus = 'running' | 'waiting' | 'ended'
 
 /** Every `RunStatus`. */
 export const runStatuses: readonly RunStatus[] = ['running', 'waiting', 'ended']
 
+export function isRunStatus(status: unknown): status is RunStatus {
+  return runStatuses.some((known) => known === status)
+}
+
 /**
- * How a call stands. `writing`: the model is writing it, or it has not begun to run. `waiting`: for somebody's decision, or for that to be carried
+ * The state of a call. `writing`: the model is writing it, or it has not begun to run. `waiting`: for somebody's decision, or for that to be carried
  * out. `ended`: it has an outcome.
  */
 export type CallStatus = 'writing' | 'running' | 'waiting' | 'ended'

@@ -2,7 +2,18 @@ import { syncAnswer } from '../../core/callbacks/callbacks.ts'
 import { show } from '../../core/errors.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
 import { DeclaredTools } from '../declared-tools.ts'
-import type { CallReading, Dialect, EndReason, Envelope, ReadBody, Reading, TextToolCall, TextToolSink, Verdict, Wait } from '../dialect.ts'
+import type {
+  CallReading,
+  Dialect,
+  EndReason,
+  Envelope,
+  ReadBody,
+  Reading,
+  ReadingEnd,
+  TextToolCall,
+  TextToolSink,
+  Wait,
+} from '../dialect.ts'
 import { Cursor } from './cursor.ts'
 import { isControlToken } from './examples.ts'
 import { bareStart, type Lookout, nothing, TextScanner } from './scanner.ts'
@@ -204,7 +215,7 @@ class ReadingContext implements CallReading {
     return this.#example
   }
 
-  close(verdict: Verdict): void {
+  close(verdict: ReadingEnd): void {
     // A reading without a marker that takes nothing would begin again at the same character.
     if (this.opener === '' && !this.#hasRead && this.cursor.raw() === '') this.cursor.at++
     const raw = this.cursor.raw()

@@ -258,7 +258,7 @@ export class RecordedRuns {
    * The same of runs that are shown as done, and that nobody carries out: from then on they have ended here too. Of one run, or of all.
    */
   async cleared(runId?: string): Promise<Doomed[]> {
-    const done = `SELECT id FROM ${this.#in}.shown_runs WHERE status = 'done' AND ($2::text IS NULL OR id = $2)`
+    const done = `SELECT id FROM ${this.#in}.shown_runs WHERE status = 'ended' AND ($2::text IS NULL OR id = $2)`
     const over = `SELECT n FROM ${this.#in}.runs WHERE agent = $1 AND status <> 'running' AND id IN (${done}) LIMIT ${prunedAtOnce}`
     const end = `UPDATE ${this.#in}.runs SET status = 'ended' WHERE n IN (${over}) AND status <> 'running' RETURNING n, id, epoch`
     return (await this.#database.query(end, [this.#agent, runId ?? null])).map(doomedOf)

@@ -102,10 +102,10 @@ const migrations: readonly ((schema: string) => string)[] = [
     CREATE INDEX shown_runs_of ON ${schema}.shown_runs (caller, n);
     CREATE INDEX shown_runs_in ON ${schema}.shown_runs (caller, thread, n) WHERE thread IS NOT NULL;
     CREATE INDEX shown_runs_running ON ${schema}.shown_runs (id) WHERE status = 'running';
-    CREATE INDEX shown_runs_paused ON ${schema}.shown_runs (caller, finished_at) WHERE status = 'paused';
-    CREATE INDEX shown_runs_waiting ON ${schema}.shown_runs (n) WHERE status = 'paused';
-    CREATE INDEX shown_runs_settled ON ${schema}.shown_runs (settled_at) WHERE status = 'paused';
-    CREATE INDEX shown_runs_done ON ${schema}.shown_runs (settled_at, n) WHERE status = 'done';
+    CREATE INDEX shown_runs_waiting_of ON ${schema}.shown_runs (caller, finished_at) WHERE status = 'waiting';
+    CREATE INDEX shown_runs_waiting ON ${schema}.shown_runs (n) WHERE status = 'waiting';
+    CREATE INDEX shown_runs_settled ON ${schema}.shown_runs (settled_at) WHERE status = 'waiting';
+    CREATE INDEX shown_runs_ended ON ${schema}.shown_runs (settled_at, n) WHERE status = 'ended';
     CREATE TABLE ${schema}.shown_events (
       run bigint NOT NULL REFERENCES ${schema}.shown_runs ON DELETE CASCADE,
       id bigint NOT NULL,

@@ -31,7 +31,7 @@ export function selectShown(
     ['agent = ?', text(agent)],
     ['thread = ?', text(thread)],
     // As it is written in the index of those that wait.
-    [status === 'paused' ? "status = 'paused' AND ? = status" : 'status = ?', status],
+    [status === 'waiting' ? "status = 'waiting' AND ? = status" : 'status = ?', status],
     ['stop_reason = ?', text(stopReason)],
     [isOneOf('id'), runIds && listOf(runIds.map(dialect.text))],
     ['created_at >= CAST(? AS DOUBLE PRECISION)', createdAfter],
@@ -47,7 +47,7 @@ export function selectShown(
 
 /** How many runs wait, and how large they are together: of one caller, with all of these tags, or of all. */
 export function sumWaiting(dialect: Dialect, { caller, tags = [] }: Pick<ShownQuery, 'caller' | 'tags'> = {}): Statement {
-  const conditions = ["status = 'paused'", ...(caller === undefined ? [] : ['caller = ?']), ...tags.map(() => hasTag(dialect))]
+  const conditions = ["status = 'waiting'", ...(caller === undefined ? [] : ['caller = ?']), ...tags.map(() => hasTag(dialect))]
   const sums = `SELECT count(*) AS runs, coalesce(sum(size), 0) AS characters FROM ${dialect.table('shown_runs')}`
   const values = [...(caller === undefined ? [] : [dialect.text(caller)]), ...tags]
   return { sql: `${sums} WHERE ${conditions.join(' AND ')}`, values }

@@ -1,6 +1,6 @@
 /** Rows of journals as both databases have them, read in one way; and how much of them is in one answer. */
 import type { RunSummary } from '../../agent/journal/journal.ts'
-import type { ListedRun, ShownStatus } from '../../agent/journal/shown-runs.ts'
+import type { ListedRun } from '../../agent/journal/shown-runs.ts'
 import { parseStored } from '../../agent/journal/store.ts'
 import type { JsonObject } from '../../core/messages.ts'
 import type { RunStatus } from '../../core/runs/run-states.ts'
@@ -43,7 +43,7 @@ export function listed(run: RunRow): ListedRun {
     caller: String(run.caller),
     agent: String(run.agent),
     kind: String(run.kind),
-    status: run.status as ShownStatus,
+    status: run.status as RunStatus,
     createdAt: Number(run.created_at),
     ...(run.finished_at === null ? {} : { finishedAt: Number(run.finished_at) }),
     title: String(run.title),

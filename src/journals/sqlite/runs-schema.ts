@@ -84,7 +84,7 @@ export const runsSchema: Schema = {
        kind TEXT NOT NULL,
        thread TEXT,
        request TEXT,
-       status TEXT NOT NULL CHECK (status IN ('running', 'paused', 'done')),
+       status TEXT NOT NULL CHECK (status IN ('running', 'waiting', 'ended')),
        attempt TEXT NOT NULL,
        stop_reason TEXT,
        created_at INTEGER NOT NULL,
@@ -102,9 +102,9 @@ export const runsSchema: Schema = {
      CREATE INDEX shown_runs_of ON shown_runs (caller, n);
      CREATE INDEX shown_runs_in ON shown_runs (caller, thread, n) WHERE thread IS NOT NULL;
      CREATE INDEX shown_runs_running ON shown_runs (n) WHERE status = 'running';
-     CREATE INDEX shown_runs_paused ON shown_runs (caller, finished_at, size) WHERE status = 'paused';
-     CREATE INDEX shown_runs_waiting ON shown_runs (n) WHERE status = 'paused';
-     CREATE INDEX shown_runs_done ON shown_runs (settled_at, size) WHERE status = 'done';
+     CREATE INDEX shown_runs_waiting_of ON shown_runs (caller, finished_at, size) WHERE status = 'waiting';
+     CREATE INDEX shown_runs_waiting ON shown_runs (n) WHERE status = 'waiting';
+     CREATE INDEX shown_runs_ended ON shown_runs (settled_at, size) WHERE status = 'ended';
      CREATE TABLE shown_words (run INTEGER PRIMARY KEY, cost REAL, value TEXT NOT NULL) STRICT;
      CREATE TABLE shown_results (run INTEGER PRIMARY KEY, value TEXT NOT NULL, state TEXT NOT NULL) STRICT;
      CREATE TABLE shown_events (

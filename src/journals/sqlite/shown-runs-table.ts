@@ -14,10 +14,10 @@ import type {
   ShownProgress,
   ShownQuery,
   ShownRun,
-  ShownStatus,
   WaitingRoom,
 } from '../../agent/journal/shown-runs.ts'
 import { mostRuns, takenOver } from '../../agent/journal/store.ts'
+import type { RunStatus } from '../../core/runs/run-states.ts'
 import type { FileClock } from '../../sqlite/file-clock.ts'
 import type { FileParts } from '../../sqlite/opened-file.ts'
 import { type Row, Statements } from '../../sqlite/statements.ts'
@@ -60,7 +60,7 @@ export class ShownRunsTable {
     if (epoch !== undefined && this.#sql.one(later, runId, epoch) !== undefined) throw takenOver(runId)
     const columns = '(id, caller, agent, kind, thread, request, status, attempt, created_at, title, head)'
     const again =
-      "ON CONFLICT (id) DO UPDATE SET status = 'running', attempt = excluded.attempt, finished_at = NULL, settled_at = NULL WHERE status <> 'done' " +
+      "ON CONFLICT (id) DO UPDATE SET status = 'running', attempt = excluded.attempt, finished_at = NULL, settled_at = NULL WHERE status <> 'ended' " +
       'RETURNING n, last_event'
     const insert = `INSERT INTO shown_runs ${columns} VALUES (?, ?, ?, ?, ?, ?, 'running', ?, ?, ?, ?) ${again}`
     const begun = this.#sql.one(insert, runId, caller, agent, kind, thread, request, attempt, createdAt, title, head)
@@ -105,7 +105,7 @@ export class ShownRunsTable {
     const run = this.#sql.one('SELECT n, caller, status, attempt FROM shown_runs WHERE id = ?', runId)
     if (run === undefined || !isAsExpected(run, expected)) return 'changed'
     const { status, stopReason, finishedAt, settledForMs, title, words = '', costUsd, summary, result, state = '' } = outcome
-    const stateSize = status === 'paused' ? state.length + this.#stateSize(runId) : 0
+    const stateSize = status === 'waiting' ? state.length + this.#stateSize(runId) : 0
     const size = stateSize + (result?.length ?? 0) + this.#eventsSize(run)
     if (room !== undefined && !this.#hasRoom(run, size, stateSize, room)) return 'no_room'
     const came =
@@ -114,16 +114,16 @@ export class ShownRunsTable {
     this.#noteWords(run.n, words, costUsd)
     const replaced = 'ON CONFLICT (run) DO UPDATE SET value = excluded.value, state = excluded.state'
     if (result !== undefined) this.#sql.run(`INSERT INTO shown_results VALUES (?, ?, ?) ${replaced}`, run.n, result, state)
-    if (status === 'done') this.#hide(run.n)
+    if (status === 'ended') this.#hide(run.n)
     return 'settled'
   }
 
   giveUp(which: { runId: string } | { waitingForMs: number }, error: { code: string; message: string }): string[] {
     const now = this.#clock.now()
     const [those, value] = 'runId' in which ? ['id = ?', which.runId] : ['settled_at < ? LIMIT 100', now - which.waitingForMs]
-    const waiting = `SELECT n FROM shown_runs WHERE status = 'paused' AND ${those}`
+    const waiting = `SELECT n FROM shown_runs WHERE status = 'waiting' AND ${those}`
     const told = "json_set(coalesce(summary, '{}'), '$.stopReason', 'aborted', '$.pending', json('[]'), '$.error', json(?))"
-    const given = `UPDATE shown_runs SET status = 'done', stop_reason = 'aborted', finished_at = ?, settled_at = ?, summary = ${told} WHERE n IN (${waiting}) RETURNING n, id`
+    const given = `UPDATE shown_runs SET status = 'ended', stop_reason = 'aborted', finished_at = ?, settled_at = ?, summary = ${told} WHERE n IN (${waiting}) RETURNING n, id`
     const runs = this.#sql.all(given, now, now, JSON.stringify(error), value)
     for (const { n } of runs) this.#hide(n)
     return runs.map(({ id }) => String(id))
@@ -201,11 +201,11 @@ export class ShownRunsTable {
   progress(runIds: readonly string[]): ShownProgress[] {
     const those = 'SELECT id, status, last_event FROM shown_runs WHERE id IN (SELECT value FROM json_each(?))'
     const runs = this.#sql.all(those, JSON.stringify(runIds))
-    return runs.map(({ id, status, last_event }) => ({ runId: String(id), status: status as ShownStatus, lastEventId: Number(last_event) }))
+    return runs.map(({ id, status, last_event }) => ({ runId: String(id), status: status as RunStatus, lastEventId: Number(last_event) }))
   }
 
   say(runId: string, messages: readonly string[]): boolean {
-    const run = this.#sql.one("SELECT n FROM shown_runs WHERE id = ? AND status <> 'done' AND listens = 1", runId)
+    const run = this.#sql.one("SELECT n FROM shown_runs WHERE id = ? AND status <> 'ended' AND listens = 1", runId)
     if (run === undefined) return false
     const next = '(SELECT coalesce(max(n), 0) + 1 FROM shown_messages WHERE run = ?)'
     for (const message of messages) this.#sql.run(`INSERT INTO shown_messages VALUES (?, ${next}, ?)`, run.n, run.n, message)
@@ -252,7 +252,7 @@ export class ShownRunsTable {
 
   clear(runId?: string): void {
     const [one, ...values] = runId === undefined ? [''] : ['AND id = ?', runId]
-    const over = `runs.status <> 'running' AND shown_runs.status = 'done' ${one}`
+    const over = `runs.status <> 'running' AND shown_runs.status = 'ended' ${one}`
     const runs = this.#sql.all(`SELECT runs.n FROM runs JOIN shown_runs USING (id) WHERE ${over} LIMIT ${prunedAtOnce}`, ...values)
     for (const { n } of runs) deleteRecorded(this.#sql, n)
   }
@@ -262,7 +262,9 @@ export class ShownRunsTable {
     const doomed: SQLOutputValue[] = []
     const young = this.#clock.now() - ageMs
     let [count, size] = [0, 0]
-    for (const run of this.#sql.each("SELECT n, settled_at, size FROM shown_runs WHERE status = 'done' ORDER BY settled_at DESC, n DESC")) {
+    for (const run of this.#sql.each(
+      "SELECT n, settled_at, size FROM shown_runs WHERE status = 'ended' ORDER BY settled_at DESC, n DESC",
+    )) {
       count++
       size += Number(run.size)
       if (count > runs || size > characters || Number(run.settled_at) <= young) doomed.push(run.n ?? null)
@@ -281,7 +283,7 @@ export class ShownRunsTable {
   #forgetRecordings(characters: number): void {
     const sizes = 'SELECT run, sum(size) AS size FROM shown_recordings GROUP BY run'
     let left = characters
-    for (const { run, size } of this.#sql.all(`${sizes} ORDER BY run IN (SELECT n FROM shown_runs WHERE status = 'done'), run DESC`)) {
+    for (const { run, size } of this.#sql.all(`${sizes} ORDER BY run IN (SELECT n FROM shown_runs WHERE status = 'ended'), run DESC`)) {
       left -= Number(size)
       if (left < 0) this.#sql.run('DELETE FROM shown_recordings WHERE run = ?', run)
     }

@@ -1,6 +1,6 @@
 import { useRef, useState } from 'preact/hooks'
 import { count } from '../data/format.ts'
-import type { Verdict } from '../data/pending-items.ts'
+import type { DecisionFields } from '../data/pending-items.ts'
 import { useTitle } from '../shell/address.ts'
 import { announce } from '../ui/announce.ts'
 import { confirmDialog } from '../ui/confirm-dialog.tsx'
@@ -70,7 +70,7 @@ function SelectionBar({ decisions, onDone }: { decisions: readonly OpenDecision[
   const boxId = useNewId()
   const bar = useRef<HTMLDivElement>(null)
   const selected = decisions.filter(({ isSelected }) => isSelected.value)
-  const decideAll = async (verdict: Verdict, verb: string) => {
+  const decideAll = async (verdict: DecisionFields, verb: string) => {
     const lines = [...Map.groupBy(selected, ({ item }) => item.tool)].map(([tool, { length }]) => `${tool}: ${count(length, 'call')}`)
     if (isBusy || !(await confirmDialog({ title: `${verb} ${count(selected.length, 'call')}?`, lines, verb }))) return
     setFailure('')

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import type { Verdict } from '../data/pending-items.ts'
+import type { DecisionFields } from '../data/pending-items.ts'
 import { useNewId } from '../ui/new-id.ts'
 import type { OpenDecision } from './open-decision.ts'
 
@@ -8,7 +8,7 @@ export interface FormProps {
   /** Of the element that says what is wrong. */
   errorId: string
   /** `said` is what was decided, in a word. */
-  submit(verdict: Verdict, said: string): Promise<void>
+  submit(verdict: DecisionFields, said: string): Promise<void>
 }
 
 interface FieldsProps {

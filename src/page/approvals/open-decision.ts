@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import { messageOf, send } from '../data/api.ts'
-import type { Item, Verdict } from '../data/pending-items.ts'
+import type { DecisionFields, Item } from '../data/pending-items.ts'
 import { announce } from '../ui/announce.ts'
 import { hiddenPart } from '../ui/hidden-text.ts'
 import { isLarge } from './large-values.ts'
@@ -34,7 +34,7 @@ export class OpenDecision {
   }
 
   /** Tells the run. Resolves with whether it has taken the decision; `said` is what it was, in a word. */
-  async submit(verdict: Verdict, said: string): Promise<boolean> {
+  async submit(verdict: DecisionFields, said: string): Promise<boolean> {
     if (this.isBusy.value || this.decided.value !== '') return false
     this.isBusy.value = true
     this.error.value = ''
@@ -53,7 +53,7 @@ export class OpenDecision {
 }
 
 /** Decides on pending items of one run; resolves when the run goes on. Throws an `ApiError`. */
-async function decide(runId: string, decisions: readonly OpenDecision[], verdict: Verdict): Promise<void> {
+async function decide(runId: string, decisions: readonly OpenDecision[], verdict: DecisionFields): Promise<void> {
   const response = await send(`v1/runs/${encodeURIComponent(runId)}/decisions`, {
     method: 'POST',
     body: { decisions: decisions.map(({ item }) => item.decide(verdict)) },
@@ -70,7 +70,7 @@ const decidedAtOnce = 6
  * Decides on items of many runs: all of a run's go into one order, so that none of them is asked for anew. Resolves with what went wrong, for each
  * that failed; `said` is what the others are, in a word.
  */
-export async function decideOnMany(decisions: readonly OpenDecision[], verdict: Verdict, said: string): Promise<string[]> {
+export async function decideOnMany(decisions: readonly OpenDecision[], verdict: DecisionFields, said: string): Promise<string[]> {
   const runs = Map.groupBy(decisions, ({ item }) => item.runId)
   const failed: string[] = []
   const left = runs.entries()

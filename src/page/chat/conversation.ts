@@ -176,7 +176,7 @@ export class Conversation {
         this.#messages = run.result?.messages ?? this.#messages
         this.items.value = itemsOf(run)
         this.#live.refresh()
-        if (run.status === 'paused') return
+        if (run.status === 'waiting') return
         if (!isWhole) steps.answer(run.output ?? '')
         noteEnd(run, steps)
         this.#settle()

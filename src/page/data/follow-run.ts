@@ -71,7 +71,7 @@ export class RunFollower {
   /** Somebody has decided: perhaps here, perhaps elsewhere. */
   #look() {
     const run = this.#live.run(this.#id)
-    if (this.#end?.status !== 'paused' || run === undefined) return
+    if (this.#end?.status !== 'waiting' || run === undefined) return
     if (run.status === 'running' || (run.finishedAt !== undefined && run.finishedAt > (this.#end.finishedAt ?? ''))) this.#open()
   }
 }

@@ -163,7 +163,7 @@ export class Live {
   get pending() {
     this.#changes.value
     if (this.#pending === undefined) {
-      const paused = [...this.#runs.values()].filter((run) => run.status === 'paused')
+      const paused = [...this.#runs.values()].filter((run) => run.status === 'waiting')
       this.#pending = paused.sort((a, b) => ((a.finishedAt ?? '') < (b.finishedAt ?? '') ? -1 : 1)).flatMap(itemsOf)
     }
     return this.#pending
@@ -248,7 +248,7 @@ export class Live {
     for (const id of gone) this.#runs.delete(id)
     // Of those that were known to wait, which don't any more?
     if (waiting !== undefined && waiting.length < mostWaiting)
-      for (const { id, status } of this.#runs.values()) if (status === 'paused' && !names.has(id)) this.#changed.add(id)
+      for (const { id, status } of this.#runs.values()) if (status === 'waiting' && !names.has(id)) this.#changed.add(id)
     this.#pending = undefined
     this.#keep(found)
     if (state !== undefined && waiting !== undefined) this.#unseen = waiting.length < mostWaiting ? 0 : state.waiting - waiting.length
@@ -257,7 +257,7 @@ export class Live {
 
   /** Every run that waits, as far as they can be shown. */
   async #askWaiting(): Promise<Run[]> {
-    const path = `v1/runs?output=short&status=paused&limit=${pageOfWaiting}`
+    const path = `v1/runs?output=short&status=waiting&limit=${pageOfWaiting}`
     let page: { data: Run[]; next?: string } = await askIfChanged(path)
     const runs = [...page.data]
     while (page.next !== undefined && runs.length < mostWaiting) {
@@ -293,7 +293,7 @@ export class Live {
       }
     }
     if (this.#runs.size <= mostRuns) return
-    for (const { id, status } of [...this.#runs.values()].slice(0, mostRuns / 2)) if (status !== 'paused') this.#runs.delete(id)
+    for (const { id, status } of [...this.#runs.values()].slice(0, mostRuns / 2)) if (status !== 'waiting') this.#runs.delete(id)
   }
 
   #take({ type, data }: StreamEvent) {
@@ -311,7 +311,7 @@ export class Live {
         this.#ended.add(runId)
         this.refresh(runId)
         if (run?.status === 'running') {
-          const status = data.stopReason === 'paused' && run.kind === 'run' ? 'paused' : 'done'
+          const status = data.stopReason === 'paused' && run.kind === 'run' ? 'waiting' : 'ended'
           this.#runs.set(runId, { ...run, status, stopReason: data.stopReason })
           this.#pending = undefined
         }

@@ -1,9 +1,9 @@
 import type { JsonSchema, Pending, Run } from '../types.ts'
 
-export type Verdict = Record<string, unknown>
+export type DecisionFields = Record<string, unknown>
 
 /** What a run is told of an item. */
-interface Decision extends Verdict {
+interface Decision extends DecisionFields {
   toolCallId: string
   fingerprint: string
 }
@@ -28,14 +28,14 @@ export interface Item {
   agents: string[]
   /** Why the last decision could not be carried out; `''`: there was none. */
   problem: string
-  decide: (verdict: Verdict) => Decision
+  decide: (verdict: DecisionFields) => Decision
   /** The same for as long as `decide` can be carried out. */
   key: string
 }
 
 /** What a run waits for. */
 export function itemsOf(run: Run): Item[] {
-  if (run.status !== 'paused') return []
+  if (run.status !== 'waiting') return []
   return run.pending.map(({ toolCallId, path = [], ...item }) => ({
     ...item,
     agents: path.map(({ agent }) => agent),

@@ -77,10 +77,10 @@ export class FollowedRun {
     this.run.value = run
     this.items.value = itemsOf(run)
     this.decisions.value = decisions
-    this.isOver.value = run.status === 'done'
+    this.isOver.value = run.status === 'ended'
     const [asked] = result?.newMessages ?? []
     if (asked?.role === 'user' && messageText(asked.content) !== run.input) this.steps.question(messageText(asked.content))
-    if (run.status === 'done') this.steps.answer(typeof result?.text === 'string' ? result.text : (run.output ?? ''))
+    if (run.status === 'ended') this.steps.answer(typeof result?.text === 'string' ? result.text : (run.output ?? ''))
     this.spans.fill(view, run)
     this.#live.refresh(this.#id)
   }

@@ -5,13 +5,13 @@ type Standing = Pick<Run, 'status' | 'stopReason'>
 
 /** How a run stands, in a word. */
 export function RunBadge({ run }: { run: Standing }) {
-  const words = { running: 'running', paused: 'waiting', done: ending(run.stopReason) }[run.status]
+  const words = run.status === 'ended' ? ending(run.stopReason) : run.status
   return <span class={`badge ${kindOf(run)}`}>{words}</span>
 }
 
 function kindOf({ status, stopReason }: Standing): string {
   if (status === 'running') return 'running'
-  if (status === 'paused') return 'wait'
+  if (status === 'waiting') return 'wait'
   if (stopReason === 'answered' || stopReason === 'stopped') return 'good'
   return stopReason === 'aborted' ? 'off' : 'bad'
 }

@@ -64,7 +64,7 @@ export function RunView({ id }: { id: string }) {
         </h2>
         <div class="panel-actions">
           {run !== undefined && <RunBadge run={run} />}
-          {status === 'paused' && (
+          {status === 'waiting' && (
             <button type="button" class="primary" onClick={decideNow}>
               Decide
             </button>
@@ -78,7 +78,7 @@ export function RunView({ id }: { id: string }) {
           <button type="button" onClick={() => attempt(() => openExport(id))}>
             Export
           </button>
-          {run !== undefined && status !== 'done' && <CancelButton cancel={() => attempt(cancel)} />}
+          {run !== undefined && status !== 'ended' && <CancelButton cancel={() => attempt(cancel)} />}
         </div>
       </div>
       <dl class="facts">
@@ -97,7 +97,7 @@ export function RunView({ id }: { id: string }) {
       <p class="error-text" role="alert" id={errorId}>
         {failure}
       </p>
-      {run !== undefined && status !== 'done' && <SteerForm errorId={errorId} send={(text) => attempt(() => steer(text))} />}
+      {run !== undefined && status !== 'ended' && <SteerForm errorId={errorId} send={(text) => attempt(() => steer(text))} />}
     </section>
   )
 }
@@ -125,7 +125,7 @@ function factsOf(run: Run | undefined): [name: string, value: string][] {
     ['Model', run.model === 'toolloop' ? undefined : run.model],
     ['Token', run.owner],
     ['Started', clock(createdAt)],
-    [run.status === 'paused' ? 'Before the pause' : 'Duration', took === undefined ? undefined : duration(took)],
+    [run.status === 'waiting' ? 'Before the pause' : 'Duration', took === undefined ? undefined : duration(took)],
     ['Turns', run.iterations?.toString()],
     ['Calls', toolCalls === 0 ? undefined : toolCalls.toLocaleString()],
     ['Tokens', usage && usage.totalTokens > 0 ? tokens : undefined],

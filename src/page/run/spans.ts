@@ -73,7 +73,7 @@ export class Spans {
   /** Undefined while it goes on. */
   get end(): number | undefined {
     const { status, finishedAt } = this.#result ?? {}
-    return this.#view.endedAt ?? (status === 'done' && finishedAt !== undefined ? Date.parse(finishedAt) : undefined)
+    return this.#view.endedAt ?? (status === 'ended' && finishedAt !== undefined ? Date.parse(finishedAt) : undefined)
   }
 
   /** Pauses of the run itself: it waits for somebody, and nothing works. */

@@ -35,7 +35,7 @@ export function Waterfall({ spans, status, run }: WaterfallProps) {
   const [folded, setFolded] = useState<ReadonlyMap<string, boolean>>(new Map())
   const [filter, setFilter] = useState({ text: '', isProblems: false })
   const isLive = spans.isLive && status === 'running'
-  const isWaiting = status === 'paused'
+  const isWaiting = status === 'waiting'
   useTicks(isLive || isWaiting)
   if (start === undefined || all.length === 0) return null
   const now = isLive || isWaiting ? Date.now() : (spans.end ?? latest(all, pauses))

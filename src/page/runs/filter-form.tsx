@@ -8,7 +8,7 @@ type Options = readonly (readonly [value: string, words: string])[]
 const states: Options = [
   ['', 'Any state'],
   ['status=running', 'Running'],
-  ['status=paused', 'Waiting'],
+  ['status=waiting', 'Waiting'],
   ['stopReason=answered', 'Answered'],
   ['stopReason=truncated', 'Answer cut off'],
   ['stopReason=model_error', 'Model error'],

@@ -107,7 +107,7 @@ function NoneFits({ onClear }: { onClear(): void }) {
 
 function summaryOf(runs: readonly Run[], hasMore: boolean): string {
   const counted = (status: Run['status']) => runs.filter((run) => run.status === status).length
-  const [running, paused] = [counted('running'), counted('paused')]
+  const [running, paused] = [counted('running'), counted('waiting')]
   const total = `${runs.length.toLocaleString()}${hasMore ? '+' : ''} run${runs.length === 1 && !hasMore ? '' : 's'}`
   return [total, running > 0 && `${running} running`, paused > 0 && `${paused} waiting`].filter(Boolean).join(' · ')
 }

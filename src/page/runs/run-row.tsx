@@ -30,7 +30,7 @@ export const RunRow = memo(({ run, href, isSelected }: { run: Run; href: string;
 
 function Numbers({ createdAt, finishedAt, status, toolCalls = 0, usage }: Run) {
   const parts: ComponentChild[] = []
-  if (finishedAt !== undefined && status === 'paused')
+  if (finishedAt !== undefined && status === 'waiting')
     parts.push(
       <>
         waiting for <Since iso={finishedAt} />

@@ -70,8 +70,8 @@ export interface ServiceConfig {
   requestsPerMinute?: number
   concurrentRuns?: number
   openStreams?: number
-  pausedRuns?: number
-  pausedMegabytes?: number
+  waitingRuns?: number
+  waitingMegabytes?: number
   maxBodyBytes?: number
   /** What becomes of tools in a Responses request that only their provider could run. Default `leaveOut`, with a warning. */
   hostedTools?: 'leaveOut' | 'refuse'
@@ -80,8 +80,8 @@ export interface ServiceConfig {
     count?: number
     minutes?: number
     megabytes?: number
-    pausedDays?: number
-    pausedMegabytes?: number
+    waitingDays?: number
+    waitingMegabytes?: number
     recordingMegabytes?: number
   }
   /** Where runs are recorded. Default: `sqlite`, if `keepRuns` names a folder. */

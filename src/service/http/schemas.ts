@@ -1,3 +1,4 @@
+import { runStatuses } from '../../core/runs/run-states.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
 
 export const text: JsonSchema = { type: 'string' }
@@ -81,7 +82,7 @@ export const runSchema: JsonSchema = object(
   {
     id: text,
     object: { const: 'run' },
-    status: { enum: ['running', 'paused', 'done'] },
+    status: { enum: runStatuses },
     kind: { enum: ['run', 'chat'] },
     model: text,
     owner: text,

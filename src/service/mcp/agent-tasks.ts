@@ -58,14 +58,14 @@ export class AgentTasks implements McpTasks {
 
   async cancel(taskId: string): Promise<void> {
     const run = await this.#find(taskId)
-    if (run !== undefined && run.status !== 'done') await this.#parts.runs.cancel(run, 'cancelled')
+    if (run !== undefined && run.status !== 'ended') await this.#parts.runs.cancel(run, 'cancelled')
   }
 
   async answer(taskId: string, answers: TaskAnswers): Promise<void> {
     const { caller: by, runs, context } = this.#parts
     const run = await this.#find(taskId)
     const outcome = run?.outcome
-    if (run === undefined || outcome?.status !== 'paused') return
+    if (run === undefined || outcome?.status !== 'waiting') return
     const decisions = askedIn(outcome).flatMap(({ fingerprint, toolCallId, kind }): Decision[] => {
       if (!Object.hasOwn(answers, fingerprint)) return []
       const { value } = answers[fingerprint] ?? {}
@@ -110,7 +110,7 @@ export class AgentTasks implements McpTasks {
     const head = { taskId, createdAt, lastUpdatedAt: outcome?.finishedAt ?? createdAt, ttlMs: this.#parts.runs.bounds.ageMs }
     if (outcome === undefined) return { ...head, status: 'working' }
     const { stopReason, output = '', error } = outcome.summary
-    if (outcome.status === 'paused') {
+    if (outcome.status === 'waiting') {
       const forms = askedIn(outcome).map(({ fingerprint, form }) => [fingerprint, form] as const)
       return { ...head, status: 'input_required', statusMessage: 'Somebody has to decide', forms: Object.fromEntries(forms) }
     }

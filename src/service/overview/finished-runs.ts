@@ -112,7 +112,7 @@ export class FinishedRuns {
       oldest = Math.min(oldest, Date.parse(String(summary.createdAt)))
       if (this.#runs.has(id)) continue
       if (!this.#open.has(id)) news++
-      if (summary.status === 'done') this.#add(id, readSummary(summary))
+      if (summary.status === 'ended') this.#add(id, readSummary(summary))
       else if (this.#open.size < mostOpen) this.#open.add(id)
     }
     return { news, oldest }

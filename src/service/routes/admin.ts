@@ -96,9 +96,9 @@ export function adminRoutes(parts: ServiceParts): Route[] {
       answer: async ({ caller, request, url }) => {
         const isWhole = url.searchParams.get('runs') !== 'none'
         const { data: listed } = isWhole ? await runs.list(caller, { limit: 200 }) : { data: [] }
-        const waitingRuns = isWhole ? await runs.list(caller, { status: 'paused', limit: 1_000 }) : { data: [] }
+        const waitingRuns = isWhole ? await runs.list(caller, { status: 'waiting', limit: 1_000 }) : { data: [] }
         const pending = pendingOf(waitingRuns.data)
-        const waiting = await runs.paused(caller.tenant)
+        const waiting = await runs.waiting(caller.tenant)
         const isOfAll = caller.tenant === undefined
         const state = {
           version,

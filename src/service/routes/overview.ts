@@ -29,7 +29,7 @@ export function overviewRoutes({ finished, runs }: ServiceParts): Route[] {
           ...overview,
           since: new Date(since).toISOString(),
           running: runs.running(caller.tenant),
-          waiting: await runs.paused(caller.tenant),
+          waiting: await runs.waiting(caller.tenant),
         })
       },
     },

@@ -58,7 +58,7 @@ export function runRoutes(parts: ServiceParts): Route[] {
       query: [
         { name: 'limit', description: 'The maximum number of runs, up to 1,000. Default 100.' },
         { name: 'cursor', description: 'The `next` of the previous page.' },
-        { name: 'status', description: 'Only runs with this status: `running`, `paused` or `done`.' },
+        { name: 'status', description: 'Only runs with this status: `running`, `waiting` or `ended`.' },
         { name: 'stopReason', description: 'Only runs that ended like this, such as `model_error`.' },
         { name: 'model', description: 'Only runs of this model.' },
         { name: 'owner', description: 'Only runs of the token of this name; for an admin.' },
@@ -128,7 +128,7 @@ export function runRoutes(parts: ServiceParts): Route[] {
       answer: async (call) => {
         const run = await find(call, parts)
         // One that has ended is only shown once more.
-        const mustArrive = run.status !== 'done'
+        const mustArrive = run.status !== 'ended'
         await runs.cancel(run, 'cancelled')
         return respondWith(run, call, parts, { mustArrive })
       },
@@ -146,7 +146,7 @@ export function runRoutes(parts: ServiceParts): Route[] {
       method: 'POST',
       path: '/v1/runs/{id}/decisions',
       access: 'run',
-      summary: 'Decides on the pending calls of a paused run and resumes it.',
+      summary: 'Decides on the pending calls of a run that waits and resumes it.',
       body: decisionsSchema,
       responses: { 200: { ...aRun, types: events } },
       answer: async (call) => decide(await find(call, parts), call, parts),

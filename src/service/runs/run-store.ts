@@ -18,7 +18,7 @@ import { type ListQuery, listRuns, type RunList } from './listed/list-runs.ts'
 import { orderOfTenant } from './order-of-tenant.ts'
 import { readInput, readOptions } from './read-messages.ts'
 import { openRecorded, type Recorded } from './recorded/open-recorded.ts'
-import { isTakenOver, isUnknownRun, notPaused, notStored, RunsElsewhere } from './recorded/problems.ts'
+import { isTakenOver, isUnknownRun, notStored, notWaiting, RunsElsewhere } from './recorded/problems.ts'
 import type { RecordOption, RunRecordings } from './run-recordings.ts'
 import { RunningRuns } from './running-runs.ts'
 import { sayToRun } from './say-to-run.ts'
@@ -111,7 +111,7 @@ export class RunStore {
   }
 
   /** How many runs of a tenant wait for a decision. Default: of all. */
-  async paused(tenant?: Tenant): Promise<number> {
+  async waiting(tenant?: Tenant): Promise<number> {
     return (await this.#stored.shown.waiting({ tags: tagsOf(tenant) })).runs
   }
 
@@ -154,7 +154,7 @@ export class RunStore {
   /** What a run waits with. Throws an `HttpProblem` 409 for one that does not. */
   pauseOf(run: ServiceRun): Outcome {
     const isHere = this.#running.has(run.id)
-    if (run.outcome?.status !== 'paused' || isHere) throw notPaused(run, isHere ? 'running' : run.status)
+    if (run.outcome?.status !== 'waiting' || isHere) throw notWaiting(run, isHere ? 'running' : run.status)
     return run.outcome
   }
 
@@ -169,7 +169,7 @@ export class RunStore {
     const execution = this.#executionOf(run.head)
     const { shown, followed } = this.#stored
     // By now it may have gone on, and wait for something else.
-    if (this.pauseOf(run) !== outcome) throw notPaused(run, 'decided already')
+    if (this.pauseOf(run) !== outcome) throw notWaiting(run, 'decided already')
     const { control, signal } = run
     // Before anything is written: who is told to come again finds it as it was, whatever happens to this process.
     const giveBack = limiter.admitRun(run.head.caller.name)
@@ -197,7 +197,7 @@ export class RunStore {
       run.settle(outcome)
       this.#running.delete(run)
       const isLate = isUnknownRun(error) || (ToolloopError.isInstance(error) && error.code === 'decision_refused')
-      throw isLate || isElsewhere ? notPaused(run, 'decided already') : notStored('The decision', error)
+      throw isLate || isElsewhere ? notWaiting(run, 'decided already') : notStored('The decision', error)
     }
   }
 
@@ -266,8 +266,9 @@ export class RunStore {
   async close(): Promise<void> {
     this.#isClosed = true
     if (this.#open === undefined) return
-    const paused = this.#open.inMemory ? await this.paused() : 0
-    if (paused > 0) this.#parts.logger.warn({ paused }, 'paused runs are lost: `service.keepRuns.folder` names no folder to keep them in')
+    const waiting = this.#open.inMemory ? await this.waiting() : 0
+    if (waiting > 0)
+      this.#parts.logger.warn({ waiting }, 'waiting runs are lost: `service.keepRuns.folder` names no folder to keep them in')
     await this.#open.stored.close()
   }
 

@@ -10,7 +10,7 @@ import type { ServiceRun } from './service-run.ts'
  */
 export async function sayToRun(run: ServiceRun, input: RunInput, execution: Execution): Promise<void> {
   const hasEnded = () => new HttpProblem(409, 'run_ended', `Run ${run.id} has ended; start a new run with its messages`)
-  if (!run.control.listens || run.coming?.status === 'done') throw hasEnded()
+  if (!run.control.listens || run.coming?.status === 'ended') throw hasEnded()
   const said = new RunControl()
   blamingRequest(() => said.send(input))
   if (!(await execution.say(run, said.waiting))) throw hasEnded()

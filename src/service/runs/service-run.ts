@@ -2,14 +2,13 @@ import { RunControl } from '../../agent/conversation/run-control.ts'
 import type { RunResult } from '../../agent/types/options.ts'
 import { writeJson } from '../../core/json/json-pieces.ts'
 import type { Usage } from '../../core/messages.ts'
+import type { RunStatus } from '../../core/runs/run-states.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { EventLog, type EventLogBounds } from '../../ui/web/event-log.ts'
 import type { StoredRecording } from '../recordings/stored-recording.ts'
 import { EventRedactor } from '../redaction/event-redactor.ts'
 import { wordsOf } from './run-words.ts'
 import type { Outcome, OutcomeSummary, RunHead, StoredRun } from './stored-run.ts'
-
-export type RunStatus = 'running' | 'paused' | 'done'
 
 /** A run as it is listed. */
 export interface RunSummary extends OutcomeSummary {
@@ -111,7 +110,7 @@ export class ServiceRun {
     return this.#outcome ?? this.#coming
   }
 
-  /** Settles when the run is `paused` or `done`. */
+  /** Resolves when the run waits or has ended. */
   get ended(): Promise<void> {
     return this.#ending.promise
   }
@@ -155,7 +154,7 @@ export class ServiceRun {
     this.#outcome = outcome
     this.#coming = undefined
     // Nothing of them is needed any more, and they may be large.
-    if (outcome.status === 'done') this.#head = { ...this.#head, clientTools: [] }
+    if (outcome.status === 'ended') this.#head = { ...this.#head, clientTools: [] }
     this.#ending.resolve()
     this.#releaseRecording()
     this.log.wake()
@@ -178,7 +177,7 @@ export class ServiceRun {
     const output = this.redactor.redactText(text)
     const stateJson = isPaused && state !== undefined ? await writeJson(state) : undefined
     return {
-      status: isPaused ? 'paused' : 'done',
+      status: isPaused ? 'waiting' : 'ended',
       finishedAt: new Date().toISOString(),
       summary: {
         stopReason,

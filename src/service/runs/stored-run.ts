@@ -2,6 +2,7 @@ import { tagsOf } from '../../agent/journal/tags.ts'
 import type { RunInput, RunOptions } from '../../agent/types/options.ts'
 import type { StopReason } from '../../core/events.ts'
 import { isJsonObject, type Usage } from '../../core/messages.ts'
+import type { RunStatus } from '../../core/runs/run-states.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import type { Caller } from '../http/auth.ts'
 
@@ -31,7 +32,7 @@ export interface RunOrder extends RunHead {
 
 /** What a run has come to: for good, or until somebody decides. */
 export interface Outcome {
-  status: 'paused' | 'done'
+  status: Exclude<RunStatus, 'running'>
   /** ISO 8601. */
   finishedAt: string
   /** Without secrets. */
@@ -118,7 +119,7 @@ function beginningOf(input: RunInput): string {
 export function abortedWith(message: string, known: { summary?: OutcomeSummary; result?: string } = {}): Outcome {
   const { summary, result = '' } = known
   return {
-    status: 'done',
+    status: 'ended',
     finishedAt: new Date().toISOString(),
     summary: { ...summary, stopReason: 'aborted', pending: [], error: { code: 'aborted', message } },
     result,

@@ -66,14 +66,14 @@ export class UnrecordedRuns implements Execution {
   }
 
   async say(run: ServiceRun, messages: readonly ChatMessage[]): Promise<boolean> {
-    if (run.status === 'paused') return this.#parts.shown.say(run.id, asJson(messages))
+    if (run.status === 'waiting') return this.#parts.shown.say(run.id, asJson(messages))
     run.control.send([...messages])
     return true
   }
 
   async end(run: ServiceRun, outcome: Outcome): Promise<void> {
     // Whoever waits for the end of a run need not wait until it is stored; a pause is told when it can be decided on.
-    if (outcome.status === 'done') {
+    if (outcome.status === 'ended') {
       run.settle(outcome)
       await nextTurn()
     }
@@ -96,7 +96,7 @@ export class UnrecordedRuns implements Execution {
   async #put(run: ServiceRun, outcome: Outcome): Promise<boolean> {
     const { shown, bounds } = this.#parts
     const { log, redactor, control, storedEvents = 0 } = run
-    const isPaused = outcome.status === 'paused'
+    const isPaused = outcome.status === 'waiting'
     const events = [...log.eachAfter(storedEvents)]
     const secrets = isPaused ? run.ownSecrets : []
     const { title } = run

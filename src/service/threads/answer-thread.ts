@@ -107,7 +107,7 @@ export async function stopThread(thread: string, { caller }: Call, { runs }: Ser
 }
 
 async function giveUp(run: ServiceRun, { runs, logger }: ServiceParts): Promise<void> {
-  if (run.status === 'done') return
+  if (run.status === 'ended') return
   await runs.cancel(run, 'the page has gone on').catch((error: unknown) => {
     logger.error({ runId: run.id, error }, 'a run that a page has left could not be ended')
   })
@@ -115,7 +115,7 @@ async function giveUp(run: ServiceRun, { runs, logger }: ServiceParts): Promise<
 
 /** Undefined: it decides nothing. */
 function decidedBy({ decide, acknowledgeHidden }: ThreadRequest, { outcome }: ServiceRun): Decided | undefined {
-  if (outcome?.status !== 'paused') return undefined
+  if (outcome?.status !== 'waiting') return undefined
   const pending = outcome.summary.pending as PendingItem[]
   const given = decide(pending).map((decision): GivenDecision => ({ ...decision, ...(acknowledgeHidden ? { acknowledgeHidden } : {}) }))
   const decisions = checkDecisions(given, pending)

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import pTimeout from 'p-timeout'
+import type { Awaitable } from '../../../core/callbacks/callbacks.ts'
 import { messageOf } from '../../../core/errors.ts'
 import { Event } from '../../../core/events.ts'
 import { isContent, type MessageInput, toChatMessages } from '../../../core/message-input.ts'
@@ -11,8 +12,6 @@ import { placeOf } from '../../run/hook-place.ts'
 import type { RunContext } from '../../run/run-context.ts'
 import { checkFailed, endedBeforeCheck, shownAlready, withheldText } from '../../told.ts'
 import type { Beside } from '../../types/recorded.ts'
-
-type Verdict<T> = GuardrailVerdict<T> | Promise<GuardrailVerdict<T>>
 
 /** What came of all checks: what is left of the subject, or which of them ended it. */
 export type Checked<T> = { passed: true; subject: T } | { passed: false; how: 'refuse' | 'stop'; reason: string }
@@ -77,7 +76,7 @@ async function askAll<T>(
   { iteration, toolCallId }: { iteration: number; toolCallId?: string },
   place: GuardrailPlace,
   first: T,
-  check: (guardrail: Guardrail<never>, subject: T) => Verdict<T>,
+  check: (guardrail: Guardrail<never>, subject: T) => Awaitable<GuardrailVerdict<T>>,
   guardrails: readonly Guardrail<never>[] = guardrailsAt(run.agent, place),
 ): Promise<Checked<T>> {
   let subject = first

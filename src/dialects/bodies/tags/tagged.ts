@@ -1,5 +1,5 @@
 import { setField } from '../../../core/messages.ts'
-import type { CallReading, Reading, Verdict, Wait } from '../../dialect.ts'
+import type { CallReading, Reading, ReadingEnd, Wait } from '../../dialect.ts'
 import { markerSet } from '../../reader/markers.ts'
 import { Match, Peek, Until } from '../../reader/waits.ts'
 import { readTypedValue } from '../../typed-values.ts'
@@ -31,7 +31,7 @@ interface TaggedCall {
 }
 
 /** Reads one call whose opening tag's beginning has been read: its name, its parameters, its end. */
-export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator<Wait, Verdict, void> {
+export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator<Wait, ReadingEnd, void> {
   const { cursor, tools } = reading
   const repairs: string[] = []
   const head = yield* readHead(reading)

@@ -13,10 +13,10 @@ import type {
   ShownQuery,
   ShownRun,
   ShownRuns,
-  ShownStatus,
   WaitingRoom,
 } from '../../../agent/journal/shown-runs.ts'
 import { mostRuns, takenOver } from '../../../agent/journal/store.ts'
+import type { RunStatus } from '../../../core/runs/run-states.ts'
 import { selectShown } from '../../queries/list-shown.ts'
 import { listed, mostCharacters, mostCharactersOfEvents, mostEvents } from '../../queries/run-row.ts'
 import type { Database, Query, Row } from '../database.ts'
@@ -52,7 +52,7 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
   ): Promise<BegunRun> {
     const columns = '(id, caller, agent, thread, status, attempt, created_at, title, head, words, folded_title, kind, request)'
     const taken = `status = 'running', attempt = excluded.attempt, finished_at = NULL, settled_at = NULL, words = excluded.words`
-    const again = `UPDATE SET ${taken} WHERE shown_runs.status <> 'done'`
+    const again = `UPDATE SET ${taken} WHERE shown_runs.status <> 'ended'`
     const insert = `INSERT INTO ${this.#in}.shown_runs ${columns} VALUES ($1, $2, $3, $8, 'running', $4, $5, $6, $7, $9, $10, $11, $12)`
     const inThread = thread === undefined ? null : plain(thread)
     const values = [
@@ -135,7 +135,7 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
       // By an attempt at this very call, whose answer was lost.
       if (run.status === status && Number(run.finished_at) === finishedAt) return 'settled'
       if (run.status !== expected.status) return 'changed'
-      const stateSize = status === 'paused' ? state.length + (await this.#waiting.stateSize(query, runId)) : 0
+      const stateSize = status === 'waiting' ? state.length + (await this.#waiting.stateSize(query, runId)) : 0
       const size = stateSize + (result?.length ?? 0) + (await this.#waiting.eventsSize(query, run))
       if (room !== undefined && !(await this.#waiting.hasRoom(query, run, size, stateSize, room))) return 'no_room'
       const came = 'status = $2, stop_reason = $3, finished_at = $4, size = $5, title = $6, summary = $7, result = coalesce($8, result)'
@@ -149,7 +149,7 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
         Math.max(0, Date.now() - finishedAt),
         state,
       ])
-      if (status === 'done') await this.#hide(query, [run.n])
+      if (status === 'ended') await this.#hide(query, [run.n])
       return 'settled'
     })
   }
@@ -158,11 +158,11 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
     const late = `settled_at < ${now} - $1::float8`
     const [those, value] = 'runId' in which ? ['id = $1', which.runId] : [late, which.waitingForMs]
     return this.#database.transaction(async (query) => {
-      const waiting = `SELECT n, id, summary FROM ${this.#in}.shown_runs WHERE status = 'paused' AND ${those}`
+      const waiting = `SELECT n, id, summary FROM ${this.#in}.shown_runs WHERE status = 'waiting' AND ${those}`
       const runs = await query(`${waiting} LIMIT ${givenUpAtOnce} FOR UPDATE`, [value])
       for (const { n, summary } of runs) {
         const told = JSON.stringify({ ...JSON.parse(String(summary ?? '{}')), stopReason: 'aborted', pending: [], error })
-        const given = `status = 'done', stop_reason = 'aborted', finished_at = ${now}, settled_at = ${now}, summary = $2`
+        const given = `status = 'ended', stop_reason = 'aborted', finished_at = ${now}, settled_at = ${now}, summary = $2`
         await query(`UPDATE ${this.#in}.shown_runs SET ${given} WHERE n = $1`, [n, told])
       }
       const ids = runs.map(({ n }) => n)
@@ -257,7 +257,7 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
   async progress(runIds: readonly string[]): Promise<ShownProgress[]> {
     const those = `SELECT id, status, last_event FROM ${this.#in}.shown_runs WHERE id = ANY($1)`
     const runs = runIds.length === 0 ? [] : await this.#database.query(those, [runIds])
-    return runs.map(({ id, status, last_event }) => ({ runId: String(id), status: status as ShownStatus, lastEventId: Number(last_event) }))
+    return runs.map(({ id, status, last_event }) => ({ runId: String(id), status: status as RunStatus, lastEventId: Number(last_event) }))
   }
 
   say(runId: string, messages: readonly string[]): Promise<boolean> {
@@ -268,7 +268,7 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
       if (run === undefined) return false
       const mine = `SELECT 1 FROM ${this.#in}.shown_messages WHERE run = $1 AND said_by = $2 LIMIT 1`
       if ((await query(mine, [run.n, by])).length > 0) return true
-      if (run.status === 'done' || run.listens !== true) return false
+      if (run.status === 'ended' || run.listens !== true) return false
       const last = `(SELECT coalesce(max(n), 0) FROM ${this.#in}.shown_messages WHERE run = $1)`
       const numbered = `SELECT $1, ${last} + at, value, $2 FROM unnest($3::text[]) WITH ORDINALITY AS said (value, at)`
       await query(`INSERT INTO ${this.#in}.shown_messages (run, n, value, said_by) ${numbered}`, [run.n, by, messages])
@@ -316,7 +316,7 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
 
   async forget({ runs, ageMs, characters, recordingCharacters }: ShownBounds): Promise<number> {
     const order = `OVER (ORDER BY settled_at DESC, n DESC ROWS UNBOUNDED PRECEDING)`
-    const counted = `SELECT n, settled_at, count(*) ${order} AS place, sum(size) ${order} AS total FROM ${this.#in}.shown_runs WHERE status = 'done'`
+    const counted = `SELECT n, settled_at, count(*) ${order} AS place, sum(size) ${order} AS total FROM ${this.#in}.shown_runs WHERE status = 'ended'`
     const old = `place > $1::float8 OR total > $2::float8 OR settled_at <= ${now} - $3::float8`
     const doomed = `SELECT n FROM (${counted}) AS counted WHERE ${old} LIMIT ${prunedAtOnce}`
     let deleted = 0
@@ -334,7 +334,7 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
   /** Those of runs that go on or wait stay longest; of the others, and of them, the newest. */
   async #forgetRecordings(characters: number): Promise<void> {
     const sizes = `SELECT run, sum(size) AS size FROM ${this.#in}.shown_recordings GROUP BY run`
-    const order = `status = 'done', run DESC ROWS UNBOUNDED PRECEDING`
+    const order = `status = 'ended', run DESC ROWS UNBOUNDED PRECEDING`
     const totals = `SELECT run, sum(sizes.size) OVER (ORDER BY ${order}) AS total FROM (${sizes}) AS sizes JOIN ${this.#in}.shown_runs ON n = run`
     const doomed = `SELECT run FROM (${totals}) AS totals WHERE total > $1::float8`
     await this.#database.query(`DELETE FROM ${this.#in}.shown_recordings WHERE run IN (${doomed})`, [characters])

@@ -1,6 +1,6 @@
 import { tagsOf } from '../../../agent/journal/tags.ts'
+import { isRunStatus } from '../../../core/runs/run-states.ts'
 import { HttpProblem } from '../../http/problem.ts'
-import type { RunStatus } from '../service-run.ts'
 import type { ListQuery } from './list-runs.ts'
 
 const mostIds = 100
@@ -13,7 +13,7 @@ const mostFields = 16
 export function readListQuery(given: URLSearchParams): ListQuery {
   const text = (name: string) => given.get(name) ?? undefined
   const status = text('status')
-  if (status !== undefined && !isStatus(status)) throw invalid('status', '`running`, `paused` or `done`')
+  if (status !== undefined && !isRunStatus(status)) throw invalid('status', '`running`, `waiting` or `ended`')
   const limit = Math.min(Math.max(Math.trunc(Number(text('limit') ?? 100)) || 100, 1), 1_000)
   const ids = text('id')?.split(',')
   if (ids !== undefined && ids.length > mostIds) throw invalid('id', `at most ${mostIds} ids`)
@@ -56,10 +56,6 @@ function readTime(given: URLSearchParams, name: string): number | undefined {
   const time = Date.parse(text)
   if (Number.isNaN(time)) throw invalid(name, 'a time in ISO 8601')
   return time
-}
-
-function isStatus(text: string): text is RunStatus {
-  return ['running', 'paused', 'done'].includes(text)
 }
 
 function invalid(param: string, expected: string): HttpProblem {

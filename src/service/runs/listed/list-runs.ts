@@ -1,11 +1,12 @@
 import { tagsOf } from '../../../agent/journal/tags.ts'
 import { isJsonObject, type JsonObject } from '../../../core/messages.ts'
+import type { RunStatus } from '../../../core/runs/run-states.ts'
 import type { Caller } from '../../http/auth.ts'
 import { HttpProblem } from '../../http/problem.ts'
 import { hasTags } from '../../tenants/tenant.ts'
 import type { RecordedRuns } from '../recorded/recorded-runs.ts'
 import { wordsOf } from '../run-words.ts'
-import type { RunStatus, ServiceRun } from '../service-run.ts'
+import type { ServiceRun } from '../service-run.ts'
 
 /** Characters of all runs in one answer. */
 const mostListed = 8_000_000

@@ -90,7 +90,7 @@ export class Caretaker {
       const run = runs.followed.get(runId) ?? (await runs.recorded(runId))
       if (isHere(runId)) return
       // Given up: it ends in the journal as well.
-      if (run.status === 'done') await runs.engine.start(runId)
+      if (run.status === 'ended') await runs.engine.start(runId)
       else await carryOn(run)
       this.#retries.delete(runId)
     } catch (error) {
@@ -125,8 +125,8 @@ export class Caretaker {
   /** Gives up runs that nobody has decided on, and deletes those that are beyond their bounds. */
   async forgetOld(): Promise<void> {
     const { runs, bounds } = this.#parts
-    const { pausedMs, count, ageMs, characters, recordingCharacters } = bounds()
-    const late = { waitingForMs: pausedMs }
+    const { waitingMs, count, ageMs, characters, recordingCharacters } = bounds()
+    const late = { waitingForMs: waitingMs }
     for (let given = 1; given > 0; ) given = (await runs.shown.giveUp(late, { code: 'aborted', message: tooLate })).length
     await runs.shown.forget({ runs: count, ageMs, characters, recordingCharacters })
   }

@@ -33,6 +33,6 @@ export function notStored(what: string, cause: unknown): unknown {
   return new HttpProblem(503, 'not_stored', `${what} could not be stored and was not applied`, { cause })
 }
 
-export function notPaused({ id }: { id: string }, status: string): HttpProblem {
-  return new HttpProblem(409, 'not_paused', `Run ${id} does not wait for a decision: it is ${status}`)
+export function notWaiting({ id }: { id: string }, status: string): HttpProblem {
+  return new HttpProblem(409, 'not_waiting', `Run ${id} does not wait for a decision: it is ${status}`)
 }

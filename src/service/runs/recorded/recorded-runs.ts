@@ -126,7 +126,7 @@ export class RecordedRuns implements Execution {
 
   /** So that those who look at it see what there was. */
   readEvents(run: ServiceRun): Promise<void> {
-    return run.status === 'done' ? this.#done.filled(run, () => this.#fill(run)) : this.#fill(run)
+    return run.status === 'ended' ? this.#done.filled(run, () => this.#fill(run)) : this.#fill(run)
   }
 
   async #fill(run: ServiceRun): Promise<void> {
@@ -171,13 +171,13 @@ export class RecordedRuns implements Execution {
   async settle(run: ServiceRun, intended: Outcome): Promise<Outcome | undefined> {
     const write = async (outcome: Outcome) => {
       const expected = { status: 'running' as const, attempt: run.attempt }
-      const room = outcome.status === 'paused' ? roomOf(this.#parts.bounds()) : undefined
+      const room = outcome.status === 'waiting' ? roomOf(this.#parts.bounds()) : undefined
       return this.shown.settle(run.id, expected, await outcomeRow(run, { ...outcome, state: undefined }), room)
     }
     const written = await write(intended)
     const outcome = written === 'no_room' ? abortedWith(noRoom) : intended
     if (written === 'changed' || (written === 'no_room' && (await write(outcome)) === 'changed')) return undefined
-    if (outcome.status === 'done') await this.#clear(run)
+    if (outcome.status === 'ended') await this.#clear(run)
     return outcome
   }
 
@@ -203,13 +203,13 @@ export class RecordedRuns implements Execution {
     if (followed !== undefined) return followed
     const shown = await this.shown.get(runId)
     if (shown === undefined) return undefined
-    const { ageMs, pausedMs } = this.#parts.bounds()
+    const { ageMs, waitingMs } = this.#parts.bounds()
     const { settledForMs = 0 } = shown
-    if (shown.status === 'done' && settledForMs >= ageMs) return undefined
-    const run = await (shown.status === 'done'
+    if (shown.status === 'ended' && settledForMs >= ageMs) return undefined
+    const run = await (shown.status === 'ended'
       ? this.#done.get(`${shown.runId} ${shown.finishedAt}`, () => this.#withResult(shown))
       : this.#withResult(shown))
-    if (run.status === 'paused' && settledForMs > pausedMs) await this.cancel(run, tooLate)
+    if (run.status === 'waiting' && settledForMs > waitingMs) await this.cancel(run, tooLate)
     return run
   }
 
@@ -235,7 +235,7 @@ export class RecordedRuns implements Execution {
         await this.#settleAsShown(run)
       }
     }
-    if (run.status !== 'paused') return
+    if (run.status !== 'waiting') return
     await this.shown.giveUp({ runId: run.id }, { code: 'aborted', message: reason })
     await this.#clear(run)
     // Somebody may have decided meanwhile.
@@ -308,7 +308,7 @@ export class RecordedRuns implements Execution {
     }
     if (status === 'running') return opened()
     const summary: Outcome['summary'] = JSON.parse(summaryJson)
-    const waitsFor = status === 'paused' ? (summary.pending as Outcome['waitsFor']) : []
+    const waitsFor = status === 'waiting' ? (summary.pending as Outcome['waitsFor']) : []
     return opened({ status, finishedAt: new Date(finishedAt).toISOString(), summary, result, waitsFor })
   }
 
