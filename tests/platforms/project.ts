@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const here = fileURLToPath(new URL('.', import.meta.url))
-/** Bundlers and other versions of Node.js: a package of its own, so that `npm ci` stays quick. */
+/** Bundlers, other versions of Node.js, Bun and Deno: a package of its own, so that `npm ci` stays quick. */
 export const installed: string = join(root, '.ci/platforms/node_modules')
 
 export const node26: string = join(installed, 'node26/bin/node')
@@ -35,7 +35,7 @@ export function makeProject(): string {
     if (path !== '' && !(dev || devOptional || optional || peer)) linkTree(join(root, path), join(folder, path))
   }
   for (const name of readdirSync(installed)) {
-    if (!/^(\.|node\d|esbuild|@esbuild)/.test(name)) linkTree(join(installed, name), join(folder, 'node_modules', name))
+    if (!/^(\.|node\d|@?esbuild|bun$|@oven$|@?deno$)/.test(name)) linkTree(join(installed, name), join(folder, 'node_modules', name))
   }
   return folder
 }

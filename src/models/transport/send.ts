@@ -36,11 +36,15 @@ const mostRedirectBytes = 2 ** 14
 /** The origins that have responded, so that a connection to them may be an idle one. */
 const known = new Set<string>()
 
+/** Sends over undici, or over the runtime's own `fetch` if it replaces undici with a stub, as Bun does: https://bun.com/docs/runtime/nodejs-compat */
+export const send: Send =
+  typeof Dispatcher.prototype.request === 'function' ? sendOverUndici : sendOver((...request) => globalThis.fetch(...request))
+
 /**
- * Sends over undici. Follows redirects that ask for the same request (307, 308). Sends once more, at once, if the connection to a server that
- * has responded before is closed without a response.
+ * Follows redirects that ask for the same request (307, 308). Sends once more, at once, if the connection to a server that has responded before
+ * is closed without a response.
  */
-export const send: Send = async ({ signal, ...post }) => {
+async function sendOverUndici({ signal, ...post }: Post): Promise<Reply> {
   let { headers } = post
   let url = urlOf(post.url)
   // The connection of a response that has just ended is free only then: undici would open another one.
