@@ -1,71 +1,81 @@
 import { InvalidOptionError } from '../../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 
-/** Where browsers are sent back to by default: on this machine. */
+/** The default redirect address, on this machine. */
 export const defaultRedirectUrl = 'http://127.0.0.1/callback'
 
-/** A person is to sign in. */
+/** A request that a user sign in. */
 export interface McpAuthorization {
-  /** The server that is signed in to, by the name it was given here. */
+  /** The name under which the server was configured. */
   server: string
-  /** What the person's browser is to open. It has no secret in it, but whoever opens it decides who signs in: show it to nobody else. */
+  /**
+   * The address to open in the user's browser. It contains no secret, but whoever opens it decides which account signs in: show it to
+   * nobody else.
+   */
   url: URL
-  /** Aborted when nobody waits for it any more. */
+  /** Aborted when the sign-in is no longer awaited. */
   signal: AbortSignal
 }
 
-/** Where tokens and client registrations are kept. What is kept is one text for each server, and secret. */
+/**
+ * Stores tokens and client registrations: one secret text per server.
+ *
+ * Contract: all methods may be async and are awaited. If one throws, the request that needs the token fails.
+ */
 export interface McpTokenStore {
-  /** The text that was saved under a key; undefined: none. The key says nothing of what is kept. */
+  /** Returns the text saved under a key, or undefined. The key reveals nothing about the text. */
   load(key: string): string | undefined | Promise<string | undefined>
   save(key: string, text: string): void | Promise<void>
   remove(key: string): void | Promise<void>
   /**
-   * Runs `work` while no other process runs any for the same key, and settles as `work` does. Needed if several processes share the store: many
-   * authorization servers take a refresh token once, and sign everybody out if it is sent again. `work` loads the tokens, renews and saves them,
-   * which takes a minute at most. Use a lock that is released when its process dies, such as an advisory lock of PostgreSQL. Reject once `signal`
-   * is aborted if the lock is not yet held. Default: `work` has this process's calls wait for each other.
+   * Runs `work` while no other process runs any for the same key, and settles like `work`. Needed if several processes share the store:
+   * many authorization servers accept a refresh token only once, and revoke all tokens if it is sent again. `work` loads, renews and saves
+   * the tokens, which takes up to a minute. Use a lock that is released if its process dies, such as an advisory lock of PostgreSQL. Reject
+   * if `signal` is aborted before the lock is held. Default: calls within this process take turns.
    */
   lock?(key: string, work: () => Promise<void>, options: { signal: AbortSignal }): Promise<void>
 }
 
 /**
- * How to sign in to a server with OAuth 2.1 (https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization). Where is found out from
- * the server; without a `clientId` the client is known by its `clientMetadataUrl`, or registers itself.
+ * How to sign in to a server with OAuth 2.1 (https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization). The server says
+ * where to sign in. Without a `clientId`, the client identifies itself by its `clientMetadataUrl`, or registers itself.
  */
 export interface McpAuth {
-  /** The client as the authorization server knows it, if it was registered there beforehand. */
+  /** The client id, if the client was registered with the authorization server beforehand. */
   clientId?: string
-  /** Its secret, if it has one. */
+  /** The client secret, if there is one. */
   clientSecret?: string
-  /** Signs in place of a secret: a private key in PEM, and its algorithm, such as `ES256`. Only for `client_credentials`. */
+  /** A private key that replaces the secret, in PEM, and its algorithm, such as `ES256`. Only for `client_credentials`. */
   privateKey?: { pem: string; algorithm: string }
-  /** Https address of the document that describes this client, for authorization servers that take one (CIMD). */
+  /** The https address of a document that describes this client, for authorization servers that support it (CIMD). */
   clientMetadataUrl?: string
   /**
-   * Whose sign-in it is, where several accounts use servers at one address: each has tokens of its own. Any name. Default: one for each `clientId`.
+   * The name of an account, if several accounts use servers at one address: each has its own tokens. Any text. Default: one account per
+   * `clientId`.
    */
   account?: string
-  /** What people are told they sign in with. Default `toolloop`. */
+  /** The name of the application that users see when they sign in. Default `toolloop`. */
   clientName?: string
-  /** `client_credentials`: the program signs in for itself, and nobody is asked. Default `authorization_code`. */
+  /** `client_credentials`: the application signs in by itself, without a user. Default `authorization_code`. */
   grant?: 'authorization_code' | 'client_credentials'
-  /** What to ask for, separated by spaces. Default: what the server says it needs. */
+  /** The scopes to request, separated by spaces. Default: what the server says it needs. */
   scope?: string
-  /** The only authorization server to sign in at. Default: whichever the server names. */
+  /** The only authorization server to sign in at. Default: the one that the server names. */
   issuer?: string
-  /** Where browsers are sent back to. Default `http://127.0.0.1/callback`, for which `authorize` is given the port by `toolloop mcp login`. */
+  /** The redirect address. Default `http://127.0.0.1/callback`, for which `toolloop mcp login` tells `authorize` the port. */
   redirectUrl?: string | URL
   /**
-   * Has a person sign in, and resolves with the address that their browser was sent back to: `redirectUrl` with a query. Rejects when they don't.
-   * Default: nobody is asked; the tokens that are kept are used, and renewed, until somebody signs in with `toolloop mcp login`.
+   * Asks a user to sign in. Resolves with the address that the browser was redirected to: `redirectUrl` with a query. Default: nobody is
+   * asked; stored tokens are used and renewed, until somebody signs in with `toolloop mcp login`.
+   *
+   * Contract: awaited. If it rejects, the sign-in fails, and the user is not asked again.
    */
   authorize?: (authorization: McpAuthorization) => Promise<string | URL>
-  /** Default: files for their owner alone, in `~/.toolloop/mcp`. */
+  /** Where tokens are stored. Default: files in `~/.toolloop/mcp` that only their owner can read. */
   store?: McpTokenStore
   /**
-   * Whether addresses that the server names may be of private networks: all, none, or ranges such as `10.1.0.0/16`. Default: those of a server that is
-   * itself at such an address, written as a number, or at `localhost`.
+   * Whether the server may name addresses in private networks: all, none, or ranges such as `10.1.0.0/16`. Default: only if the server's
+   * own address is a private one, written as a number, or `localhost`.
    */
   allowPrivateAddresses?: boolean | readonly string[]
 }
@@ -86,7 +96,7 @@ const optionNames: OptionNames<McpAuth> = {
   allowPrivateAddresses: true,
 }
 
-/** Throws `invalid_option`. No secret is quoted. */
+/** Throws `invalid_option`. The message contains no secret. */
 export function checkAuth(auth: McpAuth, at: string): void {
   const expect = (holds: boolean, key: string, expected: string) => {
     if (!holds) throw new InvalidOptionError(`${at}.${key}`, expected, 'another value')

@@ -14,86 +14,96 @@ import {
 import type { ToolEffect } from '../tool.ts'
 import { checkAuth, type McpAuth } from './auth-options.ts'
 
-/** What can be set for every MCP server, however it is reached. */
+/** Options of every MCP server, however it is reached. */
 export interface McpServerOptions {
-  /** Stands before each of its tools' names, with `__` in between. Default: the server's name. `''`: nothing stands there. */
+  /** Prefix of the names of its tools, followed by `__`. Default: the server's name. `''` means no prefix. */
   prefix?: string
-  /** The tools to take, by the server's names for them. Default: all. */
+  /** The tools to use, by the server's own names. Default: all. */
   tools?: readonly string[]
-  /** Which calls need an approval: all, none, or those of the tools named. Default: of tools that the server itself calls destructive. */
+  /**
+   * Which calls need approval: all, none, or those of the tools with these names. Default: calls of tools that the server itself calls
+   * destructive.
+   */
   approval?: boolean | readonly string[]
-  /** What its tools do to the world, by the server's names for them. Default: `'unsafe'`, or what its annotations say, if they are trusted. */
+  /** The side effects of its tools, by the server's own names. Default: `'unsafe'`, or what its annotations say if they are trusted. */
   effects?: Readonly<Record<string, ToolEffect>>
   /**
-   * Believes the server that a tool only reads or may be repeated. Default false: these are hints, and a server may lie
+   * Believes the server if it says that a tool only reads or may be repeated. Default false: these are hints, and a server may lie
    * (https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool).
    */
   trustAnnotations?: boolean
-  /** For starting it, the handshake and the list of its tools, in milliseconds. Default 30,000; 300,000 where a person may be asked to sign in. */
+  /**
+   * Time limit for the start, the handshake and the list of tools, in milliseconds. Default 30,000, or 300,000 if a user may be asked to
+   * sign in.
+   */
   startTimeoutMs?: number
   /**
-   * Time limit of one call in milliseconds. It begins again whenever the server tells of the call's progress, until the call has taken
-   * `maxToolTimeoutMs`. Default: the run's.
+   * Time limit of one call in milliseconds. Each progress report of the server restarts it, until the call has taken `maxToolTimeoutMs`.
+   * Default: the run's.
    */
   toolTimeoutMs?: number
-  /** Time limits of single tools in milliseconds, by the server's names for them, in place of `toolTimeoutMs`. */
+  /** Time limits of single tools in milliseconds, by the server's own names, in place of `toolTimeoutMs`. */
   timeouts?: Readonly<Record<string, number>>
-  /** Most that one call may take with progress, in milliseconds. A longer time limit stands. Default 3,600,000. */
+  /** Maximum time of a call with progress reports, in milliseconds. A longer time limit of the call takes precedence. Default 3,600,000. */
   maxToolTimeoutMs?: number
   /**
-   * The revision of the protocol to speak: the newer `2026-07-28`, or `2025-11-25` and the ones before it. Default: a server at an address is asked
-   * what it speaks; a program is spoken to in the older one unless it refuses, since some end when they are asked anything first.
+   * The protocol version to use: `2026-07-28`, or `2025-11-25` and earlier. Default: a server at an address is asked which it supports. A
+   * program is addressed in the older version unless it refuses, because some programs end if they are asked anything first.
    */
   protocolVersion?: '2025-11-25' | '2026-07-28'
   /**
-   * Whether it may ask people something in the middle of a call (elicitation): the run then ends `paused` with a question. Default true; false: it
-   * is told that nobody can be asked.
+   * Whether the server may ask people something during a call (elicitation): the run then ends `paused` with a question. Default true.
+   * False: the server is told that nobody can be asked.
    */
   questions?: boolean
   /**
-   * Whether its calls may become tasks, which go on without a request and are asked for again and again: `true`, or with a time limit of its own.
-   * `timeoutMs`: of a call from when it has become one, default 3,600,000. In a run with a journal, another process waits on for the same task.
-   * Default true; false: tools that need it fail.
+   * Whether calls may become tasks, which continue without a request and are polled: `true`, or an object with a time limit. `timeoutMs`:
+   * the time limit of a call after it has become a task, default 3,600,000. In a run with a journal, another process can continue to wait
+   * for the task. Default true. False: tools that require tasks fail.
    */
   tasks?: boolean | { timeoutMs?: number }
   /**
-   * Whether it may ask the run's model something in the middle of a call (sampling), on that run's limits and budgets: `true`, or with limits of its own.
-   * `maxTokens`: most tokens of one answer, default 4,096. `maxRequests`: of one call, default 10. What the model answers goes to the server; it
-   * sees of the conversation only what the server itself sends. Default false: refused.
+   * Whether the server may ask the run's model something during a call (sampling), within the run's limits and budgets: `true`, or an
+   * object with limits. `maxTokens`: maximum tokens of one answer, default 4,096. `maxRequests`: maximum requests per call, default 10. The
+   * model's answer goes to the server; the model only sees what the server sends, not the conversation. Default false: refused.
    */
   sampling?: boolean | { maxTokens?: number; maxRequests?: number }
   /**
-   * Which of its resources the model reads: `'all'` with the tools `list_resources` and `read_resource`, or `'links'`, those that a result of its tools
-   * has linked to in the same run, with `read_resource` alone. Default: none.
+   * Which resources the model can read: `'all'` with the tools `list_resources` and `read_resource`, or `'links'` with `read_resource`
+   * alone, for addresses that a result of its tools has linked to in the same run. Default: none.
    */
   resources?: 'all' | 'links'
-  /** Whether the model lists and gets its prompts, with the tools `list_prompts` and `get_prompt`. Default false. */
+  /** Whether the model can list and read prompts, with the tools `list_prompts` and `get_prompt`. Default false. */
   prompts?: boolean
   /**
-   * What of it goes into `McpTools.instructions()`: `true`, what it says of itself; or also prompts and resources, by name and address. You trust what it
-   * says there as you trust your own instructions. Default: nothing.
+   * What to include in `McpTools.instructions()`: `true` for the server's own instructions, or an object to also include prompts and
+   * resources, by name and address. You trust these texts like your own instructions. Default: nothing.
    */
   instructions?: boolean | { own?: boolean; prompts?: readonly string[]; resources?: readonly string[] }
-  /** True: when it can't be started, the others work without it, and it is tried again in the background. Default false. */
+  /** True: if the server can't be started, the others work without it, and it is retried in the background. Default false. */
   optional?: boolean
 }
 
-/** A server that is a program on this machine, spoken to over its standard input and output. */
+/** A server that is a program on this machine, reached over standard input and output. */
 export interface McpCommand extends McpServerOptions {
   command: string
   args?: readonly string[]
-  /** Added to the few variables it inherits: HOME, LOGNAME, PATH, SHELL, TERM and USER; nothing else of this process's environment. */
+  /** Environment variables to add to the few it inherits: HOME, LOGNAME, PATH, SHELL, TERM and USER. It inherits no others. */
   env?: Readonly<Record<string, string>>
-  /** Default: the current folder. */
+  /** The working directory. Default: the current folder. */
   cwd?: string
 }
 
-/** A server at a web address, spoken to over streamable HTTP. */
+/** A server at a web address, reached over streamable HTTP. */
 export interface McpUrl extends McpServerOptions {
   url: string | URL
-  /** Sent with every request. A function is asked for each, so that a token can be renewed; what it throws fails that request. */
+  /**
+   * Headers to send with every request. A function is called for each request, so that a token can be renewed.
+   *
+   * Contract: awaited. If it throws or rejects, that request fails.
+   */
   headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>)
-  /** Signs in with OAuth where the server asks for that: `{}` with what is found out and kept. Default: no sign-in. */
+  /** Signs in with OAuth if the server requires it: `{}` discovers everything and stores tokens. Default: no sign-in. */
   auth?: McpAuth
   /** Default: the global `fetch`. Not used to sign in. */
   fetch?: (url: string | URL, init?: RequestInit) => Promise<Response>
@@ -106,12 +116,12 @@ const texts = (expected: string) => expecting(expected, isTexts)
 const mappingOfTexts = (expected: string): Check => {
   return (value, at) => {
     const isMapping = typeof value === 'object' && value !== null && isTexts(Object.values(value))
-    // A value may be a secret.
+    // The value may be a secret.
     if (!isMapping) throw new InvalidOptionError(at, expected, 'another value')
   }
 }
 
-/** `true`, `false`, or options of its own. */
+/** `true`, `false`, or an object of options. */
 function switchOr(checks: Readonly<Record<string, Check>>, of: string): Check {
   return (value, at) => {
     if (typeof value === 'object' && value !== null) checkOptions(value, checks, of, at)
@@ -119,7 +129,7 @@ function switchOr(checks: Readonly<Record<string, Check>>, of: string): Check {
   }
 }
 
-/** Each value of a mapping. */
+/** Checks each value of a mapping. */
 function each(check: Check): Check {
   return (values, at) => {
     for (const [name, value] of Object.entries(values ?? {})) check(value ?? null, `${at}.${name}`)
@@ -176,7 +186,7 @@ const urlChecks: OptionChecks<McpUrl> = {
   fetch: unchecked,
 }
 
-/** Throws `invalid_option` for a configuration that can't be meant. */
+/** Throws `invalid_option` for an invalid configuration. */
 export function checkServer(name: string, server: McpServer): void {
   const at = `servers.${name}`
   if (typeof server !== 'object' || server === null) throw new InvalidOptionError(at, 'a mapping with `command` or `url`', server)
@@ -188,7 +198,7 @@ export function checkServer(name: string, server: McpServer): void {
   }
   if (!('url' in server)) throw new InvalidOptionError(at, 'a mapping with `command` or `url`', Object.keys(server))
   checkOptions(server, urlChecks, 'an MCP server with a `url`', at)
-  // What is not a URL may still hold a key: it is not shown.
+  // An invalid URL may contain a key, so the error does not show it.
   if (!isWebAddress(server.url)) throw new InvalidOptionError(`${at}.url`, 'an http or https URL', 'another value')
 }
 

@@ -1,7 +1,7 @@
 import type { McpServer } from './server-config.ts'
 
 const defaultStartTimeoutMs = 30_000
-/** A person who signs in takes longer. */
+/** Longer, because a person has to sign in. */
 const signInTimeoutMs = 300_000
 
 /** How long a server may take to start, in milliseconds. */
@@ -10,10 +10,10 @@ export function startTimeoutOf(server: McpServer): number {
   return server.startTimeoutMs ?? (signsIn ? signInTimeoutMs : defaultStartTimeoutMs)
 }
 
-/** What is longer ends at once. */
+/** The maximum of a timer: a longer one would fire at once. */
 export const longestTimerMs: number = 2 ** 31 - 1
 
-/** Runs `work`, which heeds its signal: aborted when one of `signals` is, or with `late()` when the time is up. Rejects with the reason then. */
+/** Runs `work` with a signal that is aborted when one of `signals` is, or with `late()` when the time is up. Rejects with that reason. */
 export async function within<T>(
   milliseconds: number,
   late: () => Error,
@@ -33,7 +33,7 @@ export async function within<T>(
   }
 }
 
-/** What `work` comes to, or a rejection with the signal's reason once that is aborted. */
+/** Settles like `work`, or rejects with the signal's reason once that is aborted. */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
   const aborted = Promise.withResolvers<never>()

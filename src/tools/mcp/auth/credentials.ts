@@ -4,16 +4,16 @@ import { InvalidOptionError } from '../../../core/errors.ts'
 import { isJsonObject } from '../../../core/messages.ts'
 import type { McpAuth, McpTokenStore } from '../auth-options.ts'
 
-/** What is kept for a server. */
+/** What is stored for a server. */
 export interface Credentials {
   tokens?: StoredOAuthTokens
-  /** The client as it was registered, by authorization server. */
+  /** The registered client, by authorization server. */
   clients?: Record<string, StoredOAuthClientInformation>
-  /** The authorization server that was signed in at. */
+  /** The authorization server of the last sign-in. */
   issuer?: string
 }
 
-/** The credentials of one server in a store. They are read anew each time: another process may have renewed them. */
+/** The credentials of one server in a store. Reads them each time, because another process may have renewed them. */
 export class KeptCredentials {
   readonly #store: McpTokenStore
   readonly #key: string
@@ -30,19 +30,19 @@ export class KeptCredentials {
       const kept: unknown = JSON.parse(text)
       return isJsonObject(kept) ? (kept as Credentials) : {}
     } catch {
-      return {} // Not ours, or cut: whoever it belongs to signs in again.
+      return {} // Unreadable: the user signs in again.
     }
   }
 
   /**
-   * Runs `work`, and settles as it does, while nobody else changes these credentials. Rejects if the store's lock fails, or with the signal's reason
-   * if that is aborted first.
+   * Runs `work` while nothing else changes these credentials, and settles like `work`. Rejects if the store's lock fails, or with the
+   * signal's reason if that is aborted first.
    */
   async exclusively(signal: AbortSignal, work: () => Promise<void>): Promise<void> {
     let end: Promise<void> | undefined
     const once = () => {
       end ??= work()
-      end.catch(() => {}) // A lock may reject without having waited for it.
+      end.catch(() => {}) // A lock may reject without waiting for it.
       return end
     }
     await (this.#store.lock?.(this.#key, once, { signal }) ?? inTurn(this.#store, this.#key, signal, once))
@@ -50,7 +50,7 @@ export class KeptCredentials {
     await end
   }
 
-  /** Removes them. Resolves with whether there were any. */
+  /** Removes the credentials. Resolves with whether there were any. */
   async forget(): Promise<boolean> {
     const had = (await this.#store.load(this.#key)) !== undefined
     await this.#store.remove(this.#key)
@@ -62,10 +62,10 @@ export class KeptCredentials {
   }
 }
 
-/** The last work under each key of the stores that have no lock. */
+/** The last work for each key of the stores that have no lock. */
 const lastWork = new WeakMap<McpTokenStore, Map<string, Promise<void>>>()
 
-/** Runs `work` after all earlier work of this process for that store and key. */
+/** Runs `work` after all earlier work of this process for the same store and key. */
 function inTurn(store: McpTokenStore, key: string, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
   const ofStore = lastWork.get(store) ?? new Map<string, Promise<void>>()
   lastWork.set(store, ofStore)
@@ -82,7 +82,7 @@ function inTurn(store: McpTokenStore, key: string, signal: AbortSignal, work: ()
   return mine
 }
 
-/** The same for the same address, client and account. The address itself may have a key in it. */
+/** The key for an address, client and account. Hashed, because the address may contain a secret. */
 function keyOf({ origin, pathname, search }: URL, clientId?: string, account?: string): string {
   const whose = clientId === undefined && account === undefined ? '' : `\n${JSON.stringify([clientId ?? null, account ?? null])}`
   return createHash('sha256').update(`${origin}${pathname}${search}${whose}`).digest('hex')

@@ -6,8 +6,8 @@ import { replaceFile } from '../../../core/files/replace-file.ts'
 import type { McpTokenStore } from '../auth-options.ts'
 
 /**
- * Keeps tokens in files that are for their owner alone. Processes that share the folder renew tokens one after the other. Default folder:
- * `~/.toolloop/mcp`, which is made when something is saved.
+ * Stores tokens in files that only their owner can read. Processes that share the folder take turns to renew tokens. Default folder:
+ * `~/.toolloop/mcp`, which is created on the first save.
  */
 export function mcpTokenFiles(folder: string = join(homedir(), '.toolloop', 'mcp')): McpTokenStore {
   const fileOf = (key: string) => join(folder, `${key}.json`)
@@ -25,7 +25,7 @@ export function mcpTokenFiles(folder: string = join(homedir(), '.toolloop', 'mcp
       await mkdir(folder, { recursive: true, mode: 0o700 })
       await replaceFile(fileOf(key), text)
     },
-    // The lock's empty file stays: if it were deleted, a process that waits for it and one that makes a new file would hold the lock together.
+    // Keeps the empty lock file: if it were deleted, one process could wait for the old file while another locks a new one.
     remove: (key) => rm(fileOf(key), { force: true }),
     lock: async (key, work, { signal }) => {
       await mkdir(folder, { recursive: true, mode: 0o700 })

@@ -4,16 +4,17 @@ import { redactText } from '../../../core/redaction/redact.ts'
 import { requestOnce } from '../../builtin/web/http-get.ts'
 import { AddressRule, isPublicAddress } from '../../builtin/web/public-address.ts'
 
-/** What is read of one answer: descriptions and tokens are small. */
+/** Maximum size of a response: metadata and tokens are small. */
 const maxBytes = 256 * 1024
-/** Others wait while one process renews tokens. */
+/** Time limit of one request; others wait while one process renews tokens. */
 const timeoutMs = 20_000
 
 export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>
 
 /**
- * Fetches what a server has named: descriptions of it and of its authorization servers, and tokens. A server must not be able to have addresses of
- * private networks fetched, nor have secrets sent unprotected; redirects are not followed. Rejects with `tool_denied` for such an address.
+ * Creates a `fetch` for addresses that a server names: metadata of the server and its authorization servers, and tokens. It refuses
+ * addresses in private networks, does not send secrets unencrypted, and does not follow redirects. Rejects with `tool_denied` for such an
+ * address.
  */
 export function guardedFetch(server: URL, allowPrivateAddresses: boolean | readonly string[] | undefined, signal: AbortSignal): Fetch {
   const isNear = isPrivateHost(server)
@@ -39,13 +40,13 @@ export function guardedFetch(server: URL, allowPrivateAddresses: boolean | reado
     })
     const { status, contentType, body: bytes = Buffer.alloc(0) } = answer
     const hasBody = ![204, 205, 304].includes(status)
-    // What goes wrong is told in words of the server's, which may quote what it was sent.
+    // Error texts come from the server and may quote the request.
     const shown = status < 400 ? bytes.toString() : redactText(bytes.toString(), secretsIn(init))
     return new Response(hasBody ? shown : null, { status, headers: { 'content-type': contentType } })
   }
 }
 
-/** Tokens, codes and passwords in a request: whatever it has in its form and its `Authorization`. */
+/** The tokens, codes and passwords in a request: everything in its form and its `Authorization`. */
 function secretsIn({ headers, body }: RequestInit): string[] {
   const form = body === undefined || body === null ? [] : [...new URLSearchParams(String(body)).values()]
   const [, access = ''] = new Headers(headers).get('authorization')?.split(' ') ?? []

@@ -3,28 +3,32 @@ import { createServer, type ServerResponse } from 'node:http'
 import { InvalidOptionError, ToolloopError } from '../../../core/errors.ts'
 import { defaultRedirectUrl, type McpAuth, type McpAuthorization } from '../auth-options.ts'
 
-/** What `openLoopbackSignIn` takes. */
+/** Options of `openLoopbackSignIn`. */
 export interface LoopbackSignInOptions {
-  /** Shows the address to the person, or opens their browser there. */
+  /**
+   * Shows the address to the user, or opens the user's browser there.
+   *
+   * Contract: awaited, unless the browser returns first. If it rejects, the sign-in fails.
+   */
   show: (authorization: McpAuthorization) => void | Promise<void>
-  /** Where the browser is to come back to, on this machine; port 0 or none: any that is free. Default `http://127.0.0.1/callback`. */
+  /** The address on this machine to which the browser returns. Port 0 or none means any free port. Default `http://127.0.0.1/callback`. */
   redirectUrl?: string | URL
-  /** How long the person has, in milliseconds. Default 300,000. */
+  /** How long the user has to sign in, in milliseconds. Default 300,000. */
   timeoutMs?: number
 }
 
-/** A sign-in in a browser on this machine, for the `auth` of a server. */
+/** A sign-in through a browser on this machine, for the `auth` of a server. */
 export interface LoopbackSignIn extends Required<Pick<McpAuth, 'redirectUrl' | 'authorize'>>, AsyncDisposable {}
 
 /**
- * Waits on 127.0.0.1 for the browser to come back (https://www.rfc-editor.org/rfc/rfc8252#section-7.3), and only for the one that was sent: another page
- * that knocks there is turned away. Rejects with `invalid_option` for an address that is not on this machine.
+ * Waits on 127.0.0.1 for the browser to return (https://www.rfc-editor.org/rfc/rfc8252#section-7.3). Refuses requests of other pages, which
+ * don't know the state. Rejects with `invalid_option` if the address is not on this machine.
  */
 export async function openLoopbackSignIn({ show, redirectUrl, timeoutMs = 300_000 }: LoopbackSignInOptions): Promise<LoopbackSignIn> {
   const wanted = new URL(redirectUrl ?? defaultRedirectUrl)
   const isHere = wanted.protocol === 'http:' && ['127.0.0.1', 'localhost'].includes(wanted.hostname)
   if (!isHere) throw new InvalidOptionError('redirectUrl', 'an http address at 127.0.0.1 or localhost', wanted.origin)
-  /** Those who wait, by the state that their browser brings back. */
+  /** Sign-ins in progress, by the state that their browser returns with. */
   const waiting = new Map<string, (back: URL) => void>()
   const own = new URL(wanted)
   const server = createServer((request, response) => {
@@ -54,7 +58,7 @@ export async function openLoopbackSignIn({ show, redirectUrl, timeoutMs = 300_00
     if (signal.aborted) abort()
     waiting.set(state, came.resolve)
     try {
-      // The person may be back before `show` has settled, or never come.
+      // The user may return before `show` has settled, or never.
       await Promise.race([show(authorization), came.promise])
       return await came.promise
     } finally {
@@ -72,7 +76,7 @@ export async function openLoopbackSignIn({ show, redirectUrl, timeoutMs = 300_00
 }
 
 function say(response: ServerResponse, status: number, text: string): void {
-  // The code is in the address: it goes nowhere else from here.
+  // The address contains the code, so it must not leak from this page.
   response.writeHead(status, {
     'content-type': 'text/html; charset=utf-8',
     'referrer-policy': 'no-referrer',

@@ -13,7 +13,7 @@ import { defaultRedirectUrl, type McpAuth } from '../auth-options.ts'
 import type { McpClientSdk } from '../sdk/load-sdk.ts'
 import type { KeptCredentials } from './credentials.ts'
 
-/** This client, as the SDK's OAuth sees it: who it is, and where it keeps what. One object lasts from one sign-in to its end. */
+/** This client as the SDK's OAuth sees it, with its stored credentials. One instance serves one sign-in. */
 export class OAuthClient implements OAuthClientProvider {
   readonly #auth: McpAuth
   readonly #kept: KeptCredentials
@@ -21,7 +21,7 @@ export class OAuthClient implements OAuthClientProvider {
   #verifier = ''
   #discovery: OAuthDiscoveryState | undefined
   #used: StoredOAuthTokens | undefined
-  /** What the person's browser is to open, once that is known. */
+  /** The address to open in the user's browser, once known. */
   authorizationUrl: URL | undefined
   readonly clientMetadataUrl?: string
   readonly addClientAuthentication?: NonNullable<OAuthClientProvider['addClientAuthentication']>
@@ -62,12 +62,12 @@ export class OAuthClient implements OAuthClientProvider {
     }
   }
 
-  /** Sent along, and has to come back: what a browser brings from elsewhere does not have it. */
+  /** Sent with the request, and must come back. A redirect from elsewhere does not have it. */
   state(): string {
     return this.#state
   }
 
-  /** Asked before anything is told to an authorization server. Throws `tool_denied` for another than that of the options. */
+  /** Called before anything is sent to an authorization server. Throws `tool_denied` if it differs from the one in the options. */
   saveAuthorizationServerUrl(found: string): void {
     const { issuer } = this.#auth
     if (issuer !== undefined && withoutSlash(issuer) !== withoutSlash(found))
@@ -85,7 +85,7 @@ export class OAuthClient implements OAuthClientProvider {
       }
     }
     const client = clients[ctx?.issuer ?? '']
-    // Registered for another address to be sent back to: of no use for anybody who has to sign in there.
+    // Registered with another redirect address, so it can't be used to sign a user in.
     const isElsewhere =
       client !== undefined && 'redirect_uris' in client && Array.isArray(client.redirect_uris) && this.#auth.authorize !== undefined
         ? !client.redirect_uris.includes(String(this.redirectUrl))
@@ -122,7 +122,7 @@ export class OAuthClient implements OAuthClientProvider {
     return this.#discovery
   }
 
-  /** What the authorization server takes no longer is forgotten, but not what another process has renewed meanwhile. */
+  /** Forgets what the authorization server no longer accepts, but keeps what another process has renewed meanwhile. */
   async invalidateCredentials(scope: 'all' | 'client' | 'tokens' | 'verifier' | 'discovery'): Promise<void> {
     if (scope === 'discovery' || scope === 'all') this.#discovery = undefined
     if (scope === 'verifier' || scope === 'discovery') return

@@ -12,17 +12,17 @@ import { mcpTokenFiles } from './file-store.ts'
 import { type Fetch, guardedFetch } from './guarded-fetch.ts'
 import { OAuthClient } from './oauth-client.ts'
 
-/** What a server asks for when it refuses a request. */
+/** What a server requires when it refuses a request. */
 interface Challenge {
   scope?: string | undefined
   resourceMetadataUrl?: URL | undefined
-  /** A new token can't be had by renewing the one there is. */
+  /** Renewing the current token is not enough. */
   force?: boolean
 }
 
 type AuthOptions = Parameters<McpClientSdk['auth']>[1]
 
-/** What is done about a challenge, given the tokens there are. */
+/** Decides what to ask for after a challenge, given the current tokens. */
 type Answer = (tokens: StoredOAuthTokens | undefined) => Challenge
 
 interface SignInContext {
@@ -31,14 +31,14 @@ interface SignInContext {
   logger: Logger
 }
 
-/** How long to wait for others that renew the same tokens. */
+/** How long to wait for others that renew the same tokens, in milliseconds. */
 const lockTimeoutMs = 60_000
-/** How long a renewal that is under way may take when the server is closed. */
+/** How long a renewal in progress may take when the server is closed, in milliseconds. */
 const farewellMs = 1_000
 
 /**
- * Signs in to one server. Of requests that are refused at the same time only the first signs in, and of processes that share a store only one
- * renews: many authorization servers void all tokens if one is renewed twice.
+ * Signs in to one server. If several requests are refused at the same time, only the first one signs in. If several processes share a
+ * store, only one renews, because many authorization servers revoke all tokens if one is renewed twice.
  */
 export class SignIn {
   readonly #sdk: McpClientSdk
@@ -48,11 +48,14 @@ export class SignIn {
   readonly #closing: AbortSignal
   readonly #logger: Logger
   readonly #fetch: Fetch
-  /** Ends requests to authorization servers: later than `closing`, since a refresh token that was sent is lost unless the answer is saved. */
+  /**
+   * Aborts requests to authorization servers. Aborted later than `closing`, because a refresh token that was sent is lost unless the
+   * response is saved.
+   */
   readonly #leaving = new AbortController()
   #turn: Promise<void> = Promise.resolve()
   #renewal: Promise<void> = Promise.resolve()
-  /** Whoever was asked has not signed in: nobody is asked again and again. */
+  /** The error of a sign-in that the user refused or did not finish, so that the user is not asked repeatedly. */
   #refused: ToolloopError | undefined
 
   constructor(sdk: McpClientSdk, server: { name: string; url: URL }, auth: McpAuth, { closing, logger }: SignInContext) {
@@ -66,7 +69,7 @@ export class SignIn {
     this.#fetch = guardedFetch(server.url, auth.allowPrivateAddresses, this.#leaving.signal)
   }
 
-  /** Resolves once a renewal that is under way has been saved, or was given up. To be called after `closing` is aborted. */
+  /** Resolves once a renewal in progress has been saved or abandoned. Call it after `closing` is aborted. */
   async close(): Promise<void> {
     const timer = setTimeout(() => this.#leaving.abort(this.#closing.reason), farewellMs)
     await untilAborted(this.#renewal, this.#leaving.signal).catch(() => {})
@@ -74,20 +77,20 @@ export class SignIn {
     this.#leaving.abort(this.#closing.reason)
   }
 
-  /** Tokens and secrets that no log line and no error may quote. */
+  /** Tokens and secrets that no log line and no error may contain. */
   readonly secrets: Set<string> = new Set()
 
   async token(): Promise<string | undefined> {
     return (await this.#read())?.access_token
   }
 
-  /** Gets another token after one was refused, or none was sent. Rejects with `mcp_sign_in_needed`, or with what is wrong with the server. */
+  /** Gets another token after one was refused or none was sent. Rejects with `mcp_sign_in_needed`, or with the error of the server. */
   unauthorized(response: Response, sent: string | undefined): Promise<void> {
     const { scope, resourceMetadataUrl } = this.#sdk.extractWWWAuthenticateParams(response)
     return this.#inTurn(sent, () => ({ scope, resourceMetadataUrl }))
   }
 
-  /** Gets a token that may do more than the one that was sent. */
+  /** Gets a token with more permissions than the one that was sent. */
   stepUp({ requiredScope, resourceMetadataUrl }: InsufficientScopeError, sent: string | undefined): Promise<void> {
     return this.#inTurn(sent, (tokens) => {
       const scope = this.#sdk.computeScopeUnion(tokens?.scope, requiredScope)
@@ -108,7 +111,7 @@ export class SignIn {
     return mine
   }
 
-  /** Runs `work` when nobody else renews these tokens, and settles as it does. Only the wait has a limit. */
+  /** Runs `work` while nobody else renews these tokens, and settles like `work`. Only the wait has a time limit. */
   async #exclusively(work: () => Promise<void>): Promise<void> {
     const late = () => new Error(`others have been renewing its tokens for more than ${lockTimeoutMs} ms`)
     const begun = Promise.withResolvers<void>()
@@ -131,7 +134,7 @@ export class SignIn {
     let options: AuthOptions | undefined
     await this.#exclusively(async () => {
       const tokens = await this.#read()
-      // It was renewed while this request was on its way, here or in another process.
+      // The token was renewed while this request was in flight, here or in another process.
       if (tokens !== undefined && tokens.access_token !== sent) return
       const asked = this.#options(answer(tokens), tokens)
       if ((await this.#authorize(client, asked)) !== 'AUTHORIZED') options = asked
@@ -139,7 +142,7 @@ export class SignIn {
     if (options === undefined) return
     const { authorizationUrl } = client
     if (authorize === undefined || authorizationUrl === undefined) throw this.#needed()
-    if (!/^https?:$/.test(authorizationUrl.protocol)) throw new ToolloopError('tool_denied', `${this.#what()} is at no web address.`)
+    if (!/^https?:$/.test(authorizationUrl.protocol)) throw new ToolloopError('tool_denied', `${this.#what()} is not at a web address.`)
     const back = await this.#ask(authorize, authorizationUrl)
     if (back.get('state') !== client.state()) throw new ToolloopError('mcp_sign_in_needed', `${this.#what()} was answered from elsewhere.`)
     const code = back.get('code')
@@ -154,13 +157,13 @@ export class SignIn {
     const warn = (problem: string) => {
       this.#logger.warn(
         { server, problem: redactText(withoutPage(problem), [...this.secrets]) },
-        'signing in to an MCP server met a problem',
+        'signing in to an MCP server failed',
       )
     }
     return withSdkWarnings(warn, () => this.#sdk.auth(client, options))
   }
 
-  /** Throws if only a person could sign in, and nobody can be asked. */
+  /** The options of a sign-in. Throws if only a user could sign in and nobody can be asked. */
   #options({ scope: required, resourceMetadataUrl, force = false }: Challenge, tokens: StoredOAuthTokens | undefined): AuthOptions {
     const { authorize, grant, scope: own } = this.#auth
     if (this.#refused !== undefined) throw this.#refused
@@ -181,7 +184,7 @@ export class SignIn {
       const back = await authorize({ server: this.#server.name, url, signal: this.#closing })
       return new URL(back, this.#auth.redirectUrl ?? defaultRedirectUrl).searchParams
     } catch (cause) {
-      this.#refused = new ToolloopError('mcp_sign_in_needed', `${this.#what()} did not come to an end.`, { cause })
+      this.#refused = new ToolloopError('mcp_sign_in_needed', `${this.#what()} did not finish.`, { cause })
       throw this.#refused
     }
   }
@@ -192,7 +195,7 @@ export class SignIn {
   }
 
   #declined(error: string | null): ToolloopError {
-    // Whoever sent the browser back has written it.
+    // The error text comes from whoever redirected the browser.
     const code = error !== null && /^[a-z_]{1,40}$/.test(error) ? ` (${error})` : ''
     this.#refused = new ToolloopError('mcp_sign_in_needed', `${this.#what()} was refused${code}.`)
     return this.#refused

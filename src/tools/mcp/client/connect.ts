@@ -17,18 +17,25 @@ import { mcpTool } from './mcp-tool.ts'
 import { ServerLink } from './server-link.ts'
 import type { McpServerStatus } from './server-status.ts'
 
-/** What `connectMcpServers` takes besides the servers. */
+/** Options of `connectMcpServers`. */
 export interface McpOptions {
   /**
-   * Tools that somebody has looked at, as `fingerprints()` gave them: a tool that is not among them, or no longer the same, is held back.
-   * Default: what a server lists first is taken, and only what changes later is held back.
+   * Reviewed tools, as returned by `fingerprints()`. A tool that is missing here, or has changed, is held back. Default: the tools that a
+   * server lists first are allowed, and only later changes are held back.
    */
   allowed?: Readonly<Record<string, string>>
-  /** What becomes of a tool held back: `'hide'` it, or show it and let each of its calls `'ask'` for an approval. Default `'hide'`. */
+  /**
+   * What happens to a tool that is held back: `'hide'` leaves it out, `'ask'` shows it and requires approval for each of its calls. Default
+   * `'hide'`.
+   */
   unknownTools?: 'hide' | 'ask'
-  /** Called when tools were added, removed, changed or held back, and when a server's state has changed. What it throws is logged. */
+  /**
+   * Called when tools were added, removed, changed or held back, and when the state of a server has changed.
+   *
+   * Contract: not awaited. If it throws or rejects, that is logged.
+   */
   onChange?: () => void
-  /** Given up when aborted, before all servers have been started. */
+  /** Cancels the start of the servers. */
   signal?: AbortSignal
   logger?: Logger
 }
@@ -41,23 +48,24 @@ const optionNames: OptionNames<McpOptions> = {
   logger: true,
 }
 
-/** A tool that is not allowed, or not as it now is. */
+/** A tool that is not allowed, or has changed since it was. */
 export interface HeldTool {
   name: string
   server: string
   reason: 'new' | 'changed'
   description: string
   parameters: Record<string, unknown>
-  /** For `allow`. */
+  /** Pass it to `allow`. */
   fingerprint: string
 }
 
 /**
- * Starts MCP servers, by the names they are to have, and gives their tools as one set that follows them: what a server adds, changes or takes away
- * is seen from the next turn of a run on. A server that ends is started again, at growing intervals; its tools stay and say that it is down.
+ * Starts MCP servers, by name, and returns their tools as one set that follows the servers: a run sees added, changed and removed tools
+ * from its next turn on. A server that ends is restarted, at growing intervals; until then its tools stay in the set, and calls of them
+ * fail and say so.
  *
- * Rejects with `invalid_option`, `missing_dependency`, or `mcp_server_failed` when a server that is not `optional` can't be started;
- * nothing is left running then.
+ * Rejects with `invalid_option`, `missing_dependency`, or `mcp_server_failed` if a server that is not `optional` can't be started. In that
+ * case all servers have been stopped.
  *
  * ```ts
  * await using tools = await connectMcpServers({ files: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '.'] } })
@@ -85,7 +93,7 @@ export async function connectMcpServers(servers: Readonly<Record<string, McpServ
   throw new ToolloopError('mcp_server_failed', failures.map(messageOf).join('\n'), { cause: new AggregateError(failures) })
 }
 
-/** The tools of MCP servers: give it to a runner as its `tools`, or to a dispatcher. Made by `connectMcpServers`. */
+/** The tools of MCP servers. Pass it to a runner as `tools`, or to a dispatcher. Created by `connectMcpServers`. */
 export class McpTools implements ToolSet, AsyncDisposable {
   readonly #links: readonly ServerLink[]
   readonly #options: McpOptions & { logger: Logger }
@@ -123,7 +131,7 @@ export class McpTools implements ToolSet, AsyncDisposable {
     return this.#specs
   }
 
-  /** Resolves when the tools are there that servers have announced. Undefined if there are none. */
+  /** Resolves when the tools that servers have announced are listed. Undefined if no change is expected. */
   settled(): Promise<void> | undefined {
     const settling = this.#links.flatMap((link) => link.followed.settled() ?? [])
     return settling.length === 0 ? undefined : Promise.all(settling).then(() => {})
@@ -138,12 +146,15 @@ export class McpTools implements ToolSet, AsyncDisposable {
     return this.#held
   }
 
-  /** Fingerprints of all tools that are allowed, by name, also of those that are gone for now: to be kept, and given as `allowed` the next time. */
+  /**
+   * Returns the fingerprints of all allowed tools by name, including tools that are currently missing. Store them, and pass them as
+   * `allowed` next time.
+   */
   fingerprints(): Record<string, string> {
     return Object.fromEntries(this.#allowed)
   }
 
-  /** Allows tools by name and fingerprint, as `held()` shows them: what is allowed is what was looked at, whatever it has become since. */
+  /** Allows tools by name and fingerprint, as shown by `held()`. A tool that has changed since it was reviewed stays held back. */
   allow(fingerprints: Readonly<Record<string, string>>): void {
     for (const [name, fingerprint] of Object.entries(fingerprints)) {
       if (!/^sha256:[0-9a-f]{64}$/.test(fingerprint)) throw new InvalidOptionError(`fingerprints.${name}`, 'a fingerprint', fingerprint)
@@ -153,39 +164,39 @@ export class McpTools implements ToolSet, AsyncDisposable {
   }
 
   /**
-   * What the servers' options want in the instructions of an agent (`instructions`), each under the name of its server; `''` for none. Rejects with
-   * `tool_failed` when a server does not give what is wanted of it, and leaves out those that are down and `optional`.
+   * The texts of the servers for an agent's instructions, as their option `instructions` says, each below the name of its server; `''` if
+   * there are none. Rejects with `tool_failed` if a server does not return such a text. Skips servers that are down and `optional`.
    */
   async instructions({ signal }: McpAskOptions = {}): Promise<string> {
     const found = await Promise.all(this.#links.map((link) => instructionsOf(link, limitOf(link, signal))))
     return found.filter((text) => text !== '').join('\n\n')
   }
 
-  /** What a server has to read. Rejects with `tool_failed`, or `invalid_option` for a server that is not there. */
+  /** The resources of a server. Rejects with `tool_failed`, or with `invalid_option` for an unknown server. */
   async resources(server: string, { signal }: McpAskOptions = {}): Promise<McpResource[]> {
     const link = this.#link(server)
     return link.context.resources(limitOf(link, signal))
   }
 
-  /** Templates of the addresses of resources. Rejects as `resources` does. */
+  /** Templates of resource addresses. Rejects like `resources`. */
   async resourceTemplates(server: string, { signal }: McpAskOptions = {}): Promise<McpResourceTemplate[]> {
     const link = this.#link(server)
     return link.context.templates(limitOf(link, signal))
   }
 
-  /** Reads a resource. Rejects as `resources` does. */
+  /** Reads a resource. Rejects like `resources`. */
   async readResource(server: string, uri: string, { signal }: McpAskOptions = {}): Promise<ContentPart[]> {
     const link = this.#link(server)
     return link.context.read(uri, limitOf(link, signal))
   }
 
-  /** The prompts of a server. Rejects as `resources` does. */
+  /** The prompts of a server. Rejects like `resources`. */
   async prompts(server: string, { signal }: McpAskOptions = {}): Promise<McpPrompt[]> {
     const link = this.#link(server)
     return link.context.prompts(limitOf(link, signal))
   }
 
-  /** A prompt with its arguments filled in, as messages that a run can be given. Rejects as `resources` does. */
+  /** A prompt with its arguments filled in, as messages that can be passed to a run. Rejects like `resources`. */
   async prompt(
     server: string,
     name: string,
@@ -202,7 +213,10 @@ export class McpTools implements ToolSet, AsyncDisposable {
     return link
   }
 
-  /** Ends all servers. Calls in flight fail; the tools stay listed and say that their server is closed. Never rejects. */
+  /**
+   * Ends all servers. Calls in flight fail. The tools stay in the set, and calls of them fail and say that the server is closed. Never
+   * rejects.
+   */
   async close(): Promise<void> {
     await Promise.allSettled(this.#links.map((link) => link.close()))
   }
@@ -211,7 +225,7 @@ export class McpTools implements ToolSet, AsyncDisposable {
     return this.close()
   }
 
-  /** Takes over what the servers list now. Called by them. */
+  /** Updates the tools to what the servers list now. Called by the servers' links. */
   update(): void {
     const listed = this.#links.flatMap((link) => takenTools(link).map((tool) => ({ link, tool })))
     const own = this.#links.flatMap((link) => contextTools(link).map((tool) => ({ link, tool })))
@@ -228,7 +242,7 @@ export class McpTools implements ToolSet, AsyncDisposable {
         held.push({ name, server: link.name, reason, description, parameters, fingerprint })
         if (this.#options.unknownTools !== 'ask') continue
       }
-      // The same object for as long as the tool is the same: its schema is compiled once, and whoever compares sees that nothing has changed.
+      // Keeps the object as long as the tool stays the same, so that its schema is compiled once and comparisons show no change.
       const key = JSON.stringify([link.name, name, tool.fingerprint, tool.taskSupport, reason !== undefined])
       const made = before.get(key) ?? mcpTool(link, tool, name, reason !== undefined)
       this.#made.set(key, made)
@@ -263,7 +277,7 @@ export class McpTools implements ToolSet, AsyncDisposable {
     const known = new Set(this.#held.map(({ name, fingerprint }) => `${name} ${fingerprint}`))
     for (const { name, server, reason, fingerprint } of held) {
       if (known.has(`${name} ${fingerprint}`)) continue
-      const why = reason === 'new' ? 'it is not among those that are allowed' : 'its description or schema has changed since it was allowed'
+      const why = reason === 'new' ? 'it is not allowed yet' : 'its description or schema has changed since it was allowed'
       this.#options.logger.warn({ server, tool: name, fingerprint }, `a tool of an MCP server is held back: ${why}`)
     }
   }
@@ -275,9 +289,9 @@ export class McpTools implements ToolSet, AsyncDisposable {
   }
 }
 
-/** How a question to a server is asked. */
+/** Options of a request to a server. */
 export interface McpAskOptions {
-  /** Default: the time that the server has to start. */
+  /** Cancels the request. Default: aborted after the server's start timeout. */
   signal?: AbortSignal | undefined
 }
 
@@ -290,7 +304,7 @@ function takenTools({ server, followed }: ServerLink): readonly ListedTool[] {
   return taken === undefined ? tools : tools.filter(({ name }) => taken.includes(name))
 }
 
-/** A run has a tool of its own by this name if it keeps large results. */
+/** Names of tools that a run adds itself if it keeps large results. */
 const reservedNames: ReadonlySet<string> = new Set(['read_result'])
 
 function wantedName({ name, server }: ServerLink, tool: Pick<ListedTool, 'name'>): string {

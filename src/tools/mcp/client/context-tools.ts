@@ -6,17 +6,17 @@ import { contentOf } from './calls/call-result.ts'
 import type { ServerLink } from './server-link.ts'
 import { needsApproval } from './trust.ts'
 
-/** A tool by which a model uses what a server has besides tools. */
+/** A tool with which a model uses a server's resources or prompts. */
 export interface ContextTool {
-  /** Before the server's prefix. */
+  /** The name without the server's prefix. */
   name: string
   make(name: string): AnyTool
 }
 
-/** How many are listed at once. */
+/** Maximum number of items listed at once. */
 const shownItems = 100
 
-/** The tools for a server's resources and prompts, as its options want it, where it has such. */
+/** The tools for a server's resources and prompts, if it has any and its options enable them. */
 export function contextTools(link: ServerLink): ContextTool[] {
   const { resources, prompts = false } = link.server
   const found: ContextTool[] = []
@@ -24,7 +24,7 @@ export function contextTools(link: ServerLink): ContextTool[] {
     const make = (fullName: string) => {
       const timeoutMs = timeoutOf(link.server, name)
       const approval = needsApproval(link.server, { name, annotations: {} })
-      // The protocol's own word for these requests: they change nothing.
+      // The protocol defines these requests as read-only.
       return define({
         name: fullName,
         effect: 'read',
@@ -124,7 +124,7 @@ function getPrompt(link: ServerLink, shared: Shared): AnyTool {
   })
 }
 
-/** A part of a list, with how many there are and where the rest begins. */
+/** A page of a list, with the total number and where the rest starts. */
 function pageOf<T extends object>(all: readonly T[], { search = '', offset = 0 }: { search?: string; offset?: number }) {
   const wanted = search.toLowerCase()
   const found = wanted === '' ? all : all.filter((item) => JSON.stringify(item).toLowerCase().includes(wanted))
@@ -137,7 +137,7 @@ function readable(parts: ContentPart[]): Content {
   return parts.length === 0 ? '(nothing)' : contentOf(parts)
 }
 
-/** A single message as what it says, several with who says it. */
+/** Shows a single message as its content, and several with their roles. */
 function shownPrompt(messages: readonly ChatMessage[]): Content {
   const [first, ...others] = messages
   if (first !== undefined && others.length === 0) return first.content ?? ''

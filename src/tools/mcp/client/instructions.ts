@@ -2,10 +2,12 @@ import { ToolloopError } from '../../../core/errors.ts'
 import { textOf } from '../../../core/messages.ts'
 import type { ServerLink } from './server-link.ts'
 
-/** Of one server, in characters: all of it is sent with every request. */
+/** Maximum size of one server's instructions in characters. They are sent with every request. */
 const mostCharacters = 256 * 1024
 
-/** What a server's options want of it in the instructions; `''` for nothing. Rejects with `tool_failed` when it does not give that. */
+/**
+ * The instructions of a server, as its options say; `''` if there are none. Rejects with `tool_failed` if the server does not return them.
+ */
 export async function instructionsOf(link: ServerLink, signal: AbortSignal): Promise<string> {
   const { instructions = false, optional } = link.server
   if (instructions === false || (optional && link.state !== 'ready')) return ''

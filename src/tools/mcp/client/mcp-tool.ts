@@ -8,7 +8,7 @@ import type { ListedTool } from './listing/list-tools.ts'
 import type { ServerLink } from './server-link.ts'
 import { effectOf, needsApproval } from './trust.ts'
 
-/** A server's tool as one of ours. `mustAsk`: whatever else is configured, its calls need an approval. */
+/** Converts a server's tool. `mustAsk`: its calls need approval, whatever else is configured. */
 export function mcpTool(link: ServerLink, listed: ListedTool, name: string, mustAsk: boolean): AnyTool {
   const timeoutMs = timeoutOf(link.server, listed.name)
   const tool: Tool<unknown> = {
@@ -19,7 +19,7 @@ export function mcpTool(link: ServerLink, listed: ListedTool, name: string, must
     timeoutMs,
     ...(mustAsk || needsApproval(link.server, listed) ? { approval: true } : {}),
     toContent: ({ content }: McpToolResult) => content,
-    // A call that goes on elsewhere is gone on with.
+    // A call that continues elsewhere is not repeated but continued.
     reconcile: (_args, ctx) => (isTask(ctx) ? { ran: false } : undefined),
     execute: (args: JsonObject, ctx) => link.call(listed, args, ctx),
   }

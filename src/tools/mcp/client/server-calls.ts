@@ -26,50 +26,50 @@ import { asideOf } from './set-aside.ts'
 import { effectOf } from './trust.ts'
 import { endsTask, overBrokenConnections, type TaskWait, waitForTask } from './wait-for-task.ts'
 
-/** How often a server may have a call made again without asking anything. */
+/** How often a server may have a call repeated without asking anything. */
 const mostRounds = 10
 
-/** What a server is given back with the answers to its questions. */
+/** What is sent back to a server with the answers to its questions. */
 interface Answers {
   inputResponses?: Record<string, JsonObject>
   requestState?: string
 }
 
-/** A call of a tool, as its function is given it. */
+/** A call of a tool, as its function receives it. */
 export interface CallRequest {
-  /** The one there is now. */
+  /** The current connection. */
   connection(): Connection
-  /** Sends a request over it; again, if the server has forgotten the session. */
+  /** Sends a request over the connection. Sends it again if the server has forgotten the session. */
   inSession<T>(send: Send<T>): Promise<T>
-  /** Throws if the tool is another by now: in a new session, the call must not be made then. */
+  /** Throws if the tool has changed: in a new session, the call must then not be made. */
   checkAgain(): void
-  /** Waits until there is one again, after an error. Rejects when there will be none. */
+  /** Waits for a new connection after an error. Rejects if there will be none. */
   recover(error: unknown): Promise<void>
   tool: ListedTool
   args: JsonObject
   ctx: ToolContext
 }
 
-/** The same on its way, with what is known of it. */
+/** A call in flight, with what is known of it. */
 interface Running extends CallRequest {
   notes: CallNotes
-  /** By which the server tells of its progress. */
+  /** Identifies the call in the server's progress reports. */
   progressToken: string
   sampler: Sampler | undefined
-  /** Takes what the server tells of the call's progress, unless it has become a task. */
+  /** Receives the server's progress reports, unless the call has become a task. */
   progress: ToolContext['progress']
 }
 
-/** The calls of one server's tools, also over the questions that it asks in their course. */
+/** Calls the tools of one server, across the questions it asks during a call. */
 export class ServerCalls {
   readonly #sdk: McpClientSdk
   readonly #name: string
   readonly #server: McpServer
   readonly #open = new OpenCalls()
   readonly #held = new HeldCalls()
-  /** Who is told of progress, by the token of the call: that of a task goes on over other connections. */
+  /** Receivers of progress, by the token of the call, because a task continues over other connections. */
   readonly #told = new Map<unknown, Progress>()
-  /** What its results have linked to. */
+  /** The links in results. */
   readonly links: GivenLinks
 
   constructor(sdk: McpClientSdk, name: string, server: McpServer) {
@@ -79,7 +79,7 @@ export class ServerCalls {
     this.links = new GivenLinks(name)
   }
 
-  /** Makes a call, or goes on with one that has asked something or has become a task. Rejects with what the SDK does, or `tool_failed`. */
+  /** Makes a call, or continues one that has asked something or become a task. Rejects with the SDK's errors, or `tool_failed`. */
   async run(request: CallRequest): Promise<McpToolResult | Question> {
     const { ctx } = request
     const asked = readAsked(ctx.asked)
@@ -98,24 +98,24 @@ export class ServerCalls {
     return this.#goOn(running, asked, answers.results)
   }
 
-  /** Takes a question that a server asks on its own account: that of a call which it holds open. */
+  /** Handles a question that the server asks by itself during a call that it holds open. */
   async elicit(params: unknown, signal: AbortSignal): Promise<ElicitResult> {
     return this.#open.ask(readRequest(params), params, signal)
   }
 
-  /** Takes what a server asks the model. Rejects where that is no call's, or the call may not. */
+  /** Handles a server's request to the model. Rejects if it belongs to no call, or if the call may not ask. */
   async sample(params: unknown): Promise<CreateMessageResult> {
     const result = await this.#open.sample(params)
     if (result === undefined) throw new ToolloopError('tool_denied', 'The model can only be asked in the course of a call.')
     return result as never as CreateMessageResult
   }
 
-  /** Takes what a server tells of a call. */
+  /** Handles a progress report of a call. */
   progressed(token: unknown, update: Parameters<Progress>[0]): void {
     this.#told.get(token)?.(update)
   }
 
-  /** Ends what is held open. */
+  /** Ends held calls. */
   close(): void {
     this.#held.close()
   }
@@ -138,7 +138,7 @@ export class ServerCalls {
           if (isAgain) running.checkAgain()
           return withCallStream(streamEnded, call, () => connection.client.callTool(paramsFor(connection) as never, options))
         })
-      // The SDK's types know neither tasks nor answers that are none yet.
+      // The SDK's types know neither tasks nor unfinished answers.
       return (await this.#telling(progressToken, onProgress, () => this.#open.during(call, ctx.runId, answer))) as never as CallAnswer
     }
     return new OpenCall(send, { known, sampler })
@@ -148,7 +148,7 @@ export class ServerCalls {
     const { task } = running.notes.noted
     switch (state.form) {
       case 'again': {
-        // It was made again before the process died.
+        // The call was repeated before the process died.
         if (task !== undefined) return this.#followTask(running, task)
         const { names, requestState, answers = {} } = state
         const inputResponses = { ...answers, ...byName(names, results) }
@@ -192,7 +192,7 @@ export class ServerCalls {
       if (requests.length > 0) {
         return this.#questionOf(running, requests, { form: 'again', names, ...state, ...(isEmpty(answers) ? {} : { answers }) })
       }
-      // What the model is asked is counted by itself.
+      // Requests to the model have a limit of their own.
       if (isEmpty(answers)) round++
       call = this.#start(running, { ...state, ...(isEmpty(answers) ? {} : { inputResponses: answers }) })
     }
@@ -219,7 +219,7 @@ export class ServerCalls {
     return questionOf({ mcpServer: this.#name, requests, state, ...(isEmpty(noted) ? {} : { notes: noted as JsonObject }) })
   }
 
-  /** The call goes on without its request: noted before anything else, so that it is not made again. */
+  /** The call continues without its request. Stored before anything else, so that the call is not repeated. */
   async #becomeTask(running: Running, said: Task | undefined): Promise<McpToolResult | Question> {
     if (said === undefined || taskTimeoutMs(this.#server) === undefined) throw this.#noResult()
     const { progressToken } = running
@@ -244,7 +244,7 @@ export class ServerCalls {
     try {
       return await work()
     } finally {
-      // A task is waited for anew under its token, perhaps before the wait before has come to its end.
+      // A new wait for the same task may have started under its token before the previous wait ended.
       if (this.#told.get(token) === onProgress) this.#told.delete(token)
     }
   }
@@ -275,7 +275,7 @@ export class ServerCalls {
     return { sdk: this.#sdk, server: this.#name, task, ctx, connection, inSession, recover }
   }
 
-  /** A server of 2025-11-25 asks in the course of the request for the task's result. */
+  /** A server of 2025-11-25 asks its questions during the request for the task's result. */
   #openResult(running: Running, { id: taskId }: NotedTask, known: AnsweredRequest | undefined): OpenCall {
     const send = (call: OpenCall, signal: AbortSignal) =>
       this.#open.duringTask(call, taskId, () =>
@@ -284,7 +284,7 @@ export class ServerCalls {
     return new OpenCall(send, { known, sampler: running.sampler })
   }
 
-  /** Undefined where the request broke off: the task is asked for again. */
+  /** Undefined if the request broke off: the task is then polled again. */
   async #overResult(running: Running, call: OpenCall): Promise<McpToolResult | Question | undefined> {
     try {
       const next = await this.#next(running, call)
@@ -296,7 +296,7 @@ export class ServerCalls {
     }
   }
 
-  /** Tells the task what it has asked. Noted: a question is answered once. */
+  /** Sends the answers to the task's questions. Stored, because a question is answered only once. */
   async #answerTask(running: Running, task: NotedTask, inputResponses: Record<string, JsonObject>): Promise<void> {
     const params = { taskId: task.id, inputResponses }
     await overBrokenConnections(this.#waitOf(running, task), ({ client }) => askOfTask(client, 'update', params, running.ctx))
@@ -327,11 +327,11 @@ export class ServerCalls {
   }
 }
 
-/** How far the wait for a task has come. */
+/** The progress of waiting for a task. */
 interface TaskSoFar {
-  /** What the server has said of it just now. */
+  /** The server's latest report. */
   said?: Task | undefined
-  /** The request for its result, held open. */
+  /** The open request for its result. */
   call?: OpenCall | undefined
   known?: AnsweredRequest | undefined
 }

@@ -26,12 +26,12 @@ import { effectOf } from './trust.ts'
 
 const firstRestartMs = 500
 const longestRestartMs = 30_000
-/** Before a task is asked for again when that has failed. */
+/** Delay before a task is polled again after an error, in milliseconds. */
 const recoverMs = 500
-/** A server that has been up for so long has not failed again, but anew. */
+/** After this uptime, in milliseconds, a failure no longer counts as a repeated one. */
 const steadyMs = 60_000
 
-/** One server: started, kept running, called, and closed. */
+/** One server: starts it, keeps it running, calls it and closes it. */
 export class ServerLink {
   readonly name: string
   readonly server: McpServer
@@ -43,30 +43,30 @@ export class ServerLink {
   readonly followed: FollowedTools
   readonly #signIn: SignIn | undefined
   readonly #words: ServerWords
-  /** Its resources and prompts. */
+  /** The server's resources and prompts. */
   readonly context: ServerContext
   #connection: Connection | undefined
   #connecting: Promise<void> | undefined
-  /** Resolves when a new session is there in place of one that the server has forgotten, or there is none to be had. */
+  /** Resolves when a new session has replaced one that the server has forgotten, or none can be opened. */
   #renewing: Promise<void> | undefined
-  /** Connections whose session is over, while requests are still under way over them. */
+  /** Connections whose session is over but that still have requests in flight. */
   readonly #retired = new Set<Connection>()
-  /** The end of the connection before. */
+  /** Settles when the previous connection has ended. */
   #leaving: Promise<void> = Promise.resolve()
   #state: McpServerState = 'starting'
   #problem: string | undefined
-  /** The last line of its standard error: for logs and whoever has configured it, not for a model. */
+  /** The last line of its standard error, for logs and administrators, not for a model. */
   #lastWords: string | undefined
   #capabilities: ServerCapabilities = {}
-  /** What it says of itself, for whoever uses it. */
+  /** The server's own instructions for its users. */
   ownInstructions: string | undefined
   #upSince = 0
-  /** Resolves when it is connected the next time. */
+  /** Resolves when it is connected next time. */
   #back: PromiseWithResolvers<void> = Promise.withResolvers()
   #failures = 0
   #restart: NodeJS.Timeout | undefined
 
-  /** `onChange` is called when the tools are others than before, and when the state has changed. */
+  /** Calls `onChange` when the tools or the state have changed. */
   constructor(name: string, server: McpServer, { sdk, logger, onChange }: { sdk: McpClientSdk; logger: Logger; onChange: () => void }) {
     this.name = name
     this.server = server
@@ -97,12 +97,12 @@ export class ServerLink {
     return this.#state
   }
 
-  /** What is wrong with it, for logs and people. */
+  /** What is wrong with the server, for logs and people. */
   get problem(): string | undefined {
     return this.#state === 'down' ? this.#problem : undefined
   }
 
-  /** Rejects with `mcp_server_failed` when it can't be started; one that is optional is then tried again in the background. */
+  /** Starts the server. Rejects with `mcp_server_failed` if it can't be started; an optional one is then retried in the background. */
   async start(signal: AbortSignal): Promise<void> {
     try {
       await this.#connect(signal)
@@ -112,19 +112,19 @@ export class ServerLink {
     }
   }
 
-  /** Whether it has resources, or prompts. Of one that is down it is as it was. */
+  /** Whether the server has resources or prompts. If it is down, whether it had. */
   offers(what: 'resources' | 'prompts'): boolean {
     return this.#capabilities[what] !== undefined
   }
 
-  /** What results of its tools have linked to. */
+  /** The links in the results of its tools. */
   get links(): GivenLinks {
     return this.#calls.links
   }
 
   async call(tool: ListedTool, args: JsonObject, ctx: ToolContext): Promise<McpToolResult | Question> {
     const { signal, trace } = ctx
-    // There is something to go on with once it is back.
+    // A task can be continued once the server is back.
     if (isTask(ctx)) await this.#ready(signal)
     const checkAgain = () => {
       if (this.followed.has(tool)) return
@@ -143,12 +143,12 @@ export class ServerLink {
     })
   }
 
-  /** Waits until it is there. Rejects when it is closed, or with the signal's reason. */
+  /** Waits for a connection. Rejects if the server is closed, or with the signal's reason. */
   async #ready(signal: AbortSignal): Promise<void> {
     while (this.#connection === undefined) await untilAborted(this.#back.promise, AbortSignal.any([signal, this.#closing.signal]))
   }
 
-  /** A request for what is no tool's. */
+  /** Sends a request that does not belong to a tool. */
   #ask(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
     return this.#during({ method, signal, mayRunTwice: true }, (sending) =>
       inSession(sending, ({ client }) =>
@@ -182,7 +182,7 @@ export class ServerLink {
     }
   }
 
-  /** Opens a new session in place of one that the server has forgotten. Resolves with the connection there is then. */
+  /** Opens a new session to replace one that the server has forgotten. Resolves with the connection that exists then. */
   async #renew(forgotten: Connection): Promise<Connection | undefined> {
     if (this.#connection === forgotten) {
       this.#connection = undefined
@@ -286,7 +286,7 @@ export class ServerLink {
     }
   }
 
-  /** The connection is of no use any more. */
+  /** Gives up the connection. */
   #lose(problem: string): void {
     const connection = this.#connection
     if (connection === undefined) return
@@ -305,26 +305,26 @@ export class ServerLink {
     const words = this.#lastWords === undefined ? {} : { lastWords: this.#lastWords }
     this.#log('warn', { problem: this.#problem, ...words, restartInMs: delayMs }, 'an MCP server is down')
     this.#restart = setTimeout(() => void this.#startAgain(), delayMs)
-    // There is nothing to wait for in a process that has nothing else to do.
+    // In a process without other work there is nothing to wait for.
     this.#restart.unref()
     this.#onChange()
   }
 
   async #startAgain(): Promise<void> {
     try {
-      // Not beside what is left of it.
+      // Waits until nothing is left of the previous one.
       await this.#leaving
       await this.#connect()
       this.#log('info', {}, 'an MCP server is back')
     } catch {
-      // What was wrong is in `#problem`, and logged.
+      // The problem has been stored and logged.
       this.#fallDown()
     }
   }
 
   #callFailure(error: unknown, connection: Connection): ToolloopError {
     const { failure, lost } = callFailure({ sdk: this.#sdk, error, connection, words: this.#words, outlook: this.#outlook() })
-    // Not for a connection that another has replaced.
+    // Not if another connection has replaced it.
     if (lost !== undefined && connection === this.#connection) this.#lose(lost)
     return failure
   }

@@ -1,10 +1,10 @@
-/** `down`: it ended or can't be reached, and is tried again; its tools stay, and say so. */
+/** `down`: the server ended or can't be reached, and is being retried. Its tools stay, and calls of them fail and say so. */
 export type McpServerState = 'starting' | 'ready' | 'down' | 'closed'
 
-/** How one MCP server is doing. */
+/** The state of one MCP server. */
 export interface McpServerStatus {
   name: string
   state: McpServerState
-  /** Why it is down. */
+  /** Why the server is down. */
   problem?: string
 }

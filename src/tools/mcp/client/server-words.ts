@@ -6,7 +6,7 @@ import type { SignIn } from '../auth/sign-in.ts'
 import type { McpClientSdk } from '../sdk/load-sdk.ts'
 import type { McpServer } from '../server-config.ts'
 
-/** What is said of a server that fails, without what is secret. */
+/** Words the errors of a server, without secrets. */
 export class ServerWords {
   readonly #sdk: McpClientSdk
   readonly #name: string
@@ -28,7 +28,7 @@ export class ServerWords {
     return new ToolloopError(code, `The MCP server \`${this.#name}\` ${what}`, cause === undefined ? {} : { cause })
   }
 
-  /** ` and an HTML page …`, if that is what came with an error status; else `''`. A gateway or a proxy sends one in place of an answer. */
+  /** ` and an HTML page …` if an error response contains one, otherwise `''`. Gateways and proxies send pages in place of a response. */
   pageOf(error: unknown): string {
     const text = error instanceof this.#sdk.SdkHttpError ? error.data.text : undefined
     if (typeof text !== 'string') return ''
@@ -44,21 +44,21 @@ export class ServerWords {
     }
     const page = this.pageOf(error)
     if (error instanceof this.#sdk.SdkHttpError && page !== '') return `it answered with HTTP status ${error.status ?? 'unknown'}${page}`
-    // What `fetch` rejects with says only that it failed; why is in its cause.
+    // The error of `fetch` only says that it failed; the reason is in its cause.
     const cause = error instanceof TypeError && error.message === 'fetch failed' ? error.cause : undefined
     const isNetwork = cause instanceof Error && 'code' in cause
     return this.clean(isNetwork ? describeNetworkError(cause) : messageOf(cause ?? error))
   }
 }
 
-/** What no log line and no error may quote: what it is given under the names of secrets, and every header but the shortest. */
+/** Texts that no log line and no error may contain: values with secret names, and all headers except very short ones. */
 function secretsOf(server: McpServer): string[] {
   if (!('url' in server)) return secretTexts(server.env ?? {}, new Set())
   const headers = typeof server.headers === 'object' ? Object.values(server.headers) : []
   const { username, password, searchParams, pathname } = new URL(server.url)
   // Some services have a key in the path.
   const keys = pathname.split('/').filter((segment) => segment.length >= 16)
-  // `Bearer x` is known by its `x` too.
+  // For `Bearer x`, `x` alone is a secret too.
   const texts = [...headers.flatMap((value) => [value, ...value.split(' ')]), username, password, ...searchParams.values(), ...keys]
   return texts.filter((text) => text.length >= 8)
 }

@@ -2,19 +2,19 @@ import { randomUUID } from 'node:crypto'
 import type { JSONRPCMessage } from '@modelcontextprotocol/client'
 import { isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
 
-/** What the SDK would look through, item by item. */
+/** Lists that the SDK would validate item by item. */
 const lists = ['content', 'contents', 'messages', 'tools', 'resources', 'resourceTemplates', 'prompts'] as const
 
-/** What of a result is kept from the SDK. */
+/** The parts of a result that are kept from the SDK. */
 type Aside = Partial<Record<(typeof lists)[number], readonly unknown[]>> & { task?: JsonObject; data?: Json }
 
-/** Where it lies meanwhile. No server can know the name. */
+/** Where these parts are stored meanwhile. No server can know the name. */
 const place = `toolloop/${randomUUID()}`
 
 /**
- * Puts what is long in a result where the SDK doesn't look: it tells of each item all that is wrong with it, by each of the kinds there are, which
- * takes seconds and the whole memory where there are very many, looks through pictures of megabytes, and takes none of a list in which one
- * is wrong. A task in place of a result it does not know at all. Whoever reads a result checks what was set aside.
+ * Hides the long parts of a result from the SDK. The SDK would report every error of every item for each possible kind, which takes seconds
+ * and all memory if there are very many. It would scan pictures of megabytes, and reject a whole list because of one invalid item. It does
+ * not know tasks in place of a result at all. Whoever reads a result validates what was set aside.
  */
 export function setAside(message: JSONRPCMessage): void {
   if ('method' in message) setMessagesAside(message.params)
@@ -41,7 +41,7 @@ export function setAside(message: JSONRPCMessage): void {
   if (Object.keys(aside).length > 0) result._meta = { [place]: aside }
 }
 
-/** Of what a server asks the model. */
+/** Sets aside the messages of a server's request to the model. */
 function setMessagesAside(params: unknown): void {
   if (!isJsonObject(params) || !Array.isArray(params.messages)) return
   const { _meta: meta, messages } = params
@@ -49,7 +49,7 @@ function setMessagesAside(params: unknown): void {
   params.messages = []
 }
 
-/** What was set aside of a result, or of a request. */
+/** The parts that were set aside of a result or a request. */
 export function asideOf({ _meta: meta }: { _meta?: unknown }): Aside {
   const aside = isJsonObject(meta) ? meta[place] : undefined
   return isJsonObject(aside) ? (aside as Aside) : {}

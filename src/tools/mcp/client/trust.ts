@@ -2,7 +2,7 @@ import type { ToolEffect } from '../../tool.ts'
 import type { McpServerOptions } from '../server-config.ts'
 import type { DescribedTool } from './listing/fingerprint.ts'
 
-/** What a server's tool does to the world. */
+/** The side effects of a server's tool. */
 export function effectOf(server: McpServerOptions, { name, annotations }: DescribedTool): ToolEffect {
   const configured = server.effects?.[name]
   if (configured !== undefined) return configured
@@ -11,10 +11,11 @@ export function effectOf(server: McpServerOptions, { name, annotations }: Descri
   return annotations.idempotentHint === true ? 'idempotent' : 'unsafe'
 }
 
-/** Whether its calls need an approval. */
+/** Whether calls of a tool need approval. */
 export function needsApproval(server: McpServerOptions, { name, annotations }: Pick<DescribedTool, 'name' | 'annotations'>): boolean {
   const { approval } = server
   if (approval !== undefined) return typeof approval === 'boolean' ? approval : approval.includes(name)
-  // Said outright, and so believed of anybody: a server gains nothing by it. That it may be absent and then means the same is not made use of.
+  // An explicit hint is believed from any server, because it gains nothing by it. A missing hint, which formally means the same, is
+  // ignored.
   return annotations.destructiveHint === true && !(server.trustAnnotations && annotations.readOnlyHint === true)
 }

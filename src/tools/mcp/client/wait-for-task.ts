@@ -9,33 +9,33 @@ import { askOfTask, readTask, type Task } from './calls/tasks.ts'
 import type { Connection } from './session/connection.ts'
 import type { Send } from './session/in-session.ts'
 
-/** What a task has come to, or needs to go on. */
+/** How a task ended, or what it needs to continue. */
 export type TaskEnd =
   | { result: JsonObject }
-  /** By the server's names: what it has not been answered yet. */
+  /** Unanswered questions, by the server's names for them. */
   | { inputRequests: JsonObject }
-  /** It asks something over the request for its result. */
+  /** The server asks its questions during the request for the task's result. */
   | { asks: true }
 
-/** How a task is waited for. */
+/** How to wait for a task. */
 export interface TaskWait {
   sdk: McpClientSdk
   server: string
   task: NotedTask
-  /** What the server has said of it just now. */
+  /** The server's latest report. */
   said?: Task | undefined
   ctx: Pick<ToolContext, 'signal' | 'progress'>
-  /** The connection to ask over. */
+  /** The connection to use. */
   connection(): Connection
-  /** Sends a request over it; again, if the server has forgotten the session. */
+  /** Sends a request over the connection. Sends it again if the server has forgotten the session. */
   inSession<T>(send: Send<T>): Promise<T>
-  /** Waits until there is another, or this one is of use again, after an error. Rejects when there will be none. */
+  /** Waits for a usable connection after an error. Rejects if there will be none. */
   recover(error: unknown): Promise<void>
 }
 
 /**
- * Asks for a task as often as its server wants that, over connections that break, until it has ended or asks something. Rejects with `tool_failed`, or
- * what the signal is aborted with.
+ * Polls a task as often as its server allows, across broken connections, until it has ended or asks something. Rejects with `tool_failed`,
+ * or with the signal's reason.
  */
 export async function waitForTask(wait: TaskWait): Promise<TaskEnd> {
   const { ctx, task } = wait
@@ -52,12 +52,12 @@ export async function waitForTask(wait: TaskWait): Promise<TaskEnd> {
   }
 }
 
-/** Whether nobody waits for a task any more: not where the journal has let go of the run, for another process then waits on. */
+/** Whether nobody waits for a task any more. Not if the journal has released the run, because another process then continues to wait. */
 export function endsTask({ aborted, reason }: AbortSignal): boolean {
   return aborted && !(ToolloopError.isInstance(reason) && reason.code === 'journal_failed')
 }
 
-/** Undefined while it goes on. */
+/** Undefined if the task is still working. */
 async function endOf(wait: TaskWait, { status, inputRequests, result, problem }: Task): Promise<TaskEnd | undefined> {
   const isModern = wait.connection().client.getProtocolEra() === 'modern'
   switch (status) {
@@ -67,7 +67,7 @@ async function endOf(wait: TaskWait, { status, inputRequests, result, problem }:
       throw failed(wait, 'has cancelled the task')
     case 'input_required': {
       if (!isModern) return { asks: true }
-      // A server may take its time to see that it has been answered.
+      // A server may take a moment to notice an answer.
       const open = Object.entries(inputRequests ?? {}).filter(([name]) => wait.task.answered?.includes(name) !== true)
       return open.length === 0 ? undefined : { inputRequests: Object.fromEntries(open) }
     }
@@ -94,7 +94,7 @@ function fetchResult(wait: TaskWait): Promise<JsonObject> {
   return overBrokenConnections(wait, (connection) => askOfTask(connection.client, 'result', { taskId: task.id }, ctx))
 }
 
-/** What the server answers about a task, however often it has to be asked. Rejects with `tool_failed` where it refuses. */
+/** Sends a request about a task, as often as needed. Rejects with `tool_failed` if the server refuses it. */
 export async function overBrokenConnections<T>(wait: TaskWait, ask: (connection: Connection) => Promise<T>): Promise<T> {
   const { ProtocolError } = wait.sdk
   for (;;) {
@@ -102,7 +102,7 @@ export async function overBrokenConnections<T>(wait: TaskWait, ask: (connection:
       return await wait.inSession(ask)
     } catch (error) {
       wait.ctx.signal.throwIfAborted()
-      // The server has answered: it knows no such task, or what was asked for has failed.
+      // The server has answered: it does not know the task, or the request has failed.
       if (error instanceof ProtocolError) throw failed(wait, `refused a request about the task (${error.message})`)
       await wait.recover(error)
     }

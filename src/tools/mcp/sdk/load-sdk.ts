@@ -2,7 +2,7 @@ import { rethrow, ToolloopError } from '../../../core/errors.ts'
 
 export type McpClientSdk = typeof import('@modelcontextprotocol/client') & typeof import('@modelcontextprotocol/client/stdio')
 
-/** Rejects with `missing_dependency` when the package is not installed. */
+/** Loads the SDK. Rejects with `missing_dependency` if the package is not installed. */
 export async function loadClientSdk(): Promise<McpClientSdk> {
   try {
     const sdk = await import('@modelcontextprotocol/client').catch(rethrow)
@@ -12,7 +12,7 @@ export async function loadClientSdk(): Promise<McpClientSdk> {
   }
 }
 
-/** The error for an optional package that is not installed. `use` begins its message: what needs it. */
+/** The error for an optional package that is not installed. Its message starts with `use`, which says what needs the package. */
 export function missingPackage(name: string, use: string, cause: unknown): ToolloopError {
   const message = `${use} the package \`${name}\`: npm install ${name}`
   return new ToolloopError('missing_dependency', message, { cause })

@@ -3,10 +3,10 @@ import { messageOf } from '../../../core/errors.ts'
 import { type Logger, redacting } from '../../../core/logger.ts'
 import { resultText } from '../../result-text.ts'
 
-/** Characters of one record; of a longer one only the message is sent. */
+/** Maximum characters of a record. Only the message of a longer one is sent. */
 const maxRecord = 4_096
 
-/** Writes what a tool logs to the program's log, and without secrets to the client, as far as that has asked for messages. */
+/** Creates a logger for a tool. It writes to the application's log and, without secrets, to the client if that has asked for messages. */
 export function loggerFor(tool: string, logger: Logger, { mcpReq }: ServerContext): Logger {
   const send = (level: LoggingLevel) => (fields: object, message: string) => {
     const text = resultText({ message, ...fields })

@@ -2,18 +2,18 @@ import type { CreateMessageRequestParamsBase } from '@modelcontextprotocol/serve
 import { isJsonObject, type Json, type JsonObject, withoutUndefined } from '../../../core/messages.ts'
 import { ask, type JsonSchema, type Question } from '../../tool.ts'
 
-/** What a tool asks the model of its MCP client. */
+/** A question to the model of an MCP client. */
 export interface ClientModelRequest {
-  /** What was said so far, the oldest first; a text is said by the user. */
+  /** The conversation so far, the oldest message first. A text counts as a message of the user. */
   messages: string | readonly { role: 'user' | 'assistant'; content: string }[]
-  /** The client may change or leave them out. */
+  /** System prompt. The client may change it or leave it out. */
   instructions?: string
-  /** Most tokens of its answer. Default 1,000. */
+  /** Maximum tokens of the answer. Default 1,000. */
   maxOutputTokens?: number
   temperature?: number
 }
 
-/** What it answers: `ctx.answer` of a tool that has asked with `askClientModel`. */
+/** The answer: `ctx.answer` of a tool that has returned `askClientModel`. */
 export interface ClientModelAnswer {
   text: string
   /** The model that the client has chosen. */
@@ -32,12 +32,12 @@ const rootsAnswer: JsonSchema = {
   items: { type: 'object', properties: { uri: { type: 'string' }, name: { type: 'string' } }, required: ['uri'] },
 }
 
-/** The requests that can be put to a client instead of its user, by what `about` says. */
+/** Requests that go to a client instead of its user, as `about` says. */
 export type ClientRequest = { method: 'sampling/createMessage'; params: CreateMessageRequestParamsBase } | { method: 'roots/list' }
 
 /**
- * Returned from `execute`, asks the model of the MCP client that has made the call (sampling); the tool is called again with its
- * `ClientModelAnswer`. Not every client has one to ask: see `ctx.mcpClient`. In a run, it is a question like any other, for whoever decides.
+ * Asks the model of the calling MCP client (sampling) when returned from `execute`. The tool is called again with a `ClientModelAnswer` in
+ * `ctx.answer`. Not every client supports it: see `ctx.mcpClient`. In a run, it is an ordinary question for whoever decides.
  */
 export function askClientModel({ messages, instructions, maxOutputTokens = 1_000, temperature }: ClientModelRequest): Question {
   const said = typeof messages === 'string' ? [{ role: 'user', content: messages }] : messages
@@ -51,14 +51,14 @@ export function askClientModel({ messages, instructions, maxOutputTokens = 1_000
 }
 
 /**
- * Returned from `execute`, asks the MCP client that has made the call for its folders (roots); the tool is called again with a list of
- * `{ uri, name? }`. See `askClientModel`.
+ * Asks the calling MCP client for its folders (roots) when returned from `execute`. The tool is called again with a list of `{ uri, name?
+ * }` in `ctx.answer`. See `askClientModel`.
  */
 export function askClientRoots(): Question {
   return ask({ about: { mcp: 'roots/list' }, schema: rootsAnswer })
 }
 
-/** Undefined: `about` is for the user. */
+/** Reads a request to the client; undefined if `about` is for the user. */
 export function clientRequestIn(about: Json): ClientRequest | undefined {
   if (!isJsonObject(about)) return undefined
   const { mcp: method, params } = about

@@ -11,18 +11,18 @@ import type { McpTasks } from './tasks.ts'
 import { type CallScope, createToolServer, type ServedTools } from './tool-server.ts'
 import { watchedResponse } from './watched-body.ts'
 
-/** A request that was admitted, its body read. */
+/** An admitted request whose body has been read. */
 export interface McpExchange {
   request: Request
-  /** Its JSON; `undefined` for a request without. */
+  /** The body as JSON; `undefined` if there is none. */
   body: unknown
   caller: string
-  /** What this caller is served, and how. */
+  /** The tools this caller sees. */
   tools: ServedTools
   serving: McpServing
-  /** Most calls of the caller at once; a tool with `parallel: false` is run alone. Default 8. */
+  /** Maximum number of parallel calls of the caller. A tool with `parallel: false` runs alone. Default 8. */
   toolConcurrency?: number
-  /** As those below, see `CallScope`. */
+  /** See `CallScope`. */
   context: unknown
   metadata?: CallScope['metadata']
   admit?: CallScope['admit']
@@ -30,8 +30,8 @@ export interface McpExchange {
 }
 
 /**
- * Tools over streamable HTTP: of 2026-07-28, where each request stands alone, and of 2025-11-25 and before, with sessions. Who may call, and
- * what a body may be, is decided before a request comes here.
+ * Serves tools over streamable HTTP: with the protocol of 2026-07-28, in which each request is independent, and that of 2025-11-25 and
+ * earlier, with sessions. Authorization and limits for the body are checked before a request arrives here.
  */
 export class McpEndpoint {
   readonly #sdk: McpServerSdk
@@ -54,12 +54,12 @@ export class McpEndpoint {
     this.#handler = sdk.createMcpHandler(factory, { legacy: 'reject', onerror, maxSubscriptions: bounds.maxSessions ?? 10_000 })
   }
 
-  /** Sessions that are open. */
+  /** Number of open sessions. */
   get sessions(): number {
     return this.#sessions.size
   }
 
-  /** Answers a request; `onEnd` is called once, when its response is over. A call is cancelled when nobody can read its result any more. */
+  /** Answers a request. Calls `onEnd` once, when its response has ended. Cancels a call if nobody can read its result any more. */
   async answer(exchange: McpExchange, onEnd: () => void): Promise<Response> {
     const { request, body, caller } = exchange
     const gone = new AbortController()
@@ -85,7 +85,7 @@ export class McpEndpoint {
     }
   }
 
-  /** Tells the clients that the tools, prompts and resources may be others than before. */
+  /** Tells the clients that tools, prompts and resources may have changed. */
   listsChanged(): void {
     this.#sessions.listsChanged()
     const { notify } = this.#handler
@@ -94,7 +94,7 @@ export class McpEndpoint {
     notify.resourcesChanged()
   }
 
-  /** Resolves when no call is under way, or with the signal. */
+  /** Resolves when no call is in flight, or when the signal is aborted. */
   async settled(signal: AbortSignal): Promise<void> {
     if (this.#calls === 0 || signal.aborted) return
     this.#idle ??= Promise.withResolvers()
@@ -103,7 +103,7 @@ export class McpEndpoint {
     await Promise.race([this.#idle.promise, aborted.promise])
   }
 
-  /** Ends every session and stream; calls under way are cancelled. */
+  /** Ends all sessions and streams. Cancels calls in flight. */
   async close(): Promise<void> {
     await Promise.all([this.#sessions.close(), this.#handler.close()])
   }
@@ -143,7 +143,7 @@ export class McpEndpoint {
     }
   }
 
-  /** The caller's own: nobody waits for another's calls. Forgotten when the caller has nothing open. */
+  /** The lanes of a caller, because callers must not wait for each other. Forgotten when the caller has nothing open. */
   #lanesOf(caller: string, toolConcurrency = 8): { lanes: Lanes; leave(): void } {
     const found = this.#lanes.get(caller) ?? { lanes: new Lanes(toolConcurrency), users: 0 }
     found.users++

@@ -3,7 +3,7 @@ import { missingPackage } from '../sdk/load-sdk.ts'
 
 export type McpServerSdk = typeof import('@modelcontextprotocol/server') & typeof import('@modelcontextprotocol/server/stdio')
 
-/** Rejects with `missing_dependency` when the package is not installed. */
+/** Loads the SDK. Rejects with `missing_dependency` if the package is not installed. */
 export async function loadServerSdk(): Promise<McpServerSdk> {
   try {
     const sdk = await import('@modelcontextprotocol/server').catch(rethrow)

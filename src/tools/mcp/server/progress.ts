@@ -3,10 +3,10 @@ import { messageOf } from '../../../core/errors.ts'
 import type { Logger } from '../../../core/logger.ts'
 import { isJsonObject, type Json } from '../../../core/messages.ts'
 
-/** Characters of one report's message. */
+/** Maximum characters of a report's message. */
 const maxMessage = 4_096
 
-/** Reports go to a client that has asked for them. They may be anything here, and there have a number that grows. */
+/** Sends progress reports to a client that has asked for them. A tool's report may be any value; MCP requires a growing number. */
 export function progressOf({ mcpReq }: ServerContext, logger: Logger): { onProgress?: (update: Json) => void } {
   const progressToken = mcpReq._meta?.progressToken
   if (progressToken === undefined) return {}

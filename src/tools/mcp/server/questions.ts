@@ -16,40 +16,40 @@ import { clientRequestIn } from './client-requests.ts'
 import type { McpServerSdk } from './load-sdk.ts'
 import { failure } from './wire.ts'
 
-/** One thing that is asked of a client. */
+/** One question to a client. */
 interface Item {
-  /** What it is called among the client's answers. */
+  /** Its name among the answers of the client. */
   key: string
   about: Json
-  /** What its answer has to be. Default: a text. */
+  /** The schema of the answer. Default: a text. */
   schema?: JsonSchema
 }
 
-/** What is asked of a client at once: one thing, or several by their names. */
+/** The questions to a client at once: a single one, or several by name. */
 interface Asked {
   about: Json
   items: Item[]
   isOne: boolean
 }
 
-/** What a client brings back of a question, signed here: whose call asked what. */
+/** The signed state that a client returns with its answers: whose call asked what. */
 interface AskedState extends Asked {
   caller: string
-  /** A digest of the tool's name and the arguments: an answer belongs to one call. */
+  /** A digest of the tool's name and arguments, because an answer belongs to one call. */
   call: string
 }
 
-/** Signs and checks that state. */
+/** Signs and verifies this state. */
 export type StateCodec = ReturnType<McpServerSdk['createRequestStateCodec']>
 
-/** One call of a client, as far as its questions need it. */
+/** The parts of a client's call that its questions need. */
 export interface AskingCall {
   caller: string
   name: string
   args: unknown
 }
 
-/** An answer as the tool gets it, or how the call ends without one. */
+/** The answer for the tool, or the result that ends the call without one. */
 export type Answered = { answer: Json; asked: Json } | CallToolResult
 
 type ElicitAnswer = Extract<ReturnType<McpServerSdk['inputResponse']>, { kind: 'elicit' }>
@@ -57,13 +57,13 @@ type ElicitAnswer = Extract<ReturnType<McpServerSdk['inputResponse']>, { kind: '
 /** How long a user may take to answer. */
 export const answerTtlSeconds = 3_600
 
-/** What a question is called that has no `name`, and the field of an answer that is no object. */
+/** The name of a question without a `name`, and the field of an answer that is not an object. */
 const answerKey = 'answer'
 
-/** What the client has said that it can be asked. */
+/** What the client says it can be asked. */
 export function askable({ elicitation, sampling, roots }: ClientCapabilities = {}): Omit<McpClient, 'name' | 'version'> {
   return {
-    // One that says nothing of forms is as old as they are.
+    // A client that does not mention forms is older than the distinction.
     asksUser: elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined),
     asksModel: sampling !== undefined,
     listsRoots: roots !== undefined,
@@ -71,9 +71,9 @@ export function askable({ elicitation, sampling, roots }: ClientCapabilities = {
 }
 
 /**
- * The tool's question for the client: for its user a form, whose text is the question's `message`, or all of it, and whose name its `name`. The
- * call comes again with the answer; where the protocol is older, the SDK waits for it. Undefined: it can't be asked like this. A client that
- * can't be asked is refused by the SDK.
+ * Turns a tool's question into requests for the client. Its user sees a form with the question's `message`, or all of it if there is none,
+ * under its `name`. The call is repeated with the answer; with an older protocol, the SDK waits for it. Undefined if the question can't be
+ * asked this way. The SDK refuses if the client can't be asked.
  */
 export async function asksClient(
   sdk: McpServerSdk,
@@ -91,7 +91,7 @@ export async function asksClient(
   return sdk.inputRequired({ inputRequests: Object.fromEntries(requests), requestState: await codec.mint(state) })
 }
 
-/** Whether the client can be asked all of it. */
+/** Whether the client can be asked all questions. */
 export function canAsk(question: Question, client: McpClient): boolean {
   return askedBy(question).items.every(({ about }) => {
     const method = clientRequestIn(about)?.method
@@ -100,8 +100,8 @@ export function canAsk(question: Question, client: McpClient): boolean {
 }
 
 /**
- * The answer that a call comes again with; `undefined`: it brings none. A `CallToolResult` ends the call: there is no answer, or not such a one.
- * Throws an error of the SDK for a state that belongs to another call.
+ * The answer that a repeated call brings; undefined if it brings none. A `CallToolResult` ends the call, because the answer is missing or
+ * invalid. Throws an error of the SDK if the state belongs to another call.
  */
 export function answerIn(sdk: McpServerSdk, { mcpReq }: ServerContext, call: AskingCall): Answered | undefined {
   const state = mcpReq.requestState<AskedState>()
@@ -112,8 +112,8 @@ export function answerIn(sdk: McpServerSdk, { mcpReq }: ServerContext, call: Ask
 }
 
 /**
- * The answer to a question that the client has given before it was asked: it knows its name. A question without a name of its own could be any,
- * and is asked.
+ * An answer that the client sends before it is asked, because it knows the question's name. A question without a name could be any, so it
+ * is asked.
  */
 export function earlyAnswerIn(sdk: McpServerSdk, { mcpReq }: ServerContext, question: Question, call: AskingCall): Answered | undefined {
   if (mcpReq.inputResponses === undefined || mcpReq.requestState() !== undefined) return undefined
@@ -141,7 +141,7 @@ function readAnswers(
   return { answer: isOne ? (answers[0]?.[1] ?? null) : Object.fromEntries(answers), asked: about }
 }
 
-/** Undefined: what was asked for was refused, or is of another kind. */
+/** Undefined if the user refused, or if the answer has another kind. */
 function answerOf(response: ReturnType<McpServerSdk['inputResponse']>, { about, schema = anyText }: Item): Json | undefined {
   const method = clientRequestIn(about)?.method
   if (method === 'roots/list') {
@@ -158,14 +158,14 @@ function answerOf(response: ReturnType<McpServerSdk['inputResponse']>, { about, 
   return response.kind === 'elicit' ? filledIn(response, schema) : undefined
 }
 
-/** Undefined: the user has declined. */
+/** Undefined if the user declined. */
 function filledIn({ action, content = {} }: ElicitAnswer, schema: JsonSchema): Json | undefined {
   if (action !== 'accept') return undefined
   const fields = content as JsonObject
   return schema.type === 'object' ? fields : (fields[answerKey] ?? null)
 }
 
-/** What a form was answered with, or what is wrong with that. Undefined: the user has declined. */
+/** The answer in a form, or the problems with it. Undefined if the user declined. */
 export function formAnswer(response: ElicitAnswer, schema: JsonSchema): { value: Json } | { problems: string[] } | undefined {
   const value = filledIn(response, schema)
   if (value === undefined) return undefined
@@ -173,7 +173,7 @@ export function formAnswer(response: ElicitAnswer, schema: JsonSchema): { value:
   return problems.length === 0 ? { value } : { problems }
 }
 
-/** A form for the client's user; undefined for a schema that is none. */
+/** A form for the client's user; undefined if the schema can't be shown as one. */
 export function formRequest(sdk: McpServerSdk, message: string, schema: JsonSchema | undefined): InputRequest | undefined {
   const requestedSchema = formOf(schema)
   return requestedSchema === undefined ? undefined : sdk.inputRequired.elicit({ message, requestedSchema })
@@ -184,7 +184,7 @@ function textsOf(fields: Record<string, unknown>): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter((field): field is [string, string] => typeof field[1] === 'string'))
 }
 
-/** One question, or those of `askAll`. */
+/** The single question, or those of `askAll`. */
 function askedBy({ about, schema }: Question): Asked {
   const fields = isJsonObject(schema?.properties) ? schema.properties : {}
   if (isJsonObject(about) && isJsonObject(about.questions) && Object.keys(about.questions).every((name) => isJsonObject(fields[name]))) {
@@ -199,12 +199,12 @@ function requestFor(sdk: McpServerSdk, { about, schema }: Item): InputRequest | 
   const request = clientRequestIn(about)
   if (request?.method === 'roots/list') return sdk.inputRequired.listRoots()
   if (request !== undefined) return sdk.inputRequired.createMessage(request.params)
-  // What stands for an agent that waits holds its state, which is for nobody's eyes.
+  // A question of a waiting agent contains the agent's state, which nobody may see.
   if (isJsonObject(about) && Array.isArray(about.pending)) return undefined
   return formRequest(sdk, messageIn(about), schema)
 }
 
-/** What the user is told of a question. */
+/** The text of a question for the user. */
 export function messageIn(about: Json): string {
   return isJsonObject(about) && typeof about.message === 'string' ? about.message : resultText(about)
 }
@@ -217,7 +217,7 @@ function digestOf({ name, args }: AskingCall): string {
 
 type Form = Extract<ElicitInputParams['requestedSchema'], { properties: unknown }>
 
-/** The schema of an answer as a form: a flat object. A single value is asked for under one name; no schema asks for a text. */
+/** Converts the schema of an answer to a form: a flat object. A single value becomes one field; without a schema, the field is a text. */
 export function formOf(schema: JsonSchema = anyText): Form | undefined {
   const form: JsonSchema =
     schema.type === 'object' ? schema : { type: 'object', properties: { [answerKey]: schema }, required: [answerKey] }
@@ -228,7 +228,7 @@ function isForm(schema: JsonSchema): schema is Form & JsonSchema {
   return isJsonObject(schema.properties) && Object.values(schema.properties).every(isField)
 }
 
-/** A field that every client can show: a text, a number, a choice, or several choices of a list. */
+/** Whether every client can show a field: a text, a number, a choice, or several choices of a list. */
 function isField(schema: unknown): boolean {
   if (!isJsonObject(schema)) return false
   if (schema.type === 'array') return isJsonObject(schema.items) && ('enum' in schema.items || 'anyOf' in schema.items)

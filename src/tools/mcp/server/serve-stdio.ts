@@ -11,16 +11,16 @@ import { answerTtlSeconds } from './questions.ts'
 import type { McpServing } from './serving.ts'
 import { announceLists, createToolServer } from './tool-server.ts'
 
-/** What `serveMcp` takes besides the tools. */
+/** Options of `serveMcp`. */
 export interface ServeMcpOptions extends McpServing {
-  /** Where messages come from and go to. Default: standard input and output; nothing else may then be printed there. */
+  /** The streams for messages. Default: standard input and output; nothing else may then be printed there. */
   input?: Readable
   output?: Writable
-  /** Most calls at once; a tool with `parallel: false` is run alone. Default 8. */
+  /** Maximum number of parallel calls. A tool with `parallel: false` runs alone. Default 8. */
   toolConcurrency?: number
-  /** Handed to the tools. */
+  /** Passed to the tools. */
   context?: unknown
-  /** Ends the service when aborted. */
+  /** Stops the service when aborted. */
   signal?: AbortSignal
   logger?: Logger
 }
@@ -45,19 +45,19 @@ const optionNames: OptionNames<ServeMcpOptions> = {
 
 /** Tools that are being served to an MCP client. */
 export interface McpService extends AsyncDisposable {
-  /** Resolves when the client has gone or the service was closed. Never rejects. */
+  /** Resolves when the client has disconnected or the service was closed. Never rejects. */
   readonly closed: Promise<void>
-  /** Tells the client that the tools, and what else it is offered, are others than before. */
+  /** Tells the client that the tools, and everything else it is offered, have changed. */
   toolsChanged(): void
-  /** Ends the service; calls in flight are cancelled. */
+  /** Stops the service. Calls in flight are cancelled. */
   close(): Promise<void>
 }
 
 /**
- * Serves tools as an MCP server over two streams, of old and new protocol versions alike. Each call goes the way it goes in a run: arguments are
- * checked, time and result are bounded, and what went wrong is told in words for a model. A question of a tool
- * (`ask`) goes to the client's user, where the client can show a form. Nobody can approve a call here: tools that need an approval are neither
- * listed nor run, nor are those that have no `execute`. Rejects with `missing_dependency`.
+ * Serves tools as an MCP server over two streams, with old and new protocol versions. A call is handled as in a run: arguments are
+ * validated, time and result are limited, and errors are worded for a model. A question of a tool (`ask`) goes to the client's user if the
+ * client can show a form. Nobody can approve a call here, so tools that require approval are neither listed nor run; neither are tools
+ * without `execute`. Rejects with `missing_dependency`.
  */
 export async function serveMcp(tools: ToolSet, options: ServeMcpOptions = {}): Promise<McpService> {
   checkOptionNames(options, optionNames, '`serveMcp`')
@@ -67,7 +67,7 @@ export async function serveMcp(tools: ToolSet, options: ServeMcpOptions = {}): P
   signal?.throwIfAborted()
   const sdk = await loadServerSdk()
   const closed = Promise.withResolvers<void>()
-  /** As the SDK has it, but tells when it has ended, also before the client has said a word. */
+  /** Adds to the SDK's transport a notification of its end, even if it ends before the client's first message. */
   class WatchedTransport extends sdk.StdioServerTransport {
     override async close(): Promise<void> {
       await super.close()

@@ -1,40 +1,42 @@
-/** What a host says of how its tools are served: types that need no SDK. */
+/** Options of hosts that serve tools. These types do not need the SDK. */
 
 import type { Skill } from '../../skills/skill.ts'
 
-/** How tools are served, over whichever transport. */
+/** How to serve tools, over any transport. */
 export interface McpServing {
-  /** What the server calls itself. Default `toolloop`, and this package's version. */
+  /** The name of the server. Default `toolloop`, with the version of this package. */
   name?: string
   version?: string
-  /** What the client may tell its model of these tools. */
+  /** Instructions that the client may pass to its model. */
   instructions?: string
-  /** Time limit of one call in milliseconds; a tool's own wins. Default 30,000. */
+  /** Time limit of one call in milliseconds. A tool's own limit takes precedence. Default 30,000. */
   toolTimeoutMs?: number
-  /** Most bytes of text of one result. Default 65,536. */
+  /** Maximum bytes of text in one result. Default 65,536. */
   maxResultBytes?: number
   /** Maximum number of values in one call's arguments. Default: no limit. */
   maxArgumentValues?: number
   /**
-   * True: what tools log with `ctx.logger` is also sent to clients that ask for log messages, at the level they ask for and without secrets.
-   * Default false: it is for the program alone.
+   * True: what tools log with `ctx.logger` is also sent to clients that ask for log messages, at the level they ask for and without
+   * secrets. Default false: it only goes to the application's log.
    */
   logToClient?: boolean
-  /** Skills that are offered as prompts and resources too, besides their tools. Default: none. */
+  /** Skills to offer as prompts and resources, in addition to their tools. Default: none. */
   skills?: { readonly skills: readonly Skill[] }
   /**
-   * Adds what is no tool: resources, prompts, completions. Called with the `McpServer` of `@modelcontextprotocol/server` for each connection, or
-   * each request where the protocol has none. It must not register tools. What it throws fails the request.
+   * Adds resources, prompts or completions. Called with the `McpServer` of `@modelcontextprotocol/server` for each connection, or for each
+   * request if the protocol has no connections.
+   *
+   * Contract: synchronous. Must not register tools. If it throws, the request fails.
    */
   extend?(server: object): void
 }
 
-/** Bounds on the sessions of clients with the protocol of 2025; later ones have none. */
+/** Limits for the sessions of clients with the protocol of 2025; later protocols have no sessions. */
 export interface SessionBounds {
-  /** Of one caller. Default 1,000: the one that has been idle longest makes room. */
+  /** Maximum number per caller. Default 1,000; further ones replace the session that has been idle longest. */
   maxSessionsOfCaller?: number
-  /** Of all. Default 10,000. */
+  /** Maximum number of all sessions. Default 10,000. */
   maxSessions?: number
-  /** How long a session may have no request and no stream open, in milliseconds. Default 600,000. */
+  /** How long a session may be idle, without a request or stream, in milliseconds. Default 600,000. */
   sessionIdleMs?: number
 }

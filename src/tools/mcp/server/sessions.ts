@@ -8,19 +8,19 @@ interface Session {
   caller: string
   server: Server
   transport: WebStandardStreamableHTTPServerTransport
-  /** Requests and streams that are open. */
+  /** Number of open requests and streams. */
   open: number
   idleSince: number
 }
 
-/** The sessions that are open, each of one caller. */
+/** The open sessions, each of one caller. */
 export class McpSessions {
   readonly #sdk: McpServerSdk
   readonly #bounds: Required<SessionBounds>
   readonly #onerror: (error: Error) => void
-  /** The one that has been used last is the last. */
+  /** Sessions by id, the most recently used last. */
   readonly #sessions = new Map<string, Session>()
-  /** Whose are about to be opened. */
+  /** Sessions that are being opened. */
   readonly #opening = new Set<{ caller: string }>()
   #timer: NodeJS.Timeout | undefined
 
@@ -34,7 +34,7 @@ export class McpSessions {
     return this.#sessions.size
   }
 
-  /** Answers a request within its session; `create` makes the server of a new one. `release` is to be called when the response is over. */
+  /** Answers a request within its session; `create` makes the server for a new one. Call `release` when the response has ended. */
   async answer(
     request: Request,
     parsedBody: unknown,
@@ -45,7 +45,7 @@ export class McpSessions {
     if (id === null && this.#sdk.isInitializeRequest(parsedBody)) return this.#open(request, parsedBody, caller, create)
     if (id === null) return refused(400, -32_000, 'Bad Request: Mcp-Session-Id header is required')
     const session = this.#sessions.get(id)
-    // Somebody else's session is as good as none.
+    // A session of another caller counts as unknown.
     if (session === undefined || session.caller !== caller) return refused(404, -32_001, 'Session not found')
     session.open++
     const release = () => this.#release(id, session)
@@ -57,7 +57,7 @@ export class McpSessions {
     }
   }
 
-  /** Tells every client that its lists may be others than before. */
+  /** Tells every client that its lists may have changed. */
   listsChanged(): void {
     for (const { server } of this.#sessions.values()) announceLists(server).catch(this.#onerror)
   }
@@ -85,7 +85,7 @@ export class McpSessions {
       await closing
       return refused(503, -32_000, 'Too many sessions are open')
     }
-    // From here on others may ask for one.
+    // From here on, others may ask for a session.
     const place = { caller }
     this.#opening.add(place)
     try {
@@ -117,7 +117,7 @@ export class McpSessions {
     const response = await transport.handleRequest(request, { parsedBody })
     const session = this.#sessions.get(transport.sessionId ?? '')
     if (session === undefined) await server.close()
-    // It may be ended by its client, too.
+    // The client may also end it.
     else server.onclose = () => this.#forget(transport.sessionId ?? '')
     return { response, release: () => session !== undefined && this.#release(transport.sessionId ?? '', session) }
   }

@@ -6,7 +6,7 @@ import type { JsonSchema } from '../../tool.ts'
 import type { McpServerSdk } from './load-sdk.ts'
 import { askable, formAnswer, formOf, formRequest } from './questions.ts'
 
-/** A call that goes on when its request has been answered. */
+/** A call that continues after its request has been answered. */
 export interface McpTask {
   taskId: string
   status: 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
@@ -14,11 +14,11 @@ export interface McpTask {
   /** ISO 8601. */
   createdAt: string
   lastUpdatedAt: string
-  /** How long it is kept at least, in milliseconds since it was created. */
+  /** How long the task is kept at least, in milliseconds since it was created. */
   ttlMs: number
-  /** What the call has come to: where it has completed, and where its tool has failed. */
+  /** The result of a completed call, or of one whose tool has failed. */
   result?: CallToolResult
-  /** What the client's user is asked, by names that no other question has. */
+  /** Questions to the client's user, by unique names. */
   forms?: Readonly<Record<string, TaskForm>>
 }
 
@@ -27,24 +27,28 @@ export interface TaskForm {
   schema: JsonSchema
 }
 
-/** `undefined`: it was declined. */
+/** `undefined`: the user declined. */
 export type TaskAnswers = Readonly<Record<string, { value: Json } | undefined>>
 
-/** Calls that may be tasks, of one caller: whoever else asks finds none. All may reject. */
+/**
+ * The calls of one caller that may be tasks. Other callers can't find them.
+ *
+ * Contract: all methods may reject; the client then receives an error.
+ */
 export interface McpTasks {
   offers(tool: string): boolean
-  /** Resolves when the task would be found after a crash as well, where anything is. */
+  /** Starts a task. Resolves when it would survive a crash, if anything does. */
   start(tool: string, args: JsonObject): Promise<McpTask>
   get(taskId: string): Promise<McpTask | undefined>
-  /** One that has ended stays as it is. */
+  /** Cancels a task. Has no effect on one that has ended. */
   cancel(taskId: string): Promise<void>
-  /** What nobody has asked, or asks any more, is ignored. */
+  /** Answers questions. Ignores answers to questions that are not open. */
   answer(taskId: string, answers: TaskAnswers): Promise<void>
-  /** Resolves when the task is not working, or with the signal. */
+  /** Resolves when the task is no longer working, or when the signal is aborted. */
   settled(taskId: string, signal: AbortSignal): Promise<void>
 }
 
-/** Thrown in the course of a call, it is answered with the task. */
+/** Thrown during a call to answer it with the task. */
 export class TaskCreated {
   readonly task: McpTask
 
@@ -53,18 +57,21 @@ export class TaskCreated {
   }
 }
 
-/** The extension of 2026-07-28; in 2025-11-25 tasks are a part of the protocol. https://modelcontextprotocol.io/seps/2663-tasks-extension */
+/** The extension of 2026-07-28. In 2025-11-25, tasks are part of the protocol. https://modelcontextprotocol.io/seps/2663-tasks-extension */
 const extension = 'io.modelcontextprotocol/tasks'
 const pollMs = 1_000
-/** How long a user may take for one form, where the protocol has the server wait for it. */
+/** How long a user may take for one form, if the protocol makes the server wait for it, in milliseconds. */
 const formTimeoutMs = 600_000
 
-/** What a server that has tasks says of them. */
+/** The capabilities of a server that has tasks. */
 export function taskCapabilities(isModern: boolean): ServerCapabilities {
   return isModern ? { extensions: { [extension]: {} } } : { tasks: { cancel: {}, requests: { tools: { call: {} } } } }
 }
 
-/** Whether the client wants this call to be a task: the older protocol has it ask for that, the newer one only say that it knows tasks. */
+/**
+ * Whether the client wants this call to be a task. In the older protocol it must ask for that; in the newer one it only declares that it
+ * supports tasks.
+ */
 export function wantsTask(server: Server, params: object, isModern: boolean): boolean {
   return isModern ? knowsTasks(server) : 'task' in params && isJsonObject(params.task)
 }
@@ -73,18 +80,18 @@ function knowsTasks(server: Server): boolean {
   return server.getClientCapabilities()?.extensions?.[extension] !== undefined
 }
 
-/** What a call is answered with that has become a task. */
+/** The response to a call that has become a task. */
 export function createdResult(task: McpTask, isModern: boolean): JsonObject {
   return isModern ? { resultType: 'task', ...modernHead(task) } : { task: legacyTask(task) }
 }
 
 interface Serving {
-  /** Of the caller who sends the request. */
+  /** The tasks of the caller who sends the request. */
   tasksOf(ctx: ServerContext): { tasks: McpTasks; signal?: AbortSignal }
   isModern: boolean
 }
 
-/** Has the server answer what is asked of tasks. */
+/** Makes the server answer requests about tasks. */
 export function serveTasks(sdk: McpServerSdk, server: Server, serving: Serving): void {
   if (serving.isModern) serveModern(sdk, server, serving)
   else serveLegacy(sdk, server, serving)
@@ -103,7 +110,7 @@ function serveModern(sdk: McpServerSdk, server: Server, { tasksOf }: Serving): v
   on('tasks/update', async ({ taskId, forms = {} }, tasks, { mcpReq }) => {
     const answers = Object.entries(forms).flatMap(([name, { schema }]) => {
       const response = sdk.inputResponse(mcpReq.inputResponses, name)
-      // Who has only closed the form may be asked again.
+      // A user who only closed the form may be asked again.
       if (response.kind !== 'elicit' || response.action === 'cancel') return []
       return [[name, checked(sdk, formAnswer(response, schema))] as const]
     })
@@ -148,7 +155,7 @@ function serveLegacy(sdk: McpServerSdk, server: Server, { tasksOf }: Serving): v
   })
 }
 
-/** Asks the client's user one form after the other. None: nobody can be asked. */
+/** Asks the client's user one form after another. Empty if nobody can be asked. */
 async function askForms(
   sdk: McpServerSdk,
   server: Server,
@@ -169,7 +176,7 @@ async function askForms(
   return answers
 }
 
-/** Throws an error of the SDK for an answer that is none. */
+/** Throws an error of the SDK for an invalid answer. */
 function checked(sdk: McpServerSdk, answer: ReturnType<typeof formAnswer>): { value: Json } | undefined {
   if (answer !== undefined && 'problems' in answer)
     throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InvalidParams, `The answer is not what was asked for: ${answer.problems.join('; ')}`)
@@ -202,10 +209,10 @@ function modernTask(sdk: McpServerSdk, task: McpTask, asksUser: boolean): JsonOb
       ? Object.entries(forms).map(([name, form]) => [name, formRequest(sdk, form.message, form.schema)] as const)
       : []
     const inputRequests = Object.fromEntries(requests.filter(([, request]) => request !== undefined)) as JsonObject
-    // Whoever can't be asked may wait for somebody else to decide.
+    // A client that can't be asked may wait for somebody else to decide.
     return { ...modernHead(task), ...(Object.keys(inputRequests).length > 0 ? { inputRequests } : { status: 'working' }) }
   }
-  // A tool that fails has been run, all the same.
+  // A tool that failed has run.
   if (status === 'failed' && result === undefined) return { ...modernHead(task), error: { code: -32_603, message: statusMessage } }
   return { ...modernHead(task), ...(result === undefined ? {} : { status: 'completed', result: { ...result } as JsonObject }) }
 }
@@ -214,7 +221,7 @@ function saying(statusMessage: string | undefined): { statusMessage?: string } {
   return statusMessage === undefined ? {} : { statusMessage }
 }
 
-/** Of every method of tasks. */
+/** The parameters of all methods for tasks. */
 const taskParams: StandardSchemaV1<JsonObject> = {
   '~standard': {
     version: 1,

@@ -19,22 +19,26 @@ import type { McpServing } from './serving.ts'
 import { createdResult, type McpTasks, serveTasks, TaskCreated, taskCapabilities, wantsTask } from './tasks.ts'
 import { blocksOf, failure, servable, wireTool } from './wire.ts'
 
-/** The tools that there are now. */
+/** The current tools. */
 export type ServedTools = { get(name: string): AnyTool | undefined; list(): readonly AnyTool[] }
 
-/** Whose call it is, and what it is made within. */
+/** The caller of a call, and what the call runs with. */
 export interface CallScope {
-  /** Who calls; `''` where there is only one client. */
+  /** Id of the caller; `''` if there is only one client. */
   caller: string
-  /** Handed to the tool. */
+  /** Passed to the tool. */
   context: unknown
   metadata?: JsonObject | undefined
   lanes: Lanes
-  /** Aborted when nobody can get the result any more. */
+  /** Aborted when nobody can receive the result any more. */
   signal?: AbortSignal
-  /** Takes a place for the call; the function returned gives it back. What it throws is told to the client. */
+  /**
+   * Reserves a place for the call. The returned function releases it.
+   *
+   * Contract: synchronous. If it throws, the client receives the error's message.
+   */
   admit?(tool: string): () => void
-  /** Calls that may be tasks. */
+  /** The calls that may be tasks. */
   tasks?: McpTasks
 }
 
@@ -42,7 +46,7 @@ interface ServerParts {
   codec: StateCodec
   scopeOf(ctx: ServerContext): CallScope
   logger: Logger
-  /** Whether it serves the protocol of 2026-07-28. */
+  /** Whether the server uses the protocol of 2026-07-28. */
   isModern: boolean
   hasTasks?: boolean
 }
@@ -51,8 +55,8 @@ const defaultTimeoutMs = 30_000
 const defaultResultBytes = 65_536
 
 /**
- * The SDK's server for one connection, or one request. Each call goes the way it goes in a run: arguments are checked, time and result are
- * bounded, and what went wrong is told in words for a model.
+ * Creates the SDK's server for one connection or one request. A call is handled as in a run: arguments are validated, time and result are
+ * limited, and errors are worded for a model.
  */
 export function createToolServer(
   sdk: McpServerSdk,
@@ -77,7 +81,7 @@ export function createToolServer(
     ...(hasTasks ? taskCapabilities(isModern) : {}),
   }
   const options = { capabilities, requestState: { verify: codec.verify }, instructions }
-  /** As the SDK has it, but for calls that become tasks, of which it knows nothing. */
+  /** Extends the SDK's server, which doesn't know tasks, with calls that become tasks. */
   class ToolServer extends sdk.Server {
     protected override _wrapHandler(...[method, handler]: Parameters<Server['_wrapHandler']>): ReturnType<Server['_wrapHandler']> {
       const wrapped = super._wrapHandler(method, handler)
@@ -155,7 +159,7 @@ export function createToolServer(
       if (early !== undefined && 'content' in early) return early
       if (early !== undefined) end = (await run(early)).end
       if (end.outcome !== 'question') return resultOf(tool, end)
-      // Where each request says what its client can be asked, the SDK refuses in the protocol's own words.
+      // If each request says what its client can be asked, the SDK refuses with the protocol's own error.
       const isRefused = !isModern && !canAsk(end.question, mcpClient)
       const asked = isRefused ? undefined : await asksClient(sdk, codec, end.question, asking)
       return asked ?? failure('The tool asks a question before it goes on, and nobody can be asked here. It was not finished.')
@@ -167,7 +171,7 @@ export function createToolServer(
   return server
 }
 
-/** Tells the client that its tools, prompts and resources may be others than before, as far as it is told of such changes. */
+/** Tells the client that its tools, prompts and resources may have changed, as far as it supports such notifications. */
 export async function announceLists(server: Server): Promise<void> {
   const { tools, prompts, resources } = server.getCapabilities()
   if (tools?.listChanged === true) await server.sendToolListChanged()
@@ -190,7 +194,7 @@ function resultOf(tool: AnyTool, end: Exclude<ToolCallEnd, { outcome: 'question'
   return end.outcome === 'ok' ? { content: blocksOf(end.content), ...structured(tool, end.value) } : failure(end.content)
 }
 
-/** The value as data, where the tool says what it looks like: the client holds the result to that, and so it is checked here first. */
+/** The value as structured data, if the tool has an `outputSchema`. Validated here first, because the client validates it too. */
 function structured(tool: AnyTool, value: unknown): Partial<CallToolResult> {
   if (tool.outputSchema === undefined) return {}
   const text = resultText(value)

@@ -1,13 +1,13 @@
-/** Bytes that may wait for a reader; one message more may be of any size. */
+/** Bytes that may wait for a reader; one more message may have any size. */
 const maxUnreadBytes = 1_048_576
 
 /**
- * The response, with its end told: `gone` if its reader has left, or reads too slowly for what it is sent. What is written into a stream
- * without asking whether it is read would else fill the memory.
+ * Wraps a response and reports its end: `gone` if its reader has disconnected, or reads too slowly. Otherwise a stream that is written
+ * without waiting for its reader would fill the memory.
  */
 export function watchedResponse(response: Response, onEnd: (ending: 'ended' | 'gone') => void): Response {
   const { body, status, headers } = response
-  // Anything but events is whole already.
+  // Everything except an event stream is already complete.
   if (body === null || headers.get('content-type')?.startsWith('text/event-stream') !== true) {
     onEnd('ended')
     return response

@@ -3,7 +3,7 @@ import type { Content, ContentPart } from '../../../core/messages.ts'
 import { parametersOf } from '../../schema/schema.ts'
 import type { AnyTool } from '../../tool.ts'
 
-/** The tool, if it can be run here: nobody can approve a call, and none goes back to the client. */
+/** Returns the tool if it can run here: nobody can approve a call, and no call goes back to the client. */
 export function servable(tool: AnyTool | undefined): AnyTool | undefined {
   return tool?.execute === undefined || (tool.approval !== undefined && tool.approval !== false) ? undefined : tool
 }
@@ -22,12 +22,12 @@ export function wireTool(tool: AnyTool): WireTool {
   }
 }
 
-/** A result that says what went wrong, for the client's model. */
+/** A result that describes an error for the client's model. */
 export function failure(text: string): CallToolResult {
   return { content: [{ type: 'text', text }], isError: true }
 }
 
-/** A tool's result, part by part. */
+/** The parts of a tool's result. */
 export function blocksOf(content: Content): ContentBlock[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : content.map(blockOf)
 }

@@ -6,19 +6,19 @@ import type { SignIn } from '../auth/sign-in.ts'
 import type { McpClientSdk } from '../sdk/load-sdk.ts'
 import type { McpUrl } from '../server-config.ts'
 
-/** One call on its way, as far as its HTTP request is concerned. */
+/** A call in flight, as far as its HTTP request is concerned. */
 interface CallStream {
-  /** Whose it is. */
+  /** The owner of the call. */
   owner: unknown
-  /** Aborted when the call is over, however: its response is not read any further. */
+  /** Aborted when the call is over: its response is then not read any further. */
   signal: AbortSignal
-  /** The server has ended the response. Unless the answer was in it, it will never come. */
+  /** The server has ended the response. If it did not contain the answer, that will never come. */
   onEnd(): void
 }
 
 const currentCall = new AsyncLocalStorage<CallStream>()
 
-/** How often a broken stream of notifications is opened again before the connection counts as lost. */
+/** How often a broken stream of notifications is reopened before the connection counts as lost. */
 const mostReopenings = 3
 
 interface MessageBounds {
@@ -27,21 +27,23 @@ interface MessageBounds {
 }
 
 export interface HttpTransportOptions {
-  /** How much one message may be. */
+  /** Limits for one message. */
   messageBounds: MessageBounds
-  /** Gets tokens, if the server is to be signed in to. */
+  /** Gets tokens, if the server requires a sign-in. */
   signIn?: SignIn | undefined
-  /** The stream of the server's own messages broke, and could not be opened again. */
+  /** The stream of the server's own messages broke and could not be reopened. */
   onLost(problem: string): void
 }
 
-/** A connection over streamable HTTP (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#streamable-http). */
+/**
+ * Creates a connection over streamable HTTP (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#streamable-http).
+ */
 export function httpTransport(
   sdk: McpClientSdk,
   server: McpUrl,
   { messageBounds, signIn, onLost }: HttpTransportOptions,
 ): Transport & HttpSession {
-  /** As the SDK has it, but the request of a call ends with the call: else its response would stay open until the server ends it. */
+  /** Ends the request of a call with the call. With the SDK's transport, its response would stay open until the server ends it. */
   class CallTransport extends sdk.StreamableHTTPClientTransport {
     override async send(...args: SendArguments): Promise<void> {
       for (let widened = 0; ; widened++) {
@@ -57,7 +59,7 @@ export function httpTransport(
 
     #sendOnce(...[message, options]: SendArguments): Promise<void> {
       const call = currentCall.getStore()
-      // What it gives rise to (a list that is asked for again, a new connection) goes on when it is over.
+      // What the call causes (another list of tools, a new connection) continues after it.
       const isCall = !Array.isArray(message) && 'method' in message && callMethods.has(message.method)
       if (call === undefined || !isCall) return super.send(message, options)
       return super.send(message, {
@@ -86,7 +88,7 @@ export function httpTransport(
   })
 }
 
-/** The requests that calls are made of. */
+/** The methods of requests that belong to calls. */
 const callMethods: ReadonlySet<string> = new Set([
   'tasks/get',
   'tasks/result',
@@ -102,7 +104,7 @@ const callMethods: ReadonlySet<string> = new Set([
 
 type SendArguments = Parameters<InstanceType<McpClientSdk['StreamableHTTPClientTransport']>['send']>
 
-/** How often a request is made again with a token that may do more: a server may want more each time. */
+/** How often a request is repeated with a token for more scopes: a server may require more each time. */
 const mostWidenings = 2
 
 function authProvider(signIn: SignIn, sentTokens: WeakMap<Response, string>): AuthProvider {
@@ -113,23 +115,23 @@ function authProvider(signIn: SignIn, sentTokens: WeakMap<Response, string>): Au
 }
 
 interface HttpSession {
-  /** Tells the server that its session may be forgotten. */
+  /** Tells the server that it may end the session. */
   terminateSession(): Promise<void>
 }
 
-/** To whose call the message belongs that is just being read; undefined if nothing says that. */
+/** The owner of the call that the current message belongs to; undefined if unknown. */
 export function callOfStream(): unknown {
   return currentCall.getStore()?.owner
 }
 
 /**
- * Makes a call whose HTTP request, if it is one of its own, ends with it. Rejects with `ended()` when the server ended the response without an
+ * Makes a call whose HTTP request, if it has its own, ends with it. Rejects with `ended()` if the server ends the response without an
  * answer in it.
  */
 export async function withCallStream<T>(ended: () => Error, owner: unknown, call: () => Promise<T>): Promise<T> {
   const over = new AbortController()
   const broken = Promise.withResolvers<never>()
-  // An answer at the very end of the stream is still on its way through the promises of the SDK.
+  // An answer at the very end of the stream is still passing through the promises of the SDK.
   const onEnd = () => void setImmediate(() => broken.reject(ended()))
   broken.promise.catch(() => {})
   try {
@@ -158,7 +160,7 @@ function boundedFetch({ headers, fetch: own = fetch }: McpUrl, bounds: MessageBo
   }
 }
 
-/** Of what a server says to a status that is none of success: it is read to its end before anything is said of it. */
+/** Maximum bytes of an error response, which is read to its end before it is reported. */
 const mostProblemBytes = 64 * 1024
 
 type ByteStream = TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>
@@ -175,17 +177,17 @@ function cutAt(maxBytes: number): ByteStream {
 }
 
 /**
- * Lets bytes through until there are too many of them, or of values: in all, or of events in one. Of very many events it lets some through in each
- * turn of the event loop: all that are there at once are read in one. A line of an event goes through as a whole: its reader looks through all of
- * it again with each piece.
+ * Passes bytes on until a message exceeds the limit of bytes or values: the whole body, or one event of a stream. Passes on a limited
+ * number of events per turn of the event loop, because all available events are read in one turn. Passes on each line as a whole, because
+ * its reader scans the line again with each piece.
  *
- * A stream that is resumed begins with the id of the last event, without data: the SDK forgets it with each new stream, and if this one breaks
- * before its first event, it would have no place to resume at.
+ * A resumed stream starts with the id of the last event, without data. The SDK forgets the id with each new stream, and could not resume if
+ * this one broke before its first event.
  */
 function bounded({ maxBytes, maxValues }: MessageBounds, isEvents: boolean, resumedAt: string | undefined): ByteStream {
   let bytes = 0
   let values = new ValueCount()
-  /** The end of the piece before: an empty line may lie between two. */
+  /** The end of the previous piece, because an empty line may be split between two pieces. */
   let before = Buffer.alloc(0)
   let line: Uint8Array<ArrayBuffer>[] = []
   let isFirst = true
@@ -194,7 +196,7 @@ function bounded({ maxBytes, maxValues }: MessageBounds, isEvents: boolean, resu
       if (isEvents && resumedAt !== undefined) controller.enqueue(Buffer.from(`id: ${resumedAt}\ndata:\n\n`))
     },
     async transform(chunk, controller) {
-      // Nothing is asked for in lists, and one may have very many answers.
+      // Requests are never sent as a list, and a list of answers may be very long.
       if (isFirst && !isEvents && chunk[0] === bracket) return controller.error(new Error('the server sent a list of messages'))
       isFirst = false
       for (const piece of isEvents ? piecesOf(chunk) : [chunk]) {
@@ -242,7 +244,7 @@ const bracket = 0x5b
 
 const longestLineEnd = 3
 
-/** Where the last empty line is. */
+/** The position of the last empty line. */
 function lastEventEnd(bytes: Buffer): number {
   return Math.max(bytes.lastIndexOf('\n\n'), bytes.lastIndexOf('\r\n\r\n'), bytes.lastIndexOf('\r\r'))
 }

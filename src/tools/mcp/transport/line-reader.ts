@@ -1,13 +1,13 @@
 import { ValueCount } from '../../../core/json/value-count.ts'
 
-/** How much one line may be. */
+/** Limits for one line. */
 export interface LineBounds {
   maxBytes: number
-  /** For lines of JSON. */
+  /** Maximum number of values, for lines of JSON. */
   maxValues?: number
 }
 
-/** Lines out of a byte stream that comes in pieces of any size. Each byte is looked at once; a line is held only up to a size. */
+/** Splits a byte stream into lines, whatever the size of its pieces. Reads each byte once, and holds a line only up to a size. */
 export class LineReader {
   readonly #bounds: LineBounds
   #values = new ValueCount()
@@ -17,7 +17,7 @@ export class LineReader {
   #bytes = 0
   #isSkipping = false
 
-  /** `onTooLong` is called once for a line that is more, with what it is more than; the rest of that line is dropped. */
+  /** `onTooLong` is called once for a line that exceeds a limit, with that limit. The rest of the line is dropped. */
   constructor(bounds: LineBounds, onLine: (line: string) => void, onTooLong: (bound: string) => void) {
     this.#bounds = bounds
     this.#onLine = onLine
@@ -61,7 +61,7 @@ export class LineReader {
   }
 }
 
-/** Of the very many lines that a flood has, most are empty or in one piece. */
+/** Most lines of a flood are empty or in one piece. */
 function textOf([first, ...others]: readonly Buffer[]): string {
   if (first === undefined) return ''
   const text = (others.length === 0 ? first : Buffer.concat([first, ...others])).toString('utf8')

@@ -10,37 +10,37 @@ import { type LineBounds, LineReader } from './line-reader.ts'
 export interface ProcessTransportOptions {
   command: string
   args: readonly string[]
-  /** The whole of its environment. */
+  /** The complete environment. */
   env: Record<string, string>
   cwd?: string
-  /** How much one message may be. */
+  /** Limits for one message. */
   messageBounds: LineBounds
-  /** Makes a message of a line. Throws for what is none. */
+  /** Parses a line as a message. Throws if it is not one. */
   parse(line: string): JSONRPCMessage
-  /** Takes each line of its standard error. */
+  /** Receives each line of standard error. */
   onStderr(line: string): void
 }
 
-/** What a server may print to its standard output between two messages: a greeting, not a flood. */
+/** Bytes that a server may print to its standard output between messages: enough for a greeting, not for a flood. */
 const mostNoiseBytes = 1024 * 1024
-/** That many more look like one, which costs more to find out. */
+/** Number of lines that look like a message but are not, which is costlier to find out. */
 const mostNoiseObjects = 1_000
-/** How much may wait to be read by it. */
+/** Maximum number of bytes waiting to be read by the server. */
 const mostUnreadBytes = 64 * 1024 * 1024
-/** More messages at once are left in the pipe until these have been delivered. */
+/** Maximum number of messages to read ahead. More stay in the pipe until these have been delivered. */
 const mostUnreadLines = 1_000
 const mostStderrLineBytes = 8 * 1024
-/** How long it is given to end by itself once its input has ended, and again once it was asked to by a signal. */
+/** How long the server has to end by itself after its input has ended, and again after a signal, in milliseconds. */
 const graceMs = 1_000
-/** How long a pipe may stay open, held by something it has left behind, after the server itself is gone. */
+/** How long a pipe may stay open after the server has ended, held by something it left behind, in milliseconds. */
 const drainMs = 250
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>
 
 /**
- * An MCP server as a child process: messages are lines of its standard input and output. It is the leader of a process group, so that
- * whatever it starts (`npx` starts a shell, which starts the server) ends with it, and nothing of it outlives this process's own end.
- * Not for Windows, which has no process groups.
+ * An MCP server as a child process: messages are lines of its standard input and output. It leads a process group, so that everything it
+ * starts (`npx` starts a shell, which starts the server) ends with it, and nothing outlives this process. Not for Windows, which has no
+ * process groups.
  */
 export class ProcessTransport implements Transport {
   onclose?: () => void
@@ -57,14 +57,14 @@ export class ProcessTransport implements Transport {
   #isDelivering = false
   #delivered: Promise<void> = Promise.resolve()
   #problem: string | undefined
-  /** Nothing more of what it says is of interest. */
+  /** Further output of the server is ignored. */
   #isCutOff = false
 
   constructor(options: ProcessTransportOptions) {
     this.#options = options
   }
 
-  /** Why it is no longer there; undefined while it is, and when it was closed from here. */
+  /** Why the server ended by itself; undefined while it runs, and if it was closed from here. */
   get problem(): string | undefined {
     return this.#problem
   }
@@ -95,7 +95,7 @@ export class ProcessTransport implements Transport {
       (bound) => onStderr(`(a line of more than ${bound})`),
     )
     child.stderr.on('data', (chunk: Buffer) => words.push(chunk))
-    // What is written to a server that has just ended: its end is told by `exit`.
+    // Errors of writing to a server that has just ended; `exit` reports its end.
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on('error', (error: Error) => this.onerror?.(error))
     child.on('exit', (code, signal) => this.#ended(child, code === null ? `it was ended by ${signal}` : `it exited with code ${code}`))
     if (child.pid !== undefined) guard.watch(child.pid)
@@ -116,19 +116,19 @@ export class ProcessTransport implements Transport {
   send(message: JSONRPCMessage): Promise<void> {
     const stdin = this.#child?.stdin
     if (stdin === undefined || !stdin.writable) return Promise.reject(new Error('the server is not running'))
-    // What it asks is answered, also if it asks without end and never reads the answers.
+    // Requests of the server are answered, even if it never reads the answers.
     if (stdin.writableLength > mostUnreadBytes) this.end(`it has left more than ${mostUnreadBytes} bytes unread`)
     return new Promise((resolve, reject) => {
       stdin.write(`${JSON.stringify(message)}\n`, async (error) => {
         if (!error) return resolve()
-        // It reads no more because it is ending: how it ends says more than that it does not read.
+        // The server does not read any more because it is ending: its exit says more than this error.
         await settlesWithin(graceMs, this.#gone.promise)
         reject(error)
       })
     })
   }
 
-  /** Ends its input, then asks it to end, then ends it. Resolves when it and everything it started is gone. */
+  /** Ends its input, then asks it to end, then kills it. Resolves when it and everything it started is gone. */
   close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing
@@ -147,7 +147,7 @@ export class ProcessTransport implements Transport {
 
   #take(line: string): void {
     if (this.#isCutOff) return
-    // Most of what is no message is seen at once, which counts when there is much of it.
+    // Most output that is not a message is recognized quickly, which matters if there is much of it.
     if (!line.trimStart().startsWith('{')) this.#ignore(line)
     else {
       this.#unread.push(line)
@@ -156,7 +156,7 @@ export class ProcessTransport implements Transport {
     }
   }
 
-  /** One after another; whatever the server prints, everything else gets its turn in between. */
+  /** Delivers messages one after another, and yields to the event loop in between. */
   async #deliver(): Promise<void> {
     this.#isDelivering = true
     while (this.#unread.length > 0) {
@@ -184,8 +184,8 @@ export class ProcessTransport implements Transport {
     } catch (error) {
       this.onerror?.(error instanceof Error ? error : new Error(String(error)))
     }
-    // A notification is given the time to be taken note of: the SDK does that a moment later, but takes an answer at once, and then has no ear
-    // any more for the progress of its request that came right before.
+    // The SDK handles a notification with a delay, but an answer immediately, and then ignores earlier progress of its request. So a
+    // notification is given time first.
     if (!('id' in message)) await afterPendingIO()
   }
 
@@ -203,7 +203,7 @@ export class ProcessTransport implements Transport {
     }
   }
 
-  /** Ends it at once: it can't be spoken with any more, and might go on for ever. What it has sent and nobody has read is dropped. */
+  /** Kills the server: it can't be communicated with any more, and might run forever. Drops messages that have not been delivered. */
   end(problem: string): void {
     if (this.#child === undefined || this.#problem !== undefined) return
     this.#problem = problem
@@ -215,18 +215,18 @@ export class ProcessTransport implements Transport {
 
   #ended(child: Child, how: string): void {
     if (this.#closing === undefined) this.#problem ??= how
-    // Whatever it started.
+    // Kills everything it started.
     killGroup(child.pid, 'SIGKILL')
     const destroy = () => {
       for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy()
     }
-    // A loop that was busy meanwhile comes to its timers first: what lies in the pipes is read before they are given up.
+    // After a busy event loop, timers run first: the pipes are read before they are closed.
     const late = setTimeout(() => afterPendingIO().then(destroy), drainMs)
     child.once('close', async () => {
       clearTimeout(late)
       destroy()
       await this.#guard?.release()
-      // Its last words may be an answer.
+      // Its last output may be an answer.
       await this.#delivered
       this.#gone.resolve()
       this.onclose?.()
@@ -234,7 +234,7 @@ export class ProcessTransport implements Transport {
   }
 }
 
-/** For a line that is no message, but says which request it is to answer: that request would else wait for ever. */
+/** The answer to a request whose response is invalid but has its id. Without it, the request would wait forever. */
 function refusedAnswer(line: string): JSONRPCMessage | undefined {
   try {
     const { id, method }: Record<string, unknown> = JSON.parse(line)

@@ -5,23 +5,23 @@ import type { McpServerOptions } from '../../server-config.ts'
 import { readRequest, type ServerRequest } from './questions.ts'
 import type { Sampler } from './sampling.ts'
 
-/** What a server asks at once, by its names. */
+/** The requests that a server makes at once, by their names. */
 interface AskedAtOnce {
-  /** What is answered already. */
+  /** Requests that have been answered. */
   answers: Record<string, JsonObject>
   names: string[]
   requests: ServerRequest[]
 }
 
-/** The call in whose course it asks. */
+/** The call during which the server asks. */
 interface Asking {
   sampler: Sampler | undefined
   ctx: Pick<ToolContext, 'askModel'>
 }
 
 /**
- * What the server `name` needs to know before it goes on: what it asks the model is answered, what it asks people is left. Rejects with
- * `tool_failed` for what is not allowed.
+ * Handles the requests that a server makes before it continues a call. Answers those for the model, and leaves those for people. Rejects
+ * with `tool_failed` for a request that is not allowed.
  */
 export async function askedAtOnce(
   name: string,

@@ -1,31 +1,31 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../../core/messages.ts'
 import type { ToolContext } from '../../../tool.ts'
 
-/** What is known of a call that lasts longer than one run of its tool's function: it goes on from there, in any process. */
+/** What is stored of a call that outlasts one run of its tool's function, so that any process can continue it. */
 export interface Noted {
-  /** What the model has answered the server, by the server's requests. */
+  /** The model's answers, by the server's requests. */
   sampled?: { [request: string]: JsonObject }
-  /** It has become a task. */
+  /** The task that the call has become. */
   task?: NotedTask
 }
 
 export interface NotedTask {
-  /** The server's name for it. */
+  /** The server's id of the task. */
   id: string
-  /** In milliseconds since 1970. */
+  /** When it started, in milliseconds since 1970. */
   since: number
-  /** By which the server tells of its progress. */
+  /** Identifies the call in the server's progress reports. */
   progressToken?: string
-  /** The server's names for what it has been answered. */
+  /** The names of the server's requests that have been answered. */
   answered?: string[]
 }
 
-/** The notes of one call: in the run's journal, and, while it waits for an answer, in what it has asked. */
+/** The notes of one call. They are stored in the run's journal and, while the call waits for an answer, in its question. */
 export class CallNotes {
   readonly #save: ToolContext['save']
   readonly #noted: Noted
 
-  /** `asked`: those that came with the question. What has been saved since is more. */
+  /** `asked`: the notes in the question. Those saved since then are more complete. */
   constructor({ saved, save }: Pick<ToolContext, 'saved' | 'save'>, asked: Json | undefined) {
     this.#save = save
     this.#noted = isJsonObject(saved) ? (saved as Noted) : isJsonObject(asked) ? (asked as Noted) : {}
@@ -35,19 +35,19 @@ export class CallNotes {
     return this.#noted
   }
 
-  /** Whether they outlive the process. */
+  /** Whether the notes outlive the process. */
   get areSafe(): boolean {
     return this.#save !== undefined
   }
 
-  /** Resolves when they are safe. */
+  /** Adds to the notes. Resolves when they are durable. */
   async add(more: Noted): Promise<void> {
     Object.assign(this.#noted, more)
     await this.#save?.(this.#noted as Json)
   }
 }
 
-/** Whether a call has become a task, by its notes. */
+/** Whether a call has become a task, according to its notes. */
 export function isTaskNoted(notes: Json | undefined): boolean {
   return isJsonObject(notes) && isJsonObject(notes.task)
 }

@@ -5,21 +5,21 @@ import { withoutPage } from '../../../../core/text/html-page.ts'
 import { asideOf } from '../set-aside.ts'
 import { withData } from './data-beside-text.ts'
 
-/** What a call of an MCP tool returned. The model sees `content`, the app both. */
+/** What a call of an MCP tool returned. The model sees `content`, the application both. */
 export interface McpToolResult {
-  /** If the data is not in the text, it follows as JSON. */
+  /** The content. If the text does not include the structured data, it follows as JSON. */
   content: Content
-  /** The data of the result, if the tool gives it (`structuredContent`). */
+  /** The structured data of the result (`structuredContent`), if there is any. */
   structured?: Json
 }
 
-/** That of a task's result was not set aside. */
+/** The content of a result. That of a task's result was not set aside. */
 function listOf(result: JsonObject): readonly unknown[] | undefined {
   const list = asideOf(result).content ?? result.content
   return Array.isArray(list) ? list : undefined
 }
 
-/** Parts of contents as ours. Undefined where one of them is none. */
+/** Converts parts of a content. Undefined if one of them is invalid. */
 export function readParts(list: readonly unknown[]): ContentPart[] | undefined {
   const parts: ContentPart[] = []
   for (const given of list) {
@@ -30,12 +30,12 @@ export function readParts(list: readonly unknown[]): ContentPart[] | undefined {
   return parts
 }
 
-/** What resources hold. Undefined where one of them is none. */
+/** Converts the contents of resources. Undefined if one of them is invalid. */
 export function readContents(list: readonly unknown[]): ContentPart[] | undefined {
   return readParts(list.map((resource) => ({ type: 'resource', resource })))
 }
 
-/** Where the links of a result lead. */
+/** The addresses that a result links to. */
 export function linksIn(result: JsonObject): string[] {
   return (listOf(result) ?? []).flatMap((part) =>
     isJsonObject(part) && part.type === 'resource_link' && isText(part.uri) ? [part.uri] : [],
@@ -65,9 +65,9 @@ function isText(value: unknown): value is string {
   return typeof value === 'string'
 }
 
-/** What a call has come to, or undefined for what is no result of a call. `failure` is empty if the server doesn't say why. */
+/** Reads the result of a call. Undefined if it is invalid. `failure` is empty if the server gives no reason. */
 export function readCallResult(result: JsonObject): McpToolResult | { failure: string } | undefined {
-  // Some servers send null for data that there is none of.
+  // Some servers send null instead of leaving out the data.
   const structured = asideOf(result).data ?? (result.structuredContent as Json | undefined) ?? undefined
   const list = listOf(result) ?? (structured === undefined ? undefined : [])
   const given = list && readParts(list)
@@ -77,13 +77,13 @@ export function readCallResult(result: JsonObject): McpToolResult | { failure: s
   return { content: contentOf(parts), ...withoutUndefined({ structured }) }
 }
 
-/** Texts as one. */
+/** Joins texts into one. */
 export function contentOf(parts: ContentPart[]): Content {
   const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))
   return texts.length === parts.length ? texts.join('\n') : parts
 }
 
-/** The text of a call that failed; what is not text is named. */
+/** The text of a failed call. Parts that are not text are named. */
 function failureText(parts: readonly ContentPart[]): string {
   return parts.map((part) => (part.type === 'text' ? part.text : `(${part.type})`)).join('\n')
 }
@@ -93,7 +93,7 @@ function partOf(block: ContentBlock): ContentPart {
     case 'text':
       return { type: 'text', text: block.text }
     case 'image':
-      // What is called an image and is none would have the whole request refused by a provider.
+      // A provider would refuse the whole request if an image is not one.
       if (!block.mimeType.startsWith('image/')) return { type: 'file', data: block.data, mediaType: block.mimeType }
       return { type: 'image', data: block.data, mediaType: block.mimeType }
     case 'audio':
@@ -108,7 +108,7 @@ function partOf(block: ContentBlock): ContentPart {
   }
 }
 
-/** What a resource holds: a text under its address, or a picture or file. */
+/** The content of a resource: a text below its address, or a picture or file. */
 function contentsOf(resource: Extract<ContentBlock, { type: 'resource' }>['resource']): ContentPart {
   if ('text' in resource) return { type: 'text', text: `${resource.uri}:\n${resource.text}` }
   const { blob: data, uri, mimeType: mediaType = 'application/octet-stream' } = resource

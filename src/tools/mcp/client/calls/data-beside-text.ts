@@ -2,14 +2,14 @@ import { isDeepStrictEqual } from 'node:util'
 import { type ContentPart, isJsonObject, type Json } from '../../../../core/messages.ts'
 
 /**
- * Adds the data of a result (`structuredContent`) to the parts that a model sees, unless they have it as text already. Servers should say it as text
- * too (https://modelcontextprotocol.io/specification/2025-11-25/server/tools#structured-content). Many have only a summary there, or nothing. Undefined
- * for data that is nested too deeply to be written.
+ * Adds the structured data of a result (`structuredContent`) to the parts that a model sees, unless they already contain it as text.
+ * Servers should include it as text (https://modelcontextprotocol.io/specification/2025-11-25/server/tools#structured-content), but many
+ * only include a summary, or nothing. Undefined if the data is nested too deeply to be written.
  */
 export function withData(parts: ContentPart[], data: Json): ContentPart[] | undefined {
   const told = parts.filter((part) => part.type !== 'text' || part.text.trim() !== '')
   const texts = told.flatMap((part) => (part.type === 'text' ? [part.text] : []))
-  // What is empty says nothing that a text does not.
+  // Empty data adds nothing to a text.
   const isEmpty = typeof data === 'object' && data !== null && Object.keys(data).length === 0
   if (formsOf(data).some((form) => isSaidBy(texts, form)) || (isEmpty && told.length > 0)) return parts
   try {
@@ -20,7 +20,7 @@ export function withData(parts: ContentPart[], data: Json): ContentPart[] | unde
   }
 }
 
-/** In characters: a text or a picture in the data that is longer than this is not sent twice. */
+/** Texts and pictures in the data that are longer than this, in characters, are not sent twice. */
 const longestRepeat = 200
 
 function withoutRepeats(told: readonly ContentPart[]): (key: string, value: unknown) => unknown {
@@ -28,7 +28,7 @@ function withoutRepeats(told: readonly ContentPart[]): (key: string, value: unkn
   return (_key, value) => (typeof value === 'string' && value.length > longestRepeat && said.has(value) ? '(see above)' : value)
 }
 
-/** Many servers put what is no object into one, in a single field; its text is that of the value itself. */
+/** Many servers wrap a value that is not an object in one with a single field; the text is that of the value itself. */
 function formsOf(data: Json): Json[] {
   const [only, ...others] = isJsonObject(data) ? Object.values(data) : []
   return only === undefined || others.length > 0 ? [data] : [data, only as Json]
@@ -36,11 +36,11 @@ function formsOf(data: Json): Json[] {
 
 function isSaidBy(texts: readonly string[], data: Json): boolean {
   if (texts.some((text) => isSaid(text, data))) return true
-  // The Python SDK makes a text of each item of a list.
+  // The Python SDK creates a text for each item of a list.
   return Array.isArray(data) && data.length > 0 && data.length === texts.length && data.every((item, at) => isSaid(texts[at] ?? '', item))
 }
 
-/** Whether a text is this value: as it is, or as JSON with words around it. */
+/** Whether a text represents this value: literally, or as JSON with words around it. */
 function isSaid(text: string, value: Json): boolean {
   if (typeof value === 'string' && text === value) return true
   try {
@@ -51,7 +51,7 @@ function isSaid(text: string, value: Json): boolean {
   }
 }
 
-/** The part of a text that can be an object or a list as `value` is one. */
+/** The part of a text that may be the JSON of an object or list like `value`. */
 function jsonPart(text: string, value: Json): string {
   if (typeof value !== 'object' || value === null) return text
   const [open, close] = Array.isArray(value) ? ['[', ']'] : ['{', '}']

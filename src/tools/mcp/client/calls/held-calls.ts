@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type { ElicitResult } from '@modelcontextprotocol/client'
 import type { HeldQuestion, OpenCall } from './open-call.ts'
 
-/** How long a server is left waiting for an answer: it holds a connection open meanwhile. */
+/** How long a server is left waiting for an answer, in milliseconds. It keeps a connection open meanwhile. */
 const longestHoldMs = 60 * 60_000
-/** How many calls may be held open at once. */
+/** Maximum number of calls held open at once. */
 const mostHeld = 100
 
 interface HeldCall {
@@ -13,11 +13,11 @@ interface HeldCall {
   timer: NodeJS.Timeout
 }
 
-/** Calls that wait, in this process, for the answer to their server's question. */
+/** Calls that wait in this process for the answer to their server's question. */
 export class HeldCalls {
   readonly #held = new Map<string, HeldCall>()
 
-  /** Gives the id by which it is answered. */
+  /** Holds a call open. Returns the id with which to answer it. */
   hold(call: OpenCall, question: HeldQuestion): string {
     const id = randomUUID()
     const timer = setTimeout(() => this.answer(id, { action: 'cancel' }), longestHoldMs).unref()
@@ -27,14 +27,14 @@ export class HeldCalls {
     return id
   }
 
-  /** The call, which goes on; undefined where it is not held any more. */
+  /** Answers a call and returns it; undefined if it is no longer held. */
   answer(id: string, result: ElicitResult): OpenCall | undefined {
     const held = this.#take(id)
     held?.question.reply(result)
     return held?.call
   }
 
-  /** Ends them all. */
+  /** Ends all held calls. */
   close(): void {
     for (const id of this.#held.keys()) this.#take(id)?.call.cancel(new Error('closed'))
   }

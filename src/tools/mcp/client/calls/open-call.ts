@@ -5,22 +5,22 @@ import type { CallNotes } from './call-notes.ts'
 import type { ServerRequest } from './questions.ts'
 import type { Sampler } from './sampling.ts'
 
-/** What a server answers a call with: its result, or what it needs to know first. */
+/** The server's answer to a call: its result, or what it needs to know first. */
 export type CallAnswer = JsonObject
 
-/** What a server asks while it holds a call open. */
+/** A question that a server asks while it holds a call open. */
 export interface HeldQuestion {
   request: ServerRequest
-  /** Answers it, whereupon the server goes on with the call. */
+  /** Answers the question, after which the server continues the call. */
   reply(result: ElicitResult): void
 }
 
 export type Progress = (update: { progress: number; total?: number; message?: string }) => void
 
-/** Who waits for a call. */
+/** The tool's function that waits for a call. */
 type WaitingFor = Pick<ToolContext, 'signal' | 'progress' | 'askModel'> & { notes: CallNotes }
 
-/** What was asked and answered before the call had to be made anew. */
+/** A question and its answer from before the call had to be repeated. */
 export interface AnsweredRequest {
   request: ServerRequest
   result: ElicitResult
@@ -33,23 +33,23 @@ interface OpenCallOptions {
 }
 
 /**
- * A call on its way. It lasts longer than one run of its tool's function if the server asks something in between: the function then ends with the
- * question, and waits for the rest of the call when it is run again with the answer.
+ * A call in flight. It outlasts one run of its tool's function if the server asks a question: the function then returns the question, and
+ * waits for the rest of the call when it runs again with the answer.
  */
 export class OpenCall {
   readonly #answer: Promise<CallAnswer>
   readonly #over = new AbortController()
   #asked: PromiseWithResolvers<HeldQuestion> = Promise.withResolvers()
-  /** Until the question before is answered. */
+  /** Settles when the previous question is answered. */
   #turn: Promise<unknown> = Promise.resolve()
-  /** Of the function that waits for the call. */
+  /** The function that waits for the call. */
   #waiting: WaitingFor | undefined
   readonly #sampler: Sampler | undefined
   readonly #known: AnsweredRequest | undefined
-  /** Of the server, which nobody has answered yet. */
+  /** Number of the server's unanswered questions. */
   #questions = 0
 
-  /** `send` makes the call, which is over when the signal is aborted. */
+  /** `send` makes the call, which ends when the signal is aborted. */
   constructor(
     send: (call: OpenCall, signal: AbortSignal, onProgress: Progress) => Promise<CallAnswer>,
     { known, sampler }: OpenCallOptions = {},
@@ -57,11 +57,11 @@ export class OpenCall {
     this.#known = known
     this.#sampler = sampler
     this.#answer = send(this, this.#over.signal, (update) => this.#waiting?.progress({ ...update }))
-    // It may fail while nobody waits for it.
+    // The call may fail while nothing waits for it.
     this.#answer.catch(() => {})
   }
 
-  /** Waits for what comes first. When the signal is aborted, the call is over and the server is told so. */
+  /** Waits for the answer or a question, whichever comes first. If the signal is aborted, the call ends and the server is told. */
   async next(waiting: WaitingFor): Promise<{ answer: CallAnswer } | { held: HeldQuestion }> {
     const { signal } = waiting
     this.#waiting = waiting
@@ -71,7 +71,7 @@ export class OpenCall {
     if (signal.aborted) abort()
     try {
       const next = await Promise.race([this.#answer.then((answer) => ({ answer })), this.#asked.promise.then((held) => ({ held }))])
-      // What it asks the model is paid for by this run of the function.
+      // The usage of the server's requests to the model counts for this run of the function.
       await this.#sampler?.idle
       return next
     } finally {
@@ -80,22 +80,22 @@ export class OpenCall {
     }
   }
 
-  /** Whether a function waits for it just now. */
+  /** Whether a function is waiting for the call. */
   get isWaitedFor(): boolean {
     return this.#waiting !== undefined
   }
 
-  /** Whether a question of the server has not been answered yet. */
+  /** Whether a question of the server is unanswered. */
   get asks(): boolean {
     return this.#questions > 0
   }
 
-  /** Takes what the server asks the model. Rejects where nobody waits for the call just now. */
+  /** Handles a request of the server to the model. Rejects if no function is waiting for the call. */
   async sample(params: unknown): Promise<JsonObject | undefined> {
     return this.#waiting === undefined ? undefined : this.#sampler?.answer(params, this.#waiting.askModel)
   }
 
-  /** Takes a question of the server; resolves when it has been answered. One after another, if there are several. */
+  /** Handles a question of the server. Resolves when it is answered. Several questions are asked one after another. */
   async ask(request: ServerRequest, signal: AbortSignal): Promise<ElicitResult> {
     if (this.#known !== undefined && isSame(this.#known.request, request)) return this.#known.result
     const replied = Promise.withResolvers<ElicitResult>()
@@ -116,7 +116,7 @@ export class OpenCall {
     return replied.promise.finally(() => this.#questions--)
   }
 
-  /** The server is told that nobody waits for it any more. */
+  /** Ends the call and tells the server. */
   cancel(reason: Error): void {
     this.#over.abort(reason)
   }

@@ -5,22 +5,22 @@ import { OpenCall } from './open-call.ts'
 import type { ServerRequest } from './questions.ts'
 import { relatedTaskOf } from './tasks.ts'
 
-/** A question of which nothing says to which of several calls it belongs. */
+/** A question that does not say which of several calls it belongs to. */
 interface Ownerless {
-  /** Those that it can belong to: they were open when it came, and are so still. */
+  /** The calls it may belong to: those that were open when it came and still are. */
   among: Set<OpenCall>
   askIn(call: OpenCall | undefined): void
 }
 
-/** The calls of one server that are on their way, and to which of them its own requests belong. */
+/** The calls of one server that are in flight, and which of them each of the server's own requests belongs to. */
 export class OpenCalls {
-  /** With the ids of their runs. */
+  /** The open calls, with the ids of their runs. */
   readonly #runs = new Map<OpenCall, string>()
-  /** Those that wait for a task's result. */
+  /** The calls that wait for a task's result. */
   readonly #ofTasks = new Map<string, OpenCall>()
   readonly #ownerless = new Set<Ownerless>()
 
-  /** Carries out a call of that run. */
+  /** Makes a call of a run. */
   async during<T>(call: OpenCall, runId: string, send: () => Promise<T>): Promise<T> {
     this.#runs.set(call, runId)
     try {
@@ -32,7 +32,7 @@ export class OpenCalls {
     }
   }
 
-  /** Carries out a request for a task's result. */
+  /** Requests a task's result. */
   async duringTask<T>(call: OpenCall, taskId: string, send: () => Promise<T>): Promise<T> {
     this.#ofTasks.set(taskId, call)
     try {
@@ -42,7 +42,7 @@ export class OpenCalls {
     }
   }
 
-  /** Takes a question. It is cancelled where it may be another caller's. */
+  /** Handles a question. Cancels it if it may belong to another caller. */
   ask(request: ServerRequest, params: unknown, signal: AbortSignal): Promise<ElicitResult> {
     const named = this.#named(params)
     if (named !== undefined) return named.call?.ask(request, signal) ?? Promise.resolve(cancelled)
@@ -57,13 +57,13 @@ export class OpenCalls {
     return asked.promise.finally(() => signal.removeEventListener('abort', cancel))
   }
 
-  /** Takes what a server asks the model. Undefined where that is no call's, or the call may not. */
+  /** Handles a request of a server to the model. Undefined if it belongs to no call, or if the call may not ask. */
   async sample(params: unknown): Promise<JsonObject | undefined> {
     const { call } = this.#named(params) ?? { call: this.#areOfOneRun ? [...this.#runs.keys()].find((one) => one.isWaitedFor) : undefined }
     return call?.sample(params)
   }
 
-  /** What says to which call a request belongs: the task it names, or, over HTTP, the response it comes in. */
+  /** Finds the call that a request names: by its task or, over HTTP, by the response it comes in. */
   #named(params: unknown): { call: OpenCall | undefined } | undefined {
     const task = relatedTaskOf(params)
     if (task !== undefined) return { call: this.#ofTasks.get(task) }
@@ -71,14 +71,18 @@ export class OpenCalls {
     return own instanceof OpenCall ? { call: own } : undefined
   }
 
-  /** Else it may be meant for another caller. Calls of one run have one, who pays for each. */
+  /**
+   * Whether all calls belong to one run. Otherwise the request may be meant for another caller; calls of one run have the same caller, who
+   * pays for each.
+   */
   get #areOfOneRun(): boolean {
     return new Set(this.#runs.values()).size === 1
   }
 
   /**
-   * A call that asks does not end before it is answered: a question is that of the one which is left when the others have ended, or ask something
-   * themselves. Where all that are left ask something, it does not matter whose question is whose: the server knows its answer.
+   * Assigns questions to calls. A call with a question does not end before it is answered. So a question belongs to the one call that is
+   * left when the others have ended or ask something themselves. If all remaining calls ask something, the order does not matter, because
+   * the server matches the answers itself.
    */
   #findOwners(): void {
     const freeIn = ({ among }: Ownerless) => [...among].filter((call) => !call.asks)

@@ -5,36 +5,39 @@ import { openForeign } from '../../../schema/foreign/foreign-schema.ts'
 import { ask, type Question, type ToolContext } from '../../../tool.ts'
 import { isTaskNoted } from './call-notes.ts'
 
-/** One thing that a server asks a person in the middle of a call: to fill in a form, or to do something at an address. */
+/** A question that a server asks a person during a call: to fill in a form, or to do something at a web address. */
 export type ServerRequest = { message: string; schema: JsonObject } | { message: string; url: string }
 
-/** How a call goes on once its questions have been answered. */
+/** How a call continues once its questions have been answered. */
 type CallState =
-  /** The call is made again with the answers, by the server's names for its questions, and `answers` that were there; what it has given is given back. */
+  /**
+   * The call is repeated with the answers, by the names of the server's questions, with earlier `answers`, and with the state that the
+   * server gave.
+   */
   | { form: 'again'; names: string[]; answers?: { [name: string]: JsonObject }; requestState?: string }
-  /** The server holds the call open, in this process. */
+  /** The server holds the call open in this process. */
   | { form: 'held'; id: string }
-  /** It has become a task, which is told the answers by the server's names for its questions. */
+  /** The call has become a task, which receives the answers by the names of the server's questions. */
   | { form: 'task'; names: string[] }
-  /** The call is made again as it was: what was asked for happens elsewhere. */
+  /** The call is repeated unchanged, because what was asked for happens elsewhere. */
   | { form: 'repeat' }
 
-/** What a call has asked, as it comes back with the answer (`ctx.asked`). `state` and `requests` are kept, and shown to nobody. */
+/** What a call has asked, as it returns with the answer (`ctx.asked`). `state` and `requests` are stored, and shown to nobody. */
 export interface AskedByServer {
-  /** The server, by the name it was given here. */
+  /** The name under which the server was configured. */
   mcpServer: string
   requests: ServerRequest[]
   state: CallState
-  /** What is known of the call by then. */
+  /** The notes of the call at that time. */
   notes?: Json
 }
 
-/** The elicitation in a server's request. Throws `tool_failed` for what is none. */
+/** Reads an elicitation in a server's request. Throws `tool_failed` if it is invalid. */
 export function readRequest(params: unknown): ServerRequest {
   const { message = '', mode = 'form', requestedSchema, url } = isJsonObject(params) ? params : {}
   if (typeof message !== 'string') throw unreadable()
   if (mode === 'url') {
-    // Somebody is to open it.
+    // A person is going to open the address.
     if (typeof url !== 'string' || !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) throw unreadable()
     return { message, url }
   }
@@ -46,7 +49,7 @@ function unreadable(): ToolloopError {
   return new ToolloopError('tool_failed', 'The MCP server asked something that can not be shown to anybody.')
 }
 
-/** The questions of a call, for whoever answers: one form, or one of several if the server asks several things at once. */
+/** The questions of a call for whoever answers: one form, or a list of forms if the server asks several things at once. */
 export function questionOf(asked: AskedByServer, problem?: string): Question {
   const { mcpServer, requests, state, notes } = asked
   const shown = requests.map(shownRequest)
@@ -75,19 +78,19 @@ function schemaOf(request: ServerRequest): JsonObject {
   return { type: 'object', properties: { action: { enum: ['accept', 'decline', 'cancel'], default: 'accept' } } }
 }
 
-/** What `questionOf` asked, if `asked` is that. */
+/** Reads what `questionOf` asked; undefined if `asked` is something else. */
 export function readAsked(asked: Json | undefined): AskedByServer | undefined {
   if (!isJsonObject(asked) || typeof asked.mcpServer !== 'string' || !isJsonObject(asked.state)) return undefined
   const { requests, notes, ...state } = asked.state
   return Array.isArray(requests) ? ({ mcpServer: asked.mcpServer, requests, state, notes } as never as AskedByServer) : undefined
 }
 
-/** Whether the call has become a task, by what it has saved or what came with its question. */
+/** Whether the call has become a task, according to its saved notes or those in its question. */
 export function isTask({ saved, asked }: Pick<ToolContext, 'saved' | 'asked'>): boolean {
   return isTaskNoted(saved) || isTaskNoted(readAsked(asked)?.notes)
 }
 
-/** The answers in the order of the requests, or what is wrong with them, in words for whoever answers. */
+/** The answers in the order of the requests, or what is wrong with them, worded for whoever answers. */
 export async function readAnswers(
   requests: readonly ServerRequest[],
   answer: Json,
@@ -107,8 +110,8 @@ export async function readAnswers(
 }
 
 /**
- * One answer. `{ action: 'decline' }` and `{ action: 'cancel' }` refuse, unless the form has a field of that name. What is left out of a form has
- * the form's default; a single value is that of a form's only field.
+ * Reads one answer. `{ action: 'decline' }` and `{ action: 'cancel' }` refuse, unless the form has a field named `action`. Missing fields
+ * get the form's defaults. A single value is the value of a form's only field.
  */
 function resultOf(request: ServerRequest, answer: Json): ElicitResult {
   const fields = 'schema' in request && isJsonObject(request.schema.properties) ? request.schema.properties : {}

@@ -7,7 +7,7 @@ import { asideOf } from '../set-aside.ts'
 import type { CallNotes } from './call-notes.ts'
 import { contentOf, readParts } from './call-result.ts'
 
-/** What a server may ask of the model. */
+/** Limits for a server's requests to the model. */
 export interface SamplingLimits {
   maxTokens: number
   maxRequests: number
@@ -15,27 +15,30 @@ export interface SamplingLimits {
 
 const defaults: SamplingLimits = { maxTokens: 4_096, maxRequests: 10 }
 
-/** Of one request, pictures included. */
+/** Maximum size of one request in characters, including pictures. */
 const mostCharacters = 2_000_000
 
-/** Undefined: nothing. */
+/** The limits of a server; undefined if it may not ask the model. */
 export function samplingLimits({ sampling = false }: McpServerOptions): SamplingLimits | undefined {
   if (sampling === false) return undefined
   return { ...defaults, ...(sampling === true ? {} : sampling) }
 }
 
-/** Answers what a server asks of the model in the course of one call. What was answered before the call had to be made again is not asked again. */
+/**
+ * Answers a server's requests to the model during one call. Requests that were answered before the call had to be repeated are not sent
+ * again.
+ */
 export class Sampler {
   readonly #server: string
   readonly #limits: SamplingLimits
   #notes: CallNotes
-  /** How often the same has been asked. */
+  /** How often each request was made. */
   readonly #asked = new Map<string, number>()
-  /** How often the model has been asked, also where it gave no answer: that is paid for too. */
+  /** How often the model was asked, including failures, which cost as well. */
   #tried: number
   #turn: Promise<unknown> = Promise.resolve()
 
-  /** `goesOn`: the call goes on where it was, and asks nothing again that it has been answered. */
+  /** `goesOn`: the call continues where it was, and the server does not repeat requests that were answered. */
   constructor(server: string, limits: SamplingLimits, notes: CallNotes, goesOn: boolean) {
     this.#server = server
     this.#limits = limits
@@ -47,17 +50,17 @@ export class Sampler {
     }
   }
 
-  /** Where answers are noted from now on. */
+  /** Writes answers to these notes from now on. */
   noteIn(notes: CallNotes): void {
     this.#notes = notes
   }
 
-  /** Resolves when nothing is being asked. */
+  /** Resolves when no request is in progress. */
   get idle(): Promise<unknown> {
     return this.#turn
   }
 
-  /** The result for the server; one after another. Rejects with `tool_failed`, `tool_denied`, or what the model fails with. */
+  /** Answers a request. Requests are handled one after another. Rejects with `tool_failed`, `tool_denied`, or the model's error. */
   answer(params: unknown, askModel: ToolContext['askModel']): Promise<JsonObject> {
     const answered = this.#turn.then(() => this.#answer(params, askModel))
     this.#turn = answered.catch(() => {})
@@ -89,7 +92,7 @@ export class Sampler {
   }
 }
 
-/** What is asked, with as many tokens as it may have at most. Undefined for what can't be asked. */
+/** Reads a request, with a limit on its tokens. Undefined if it is invalid. */
 function readQuestion(params: unknown, most: number): ModelQuestion | undefined {
   if (!isJsonObject(params)) return undefined
   const { systemPrompt, maxTokens, temperature, stopSequences, messages: given } = params

@@ -5,41 +5,44 @@ import { withCallStream } from '../../transport/http-transport.ts'
 import { anyObject, type ListedTool, noTimeoutMs } from '../listing/list-tools.ts'
 import { streamEnded } from './stream-ended.ts'
 
-/** How a server that speaks 2026-07-28 is told that its calls may become tasks: https://modelcontextprotocol.io/seps/2663-tasks-extension */
+/**
+ * The extension with which a client tells a server of 2026-07-28 that calls may become tasks:
+ * https://modelcontextprotocol.io/seps/2663-tasks-extension
+ */
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
-/** Where a server of 2025-11-25 says to which task a request of its own belongs. */
+/** The field in which a server of 2025-11-25 names the task that its own request belongs to. */
 const relatedTask = 'io.modelcontextprotocol/related-task'
 
-/** How often a task is asked for, in milliseconds: where the server does not say, and at least and at most. */
+/** How often a task is polled, in milliseconds: if the server does not say, and the minimum and maximum. */
 const pollMs = { default: 2_000, min: 50, max: 60_000 }
-/** How long a server is given to hear that a task is cancelled. */
+/** How long to wait for a server to confirm that a task is cancelled, in milliseconds. */
 const cancelMs = 5_000
 const defaultTimeoutMs = 60 * 60_000
 const longestMessage = 1_000
 
-/** What a server says of a call that goes on without a request. */
+/** What a server reports about a call that continues without a request. */
 export interface Task {
   id: string
   status: 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
   message?: string
-  /** How long it is kept, from its beginning; undefined: for ever. */
+  /** How long the server keeps the task, from its start, in milliseconds; undefined means forever. */
   ttlMs?: number
   pollMs: number
-  /** Of 2026-07-28: what the server asks, what the task has come to, or why it failed. */
+  /** Only of 2026-07-28: the server's questions, the result of the task, or why it failed. */
   inputRequests?: JsonObject
   result?: JsonObject
   problem?: string
 }
 
-/** How long a call that has become a task may take, in milliseconds; undefined: none becomes one. */
+/** How long a call that has become a task may take, in milliseconds; undefined if calls may not become tasks. */
 export function taskTimeoutMs({ tasks = true }: McpServerOptions): number | undefined {
   if (tasks === false) return undefined
   return (tasks === true ? undefined : tasks.timeoutMs) ?? defaultTimeoutMs
 }
 
 /**
- * Whether the call is to be asked for as a task. Servers of 2026-07-28 decide that themselves. Those of before leave it to the client where a tool
- * can do both: a task is worth it where its id outlives this process.
+ * Whether to request a call as a task. Servers of 2026-07-28 decide that themselves. Older servers leave it to the client if a tool
+ * supports both: a task is useful if its id outlives this process.
  */
 export function asksForTask(client: Client, { taskSupport }: ListedTool, isSafe: boolean): boolean {
   if (client.getProtocolEra() === 'modern' || client.getServerCapabilities()?.tasks?.requests?.tools?.call === undefined) return false
@@ -48,7 +51,7 @@ export function asksForTask(client: Client, { taskSupport }: ListedTool, isSafe:
 
 const statuses: readonly unknown[] = ['working', 'input_required', 'completed', 'failed', 'cancelled'] satisfies Task['status'][]
 
-/** Undefined for what is no task. */
+/** Reads a task. Undefined if it is invalid. */
 export function readTask(given: JsonObject): Task | undefined {
   const { taskId: id, status, statusMessage, result, error, inputRequests } = given
   const { ttlMs = given.ttl, pollIntervalMs = given.pollInterval } = given
@@ -67,7 +70,7 @@ export function readTask(given: JsonObject): Task | undefined {
   }
 }
 
-/** What a request about tasks is answered with. Rejects with what the SDK does. */
+/** Sends a request about a task. Rejects like the SDK. */
 export function askOfTask(
   client: Client,
   method: 'get' | 'result' | 'update',
@@ -78,7 +81,7 @@ export function askOfTask(
   return withCallStream(streamEnded, owner, () => client.request(request, anyObject, { signal, timeout: noTimeoutMs }))
 }
 
-/** Tells the server that nobody waits for the task any more. Whether it heeds that is its own affair. */
+/** Tells the server that nobody waits for the task any more. The server may ignore it. */
 export async function cancelTask(client: Client, taskId: string): Promise<void> {
   const mayCancel = client.getProtocolEra() === 'modern' || client.getServerCapabilities()?.tasks?.cancel !== undefined
   if (!mayCancel) return

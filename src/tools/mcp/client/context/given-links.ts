@@ -1,6 +1,6 @@
 import type { ToolContext } from '../../../tool.ts'
 
-/** Of the runs that have called a server last. */
+/** Maximum number of runs whose links are kept: those that called the server last. */
 const mostRuns = 200
 const mostOfRun = 1_000
 
@@ -9,11 +9,14 @@ type Caller = Pick<ToolContext, 'runId' | 'run'>
 /** The links of one run. */
 interface OfRun {
   uris: Set<string>
-  /** Settles when all that was added is kept. */
+  /** Settles when all added links are stored. */
   isKept: Promise<void>
 }
 
-/** What results of a server have linked to, by run: what one caller was given is not another's. Kept with the run, for the processes that continue it. */
+/**
+ * The addresses that a server's results have linked to, by run, because one caller's links must not serve another. Stored with the run, for
+ * processes that continue it.
+ */
 export class GivenLinks {
   readonly #server: string
   readonly #runs = new Map<string, Promise<OfRun>>()
@@ -22,13 +25,13 @@ export class GivenLinks {
     this.#server = server
   }
 
-  /** Resolves when they are kept. */
+  /** Adds links. Resolves when they are stored. */
   async add(caller: Caller, uris: readonly string[]): Promise<void> {
     if (uris.length === 0) return
     const given = await this.#of(caller)
     for (const uri of uris) given.uris.add(uri)
     trim(given.uris, mostOfRun)
-    // One after another: the last has them all.
+    // One after another: the last one stores all of them.
     const keep = () => caller.run?.keep(this.#nameFor(caller), JSON.stringify([...given.uris]))
     given.isKept = given.isKept.then(keep, keep)
     await given.isKept
@@ -62,7 +65,7 @@ export class GivenLinks {
   }
 }
 
-/** Takes out the oldest. */
+/** Removes the oldest entries. */
 function trim(from: { size: number; keys(): Iterable<string>; delete(key: string): boolean }, most: number): void {
   for (const oldest of from.keys()) {
     if (from.size <= most) return

@@ -1,8 +1,8 @@
-/** Of what is kept of one server: entries, and their size in characters. */
+/** Maximum number of entries per server, and their maximum size in characters. */
 const mostEntries = 200
 const mostCharacters = 8_000_000
 
-/** Values that may be used again until their time is over, the newest up to a size. */
+/** A cache with expiry times and a maximum size. The oldest entries are dropped first. */
 export class KeptForAWhile {
   readonly #entries = new Map<string, { value: unknown; until: number; size: number }>()
   #size = 0
@@ -15,7 +15,7 @@ export class KeptForAWhile {
     return undefined
   }
 
-  /** Keeps it for so many milliseconds. `size`: in characters. */
+  /** Stores a value for `ttlMs` milliseconds. `size` is in characters. */
   set(key: string, value: unknown, size: number, ttlMs: number): void {
     this.#remove(key)
     if (ttlMs <= 0 || size > mostCharacters) return
@@ -27,7 +27,7 @@ export class KeptForAWhile {
     }
   }
 
-  /** Forgets what has a key that begins so. */
+  /** Removes all entries whose key starts with `prefix`. */
   forget(prefix: string): void {
     for (const key of [...this.#entries.keys()]) if (key.startsWith(prefix)) this.#remove(key)
   }

@@ -4,23 +4,23 @@ import { contentOf, readContents, readParts } from '../calls/call-result.ts'
 import { asideOf } from '../set-aside.ts'
 import { KeptForAWhile } from './kept-for-a-while.ts'
 
-/** Something to read of a server. */
+/** A resource of a server. */
 export interface McpResource {
   uri: string
   name: string
   title?: string
   description?: string
   mimeType?: string
-  /** In bytes. */
+  /** Size in bytes. */
   size?: number
 }
 
-/** Addresses of resources that are made of a pattern (RFC 6570). */
+/** A pattern (RFC 6570) for addresses of resources. */
 export interface McpResourceTemplate extends Omit<McpResource, 'uri' | 'size'> {
   uriTemplate: string
 }
 
-/** A prompt that a server has ready. */
+/** A prompt that a server offers. */
 export interface McpPrompt {
   name: string
   title?: string
@@ -28,22 +28,25 @@ export interface McpPrompt {
   arguments: { name: string; description?: string; required: boolean }[]
 }
 
-/** A server that has more pages than this is not listing anything. */
+/** Maximum number of pages. A server with more is not listing anything real. */
 const mostPages = 100
-/** On all pages. */
+/** Maximum number of items on all pages. */
 const mostItems = 5_000
-/** On all pages, of their names, descriptions and addresses. */
+/** Maximum size of names, descriptions and addresses on all pages. */
 const mostCharacters = 4_000_000
-/** Of an address: a longer one is left out. */
+/** Maximum length of an address. Items with a longer one are left out. */
 const longestUri = 8_192
 const longestText = 1_000
-/** How long anything is kept at most, in milliseconds, whatever the server says. */
+/** Maximum time to cache anything, in milliseconds, whatever the server says. */
 const longestTtlMs = 24 * 60 * 60_000
 
-/** Asks the server; `signal` ends the wait. */
+/** Sends a request to the server; `signal` ends the wait. */
 type Ask = (method: string, params: JsonObject, signal: AbortSignal) => Promise<JsonObject>
 
-/** What a server has besides tools: resources and prompts. Lists and texts are kept for as long as it says (`ttlMs`), or until it tells of a change. */
+/**
+ * What a server offers besides tools: resources and prompts. Lists and texts are cached for as long as the server says (`ttlMs`), or until
+ * it reports a change.
+ */
 export class ServerContext {
   readonly #name: string
   readonly #ask: Ask
@@ -56,12 +59,12 @@ export class ServerContext {
     this.#tellsOfChanges = tellsOfChanges
   }
 
-  /** What was kept may be another by now. Default: all of it. */
+  /** Forgets what may have changed. Default: everything. */
   changed(what?: 'resources' | 'prompts'): void {
     this.#kept.forget(what === undefined ? '' : `${what}/`)
   }
 
-  /** One resource is another by now. */
+  /** Forgets a resource that has changed. */
   updated(uri: string): void {
     this.#kept.forget(`resources/read ${uri}`)
   }
@@ -78,7 +81,7 @@ export class ServerContext {
     return this.#list('prompts', signal)
   }
 
-  /** What a resource holds. Rejects with `tool_failed`. */
+  /** The content of a resource. Rejects with `tool_failed`. */
   async read(uri: string, signal: AbortSignal): Promise<ContentPart[]> {
     const key = `resources/read ${uri}`
     const kept = this.#kept.get<ContentPart[]>(key)
@@ -203,7 +206,7 @@ function sizeOf(parts: readonly ContentPart[]): number {
   return parts.reduce((size, part) => size + (part.type === 'text' ? part.text.length : 'data' in part ? part.data.length : 0), 0)
 }
 
-/** How long a result may be used again, in milliseconds; undefined where the server does not say. */
+/** How long a result may be cached, in milliseconds; undefined if the server does not say. */
 function ttlOf({ ttlMs }: JsonObject): number | undefined {
   return typeof ttlMs === 'number' && ttlMs >= 0 ? Math.min(ttlMs, longestTtlMs) : undefined
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '../../../../core/messages.ts'
 
-/** What a server says of a tool. */
+/** A tool as described by its server. */
 export interface DescribedTool {
-  /** The server's name for it. */
+  /** The server's own name of the tool. */
   name: string
   description: string
   inputSchema: JsonObject
@@ -11,8 +11,8 @@ export interface DescribedTool {
 }
 
 /**
- * What a server says of a tool, as a short text that changes with it: its name, description, schema and annotations. The order of keys
- * doesn't matter.
+ * A short text that changes with the description of a tool: its name, description, schema and annotations. The order of keys does not
+ * matter.
  */
 export function fingerprintOf({ name, description, inputSchema, annotations }: DescribedTool): string {
   const text = JSON.stringify(sorted({ name, description, inputSchema, annotations }))
@@ -22,7 +22,7 @@ export function fingerprintOf({ name, description, inputSchema, annotations }: D
 function sorted(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(sorted)
-  // Pairs, not an object: it would put keys that are numbers into an order of its own, and takes `__proto__` for something else.
+  // Pairs, because an object would sort numeric keys first and handle `__proto__` differently.
   return {
     pairs: Object.entries(value)
       .toSorted(byKey)

@@ -1,16 +1,16 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../../core/messages.ts'
 
-/** What a header's name may be made of: https://www.rfc-editor.org/rfc/rfc9110#section-5.1 */
+/** The characters allowed in a header's name: https://www.rfc-editor.org/rfc/rfc9110#section-5.1 */
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const headerTypes: readonly unknown[] = ['string', 'integer', 'boolean']
 
 /**
- * What is wrong with the annotations by which a server has arguments sent as headers too (`x-mcp-header`), if anything is: a client must not
- * offer such a tool (https://modelcontextprotocol.io/specification/2026-07-28/basic/transports#custom-headers-from-tool-parameters).
+ * Describes what is wrong with the annotations that make a client send arguments as headers (`x-mcp-header`), if anything. A client must
+ * not offer such a tool (https://modelcontextprotocol.io/specification/2026-07-28/basic/transports#custom-headers-from-tool-parameters).
  */
 export function headerProblem(inputSchema: JsonObject): string | undefined {
   const names = new Set<string>()
-  // A list instead of a function that calls itself: a schema may be very deep.
+  // A list instead of recursion, because a schema may be very deep.
   const left: { schema: Json; at: string; isReachable: boolean }[] = [{ schema: inputSchema, at: '', isReachable: true }]
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
     const { schema, at, isReachable } = next
@@ -27,7 +27,7 @@ export function headerProblem(inputSchema: JsonObject): string | undefined {
   return undefined
 }
 
-/** Keywords whose values are no schemas. */
+/** Keywords whose values are not schemas. */
 const dataKeywords = new Set(['const', 'default', 'enum', 'examples', 'required', 'x-mcp-header'])
 
 function annotationProblem(schema: JsonObject, at: string, isReachable: boolean, names: Set<string>): string | undefined {

@@ -7,24 +7,24 @@ import { asideOf } from '../set-aside.ts'
 import { type DescribedTool, fingerprintOf } from './fingerprint.ts'
 import { headerProblem } from './header-annotations.ts'
 
-/** A tool as its server describes it, found usable. */
+/** A tool as described by its server, after validation. */
 export interface ListedTool extends DescribedTool {
   fingerprint: string
-  /** Whether its calls can be tasks, or have to be (2025-11-25). */
+  /** Whether its calls can or must be tasks (2025-11-25). */
   taskSupport?: 'optional' | 'required'
 }
 
-/** Told of a tool that can't be used, or not as it is listed. `message` is for the log. */
+/** Called for a tool that can't be used as it is listed. `message` is for the log. */
 export type OnToolProblem = (tool: string, problem: string, message: string) => void
 
-/** A server that has more pages than this is not listing tools. */
+/** Maximum number of pages. A server with more is not listing tools. */
 const mostPages = 100
-/** On all pages: each that can't be used is logged. */
+/** Maximum number of tools on all pages, because each unusable one is logged. */
 const mostTools = 2_000
-/** Of one description and schema together, as JSON: all of it is sent to the model with every request. */
+/** Maximum size of one description and schema as JSON, because they are sent to the model with every request. */
 const mostCharacters = 256 * 1024
 
-// Not the SDK's schema for the list: one tool that doesn't fit it would take all others with it.
+// Not the SDK's schema for the list: with it, one invalid tool would make the whole list invalid.
 export const anyObject: StandardSchemaV1<unknown, JsonObject> = {
   '~standard': {
     version: 1,
@@ -33,10 +33,7 @@ export const anyObject: StandardSchemaV1<unknown, JsonObject> = {
   },
 }
 
-/**
- * The tools of a server that can be used, in its order; those that can't are left out, and the others stay. Rejects when the server doesn't answer
- * with lists.
- */
+/** Lists the usable tools of a server in its order, and leaves out the others. Rejects if the server does not answer with lists. */
 export async function listTools(client: Client, signal: AbortSignal, onProblem: OnToolProblem): Promise<ListedTool[]> {
   if (client.getServerCapabilities()?.tools === undefined) return []
   const hasHeaders = client.getProtocolEra() === 'modern'
@@ -59,9 +56,9 @@ export async function listTools(client: Client, signal: AbortSignal, onProblem: 
         if (problem !== undefined) throw new Error(problem)
         if (tools.has(tool.name)) throw new Error('another tool has that name')
         tools.set(tool.name, tool)
-        if (notes.length > 0) onProblem(clip(name), notes.join('; '), 'the schema of a tool of an MCP server was mended')
+        if (notes.length > 0) onProblem(clip(name), notes.join('; '), 'the schema of an MCP tool was repaired')
       } catch (error) {
-        onProblem(clip(name), messageOf(error), 'a tool of an MCP server is left out: it is invalid')
+        onProblem(clip(name), messageOf(error), 'an invalid tool of an MCP server is left out')
       }
     }
     if (typeof result.nextCursor !== 'string' || result.nextCursor === cursor) return [...tools.values()]
@@ -70,13 +67,13 @@ export async function listTools(client: Client, signal: AbortSignal, onProblem: 
   throw new Error(`its list of tools has more than ${mostPages} pages`)
 }
 
-/** The SDK's own time limits are put out of the way: a call's and a start's are ours. */
+/** Disables the SDK's own time limits, in favor of those for calls and starts. */
 export const noTimeoutMs: number = 2 ** 31 - 1
 
 async function usable(given: unknown): Promise<{ tool: ListedTool; notes: readonly string[] }> {
   if (!isJsonObject(given)) throw new Error('it is not an object')
   const { name, title, description = title ?? '', annotations } = given
-  // PHP and Lua write an object without fields as a list without items.
+  // PHP and Lua write an object without fields as an empty list.
   const inputSchema = Array.isArray(given.inputSchema) && given.inputSchema.length === 0 ? {} : given.inputSchema
   if (typeof name !== 'string' || name === '') throw new Error('it has no name')
   if (typeof description !== 'string') throw new Error('its description is not a string')
@@ -84,13 +81,13 @@ async function usable(given: unknown): Promise<{ tool: ListedTool; notes: readon
   if (JSON.stringify([name, description, inputSchema]).length > mostCharacters) {
     throw new Error(`its description and schema have more than ${mostCharacters} characters`)
   }
-  // A server may list more than can be compiled in the time it has, and is not alone here.
+  // Gives others a turn: a server may list more than can be compiled in its time.
   const { schema, notes } = await openForeign(inputSchema, name)
   if (schema.type !== undefined && schema.type !== 'object') throw new Error('its `inputSchema` is not an object schema')
   const tool = { name, description, inputSchema, annotations: isJsonObject(annotations) ? annotations : {} }
   const taskSupport = isJsonObject(given.execution) ? given.execution.taskSupport : undefined
   const isTask = taskSupport === 'optional' || taskSupport === 'required'
-  // The fingerprint is of what the server wrote, however that is read.
+  // The fingerprint covers what the server sent, however it is read.
   const listed = { ...tool, inputSchema: schema as JsonObject, fingerprint: fingerprintOf(tool) }
   return { tool: { ...listed, ...(isTask ? { taskSupport } : {}) }, notes }
 }

@@ -13,7 +13,7 @@ interface FailedCall {
   outlook: string
 }
 
-/** What a model is told of a call that failed. `lost`: why the connection is of no more use. */
+/** What a model sees of a failed call. `lost`: why the connection can't be used any more. */
 export function callFailure({ sdk, error, connection, words, outlook }: FailedCall): { failure: ToolloopError; lost?: string } {
   const { InsufficientScopeError, ProtocolError, SdkHttpError, SdkError, SdkErrorCode } = sdk
   const unknown = 'Whether the call took effect is not known.'
@@ -30,7 +30,7 @@ export function callFailure({ sdk, error, connection, words, outlook }: FailedCa
     const { status = 'unknown' } = error
     const again = status === 404 || Number(status) >= 500 ? ` ${outlook}` : ''
     const failure = words.failed(`answered with HTTP status ${status}${words.pageOf(error)}.${again}`, error)
-    // A session that is still known has been tried.
+    // If there is a session, it has been checked.
     return status === 404 && !connection.hasSession ? { failure, lost: 'it was not found' } : { failure }
   }
   if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) {
@@ -42,6 +42,6 @@ export function callFailure({ sdk, error, connection, words, outlook }: FailedCa
   }
   const said = words.of(error)
   const failure = words.failed(`did not answer (${said}). ${unknown} ${outlook}`, error)
-  // Over HTTP a connection is lost when a request is.
+  // Over HTTP, a failed request means a lost connection.
   return connection.isHttp && !(error instanceof SdkError) ? { failure, lost: said } : { failure }
 }

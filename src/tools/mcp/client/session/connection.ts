@@ -22,49 +22,53 @@ import { type ListedTool, listTools, noTimeoutMs, type OnToolProblem } from '../
 import { setAside } from '../set-aside.ts'
 import { UnaskedMessages } from './unasked.ts'
 
-/** What a server does that nobody asked it for just now. None of these may throw. */
+/**
+ * Handles what a server does by itself.
+ *
+ * Contract: none of these may throw, except that `onQuestion` and `onSampling` may reject.
+ */
 export interface ServerEvents {
-  /** The connection is of no more use; called once, and not for a connection closed from here. */
+  /** The connection can't be used any more. Called once, and not if the connection was closed from here. */
   onLost(problem: string): void
   onToolsChanged(): void
-  /** Its resources or prompts are others than before; undefined: perhaps all of them. */
+  /** Its resources or prompts have changed; undefined means that all may have. */
   onContextChanged(what?: 'resources' | 'prompts'): void
   onResourceUpdated(uri: string): void
-  /** What it tells of a call, by the call's token. */
+  /** A progress report of a call, by its token. */
   onProgress(token: unknown, update: Parameters<Progress>[0]): void
-  /** Answers what it asks people. Rejects for what can't be shown to anybody. */
+  /** Answers a question to people. Rejects if it can't be shown. */
   onQuestion(params: unknown, signal: AbortSignal): Promise<ElicitResult>
-  /** Answers what it asks the model. Rejects where it may not. */
+  /** Answers a request to the model. Rejects if it is not allowed. */
   onSampling(params: unknown): Promise<CreateMessageResult>
   onStderr(line: string): void
   onLog(level: string, data: unknown): void
-  /** Something was wrong that the connection survives. */
+  /** An error that the connection survives. */
   onError(error: Error): void
 }
 
-/** A server that has been shaken hands with. */
+/** A server after the handshake. */
 export interface Connection {
   readonly client: Client
   readonly isHttp: boolean
-  /** Whether the server has given it a session, which it may forget. */
+  /** Whether the server has opened a session, which it may forget. */
   readonly hasSession: boolean
-  /** Why it ended by itself; undefined while it hasn't. */
+  /** Why the server ended by itself; undefined if it hasn't. */
   readonly problem: string | undefined
   listTools(signal: AbortSignal, onProblem: OnToolProblem): Promise<ListedTool[]>
-  /** Carries out a request over it. */
+  /** Sends a request over the connection. */
   during<T>(request: () => Promise<T>): Promise<T>
-  /** Closes it when its requests have ended: some may still be answered in a session that is over. */
+  /** Closes the connection once its requests have ended, because some may still be answered in a session that is over. */
   retire(): Promise<void>
-  /** Resolves when nothing of it is left: no process, socket or timer. */
+  /** Resolves when nothing is left of the connection: no process, socket or timer. */
   close(): Promise<void>
 }
 
-/** Reading more would take longer than others should wait. */
+/** Limits for one message: reading a larger one would take longer than others should wait. */
 const messageBounds = { maxBytes: 5_500_000, maxValues: 50_000 }
-/** How long an HTTP server is given to forget the session. */
+/** How long an HTTP server has to end the session, in milliseconds. */
 const farewellMs = 1_000
 
-/** Rejects with the signal's reason when that is aborted. Whatever was started for a connection that fails is gone when this rejects. */
+/** Opens a connection. Rejects with the signal's reason if that is aborted. When it rejects, everything it started has ended. */
 export async function openConnection(
   sdk: McpClientSdk,
   server: McpServer,
@@ -85,8 +89,9 @@ export async function openConnection(
 }
 
 /**
- * How a server is greeted, and how if it refuses that. One at an address is asked what it speaks. Nearly every program takes the older handshake,
- * and some end when they are asked anything before it; one that doesn't take it may speak only the newer protocol, which has none.
+ * How to greet a server, and how to greet it if it refuses. A server at an address is asked which protocol it supports. Nearly every
+ * program expects the older handshake, and some end if they are asked anything before it. A program that refuses it may only support the
+ * newer protocol, which has no handshake.
  */
 function modesFor(server: McpServer): [VersionNegotiationMode, VersionNegotiationMode?] {
   if (server.protocolVersion === '2025-11-25') return ['legacy']
@@ -111,7 +116,7 @@ async function open(
   }
   const { transport, problem, farewell, end } = makeTransport(sdk, server, events, lose, signIn)
   const unasked = new UnaskedMessages()
-  // The client keeps this one, and calls it first.
+  // The client keeps this handler and calls it first.
   transport.onmessage = (message) => {
     const flood = unasked.received(message)
     if (flood !== undefined) end(flood)
@@ -145,13 +150,13 @@ async function open(
   )
   if (mayAsk) client.setRequestHandler('elicitation/create', ({ params }, { mcpReq }) => events.onQuestion(params, mcpReq.signal))
   if (maySample) client.setRequestHandler('sampling/createMessage', ({ params }) => events.onSampling(params))
-  // Also from servers that did not announce it.
+  // Handles these also from servers that did not announce them.
   client.setNotificationHandler('notifications/tools/list_changed', () => events.onToolsChanged())
   client.setNotificationHandler('notifications/resources/list_changed', () => events.onContextChanged('resources'))
   client.setNotificationHandler('notifications/prompts/list_changed', () => events.onContextChanged('prompts'))
   client.setNotificationHandler('notifications/resources/updated', ({ params }) => events.onResourceUpdated(params.uri))
   client.setNotificationHandler('notifications/message', ({ params }) => events.onLog(params.level, params.data))
-  // In place of the SDK's, which forgets a call as soon as it has been answered: that of a task goes on.
+  // Replaces the SDK's handler, which forgets a call as soon as it has been answered, while a task continues.
   client.setNotificationHandler('notifications/progress', ({ params: { progressToken, progress, total, message } }) => {
     events.onProgress(progressToken, { progress, ...withoutUndefined({ total, message }) })
   })
@@ -213,17 +218,17 @@ async function open(
   }
 }
 
-/** How often in a row a broken stream of changes is opened again before the connection counts as lost. */
+/** How often in a row a broken stream of changes is reopened before the connection counts as lost. */
 const mostReopenings = 4
 const firstPauseMs = 250
 
-/** The newer protocol has a stream of its own for changes of lists; one that ends is opened again. Rejects when it can't be. */
+/** Follows the stream of list changes in the newer protocol, and reopens it if it ends. Rejects if that fails. */
 async function followChanges(client: Client, signal: AbortSignal, events: ServerEvents): Promise<void> {
   let stream = client.autoOpenedSubscription
   while (stream !== undefined) {
     if ((await stream.closed) === 'local' || signal.aborted) return
     stream = await listenAgain(client, signal)
-    // What has changed in between was not told.
+    // Changes in between were not reported.
     events.onToolsChanged()
     events.onContextChanged()
   }
@@ -240,7 +245,7 @@ async function listenAgain(client: Client, signal: AbortSignal): Promise<McpSubs
   }
 }
 
-/** What it is to tell of: what it has, and says that it may change. */
+/** The changes to subscribe to: of the lists that the server has and says may change. */
 function filterOf(client: Client): Parameters<Client['listen']>[0] {
   const { tools, resources, prompts } = client.getServerCapabilities() ?? {}
   return {
@@ -253,9 +258,9 @@ function filterOf(client: Client): Parameters<Client['listen']>[0] {
 interface OpenTransport {
   transport: Transport
   problem(): string | undefined
-  /** What a server should be told before it is left. Never rejects. */
+  /** Says goodbye to a server. Never rejects. */
   farewell(): Promise<void>
-  /** Ends a server that is of no use any more, at once. */
+  /** Ends a server that can't be used any more, immediately. */
   end(problem: string): void
 }
 
@@ -280,7 +285,7 @@ function makeTransport(
   const env = { ...sdk.getDefaultEnvironment(), ...server.env }
   const farewell = () => Promise.resolve()
   if (process.platform === 'win32') {
-    // There are no process groups, and programs such as `npx` are scripts, which the SDK knows how to start.
+    // Windows has no process groups, and programs such as `npx` are scripts there, which the SDK can start.
     const transport = new sdk.StdioClientTransport({
       command,
       args: [...args],
@@ -319,7 +324,7 @@ async function terminate(transport: { terminateSession(): Promise<void> }, event
   }
 }
 
-/** The server answered, but not to this greeting: it knows no such method, or none of the protocol's versions that have it. */
+/** Whether the server answered but refused this greeting: it does not know the method, or none of the protocol versions that have it. */
 function isRefusal(sdk: McpClientSdk, error: unknown): boolean {
   if (error instanceof sdk.SdkHttpError)
     return error.status !== undefined && error.status !== 401 && error.status !== 403 && error.status < 500

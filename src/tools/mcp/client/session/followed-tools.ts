@@ -3,30 +3,30 @@ import { within } from '../../within.ts'
 import type { ListedTool, OnToolProblem } from '../listing/list-tools.ts'
 import type { Connection } from './connection.ts'
 
-/** Between two lists of a server whose tools keep changing. */
+/** Minimum time between two lists of a server whose tools keep changing, in milliseconds. */
 const refreshPauseMs = 250
 
 interface FollowedToolsOptions {
-  /** How long one list may take, in milliseconds. */
+  /** Time limit of one list, in milliseconds. */
   timeoutMs: number
   /** Aborted when the server is closed. */
   signal: AbortSignal
   onProblem: OnToolProblem
-  /** Called when the tools were listed again. */
+  /** Called after the tools were listed again. */
   onChange(): void
-  /** The tools could not be listed again. */
+  /** Called if the tools could not be listed again. */
   onFailure(error: unknown): void
 }
 
-/** The tools of a server as it listed them last; listed again when it says that they have changed. */
+/** The tools that a server listed last. They are listed again when it reports a change. */
 export class FollowedTools {
   readonly #options: FollowedToolsOptions
   #connection: Connection | undefined
   #tools: readonly ListedTool[] = []
   #isListing = false
-  /** Resolves when changes are listed of which the server has told since it was last asked. */
+  /** Resolves when the changes reported since the last list are listed. */
   #announced: PromiseWithResolvers<void> | undefined
-  /** The same for those that are just being listed. */
+  /** The same for changes that are being listed. */
   #awaited: PromiseWithResolvers<void> | undefined
 
   constructor(options: FollowedToolsOptions) {
@@ -37,7 +37,7 @@ export class FollowedTools {
     return this.#tools
   }
 
-  /** Whether a tool is there, and still the same. */
+  /** Whether a tool exists and is unchanged. */
   has({ name, fingerprint }: ListedTool): boolean {
     return this.#tools.some((tool) => tool.name === name && tool.fingerprint === fingerprint)
   }
@@ -46,15 +46,15 @@ export class FollowedTools {
     return connection.listTools(signal, this.#options.onProblem)
   }
 
-  /** Follows a new connection, of which `tools` have been listed. */
+  /** Follows a new connection whose tools have been listed. */
   follow(connection: Connection, tools: readonly ListedTool[]): void {
     this.#connection = connection
     this.#tools = tools
-    // They may have changed while the list was on its way.
+    // They may have changed while the list was in transit.
     if (this.#announced !== undefined) this.changed()
   }
 
-  /** The connection is of no more use. The tools stay. */
+  /** Stops following a connection. The tools stay. */
   leave(): void {
     this.#connection = undefined
     this.#awaited?.resolve()
@@ -62,11 +62,11 @@ export class FollowedTools {
     this.#announced = undefined
   }
 
-  /** Resolves when all changes are listed that the server has announced so far, or can't be. Undefined if there are none. */
+  /** Resolves when all changes announced so far are listed, or can't be. Undefined if there are none. */
   settled(): Promise<void> | undefined {
     const connection = this.#connection
     if (connection?.isHttp !== true) return this.#settled()
-    // An announcement may come by another connection than the result of the call that is its cause.
+    // An announcement may arrive over another connection than the result of the call that caused it.
     return afterPendingIO()
       .then(() => afterPendingIO())
       .then(() => this.#settled())
@@ -76,7 +76,7 @@ export class FollowedTools {
     return (this.#announced ?? this.#awaited)?.promise
   }
 
-  /** Takes note that they have changed. They are listed again; once more if they change meanwhile, however often they do. */
+  /** Notes a change. Lists the tools again, and once more if they change meanwhile, however often. */
   changed(): void {
     if (this.#options.signal.aborted) return
     this.#announced ??= Promise.withResolvers()
@@ -93,11 +93,11 @@ export class FollowedTools {
       await this.#listOnce(connection)
       this.#awaited.resolve()
       this.#awaited = undefined
-      // A server that says so each time it is asked is not to keep us busy.
+      // Limits how busy a server can keep us that reports a change after each list.
       if (this.#announced !== undefined) await pause(refreshPauseMs, undefined, { signal, ref: false }).catch(() => {})
     }
     this.#isListing = false
-    // Another connection has come meanwhile.
+    // Another connection has replaced this one.
     if (this.#announced !== undefined && this.#connection !== connection) this.changed()
   }
 

@@ -2,26 +2,26 @@ import type { CallTrace } from '../../../tool.ts'
 import type { McpClientSdk } from '../../sdk/load-sdk.ts'
 import type { Connection } from './connection.ts'
 
-/** Sends a request. `isAgain`: in a new session, because the server has forgotten the one before. */
+/** Sends a request. `isAgain`: in a new session, because the server has forgotten the previous one. */
 export type Send<T> = (connection: Connection, isAgain: boolean) => Promise<T>
 
-/** What is asked of a server, in one or more requests. */
+/** What to ask a server, in one or more requests. */
 export interface Asking {
   readonly method: string
   readonly signal: AbortSignal
   readonly trace?: CallTrace | undefined
-  /** Whether a request may be sent again although it may have run. */
+  /** Whether a request may be repeated even if it may have run. */
   readonly mayRunTwice: boolean
 }
 
-/** The same, with the connections to send it over. */
+/** Adds the connections over which to send it. */
 export interface Sending extends Asking {
   readonly sdk: McpClientSdk
   /** The connection of the last request. */
   connection: Connection
-  /** The one there is now. Waits if a new session is just being opened. */
+  /** Resolves with the current connection. Waits if a new session is being opened. */
   current(): Promise<Connection>
-  /** Opens a new session in place of one that the server has forgotten, once for all who ask. Undefined if that fails. */
+  /** Opens a new session to replace one that the server has forgotten, once for all callers. Resolves with undefined if that fails. */
   renew(forgotten: Connection): Promise<Connection | undefined>
 }
 
@@ -38,8 +38,8 @@ export class ForgottenSessionError extends Error {
 }
 
 /**
- * Sends a request. If the server refuses it because it no longer knows the session, it is sent once more, in a new one: it has not run. Rejects with
- * what the SDK does, or with a `ForgottenSessionError`.
+ * Sends a request. If the server refuses it because it no longer knows the session, the request has not run, and is sent again in a new
+ * session. Rejects like the SDK, or with a `ForgottenSessionError`.
  */
 export async function inSession<T>(sending: Sending, send: Send<T>): Promise<T> {
   const connection = await sending.current()
@@ -64,13 +64,13 @@ function sendOver<T>(sending: Sending, connection: Connection, send: Send<T>): P
   })
 }
 
-/** How long a server has to say whether it still knows a session. */
+/** How long a server has to answer the ping, in milliseconds. */
 const pingMs = 5_000
 
 /**
- * Whether the server refused a request because it no longer knows the session: undefined if it does, or if nothing says so. The specification wants
- * 404 for that (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management), and many servers answer 400. Both
- * may come from the tool itself, which has run then; so the session is tried with a ping.
+ * Checks whether the server refused a request because it no longer knows the session. Undefined if it does know it, or if that is unclear.
+ * The specification prescribes status 404 (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management),
+ * but many servers answer 400. Both may also come from the tool itself, which has then run. Therefore the session is checked with a ping.
  */
 async function forgottenSession({ sdk, connection, signal }: Sending, error: unknown): Promise<ForgottenSessionError | undefined> {
   if (signal.aborted) return undefined
@@ -87,17 +87,17 @@ async function forgottenSession({ sdk, connection, signal }: Sending, error: unk
   }
 }
 
-/** What in a refusal speaks of the session: undefined if it is about something else. */
+/** What in a refusal refers to the session; undefined if the refusal is about something else. */
 function reasonIn(sdk: McpClientSdk, error: unknown): 'status' | 'words' | 'unknown' | undefined {
   if (!(error instanceof sdk.SdkHttpError) || error.status === undefined) return undefined
   const { status, data } = error
   if (status === 404) return 'status'
   const text = typeof data.text === 'string' ? data.text.slice(0, 1_000) : ''
   if (status >= 400 && status < 500 && sessionWords.test(text)) return 'words'
-  // What is behind the server may have a session, too: that of a database, for example.
+  // A service behind the server may have sessions too, for example a database.
   return status === 400 || sessionWords.test(text) ? 'unknown' : undefined
 }
 
-/** "No valid session ID provided", "Mcp-Session-Id header is required", "Session not found", "Server not initialized" */
+/** Matches "No valid session ID provided", "Mcp-Session-Id header is required", "Session not found", "Server not initialized". */
 const sessionWords =
   /\bsession[ _-]?id\b|\bsession (was |has |is )?(not found|does not exist|unknown|invalid|expired|terminated|closed)\b|\b(invalid|unknown|expired|no such|no active|no valid) session\b|\bnot (yet )?initialized\b/i

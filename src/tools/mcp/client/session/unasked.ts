@@ -1,16 +1,18 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client'
 
-/** A server may ask something now and then, and tell of progress often: so many at once, and then so many a second. */
+/**
+ * Limits for a server's own messages. It may send requests occasionally and progress reports often: `burst` at once, and then `perSecond`.
+ */
 const requests = { burst: 100, perSecond: 20 }
 const notifications = { burst: 5_000, perSecond: 500 }
-/** What comes and is no message at all. */
+/** Limits for data that is not a message. */
 const faults = { burst: 1_000, perSecond: 100 }
-/** Answers to nothing: none of them is of any use. */
+/** Maximum number of answers without a request, which are never useful. */
 const maxAnswers = 100
-/** Requests that are remembered as not answered yet: some never are, such as those that were cancelled. */
+/** Maximum number of requests remembered as unanswered. Some never are answered, for example cancelled ones. */
 const maxOpen = 10_000
 
-/** Notices a server that keeps its client busy with requests, notifications and answers nobody asked it for. */
+/** Detects a server that keeps its client busy with requests, notifications and answers that were not asked for. */
 export class UnaskedMessages {
   readonly #asked = new Set<string | number>()
   readonly #requests = new Rate(requests)
@@ -18,7 +20,7 @@ export class UnaskedMessages {
   readonly #faults = new Rate(faults)
   #answers = 0
 
-  /** Takes note of what the client sends. */
+  /** Notes what the client sends. */
   sent(message: JSONRPCMessage | readonly JSONRPCMessage[]): void {
     for (const one of [message].flat()) if ('method' in one && 'id' in one && one.id !== undefined) this.#asked.add(one.id)
     for (const oldest of this.#asked) {
@@ -27,7 +29,7 @@ export class UnaskedMessages {
     }
   }
 
-  /** Takes note of what the server sends; says what is wrong once there is too much of it. */
+  /** Notes what the server sends. Returns a description of the problem once there is too much. */
   received(message: JSONRPCMessage): string | undefined {
     const isAnswer = !('method' in message)
     const id = 'id' in message ? message.id : undefined
@@ -40,13 +42,13 @@ export class UnaskedMessages {
     return this.#requests.isExceeded() ? `it asked more than ${requests.burst} things at once` : undefined
   }
 
-  /** Takes note of something that can't be understood; says what is wrong once there is too much of it. */
+  /** Notes data that can't be understood. Returns a description of the problem once there is too much. */
   failed(): string | undefined {
     return this.#faults.isExceeded() ? `it sent more than ${faults.burst} things at once that are no message` : undefined
   }
 }
 
-/** So many at once, and then so many a second. */
+/** Counts events, and allows `burst` at once and then `perSecond`. */
 class Rate {
   readonly #bound: { burst: number; perSecond: number }
   #count = 0
