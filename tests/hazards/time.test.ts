@@ -416,7 +416,7 @@ describe('time and cancellation, with a model of one’s own', () => {
     await Promise.all(gates.map(({ called }) => called))
     vi.advanceTimersByTime(10)
     expect((await Promise.all(running)).map(({ end }) => end.outcome)).toEqual(['timeout', 'timeout'])
-    const late = () => records.filter(({ message }) => message.includes('what came of it is dropped'))
+    const late = () => records.filter(({ message }) => message.includes('its result is dropped'))
     expect(late()).toEqual([])
     gates[0]?.release()
     gates[1]?.fail(new Error('late'))

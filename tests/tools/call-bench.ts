@@ -44,7 +44,7 @@ export function bench(tools: AnyTool[], more: Partial<Environment> = {}) {
     runner.run(call(name, args), { ...environment, ...over })
   const warnings = () => records.filter(({ level }) => level === 'warn')
   /** How often the log told of a call that was left behind and has ended since. */
-  const lateResults = () => records.filter(({ message }) => message.includes('what came of it is dropped')).length
+  const lateResults = () => records.filter(({ message }) => message.includes('its result is dropped')).length
   return { runner, run, call, environment, controller, records, warnings, lateResults }
 }
 
