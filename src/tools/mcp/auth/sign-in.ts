@@ -155,10 +155,7 @@ export class SignIn {
   #authorize(client: OAuthClient, options: AuthOptions): ReturnType<McpClientSdk['auth']> {
     const { name: server } = this.#server
     const warn = (problem: string) => {
-      this.#logger.warn(
-        { server, problem: redactText(withoutPage(problem), [...this.secrets]) },
-        'signing in to an MCP server failed',
-      )
+      this.#logger.warn({ server, problem: redactText(withoutPage(problem), [...this.secrets]) }, 'signing in to an MCP server failed')
     }
     return withSdkWarnings(warn, () => this.#sdk.auth(client, options))
   }
