@@ -2,10 +2,12 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { errorCodes } from '../src/core/errors.ts'
+import { modelTables } from './models.js'
 
 /**
  * Brings README.md and the pages of docs/ up to date with what they show: each snippet under `<!-- file: … -->` with its file in
- * tests, each table under `<!-- options: … -->` with the docstrings of an interface, and the table of errors with src/core/errors.ts. tests/docs.test.ts fails where that has not been done.
+ * tests, each table under `<!-- options: … -->` with the docstrings of an interface, the table of errors with src/core/errors.ts, and the tables
+ * of models with the price list. tests/docs.test.ts fails where that has not been done.
  */
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { name, exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -54,6 +56,7 @@ for (const page of ['README.md', ...pages.map((file) => join('docs', file))]) {
       /(<!-- options: (\S+) (\w+) -->\n\n)(?:\|.*\n)*/g,
       (_whole, head, file, type) => `${head}${optionTable(file, type, page.replaceAll('\\', '/'))}`,
     )
+    .replace(/(<!-- models -->\n)[\s\S]*/, (_whole, mark) => mark + modelTables())
     .replace(/(\| code \| whose fault \| meaning \|\n\|---\|---\|---\|\n)(?:\|.*\n)*/, (_whole, head) => `${head}${errors.join('\n')}\n`)
   if (filled !== text) writeFileSync(join(root, page), filled)
 }

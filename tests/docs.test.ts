@@ -4,6 +4,8 @@ import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
+// @ts-expect-error it has no types
+import { listedModels, modelTables } from '../config/models.js'
 import { limitSettings } from '../src/agent/options/limit-settings.ts'
 import { runOptions } from '../src/agent/options/run-options.ts'
 import { runnerOptions } from '../src/agent/options/runner-options.ts'
@@ -42,6 +44,8 @@ const shown = readdirSync(join(root, 'tests/examples'), { recursive: true, withF
   .map(({ parentPath, name }) => relative(join(root, 'tests/examples'), join(parentPath, name)).replaceAll('\\', '/'))
 /** Recipes are programs of their own, run by tests/recipes.slow.test.ts; what needs a PostgreSQL is run by tests/journals/dbos-example.slow.test.ts. */
 const examples = shown.filter((name) => name.endsWith('.ts') && !name.includes('/') && name !== 'durable-dbos.ts')
+/** The project that `toolloop init` writes. */
+const templates = readdirSync(join(root, 'config/new-project')).map((name) => `config/new-project/${name}`)
 const snippets = pages.flatMap((page) =>
   [...read(page).matchAll(/<!-- file: (\S+) -->\n```(?:tsx?|js|json|yaml|sh)\n([\s\S]*?)\n```/g)].map(([, file = '', code = '']) => ({
     page,
@@ -54,6 +58,7 @@ const snippets = pages.flatMap((page) =>
 const printed: Record<string, RegExp> = {
   'quick-start.ts': /^weather: \{"city":"Oslo","sky":"clear","celsius":21\}\nanswered .*Oslo/,
   'run-view.ts': /^turn 1\n- list_files: ok, [\s\S]*turn 2\n- calculate: ok, [\s\S]*turn 3\nanswered: There are \d+ files/,
+  'choosing.ts': /^answered\n$/,
   'streaming.ts': /→ list_files[\s\S]*→ calculate[\s\S]*\nanswered after 3 requests/,
   'limits.ts': /^budget 5\n(max_iterations|budget) true\n$/,
   'custom-agent.ts': /lamp.*3/,
@@ -217,6 +222,23 @@ describe('pages', () => {
     const table = [...read('docs/errors.md').matchAll(/^\| `([a-z_]+)` \| (programmer|model|tool|provider|caller) \| (.+) \|$/gm)]
     const documented = Object.fromEntries(table.map(([, code = '', fault, meaning]) => [code, { fault, meaning }]))
     expect(documented).toEqual(errorCodes)
+  })
+
+  it('docs/models.md has the models of the price list', () => {
+    expect(read('docs/models.md').split('<!-- models -->\n')[1]).toBe(modelTables())
+  })
+
+  it('each model of OpenAI, Anthropic and Google that a page, an example or a template names is on the price list', () => {
+    const listed: string[] = listedModels()
+    const files = [...pages, 'config/toolloop.yaml', ...shown.map((name) => `tests/examples/${name}`), ...templates]
+    const named = files.flatMap((file) =>
+      [...read(file).matchAll(/\b((?:openai|anthropic|google)\/(?:gpt-|o\d|claude-|gemini-\d)[\w.-]*\w)/g)].map(([, model = '']) => ({
+        file,
+        model,
+      })),
+    )
+    expect(named.length).toBeGreaterThan(20)
+    expect(named.filter(({ model }) => !listed.includes(model))).toEqual([])
   })
 
   it('docs/api.md has every public name, with its kind and the first sentence of its docstring', async () => {
