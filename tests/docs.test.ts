@@ -87,7 +87,7 @@ const printed: Record<string, RegExp> = {
   'mcp.ts': /^everything__echo everything__get-sum\nThe sum of 2 and 40 is 42\. It is 42\.\n2\n$/,
   'openapi.ts': /^\{"url":"\/weather\/S%C3%A3o%20Paulo\?units=metric","key":"\[redacted\]"\}\n$/,
   'recording.ts':
-    /^0600 2 turns\nthe same\nturn 1: request\.messages\[0\]\.content\n {2}- expected "Be brief\."\n {2}\+ got {6}"Be polite\."\n$/,
+    /^0600 1\.model, 1\.tool\.0, 2\.model\nthe same\n1\.model: request\.messages\[0\]\.content\n {2}- expected "Be brief\."\n {2}\+ got {6}"Be polite\."\n$/,
   'regression.ts': /^answered It is clear in Oslo\.\n$/,
   'record-provider.ts': /^It is 5\. 2 recordings\nIt is 5\.\n$/,
   'service.ts': /^200 .*Oslo.*21/,

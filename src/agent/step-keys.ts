@@ -127,6 +127,23 @@ export function isTurn(key: string): boolean {
   return nameOf(key) === 'model' || nameOf(key) === 'answer'
 }
 
+/** Whether somebody's decision on a call was asked of `approve`. */
+export function isApproval(key: string): boolean {
+  return nameOf(key) === 'approve'
+}
+
+/** Orders turns, calls and decisions as a run comes to them, however many at once; and what was said to it behind them. */
+export function compareSteps(a: string, b: string): number {
+  // The first decision on a call has no number; those of an agent inside the call come before what they let it do.
+  const numbered = (key: string) => key.replace(/\.decision(?!\.\d)/, '.decision.1').replace('/', ' ')
+  return iterationOf(a) - iterationOf(b) || rankOf(a) - rankOf(b) || numbered(a).localeCompare(numbered(b), 'en', { numeric: true })
+}
+
+function rankOf(key: string): number {
+  if (isTurn(key)) return key.split('.', 3)[2] === afterOverflow.slice(1) ? 1 : 0
+  return isSteering(key) ? 3 : 2
+}
+
 /**
  * Whether a recorded step is carried out again when the run continues after it has waited: those that announce an execution's start and end, those that say
  * that it pauses and, in the iteration that waited, those that say which attempt started calls, which have all been recorded since.

@@ -8,7 +8,7 @@ import type { ToolSet } from '../tools/registry.ts'
 import { isStandardSchema, parametersOf, standardSchemaOf } from '../tools/schema/schema.ts'
 import { jsonSchemaOf } from '../tools/schema/standard-schema.ts'
 import type { AnyTool } from '../tools/tool.ts'
-import type { RecordedError, RecordedInput, RecordedModelInfo, RecordedTool, RecordedTurn } from './format.ts'
+import type { RecordedError, RecordedInput, RecordedModelInfo, RecordedModelRequest, RecordedTool } from './format.ts'
 
 /** What the run was given. `json`: its input, as a journal would record it. */
 export function describeInput({ agent, settings, resumed }: RecordedScope, json: unknown): RecordedInput {
@@ -68,7 +68,7 @@ export function describeRequest({
   parallelToolCalls,
   responseSchema,
   ...rest
-}: ModelRequest): RecordedTurn['request'] {
+}: ModelRequest): RecordedModelRequest {
   const { signal: _, cacheKey: _key, stream, streamIdleTimeoutMs, streamStallTimeoutMs, providerOptions, ...sampling } = rest
   const fields = {
     toolChoice,

@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
+import { compareSteps } from '../agent/step-keys.ts'
 import { jsonOrText } from '../core/json.ts'
 import { isJsonObject, withoutUndefined } from '../core/messages.ts'
 import { callsIn } from './describe.ts'
-import type { RecordedRun, RecordedTurn } from './format.ts'
+import { isCall, type RecordedRequest, type RecordedRun, type RecordedStep } from './format.ts'
 
 /** Where a run that is played again first differs from its recording. */
 export interface Difference {
-  /** Such as `turn 2: request.messages[3].content`; turns are counted from 1. */
+  /** Such as `2.model: request.messages[3].content`, by the key of the step. */
   where: string
   /** What is recorded; undefined: nothing. */
   expected: unknown
@@ -36,57 +37,60 @@ export interface Comparison {
   liveModel: boolean
 }
 
-/** Where a run that was played again first differs from the recorded one, turn by turn. */
+/** Where a run that was played again first differs from the recorded one, step by step. */
 export function firstDifferenceOfRuns(expected: RecordedRun, got: RecordedRun, comparison: Comparison): Difference | undefined {
-  const parts = comparison.liveModel ? partsWithoutModel : partsOfTurn
-  for (let at = 0; at < Math.max(expected.turns.length, got.turns.length); at++) {
-    const [recorded, played] = [expected.turns[at], got.turns[at]]
-    if (recorded === undefined) return { where: `turn ${at + 1}`, expected: undefined, got: asked(played) }
-    if (played === undefined) return { where: `turn ${at + 1}`, expected: asked(recorded), got: undefined }
-    const found = firstDifference(parts(recorded), parts(played)) ?? differenceInCalls(recorded, played, comparison)
-    if (found !== undefined) return { ...found, where: `turn ${at + 1}: ${found.where}` }
+  const keys = new Set([...Object.keys(expected.steps), ...Object.keys(got.steps)])
+  for (const key of [...keys].toSorted(compareSteps)) {
+    const found = differenceInStep(expected.steps[key], got.steps[key], comparison)
+    if (found !== undefined) return { ...found, where: found.where === '' ? key : `${key}: ${found.where}` }
   }
   const result = ({ result }: RecordedRun) => (comparison.liveModel ? { stopReason: result?.stopReason, text: result?.text } : result)
   return firstDifference(result(expected), result(got), 'result')
 }
 
-function differenceInCalls({ calls = [] }: RecordedTurn, played: RecordedTurn, comparison: Comparison): Difference | undefined {
-  for (const [at, { runs = [] }] of calls.entries()) {
-    const others = played.calls?.[at]?.runs ?? []
-    for (const [index, run] of runs.entries()) {
-      const where = `calls[${at}].runs[${index}]`
-      const other = others[index]
-      if (other === undefined) return { where, expected: asked(run.turns[0]), got: undefined }
-      const found = firstDifferenceOfRuns(run, other, comparison)
-      if (found !== undefined) return { ...found, where: `${where}, ${found.where}` }
-    }
+function differenceInStep(
+  expected: RecordedStep | undefined,
+  got: RecordedStep | undefined,
+  comparison: Comparison,
+): Difference | undefined {
+  const [recorded, played] = [partsOf(expected, comparison), partsOf(got, comparison)]
+  if (recorded === undefined || played === undefined) return firstDifference(asked(recorded), asked(played))
+  const found = firstDifference(recorded, played)
+  if (found !== undefined) return { ...found, where: found.where.replace(/^\[0\]\.?/, '') }
+  const runsOf = (step: RecordedStep | undefined) => (isCall(step) ? (step.runs ?? []) : [])
+  for (const [at, run] of runsOf(expected).entries()) {
+    const other = runsOf(got)[at]
+    const differs = other && firstDifferenceOfRuns(run, other, comparison)
+    if (differs !== undefined) return { ...differs, where: `runs[${at}], ${differs.where}` }
+    if (other === undefined) return { where: `runs[${at}]`, expected: run.given.messages.at(-1), got: undefined }
   }
   return undefined
 }
 
-function partsOfTurn({ calls, ...turn }: RecordedTurn): object {
-  return { ...turn, ...withoutUndefined({ calls: calls?.map(({ runs: _, ...call }) => call) }) }
+/** What is compared of a step; of its runs that is seen by themselves. */
+function partsOf(step: RecordedStep | undefined, { liveModel }: Comparison): object | undefined {
+  if (Array.isArray(step)) return liveModel ? step.map(withoutModel) : step
+  if (!isCall(step)) return liveModel ? undefined : step
+  const { runs: _, ...call } = step
+  const { tool, args, outcome, content } = call
+  return liveModel ? { tool, args, outcome, content } : call
 }
 
-function partsWithoutModel({ request, response, calls, error }: RecordedTurn): object {
-  const { model: _, messages, ...asked } = request
+function withoutModel({ request, response, error }: RecordedRequest): object {
+  const { model: _, messages, ...rest } = request
   const said = response && {
     text: response.text,
     calls: callsIn(response).map((call) => [call?.function?.name, jsonOrText(call?.function?.arguments)]),
   }
   return {
-    request: { messages: messages.map((message) => ({ role: message.role, content: message.content })), ...asked },
-    ...withoutUndefined({
-      response: said,
-      error: error?.code,
-      calls: calls?.map(({ tool, args, outcome, content }) => ({ tool, args, outcome, content })),
-    }),
+    request: { messages: messages.map((message) => ({ role: message.role, content: message.content })), ...rest },
+    ...withoutUndefined({ response: said, error: error?.code }),
   }
 }
 
-/** What a request asks, in short: its last message. */
-function asked(turn: RecordedTurn | undefined): unknown {
-  return turn?.request.messages.at(-1)
+/** A step in short: what was asked last, if a model was. */
+function asked(step: object | undefined): unknown {
+  return Array.isArray(step) ? step.at(-1)?.request.messages.at(-1) : step
 }
 
 /** A difference for people: where, then what is recorded and what came, the part of long texts that differs. */

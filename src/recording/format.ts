@@ -8,8 +8,9 @@ export const formatName = 'toolloop run'
 export const formatVersion = 1
 
 /**
- * A run that can be played again, as plain JSON: what it was given, and every turn of it, the earliest first. It has no times and, where that
- * matters not, no ids made at random, so that the same run played again gives the same recording. Secrets are replaced by `[redacted]`.
+ * A run that can be played again, as plain JSON: what it was given, and what came of its steps, in more detail than its journal has them. It has no
+ * times and, where that matters not, no ids made at random, so that the same run played again gives the same recording. Secrets are replaced by
+ * `[redacted]`.
  */
 export interface RunRecording extends RecordedRun {
   format: typeof formatName
@@ -23,10 +24,24 @@ export interface RunRecording extends RecordedRun {
 /** A run, or one inside a call of another. */
 export interface RecordedRun {
   given: RecordedInput
-  turns: RecordedTurn[]
+  /**
+   * In their order, by the keys that they have in the run's journal: `1.model` is the turn of the first iteration, `1.tool.0` its first call. Of a
+   * decision, the place where it was waited for (`1.tool.0.decision`), or the step that asked `approve` (`1.approve.0`). `1.steer` is what was said to
+   * the run behind that.
+   */
+  steps: { [key: string]: RecordedStep }
   /** How it ended, or that it is paused. Absent where it came to nothing: the process died, or the run could not begin. */
   result?: RecordedResult
 }
+
+/** What came of a step: a turn, a call, a decision, or what was said to the run. */
+export type RecordedStep = RecordedTurn | RecordedCall | RecordedDecision | RecordedSteering
+
+/** What a recording is kept in: each step by its key, `given` and `result` by their names. */
+export type RecordedPart = RecordedStep | RecordedInput | RecordedResult
+
+/** The requests of one turn. More than one if a response was empty. */
+export type RecordedTurn = RecordedRequest[]
 
 /** What a run was given. */
 export interface RecordedInput {
@@ -41,7 +56,7 @@ export interface RecordedInput {
   settings: JsonObject
   /** The schema of its answer. */
   output?: JsonSchema
-  /** It had an `approve`, whose decisions are in its turns. */
+  /** It had an `approve`, whose decisions are in its steps. */
   approve?: true
   /** What it had that is code, or shared with other runs, and therefore not here: `hooks`, `guardrails`, `budget`, … */
   code?: string[]
@@ -78,7 +93,7 @@ export interface RecordedTool {
 }
 
 /** One model request, and what came of it: a `response` or an `error`; neither where the run was interrupted. */
-export interface RecordedTurn {
+export interface RecordedRequest {
   request: RecordedModelRequest
   /** The response as it was received. */
   response?: ModelResponse
@@ -89,11 +104,6 @@ export interface RecordedTurn {
   error?: RecordedError
   /** The run ended while the model was asked. */
   interrupted?: 'aborted' | 'deadline'
-  calls?: RecordedCall[]
-  /** In the order of their places. */
-  decisions?: RecordedDecision[]
-  /** What was said to the run behind this turn. */
-  steering?: { messages: readonly ChatMessage[]; stops?: true }
 }
 
 /** What was asked; of another model or agent than before, which. */
@@ -114,8 +124,6 @@ export type RecordedError = Partial<Omit<ModelErrorFields, 'cause'>> & { code: s
 
 /** A call whose tool was started. */
 export interface RecordedCall {
-  /** In the run: `2.tool.0` is the first call of the second iteration. */
-  place: string
   id: string
   tool: string
   args: JsonObject
@@ -138,9 +146,8 @@ export interface RecordedCall {
   runs?: RecordedRun[]
 }
 
-/** By `approve` (`1.approve.0`), or by whoever resumed the run (`1.tool.0.decision`). */
+/** By `approve`, or by whoever resumed the run. */
 export interface RecordedDecision {
-  place: string
   call: string
   tool: string
   args: JsonObject
@@ -148,7 +155,13 @@ export interface RecordedDecision {
   verdict: JsonObject
 }
 
-/** What a run came to. Its messages and calls are in the turns. */
+/** What was said to the run. */
+export interface RecordedSteering {
+  messages: readonly ChatMessage[]
+  stops?: true
+}
+
+/** What a run came to. Its messages and calls are in the steps. */
 export interface RecordedResult {
   stopReason: StopReason
   /** The answer as text. */
@@ -160,4 +173,32 @@ export interface RecordedResult {
   /** The agent that has the conversation, where it was handed off. */
   agent?: string
   error?: { code: string; message: string }
+}
+
+export function isCall(step: RecordedStep | undefined): step is RecordedCall {
+  return step !== undefined && 'id' in step
+}
+
+export function isDecision(step: RecordedStep | undefined): step is RecordedDecision {
+  return step !== undefined && 'verdict' in step
+}
+
+/** All requests of a run, with where they are. */
+export function requestsOf({ steps }: Pick<RecordedRun, 'steps'>): [where: string, request: RecordedRequest][] {
+  return Object.entries(steps).flatMap(([key, step]) =>
+    Array.isArray(step) ? step.map((request, at): [string, RecordedRequest] => [at === 0 ? key : `${key}[${at}]`, request]) : [],
+  )
+}
+
+export function callsOf({ steps }: Pick<RecordedRun, 'steps'>): RecordedCall[] {
+  return Object.values(steps).filter(isCall)
+}
+
+export function decisionsOf({ steps }: Pick<RecordedRun, 'steps'>): RecordedDecision[] {
+  return Object.values(steps).filter(isDecision)
+}
+
+/** The run with each step changed. */
+export function withSteps<Run extends RecordedRun>(run: Run, change: (step: RecordedStep, key: string) => RecordedStep): Run {
+  return { ...run, steps: Object.fromEntries(Object.entries(run.steps).map(([key, step]) => [key, change(step, key)])) }
 }

@@ -4,7 +4,7 @@ import { atOnce } from '../core/time/give-way.ts'
 import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from '../models/chat-model.ts'
 import { describeRequest } from './describe.ts'
 import { describeDifference, firstDifference } from './difference.ts'
-import type { RecordedError, RecordedModelInfo, RecordedTurn } from './format.ts'
+import type { RecordedError, RecordedModelInfo, RecordedRequest } from './format.ts'
 import { playPieces } from './noted-pieces.ts'
 import type { RecordingSecrets } from './secrets.ts'
 
@@ -17,18 +17,21 @@ export interface PlayOptions {
   ending?: 'aborted' | 'deadline' | undefined
 }
 
+/** A request, and where it is: the key of its step. */
+type Played = [where: string, request: RecordedRequest]
+
 /** A model that answers as it did in a recording: each request that is the same takes the next response to it. */
 export class RecordedModel implements ChatModel {
   readonly #info: RecordedModelInfo
-  readonly #turns: readonly RecordedTurn[]
-  readonly #left: RecordedTurn[]
+  readonly #requests: readonly Played[]
+  readonly #left: Played[]
   readonly #options: PlayOptions
-  #last: RecordedTurn | undefined
+  #last: string | undefined
 
-  constructor(turns: readonly RecordedTurn[], info: RecordedModelInfo, options: PlayOptions) {
+  constructor(requests: readonly Played[], info: RecordedModelInfo, options: PlayOptions) {
     this.#info = info
-    this.#turns = turns
-    this.#left = [...turns]
+    this.#requests = requests
+    this.#left = [...requests]
     this.#options = options
   }
 
@@ -44,14 +47,14 @@ export class RecordedModel implements ChatModel {
     return this.#info.capabilities
   }
 
-  /** The turn that was played last. */
-  get last(): RecordedTurn | undefined {
+  /** Where the request is that was played last. */
+  get last(): string | undefined {
     return this.#last
   }
 
-  /** The turn to be played next, if the run goes as it went. */
-  get next(): RecordedTurn | undefined {
-    return this.#left[0]
+  /** The request to be played next, if the run goes as it went. */
+  get next(): RecordedRequest | undefined {
+    return this.#left[0]?.[1]
   }
 
   /** Ends the run where the recorded one was ended from outside before it asked again. */
@@ -67,20 +70,20 @@ export class RecordedModel implements ChatModel {
   }
 
   async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
-    const turn = this.#take(request)
-    this.#last = turn
+    const [where, turn] = this.#take(request)
+    this.#last = where
     await playPieces(turn.stream ?? [], request.stream === false ? undefined : sink)
     if (turn.interrupted !== undefined) await this.#interrupted(turn.interrupted, turn.error)
     if (turn.error !== undefined) throw errorOf(turn.error, this.#info)
     return structuredClone(turn.response) as ModelResponse
   }
 
-  #take(request: ModelRequest): RecordedTurn {
+  #take(request: ModelRequest): Played {
     const { secrets, ending, interrupt } = this.#options
     const described = describeRequest(request)
     atOnce(secrets.learnRequest(described))
     const asked = atOnce(secrets.cleanRequest(described))
-    const at = this.#left.findIndex((turn) => isDeepStrictEqual(requestOf(turn), asked))
+    const at = this.#left.findIndex(([, one]) => isDeepStrictEqual(requestOf(one), asked))
     const [found] = at < 0 ? [] : this.#left.splice(at, 1)
     if (found !== undefined) return found
     if (this.#left.length === 0 && ending !== undefined) interrupt?.(ending)
@@ -90,14 +93,16 @@ export class RecordedModel implements ChatModel {
 
   /** How a request differs from the one it is nearest to. */
   #describe(asked: object): string {
-    const made = this.#turns.findIndex((turn) => isDeepStrictEqual(requestOf(turn), asked))
-    const again = made < 0 ? '' : `turn ${made + 1}, which has been played already: `
-    if (this.#left.length === 0) return `${again}all ${this.#turns.length} recorded requests have been made, and the model is asked again`
-    if (made >= 0) return `${again}each request is there as often as it was made. Two runs need two models`
-    const [, nearest] = this.#left.map((turn) => [sameMessages(turn, asked), turn] as const).reduce((a, b) => (b[0] > a[0] ? b : a))
+    const [made] = this.#requests.find(([, one]) => isDeepStrictEqual(requestOf(one), asked)) ?? []
+    const again = made === undefined ? '' : `${made}, which has been played already: `
+    if (this.#left.length === 0)
+      return `${again}all ${this.#requests.length} recorded requests have been made, and the model is asked again`
+    if (made !== undefined) return `${again}each request is there as often as it was made. Two runs need two models`
+    const [, where, nearest] = this.#left
+      .map(([where, one]) => [sameMessages(one, asked), where, one] as const)
+      .reduce((a, b) => (b[0] > a[0] ? b : a))
     const difference = firstDifference(requestOf(nearest), asked, 'request')
-    const where = `turn ${this.#turns.indexOf(nearest) + 1}: `
-    return difference === undefined ? where : where + describeDifference(difference)
+    return `${where}: ${difference === undefined ? '' : describeDifference(difference)}`
   }
 
   /** Ends the run; a model that had heeded its signal rejects, another never does. */
@@ -113,12 +118,12 @@ export function differs(what: string, { provider, model }: Pick<ChatModel, 'prov
   return new ModelError('replay_differs', `The run differs from its recording at ${what}`, { provider, model, retryable: false })
 }
 
-function requestOf({ request: { model: _model, agent: _agent, ...request } }: RecordedTurn): object {
+function requestOf({ request: { model: _model, agent: _agent, ...request } }: RecordedRequest): object {
   return request
 }
 
 /** How many messages at the beginning of two requests are the same. */
-function sameMessages({ request: { messages } }: RecordedTurn, asked: object): number {
+function sameMessages({ request: { messages } }: RecordedRequest, asked: object): number {
   const others: unknown[] = 'messages' in asked && Array.isArray(asked.messages) ? asked.messages : []
   const differ = messages.findIndex((message, at) => !isDeepStrictEqual(message, others[at]))
   return differ < 0 ? messages.length : differ

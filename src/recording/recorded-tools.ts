@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { iterationOf } from '../agent/step-keys.ts'
 import { copyAsJson } from '../core/json.ts'
 import { isJsonObject, type JsonObject } from '../core/messages.ts'
 import { atOnce } from '../core/time/give-way.ts'
@@ -8,7 +9,7 @@ import { type AnyTool, defineTool, type ToolContext, type ToolEffect } from '../
 import { type ExecutedEnd, RecordedEnd } from '../tools/tool-runner.ts'
 import { callsIn } from './describe.ts'
 import { describeDifference, firstDifference } from './difference.ts'
-import type { RecordedCall, RecordedRun, RecordedTool } from './format.ts'
+import { callsOf, decisionsOf, isCall, type RecordedCall, type RecordedRun, type RecordedTool } from './format.ts'
 import { differs, knownCode, type PlayOptions } from './recorded-model.ts'
 
 /** What a recorded call does besides giving its result. */
@@ -25,15 +26,11 @@ export class RecordedCalls {
   readonly #cutShort: ReadonlySet<RecordedCall | undefined>
 
   constructor(runs: readonly RecordedRun[], options: PlayOptions, around?: AroundCall) {
-    const turns = runs.flatMap((run) => run.turns)
-    this.#calls = turns.flatMap(({ calls = [] }) => calls)
+    this.#calls = runs.flatMap(callsOf)
     this.#left = [...this.#calls]
     const waiting = runs.flatMap(({ result }) => result?.pending ?? []) as { tool: string; args: JsonObject }[]
-    this.#needing = [...turns.flatMap(({ decisions = [] }) => decisions), ...waiting]
-    const cutShort = turns.filter(({ response, calls = [] }) => {
-      return calls.length < callsIn(response).length && calls.every(({ outcome }) => outcome === undefined)
-    })
-    this.#cutShort = new Set(cutShort.map(({ calls }) => calls?.at(-1)))
+    this.#needing = [...runs.flatMap(decisionsOf), ...waiting]
+    this.#cutShort = new Set(runs.flatMap(cutShortIn))
     this.#options = options
     this.#around = around
   }
@@ -104,6 +101,16 @@ export class RecordedCalls {
     const args = this.#recordedAs(given)
     return this.#needing.some((one) => one.tool === tool && isDeepStrictEqual(one.args, args))
   }
+}
+
+/** Of each turn in which the run ended before all calls were begun, the last call that was. */
+function cutShortIn({ steps }: RecordedRun): RecordedCall[] {
+  const all = Object.entries(steps)
+  return all.flatMap(([key, turn]) => {
+    const asked = Array.isArray(turn) ? callsIn(turn.at(-1)?.response).length : 0
+    const calls = asked === 0 ? [] : all.flatMap(([of, step]) => (isCall(step) && iterationOf(of) === iterationOf(key) ? [step] : []))
+    return calls.length < asked && calls.every(({ outcome }) => outcome === undefined) ? calls.slice(-1) : []
+  })
 }
 
 function endOf({ outcome, content = '', errorCode, attempts = 1, question, handedTo }: RecordedCall): ExecutedEnd {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { undecided } from '../agent/decisions/decisions.ts'
 import type { RecordedScope, RunRecorder } from '../agent/observe/recorder.ts'
-import { isSteering } from '../agent/step-keys.ts'
+import { compareSteps, isSteering, isTurn } from '../agent/step-keys.ts'
 import type { FinishedCall, Steering } from '../agent/types/recorded.ts'
 import type { PendingItem, RunResult, ToolCallRecord } from '../agent/types/result.ts'
 import { copyAsJson, toJson } from '../core/json.ts'
@@ -12,7 +12,22 @@ import type { ChatModel, ModelResponse } from '../models/chat-model.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import type { ToolCallEnd } from '../tools/tool-runner.ts'
 import { describeError, describeInput, describeModel, describeRequest, describeResponse, describeTools } from './describe.ts'
-import { formatName, formatVersion, type RecordedCall, type RecordedRun, type RecordedTurn, type RunRecording } from './format.ts'
+import {
+  callsOf,
+  formatName,
+  formatVersion,
+  isCall,
+  type RecordedCall,
+  type RecordedDecision,
+  type RecordedModelRequest,
+  type RecordedPart,
+  type RecordedRequest,
+  type RecordedRun,
+  type RecordedSteering,
+  type RecordedStep,
+  type RunRecording,
+  requestsOf,
+} from './format.ts'
 import { NotedPieces } from './noted-pieces.ts'
 import { RecordingSecrets } from './secrets.ts'
 
@@ -23,8 +38,10 @@ interface OpenRun {
   recorded: RecordedRun
   /** The tools of the agent that was asked last. */
   offered: ToolSet | undefined
+  /** The turn under way. */
+  turn: string
   /** Ends what is noted of the request under way. */
-  endTurn: (() => void) | undefined
+  endRequest: (() => void) | undefined
 }
 
 export interface RecorderOptions {
@@ -45,6 +62,7 @@ export class RecordingRecorder implements RunRecorder {
   readonly #underWay = new Set<string>()
   #outermost: string | undefined
   #strangers = 0
+  #isStopped = false
 
   constructor({ secrets = [], earlier, begun = () => {} }: RecorderOptions = {}) {
     this.#secrets = [...secrets]
@@ -60,6 +78,18 @@ export class RecordingRecorder implements RunRecorder {
   /** Whether the run has begun, or goes on, and has not ended. */
   get isUnderWay(): boolean {
     return this.#outermost !== undefined && this.#underWay.has(this.#outermost)
+  }
+
+  /** Whether nothing more is recorded than how the run ends. */
+  get isStopped(): boolean {
+    return this.#isStopped
+  }
+
+  /** Records nothing more; the recording says why. */
+  stop(why: string): void {
+    this.#isStopped = true
+    const { given } = this.live ?? {}
+    if (given !== undefined) given.partial ??= why
   }
 
   /** The run as it is being recorded, with its secrets; undefined where none has begun. */
@@ -84,61 +114,67 @@ export class RecordingRecorder implements RunRecorder {
     return runId === undefined || run === undefined ? undefined : { runId, run: ordered(run) }
   }
 
+  /** Called when a part of what is recorded is another; `value`: what it is now. */
+  protected noted(_run: RecordedScope, _part: string, _value: RecordedPart | undefined): void {}
+
   begins(run: RecordedScope, input: Json): void {
+    if (this.#isStopped) return
     this.#begun(run)
     this.#underWay.add(run.runId)
     if (this.#runs.has(run.runId)) return
-    const recorded = this.#found(run) ?? { given: describeInput(run, input), turns: [] }
+    const found = this.#found(run)
+    const recorded = found ?? { given: describeInput(run, input), steps: {} }
     if (!this.#place(run, recorded)) return
-    this.#runs.set(run.runId, { recorded, offered: recorded.turns.length === 0 ? run.agent.offered : undefined, endTurn: undefined })
+    const offered = requestsOf(recorded).length === 0 ? run.agent.offered : undefined
+    this.#runs.set(run.runId, { recorded, offered, turn: '', endRequest: undefined })
+    if (found === undefined) this.noted(run, 'given', recorded.given)
   }
 
   asks(run: RecordedScope, { model, request }: Asked): (response: ModelResponse) => void {
-    const open = this.#runs.get(run.runId)
-    const before = open?.recorded.turns.length
+    const open = this.#open(run)
+    const before = open && requestsIn(open)
     return (response) => {
-      if (open === undefined || open.recorded.turns.length !== before || run.interruption !== undefined) return
+      if (open === undefined || requestsIn(open) !== before || run.interruption !== undefined) return
       const asked = { ...otherThan(open, run, model), ...describeRequest(request) }
-      open.recorded.turns.push({ request: asked, response: describeResponse(response), answeredBy: 'hook' })
+      addRequest(open, { request: asked, response: describeResponse(response), answeredBy: 'hook' })
     }
   }
 
   watched(run: RecordedScope, model: ChatModel): ChatModel {
-    const open = this.#runs.get(run.runId)
+    const open = this.#open(run)
     if (open === undefined) return model
     const generate: ChatModel['generate'] = async (request, sink) => {
-      const turn: RecordedTurn = { request: { ...otherThan(open, run, model), ...describeRequest(request) } }
-      open.recorded.turns.push(turn)
+      const recorded: RecordedRequest = { request: { ...otherThan(open, run, model), ...describeRequest(request) } }
+      addRequest(open, recorded)
       const pieces = new NotedPieces()
-      const endTurn = () => {
+      const endRequest = () => {
         const stream = pieces.end()
-        if (stream.length > 0) turn.stream = stream
-        if (run.interruption !== undefined) turn.interrupted = run.interruption
-        open.endTurn = undefined
+        if (stream.length > 0) recorded.stream = stream
+        if (run.interruption !== undefined) recorded.interrupted = run.interruption
+        open.endRequest = undefined
       }
-      open.endTurn = endTurn
+      open.endRequest = endRequest
       try {
         const response = await model.generate(request, pieces.noting(sink))
         // The run does not take what comes after its end.
-        if (run.interruption === undefined) turn.response = describeResponse(response)
+        if (run.interruption === undefined) recorded.response = describeResponse(response)
         return response
       } catch (error) {
-        turn.error = describeError(error)
+        recorded.error = describeError(error)
         throw error
       } finally {
-        if (open.endTurn === endTurn) endTurn()
+        if (open.endRequest === endRequest) endRequest()
       }
     }
     return { provider: model.provider, model: model.model, capabilities: model.capabilities, generate }
   }
 
-  calls(run: RecordedScope, { call, key: place, prepared, answered }: Calls): (end: ToolCallEnd) => void {
-    const turn = this.#lastTurn(run)
-    if (turn === undefined) return () => {}
-    const recorded: RecordedCall = { place, id: call.id, tool: prepared.tool.name, args: copyAsJson(prepared.args) }
+  calls(run: RecordedScope, { call, key, prepared, answered }: Calls): (end: ToolCallEnd) => void {
+    const open = this.#open(run)
+    if (open === undefined) return () => {}
+    const recorded: RecordedCall = { id: call.id, tool: prepared.tool.name, args: copyAsJson(prepared.args) }
     if (answered !== undefined) recorded.answer = copyJson(answered.answer)
-    turn.calls ??= []
-    turn.calls.push(recorded)
+    open.recorded.steps[key] = recorded
     const isHooked = run.agent.callbacks.around.calls.length > 0
     return (end) => {
       if (end.outcome === 'cancelled' && run.interruption !== undefined) recorded.interrupted = run.interruption
@@ -146,52 +182,36 @@ export class RecordingRecorder implements RunRecorder {
     }
   }
 
-  step(run: RecordedScope, key: string, value: unknown, about?: object): void {
-    if (about !== undefined) {
-      if ('fingerprint' in about) this.#decided(run, about as PendingItem, value ?? undecided)
-    } else if (isSteering(key)) this.#steered(run, value as Steering)
-    else if (isJsonObject(value) && 'record' in value) this.#finished(run, key, (value as never as FinishedCall).record)
-  }
-
-  /** A call that an earlier execution may have run has ended without its tool being started. Whoever plays the run is told the same. */
-  #finished(run: RecordedScope, place: string, { id, tool, args = {}, outcome, content }: ToolCallRecord): void {
-    const turn = this.#lastTurn(run)
-    const isHere = run.agent.offered.get(tool)?.execute !== undefined
-    if (turn === undefined || !isHere || turn.calls?.some((call) => call.place === place)) return
-    if (outcome !== 'ok' && outcome !== 'uncertain') return
-    const shown = typeof content === 'string' ? content : copyAsJson(content)
-    const call: RecordedCall = { place, id, tool, args: copyAsJson(args), outcome: 'ok', content: shown }
-    turn.calls ??= []
-    turn.calls.push(outcome === 'ok' ? call : { ...call, outcome: 'failed', errorCode: 'tool_uncertain' })
-  }
-
-  #decided(run: RecordedScope, { place, toolCallId, tool, args }: PendingItem, verdict: unknown): void {
-    if (!isJsonObject(verdict)) return
-    // A later execution comes to it again, when there may be further turns.
-    const isIn = ({ decisions = [] }: RecordedTurn) => decisions.some((one) => one.place === place)
-    const turn = this.#runs.get(run.runId)?.recorded.turns.find(isIn) ?? this.#lastTurn(run)
-    if (turn === undefined) return
-    const { args: changed, ...rest } = copyAsJson(verdict) as JsonObject
-    // That they differ need not be seen any more where secrets are taken out.
-    const isChanged = changed !== undefined && !isDeepStrictEqual(changed, args)
-    turn.decisions = turn.decisions?.filter((one) => one.place !== place) ?? []
-    turn.decisions.push({ place, call: toolCallId, tool, args: copyAsJson(args), verdict: isChanged ? { ...rest, args: changed } : rest })
-  }
-
-  #steered(run: RecordedScope, { messages, stops }: Steering): void {
-    const turn = this.#lastTurn(run)
-    if (turn !== undefined && (messages.length > 0 || stops))
-      turn.steering = { messages: copyAsJson([...messages]), ...(stops ? { stops } : {}) }
+  step(run: RecordedScope, key: string, about?: object): (value: unknown) => void {
+    const open = this.#open(run)
+    if (open === undefined) return () => {}
+    const { steps } = open.recorded
+    if (isTurn(key)) open.turn = key
+    // It was carried out before, by a process that died before it was recorded.
+    if (steps[key] !== undefined) {
+      delete steps[key]
+      this.noted(run, key, undefined)
+    }
+    return (value) => {
+      const made =
+        about === undefined ? madeIn(run, key, value) : 'fingerprint' in about && decided(about as PendingItem, value ?? undecided)
+      if (made) steps[key] ??= made
+      if (steps[key] !== undefined) this.noted(run, key, steps[key])
+    }
   }
 
   ended(run: RecordedScope, { stopReason, text, usage, iterations, pending, agent, error }: RunResult): void {
     this.#underWay.delete(run.runId)
     const open = this.#runs.get(run.runId)
     if (open === undefined) return
-    // A model that ignores its signal may still be at it.
-    open.endTurn?.()
+    const { recorded, turn } = open
+    if (open.endRequest !== undefined) {
+      // A model that ignores its signal may still be at it.
+      open.endRequest()
+      this.noted(run, turn, recorded.steps[turn])
+    }
     const waiting = pending.map(({ fingerprint: _, ...item }) => copyAsJson(item) as JsonObject)
-    open.recorded.result = {
+    recorded.result = {
       stopReason,
       text,
       usage: copyAsJson(usage),
@@ -199,6 +219,7 @@ export class RecordingRecorder implements RunRecorder {
       ...(waiting.length === 0 ? {} : { pending: waiting }),
       ...withoutUndefined({ agent, error: error && { code: error.code, message: error.message } }),
     }
+    this.noted(run, 'result', recorded.result)
   }
 
   /** What is recorded already of a run that goes on, but not by this recorder. */
@@ -225,13 +246,49 @@ export class RecordingRecorder implements RunRecorder {
   }
 
   #callsOf({ runId, toolCallId }: { runId: string; toolCallId: string | undefined }): RecordedCall[] {
-    const turns = this.#runs.get(runId)?.recorded.turns ?? []
-    return turns.flatMap(({ calls = [] }) => calls).filter(({ id }) => id === toolCallId)
+    const open = this.#runs.get(runId)
+    return open === undefined ? [] : callsOf(open.recorded).filter(({ id }) => id === toolCallId)
   }
 
-  #lastTurn({ runId }: RecordedScope): RecordedTurn | undefined {
-    return this.#runs.get(runId)?.recorded.turns.at(-1)
+  #open({ runId }: RecordedScope): OpenRun | undefined {
+    return this.#isStopped ? undefined : this.#runs.get(runId)
   }
+}
+
+function requestsIn({ recorded, turn }: OpenRun): number {
+  const { [turn]: step } = recorded.steps
+  return Array.isArray(step) ? step.length : 0
+}
+
+function addRequest({ recorded: { steps }, turn }: OpenRun, request: RecordedRequest): void {
+  const { [turn]: step } = steps
+  if (Array.isArray(step)) step.push(request)
+  else steps[turn] = [request]
+}
+
+function madeIn(run: RecordedScope, key: string, value: unknown): RecordedStep | undefined {
+  if (isSteering(key)) return steered(value as Steering)
+  return isJsonObject(value) && 'record' in value ? finished(run, (value as never as FinishedCall).record) : undefined
+}
+
+function steered({ messages, stops }: Steering): RecordedSteering | undefined {
+  return messages.length === 0 && !stops ? undefined : { messages: copyAsJson([...messages]), ...(stops ? { stops } : {}) }
+}
+
+/** A call that an earlier execution may have run has ended without its tool being started. Whoever plays the run is told the same. */
+function finished({ agent }: RecordedScope, { id, tool, args = {}, outcome, content }: ToolCallRecord): RecordedCall | undefined {
+  if (agent.offered.get(tool)?.execute === undefined || (outcome !== 'ok' && outcome !== 'uncertain')) return undefined
+  const shown = typeof content === 'string' ? content : copyAsJson(content)
+  const call: RecordedCall = { id, tool, args: copyAsJson(args), outcome: 'ok', content: shown }
+  return outcome === 'ok' ? call : { ...call, outcome: 'failed', errorCode: 'tool_uncertain' }
+}
+
+function decided({ toolCallId, tool, args }: PendingItem, verdict: unknown): RecordedDecision | undefined {
+  if (!isJsonObject(verdict)) return undefined
+  const { args: changed, ...rest } = copyAsJson(verdict) as JsonObject
+  // That they differ need not be seen any more where secrets are taken out.
+  const isChanged = changed !== undefined && !isDeepStrictEqual(changed, args)
+  return { call: toolCallId, tool, args: copyAsJson(args), verdict: isChanged ? { ...rest, args: changed } : rest }
 }
 
 /** What a recording begins with. */
@@ -240,7 +297,7 @@ export function headOf(runId: string): Pick<RunRecording, 'format' | 'version' |
 }
 
 /** What of a request is another than the run began with. */
-function otherThan(open: OpenRun, { agent }: RecordedScope, model: ChatModel): Pick<RecordedTurn['request'], 'model' | 'agent'> {
+function otherThan(open: OpenRun, { agent }: RecordedScope, model: ChatModel): Pick<RecordedModelRequest, 'model' | 'agent'> {
   const { provider, model: name } = open.recorded.given.model
   const isOther = model.provider !== provider || model.model !== name
   const handed = open.offered !== undefined && open.offered !== agent.offered
@@ -260,33 +317,24 @@ function describeEnd(end: ToolCallEnd, { isHandoff, isHooked }: { isHandoff: boo
   return { outcome, content: copied, ...tries, ...(isHandoff ? { handedTo: toJson(end.value) } : {}), ...value }
 }
 
-function runOf({ given, turns }: RunRecording): RecordedRun {
-  return { given, turns: turns.map((turn) => ({ ...turn })) }
+function runOf({ given, steps }: RunRecording): RecordedRun {
+  return { given, steps: { ...steps } }
 }
 
-/** With fields in their order, and what happened at once in that of its places, whichever ended first. */
-export function ordered(run: RecordedRun): RecordedRun {
-  const turns = run.turns.map(({ request, response, answeredBy, stream, error, interrupted, decisions, calls, steering }): RecordedTurn => {
-    const inOrder = calls && byPlace(calls).map(({ runs, ...call }) => (runs === undefined ? call : { ...call, runs: runs.map(ordered) }))
-    return {
+/** With steps and fields in their order, and nothing that still changes. */
+export function ordered({ given, steps, result }: RecordedRun): RecordedRun {
+  const inOrder = Object.entries(steps).toSorted(([a], [b]) => compareSteps(a, b))
+  return { given, steps: Object.fromEntries(inOrder.map(([key, step]) => [key, orderedStep(step)])), ...withoutUndefined({ result }) }
+}
+
+/** A step with its fields in their order, as it is now. */
+export function orderedStep(step: RecordedStep): RecordedStep {
+  if (Array.isArray(step))
+    return step.map(({ request, response, answeredBy, stream, error, interrupted }) => ({
       request,
-      ...withoutUndefined({
-        response,
-        answeredBy,
-        stream,
-        error,
-        interrupted,
-        decisions: decisions && byPlace(decisions),
-        calls: inOrder,
-        steering,
-      }),
-    }
-  })
-  return { given: run.given, turns, ...withoutUndefined({ result: run.result }) }
-}
-
-function byPlace<Placed extends { place: string }>(placed: readonly Placed[]): Placed[] {
-  // The first decision on a call has no number.
-  const numbered = (place: string) => place.replace(/\.decision(?!\.\d)/, '.decision.1')
-  return placed.toSorted((a, b) => numbered(a.place).localeCompare(numbered(b.place), 'en', { numeric: true }))
+      ...withoutUndefined({ response, answeredBy, stream, error, interrupted }),
+    }))
+  if (!isCall(step)) return step
+  const { runs, ...call } = step
+  return runs === undefined ? call : { ...call, runs: runs.map(ordered) }
 }

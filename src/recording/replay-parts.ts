@@ -3,7 +3,7 @@ import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import type { ChatModel } from '../models/chat-model.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { openRecording } from './file/recording-file.ts'
-import type { RecordedRun, RunRecording } from './format.ts'
+import { callsOf, type RecordedRun, type RunRecording, requestsOf } from './format.ts'
 import { RecordedModel } from './recorded-model.ts'
 import { RecordedCalls } from './recorded-tools.ts'
 import type { RecordingSecrets } from './secrets.ts'
@@ -29,8 +29,7 @@ const optionNames: OptionNames<ReplayPartOptions> = { inside: true, secrets: tru
  */
 export function replayModel(file: string | URL | RunRecording, options: ReplayPartOptions = {}): ChatModel {
   const { runs, first, secrets } = openPart(file, options, '`replayModel`')
-  const turns = options.inside === undefined ? runs.flatMap(allTurns) : runs.flatMap((run) => run.turns)
-  return new RecordedModel(turns, first.given.model, { secrets })
+  return new RecordedModel(runs.flatMap(options.inside === undefined ? allRequests : requestsOf), first.given.model, { secrets })
 }
 
 /**
@@ -67,10 +66,6 @@ function runsInside(run: RecordedRun, tool: string): RecordedRun[] {
   ])
 }
 
-function allTurns(run: RecordedRun): RecordedRun['turns'] {
-  return [...run.turns, ...callsOf(run).flatMap(({ runs = [] }) => runs.flatMap(allTurns))]
-}
-
-function callsOf({ turns }: RecordedRun) {
-  return turns.flatMap(({ calls = [] }) => calls)
+function allRequests(run: RecordedRun): ReturnType<typeof requestsOf> {
+  return [...requestsOf(run), ...callsOf(run).flatMap(({ runs = [] }) => runs.flatMap(allRequests))]
 }

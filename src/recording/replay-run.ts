@@ -5,6 +5,7 @@ import type { Decision } from '../agent/decisions/decisions.ts'
 import type { RecordedScope } from '../agent/observe/recorder.ts'
 import type { OutputSchema } from '../agent/output/output.ts'
 import { inputFromJson } from '../agent/runner/durable-run.ts'
+import { isApproval, iterationOf, iterationStep } from '../agent/step-keys.ts'
 import type { ApprovalDecision, PendingItem, RunOptions, RunResult, RunSettings } from '../agent/types/options.ts'
 import { InvalidOptionError, messageOf } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
@@ -17,7 +18,20 @@ import type { ToolSet } from '../tools/registry.ts'
 import type { AnyTool, ToolContext } from '../tools/tool.ts'
 import { type Difference, firstDifferenceOfRuns } from './difference.ts'
 import { openRecording } from './file/recording-file.ts'
-import type { RecordedCall, RecordedDecision, RecordedRun, RunRecording } from './format.ts'
+import {
+  callsOf,
+  decisionsOf,
+  isCall,
+  isDecision,
+  type RecordedCall,
+  type RecordedDecision,
+  type RecordedRun,
+  type RecordedSteering,
+  type RecordedStep,
+  type RunRecording,
+  requestsOf,
+  withSteps,
+} from './format.ts'
 import { RecordedModel } from './recorded-model.ts'
 import { RecordedCalls } from './recorded-tools.ts'
 import { ordered, RecordingRecorder } from './recorder.ts'
@@ -118,11 +132,12 @@ class PlayedRun {
     this.#recorded = recorded
     this.#runId = runId
     this.#parts = parts
-    const { given, result, turns } = recorded
+    const { given, result, steps } = recorded
+    const requests = requestsOf(recorded)
     const interrupt = (why: 'aborted' | 'deadline') => parts.scopes.get(runId)?.interrupt(why)
     const ending = result?.stopReason === 'aborted' || result?.stopReason === 'deadline' ? result.stopReason : undefined
     const play = { secrets: parts.secrets, interrupt, ending }
-    const played = new RecordedModel(turns, given.model, play)
+    const played = new RecordedModel(requests, given.model, play)
     const calls = new RecordedCalls([recorded], play, (call, ctx) => this.#playRunsIn(call, ctx))
     const model = parts.model ?? played
     const instructions = parts.instructions ?? given.instructions
@@ -139,9 +154,9 @@ class PlayedRun {
       checkSettings(recorded)
       throw error
     }
-    this.#options = { control: new RecordedControl(played), ...withoutUndefined({ output: given.output }) }
-    this.#undecided = new Set(decisionsOf(recorded).map(({ place }) => place))
-    if (turns.length === 0) parts.begun.set(runId, () => played.endIfOver())
+    this.#options = { control: new RecordedControl(played, steps), ...withoutUndefined({ output: given.output }) }
+    this.#undecided = new Set(Object.keys(steps).filter((key) => isDecision(steps[key])))
+    if (requests.length === 0) parts.begun.set(runId, () => played.endIfOver())
   }
 
   get canGoOn(): boolean {
@@ -176,13 +191,9 @@ class PlayedRun {
   }
 }
 
-function decisionsOf({ turns }: RecordedRun): RecordedDecision[] {
-  return turns.flatMap(({ decisions = [] }) => decisions)
-}
-
-function decisionOn(recorded: RecordedRun, item: PendingItem): Decision {
-  const decision = decisionsOf(recorded).find(({ place }) => place === item.place)
-  return { ...item, ...(decision === undefined ? {} : verdictOf(decision)) } as never
+function decisionOn({ steps }: RecordedRun, item: PendingItem): Decision {
+  const { [item.place]: decision } = steps
+  return { ...item, ...(isDecision(decision) ? verdictOf(decision) : {}) } as never
 }
 
 /** Takes the place of a secret that somebody has changed into another: a recording has the same for both. */
@@ -197,13 +208,14 @@ function verdictOf({ args, verdict }: RecordedDecision): JsonObject {
 
 function hasHiddenChange(run: RecordedRun): boolean {
   const isHidden = ({ args, verdict }: RecordedDecision) => isDeepStrictEqual(verdict.args, args)
-  return decisionsOf(run).some(isHidden) || run.turns.some(({ calls = [] }) => calls.some(({ runs = [] }) => runs.some(hasHiddenChange)))
+  return decisionsOf(run).some(isHidden) || callsOf(run).some(({ runs = [] }) => runs.some(hasHiddenChange))
 }
 
 /** What `approve` said of a call; it is refused where nothing is recorded. */
-function approvalOf(recorded: RecordedRun, toolCallId: string): Exclude<ApprovalDecision, boolean> {
-  const decision = decisionsOf(recorded).find(({ place, call }) => call === toolCallId && place.includes('.approve.'))
-  const verdict = decision && verdictOf(decision)
+function approvalOf({ steps }: RecordedRun, toolCallId: string): Exclude<ApprovalDecision, boolean> {
+  const approvals = Object.keys(steps).filter(isApproval)
+  const decision = approvals.map((key) => steps[key]).find((step) => isDecision(step) && step.call === toolCallId)
+  const verdict = isDecision(decision) ? verdictOf(decision) : undefined
   const { by, note } = verdict ?? {}
   const reason = typeof verdict?.reason === 'string' ? { reason: verdict.reason } : {}
   const { args: changed } = verdict ?? {}
@@ -235,19 +247,21 @@ function handingOver(
 /** Says what was said to the recorded run, when it was said. */
 class RecordedControl extends RunControl {
   readonly #model: RecordedModel
+  readonly #steps: RecordedRun['steps']
   #said: object | undefined
 
-  constructor(model: RecordedModel) {
+  constructor(model: RecordedModel, steps: RecordedRun['steps']) {
     super()
     this.#model = model
+    this.#steps = steps
   }
 
   override take(options: { goesOn: boolean }): ReturnType<RunControl['take']> {
-    const { last } = this.#model
     if (options.goesOn) this.#model.endIfOver()
-    if (last?.steering === undefined || last === this.#said) return super.take(options)
-    this.#said = last
-    return { messages: last.steering.messages, stops: last.steering.stops === true }
+    const said = this.#steps[iterationStep(iterationOf(this.#model.last), 'steer')] as RecordedSteering | undefined
+    if (said === undefined || said === this.#said) return super.take(options)
+    this.#said = said
+    return { messages: said.messages, stops: said.stops === true }
   }
 }
 
@@ -277,19 +291,19 @@ function settingsOf({ given }: RecordedRun): RunSettings {
 function withSettings<Run extends RecordedRun>(played: Run, recorded: RecordedRun | undefined): Run {
   if (recorded === undefined) return played
   const { settings, code } = recorded.given
-  const turns = played.turns.map((turn, at) => {
-    const { answeredBy, calls: originals } = recorded.turns[at] ?? {}
-    const calls = turn.calls?.map((call, index) => {
-      const { value, runs } = originals?.[index] ?? {}
-      return {
-        ...call,
-        ...withoutUndefined({ value, runs: call.runs?.map((run, nested) => withSettings(run, runs?.[nested])) }),
-      }
-    })
-    return { ...turn, ...withoutUndefined({ answeredBy, calls }) }
-  })
   const given = { ...played.given, settings, ...withoutUndefined({ code }) }
-  return { ...played, ...ordered({ ...played, given, turns, ...resultOf(played, recorded) }) }
+  const run = withSteps({ ...played, given, ...resultOf(played, recorded) }, (step, key) => withCode(step, recorded.steps[key]))
+  return { ...run, ...ordered(run) }
+}
+
+function withCode(step: RecordedStep, original: RecordedStep | undefined): RecordedStep {
+  if (Array.isArray(step)) {
+    const requests = Array.isArray(original) ? original : []
+    return step.map((request, at) => ({ ...request, ...withoutUndefined({ answeredBy: requests[at]?.answeredBy }) }))
+  }
+  if (!isCall(step) || !isCall(original)) return step
+  const runs = step.runs?.map((run, at) => withSettings(run, original.runs?.[at]))
+  return { ...step, ...withoutUndefined({ value: original.value, runs }) }
 }
 
 /**
@@ -303,8 +317,7 @@ function resultOf({ result }: RecordedRun, recorded: RecordedRun): Pick<Recorded
   return { result: { ...result, ...(isEstimated(recorded) ? { usage } : {}), ...(isAborted ? { error } : {}) } }
 }
 
-function isEstimated({ turns }: RecordedRun): boolean {
-  return turns.some(({ response, calls = [] }) => {
-    return (response !== undefined && response?.usage === undefined) || calls.some(({ runs = [] }) => runs.some(isEstimated))
-  })
+function isEstimated(run: RecordedRun): boolean {
+  const isUnknown = requestsOf(run).some(([, { response }]) => response !== undefined && response?.usage === undefined)
+  return isUnknown || callsOf(run).some(({ runs = [] }) => runs.some(isEstimated))
 }

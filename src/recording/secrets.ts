@@ -6,7 +6,16 @@ import { SecretTexts } from '../core/redaction/secret-texts.ts'
 import { REDACTED } from '../core/redaction/spans.ts'
 import type { InParts } from '../core/time/give-way.ts'
 import { callsIn } from './describe.ts'
-import type { RecordedCall, RecordedInput, RecordedPieces, RecordedRun, RecordedTurn } from './format.ts'
+import {
+  isCall,
+  type RecordedInput,
+  type RecordedModelRequest,
+  type RecordedPieces,
+  type RecordedRequest,
+  type RecordedRun,
+  type RecordedStep,
+  requestsOf,
+} from './format.ts'
 import { NotedPieces } from './noted-pieces.ts'
 
 const mostShown = 32
@@ -28,6 +37,8 @@ export function secretsOf(given: Iterable<string> = []): string[] {
 export class RecordingSecrets {
   readonly #keys = new Set<string>()
   readonly #texts: SecretTexts
+  /** Messages whose calls have been looked through: each is in every request from its own on. */
+  #learned = new WeakSet<object>()
   /** Frozen values, and what they are without what is known to be secret by now. */
   #seen = new WeakMap<object, object>()
   /** The last texts, likewise: what a model says is in its response, in the pieces of that, and in the next request. */
@@ -52,16 +63,19 @@ export class RecordingSecrets {
   }
 
   /** Learns what is secret in a run. */
-  *learn({ given, turns }: RecordedRun): InParts<void> {
-    for (const { secrets = [] } of [...given.tools, ...turns.flatMap(({ request }) => request.agent ?? [])])
+  *learn({ given, steps }: Pick<RecordedRun, 'given' | 'steps'>): InParts<void> {
+    for (const { secrets = [] } of [...given.tools, ...requestsOf({ steps }).flatMap(([, { request }]) => request.agent ?? [])])
       for (const key of secrets) this.#addKey(key)
-    for (const { request, response, calls = [] } of turns) {
-      yield* this.learnRequest(request)
-      for (const call of callsIn(response)) yield* this.#learnJson(call?.function?.arguments)
-      for (const { args, runs = [] } of calls) {
+    for (const step of Object.values(steps)) {
+      if (Array.isArray(step)) {
+        for (const { request, response } of step) {
+          yield* this.learnRequest(request)
+          for (const call of callsIn(response)) yield* this.#learnJson(call?.function?.arguments)
+        }
+      } else if (isCall(step)) {
         yield
-        this.#learnValue(args)
-        for (const run of runs) yield* this.learn(run)
+        this.#learnValue(step.args)
+        for (const run of step.runs ?? []) yield* this.learn(run)
       }
     }
   }
@@ -69,20 +83,24 @@ export class RecordingSecrets {
   #addKey(key: string): void {
     if (this.#keys.has(key)) return
     this.#keys.add(key)
+    this.#learned = new WeakSet()
     this.#forget()
   }
 
-  *learnRequest({ messages }: RecordedTurn['request']): InParts<void> {
-    for (const message of messages)
-      if ('toolCalls' in message) for (const call of message.toolCalls ?? []) yield* this.#learnJson(call.function.arguments)
+  *learnRequest({ messages }: RecordedModelRequest): InParts<void> {
+    for (const message of messages) {
+      if (!('toolCalls' in message) || this.#learned.has(message)) continue
+      for (const call of message.toolCalls ?? []) yield* this.#learnJson(call.function.arguments)
+      if (Object.isFrozen(message)) this.#learned.add(message)
+    }
   }
 
   /** The run without secrets; what was learned must have been learned before. */
   *cleanRun<Run extends RecordedRun>(run: Run): InParts<Run> {
-    const { given, turns, ...rest } = run
-    const clean = { ...run, ...(yield* this.clean(rest)), given: yield* this.cleanInput(given), turns: [] as RecordedTurn[] }
-    for (const turn of turns) clean.turns.push(yield* this.cleanTurn(turn))
-    return clean
+    const { given, steps, ...rest } = run
+    const clean: [string, RecordedStep][] = []
+    for (const [key, step] of Object.entries(steps)) clean.push([key, yield* this.cleanStep(step)])
+    return { ...run, ...(yield* this.clean(rest)), given: yield* this.cleanInput(given), steps: Object.fromEntries(clean) }
   }
 
   *cleanInput(given: RecordedInput): InParts<RecordedInput> {
@@ -92,7 +110,7 @@ export class RecordingSecrets {
     return { ...given, ...(yield* this.clean(input)), ...schemas }
   }
 
-  *cleanRequest(request: RecordedTurn['request']): InParts<RecordedTurn['request']> {
+  *cleanRequest(request: RecordedModelRequest): InParts<RecordedModelRequest> {
     const { tools, responseSchema, agent, ...rest } = request
     return { ...request, ...(yield* this.clean(rest)), ...(yield* this.#texted({ tools, responseSchema, agent })) }
   }
@@ -102,19 +120,25 @@ export class RecordingSecrets {
     return (yield* this.#visit(value, true)) as T
   }
 
-  *cleanTurn(turn: RecordedTurn): InParts<RecordedTurn> {
-    const { request, stream, calls, ...rest } = turn
-    const clean = { ...turn, ...(yield* this.clean(rest)), request: yield* this.cleanRequest(request) }
-    if (stream !== undefined) clean.stream = yield* this.#cleanStream(stream)
-    if (calls !== undefined) clean.calls = []
-    for (const call of calls ?? []) clean.calls?.push(yield* this.cleanCall(call))
-    return clean
+  *cleanStep(step: RecordedStep): InParts<RecordedStep> {
+    if (Array.isArray(step)) {
+      const turn: RecordedRequest[] = []
+      for (const request of step) turn.push(yield* this.#cleanTurn(request))
+      return turn
+    }
+    if (!isCall(step)) return yield* this.clean(step)
+    const { runs, ...call } = step
+    const clean = yield* this.clean(call)
+    if (runs === undefined) return clean
+    const cleanRuns: RecordedRun[] = []
+    for (const run of runs) cleanRuns.push(yield* this.cleanRun(run))
+    return { ...clean, runs: cleanRuns }
   }
 
-  *cleanCall({ runs, ...call }: RecordedCall): InParts<RecordedCall> {
-    const clean: RecordedCall = yield* this.clean(call)
-    if (runs !== undefined) clean.runs = []
-    for (const run of runs ?? []) clean.runs?.push(yield* this.cleanRun(run))
+  *#cleanTurn(turn: RecordedRequest): InParts<RecordedRequest> {
+    const { request, stream, ...rest } = turn
+    const clean = { ...turn, ...(yield* this.clean(rest)), request: yield* this.cleanRequest(request) }
+    if (stream !== undefined) clean.stream = yield* this.#cleanStream(stream)
     return clean
   }
 

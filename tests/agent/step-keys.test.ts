@@ -76,6 +76,26 @@ describe('step keys', () => {
     expect([...turns, keys.callStep(2, 0), keys.startStep].map(keys.isTurn)).toEqual([true, true, false, false])
   })
 
+  it('are in the order in which a run comes to them', () => {
+    const [place, next] = [keys.decisionPlace(2, 1, 1), keys.decisionPlace(2, 1, 2)]
+    const first = [
+      keys.turnStep(2, false),
+      keys.turnStep(2, false, keys.afterRaise('', 1)),
+      keys.turnStep(2, false, keys.afterRaise('', 2)),
+    ]
+    const overflown = [keys.turnStep(2, false, keys.afterOverflow), keys.turnStep(2, false, keys.afterRaise(keys.afterOverflow, 1))]
+    const calls = [keys.callStep(2, 0), keys.callStep(2, 1), keys.callStep(2, 10)]
+    const decided = [place, keys.placeWithin(place, keys.decisionPlace(1, 0, 1)), keys.doneStep(place), next, keys.doneStep(next)]
+    const inOrder = [
+      keys.callStep(1, 0),
+      ...[...first, ...overflown, keys.approveStep(2, 1, 1)],
+      ...[...calls.slice(0, 2), ...decided, ...calls.slice(2)],
+      ...[keys.iterationStep(2, 'steer'), keys.turnStep(10, false)],
+    ]
+    expect(inOrder.toReversed().toSorted(keys.compareSteps)).toEqual(inOrder)
+    expect(inOrder.filter(keys.isApproval)).toEqual([keys.approveStep(2, 1, 1)])
+  })
+
   it('a run that has waited in iteration 2 carries out again what announces, pauses and starts', () => {
     const again = [keys.startStep, keys.endStep, keys.iterationStep(1, 'pause'), keys.roundStep(2, 1), keys.roundStep(2, 2)]
     const kept = [keys.sessionStep, keys.traceStep, keys.roundStep(1, 1), keys.turnStep(2, false), keys.callStep(2, 0), 'wait']

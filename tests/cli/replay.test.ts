@@ -25,7 +25,7 @@ describe('toolloop replay', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(/^the run is the same: \d turns, answered\n$/)
     const [first, second] = await twice(elsewhere)
-    expect(JSON.parse(first ?? '').turns[0].calls[0].tool).toBeDefined()
+    expect(JSON.parse(first ?? '').steps['1.tool.0'].tool).toBeDefined()
     expect(second).toBe(first)
   })
 
@@ -69,14 +69,14 @@ describe('toolloop replay', () => {
     const changed = await run(['replay', 'run.json', '-i', 'Be polite.'], cwd)
     expect(changed).toEqual({
       code: 9,
-      stdout: 'the run differs at turn 1: request.messages[0].content\n  - expected "Be brief."\n  + got      "Be polite."\n',
+      stdout: 'the run differs at 1.model: request.messages[0].content\n  - expected "Be brief."\n  + got      "Be polite."\n',
       stderr: '',
     })
     const { code, stdout } = await run(['replay', 'run.json', '-i', 'Be polite.', '--json'], cwd)
     expect({ code, ...JSON.parse(stdout) }).toMatchObject({
       code: 9,
       equal: false,
-      difference: { where: 'turn 1: request.messages[0].content' },
+      difference: { where: '1.model: request.messages[0].content' },
     })
   })
 
@@ -89,7 +89,7 @@ describe('toolloop replay', () => {
     const { code, stdout } = await run(['replay', 'run.json', '--live-tools'], elsewhere)
     expect(code).toBe(9)
     expect(stdout).toMatch(
-      /^the run differs at turn 1: calls\[0\]\.content\n {2}- expected .*\\"count\\":1,.*\n {2}\+ got {6}.*\\"count\\":2,/,
+      /^the run differs at 1\.tool\.0: content\n {2}- expected .*\\"count\\":1,.*\n {2}\+ got {6}.*\\"count\\":2,/,
     )
   })
 

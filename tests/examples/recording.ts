@@ -19,7 +19,7 @@ const file = join(mkdtempSync(join(tmpdir(), 'runs-')), 'oslo.json')
 // `record` goes into the options of the run: of run(), stream(), resume() or resumeStream().
 await recordRun((record) => runner.run('How is the weather in Oslo?', record), file)
 const recording = readRecording(file)
-console.log(`0${(statSync(file).mode & 0o777).toString(8)} ${recording.turns.length} turns`)
+console.log(`0${(statSync(file).mode & 0o777).toString(8)} ${Object.keys(recording.steps).join(', ')}`)
 
 // Asks no model and runs no tool.
 const same = await replayRun(recording)

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { AgentRunner, asTool, defineTool, type RunnerOptions } from '../../src/index.ts'
+import { callsOf, requestsOf } from '../../src/recording/format.ts'
 import { describeDifference, type ReplayOptions, replayRun } from '../../src/recording/index.ts'
 import { replayModel, replayTools, scriptedModel } from '../../src/testing/index.ts'
 import { recorded } from './recorded.ts'
@@ -27,22 +28,22 @@ async function differenceWith(options: ReplayOptions, run = recordedRun()): Prom
 describe('the first difference', () => {
   it('is shown of a changed prompt, before the model answers', async () => {
     expect(await differenceWith({ instructions: 'Be long.' })).toBe(
-      'turn 1: request.messages[0].content\n  - expected "Be brief."\n  + got      "Be long."',
+      '1.model: request.messages[0].content\n  - expected "Be brief."\n  + got      "Be long."',
     )
   })
 
   it('is shown of a tool that returns something else', async () => {
     expect(await differenceWith({ tools: [weather('cloudy')] })).toBe(
-      'turn 1: calls[0].content\n  - expected "{\\"city\\":\\"Oslo\\",\\"sky\\":\\"clear\\"}"\n  + got      "{\\"city\\":\\"Oslo\\",\\"sky\\":\\"cloudy\\"}"',
+      '1.tool.0: content\n  - expected "{\\"city\\":\\"Oslo\\",\\"sky\\":\\"clear\\"}"\n  + got      "{\\"city\\":\\"Oslo\\",\\"sky\\":\\"cloudy\\"}"',
     )
   })
 
   it('is shown of a model that calls something else, and of one that says something else', async () => {
     expect(await differenceWith({ model: scriptedModel([ask('Rome'), 'Sunny.']) })).toBe(
-      'turn 1: response.calls[0][1].city\n  - expected "Oslo"\n  + got      "Rome"',
+      '1.model: response.calls[0][1].city\n  - expected "Oslo"\n  + got      "Rome"',
     )
     expect(await differenceWith({ model: scriptedModel([ask('Oslo'), 'Sunny.']) })).toBe(
-      'turn 2: response.text\n  - expected "It is clear in Oslo."\n  + got      "Sunny."',
+      '2.model: response.text\n  - expected "It is clear in Oslo."\n  + got      "Sunny."',
     )
   })
 
@@ -57,12 +58,11 @@ describe('the first difference', () => {
 
   it('is shown of a run that goes on, and of one that ends early', async () => {
     const { recording } = await recordedRun()
-    const shorter = { ...recording, turns: recording.turns.slice(0, 1) }
-    const more = await replayRun(shorter)
-    expect(more.difference).toMatchObject({ where: 'turn 2', expected: undefined })
-    const [first] = recording.turns
-    const longer = { ...recording, turns: [...recording.turns, ...(first === undefined ? [] : [first])] }
-    expect((await replayRun(longer)).difference).toMatchObject({ where: 'turn 3', got: undefined })
+    const { '1.model': first = [], '2.model': _, ...rest } = recording.steps
+    const more = await replayRun({ ...recording, steps: { '1.model': first, ...rest } })
+    expect(more.difference).toMatchObject({ where: '2.model', expected: undefined })
+    const longer = { ...recording, steps: { ...recording.steps, '3.model': first } }
+    expect((await replayRun(longer)).difference).toMatchObject({ where: '3.model', got: undefined })
   })
 
   it('is shown inside of the agent that differs, with the part of a long text that does', async () => {
@@ -70,14 +70,14 @@ describe('the first difference', () => {
     const turns = [{ toolCalls: [{ name: 'meteorologist', arguments: { task: 'Oslo' } }] }, 'Clear.']
     const { recording } = await recordedRun(turns, { tools: [asTool(inner, { name: 'meteorologist', description: 'Knows.' })] })
     const changed = structuredClone(recording)
-    const message = changed.turns[0]?.calls?.[0]?.runs?.[0]?.turns[0]?.request.messages[0]
+    const [run] = callsOf(changed)[0]?.runs ?? []
+    const message = run && requestsOf(run)[0]?.[1].request.messages[0]
     const long = `${'x'.repeat(3_000)}!`
     if (message !== undefined) message.content = long
-    const given = changed.turns[0]?.calls?.[0]?.runs?.[0]?.given
-    if (given !== undefined) given.messages = [{ role: 'user', content: `${'x'.repeat(3_000)}?` }]
+    if (run !== undefined) run.given.messages = [{ role: 'user', content: `${'x'.repeat(3_000)}?` }]
     const { difference } = await replayRun(changed)
     const words = difference === undefined ? '' : describeDifference(difference)
-    expect(words).toMatch(/^turn 1: calls\[0\]\.runs\[0\], turn 1: request\.messages\[0\]\.content\n/)
+    expect(words).toMatch(/^1\.tool\.0: runs\[0\], 1\.model: request\.messages\[0\]\.content\n/)
     expect(words).toContain('x!" (character 3001)')
     expect(words.length).toBeLessThan(700)
   })
@@ -101,7 +101,7 @@ describe('a regression test of a recorded run', () => {
     expect(stopReason).toBe('model_error')
     expect(error).toMatchObject({ code: 'replay_differs', fault: 'caller' })
     expect(error?.message).toBe(
-      'The run differs from its recording at turn 1: request.messages[0].content\n  - expected "Be brief."\n  + got      "Be polite."',
+      'The run differs from its recording at 1.model: request.messages[0].content\n  - expected "Be brief."\n  + got      "Be polite."',
     )
   })
 
@@ -123,7 +123,7 @@ describe('a regression test of a recorded run', () => {
     const most = 'The run differs from its recording at '
     const { error } = await again(file, { model })
     expect(error?.message).toBe(
-      `${most}turn 1, which has been played already: all 2 recorded requests have been made, and the model is asked again`,
+      `${most}1.model, which has been played already: all 2 recorded requests have been made, and the model is asked again`,
     )
     const half = replayModel(file)
     const runs = await Promise.all([again(file, { model: half }), again(file, { model: half })])
@@ -131,8 +131,8 @@ describe('a regression test of a recorded run', () => {
     expect(played).toBeUndefined()
     // Whether the first run has asked for its last turn by then is up to the event loop.
     expect([
-      `${most}turn 1, which has been played already: each request is there as often as it was made. Two runs need two models`,
-      `${most}turn 1, which has been played already: all 2 recorded requests have been made, and the model is asked again`,
+      `${most}1.model, which has been played already: each request is there as often as it was made. Two runs need two models`,
+      `${most}1.model, which has been played already: all 2 recorded requests have been made, and the model is asked again`,
     ]).toContain(second)
     const { toolCalls } = await again(file, { model: scriptedModel([ask('Oslo', 'Oslo'), 'Clear.']) })
     expect(toolCalls.map(({ content }) => content)).toEqual([

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { AgentRunner, defineTool, type Hooks, type ModelResponse } from '../../src/index.ts'
+import { requestsOf } from '../../src/recording/format.ts'
 import { replayRun } from '../../src/recording/index.ts'
 import { replayModel, replayTools, scriptedModel } from '../../src/testing/index.ts'
 import { playsByteEqual, recorded } from './recorded.ts'
@@ -24,11 +25,13 @@ const answers = (turns: number): Hooks => ({
 it('what a hook answers in place of the model is a turn of the recording, with the calls it made', async () => {
   const runner = new AgentRunner({ model: scriptedModel([{ text: 'It is Ada.', usage }]), tools: [lookUp], hooks: [answers(2)] })
   const { recording } = await playsByteEqual((record) => runner.run('Who?', record))
-  expect(recording.turns.map(({ answeredBy, calls = [] }) => [answeredBy, calls.map(({ place }) => place)])).toEqual([
-    ['hook', ['1.tool.0']],
-    ['hook', ['2.tool.0']],
-    [undefined, []],
+  const answered = requestsOf(recording).map(([where, { answeredBy }]) => [where, answeredBy])
+  expect(answered).toEqual([
+    ['1.model', 'hook'],
+    ['2.model', 'hook'],
+    ['3.model', undefined],
   ])
+  expect(Object.keys(recording.steps)).toEqual(['1.model', '1.tool.0', '2.model', '2.tool.0', '3.model'])
 })
 
 it('what a hook answers is played in a test that has the hook, too', async () => {
@@ -42,7 +45,7 @@ it('what a hook makes of a response that was sent for is no turn of its own', as
   const hook: Hooks = { aroundModel: async (_, next) => ({ ...(await next()), text: 'changed' }) }
   const runner = new AgentRunner({ model: scriptedModel([{ text: 'It is Ada.', usage }]), hooks: [hook] })
   const { recording } = await recorded((record) => runner.run('Who?', record))
-  expect(recording.turns.map(({ answeredBy, response }) => [answeredBy, response?.text])).toEqual([[undefined, 'It is Ada.']])
+  expect(requestsOf(recording).map(([, { answeredBy, response }]) => [answeredBy, response?.text])).toEqual([[undefined, 'It is Ada.']])
 })
 
 it('a hook around a tool is given the value that the tool returned, when that is played', async () => {
@@ -73,5 +76,5 @@ it.each<[string, Hooks]>([
     { text: 'Done.', usage },
   ])
   const { recording } = await playsByteEqual((record) => new AgentRunner({ model, tools: [lookUp], hooks: [hook] }).run('go', record))
-  expect(recording.turns[0]?.calls).toMatchObject([{ place: '1.tool.0', outcome: 'ok', content: '{"id":7,"name":"Grace"}' }])
+  expect(recording.steps['1.tool.0']).toMatchObject({ outcome: 'ok', content: '{"id":7,"name":"Grace"}' })
 })

@@ -6,6 +6,7 @@ import { messageOf } from '../../src/core/errors.ts'
 import { AgentRunner, asTool, defineTool } from '../../src/index.ts'
 import { layOut } from '../../src/recording/file/layout.ts'
 import { recordingFromText, recordingToText } from '../../src/recording/file/recording-file.ts'
+import { requestsOf } from '../../src/recording/format.ts'
 import { readRecording, recordRun, replayRun } from '../../src/recording/index.ts'
 import { replayModel, replayTools, scriptedModel } from '../../src/testing/index.ts'
 import { newFile, playsByteEqual, recorded } from './recorded.ts'
@@ -75,44 +76,46 @@ describe('the file of a recorded run', () => {
     ],
     "settings": { "limits": {} }
   },
-  "turns": [
-    {
-      "request": { "kept": 2, "messages": [], "tools": ["clock"] },
-      "response": {
-        "text": "",
-        "toolCalls": [{ "id": "call_1", "type": "function", "function": { "name": "clock", "arguments": "{}" } }],
-        "finishReason": "tool_calls",
-        "usage": { "inputTokens": 7, "outputTokens": 2, "totalTokens": 9 },
-        "model": "scripted-model"
-      },
-      "stream": [["call", 0, "call_1", "clock"], ["arguments", 0, "{}"]],
-      "calls": [
-        { "place": "1.tool.0", "id": "call_1", "tool": "clock", "args": {}, "outcome": "ok", "content": "noon" }
-      ]
-    },
-    {
-      "request": {
-        "kept": 2,
-        "messages": [
-          {
-            "role": "assistant",
-            "content": "",
-            "toolCalls": [{ "id": "call_1", "type": "function", "function": { "name": "clock", "arguments": "{}" } }]
-          },
-          { "role": "tool", "content": "noon", "toolCallId": "call_1", "name": "clock" }
-        ],
-        "tools": ["clock"]
-      },
-      "response": {
-        "text": "Noon.",
-        "toolCalls": [],
-        "finishReason": "stop",
-        "usage": { "inputTokens": 7, "outputTokens": 2, "totalTokens": 9 },
-        "model": "scripted-model"
-      },
-      "stream": [["text", "Noon", "."]]
-    }
-  ],
+  "steps": {
+    "1.model": [
+      {
+        "request": { "kept": 2, "messages": [], "tools": ["clock"] },
+        "response": {
+          "text": "",
+          "toolCalls": [{ "id": "call_1", "type": "function", "function": { "name": "clock", "arguments": "{}" } }],
+          "finishReason": "tool_calls",
+          "usage": { "inputTokens": 7, "outputTokens": 2, "totalTokens": 9 },
+          "model": "scripted-model"
+        },
+        "stream": [["call", 0, "call_1", "clock"], ["arguments", 0, "{}"]]
+      }
+    ],
+    "1.tool.0": { "id": "call_1", "tool": "clock", "args": {}, "outcome": "ok", "content": "noon" },
+    "2.model": [
+      {
+        "request": {
+          "kept": 2,
+          "messages": [
+            {
+              "role": "assistant",
+              "content": "",
+              "toolCalls": [{ "id": "call_1", "type": "function", "function": { "name": "clock", "arguments": "{}" } }]
+            },
+            { "role": "tool", "content": "noon", "toolCallId": "call_1", "name": "clock" }
+          ],
+          "tools": ["clock"]
+        },
+        "response": {
+          "text": "Noon.",
+          "toolCalls": [],
+          "finishReason": "stop",
+          "usage": { "inputTokens": 7, "outputTokens": 2, "totalTokens": 9 },
+          "model": "scripted-model"
+        },
+        "stream": [["text", "Noon", "."]]
+      }
+    ]
+  },
   "result": {
     "stopReason": "answered",
     "text": "Noon.",
@@ -276,7 +279,7 @@ describe('the file of a recorded run', () => {
       await hello().run('Hi', record)
     }, file)
     await expect(two).rejects.toThrow('Expected `start` to be a function that starts one run, not 2')
-    expect(readRecording(file).turns).toHaveLength(1)
+    expect(Object.keys(readRecording(file).steps)).toEqual(['1.model'])
   })
 
   it('says that it begins in the middle, where only the resumption was recorded, and is not played then', async () => {
@@ -315,7 +318,7 @@ describe('a file that is no recording, or a damaged one, is refused in words', (
   it('wherever it is damaged: what was expected there, and where, and never a TypeError', async () => {
     const text = await parts()
     const places = placesIn(JSON.parse(text))
-    expect(places).toContainEqual(['turns', 0, 'calls', 0, 'args'])
+    expect(places).toContainEqual(['steps', '1.tool.0', 'args'])
     let refused = 0
     for (const place of places) {
       for (const damage of [null, 5, 'x', [], {}, [null]]) {
@@ -334,9 +337,11 @@ describe('a file that is no recording, or a damaged one, is refused in words', (
     expect(refused).toBeGreaterThan(100)
     const named = (place: (string | number)[]) => () =>
       recordingFromText(JSON.stringify(withValueAt(JSON.parse(text), place, null)), 'run.json')
-    expect(named(['turns', 0, 'calls'])).toThrow('Expected `run.json: turns[0].calls` to be an array, got `null`')
+    expect(named(['steps', '1.model'])).toThrow('Expected `run.json: steps.1.model` to be an array, got `null`')
     expect(named(['given', 'tools', 0])).toThrow('Expected `run.json: given.tools[0]` to be an object, got `null`')
-    expect(named(['turns', 1, 'request', 'messages', 0, 'toolCalls'])).toThrow('`run.json: turns[1].request.messages[0].toolCalls`')
+    expect(named(['steps', '2.model', 0, 'request', 'messages', 0, 'toolCalls'])).toThrow(
+      '`run.json: steps.2.model[0].request.messages[0].toolCalls`',
+    )
   })
 
   it('wherever a value is not one of those there may be', async () => {
@@ -351,25 +356,30 @@ describe('a file that is no recording, or a damaged one, is refused in words', (
       return `${place.join('.')} = ${JSON.stringify(value)} is taken`
     }
     const is = 'Expected `run.json: '
-    const call = ['turns', 0, 'calls', 0]
+    const call = ['steps', '1.tool.0']
+    const [first, second] = [1, 2].map((turn) => ['steps', `${turn}.model`, 0]) as [(string | number)[], (string | number)[]]
     expect(refused(['given', 'earlier'], 2)).toBe(`${is}given.earlier\` to be at most 1, as many messages there are, got \`2\``)
-    expect(refused(['turns', 1, 'request', 'kept'], 9)).toBe(
-      `${is}turns[1].request.kept\` to be at most 1, as many messages the request before it has, got \`9\``,
+    expect(refused([...second, 'request', 'kept'], 9)).toBe(
+      `${is}steps.2.model: request.kept\` to be at most 1, as many messages the request before it has, got \`9\``,
     )
-    expect(refused(['turns', 0, 'request', 'tools'], ['nope'])).toBe(
-      `${is}turns[0].request.tools[0]\` to be the name of a tool in \`given.tools\`, or a definition, got \`"nope"\``,
+    expect(refused([...first, 'request', 'tools'], ['nope'])).toBe(
+      `${is}steps.1.model: request.tools[0]\` to be the name of a tool in \`given.tools\`, or a definition, got \`"nope"\``,
     )
-    expect(refused([...call, 'content'], 5)).toBe(`${is}turns[0].calls[0].content\` to be a string or an array, got \`5\``)
+    expect(refused([...call, 'content'], 5)).toBe(`${is}steps.1.tool.0.content\` to be a string or an array, got \`5\``)
     expect(refused([...call, 'outcome'], 'wat')).toBe(
-      `${is}turns[0].calls[0].outcome\` to be one of ok, failed, timeout, cancelled, question, rejected, got \`"wat"\``,
+      `${is}steps.1.tool.0.outcome\` to be one of ok, failed, timeout, cancelled, question, rejected, got \`"wat"\``,
     )
-    expect(refused(['turns', 0, 'interrupted'], 'wat')).toBe(`${is}turns[0].interrupted\` to be one of aborted, deadline, got \`"wat"\``)
-    expect(refused(['turns', 0, 'stream'], [['__defineGetter__', 'x']])).toBe(
-      `${is}turns[0].stream[0][0]\` to be one of text, reasoning, call, arguments, got \`"__defineGetter__"\``,
+    expect(refused([...first, 'interrupted'], 'wat')).toBe(
+      `${is}steps.1.model[0].interrupted\` to be one of aborted, deadline, got \`"wat"\``,
     )
-    expect(refused(['turns', 0, 'stream'], [['text', 'a', 5]])).toBe(`${is}turns[0].stream[0][2]\` to be a string, got \`5\``)
-    expect(refused(['turns', 0, 'error'], { code: 'aborted', message: 5 })).toBe(`${is}turns[0].error.message\` to be a string, got \`5\``)
-    expect(refused(['turns', 0, 'steering'], { messages: [], stops: 5 })).toBe(`${is}turns[0].steering.stops\` to be true, got \`5\``)
+    expect(refused([...first, 'stream'], [['__defineGetter__', 'x']])).toBe(
+      `${is}steps.1.model[0].stream[0][0]\` to be one of text, reasoning, call, arguments, got \`"__defineGetter__"\``,
+    )
+    expect(refused([...first, 'stream'], [['text', 'a', 5]])).toBe(`${is}steps.1.model[0].stream[0][2]\` to be a string, got \`5\``)
+    expect(refused([...first, 'error'], { code: 'aborted', message: 5 })).toBe(
+      `${is}steps.1.model[0].error.message\` to be a string, got \`5\``,
+    )
+    expect(refused(call, { messages: [], stops: 5 })).toBe(`${is}steps.1.tool.0.stops\` to be true, got \`5\``)
     expect(refused(['given', 'tools', 0, 'approval'], 'wat')).toBe(`${is}given.tools[0].approval\` to be true or 'by call', got \`"wat"\``)
     expect(refused(['given', 'settings', 'limits'], 'x')).toBe(`${is}given.settings.limits\` to be an object, got \`"x"\``)
   })
@@ -411,15 +421,15 @@ describe('a file that is no recording, or a damaged one, is refused in words', (
 
   it('also where it is no file but a recording in memory', async () => {
     const recording = recordingFromText(await parts())
-    const damaged = { ...recording, turns: null } as never
+    const damaged = { ...recording, steps: null } as never
     for (const open of [() => replayModel(damaged), () => replayTools(damaged), () => replayModel({} as never)])
       expect(open).toThrow(expect.objectContaining({ code: 'invalid_option' }))
-    await expect(replayRun(damaged)).rejects.toThrow('Expected `recording: turns` to be an array')
+    await expect(replayRun(damaged)).rejects.toThrow('Expected `recording: steps` to be an object')
   })
 
   it('whatever part of it is gone', async () => {
     const { text } = await recorded((record) => hello().run('Hi', record))
-    for (const name of ['runId', 'given', 'turns']) {
+    for (const name of ['runId', 'given', 'steps']) {
       const { [name]: _, ...rest } = JSON.parse(text)
       expect(() => recordingFromText(JSON.stringify(rest))).toThrow(`\`recording: ${name}\``)
     }
@@ -488,6 +498,6 @@ describe('secrets', () => {
     const chunks = ['The key is sk-abc', 'defghijk', 'lmnopqrstu', 'vwx.']
     const runner = new AgentRunner({ model: scriptedModel([{ chunks, usage: { inputTokens: 1, outputTokens: 1 } }]) })
     const { recording } = await playsByteEqual((record) => runner.run('go', record))
-    expect(recording.turns[0]?.stream).toEqual([['text', 'The key is [redacted].']])
+    expect(requestsOf(recording)[0]?.[1].stream).toEqual([['text', 'The key is [redacted].']])
   })
 })

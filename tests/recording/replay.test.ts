@@ -6,6 +6,7 @@ import { Event, type EventName } from '../../src/core/events.ts'
 import { AgentRunner, ask, asTool, Budget, defineTool, handoff, type PendingItem, RunControl, type RunResult } from '../../src/index.ts'
 import type { ChatModel } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
+import { callsOf, isDecision, type RecordedRun, requestsOf } from '../../src/recording/format.ts'
 import { replayRun } from '../../src/recording/index.ts'
 import { MemoryRuns, memoryJournal, scriptedModel } from '../../src/testing/index.ts'
 import { startStrictProvider } from '../models/rules/strict-provider.ts'
@@ -20,6 +21,8 @@ const add = defineTool({
 })
 const call = (args: object, name = 'add') => ({ name, arguments: { ...args } })
 const usage = { inputTokens: 10, outputTokens: 2 }
+const decisionsIn = ({ steps }: RecordedRun) =>
+  Object.entries(steps).flatMap(([place, step]) => (isDecision(step) ? [{ place, ...step }] : []))
 
 it('whoever watches a run that is recorded is told the same: that a request waits, and that it is made again', async () => {
   const said = scriptedModel(['Done.', 'Done.'])
@@ -57,8 +60,8 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
     const runner = new AgentRunner({ model })
     runner.on('TEXT_DELTA', () => {})
     const { recording } = await playsByteEqual((record) => runner.run('go', record))
-    expect(recording.turns).toHaveLength(1)
-    expect(recording.turns[0]?.stream?.map(([, ...pieces]) => pieces.join(''))).toEqual(['It is long.'])
+    const streams = requestsOf(recording).map(([, { stream = [] }]) => stream.map(([, ...pieces]) => pieces.join('')))
+    expect(streams).toEqual([['It is long.']])
   })
 
   it('with a call, reasoning, usage and streamed pieces', async () => {
@@ -68,13 +71,12 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
     ])
     const runner = new AgentRunner({ model, tools: [add], instructions: 'Be brief.' })
     const { recording } = await playsByteEqual((record) => runner.run('2 + 3?', record))
-    expect(recording.turns.map(({ stream }) => stream?.map(([kind]) => kind))).toEqual([
+    expect(requestsOf(recording).map(([, { stream }]) => stream?.map(([kind]) => kind))).toEqual([
       ['reasoning', 'text', 'call', 'arguments'],
       ['text'],
     ])
-    expect(recording.turns[0]?.calls).toEqual([
-      { place: '1.tool.0', id: 'call_1', tool: 'add', args: { a: 2, b: 3 }, outcome: 'ok', content: '5' },
-    ])
+    const call_1 = { id: 'call_1', tool: 'add', args: { a: 2, b: 3 }, outcome: 'ok', content: '5' }
+    expect(recording.steps['1.tool.0']).toEqual(call_1)
     expect(recording.result).toMatchObject({ stopReason: 'answered', text: 'It is 5.', iterations: 2 })
   })
 
@@ -85,7 +87,7 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
     const model = scriptedModel([{ toolCalls: [call({}, 'long')] }, readOn, 'Found.'])
     const runner = new AgentRunner({ model, tools: [long], largeResults: true })
     const { recording } = await playsByteEqual((record) => runner.run('go', record))
-    expect(recording.turns[1]?.calls?.[0]?.content).toContain('Found "needle" once')
+    expect(callsOf(recording)[1]?.content).toContain('Found "needle" once')
   })
 
   it('with a budget that it shares with others, which is not in the recording', async () => {
@@ -104,7 +106,7 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
     ] as const
     const { recording } = await playsByteEqual((record) => runner.run('Twice that?', { ...record, messages }))
     expect(recording.given.earlier).toBe(2)
-    expect(recording.turns[0]).not.toHaveProperty('stream')
+    expect(requestsOf(recording)[0]?.[1]).not.toHaveProperty('stream')
   })
 
   it('with parallel calls that end in another order, the same call twice, and one that is refused', async () => {
@@ -129,7 +131,7 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
     ]
     const runner = new AgentRunner({ model: scriptedModel([{ toolCalls }, 'done']), tools: [slow] })
     const { recording } = await playsByteEqual((record) => runner.run('go', record))
-    expect(recording.turns[0]?.calls?.map(({ place }) => place)).toEqual(['1.tool.0', '1.tool.1', '1.tool.2'])
+    expect(Object.keys(recording.steps)).toEqual(['1.model', '1.tool.0', '1.tool.1', '1.tool.2', '2.model'])
   })
 
   it('E3.1 with calls that a schema of the tool’s own took, and its JSON Schema would not', async () => {
@@ -142,7 +144,7 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
     const toolCalls = [call({ color: '#AABBCC', times: '2' }, 'paint'), call({ times: 2 }, 'paint')]
     const runner = new AgentRunner({ model: scriptedModel([{ toolCalls }, 'done']), tools: [paint] })
     const { recording } = await playsByteEqual((record) => runner.run('go', record))
-    expect(recording.turns[0]?.calls).toMatchObject([{ args: { color: '#AABBCC', times: '2' }, outcome: 'ok' }])
+    expect(callsOf(recording)).toMatchObject([{ args: { color: '#AABBCC', times: '2' }, outcome: 'ok' }])
   })
 
   it('with a tool that fails, one that is tried again, and one that times out', async () => {
@@ -163,7 +165,7 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
     const toolCalls = ['broken', 'flaky', 'deaf'].map((name) => call({}, name))
     const runner = new AgentRunner({ model: scriptedModel([{ toolCalls }, 'done']), tools })
     const { recording } = await playsByteEqual((record) => runner.run('go', record))
-    expect(recording.turns[0]?.calls?.map(({ outcome, attempts }) => [outcome, attempts])).toEqual([
+    expect(callsOf(recording).map(({ outcome, attempts }) => [outcome, attempts])).toEqual([
       ['failed', undefined],
       ['ok', 2],
       ['timeout', undefined],
@@ -184,7 +186,7 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
   it('with an empty response that was asked for once more', async () => {
     const runner = new AgentRunner({ model: scriptedModel(['', 'Here.']) })
     const { recording } = await playsByteEqual((record) => runner.run('go', record))
-    expect(recording.turns).toHaveLength(2)
+    expect(recording.steps).toMatchObject({ '1.model': [{ response: { text: '' } }, { response: { text: 'Here.' } }] })
   })
 
   it('with a final tool, and an answer with a schema', async () => {
@@ -205,7 +207,7 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
     const text = 'I add.\n<tool_action name="add"><a value="1" /><b value="2" /></tool_action>'
     const model = scriptedModel([text, '3'], { capabilities: { nativeTools: false } })
     const { recording } = await playsByteEqual((record) => new AgentRunner({ model, tools: [add] }).run('go', record))
-    expect(recording.turns[0]?.calls).toMatchObject([{ tool: 'add', content: '3' }])
+    expect(callsOf(recording)).toMatchObject([{ tool: 'add', content: '3' }])
   })
 
   it('with a limit that ends it', async () => {
@@ -221,7 +223,10 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
       const runner = new AgentRunner({ model })
       const onText = (text: string) => text.endsWith('mo') && abort.abort()
       const { recording } = await playsByteEqual((record) => runner.run('go', { ...record, signal: abort.signal, onText }))
-      expect(recording).toMatchObject({ turns: [{ interrupted: 'aborted' }], result: { stopReason: 'aborted', text: 'One mo' } })
+      expect(recording).toMatchObject({
+        steps: { '1.model': [{ interrupted: 'aborted' }] },
+        result: { stopReason: 'aborted', text: 'One mo' },
+      })
     }
     const abort = new AbortController()
     const execute = () => {
@@ -232,20 +237,20 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
     const model = scriptedModel([{ toolCalls: [call({ a: 1, b: 1 }), call({}, 'stopper')] }])
     const runner = new AgentRunner({ model, tools: [add, stopper] })
     const { recording } = await playsByteEqual((record) => runner.run('go', { ...record, signal: abort.signal }))
-    expect(recording.turns[0]?.calls).toMatchObject([{ outcome: 'ok' }, { interrupted: 'aborted' }])
+    expect(callsOf(recording)).toMatchObject([{ outcome: 'ok' }, { interrupted: 'aborted' }])
   })
 
   it('with a caller that aborts it before it asks, between two turns, and before all of its calls have begun', async () => {
     const never = new AgentRunner({ model: scriptedModel(['Never said.']) })
     const { recording } = await playsByteEqual((record) => never.run('go', { ...record, signal: AbortSignal.abort() }))
-    expect(recording).toMatchObject({ turns: [], result: { stopReason: 'aborted' } })
+    expect(recording).toMatchObject({ steps: {}, result: { stopReason: 'aborted' } })
 
     const left = await playsByteEqual(async (record) => {
       const stream = never.stream('go', record)
       for await (const _ of stream) break
       return stream
     })
-    expect(left.recording).toMatchObject({ turns: [], result: { stopReason: 'aborted' } })
+    expect(left.recording).toMatchObject({ steps: {}, result: { stopReason: 'aborted' } })
 
     const shutDown = AbortSignal.abort(new Error('the server is shut down'))
     const shut = await playsByteEqual((record) => never.run('go', { ...record, signal: shutDown }))
@@ -255,7 +260,7 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
     const adds = new AgentRunner({ model: scriptedModel([{ toolCalls: [call({ a: 1, b: 1 })] }, 'Never said.']), tools: [add] })
     adds.on(Event.TOOL_CALL_END, () => between.abort())
     const added = await playsByteEqual((record) => adds.run('go', { ...record, signal: between.signal }))
-    expect(added.recording).toMatchObject({ turns: [{ calls: [{ outcome: 'ok' }] }], result: { stopReason: 'aborted' } })
+    expect(added.recording).toMatchObject({ steps: { '1.tool.0': { outcome: 'ok' } }, result: { stopReason: 'aborted' } })
 
     const abort = new AbortController()
     const execute = () => {
@@ -266,7 +271,7 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
     const model = scriptedModel([{ toolCalls: [call({}, 'stopper'), call({ a: 1, b: 1 })] }])
     const runner = new AgentRunner({ model, tools: [add, stopper] })
     const begun = await playsByteEqual((record) => runner.run('go', { ...record, signal: abort.signal }))
-    expect(begun.recording.turns[0]?.calls).toMatchObject([{ tool: 'stopper', interrupted: 'aborted' }])
+    expect(callsOf(begun.recording)).toMatchObject([{ tool: 'stopper', interrupted: 'aborted' }])
   })
 
   it('with a deadline', async () => {
@@ -279,7 +284,7 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
     const tell = defineTool({ name: 'tell', description: 'Tells.', execute: () => control.send('And in German?') })
     const runner = new AgentRunner({ model: scriptedModel([{ toolCalls: [call({}, 'tell')] }, 'Hallo.']), tools: [tell] })
     const { recording } = await playsByteEqual((record) => runner.run('Say hello.', { ...record, control }))
-    expect(recording.turns[0]?.steering?.messages).toEqual([{ role: 'user', content: 'And in German?' }])
+    expect(recording.steps['1.steer']).toEqual({ messages: [{ role: 'user', content: 'And in German?' }] })
   })
 
   it('with a conversation that is handed to another agent and back', async () => {
@@ -291,7 +296,7 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
     })
     const runner = new AgentRunner({ ...front, instructions: 'You greet.', tools: [handoff(sums, { name: 'sums', description: 'adds' })] })
     const { recording } = await playsByteEqual((record) => runner.run('1 + 2?', record))
-    expect(recording.turns[1]?.request).toMatchObject({ model: { model: 'other' }, agent: [{ name: 'add' }] })
+    expect(requestsOf(recording)[1]?.[1].request).toMatchObject({ model: { model: 'other' }, agent: [{ name: 'add' }] })
     expect(recording.result).toMatchObject({ text: 'Three.', agent: 'sums' })
   })
 
@@ -301,8 +306,8 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
     const agents = [asTool(inner('Three.'), { name: 'one', description: '1' }), asTool(inner(''), { name: 'two', description: '2' })]
     const model = scriptedModel([{ toolCalls: [call({ task: 'x' }, 'two'), call({ task: 'y' }, 'one')] }, 'done'])
     const { recording } = await playsByteEqual((record) => new AgentRunner({ model, tools: agents }).run('go', record))
-    const calls = recording.turns[0]?.calls ?? []
-    expect(calls.map(({ tool, outcome, runs }) => [tool, outcome, runs?.[0]?.turns.length])).toEqual([
+    const requests = (run: RecordedRun | undefined) => run && requestsOf(run).length
+    expect(callsOf(recording).map(({ tool, outcome, runs }) => [tool, outcome, requests(runs?.[0])])).toEqual([
       ['two', 'failed', 3],
       ['one', 'ok', 2],
     ])
@@ -341,7 +346,7 @@ describe('decisions are played as they were made', () => {
     const approve = ({ args }: { args: { a?: unknown } }) => (args.a === 3 ? { approved: false, reason: 'too much' } : true)
     const runner = new AgentRunner({ model: scriptedModel([{ toolCalls }, 'done']), tools: [risky], approve })
     const { recording } = await playsByteEqual((record) => runner.run('go', record))
-    expect(recording.turns[0]?.decisions).toEqual([
+    expect(decisionsIn(recording)).toEqual([
       { place: '1.approve.1', call: 'call_2', tool: 'risky', args: { a: 2, b: 1 }, verdict: { approved: true } },
       { place: '1.approve.2', call: 'call_3', tool: 'risky', args: { a: 3, b: 1 }, verdict: { approved: false, reason: 'too much' } },
     ])
@@ -365,8 +370,8 @@ describe('decisions are played as they were made', () => {
       },
     )
     expect(recording.result).toMatchObject({ stopReason: 'answered', text: 'done' })
-    expect(recording.turns).toHaveLength(2)
-    expect(recording.turns[0]?.decisions?.map(({ place }) => place)).toEqual(['1.tool.0.decision', '1.tool.1.decision'])
+    expect(requestsOf(recording)).toHaveLength(2)
+    expect(decisionsIn(recording).map(({ place }) => place)).toEqual(['1.tool.0.decision', '1.tool.1.decision'])
   })
 
   it('each in its own turn, also where later executions come to it again', async () => {
@@ -381,10 +386,9 @@ describe('decisions are played as they were made', () => {
           : await runner.resume(paused.state, { ...record, decisions: approved(paused.pending) })
     }
     const { recording } = await playsByteEqual(go(0), go(1), go(2))
-    expect(recording.turns.map(({ decisions = [] }) => decisions.map(({ place }) => place))).toEqual([
-      ['1.tool.0.decision'],
-      ['2.tool.0.decision'],
-      [],
+    expect(Object.keys(recording.steps)).toEqual([
+      ...['1.model', '1.tool.0.decision', '1.tool.0.decision.done'],
+      ...['2.model', '2.tool.0.decision', '2.tool.0.decision.done', '3.model'],
     ])
   })
 
@@ -402,7 +406,7 @@ describe('decisions are played as they were made', () => {
       await journal.close()
     }
     const { recording } = await playsByteEqual(go(0), go(1))
-    expect(recording).toMatchObject({ turns: [{}, {}], result: { text: 'done' } })
+    expect(recording).toMatchObject({ steps: { '1.model': [{}], '2.model': [{}] }, result: { text: 'done' } })
     kept = new MemoryRuns()
     await go(0)({})
     const { recording: later } = await recorded(go(1))
@@ -433,8 +437,8 @@ describe('decisions are played as they were made', () => {
       answer('two'),
       answer('done'),
     )
-    expect(recording.turns[0]?.decisions?.map(({ verdict }) => verdict.answer)).toEqual(['one', 'two', 'done'])
-    expect(recording.turns[0]?.calls?.map((made) => made.answer)).toEqual([undefined, 'one', 'two', 'done'])
+    expect(decisionsIn(recording).map(({ verdict }) => verdict.answer)).toEqual(['one', 'two', 'done'])
+    expect(callsOf(recording).map((made) => made.answer)).toEqual([undefined, 'one', 'two', 'done'])
   })
 
   it('an agent inside a call that asks for an approval', async () => {
@@ -459,7 +463,7 @@ describe('decisions are played as they were made', () => {
       },
     )
     expect(recording.result).toMatchObject({ text: 'done' })
-    expect(recording.turns[0]?.calls?.map(({ outcome, runs }) => [outcome, runs?.[0]?.turns.length])).toEqual([
+    expect(callsOf(recording).map(({ outcome, runs }) => [outcome, runs?.[0] && requestsOf(runs[0]).length])).toEqual([
       ['question', 2],
       ['ok', undefined],
     ])

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { recordingText } from '../../src/recording/file/recording-text.ts'
+import { requestsOf } from '../../src/recording/format.ts'
 import { readRecording, recordRun } from '../../src/recording/index.ts'
 import { RecordingSecrets } from '../../src/recording/secrets.ts'
 import { recordingOfParts } from '../../src/service/recordings/recording-parts.ts'
@@ -113,5 +114,5 @@ it('a run of 20 MB, recorded in a file, keeps nobody waiting for more than 50 ms
     least = Math.min(least, stallMs)
   }
   expect(least).toBeLessThanOrEqual(maxStallMs)
-  expect(readRecording(file).turns).toHaveLength(21)
+  expect(requestsOf(readRecording(file))).toHaveLength(21)
 })

@@ -56,7 +56,7 @@ describe('the recording of a run of the service', () => {
     expect(recording).toMatchObject({ runId: id, given: { instructions: 'Be kind.' }, result: { stopReason: 'answered' } })
     expect((await replayRun(recording)).difference).toBeUndefined()
     expect((await replayRun(recording, { instructions: 'Be rude.' })).difference).toMatchObject({
-      where: 'turn 1: request.messages[0].content',
+      where: '1.model: request.messages[0].content',
     })
   })
 

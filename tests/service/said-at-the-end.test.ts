@@ -7,14 +7,14 @@ import type { Durable } from '../../src/agent/journal/journal.ts'
 import type { ShownRuns } from '../../src/agent/journal/shown-runs.ts'
 import { AgentRunner } from '../../src/index.ts'
 import { SqliteStore } from '../../src/journals/sqlite/sqlite-store.ts'
-import { WatchedSteps } from '../../src/service/runs/recorded/watched-steps.ts'
+import { watchedSteps } from '../../src/service/runs/recorded/watched-steps.ts'
 import { ServiceRun } from '../../src/service/runs/service-run.ts'
 import { storedOrder } from '../../src/service/runs/stored-run.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { allFrames, configFile, json, startService } from './start-service.ts'
 
 /** A run that has its answer, where it is shown, and the steps of its execution. */
-async function answeredRun(): Promise<{ run: ServiceRun; shown: ShownRuns; steps: WatchedSteps }> {
+async function answeredRun(): Promise<{ run: ServiceRun; shown: ShownRuns; steps: Durable }> {
   const folder = await mkdtemp(join(tmpdir(), 'toolloop-said-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const file = join(folder, 'runs.sqlite')
@@ -33,7 +33,7 @@ async function answeredRun(): Promise<{ run: ServiceRun; shown: ShownRuns; steps
     all: (steps) => Promise.all(steps),
     wait: async () => undefined,
   }
-  return { run, shown, steps: new WatchedSteps(durable, run, shown) }
+  return { run, shown, steps: watchedSteps(durable, run, shown) }
 }
 
 const message = JSON.stringify({ role: 'user', content: 'one more thing' })

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { recordingFromText, recordingToText } from '../../src/recording/file/recording-file.ts'
+import { callsOf } from '../../src/recording/format.ts'
 import { replayRun } from '../../src/recording/index.ts'
 import { KeptResponses } from '../../src/service/responses/kept-responses.ts'
 import type { RunBounds } from '../../src/service/run-bounds.ts'
@@ -108,7 +109,7 @@ function describeRuns(sharedFolder: () => Promise<SharedFolder>): void {
       expect(again.difference).toBeUndefined()
       expect(recordingToText(again.recording)).toBe(text)
       expect(again.result.text).toBe('done [redacted]')
-      const calls = recording.turns.flatMap((turn) => (turn.calls ?? []).map(({ tool, errorCode }) => [tool, errorCode]))
+      const calls = callsOf(recording).map(({ tool, errorCode }) => [tool, errorCode])
       expect(calls).toEqual([
         ['put', undefined],
         ['pay_slowly', 'tool_uncertain'],

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { asTool } from '../../src/agent/sub-agents/sub-agent.ts'
 import { recordingFromText, recordingToText } from '../../src/recording/file/recording-file.ts'
-import type { RunRecording } from '../../src/recording/format.ts'
+import { callsOf, type RunRecording, requestsOf } from '../../src/recording/format.ts'
 import { describeDifference, replayRun } from '../../src/recording/index.ts'
 import { RecordingSecrets } from '../../src/recording/secrets.ts'
 import { recordingOfParts } from '../../src/service/recordings/recording-parts.ts'
@@ -108,11 +108,19 @@ describe('the recording of a run in a journal', () => {
     const recording = await recordingOf(fourth, run.id)
     expect(recording).toMatchObject({ runId: run.id, given: { instructions: 'Be kind.' }, result: { stopReason: 'answered' } })
     expect(recording.given.partial).toBeUndefined()
-    expect(recording.turns.map(({ calls = [], decisions: made = [] }) => [calls.map(({ tool }) => tool), made.length])).toEqual([
-      [['login', 'login'], 0],
-      [['pay'], 1],
-      [['research', 'research'], 2],
-      [[], 0],
+    expect(Object.entries(recording.steps).map(([key, step]) => [key, 'tool' in step ? step.tool : undefined])).toEqual([
+      ['1.model', undefined],
+      ['1.tool.0', 'login'],
+      ['1.tool.1', 'login'],
+      ['2.model', undefined],
+      ['2.tool.0.decision', 'pay'],
+      ['2.tool.0.decision.done', 'pay'],
+      ['3.model', undefined],
+      ['3.tool.0', 'research'],
+      ['3.tool.0.decision/1.tool.0.decision', 'pay'],
+      ['3.tool.0.decision.done', 'research'],
+      ['3.tool.1.decision', 'pay'],
+      ['4.model', undefined],
     ])
     await playsByteEqual(recording)
     expect(JSON.stringify(recording)).not.toMatch(/sesame/)
@@ -123,7 +131,7 @@ describe('the recording of a run in a journal', () => {
     expect(files.map(({ name }) => name)).toContain('runs.sqlite')
     for (const { name, parentPath } of files) expect((await readFile(join(parentPath, name))).includes('sesame'), name).toBe(false)
     expect((await replayRun(recording, { instructions: 'Be rude.' })).difference).toMatchObject({
-      where: 'turn 1: request.messages[0].content',
+      where: '1.model: request.messages[0].content',
     })
   })
 
@@ -155,12 +163,9 @@ describe('the recording of a run in a journal', () => {
       const second = await open(1, false)
       await expect.poll(async () => (await json(second.ask(`/v1/runs/${id}`))).status, { timeout: 10_000 }).toBe('ended')
       const recording = await recordingOf(second, id)
-      expect(recording.turns.map(({ calls = [] }) => calls.map(({ tool, errorCode }) => [tool, errorCode]))).toEqual([
-        [
-          ['login', undefined],
-          ['slow', kind === 'unsafe' ? 'tool_uncertain' : undefined],
-        ],
-        [],
+      expect(callsOf(recording).map(({ tool, errorCode }) => [tool, errorCode])).toEqual([
+        ['login', undefined],
+        ['slow', kind === 'unsafe' ? 'tool_uncertain' : undefined],
       ])
       await playsByteEqual(recording)
     },
@@ -264,8 +269,8 @@ describe('the recording of a run in a journal', () => {
     const run = await json(first.post('/v1/runs', { input: 'go' }))
     // As where the process that had begun it went on after that.
     const database = new DatabaseSync(join(folder, 'runs', 'runs.sqlite'), { timeout: 10_000 })
-    database.exec("DELETE FROM shown_recordings WHERE name <> '0'; UPDATE shown_recordings SET name = '1 call 2.tool.9'")
-    database.exec(`UPDATE shown_recordings SET value = '{"place":"2.tool.9","id":"old","tool":"pay","args":{}}'`)
+    database.exec("DELETE FROM shown_recordings WHERE name <> '1.model'; UPDATE shown_recordings SET name = '2.tool.9'")
+    database.exec(`UPDATE shown_recordings SET value = '{"id":"old","tool":"pay","args":{}}'`)
     database.close()
     await first.listening.close()
 
@@ -273,7 +278,7 @@ describe('the recording of a run in a journal', () => {
     expect((await approve(second, run.id, run.pending)).pending).toHaveLength(1)
     const recording = await recordingOf(second, run.id)
     expect(recording.given.partial).toBe('what was before it was resumed is not recorded')
-    expect(recording.turns.flatMap(({ calls = [] }) => calls.map(({ id }) => id))).not.toContain('old')
+    expect(callsOf(recording).map(({ id }) => id)).not.toContain('old')
     await second.listening.close()
   })
 
@@ -298,7 +303,7 @@ describe('the recording of a run in a journal', () => {
     const [first = '', second = '', third = ''] = ids
     const recording = await recordingOf(service, third)
     expect(recording.given.partial).toBe('it is longer than 2000000 characters')
-    expect(recording.turns.length).toBeGreaterThan(1)
+    expect(requestsOf(recording).length).toBeGreaterThan(1)
     expect(recording.result).toMatchObject({ stopReason: 'answered', text: 'done' })
     await expect(replayRun(recording)).rejects.toThrow('one of a whole run (it is longer than 2000000 characters)')
     // Tidied up from time to time, and before anybody looks.
@@ -342,11 +347,11 @@ describe('parts', () => {
     expect(records.map(({ message }) => message)).toEqual(['the recording of a run could not be written yet'])
     place.refuses = false
     await recording.keep()
-    const { run, steps } = (await read()) ?? {}
-    expect(steps).toEqual(['1.model', '2.model'])
+    const { run } = (await read()) ?? {}
+    expect(Object.keys(run?.steps ?? {})).toEqual(['1.model', '1.tool.0', '2.model'])
     expect(run).toMatchObject({
       given: { messages: [{ content: 'Say [redacted].' }] },
-      turns: [{ calls: [{ tool: 'login' }] }, {}],
+      steps: { '1.tool.0': { tool: 'login' } },
       result: { text: 'Done.' },
     })
     expect(JSON.stringify(run)).not.toMatch(/sesame|kept-secret/)
@@ -359,7 +364,7 @@ describe('parts', () => {
     await recording.keep()
     expect([...written.values()].reduce((sum, value) => sum + value.length, 0)).toBeLessThan(2_000_000)
     const { run } = (await read()) ?? {}
-    expect(run).toMatchObject({ given: { partial: 'it is longer than 2000000 characters' }, turns: [], result: { text: 'Done.' } })
+    expect(run).toMatchObject({ given: { partial: 'it is longer than 2000000 characters' }, steps: {}, result: { text: 'Done.' } })
   })
 
   it('are not written where JSON makes them too long; what the run was given, and how it ended, is there', async () => {
@@ -368,7 +373,7 @@ describe('parts', () => {
     await recording.keep()
     expect([...written.values()].reduce((sum, value) => sum + value.length, 0)).toBeLessThan(2_000_000)
     const { run } = (await read()) ?? {}
-    expect(run).toMatchObject({ given: { partial: 'it is longer than 2000000 characters' }, turns: [], result: { stopReason: 'answered' } })
+    expect(run).toMatchObject({ given: { partial: 'it is longer than 2000000 characters' }, steps: {}, result: { stopReason: 'answered' } })
   })
 
   it('are not written again when something turns out to be secret that is not in them', async () => {
@@ -404,11 +409,11 @@ describe('parts', () => {
     const { recording, go, read } = await record([{ toolCalls: [call('login')], usage }, 'Done.'])
     await go()
     await recording.keep()
-    expect((await read())?.run.turns).toHaveLength(2)
-    recording.redo('2.model')
-    recording.redo('1.tool.0')
+    const steps = async () => Object.keys((await read())?.run.steps ?? {})
+    expect(await steps()).toEqual(['1.model', '1.tool.0', '2.model'])
+    for (const key of ['2.model', '1.tool.0']) recording.step({ runId: 'run_1' } as never, key)
     await recording.keep()
-    expect((await read())?.run.turns.map(({ calls }) => calls)).toEqual([undefined])
+    expect(await steps()).toEqual(['1.model'])
   })
 
   it('have no secret when the run ends, also where there have become too many to know each', async () => {

@@ -5,11 +5,11 @@ import { isJsonObject, type Json } from '../../core/messages.ts'
 import type { ChatModel, ModelResponse } from '../../models/chat-model.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { ToolCallEnd } from '../../tools/tool-runner.ts'
-import type { Durable, StepContext } from '../journal/journal.ts'
+import type { Durable } from '../journal/journal.ts'
 import type { AroundModel, ModelCall } from '../types/model-call.ts'
 import type { RunResult } from '../types/result.ts'
 import type { AroundTool, RunningCall } from '../types/running-call.ts'
-import { AroundSteps } from './around-steps.ts'
+import { aroundSteps } from './around-steps.ts'
 
 /** A run, as its recorder sees it. */
 export interface RecordedScope {
@@ -33,10 +33,10 @@ export interface RunRecorder {
   /** An execution begins: the first, or one that continues. `input` is what a journal would record of it. */
   begins(run: RecordedScope, input: Json): void
   /**
-   * A step has been carried out, and `value` is about to be recorded under its key; or the run has waited for `value` in the place `key`. `about`: the
-   * item on which it decides. Null: nobody has decided in time.
+   * A step is about to be carried out, by whichever execution comes to it; or the run has waited in the place `key`. The function it returns is called
+   * with what the step has come to, before that is recorded, or with what was decided. `about`: the item on which that decides.
    */
-  step(run: RecordedScope, key: string, value: unknown, about: object | undefined): void
+  step(run: RecordedScope, key: string, about: object | undefined): (value: unknown) => void
   /** A request is about to be made that hooks may answer themselves. The function it returns is called with the response, whoever gave it. */
   asks(run: RecordedScope, call: Pick<ModelCall, 'model' | 'request'>): (response: ModelResponse) => void
   /** The model to ask in place of `model`. Called as near to the model as can be: inside of hooks and guardrails. */
@@ -67,7 +67,10 @@ export function failSafe(recorder: RunRecorder, runId: string, logger: Logger): 
   const isFunction = (answer: unknown) => typeof answer === 'function'
   return {
     begins: (...given) => tell('begins', () => recorder.begins(...given)),
-    step: (...given) => tell('step', () => recorder.step(...given)),
+    step: (...given) => {
+      const done = ask('step', () => recorder.step(...given), isFunction)
+      return (value) => tell('step', () => done?.(value))
+    },
     asks: (...given) => {
       const answered = ask('asks', () => recorder.asks(...given), isFunction)
       return (response) => tell('asks', () => answered?.(response))
@@ -86,32 +89,27 @@ export function failSafe(recorder: RunRecorder, runId: string, logger: Logger): 
   }
 }
 
-/** Tells the run's recorder what its steps return, before that is recorded, and what it waits for. */
-export class ToldSteps extends AroundSteps {
-  readonly #tell: (key: string, value: unknown, about: object | undefined) => void
-
-  constructor(steps: Durable, run: RecordedScope, recorder: RunRecorder) {
-    super(steps)
-    this.#tell = (...step) => recorder.step(run, ...step)
-  }
-
-  override step<T>(key: string, fn: (step: StepContext) => Promise<T>, about?: object): Promise<T> {
-    const told = async (step: StepContext) => {
-      const value = await fn(step)
-      this.#tell(key, value, about)
+/** The steps of a run, of which its recorder is told, and of what it waits for. */
+export function toldSteps(steps: Durable, run: RecordedScope, recorder: RunRecorder): Durable {
+  return aroundSteps(steps, {
+    step: (key, fn, about) =>
+      steps.step(
+        key,
+        async (step) => {
+          const done = recorder.step(run, key, about)
+          const value = await fn(step)
+          done(value)
+          return value
+        },
+        about,
+      ),
+    async wait<T extends Json>(...given: Parameters<Durable['wait']>) {
+      const value = await steps.wait<T>(...given)
+      const [place, { about } = {}] = given
+      if (value !== undefined && isJsonObject(about)) recorder.step(run, place, about)(value)
       return value
-    }
-    return super.step(key, told, about)
-  }
-
-  override async wait<T extends Json>(
-    ...given: [name: string, options?: { timeoutMs?: number; about?: Json }]
-  ): Promise<T | null | undefined> {
-    const value = await super.wait<T>(...given)
-    const [place, { about } = {}] = given
-    if (value !== undefined && isJsonObject(about)) this.#tell(place, value, about)
-    return value
-  }
+    },
+  })
 }
 
 /** Stands around the hooks that stand around a request. */

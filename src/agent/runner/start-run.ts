@@ -9,7 +9,7 @@ import type { Durable, RecordedSteps } from '../journal/journal.ts'
 import { OwnSteps, type RecordPlace } from '../journal/own-steps.ts'
 import { stoppedByGuardrail } from '../loop.ts'
 import { composeLayers } from '../middleware.ts'
-import { ToldSteps } from '../observe/recorder.ts'
+import { toldSteps } from '../observe/recorder.ts'
 import type { MeasuredExecution } from '../observe/telemetry.ts'
 import { activeTools, toToolSet } from '../options.ts'
 import { openOutput, outputOf } from '../output/output.ts'
@@ -163,7 +163,7 @@ export function execute(durable: Durable, parts: ExecutionParts): Promise<RunRes
 
 async function executeSteps(steps: Durable, { loop, run, input, sessions, state: given }: ExecutionParts): Promise<RunResult> {
   const { recorder } = run
-  const durable = recorder === undefined ? steps : new ToldSteps(steps, run, recorder)
+  const durable = recorder === undefined ? steps : toldSteps(steps, run, recorder)
   run.keptResults.begin(durable)
   run.durable = durable
   const { session: id, replaces } = input

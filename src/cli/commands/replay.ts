@@ -69,16 +69,20 @@ function asJson({ difference, result, recording }: Replay): object {
   return {
     equal: difference === undefined,
     difference,
-    turns: recording.turns.length,
+    turns: turnsIn(recording),
     stopReason,
     text,
   }
 }
 
+function turnsIn({ steps }: RunRecording): number {
+  return Object.values(steps).filter(Array.isArray).length
+}
+
 function explain({ difference, recording }: Replay, code: readonly string[], flags: Flags, terminal: Terminal): void {
   if (difference === undefined) {
     if (!flags.quiet)
-      terminal.say(`the run is the same: ${plural(recording.turns.length, 'turn')}, ${recording.result?.stopReason ?? 'no end'}`)
+      terminal.say(`the run is the same: ${plural(turnsIn(recording), 'turn')}, ${recording.result?.stopReason ?? 'no end'}`)
     return
   }
   terminal.say(`the run differs at ${describeDifference(difference)}`)

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
+import { type RecordedModelRequest, type RecordedRun, requestsOf } from '../format.ts'
 
 /** Throws for a value that is not as it should be: where it stands, what was expected there, and what is there. */
 export type Wrong = (place: string, expected: string, got: unknown) => never
@@ -11,24 +12,18 @@ export function checkRun(run: JsonObject, at: string, wrong: Wrong): void {
   checkReferences(run as never, at, wrong)
 }
 
-/** A run as its file has it, where every field has its type. */
-interface ShortRun {
-  given: { instructions?: string; messages: unknown[]; earlier: number; tools: { name: string }[] }
-  turns: { request: { kept?: number; messages: unknown[]; tools?: unknown[] } }[]
-}
-
-/** Checks that what one part of a run says of another is there. */
-function checkReferences({ given, turns }: ShortRun, at: string, wrong: Wrong): void {
-  const { instructions, messages, earlier, tools } = given
+/** Checks that what one part of a run says of another is there. `run`: as its file has it, where every field has its type. */
+function checkReferences(run: RecordedRun, at: string, wrong: Wrong): void {
+  const { instructions, messages, earlier, tools } = run.given
   if (earlier > messages.length) wrong(`${at}given.earlier`, `at most ${messages.length}, as many messages there are`, earlier)
   const names = new Set<unknown>(tools.map(({ name }) => name))
   let before = messages.length + (instructions === undefined ? 0 : 1)
-  for (const [index, { request }] of turns.entries()) {
-    const { kept = 0, messages: added, tools: offered = [] } = request
-    const place = `${at}turns[${index}].request`
+  for (const [where, { request }] of requestsOf(run)) {
+    const { kept = 0, messages: added, tools: offered = [] }: RecordedModelRequest & { kept?: number } = request
+    const place = `${at}steps.${where}: request`
     if (kept > before) wrong(`${place}.kept`, `at most ${before}, as many messages the request before it has`, kept)
     before = kept + added.length
-    const unknown = offered.findIndex((tool) => typeof tool === 'string' && !names.has(tool))
+    const unknown = offered.findIndex((tool: unknown) => typeof tool === 'string' && !names.has(tool))
     if (unknown >= 0) wrong(`${place}.tools[${unknown}]`, 'the name of a tool in `given.tools`, or a definition', offered[unknown])
   }
 }
@@ -78,12 +73,12 @@ const model = object({ provider: text, model: text, capabilities: object() })
 const approval = optional(isA("true or 'by call'", (value) => value === true || value === 'by call'))
 const tool = object({ name: text, description: text, parameters: object(), secrets: optional(list(text)), approval })
 const definition = object({ function: object({ name: text }) })
-const place = { place: text, tool: text, args: object() }
+const made = { tool: text, args: object() }
 
 const interrupted = optional(oneOf('aborted', 'deadline'))
 
 const call = object({
-  ...place,
+  ...made,
   id: text,
   outcome: optional(oneOf('ok', 'failed', 'timeout', 'cancelled', 'question', 'rejected')),
   interrupted,
@@ -111,15 +106,22 @@ const pieces: Check = (value, place, wrong) => {
   for (let at = ofCall ? 1 : 0; at < Math.max(rest.length, kind === 'call' ? 3 : 0); at++) text(rest[at], `${place}[${at + 1}]`, wrong)
 }
 
-const turn = object({
-  request,
-  stream: optional(list(pieces)),
-  error: optional(object({ code: text, message: text, retryable: optional(isA('a boolean', (value) => typeof value === 'boolean')) })),
-  interrupted,
-  calls: optional(list(call)),
-  decisions: optional(list(object({ ...place, call: text, verdict: object() }))),
-  steering: optional(object({ messages: list(message), stops: optional(yes) })),
-})
+const turn = list(
+  object({
+    request,
+    stream: optional(list(pieces)),
+    error: optional(object({ code: text, message: text, retryable: optional(isA('a boolean', (value) => typeof value === 'boolean')) })),
+    interrupted,
+  }),
+)
+const decision = object({ ...made, call: text, verdict: object() })
+const steering = object({ messages: list(message), stops: optional(yes) })
+const stepOf = (value: object) => ('verdict' in value ? decision : 'messages' in value ? steering : call)
+const step: Check = (value, place, wrong) => (isJsonObject(value) ? stepOf(value) : turn)(value, place, wrong)
+const steps: Check = (value, place, wrong) => {
+  object()(value, place, wrong)
+  for (const [key, one] of Object.entries(value as object)) step(one, `${place}.${key}`, wrong)
+}
 
 const runFields: { [name: string]: Check } = {
   given: object({
@@ -132,6 +134,6 @@ const runFields: { [name: string]: Check } = {
     code: optional(list(text)),
     partial: optional(text),
   }),
-  turns: list(turn),
+  steps,
   result: optional(object({ stopReason: text, text, usage: object(), pending: optional(list(object({ tool: text, args: object() }))) })),
 }

@@ -11,11 +11,14 @@ import { convertToOpenAITool, type ToolDefinition } from '../../tools/tool.ts'
 import {
   formatName,
   formatVersion,
-  type RecordedCall,
+  isCall,
   type RecordedInput,
+  type RecordedModelRequest,
+  type RecordedRequest,
   type RecordedRun,
-  type RecordedTurn,
+  type RecordedStep,
   type RunRecording,
+  withSteps,
 } from '../format.ts'
 import { RecordingSecrets, secretsOf } from '../secrets.ts'
 import { checkRun, type Wrong } from './check-recording.ts'
@@ -118,49 +121,48 @@ function checkRecording(json: unknown, where: string): void {
   checkRun(json, '', wrong)
 }
 
-function shorten(run: RecordedRun): object {
+/** The run as its file has it. */
+function shorten(run: RecordedRun): RecordedRun {
   let before = firstMessages(run.given)
-  const turns = run.turns.map((turn) => {
-    const short = shortTurn(run.given, before, turn)
-    before = turn.request.messages
+  return withSteps(run, (step) => {
+    const short = shortStep(run.given, before, step)
+    before = lastMessages(step) ?? before
     return short
   })
-  return { ...run, turns }
 }
 
-/** A turn as the file has it. `before`: the messages of the request before it. */
-export function shortTurn(given: RecordedInput, before: readonly ChatMessage[], { request, ...turn }: RecordedTurn): object {
+/** A step as the file has it. `before`: the messages of the last request before it. */
+export function shortStep(given: RecordedInput, before: readonly ChatMessage[], step: RecordedStep): RecordedStep {
+  if (Array.isArray(step)) return step.map((turn, at) => shortRequest(given, step[at - 1]?.request.messages ?? before, turn))
+  return isCall(step) && step.runs !== undefined ? { ...step, runs: step.runs.map(shorten) } : step
+}
+
+/** The messages of a turn's last request; undefined if it is no turn. */
+export function lastMessages(step: RecordedStep | undefined): readonly ChatMessage[] | undefined {
+  return Array.isArray(step) ? step.at(-1)?.request.messages : undefined
+}
+
+function shortRequest(given: RecordedInput, before: readonly ChatMessage[], { request, ...turn }: RecordedRequest): RecordedRequest {
   const { messages, tools } = request
   const kept = samePrefix(before, messages)
+  const named = tools?.map((tool) => (isKnown(given, tool) ? tool.function.name : tool)) as RecordedModelRequest['tools']
   const short = { ...(kept === 0 ? {} : { kept }), ...request, messages: messages.slice(kept) }
-  const named = tools?.map((tool) => (isKnown(given, tool) ? tool.function.name : tool))
-  return withRuns({ request: { ...short, ...withoutUndefined({ tools: named }) }, ...turn }, shorten)
+  return { request: { ...short, ...withoutUndefined({ tools: named }) }, ...turn }
 }
 
-/** The run as `shortTurn` has its turns, with all messages and tools again. */
+/** A run as `shorten` gives it, with all messages and tools again. */
 export function lengthen<Run extends RecordedRun>(run: Run): Run {
   let before = firstMessages(run.given)
-  const turns = run.turns.map(({ request, ...turn }): RecordedTurn => {
-    const { kept = 0, ...short }: RecordedTurn['request'] & { kept?: number } = request
+  const longRequest = ({ request, ...turn }: RecordedRequest): RecordedRequest => {
+    const { kept = 0, ...short }: RecordedModelRequest & { kept?: number } = request
     before = [...before.slice(0, kept), ...short.messages]
     const tools = short.tools?.map((tool) => (typeof tool === 'string' ? definitionOf(run.given, tool) : tool))
-    return withRuns({ request: { ...short, messages: before, ...withoutUndefined({ tools }) }, ...turn }, lengthen)
+    return { request: { ...short, messages: before, ...withoutUndefined({ tools }) }, ...turn }
+  }
+  return withSteps(run, (step) => {
+    if (Array.isArray(step)) return step.map(longRequest)
+    return isCall(step) && step.runs !== undefined ? { ...step, runs: step.runs.map(lengthen) } : step
   })
-  return { ...run, turns }
-}
-
-/** The turn, with the runs inside its calls changed. */
-function withRuns<Turn extends Pick<RecordedTurn, 'calls'>>(turn: Turn, change: (run: RecordedRun) => object): Turn {
-  return turn.calls === undefined ? turn : { ...turn, calls: turn.calls.map((call) => callWithRuns(call, change)) }
-}
-
-function callWithRuns(call: RecordedCall, change: (run: RecordedRun) => object): object {
-  return call.runs === undefined ? call : { ...call, runs: call.runs.map(change) }
-}
-
-/** A call as the file has it. */
-export function shortCall(call: RecordedCall): object {
-  return callWithRuns(call, shorten)
 }
 
 /** What the first request is likely to begin with. */

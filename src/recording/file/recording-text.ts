@@ -4,7 +4,7 @@ import type { RecordedRun } from '../format.ts'
 import { headOf } from '../recorder.ts'
 import type { RecordingSecrets } from '../secrets.ts'
 import { layOut, width } from './layout.ts'
-import { firstMessages, pathOf, shortTurn } from './recording-file.ts'
+import { firstMessages, lastMessages, pathOf, shortStep } from './recording-file.ts'
 
 /** A run as it was recorded, with its secrets. */
 interface Recorded {
@@ -27,29 +27,33 @@ export function recordingText(recorded: Recorded, secrets: RecordingSecrets): Pr
 
 function* textInParts({ runId, run }: Recorded, secrets: RecordingSecrets): InParts<string[]> {
   yield* secrets.learn(run)
-  const { given, turns: _, ...rest } = yield* secrets.cleanRun({ ...run, turns: [] })
-  const items: string[] = []
+  const { given, steps: _, ...rest } = yield* secrets.cleanRun({ ...run, steps: {} })
+  const fields: string[] = []
   let before = firstMessages(given)
-  for (const turn of run.turns) {
-    const clean = yield* secrets.cleanTurn(turn)
+  for (const [key, step] of Object.entries(run.steps)) {
+    const clean = yield* secrets.cleanStep(step)
     yield
-    items.push(layOut(shortTurn(given, before, clean), '    ', 4))
-    before = clean.request.messages
+    fields.push(...layOutFields({ [key]: shortStep(given, before, clean) }, '    '))
+    before = lastMessages(clean) ?? before
   }
   return [
     `{\n${layOutFields({ ...headOf(runId), given }).join(',\n')},\n`,
-    ...layOutTurns(items),
+    ...layOutSteps(fields),
     ...layOutFields(rest).map((field) => `,\n${field}`),
     '\n}\n',
   ]
 }
 
-function layOutTurns(items: readonly string[]): string[] {
-  const few = items.length < 3 ? `  "turns": [${items.join(', ')}]` : '\n'
+function layOutSteps(fields: readonly string[]): string[] {
+  const few = fields.length < 3 ? `  "steps": {${fields.map((field) => ` ${field.trim()}`).join()} }` : '\n'
+  if (fields.length === 0) return ['  "steps": {}']
   if (few.length <= width && !few.includes('\n')) return [few]
-  return ['  "turns": [', ...items.map((item, at) => `${at === 0 ? '' : ','}\n    ${item}`), '\n  ]']
+  return ['  "steps": {', ...fields.map((field, at) => `${at === 0 ? '' : ','}\n${field}`), '\n  }']
 }
 
-function layOutFields(fields: object): string[] {
-  return Object.entries(fields).map(([name, value]) => `  "${name}": ${layOut(value, '  ', name.length + 6)}`)
+function layOutFields(fields: object, indent = '  '): string[] {
+  return Object.entries(fields).map(([name, value]) => {
+    const key = `${indent}${JSON.stringify(name)}: `
+    return key + layOut(value, indent, key.length)
+  })
 }

@@ -1,19 +1,18 @@
 import { createHash } from 'node:crypto'
 import type { RecordingPart, ShownRuns } from '../../agent/journal/shown-runs.ts'
 import type { RecordedScope } from '../../agent/observe/recorder.ts'
-import { isSteering, isTurn } from '../../agent/step-keys.ts'
-import type { RunResult } from '../../agent/types/result.ts'
+import { compareSteps, isTurn } from '../../agent/step-keys.ts'
 import { messageOf } from '../../core/errors.ts'
 import { writeJson } from '../../core/json/json-pieces.ts'
 import type { Logger } from '../../core/logger.ts'
-import { isJsonObject, type Json, withoutUndefined } from '../../core/messages.ts'
+import { type ChatMessage, isJsonObject } from '../../core/messages.ts'
 import { type InParts, inTurns } from '../../core/time/give-way.ts'
-import { firstMessages, shortCall, shortTurn } from '../../recording/file/recording-file.ts'
-import type { RecordedCall, RecordedRun, RecordedTurn } from '../../recording/format.ts'
-import { headOf, ordered } from '../../recording/recorder.ts'
+import { firstMessages, lastMessages, shortStep } from '../../recording/file/recording-file.ts'
+import { isCall, type RecordedPart, type RecordedRun, type RecordedStep } from '../../recording/format.ts'
+import { headOf, orderedStep } from '../../recording/recorder.ts'
 import type { RecordingSecrets } from '../../recording/secrets.ts'
 import { BoundedRecorder, longestRecording, tooLong } from './bounded-recorder.ts'
-import { partName, type RecordingInParts, type TurnPart } from './recording-parts.ts'
+import type { RecordingInParts } from './recording-parts.ts'
 
 /** Characters there is room for in any case: for how the run ended, and that this is not the whole. */
 const keptForEnd = 10_000
@@ -44,8 +43,6 @@ export interface StoredRecordingParts {
 export class StoredRecording extends BoundedRecorder {
   readonly #parts: StoredRecordingParts
   readonly #secrets: RecordingSecrets
-  /** The steps that turns were made in. */
-  readonly #steps: string[]
   /** The characters of each part that is written, and of all. */
   readonly #sizes: Map<string, number>
   #characters = 0
@@ -67,29 +64,9 @@ export class StoredRecording extends BoundedRecorder {
     this.#characters = characters
     this.#parts = parts
     this.#secrets = parts.secrets
-    this.#steps = [...(earlier?.steps ?? [])]
     for (const name of left) this.#changed.add(name)
     // What is written already may have been written without knowing more.
     if (earlier !== undefined) this.#secretsWritten = this.#secrets.size
-  }
-
-  /** A step is about to be carried out; where it was before, by a process that died before it was recorded, that is forgotten. */
-  redo(step: string): void {
-    const turns = this.live?.turns ?? []
-    const first = this.#steps.indexOf(step)
-    if (first >= 0) {
-      for (const [at, { calls = [] }] of turns.entries()) {
-        if (at < first) continue
-        const names = [partName.turn(at), partName.decided(at), ...calls.map(({ place }) => partName.call(at, place))]
-        for (const name of names) this.#changed.add(name)
-      }
-      turns.length = first
-      this.#steps.length = first
-    }
-    const last = turns.at(-1)
-    if (last?.calls?.some(({ place }) => place === step) !== true) return
-    last.calls = last.calls.filter(({ place }) => place !== step)
-    this.#changed.add(partName.call(turns.length - 1, step))
   }
 
   /**
@@ -105,11 +82,11 @@ export class StoredRecording extends BoundedRecorder {
 
   /** A step was carried out by an earlier execution. One that was not recorded is missing. */
   passed(step: string, value: unknown): void {
-    const { given } = this.live ?? {}
-    if (given === undefined || this.isStopped || !isTurn(step) || this.#steps.includes(step)) return
+    const { given, steps = {} } = this.live ?? {}
+    if (given === undefined || this.isStopped || !isTurn(step) || step in steps) return
     if (!isJsonObject(value) || value.kind !== 'reply' || given.partial !== undefined) return
     given.partial = 'a part of it was carried out without being recorded'
-    this.#changed.add(partName.given)
+    this.#changed.add('given')
   }
 
   release(): void {
@@ -119,45 +96,19 @@ export class StoredRecording extends BoundedRecorder {
   override stop(why: string): void {
     if (this.isStopped) return
     super.stop(why)
-    this.#changed.add(partName.given)
+    this.#changed.add('given')
   }
 
-  override begins(run: RecordedScope, input: Json): void {
-    super.begins(run, input)
-    if (this.#isOwn(run) && this.live?.turns.length === 0) this.#changed.add(partName.given)
-  }
-
-  override step(run: RecordedScope, key: string, value: unknown, about?: object): void {
-    super.step(run, key, value, about)
-    const turns = this.live?.turns
-    if (turns === undefined || !this.#isOwn(run)) return
-    for (let at = this.#steps.length; at < turns.length; at++) {
-      this.#steps.push(key)
-      this.#changed.add(partName.turn(at))
-    }
-    const last = turns.length - 1
-    if (about !== undefined) {
-      const at = turns.findLastIndex(({ decisions = [] }) => decisions.some(({ place }) => place === key))
-      if (at >= 0) this.#changed.add(partName.decided(at))
-    } else if (isSteering(key) && turns[last]?.steering !== undefined) this.#changed.add(partName.decided(last))
-    const { calls = [] } = turns[last] ?? {}
-    const done = calls.find(({ place }) => place === key)
+  protected override noted(run: RecordedScope, part: string, value: RecordedPart | undefined): void {
+    super.noted(run, part, value)
+    // A run inside a call is written with its call.
+    if (run.runId !== this.#parts.run.id) return
+    this.#changed.add(part)
+    const { steps = {} } = this.live ?? {}
+    const { [part]: call } = steps
+    if (!isCall(call)) return
     // A run inside a call that is made again is recorded with the call that began it.
-    for (const { id, place } of calls) if (id === done?.id) this.#changed.add(partName.call(last, place))
-  }
-
-  override ended(run: RecordedScope, result: RunResult): void {
-    super.ended(run, result)
-    if (!this.#isOwn(run)) return
-    this.#changed.add(partName.result)
-    const { turns = [] } = this.live ?? {}
-    const last = turns.at(-1)
-    // Its model may still be at it, and nothing of that counts.
-    if (last !== undefined && last.response === undefined && last.error === undefined) this.#changed.add(partName.turn(turns.length - 1))
-  }
-
-  #isOwn({ runId }: RecordedScope): boolean {
-    return runId === this.#parts.run.id
+    for (const [key, step] of Object.entries(steps)) if (isCall(step) && step.id === call.id) this.#changed.add(key)
   }
 
   async #write(live: RecordedRun): Promise<void> {
@@ -175,22 +126,24 @@ export class StoredRecording extends BoundedRecorder {
     const { run, shown } = this.#parts
     this.#secrets.add(run.redactor.secrets)
     // The run goes on meanwhile, and of what comes now nobody has looked at what is secret.
-    const changed = [...names].map((name) => this.#partOf(live, name))
-    for (const part of changed) await inTurns(this.#learn(live, part))
+    const changed = [...names].toSorted(compareSteps).map((name) => partOf(live, name))
+    for (const { name, value } of changed) {
+      if (isStep(name, value)) await inTurns(this.#secrets.learn({ given: live.given, steps: { [name]: value } }))
+    }
     const { size } = this.#secrets
     // A run may never end: what is secret is in no part from when that is known.
     if ((this.#secretsWritten ?? size) < size) {
-      for (const name of namesOf(live)) {
+      for (const name of ['given', ...Object.keys(live.steps)]) {
         if (names.has(name)) continue
         names.add(name)
-        changed.push(this.#partOf(live, name))
+        changed.push(partOf(live, name))
       }
     }
     this.#secretsWritten = size
     const parts: RecordingPart[] = []
     for (const part of changed) {
       const { name } = part
-      const value = await this.#textOf(live, part)
+      const value = await this.#textOf(live.given, part)
       const digest = createHash('sha256').update(value).digest('base64')
       if (this.#digests.get(name) !== digest) parts.push({ name, value })
       this.#digests.set(name, digest)
@@ -210,54 +163,22 @@ export class StoredRecording extends BoundedRecorder {
     logger.warn({ runId: run.id, error: messageOf(error) }, 'the recording of a run could not be written yet')
   }
 
-  /** What there is of a part now. */
-  #partOf({ turns }: RecordedRun, name: string): Part {
-    const [number, kind, place] = name.split(' ')
-    const at = Number(number)
-    const { [at]: whole } = turns
-    if (whole === undefined) return { name, at, kind }
-    const { calls = [], ...turn } = whole
-    const call = kind === 'call' ? calls.find((one) => one.place === place) : undefined
-    const runs = call?.runs && { runs: call.runs.map(ordered) }
-    return { name, at, kind, step: this.#steps[at] ?? '', turn, ...withoutUndefined({ call: call && { ...call, ...runs } }) }
-  }
-
-  *#learn({ given, turns }: RecordedRun, { at, turn, call }: Part): InParts<void> {
-    if (turn === undefined) return
-    const { request, response } = turn
-    const before = turns[at - 1]?.request.messages ?? []
-    const isNew = request.messages.findIndex((message, index) => message !== before[index])
-    const messages = isNew < 0 ? [] : request.messages.slice(isNew)
-    const news =
-      call === undefined
-        ? { request: { ...request, messages }, ...withoutUndefined({ response }) }
-        : { request: { messages: [] }, calls: [call] }
-    yield* this.#secrets.learn({ given, turns: [news] })
-  }
-
   /** A part without secrets, as JSON; `''` where it is no more, or there is no room for it. */
-  async #textOf({ given, turns, result }: RecordedRun, { name, at, kind, step = '', turn, call }: Part): Promise<string> {
+  #textOf(given: RecordedRun['given'], { name, value, before }: Part): Promise<string> {
     const secrets = this.#secrets
-    if (name === partName.given) return this.#jsonOf(name, given, () => secrets.cleanInput(given))
-    if (name === partName.result) return this.#jsonOf(name, result, () => secrets.clean(result))
-    if (turn === undefined) return ''
-    if (kind === 'call')
-      return this.#jsonOf(name, call, function* () {
-        return call && shortCall(yield* secrets.cleanCall(call))
-      })
-    const { decisions, steering, ...asked } = turn
-    if (kind === 'decided') return this.#jsonOf(name, { decisions, steering }, () => secrets.clean({ decisions, steering }))
+    if (name === 'given') return this.#jsonOf(name, given, () => secrets.cleanInput(given))
+    if (!isStep(name, value)) return this.#jsonOf(name, value, () => secrets.clean(value))
     // What is not written is not looked through either.
-    const short = shortTurn(given, turns[at - 1]?.request.messages ?? firstMessages(given), asked) as RecordedTurn
-    return this.#jsonOf(name, short, function* (): InParts<TurnPart> {
-      return { step, turn: yield* secrets.cleanTurn(short) }
-    })
+    const short = shortStep(given, before, value)
+    return this.#jsonOf(name, short, () => secrets.cleanStep(short))
   }
 
   /** To look through what is too long to be written would hold up everybody else. */
   async #jsonOf(name: string, value: object | undefined, clean: () => InParts<object | undefined>): Promise<string> {
     if (value === undefined) return ''
-    const isNeeded = name === partName.given || name === partName.result
+    const isNeeded = name === 'given' || name === 'result'
+    // Nothing follows what is missing.
+    if (this.isStopped && !isNeeded && !this.#sizes.get(name)) return ''
     const room = longestRecording - this.#characters + (this.#sizes.get(name) ?? 0) + (isNeeded ? keptForEnd : 0)
     if (sizeUpTo(room, value) <= room) {
       const json = await writeJson((await inTurns(clean())) ?? {})
@@ -272,22 +193,22 @@ export class StoredRecording extends BoundedRecorder {
 /** A part as the run has it at one time. */
 interface Part {
   name: string
-  /** The number of its turn, and what of that it is. */
-  at: number
-  kind: string | undefined
-  /** The step that the turn was made in. */
-  step?: string
-  turn?: Omit<RecordedTurn, 'calls'>
-  call?: RecordedCall
+  value: RecordedPart | undefined
+  /** The messages of the last request before it. */
+  before: readonly ChatMessage[]
 }
 
-function namesOf({ turns }: RecordedRun): string[] {
-  const names = turns.flatMap(({ calls = [], decisions, steering }, at) => [
-    partName.turn(at),
-    ...(decisions === undefined && steering === undefined ? [] : [partName.decided(at)]),
-    ...calls.map(({ place }) => partName.call(at, place)),
-  ])
-  return [partName.given, ...names]
+function partOf({ given, steps, result }: RecordedRun, name: string): Part {
+  const { [name]: step } = steps
+  if (step === undefined) return { name, value: name === 'given' ? given : name === 'result' ? result : undefined, before: [] }
+  const keys = Object.keys(steps)
+  const earlier = keys.slice(0, keys.indexOf(name)).findLast((key) => isTurn(key))
+  const before = earlier === undefined ? undefined : lastMessages(steps[earlier])
+  return { name, value: orderedStep(step), before: before ?? firstMessages(given) }
+}
+
+function isStep(name: string, value: RecordedPart | undefined): value is RecordedStep {
+  return value !== undefined && name !== 'given' && name !== 'result'
 }
 
 /** Roughly how long a value is as JSON, as far as that is needed to know that it is longer than `most`. */

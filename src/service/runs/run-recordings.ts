@@ -105,7 +105,7 @@ export class RunRecordings {
   }
 
   async #recorded(run: ServiceRun, shown: Shown | undefined): Promise<RecordedRun | undefined> {
-    if (shown === undefined) return this.#recorders.get(run.id)?.recorded?.run
+    if (shown === undefined) return this.#recorders.get(run.id)?.recorded()?.run
     return (await recordingOfParts(await allParts(shown, run.id)))?.run
   }
 

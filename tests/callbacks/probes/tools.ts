@@ -95,7 +95,7 @@ const recorded = (name: string, bad: Bad): Promise<unknown> => {
     asks: () => () => {},
     watched: (_: unknown, model: unknown) => model,
     calls: () => () => {},
-    step() {},
+    step: () => () => {},
     ended() {},
   }
   const waiting = name === 'step' ? { tools: [{ ...look, approval: true }], approve: () => true } : {}
@@ -163,6 +163,7 @@ export const toolProbes: Record<string, Probe> = {
   'RunRecorder.calls': (bad) => recorded('calls', bad),
   'RunRecorder.calls()': (bad) => recorded('calls', (() => bad) as Bad),
   'RunRecorder.step': (bad) => recorded('step', bad),
+  'RunRecorder.step()': (bad) => recorded('step', (() => bad) as Bad),
   'RunRecorder.ended': (bad) => recorded('ended', bad),
   'recordRun(start)': recordedRun,
   'ScriptRun.call': scripted,

@@ -6,7 +6,7 @@ import type { ServiceRun } from '../service-run.ts'
 import { allEvents } from './all-events.ts'
 import { isJournalFault, RunsElsewhere } from './problems.ts'
 import { headOf, type StoredHead } from './stored-rows.ts'
-import { WatchedSteps } from './watched-steps.ts'
+import { watchedSteps } from './watched-steps.ts'
 
 interface RunJournalParts {
   journal: Journal
@@ -71,7 +71,7 @@ export class RunJournal implements Journal {
       if (run === undefined) return await body(durable, input)
       run.beginAttempt(attempt)
       if (run.log.lastId !== begun.lastEventId) run.log.fill(await allEvents(shown, runId), begun.lastEventId)
-      return await body(new WatchedSteps(durable, run, shown), input)
+      return await body(watchedSteps(durable, run, shown), input)
     } catch (error) {
       // One that is cancelled ends, though it could not go on as things are.
       if (signal?.aborted && !isJournalFault(error)) return abortedOutput(runId)

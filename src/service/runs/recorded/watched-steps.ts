@@ -1,6 +1,6 @@
 import type { Durable, StepContext } from '../../../agent/journal/journal.ts'
 import type { ShownRuns } from '../../../agent/journal/shown-runs.ts'
-import { AroundSteps } from '../../../agent/observe/around-steps.ts'
+import { type AroundSteps, aroundSteps } from '../../../agent/observe/around-steps.ts'
 import { isSteering, unreadStep } from '../../../agent/step-keys.ts'
 import type { Steering, Turn } from '../../../agent/types/recorded.ts'
 import { type ChatMessage, isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
@@ -10,25 +10,29 @@ import type { ServiceRun } from '../service-run.ts'
  * The steps of an execution, as the service needs to see them: from those that were recorded earlier, it learns what must not be shown; before a
  * run looks whether something was said to it, it is brought what was, whichever process was told.
  */
-export class WatchedSteps extends AroundSteps {
+export function watchedSteps(steps: Durable, run: ServiceRun, shown: Pick<ShownRuns, 'said' | 'hush'>): Durable {
+  return aroundSteps(steps, new WatchedSteps(steps, run, shown))
+}
+
+class WatchedSteps implements AroundSteps {
+  readonly #steps: Durable
   readonly #run: ServiceRun
   readonly #shown: Pick<ShownRuns, 'said' | 'hush'>
   /** How many of the messages that were said to the run are in its conversation. */
   #taken = 0
 
   constructor(steps: Durable, run: ServiceRun, shown: Pick<ShownRuns, 'said' | 'hush'>) {
-    super(steps)
+    this.#steps = steps
     this.#run = run
     this.#shown = shown
   }
 
-  override async step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T> {
+  async step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T> {
     const steers = isSteering(key)
     const { recording } = this.#run
     let isNew = false
-    const value = await super.step(key, async (step) => {
+    const value = await this.#steps.step(key, async (step) => {
       isNew = true
-      recording?.redo(key)
       const done = steers || key === unreadStep ? await this.#hear(() => fn(step)) : await fn(step)
       await recording?.keep()
       return done
@@ -39,8 +43,8 @@ export class WatchedSteps extends AroundSteps {
     return value
   }
 
-  override async wait<T extends Json>(name: string, options?: { timeoutMs?: number; about?: Json }): Promise<T | null | undefined> {
-    const decided = await super.wait<T>(name, options)
+  async wait<T extends Json>(name: string, options?: { timeoutMs?: number; about?: Json }): Promise<T | null | undefined> {
+    const decided = await this.#steps.wait<T>(name, options)
     const about = options?.about
     // A call may run with other arguments than it was made with.
     if (isJsonObject(decided) && isJsonObject(decided.args) && isJsonObject(about)) {
@@ -58,13 +62,13 @@ export class WatchedSteps extends AroundSteps {
       const heard = await look()
       if (control.listens || (heard as Partial<Steering>).stops) return heard
       // Else something was said meanwhile.
-      if (await this.#shown.hush(this.runId, this.#taken + control.waiting.length)) return heard
+      if (await this.#shown.hush(this.#steps.runId, this.#taken + control.waiting.length)) return heard
     }
   }
 
   async #bringMessages(): Promise<void> {
     const { control } = this.#run
-    for (const text of await this.#shown.said(this.runId, this.#taken + control.waiting.length)) {
+    for (const text of await this.#shown.said(this.#steps.runId, this.#taken + control.waiting.length)) {
       control.send([JSON.parse(text) as ChatMessage])
     }
   }
