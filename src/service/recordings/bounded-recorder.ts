@@ -44,6 +44,7 @@ function charactersIn(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 8
   let characters = 0
-  for (const [key, item] of Object.entries(value)) characters += key.length + charactersIn(item)
+  const isList = Array.isArray(value)
+  for (const [key, item] of Object.entries(value)) characters += (isList ? 0 : key.length) + charactersIn(item)
   return characters
 }
