@@ -88,9 +88,7 @@ describe('toolloop replay', () => {
     const elsewhere = await tempFolder({ 'a.ts': '', 'b.ts': '', 'run.json': await readFile(join(cwd, 'run.json'), 'utf8') })
     const { code, stdout } = await run(['replay', 'run.json', '--live-tools'], elsewhere)
     expect(code).toBe(9)
-    expect(stdout).toMatch(
-      /^the run differs at 1\.tool\.0: content\n {2}- expected .*\\"count\\":1,.*\n {2}\+ got {6}.*\\"count\\":2,/,
-    )
+    expect(stdout).toMatch(/^the run differs at 1\.tool\.0: content\n {2}- expected .*\\"count\\":1,.*\n {2}\+ got {6}.*\\"count\\":2,/)
   })
 
   it.each([
