@@ -6,15 +6,17 @@ import { checkHome } from './home.ts'
 import { type FileKind, tried } from './problems.ts'
 import { differenceOf } from './table-shapes.ts'
 
-/** Which files these are, and what is in them. */
+/** Identifies a kind of file and defines its tables. */
 export interface Schema extends FileKind {
-  /** Each brings a file from the version that is its index to the next. Never changed once released: files of every version exist. */
+  /**
+   * Each migrates a file from the version that is its index to the next. A released migration never changes: files of every version exist.
+   */
   readonly migrations: readonly string[]
-  /** Says whose file it is. */
+  /** SQLite's `application_id`, by which a file is recognized as this kind. */
   readonly applicationId: number
-  /** Overwrites what is deleted. Default false: its bytes stay until their place is needed. */
+  /** Whether deleted data is overwritten. Default: false; the bytes then stay until SQLite reuses their space. */
   readonly erases?: boolean
-  /** Whether a copy is refused as long as its original is used. It has a table `home` then. Default false. */
+  /** Whether a copy is refused while its original is in use. Needs a table `home`. Default: false. */
   readonly isUnique?: boolean
 }
 
@@ -24,13 +26,15 @@ export interface DatabaseOptions {
   synchronous: 'full' | 'normal'
   busyTimeoutMs: number
   maxBytes: number | undefined
-  /** Whether a copy is used though its original is. Default false. */
+  /** Whether a copy may be used even if its original is in use. Default: false. */
   adopt?: boolean
 }
 
 /**
- * Opens the file, brought up to date if it is of an older version. Its statements wait for nobody: they throw if it is locked. Throws what
- * SQLite throws, and the schema's error for a file that is not one of its own; it is left as it is then. `real`: its path without symbolic links.
+ * Opens the file and migrates it if it is of an older version. Its statements throw at once if the file is locked.
+ *
+ * Throws what SQLite throws, and the schema's error for a file of another kind, which is left unchanged. `real` is the file's path without
+ * symbolic links.
  */
 export function openDatabase(
   schema: Schema,
@@ -45,7 +49,7 @@ export function openDatabase(
     database.exec('PRAGMA journal_mode = WAL')
     if (schema.erases) database.exec('PRAGMA secure_delete = ON')
     database.exec(`PRAGMA synchronous = ${synchronous}`)
-    // macOS alone has these: without them its disks may keep what is written in their own memory.
+    // Only macOS has these. Without them, its disks may keep written data in their own cache.
     const isFull = synchronous === 'full' ? 1 : 0
     database.exec(`PRAGMA fullfsync = ${isFull}; PRAGMA checkpoint_fullfsync = ${isFull}`)
     if (version < schema.migrations.length) migrate(database, schema, file)
@@ -63,18 +67,23 @@ export function openDatabase(
 }
 
 /**
- * Throws for an empty file beside which owners have been: they made its tables before. Asked in this order, and before SQLite opens the file: it
- * would delete the log beside it, which may have what is missing.
+ * Throws for an empty file that has owners beside it: they had created its tables. This must run before SQLite opens the file, because
+ * SQLite would delete the log, which may still hold the missing data.
  */
 function checkNotCut({ noun, code }: FileKind, file: string, real: string): void {
   if (!existsSync(`${real}-owners`) || statSync(real).size > 0) return
-  const begin = `delete the file and \`${file}-owners\` to begin a new one`
-  throw new ToolloopError(code, `Expected \`${file}\` to be the ${noun} that was there, got an empty file: restore a backup, or ${begin}`)
+  const begin = `delete the file and \`${file}-owners\` to start a new one`
+  throw new ToolloopError(
+    code,
+    `Expected \`${file}\` to be the ${noun} that was used before, got an empty file: restore a backup, or ${begin}`,
+  )
 }
 
 /**
- * Its version; 0 for one that is new. Throws for a file that something else has made or changed, or a newer version. Reads it, so that what is no
- * database, or a damaged one, is found out here. To be called in a transaction: another process may be making the file.
+ * Returns the version of the file; 0 if it is new. Throws for a file that another program created or changed, and for one of a newer
+ * version. It reads the file, so SQLite also reports a damaged file, or one that is not a database.
+ *
+ * Must be called inside a transaction, because another process may be creating the file.
  */
 function checkedVersion(database: DatabaseSync, { noun, code, applicationId, migrations }: Schema, file: string): number {
   const refuse = (got: string): never => {
@@ -94,19 +103,22 @@ function checkedVersion(database: DatabaseSync, { noun, code, applicationId, mig
 function migrate(database: DatabaseSync, schema: Schema, file: string): void {
   const { migrations, applicationId } = schema
   inTransaction(database, () => {
-    // Looked at again: another process may have been faster.
+    // The version is read again: another process may have migrated the file first.
     for (const migration of migrations.slice(checkedVersion(database, schema, file))) database.exec(migration)
     database.exec(`PRAGMA application_id = ${applicationId}`)
     database.exec(`PRAGMA user_version = ${migrations.length}`)
   })
 }
 
-/** Empties the log beside the file, which may still hold what was deleted from the file. Does nothing while another process uses it. */
+/**
+ * Empties the log beside the file, which may still hold data that was deleted from the file. Does nothing while another process uses the
+ * file.
+ */
 export function emptyLog(database: DatabaseSync): void {
   database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
 }
 
-/** Undone as a whole if `work` throws. Others can write meanwhile if it only reads. */
+/** Rolls back if `work` throws. If `work` only reads, other connections can write meanwhile. */
 export function inTransaction<T>(database: DatabaseSync, work: () => T, kind: 'reads' | 'writes' = 'writes'): T {
   database.exec(kind === 'writes' ? 'BEGIN IMMEDIATE' : 'BEGIN')
   try {
@@ -114,7 +126,7 @@ export function inTransaction<T>(database: DatabaseSync, work: () => T, kind: 'r
     database.exec('COMMIT')
     return value
   } catch (error) {
-    // SQLite may have done so itself.
+    // SQLite may already have rolled back.
     tried(() => database.exec('ROLLBACK'))
     throw error
   }

@@ -1,13 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type NotedTime, SteadyClock } from '../core/time/steady-clock.ts'
 
-/** How often the time is noted in a file that is written to, in milliseconds. */
+/** How often the time is noted in a file that is being written, in milliseconds. */
 const noteEveryMs = 60_000
 
-/** The table in which a file's clock is noted. */
+/** The table that holds a file's last noted time. */
 export const clockTable = 'CREATE TABLE clock (id INTEGER PRIMARY KEY CHECK (id = 1), now INTEGER NOT NULL, doubted_since INTEGER) STRICT;'
 
-/** The time by which what is in a file expires. It knows the time at which the file was used last. */
+/** The clock by which entries of a file expire. It knows when the file was last used. */
 export class FileClock {
   readonly #database: DatabaseSync
   readonly #clock: SteadyClock
@@ -26,7 +26,9 @@ export class FileClock {
     return this.#clock.now()
   }
 
-  /** Notes the time, if that was long ago or the clock has come to be doubted. To be called at the end of a transaction that writes. */
+  /**
+   * Notes the time if the last note is old, or if doubt about the clock has changed. Called at the end of every transaction that writes.
+   */
   note(): void {
     const { now, doubtedSince } = this.#clock.noted()
     const steady = performance.now()

@@ -3,19 +3,19 @@ import { dirname } from 'node:path'
 import { ToolloopError } from '../core/errors.ts'
 import type { FileKind } from './problems.ts'
 
-/** Not `mkdirSync`'s `recursive`: where a folder can't be made, such as in /proc, that never returns. */
+/** Replaces `mkdirSync(…, { recursive: true })`, which never returns if a folder can't be created, such as in /proc. */
 export function makeFolder(folder: string): void {
   if (existsSync(folder)) return
   if (dirname(folder) !== folder) makeFolder(dirname(folder))
   try {
     mkdirSync(folder, { mode: 0o700 })
   } catch (error) {
-    // Another process may have been faster.
+    // Another process may have created it meanwhile.
     if (!existsSync(folder)) throw error
   }
 }
 
-/** A database in memory, apart from all others: it ends with its store. */
+/** The name of a new database in memory, which nothing else shares. It ends with its store. */
 export function inMemory(): string {
   return `:memory:${crypto.randomUUID()}`
 }
@@ -25,8 +25,10 @@ export function isInMemory(file: string): boolean {
 }
 
 /**
- * The file's path without symbolic links: whichever way two processes come to it, they are to meet. Made if it is not there, for its owner's
- * eyes alone, as are the files SQLite puts beside it: they get the same mode. Throws the kind's error where it is on a network.
+ * Returns the file's path without symbolic links, so that all processes agree on it. Creates the file if it is missing, with access for its
+ * owner only; SQLite gives the files beside it the same mode.
+ *
+ * Throws the kind's error if the file is on a network file system.
  */
 export function makeFile(kind: FileKind, file: string): string {
   makeFolder(dirname(file))

@@ -4,10 +4,10 @@ import { type DatabaseOptions, emptyLog, inTransaction } from './database.ts'
 import { type Contents, type OpenedFile, openFile } from './opened-file.ts'
 import { fileProblem, isBusy, tried } from './problems.ts'
 
-/** What can be asked of a file: functions by their names. */
+/** The methods of a file's tables, by name. */
 export type Methods = object
 
-/** A call of one of them. */
+/** A call of one of these methods. */
 export interface Call {
   name: string
   args: readonly unknown[]
@@ -16,21 +16,21 @@ export interface Call {
 export interface Asked {
   id: number
   call: Call
-  /** Until when it is tried again if the file is locked, by the thread's clock. */
+  /** If the file is locked, the call is retried until this time, on the thread's monotonic clock. */
   until?: number
 }
 export type Answer = { id: number } & ({ ok: true; value: unknown } | { ok: false; code: ErrorCode; message: string })
 
-/** How the thread opens a file: as a database, and with what its contents want to know. */
+/** How the thread opens a file: the database, and the options of its contents. */
 export interface OpenOptions {
   database: DatabaseOptions
   own: unknown
 }
 
-/** What one store asks of the thread. */
+/** A message from a store to the thread. */
 export interface ToThread {
   store: number
-  /** In the first message. */
+  /** Sent with the first message of a store. */
   open?: OpenOptions
   calls?: readonly Asked[]
   close?: true
@@ -39,10 +39,10 @@ export interface ToThread {
 export interface FromThread {
   store: number
   answers: readonly Answer[]
-  /** What whoever keeps the file should know. */
+  /** A warning for the log, such as a clock that jumped. */
   warning?: string
   closed?: true
-  /** Why closing it failed. */
+  /** Why closing the file failed. */
   problem?: string
 }
 
@@ -50,29 +50,31 @@ interface OpenStore<Tables> {
   options: OpenOptions
   opened?: OpenedFile<Tables>
   asked: Asked[]
-  /** Until its log is emptied. */
+  /** The timer that empties the log. */
   erasing?: NodeJS.Timeout
-  /** Until what found the file locked is tried again; how often in a row it has. */
+  /** The timer that retries the calls that found the file locked, and the number of failed attempts in a row. */
   retrying?: NodeJS.Timeout | undefined
   locked: number
 }
 
-/** How soon after something was deleted for good the log is emptied, in milliseconds: once for all that is deleted meanwhile. */
+/** How soon the log is emptied after something was erased, in milliseconds. Everything erased meanwhile is covered by the same pass. */
 const erasedWithinMs = 200
 
-/** How many reads share a transaction and a message. */
+/** The number of reads that share a transaction and a message. */
 const readsAtOnce = 8
 
-/** The longest that a call waits until it finds out that a file is no longer locked, in milliseconds. */
+/** The longest pause between two attempts on a locked file, in milliseconds. */
 const longestRetryMs = 50
 
 /**
- * The thread that has the files: SQLite blocks whoever writes until the disk has it. What has been asked for while one transaction was being
- * written goes into the next, so that many share one wait for the disk. To be called once, by the thread's program.
+ * Runs the thread that keeps the files open. SQLite blocks the writer until the disk has the data, so calls that arrive during one
+ * transaction share the next one, and wait for the disk once.
+ *
+ * The thread's program calls this once.
  */
 export function serveFiles<Tables extends Methods, Options>(contents: Contents<Tables, Options>): void {
   const stores = new Map<number, OpenStore<Tables>>()
-  // Node 22 warns of `node:sqlite` once in every thread that loads it.
+  // Node 22 prints a warning about `node:sqlite` once in every thread that loads it.
   process.removeAllListeners('warning')
   const send = (message: FromThread) => parentPort?.postMessage(message)
 
@@ -84,7 +86,7 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
   const reading = new Set(contents.reading)
   const reads = ({ call }: Asked) => reading.has(call.name)
 
-  /** One transaction for all; each call in it happens as a whole or not at all. */
+  /** Runs all calls in one transaction. Each call has its own savepoint: it takes effect as a whole or not at all. */
   const carryOut = (
     { database, clock, tables }: OpenedFile<Tables>,
     file: string,
@@ -97,13 +99,13 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
         const answers = asked.map(({ id, call }): Answer => {
           database.exec('SAVEPOINT one')
           try {
-            // A name and its arguments belong together, as `SqliteFile` says.
+            // `SqliteFile` types a method's name and arguments together.
             const method = tables[call.name as keyof Tables] as (...args: unknown[]) => unknown
             const value = method.apply(tables, [...call.args])
             database.exec('RELEASE one')
             return { id, ok: true, value }
           } catch (error) {
-            // A full disk may have ended the whole transaction: then nothing in it has happened.
+            // If the disk is full, SQLite may have ended the whole transaction: no call in it has taken effect.
             if (!tried(() => database.exec('ROLLBACK TO one; RELEASE one'))) throw error
             return { id, ...failure(error, file) }
           }
@@ -114,7 +116,7 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
       kind,
     )
 
-  /** Where they have no room together, each has a transaction of its own: one that is too large is not to take the others with it. */
+  /** If the calls don't fit into one transaction, each gets its own: one that is too large must not fail the others. */
   const commit = (opened: OpenedFile<Tables>, file: string, asked: readonly Asked[]): Answer[] => {
     try {
       return carryOut(opened, file, asked, 'writes')
@@ -133,12 +135,12 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
   const eraseSoon = (kept: OpenStore<Tables>, { database }: OpenedFile<Tables>): void => {
     kept.erasing ??= setTimeout(() => {
       delete kept.erasing
-      // What fails now is done with the next of these calls.
+      // If this fails, the next erasing call empties the log.
       tried(() => emptyLog(database))
     }, erasedWithinMs)
   }
 
-  /** One that can't be written is opened again by the next call. */
+  /** A file that can't be written is closed; the next call opens it again. */
   const enter = (kept: OpenStore<Tables>, opened: OpenedFile<Tables>): void => {
     try {
       opened.enter()
@@ -151,11 +153,11 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
     }
   }
 
-  /** Answers them, but for those that it returns: they found the file locked. */
+  /** Answers the calls. Returns those that found the file locked and may be retried. */
   const attempt = (store: number, kept: OpenStore<Tables>, asked: readonly Asked[], kind: 'reads' | 'writes'): readonly Asked[] => {
     const { file } = kept.options.database
     try {
-      // Tried again by each call: what was wrong may have been put right.
+      // Each call tries again to open the file: the cause may have been fixed.
       kept.opened ??= openFile(contents, kept.options.database, {
         own: kept.options.own as Options,
         warn: (warning) => send({ store, answers: [], warning }),
@@ -172,7 +174,7 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
     }
   }
 
-  /** A few at a time: very many large answers at once would not fit into the thread's memory. */
+  /** Reads a few at a time: many large answers at once would not fit into the thread's memory. */
   const readAll = (store: number, kept: OpenStore<Tables>, asked: readonly Asked[]): Asked[] => {
     const waiting: Asked[] = []
     for (let at = 0; at < asked.length; at += readsAtOnce) {
@@ -205,7 +207,7 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
     if (open !== undefined) stores.set(store, { options: open, asked: [], locked: 0 })
     const kept = stores.get(store)
     if (calls !== undefined && kept !== undefined) {
-      // All messages that have arrived are read before this runs.
+      // Runs after all messages that have arrived are read.
       setImmediate(answerAll)
       const until = performance.now() + kept.options.database.busyTimeoutMs
       for (const { id, call } of calls) kept.asked.push({ id, call, until })
@@ -218,7 +220,7 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
         kept?.opened?.close()
         send({ store, answers: [], closed: true })
       } catch (error) {
-        // The other stores live on.
+        // The other stores of the thread are not affected.
         send({ store, answers: [], closed: true, problem: fileProblem(error, contents, kept?.options.database.file ?? '').message })
       }
     }

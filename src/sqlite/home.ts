@@ -5,8 +5,8 @@ import { hasLivingOwner } from './owner.ts'
 import type { FileKind } from './problems.ts'
 
 /**
- * Throws for a copy whose original is in use: to the copy its owners look dead, because they hold no locks beside it. A file that was moved, or
- * restored from a backup, has no living original.
+ * Throws for a copy of a file whose original is in use. Owners hold no locks beside the copy, so the copy would take them for dead. A file
+ * that was moved, or restored from a backup, has no living original.
  */
 export function checkHome(database: DatabaseSync, { noun, code }: FileKind, { file, real }: { file: string; real: string }): void {
   const home = database.prepare('SELECT id, path FROM home').get()
@@ -15,11 +15,11 @@ export function checkHome(database: DatabaseSync, { noun, code }: FileKind, { fi
   if (path === real || isSameFile(path, real) || idOf(path) !== home.id || !hasLivingOwner(`${path}-owners`)) return
   throw new ToolloopError(
     code,
-    `Expected the ${noun} \`${file}\` to be no copy, got one of \`${path}\`, which a living process uses: both would execute the same runs. To use it all the same, pass \`adopt: true\``,
+    `Expected the ${noun} \`${file}\` to be the original, got a copy of \`${path}\`, which a running process uses: both would execute the same runs. To use the copy anyway, pass \`adopt: true\``,
   )
 }
 
-/** Notes where the file is. In another place it is another one from then on. */
+/** Notes the path of the file. A file with another path gets a new id. */
 export function settleAt(database: DatabaseSync, real: string): void {
   const home = database.prepare('SELECT path FROM home').get()
   if (home?.path === real) return
@@ -27,13 +27,13 @@ export function settleAt(database: DatabaseSync, real: string): void {
   database.prepare('INSERT INTO home (id, path) VALUES (?, ?)').run(crypto.randomUUID(), real)
 }
 
-/** A volume can be mounted in several places. */
+/** True for one file at two paths, such as a volume that is mounted twice. */
 function isSameFile(one: string, other: string): boolean {
   const [a, b] = [one, other].map((file) => statSync(file, { bigint: true, throwIfNoEntry: false }))
   return a !== undefined && a.ino === b?.ino && a.dev === b.dev
 }
 
-/** Undefined for what is not there, or no such file any more. */
+/** The id in the file at this path. Undefined if there is no file, or a file of another kind. */
 function idOf(file: string): unknown {
   if (!existsSync(file)) return undefined
   let database: DatabaseSync | undefined
@@ -41,7 +41,7 @@ function idOf(file: string): unknown {
     database = new DatabaseSync(file, { readOnly: true })
     return database.prepare('SELECT id FROM home').get()?.id
   } catch {
-    // A journal of another version, or whatever was put in its place: it has no runs of this one.
+    // A journal of another version, or an unrelated file that took its place: it has none of these runs.
     return undefined
   } finally {
     database?.close()

@@ -7,42 +7,42 @@ import { settleAt } from './home.ts'
 import { Owner } from './owner.ts'
 import { fileProblem, tried } from './problems.ts'
 
-/** What the tables of a file work with. */
+/** What a file's tables are built from. */
 export interface FileParts {
   readonly database: DatabaseSync
   readonly owner: Owner
   readonly clock: FileClock
 }
 
-/** A file of some kind: its tables, and what can be done with them. */
+/** A kind of file: its tables and their methods. */
 export interface Contents<Tables, Options> extends Schema {
-  /** What is called in a transaction each, which is rolled back if it throws. */
+  /** Returns the methods. Each call runs in a transaction, which is rolled back if the method throws. */
   open(parts: FileParts, options: Options): Tables
-  /** Lets go of all that an owner has who leaves. */
+  /** Gives up everything that an owner holds when it leaves. */
   release(database: DatabaseSync, ownerId: string): void
-  /** Methods that only read. They wait for no writer; what was asked for and not answered before, they may not see. */
+  /** Methods that only read. They don't wait for a writer, and may miss the effects of calls that are still unanswered. */
   readonly reading: readonly string[]
-  /** Methods after which nothing of what they have deleted may stay in the log beside the file. */
+  /** Methods whose deleted data must not stay in the log beside the file. */
   readonly erasing?: readonly string[]
 }
 
-/** The file with its owner, who is alive until it is closed. */
+/** An open file and its owner, which is alive until the file is closed. */
 export interface OpenedFile<Tables> {
   readonly database: DatabaseSync
   readonly clock: FileClock
   readonly tables: Tables
-  /** Before anything is written: from the first time on, its owner is alive. Who only reads is nobody to the others. */
+  /** Registers the owner. Called before the first write: other processes never see an owner that only reads. */
   enter(): void
   close(): void
 }
 
 /**
- * Until this version several connections could damage a file in WAL mode between them (https://sqlite.org/wal.html#walresetbug), so that
- * only one process may have it open.
+ * Before this version, several connections could damage a file in WAL mode (https://sqlite.org/wal.html#walresetbug). With an older
+ * version, only one process may have the file open.
  */
 const sharedSince = [3, 51, 3]
 
-/** A connection, who uses it, and which owners of this process share it. */
+/** A connection, the number of its users, and the owners of this process that share it. */
 interface Connection {
   readonly database: DatabaseSync
   readonly clock: FileClock
@@ -53,8 +53,9 @@ interface Connection {
 const connections = new Map<string, Connection>()
 
 /**
- * Stores of one process that open a file in the same way share a connection. Throws the kind's error; nothing is left open then. `warn` is told if the
- * clock of the machine is doubted.
+ * Opens the file. Stores of one process that open a file with the same options share a connection.
+ *
+ * Throws the kind's error and leaves nothing open. Calls `warn` if the machine's clock can't be trusted.
  */
 export function openFile<Tables, Options>(
   contents: Contents<Tables, Options>,
@@ -75,7 +76,7 @@ export function openFile<Tables, Options>(
     connections.set(key, used)
     used.users++
     const close = () => {
-      // There is no later: it waits for others as long as it may.
+      // Leaving can't be retried later, so it waits for other connections as long as it may.
       tried(() => database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`))
       try {
         if (owners.delete(owner.id)) leave(database, owner, contents)
@@ -100,7 +101,7 @@ export function openFile<Tables, Options>(
   }
 }
 
-/** Throws what SQLite throws; the database is closed then. */
+/** Throws what SQLite throws, after closing the database. */
 function connect(database: DatabaseSync, warn: (message: string) => void): Connection {
   try {
     return { database, clock: new FileClock(database, warn), users: 0, owners: new Set() }
@@ -110,7 +111,7 @@ function connect(database: DatabaseSync, warn: (message: string) => void): Conne
   }
 }
 
-/** Registers the owner among those of the file, from which the dead are removed. */
+/** Adds the owner to the owners of the file, and removes dead ones. */
 function enter(
   { database, owners: sharing, clock }: Omit<Connection, 'users'>,
   owner: Owner,
@@ -141,7 +142,7 @@ function enter(
 }
 
 function leave(database: DatabaseSync, owner: Owner, { release }: Pick<Contents<never, never>, 'release'>): void {
-  // Where the disk can't be written, whoever comes next finds this owner dead.
+  // If the disk can't be written, the next process finds this owner dead.
   tried(() => {
     release(database, owner.id)
     database.prepare('DELETE FROM owners WHERE id = ?').run(owner.id)

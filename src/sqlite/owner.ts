@@ -5,22 +5,22 @@ import { makeFolder } from './file-place.ts'
 import { isBusy, tried } from './problems.ts'
 
 /**
- * Who is alive, without clocks: each owner keeps a small file locked, and the operating system lets go of it when the process dies, however
- * it dies. A process that is only paused keeps its lock.
+ * Tells whether an owner is alive, without clocks: each owner keeps a small file locked, and the operating system releases the lock however
+ * the process dies. A paused process keeps its lock.
  *
- * Nothing but SQLite may open these files once it has: closing any other handle on one would drop the lock of its process.
+ * Only SQLite may open these files once it has: closing any other handle on one would drop the process's lock.
  */
 export class Owner {
   readonly id: string = crypto.randomUUID()
   readonly #folder: string | undefined
   #lock: DatabaseSync | undefined
 
-  /** Without a folder, what is owned is of this process alone: every owner is alive. */
+  /** Without a folder, only this process uses the data, and every owner is alive. */
   constructor(folder: string | undefined) {
     this.#folder = folder
   }
 
-  /** From now on this owner is alive to everybody. */
+  /** Takes the lock: from now on, other processes see this owner as alive. */
   live(): void {
     if (this.#lock !== undefined || this.#folder === undefined) return
     makeFolder(this.#folder)
@@ -31,25 +31,25 @@ export class Owner {
     this.#lock = lock
   }
 
-  /** Whether the owner of that id still holds its lock. */
+  /** Whether the owner with this id still holds its lock. */
   isAlive(id: string): boolean {
     return id === this.id || this.#folder === undefined || isLocked(join(this.#folder, id))
   }
 
-  /** Removes what a dead owner has left. */
+  /** Removes the lock file of a dead owner. */
   forget(id: string): void {
     if (this.#folder !== undefined) rmSync(join(this.#folder, id), { force: true })
   }
 
-  /** From now on this owner is dead to everybody. */
+  /** Releases the lock: from now on, other processes see this owner as dead. */
   close(): void {
     this.#lock?.close()
-    // What can't be removed is found unlocked by whoever comes next.
+    // A lock file that can't be removed is unlocked, and the next process removes it.
     tried(() => this.forget(this.id))
   }
 }
 
-/** Whether any owner in that folder is alive. */
+/** Whether any owner in this folder is alive. */
 export function hasLivingOwner(folder: string): boolean {
   return existsSync(folder) && readdirSync(folder).some((id) => isLocked(join(folder, id)))
 }

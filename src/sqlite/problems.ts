@@ -1,28 +1,28 @@
 import { type ErrorCode, messageOf, ToolloopError } from '../core/errors.ts'
 
-/** What is kept in a file: how its errors are called and coded. */
+/** What a kind of file is called in its errors, and their code. */
 export interface FileKind {
   /** As in `The journal … can’t be used`. */
   readonly noun: string
   readonly code: ErrorCode
 }
 
-/** Of SQLite's result codes those that say something to whoever keeps the file. https://sqlite.org/rescode.html */
+/** SQLite's result codes that the owner of the file can do something about. https://sqlite.org/rescode.html */
 const busy = 5
 const words: Readonly<Record<number, string>> = {
-  3: 'this process may not open it: expected the rights to read and write the file and its folder',
+  3: 'this process may not open it: expected permission to read and write the file and its folder',
   [busy]: 'another process has kept it locked for longer than `busyTimeoutMs`',
   6: 'it is locked by another connection of this process',
-  8: 'it is read-only: expected the rights to write the file and its folder, and a file system that can be written',
+  8: 'it is read-only: expected permission to write the file and its folder, and a writable file system',
   10: 'the disk failed, or is full',
   11: 'it is damaged: restore a copy, or save what can be read with the `.recover` command of the sqlite3 shell',
-  13: 'the disk is full, or the file has come to `maxBytes`; what is recorded so far is safe',
-  14: 'it can’t be opened: expected a file, or a folder in which it can be made',
+  13: 'the disk is full, or the file has reached `maxBytes`; what is recorded so far is safe',
+  14: 'it can’t be opened: expected a file, or a folder in which it can be created',
   18: 'a value is larger than SQLite can hold',
   26: 'it is not an SQLite database',
 }
 
-/** Anything that was thrown while the file was used, in words that say which file and what to do. */
+/** Turns anything thrown while the file was used into an error that names the file and says what to do. */
 export function fileProblem(error: unknown, { noun, code: errorCode }: FileKind, file: string): ToolloopError {
   if (ToolloopError.isInstance(error)) return error
   const code = codeOf(error)
@@ -31,7 +31,7 @@ export function fileProblem(error: unknown, { noun, code: errorCode }: FileKind,
   return new ToolloopError(errorCode, `The ${noun} \`${file}\` can’t be used: ${said}`, { cause: error })
 }
 
-/** False where it threw: for cleaning up, where the error that led there is the one to tell. */
+/** Runs `work` and returns false if it throws. For cleanup after an error that matters more. */
 export function tried(work: () => void): boolean {
   try {
     work()
@@ -45,7 +45,7 @@ export function isBusy(error: unknown): boolean {
   return codeOf(error) === busy
 }
 
-/** The primary code: extended ones have it in their lowest byte. */
+/** The primary result code: the lowest byte of an extended one. */
 function codeOf(error: unknown): number | undefined {
   const isSqlite = typeof error === 'object' && error !== null && 'errcode' in error && typeof error.errcode === 'number'
   return isSqlite ? (error.errcode as number) & 0xff : undefined

@@ -11,18 +11,18 @@ interface Waiting {
   reject(error: Error): void
 }
 
-/** What of `Tables` can be called. */
+/** The names of the methods of `Tables`. */
 export type MethodName<Tables> = { [K in keyof Tables]: Tables[K] extends (...args: never[]) => unknown ? K & string : never }[keyof Tables]
 type ArgsOf<Method> = Method extends (...args: infer Args) => unknown ? Args : never
 type ValueOf<Method> = Method extends (...args: never[]) => infer Value ? Value : never
 
-/** Who is told what. */
+/** Who is told about warnings and about the loss of the thread. */
 export interface Told {
   logger: Logger
   lost?: (problem: ToolloopError) => void
 }
 
-/** A file behind a thread: no call blocks the event loop. It is opened by the first call. */
+/** A file that a thread keeps open, so that no call blocks the event loop. The first call opens it. */
 export class SqliteFile<Tables extends Methods> {
   readonly #kind: FileKind
   readonly #thread: FileThread
@@ -37,7 +37,7 @@ export class SqliteFile<Tables extends Methods> {
   #ids = 0
   #closed = false
 
-  /** `lost` is called when the thread dies before the file is closed; it can be used on, with a new owner. */
+  /** Calls `lost` if the thread dies before the file is closed. The file can still be used afterwards, with a new owner. */
   constructor(kind: FileKind, thread: FileThread, options: OpenOptions, { logger, lost }: Told) {
     this.#kind = kind
     this.#thread = thread
@@ -47,16 +47,19 @@ export class SqliteFile<Tables extends Methods> {
     this.#store = thread.nextStore()
   }
 
-  /** Calls one of the tables' methods, in a transaction of its own or with others. Rejects with the kind's error, and with what the method throws. */
+  /**
+   * Calls one of the tables' methods, in its own transaction or in one shared with other calls. Rejects with the kind's error, or with what
+   * the method throws.
+   */
   call<K extends MethodName<Tables>>(name: K, ...args: ArgsOf<Tables[K]>): Promise<ValueOf<Tables[K]>> {
     const answer = this.#ask({ name, args })
-    // Calls of one tick travel together.
+    // Calls made in the same tick are sent together.
     if (!this.#isSending) queueMicrotask(() => this.#sendBatch())
     this.#isSending = true
     return answer
   }
 
-  /** As `call`, and in one transaction with what is called next, if that is soon. */
+  /** Like `call`, but shares a transaction with the call that follows, if it follows soon. */
   callWithNext<K extends MethodName<Tables>>(name: K, ...args: ArgsOf<Tables[K]>): Promise<ValueOf<Tables[K]>> {
     setImmediate(() => this.#sendBatch())
     return this.#ask({ name, args })
@@ -99,7 +102,7 @@ export class SqliteFile<Tables extends Methods> {
 
   #answered({ answers, warning, closed, problem }: FromThread): void {
     if (warning !== undefined) this.#logger.warn({ file: this.#options.database.file }, warning)
-    // Many may arrive at once, and what their callers do next may take long.
+    // Many answers may arrive at once, and what their callers do next may take long.
     for (const answer of answers) void nextTurn().then(() => this.#handOut(answer))
     if (problem !== undefined) this.#left.reject(new ToolloopError(this.#kind.code, problem))
     else if (closed === true) this.#left.resolve()
@@ -130,7 +133,7 @@ export class SqliteFile<Tables extends Methods> {
   }
 }
 
-/** What whoever opens a file may say about it. */
+/** What the user of a file can choose. */
 export interface FileOptions {
   file: string
   synchronous?: 'full' | 'normal'
@@ -138,7 +141,7 @@ export interface FileOptions {
   maxBytes?: number
 }
 
-/** Checked, with its defaults. Throws `invalid_option`. */
+/** Checks the options and fills in the defaults. Throws `invalid_option`. */
 export function fileOptions({ file, synchronous = 'full', busyTimeoutMs = 5_000, maxBytes }: FileOptions): OpenOptions['database'] {
   if (typeof file !== 'string' || file === '' || file === ':memory:') throw new InvalidOptionError('file', 'the path of a file', file)
   if (synchronous !== 'full' && synchronous !== 'normal') throw new InvalidOptionError('synchronous', "'full' or 'normal'", synchronous)

@@ -3,7 +3,7 @@ import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
 export type Row = Record<string, SQLOutputValue>
 type Value = SQLOutputValue | undefined
 
-/** Statements by their text, each prepared once. What is undefined is NULL. */
+/** Caches prepared statements by their text. Binds undefined as NULL. */
 export class Statements {
   readonly #database: DatabaseSync
   readonly #prepared = new Map<string, StatementSync>()
@@ -24,7 +24,7 @@ export class Statements {
     return this.#prepare(sql).all(...values.map((value) => value ?? null))
   }
 
-  /** One row after the other: for very many, of which not all may be needed. */
+  /** Iterates over the rows, for results that are large or may not be read to the end. */
   each(sql: string, ...values: Value[]): Iterable<Row> {
     return this.#prepare(sql).iterate(...values.map((value) => value ?? null))
   }

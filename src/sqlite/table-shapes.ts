@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 
-/** How a table is made, apart from its text, which SQLite writes anew when a table is altered. */
+/** The structure of each table. The text of its definition is no use: SQLite rewrites it when a table is altered. */
 const shapes = `
   SELECT t.name,
     (SELECT group_concat(c.name || ' ' || c.type || ' ' || c."notnull" || ' ' || c.pk, ', ') FROM pragma_table_xinfo(t.name) c) || '; ' ||
@@ -12,14 +12,14 @@ const shapes = `
     ), '') AS shape
   FROM pragma_table_list t WHERE t.schema = 'main' AND t.type = 'table' AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\'`
 
-/** In which table a database differs from what these migrations make of an empty one, if it does. It may have other tables besides. */
+/** Describes the first table that differs from what these migrations create; undefined if none does. Extra tables are allowed. */
 export function differenceOf(database: DatabaseSync, migrations: readonly string[]): string | undefined {
   const expected = new DatabaseSync(':memory:')
   try {
     for (const migration of migrations) expected.exec(migration)
     const found = shapesOf(database)
     for (const [table, shape] of shapesOf(expected)) {
-      if (!found.has(table)) return `none that is called \`${table}\``
+      if (!found.has(table)) return `no table called \`${table}\``
       if (found.get(table) !== shape) return `another \`${table}\``
     }
     return undefined

@@ -2,34 +2,36 @@ import { Worker } from 'node:worker_threads'
 import { messageOf } from '../core/errors.ts'
 import type { Asked, FromThread, OpenOptions, ToThread } from './file-thread.ts'
 
-/** What the thread tells a store. */
+/** Receives what the thread sends to one store. */
 export interface Listener {
   answered(message: FromThread): void
-  /** The thread is gone, and the store with it. */
+  /** Called when the thread has ended. The store has ended with it. */
   ended(why: string): void
 }
 
-/** The one thread of this process that has all files of a kind. Started by the first store that needs it. */
+/** The one thread of this process that opens all files of a kind. The first store that needs it starts it. */
 export class FileThread {
   readonly #program: string | URL
   #thread: Worker | undefined
-  /** The stores that the thread has. */
+  /** The stores whose files the thread has open. */
   readonly #listeners = new Map<number, Listener>()
-  /** Of them those that wait for an answer. */
+  /** The stores that wait for an answer. */
   readonly #busy = new Set<number>()
   #stores = 0
 
-  /** `program` calls `serveFiles`: its code, or the file it is in. */
+  /** `program` calls `serveFiles`. It is the program's code, or the URL of its file. */
   constructor(program: string | URL) {
     this.#program = program
   }
 
-  /** A number for a store of its own. */
+  /** Returns a number for a new store. */
   nextStore(): number {
     return ++this.#stores
   }
 
-  /** Opens the file if the thread does not have it. Throws where no thread may be started, or a value can't be sent. */
+  /**
+   * Sends calls to the thread, which opens the file first if it hasn't. Throws if the thread can't be started, or if a value can't be sent.
+   */
   send(store: number, calls: readonly Asked[], open: OpenOptions, listener: Listener): void {
     const isNew = !this.#listeners.has(store)
     this.#thread ??= this.#start()
@@ -38,7 +40,7 @@ export class FileThread {
     this.expectAnswer(store, true)
   }
 
-  /** A thread that nobody waits for must not keep the process from ending. */
+  /** Keeps the process alive only while a store waits for an answer. */
   expectAnswer(store: number, isExpected: boolean): void {
     if (isExpected) this.#busy.add(store)
     else this.#busy.delete(store)
@@ -46,7 +48,7 @@ export class FileThread {
     else this.#thread?.ref()
   }
 
-  /** False where there is nothing to close. */
+  /** Returns false if there is nothing to close. */
   close(store: number): boolean {
     if (!this.#listeners.has(store)) return false
     this.expectAnswer(store, true)
@@ -56,7 +58,7 @@ export class FileThread {
 
   #start(): Worker {
     const started = new Worker(this.#program, { eval: typeof this.#program === 'string', execArgv: [] })
-    // Until something is asked of it.
+    // The thread keeps the process alive only once something is asked of it.
     started.unref()
     let why = 'its thread was ended'
     started.on('message', (message: FromThread) => {

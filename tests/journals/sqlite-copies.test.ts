@@ -42,7 +42,7 @@ it('P1.10 sqliteJournal: refuses a copy as long as the original is used, however
     for (const beside of ['', '-wal', '-shm', '-owners']) {
       cpSync(`${file}${beside}`, join(copies, `copy.sqlite${beside}`), { recursive: true })
     }
-    const refused = `to be no copy, got one of \`${file}\`, which a living process uses`
+    const refused = `to be the original, got a copy of \`${file}\`, which a running process uses`
     for (const copy of ['backup.sqlite', 'copy.sqlite']) expect(await recoveredIn({ file: join(copies, copy) })).toContain(refused)
     // By another way it is the same file.
     symlinkSync(original, join(folder, 'link'))

@@ -95,7 +95,7 @@ describe('a journal that is not what was written', () => {
       truncateSync(file)
       const { journal, runner } = open(file)
       const message = expect.stringMatching(
-        /to be the journal that was there, got an empty file: restore a backup, or delete .+runs.sqlite-owners`/,
+        /to be the journal that was used before, got an empty file: restore a backup, or delete .+runs.sqlite-owners`/,
       )
       await expect(runner.recover()).rejects.toMatchObject({ code: 'journal_failed', message })
       await expect(runner.run('go')).rejects.toMatchObject({ code: 'journal_failed', message })
@@ -125,7 +125,7 @@ describe('a journal that is not what was written', () => {
     }))
 
   const shapes: [what: string, sql: string, got: RegExp][] = [
-    ['without a table', 'DROP TABLE waits', /got none that is called `waits`/],
+    ['without a table', 'DROP TABLE waits', /got no table called `waits`/],
     ['with another column', 'ALTER TABLE steps ADD COLUMN mine TEXT', /got another `steps`/],
     ['without a column', 'ALTER TABLE runs DROP COLUMN problem', /got another `runs`/],
     [

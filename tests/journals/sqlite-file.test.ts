@@ -167,7 +167,7 @@ describe('the file of an SQLite journal', () => {
       for (let n = 0; problems.length === 0 && n < 20; n++) {
         await small.runner.run('go', { runId: `run-${n}` }).catch(({ code, message }) => problems.push(`${n} ${code}: ${message}`))
       }
-      expect(problems[0]).toMatch(/^[1-9]\d* journal_failed: .+the disk is full, or the file has come to `maxBytes`/)
+      expect(problems[0]).toMatch(/^[1-9]\d* journal_failed: .+the disk is full, or the file has reached `maxBytes`/)
       const full = `run-${Number.parseInt(problems[0] ?? '', 10)}`
       expect((await small.runner.resume('run-0')).output).toBe('done')
       await small.journal.close()

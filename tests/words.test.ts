@@ -1,0 +1,111 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** Folders and files whose comments, docstrings and test names have been edited. Add one line per folder. */
+const edited = ['src/sqlite']
+
+/** Phrases that make a sentence hard to read, and what to write instead. Add one line per phrase. */
+const phrases: [phrase: RegExp, instead: string][] = [
+  [/\banew\b/, 'again'],
+  [/\binside of\b/, 'inside'],
+  [/\bbelongs? into\b/, 'belongs in, goes into'],
+  [/\b(?:comes?|came) to nothing\b/, 'has no effect, fails'],
+  [/\bwhat (?:it|they|this|that|he|she) (?:comes?|came) to\b/, 'the result'],
+  [/\b(?:taken|takes?|took|taking) up\b/, 'resumed, resumes'],
+  [/\b(?:gone|goes|going|went) on with\b/, 'continued, resumed'],
+  [/\bgoes on\b/, 'continues'],
+  [/\bso many that\b/, 'the number, the limit'],
+  [/\b(?:is|are|was|were) none\b(?! of\b)/, 'is not a …, is ignored'],
+  [/\bof which there (?:is|are)\b/, 'split the sentence'],
+  [/\bin peace\b/, 'without an error'],
+  [/\bset aside\b/, 'reserved, queued'],
+  [/\bfor want of\b/, 'because … is missing'],
+  [/\bin its stead\b/, 'instead'],
+  [/\bwhich is (?:no|none)\b/, 'that is not'],
+  [/\bwhat is no\b/, 'anything but, if it is not'],
+  [/\bwhat has no\b/, 'anything without'],
+  [
+    /(?:^|[,;:.] )where (?:it|that|there|this|they|no|nothing|one|none|neither) (?:is|are|was|has|have|can|could|does|did|must|may|needs?)\b/i,
+    'if',
+  ],
+  [
+    /\bwhoever\b(?! (?:call|read|run|write|use|embed|wait|decid|ask|start|own|open|review|approve|sign)\w*)/i,
+    'the caller, the code that (whoever is for people)',
+  ],
+  [/\bthe like of\b/, 'like'],
+  [/\bstands? around\b/, 'wraps'],
+  [/\bwhat is (?:left|told|said) of\b/, 'the rest of, the text of'],
+  [/\bas (?:many|much) as there (?:is|are)\b/, 'all'],
+  [/\bby itself alone\b/, 'alone'],
+  [/\bone after another of\b/, 'each of'],
+]
+
+/** The prose of a TypeScript file: each comment, and each name of a test, as one line. */
+function proseOfCode(text: string): string[] {
+  const blocks = [...text.matchAll(/\/\*+([\s\S]*?)\*\//g)].map(([, block = '']) => block.replace(/\n\s*\*?/g, ' '))
+  const lines = [...text.matchAll(/(?:^[ \t]*\/\/.*\n?)+|[ \t]\/\/ .*/gm)].map(([line]) => line.replace(/^[ \t]*\/\//gm, ''))
+  const names = [...text.matchAll(/\b(?:it|test|describe)(?:\.\w+)*(?:\([^)]*\))?\(\s*(['"`])((?:\\.|(?!\1).)*)\1/g)].map(
+    ([, , name = '']) => name,
+  )
+  return [...blocks, ...lines, ...names]
+}
+
+/** The comments of a YAML file: lines that follow each other are one text. */
+function proseOfYaml(text: string): string[] {
+  return [...text.matchAll(/(?:^[ \t]*#.*\n?)+|[ \t]#.*/gm)].map(([lines]) => lines.replace(/^[ \t]*#/gm, ''))
+}
+
+/** The paragraphs of a page, without its code. */
+function proseOfPage(text: string): string[] {
+  return text.replace(/^ *(```+)[\s\S]*?^ *\1/gm, '').split(/\n{2,}/)
+}
+
+function proseOf(file: string): string[] {
+  const text = readFileSync(join(root, file), 'utf8')
+  const prose = /\.md$/.test(file) ? proseOfPage(text) : /\.ya?ml$/.test(file) ? proseOfYaml(text) : proseOfCode(text)
+  return prose.map((words) => words.replace(/\s+/g, ' ').trim())
+}
+
+function poorPhrases(prose: readonly string[]): string[] {
+  return prose.flatMap((text) =>
+    phrases.flatMap(([phrase, instead]) => {
+      const found = phrase.exec(text)
+      return found
+        ? [`Expected ${instead}, got "${found[0].trim()}" in "${text.slice(Math.max(0, found.index - 60), found.index + 80)}"`]
+        : []
+    }),
+  )
+}
+
+/** Everything but the bundle of the page, and this file, which quotes the phrases. */
+const files = globSync('{src,tests,docs,config}/**/*.{ts,tsx,js,cjs,md,yaml,yml}', { cwd: root }).filter(
+  (file) => !file.startsWith('src/service/page/') && file !== 'tests/words.test.ts',
+)
+
+describe('the words of comments, docstrings and test names', () => {
+  it.each(edited)('%s has no phrase that makes a sentence hard to read', (place) => {
+    const own = files.filter((file) => file === place || file.startsWith(`${place}/`))
+    expect(own).not.toEqual([])
+    expect(own.flatMap((file) => poorPhrases(proseOf(file)).map((problem) => `${file}: ${problem}`))).toEqual([])
+  })
+
+  it('finds a phrase in a docstring, in a comment of several lines and in a test name, but not in code', () => {
+    const code = [
+      '/**',
+      ' * Sends it',
+      ' * anew.',
+      ' */',
+      'const anew = "anew" // belongs',
+      '  // It belongs',
+      '  // into the list.',
+      "it.each(rows)('goes on with %s', () => {})",
+    ].join('\n')
+    expect(poorPhrases(proseOfCode(code).map((words) => words.replace(/\s+/g, ' ')))).toHaveLength(3 + 1)
+    expect(poorPhrases(proseOfPage('Text.\n\n```ts\n// anew\n```\n\nSent\nagain.'))).toEqual([])
+    expect(poorPhrases(proseOfYaml('# Sent\n# anew\nkey: anew # again\n'))).toHaveLength(1)
+  })
+})
