@@ -39,7 +39,7 @@ describe('SteadyClock', () => {
       pass(19 * minute)
       expect(clock.now()).toBe(start + 20 * minute)
       expect(warnings.splice(0)).toEqual([
-        expect.stringMatching(/^The clock shows 202[56]-.*, where 2026-01-01T00:01:00.000Z was expected/),
+        expect.stringMatching(/^The clock shows 202[56]-.*, but 2026-01-01T00:01:00.000Z was expected/),
       ])
       pass(minute)
       expect(clock.now()).toBe(start + days * day + 21 * minute)

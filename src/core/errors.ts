@@ -1,12 +1,12 @@
 import type { Usage } from './messages.ts'
 
 /**
- * Whose fault an error is decides its path: the model's and a tool's go back to the model as the call's result,
- * the programmer's throws at once, the provider's is retried and then ends the run, the caller's ends the run.
+ * Whose fault an error is, which decides what happens. Errors of the model and of tools go back to the model as the call's result. Errors
+ * of the programmer are thrown at once. Errors of the provider are retried and then end the run. Errors of the caller end the run.
  */
 export type Fault = 'programmer' | 'model' | 'tool' | 'provider' | 'caller'
 
-/** Every error code there is. The table of docs/errors.md is checked against this one. */
+/** All error codes. The table in docs/errors.md is generated from this list. */
 const codes = {
   invalid_option: {
     fault: 'programmer',
@@ -49,14 +49,14 @@ const codes = {
     fault: 'caller',
     meaning: 'The journal has a run with that id, and it was started with another input, session or metadata.',
   },
-  runner_closed: { fault: 'caller', meaning: 'The runner was closed: it starts nothing any more, and has let go of its recorded runs.' },
+  runner_closed: { fault: 'caller', meaning: 'The runner was closed: it starts no runs and no longer owns its recorded runs.' },
   not_restored: {
     fault: 'programmer',
     meaning: 'The runner’s `restore` did not supply what the run was started with. Nothing was executed; the run stays where it is.',
   },
   decision_refused: {
     fault: 'caller',
-    meaning: 'A decision was not stored: nothing waits for it, it was made for another call, or it came too late or a second time.',
+    meaning: 'A decision was not stored: nothing waits for it, it was made for another call, it came too late, or one was already made.',
   },
   run_taken_over: { fault: 'caller', meaning: 'Another process executes the run now; nothing more is recorded here.' },
   journal_failed: {
@@ -66,7 +66,7 @@ const codes = {
   },
   session_busy: {
     fault: 'caller',
-    meaning: 'Another run is going on in the session, and `onBusy` is `refuse`, or both would wait for each other.',
+    meaning: 'Another run is in progress in the session, and `onBusy` is `refuse`, or both would wait for each other.',
   },
   session_waiting: {
     fault: 'caller',
@@ -74,7 +74,7 @@ const codes = {
   },
   session_lost: {
     fault: 'caller',
-    meaning: 'The session was deleted or taken from the run while that was going on; its messages were not stored.',
+    meaning: 'The session was deleted or taken from the run while it was in progress; its messages were not stored.',
   },
   unknown_session: { fault: 'caller', meaning: 'There is no session with that id.' },
   session_failed: {
@@ -101,18 +101,21 @@ const codes = {
   empty_response: { fault: 'provider', meaning: 'The model answered with neither text nor calls, twice.' },
   content_filter: { fault: 'provider', meaning: "The provider's content filter stopped the response." },
   refusal: { fault: 'provider', meaning: 'The model declined to answer.' },
-  replay_differs: { fault: 'caller', meaning: 'A run that plays a recording asked or called something else than the recorded one.' },
+  replay_differs: {
+    fault: 'caller',
+    meaning: 'A run that plays a recording sent a request or made a call that differs from the recorded one.',
+  },
   context_overflow: { fault: 'provider', meaning: "The conversation is longer than the model's context window." },
 } as const
 
 /** The code of a `ToolloopError`. */
 export type ErrorCode = keyof typeof codes
-/** Whose fault each error is, and what it means. */
+/** The fault and the meaning of each error code. */
 export const errorCodes: Readonly<Record<ErrorCode, { fault: Fault; meaning: string }>> = codes
 
 const brand: symbol = Symbol.for('toolloop.error')
 
-/** The base of every error this package throws or reports. */
+/** The base class of all errors that this package throws or reports. */
 export class ToolloopError extends Error {
   override readonly name: string = 'ToolloopError'
   readonly code: ErrorCode
@@ -127,12 +130,12 @@ export class ToolloopError extends Error {
     return errorCodes[this.code].fault
   }
 
-  /** True for an error of any installed copy of this package, where `instanceof` would miss another copy's. */
+  /** True for an error of any installed copy of this package. `instanceof` misses those of other copies. */
   static isInstance(value: unknown): value is ToolloopError {
     try {
       return typeof value === 'object' && value !== null && brand in value
     } catch {
-      return false // A proxy that can't even be asked is not one of ours.
+      return false // A revoked proxy is not an error of this package.
     }
   }
 
@@ -149,12 +152,14 @@ const setupCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'unknown_provider',
 ])
 
-/** Whether it is the programmer who has to put it right before anything can be sent, such as a missing key. */
+/** Whether the programmer has to fix something before anything can be sent, such as a missing key. */
 export function isSetupFault(error: unknown): error is ToolloopError {
   return ToolloopError.isInstance(error) && setupCodes.has(error.code)
 }
 
-/** An option or a definition that is not allowed. What was expected and, where that may be told, what came are in the message. */
+/**
+ * An option or a definition that is not allowed. The message says what was expected and, unless that may be a secret, what was received.
+ */
 export class InvalidOptionError extends ToolloopError {
   override readonly name = 'InvalidOptionError'
 
@@ -163,7 +168,7 @@ export class InvalidOptionError extends ToolloopError {
   }
 }
 
-/** Thrown by `ToolAgent.generate()` when a call's arguments are not a JSON object; carries the tool's name and the raw text. */
+/** Thrown by `ToolAgent.generate()` when a call's arguments are not a JSON object. Has the tool's name and the raw text. */
 export class ToolArgumentsError extends ToolloopError {
   override readonly name = 'ToolArgumentsError'
   readonly toolName: string
@@ -176,25 +181,25 @@ export class ToolArgumentsError extends ToolloopError {
   }
 }
 
-/** What is known of a provider's failure. */
+/** The details of a provider's failure. */
 export interface ModelErrorFields {
   provider: string
   model?: string
-  /** HTTP status, when the failure came as one. */
+  /** The HTTP status, if the failure had one. */
   status?: number
   /** The provider's own error type or code, such as `overloaded_error`. */
   providerCode?: string
   requestId?: string
-  /** Whether asking again may help. Decided where the failure is understood: in the driver. */
+  /** Whether a retry may help. The driver decides, because it understands the failure. */
   retryable: boolean
-  /** How long the provider asks us to wait, in milliseconds. */
+  /** How long the provider asks to wait, in milliseconds. */
   retryAfterMs?: number
   /** What had arrived before the failure. */
   partial?: { text: string; reasoning?: string; usage?: Usage }
   cause?: unknown
 }
 
-/** A model request failed, by the provider's fault or on the way to it. */
+/** A failed model request. The cause is the provider or the connection to it. */
 export class ModelError extends ToolloopError {
   override readonly name = 'ModelError'
   readonly provider: string
@@ -221,15 +226,15 @@ export class ModelError extends ToolloopError {
 
 const maxShown = 200
 
-/** A short, safe rendering of any value for a message: never throws, never long. */
+/** Renders any value for a message. Never throws; cuts long values. */
 export function show(value: unknown): string {
-  // Cut before it is quoted: what a model sends may be megabytes.
+  // Cut before it is quoted: a text from a model may be megabytes long.
   if (typeof value === 'string') return clip(JSON.stringify(value.slice(0, maxShown + 1)), value.length)
   const text = rendered(value)
   return clip(text, text.length)
 }
 
-/** At most 200 characters of `text`, and how many there are of what it stands for. */
+/** Cuts `text` to 200 characters and adds `length`, the length of the original. */
 export function clip(text: string, length: number = text.length): string {
   return text.length > maxShown ? `${text.slice(0, maxShown).toWellFormed()}… (${length} characters)` : text
 }
@@ -253,7 +258,7 @@ function kindOf(value: unknown): string {
   }
 }
 
-/** The message of anything that was thrown, also of what is not an Error. Never throws, never empty but for an empty text. */
+/** Returns the message of anything that was thrown, even if it is not an Error. Never throws. Empty only if an empty text was thrown. */
 export function messageOf(thrown: unknown): string {
   if (thrown === undefined) return 'failed without saying why'
   if (typeof thrown === 'string') return thrown
@@ -263,7 +268,7 @@ export function messageOf(thrown: unknown): string {
 function ownMessage(thrown: unknown): string | undefined {
   if (typeof thrown !== 'object' || thrown === null) return undefined
   try {
-    // Several failures in one, as of a host with several addresses, often come without a message of their own.
+    // An error that holds several, such as a failed connection to a host with several addresses, often has no message.
     const errors: unknown[] = 'errors' in thrown && Array.isArray(thrown.errors) ? thrown.errors : []
     for (const one of [thrown, ...errors]) {
       const message: unknown = typeof one === 'object' && one !== null && 'message' in one ? one.message : undefined
@@ -271,22 +276,22 @@ function ownMessage(thrown: unknown): string | undefined {
     }
     return thrown instanceof Error && typeof thrown.name === 'string' && thrown.name !== '' ? thrown.name : undefined
   } catch {
-    return undefined // A getter or a proxy that throws: the value is shown as well as it can be.
+    return undefined // A getter or a proxy that throws. `show` renders the value instead.
   }
 }
 
-/** The stack of an Error that was thrown. Never throws. */
+/** Returns the stack of a thrown Error. Never throws. */
 export function stackOf(thrown: unknown): string | undefined {
   try {
     return thrown instanceof Error && typeof thrown.stack === 'string' ? thrown.stack : undefined
   } catch {
-    return undefined // A getter or a proxy that throws: then there is no stack to show.
+    return undefined // A getter or a proxy that throws.
   }
 }
 
 /**
- * What was thrown, if it can be looked at. Else an Error in its place: a revoked proxy, or a getter that throws, would fail whoever handles it, at
- * any depth.
+ * Returns the thrown value if its fields can be read at any depth; otherwise an Error with its message. Reading a revoked proxy, or a field
+ * whose getter throws, would make the code that handles the error fail.
  */
 export function readableError(thrown: unknown): unknown {
   return isReadable(thrown, 8) ? thrown : new Error(messageOf(thrown))
@@ -305,8 +310,8 @@ function isReadable(value: unknown, depth: number): boolean {
 }
 
 /**
- * What `catch` is given behind the dynamic import of an optional package, inside a `try`: without the `catch` esbuild, without the `try` Turbopack
- * makes no bundle where the package is not installed.
+ * The `catch` handler for the dynamic import of an optional package, inside a `try`. If the package is not installed, esbuild can't bundle
+ * the import without the `catch`, and Turbopack can't without the `try`.
  */
 export function rethrow(error: unknown): never {
   throw error

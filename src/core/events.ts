@@ -3,7 +3,7 @@ import type { FinishReason, Json, JsonObject, Usage } from './messages.ts'
 
 export type { FinishReason }
 
-/** Names of all events. The values are the names, so `'TOOL_CALL_START'` works as well. */
+/** The names of all events. Each value is its own name, so the string `'TOOL_CALL_START'` works as well. */
 export const Event = {
   RUN_START: 'RUN_START',
   RUN_END: 'RUN_END',
@@ -42,78 +42,88 @@ export type StopReason =
   | 'refused'
   | 'model_error'
 
-/** How one call ended. `ok` is the only one whose `value` is there. */
+/** How a call ended. Only `ok` has a `value`. */
 export type ToolCallOutcome = 'ok' | 'failed' | 'timeout' | 'rejected' | 'denied' | 'truncated' | 'cancelled' | 'uncertain'
 
 /** An agent that runs inside a call. */
 export type PathStep = {
   agent: string
-  /** The call, by its id in the run outside. */
+  /** The id of the call in the outer run. */
   toolCallId: string
 }
 
-/** A decision as it is kept with the run. */
+/** A decision as the run stores it. */
 export interface MadeDecision {
   kind: 'approval' | 'client_tool' | 'question' | 'budget'
-  /** False: the call was refused, its question not answered, its result not given, or the time limit passed. */
+  /** False if the call was refused, the question was not answered, no result was given, or the time limit passed. */
   approved: boolean
-  /** Why not, as the model is told. */
+  /** Why it was not approved. The model is told. */
   reason?: string
   /** Who decided. */
   by?: Json
   /** A remark for the record. The model is not told. */
   note?: string
-  /** If it is about a call of an agent inside this call: the agents on the way to it, outermost first. */
+  /** For a call of an agent inside this call: the agents that lead to it, outermost first. */
   path?: PathStep[]
-  /** Earlier decisions on the same call, oldest first: of a call that was approved, and then asked a question, or of an agent with several calls. */
+  /**
+   * Earlier decisions on the same call, oldest first. A call has several if it was approved and then asked a question, or if its agent
+   * makes several calls that need one.
+   */
   earlier?: MadeDecision[]
 }
 
-/** What each event carries. */
+/** The payload of each event. */
 export interface EventPayloads {
   RUN_START: { provider: string; model: string; tools: string[] }
   RUN_END: { stopReason: StopReason; usage: Usage; iterations: number; errorCode?: string }
-  /** `continues`: the model is asked to continue the text that it was cut off in; what it says is more of the same text. */
+  /** `continues`: the model was cut off and is asked to continue. Its text continues the text before. */
   MODEL_START: { provider: string; model: string; continues?: true }
   /**
-   * A request has failed and is made again, or another model is asked in its place: `provider` and `model` are those that are asked next, in
-   * `delayMs` milliseconds. `errorCode` and `error` say why. With `discards`, a part of the response was shown before it broke off: its text, its
-   * reasoning and the calls it was writing are void, and the response begins again. That is everything since the `MODEL_START`, or an earlier
-   * `MODEL_RETRY` with `discards`, of the same run and iteration.
+   * A request failed and is retried, or another model is asked instead. `provider` and `model` are those of the next request, which is sent
+   * in `delayMs` milliseconds. `errorCode` and `error` say why.
+   *
+   * With `discards`, part of the response was already streamed. Its text, its reasoning and its unfinished calls are void, and the response
+   * starts again: discard everything of the same run and iteration since the last `MODEL_START`, or the last `MODEL_RETRY` with `discards`.
    */
   MODEL_RETRY: { provider: string; model: string; errorCode: ErrorCode; error: string; delayMs: number; discards?: true }
-  /** The request waits for the `rateLimits` of its model; `ahead` others wait before it. */
+  /** The request waits for the `rateLimits` of its model, with `ahead` other requests before it. */
   MODEL_QUEUED: { provider: string; model: string; ahead: number }
-  /** The response is whole; or, with an `errorCode`, there is none: `finishReason` is `error` then. */
+  /** The response is complete. With an `errorCode`, the request failed: `finishReason` is then `error`. */
   MODEL_END: { provider: string; model: string; finishReason: FinishReason; usage?: Usage; errorCode?: ErrorCode }
   /** A piece of visible text, as it arrives. */
   TEXT_DELTA: { text: string }
-  /** A piece of the model's reasoning, where the provider shows it. */
+  /** A piece of the model's reasoning, if the provider reveals it. */
   REASONING_DELTA: { text: string }
-  /** The model begins to write a call. `index` counts the calls of this response from 0. */
+  /** The model starts to write a call. `index` counts the calls of this response from 0. */
   TOOL_INPUT_START: { index: number; id: string; tool: string }
-  /** A piece of a call's JSON arguments. `id` is that of its `TOOL_INPUT_START`. */
+  /** A piece of a call's JSON arguments. `id` is the id of its `TOOL_INPUT_START`. */
   TOOL_INPUT_DELTA: { index: number; id: string; json: string }
-  /** Immediately before a tool's function is called. `args` is a copy: changing it changes nothing. */
+  /** Emitted just before a tool's function is called. `args` is a copy: changing it has no effect. */
   TOOL_CALL_START: { tool: string; args: JsonObject }
-  /** After a tool's function returned, threw, timed out or was abandoned. */
+  /** Emitted after a tool's function returned, threw, timed out or was abandoned. */
   TOOL_CALL_END: {
     tool: string
-    /** The text that the model gets. */
+    /** The text for the model. */
     result: string
-    /** UTF-8 bytes of `result`. */
+    /** The size of `result` in UTF-8 bytes. */
     bytes: number
-    /** `question`: the tool asks something, and is called again with the answer. */
+    /** `question`: the tool asks a question. It is called again with the answer. */
     outcome: Extract<ToolCallOutcome, 'ok' | 'failed' | 'timeout' | 'cancelled'> | 'question'
     errorCode?: ErrorCode
-    /** Without secrets: what is under the tool's `secrets`, or looks like one. Absent where it is longer than 65,536 characters. */
+    /**
+     * The arguments without secrets: values under the tool's `secrets`, and what looks like a secret. Absent if longer than 65,536
+     * characters.
+     */
     args?: JsonObject
-    /** What the function returned, as JSON and without secrets; absent where it is longer, or the model did not get it whole. */
+    /**
+     * What the function returned, as JSON without secrets. Absent if it is longer than 65,536 characters, or if the model did not get it
+     * whole.
+     */
     value?: Json
   }
   /**
-   * A call whose function was not run. `args` and `error` are without secrets. `args` is a text where the arguments could not be parsed, or
-   * are longer than 65,536 characters.
+   * A call whose function did not run. `args` and `error` contain no secrets. `args` is a text if the arguments could not be parsed, or are
+   * longer than 65,536 characters.
    */
   TOOL_CALL_REJECTED: {
     tool: string
@@ -122,13 +132,13 @@ export interface EventPayloads {
     outcome: Extract<ToolCallOutcome, 'rejected' | 'denied' | 'truncated' | 'cancelled' | 'uncertain'>
     errorCode: ErrorCode
   }
-  /** What a running tool reported through `ctx.progress`. */
+  /** A progress report of a running tool, from `ctx.progress`. */
   TOOL_PROGRESS: { tool: string; update: Json }
-  /** A guardrail has found something. `reason` is there unless the subject was only replaced. */
+  /** A guardrail intervened. `reason` is present unless the guardrail only replaced its subject. */
   GUARDRAIL: { guardrail: string; place: 'input' | 'output' | 'call' | 'result'; verdict: 'replace' | 'refuse' | 'stop'; reason?: string }
-  /** The conversation is handed to another agent: the next turn is its own. */
+  /** The conversation was handed to another agent, which takes the next turn. */
   HANDOFF: { agent: string; provider: string; model: string }
-  /** A call waits for somebody's decision; the item is what a paused result's `pending` holds. */
+  /** A call waits for a decision. The payload is the item in a paused result's `pending`. */
   DECISION_NEEDED: {
     kind: 'approval' | 'client_tool' | 'question' | 'budget'
     toolCallId: string
@@ -139,7 +149,7 @@ export interface EventPayloads {
     place: string
     path?: PathStep[]
   }
-  /** Somebody has decided on a pending call, before that is carried out. */
+  /** A pending call was decided. Emitted before the decision takes effect. */
   DECISION_MADE: MadeDecision & { toolCallId: string; tool: string; place: string }
   LLM_SENTENCE: { text: string }
 }
@@ -147,30 +157,30 @@ export interface EventPayloads {
 /** Where an event comes from. */
 export interface EventMeta {
   runId: string
-  /** Which model request of the run this belongs to, from 1; 0 before the first. */
+  /** The model request of the run that this event belongs to, from 1; 0 before the first. */
   iteration: number
   /** When it happened, in milliseconds since 1970. */
   time: number
-  /** The run's `metadata`; of a nested run without its own, that of the run outside. Frozen. */
+  /** The run's `metadata`. A nested run without its own has that of the outer run. Frozen. */
   metadata?: JsonObject
   toolCallId?: string
-  /** Of a run made inside a tool call of another: that run, that call, and how many runs it is inside of. */
+  /** For a run inside a tool call: the outer run, the call, and the nesting depth. */
   parentRunId?: string
   parentToolCallId?: string
   depth?: number
   durationMs?: number
   /** On TOOL_CALL_END: whether the call succeeded. */
   ok?: boolean
-  /** On TOOL_CALL_START and TOOL_CALL_REJECTED: what had to be put right in order to understand the call. */
+  /** On TOOL_CALL_START and TOOL_CALL_REJECTED: what was repaired in order to read the call. */
   repairs?: string[]
-  /** Under a journal that survives crashes: the step's key and the execution attempt that emitted this. */
+  /** With a durable journal: the step's key, and the execution attempt that emitted the event. */
   step?: string
   attempt?: string
-  /** In `runs.stream` and `resumeStream`: it was recorded before the stream began. `time` is then when the run was started. */
+  /** In `runs.stream` and `resumeStream`: the event was recorded before the stream began. `time` is then the start of the run. */
   recorded?: true
 }
 
-/** Of an event's meta, what is not the same for all events of its run. */
+/** The part of an event's meta that varies within a run. */
 export type EventPlace = Omit<EventMeta, 'runId' | 'time' | 'metadata' | 'parentRunId' | 'parentToolCallId' | 'depth'>
 
 /** What `runner.stream()` yields: the payload with its `type` and `meta`. */

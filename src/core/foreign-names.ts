@@ -1,11 +1,12 @@
 import { plainName } from './nearest-name.ts'
 
 /**
- * What options are called here that go by another name elsewhere: in LangChain (JavaScript and Python), the AI SDK, the OpenAI and Claude agent SDKs,
- * Mastra, pi, Strands, ADK and the providers' SDKs. Each value begins with the name of an option; the first whose option exists is the hint.
+ * Options of other libraries, and what they are called here. Covers LangChain (JavaScript and Python), the AI SDK, the OpenAI and Claude
+ * agent SDKs, Mastra, pi, Strands, ADK and the providers' SDKs. Each value begins with the name of an option; the hint is the first one
+ * that exists where the option was given.
  */
 const names: Readonly<Record<string, readonly string[]>> = {
-  // How long a run may go on.
+  // Limits and endings of a run.
   maxSteps: ['maxIterations'],
   maxTurns: ['maxIterations'],
   maxLlmCalls: ['maxIterations'],
@@ -23,7 +24,7 @@ const names: Readonly<Record<string, readonly string[]>> = {
   maxConcurrency: ['toolConcurrency'],
   toolCallConcurrency: ['toolConcurrency'],
   toolExecution: ['toolConcurrency'],
-  // What is said to the model.
+  // Prompts and messages.
   systemPrompt: ['instructions'],
   systemMessage: ['instructions'],
   systemInstruction: ['instructions'],
@@ -35,7 +36,7 @@ const names: Readonly<Record<string, readonly string[]>> = {
   prompt: ['instructions'],
   initialMessages: ['messages'],
   chatHistory: ['messages'],
-  // Which model.
+  // Models.
   llm: ['model'],
   chatModel: ['model'],
   languageModel: ['model'],
@@ -59,7 +60,7 @@ const names: Readonly<Record<string, readonly string[]>> = {
   apiUrl: ['baseURL'],
   apiBase: ['baseURL'],
   defaultHeaders: ['headers'],
-  // What comes out.
+  // Output.
   outputType: ['output'],
   outputSchema: ['output'],
   responseFormat: ['output'],
@@ -104,7 +105,7 @@ const names: Readonly<Record<string, readonly string[]>> = {
   interruptBefore: ['approve'],
   returnDirect: ['final'],
   toModelOutput: ['toContent'],
-  // What takes part in a run.
+  // Hooks.
   middleware: ['hooks'],
   callbacks: ['hooks'],
   plugins: ['hooks'],
@@ -129,7 +130,7 @@ const names: Readonly<Record<string, readonly string[]>> = {
   inputProcessors: ['guardrails'],
   outputProcessors: ['guardrails'],
   conversationManager: ['compaction'],
-  // What is kept, and what a run is about.
+  // Storage and context.
   checkpointer: ['journal', 'session'],
   storage: ['journal', 'session'],
   memory: ['sessions', 'session'],
@@ -154,7 +155,7 @@ const names: Readonly<Record<string, readonly string[]>> = {
 
 const byPlainName = new Map(Object.entries(names).map(([name, ours]) => [plainName(name), ours]))
 
-/** How an option that is called `foreign` in another library is written among `known`. Undefined if no library is known to have it. */
+/** Translates an option of another library into one of `known`. Undefined if no library is known to have it. */
 export function translatedName(foreign: string, known: Readonly<Record<string, unknown>>): string | undefined {
   return byPlainName.get(plainName(foreign))?.find((ours) => Object.hasOwn(known, headOf(ours)))
 }

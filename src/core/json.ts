@@ -1,7 +1,9 @@
 import { show } from './errors.ts'
 import { type Json, setField } from './messages.ts'
 
-/** Any value as plain JSON: what `JSON.stringify` makes of it, or, where that throws (a cycle, a getter), a short text. BigInts become texts. */
+/**
+ * Converts any value to plain JSON. Uses `JSON.stringify`, with BigInts as texts. If that throws (a cycle, a getter), returns a short text.
+ */
 export function toJson(value: unknown): Json {
   try {
     return JSON.parse(JSON.stringify(value, (_key, item) => (typeof item === 'bigint' ? String(item) : item)) ?? 'null')
@@ -10,7 +12,7 @@ export function toJson(value: unknown): Json {
   }
 }
 
-/** The value of a JSON text; any other text as it is. `reviver`: as of `JSON.parse`. */
+/** Parses JSON. Returns any other text unchanged. `reviver` is that of `JSON.parse`. */
 export function jsonOrText(text: string, reviver?: Parameters<typeof JSON.parse>[1]): Json {
   try {
     return JSON.parse(text, reviver)
@@ -19,7 +21,7 @@ export function jsonOrText(text: string, reviver?: Parameters<typeof JSON.parse>
   }
 }
 
-/** The value of a JSON text; undefined for any other. */
+/** Parses JSON. Returns undefined for any other text. */
 export function jsonIn(text: string): Json | undefined {
   try {
     return JSON.parse(text)
@@ -28,7 +30,10 @@ export function jsonIn(text: string): Json | undefined {
   }
 }
 
-/** Whether there is more in a value than so many characters of texts, names and values, bytes not counted. Looks no further than that. */
+/**
+ * Whether a value holds more than this number of characters: texts, names and other values count, bytes don't. Stops as soon as the number
+ * is exceeded.
+ */
 export function isLargerThan(characters: number, value: unknown): boolean {
   const open: unknown[] = [value]
   let left = characters
@@ -44,7 +49,7 @@ export function isLargerThan(characters: number, value: unknown): boolean {
   return false
 }
 
-/** What an object holds; undefined where that is more than so much, nothing where it can't be looked into: a revoked proxy. */
+/** The contents of an object. Undefined if there are more than `most`; empty if the object can't be read, like a revoked proxy. */
 function insideOf(item: object, most: number): unknown[] | undefined {
   try {
     if (ArrayBuffer.isView(item) || item instanceof ArrayBuffer) return []
@@ -57,7 +62,7 @@ function insideOf(item: object, most: number): unknown[] | undefined {
   }
 }
 
-/** A getter may throw. */
+/** Reads a field whose getter may throw. */
 function fieldOf(item: object, key: string): unknown {
   try {
     return Reflect.get(item, key)
@@ -72,16 +77,16 @@ export function jsonType(value: unknown): string {
   return Array.isArray(value) ? 'array' : typeof value
 }
 
-/** Whether a value is nested more than so many levels deep. Looks no deeper, so that it can be asked of anything. */
+/** Whether a value is nested more deeply than `levels`. Looks no deeper, so it is safe for cyclic values. */
 export function isDeeperThan(levels: number, value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
   return levels === 0 || (Array.isArray(value) ? value : Object.values(value)).some((item) => isDeeperThan(levels - 1, item))
 }
 
-/** Deeper than plain data is, or one that holds itself: `JSON.stringify` says which. */
+/** Beyond this depth, data is not plain or contains itself. `JSON.stringify` then reports which. */
 const mostLevels = 1_000
 
-/** What `JSON.parse(JSON.stringify(value))` gives, and throws, but long texts are shared instead of written out and read again. */
+/** Returns, or throws, what `JSON.parse(JSON.stringify(value))` does, but shares texts instead of copying them. */
 export function copyAsJson<T extends object>(value: T): T {
   return jsonOf(value, 0) as T
 }
@@ -112,10 +117,10 @@ function hasJson(value: unknown): boolean {
   return value !== undefined && typeof value !== 'function' && typeof value !== 'symbol'
 }
 
-/** What is referred to from several places is copied for each: past so many values, that is what has happened. */
+/** Data that is referenced from several places is copied for each. Beyond this number of values, that is assumed to have happened. */
 const mostValues = 200_000
 
-/** A copy of plain data that shares its texts; undefined where something in it is not plain data, or there is too much of it. */
+/** Copies plain data and shares its texts. Undefined if something in it is not plain data, or if it is too large. */
 export function copyPlain<T extends object>(value: T): T | undefined {
   const copy = plainCopy(value, 0, { left: mostValues })
   return copy === notPlain ? undefined : (copy as T)
@@ -146,12 +151,12 @@ function plainCopy(value: unknown, level: number, values: { left: number }): unk
   return copy
 }
 
-/** `isDeepStrictEqual` of `node:util`, which is loaded when it is needed. */
+/** `isDeepStrictEqual` of `node:util`, which is loaded on first use. */
 export function isDeepEqual(a: unknown, b: unknown): boolean {
   return a === b || process.getBuiltinModule('node:util').isDeepStrictEqual(a, b)
 }
 
-/** `Array.isArray` that knows lists that can't be changed. */
+/** `Array.isArray` with a type guard that works for readonly arrays. */
 export function isList<T>(value: T): value is Extract<T, readonly unknown[]> {
   return Array.isArray(value)
 }

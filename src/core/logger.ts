@@ -4,42 +4,46 @@ import { checkOptionNames, type OptionNames } from './option-names.ts'
 import { redact, redactText } from './redaction/redact.ts'
 import type { SecretTexts } from './redaction/secret-texts.ts'
 
-/** What every layer logs through. A pino logger is one; so is anything with these four methods. */
+/**
+ * The logger that everything logs through. Pino loggers fit, and so does any object with these four methods.
+ *
+ * Contract: may throw; the record is then lost, and the run continues. Nothing is awaited.
+ */
 export interface Logger {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
   error(fields: object, message: string): void
-  /** Whether records of that level are written, as pino's loggers tell it. The loop's steps are logged only where it says so of `debug`. */
+  /** Whether records of this level are written, as in pino. The steps of the loop are logged only if it returns true for `debug`. */
   isLevelEnabled?(level: RecordLevel): boolean
 }
 
-/** The least severe records that are written. */
+/** The lowest severity that is written. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
-/** Of a record that is written. */
+/** The level of a record. */
 export type RecordLevel = Exclude<LogLevel, 'silent'>
 
-/** What `createLogger` takes. */
+/** The options of `createLogger`. */
 export interface LoggerOptions {
-  /** Default `'warn'`. */
+  /** Default: `'warn'`. */
   level?: LogLevel
-  /** Where lines go: anything with `write(line)`. Default: standard error, written synchronously. */
+  /** Where lines go: any object with `write(line)`. Default: standard error, written synchronously. */
   destination?: { write(line: string): void }
 }
 
 const loggerOptionNames: OptionNames<LoggerOptions> = { level: true, destination: true }
 
-/** A logger that can be told to write more or less while it is in use. */
+/** A logger whose level can be changed while it is in use. */
 export interface LeveledLogger extends Logger {
   level: LogLevel
 }
 
-/** A pino logger that writes JSON lines and redacts secrets at any depth. */
+/** Creates a pino logger that writes JSON lines and redacts secrets at any depth. */
 export function createLogger(options: LoggerOptions = {}): LeveledLogger {
   checkOptionNames(options, loggerOptionNames, '`createLogger`')
   const { level: initial = 'warn', destination } = options
-  // Loaded on first use: pino would be a third of what importing this package may cost.
+  // Loaded on first use: pino would take a third of this package's import time.
   const { pino } = loadPino()
   const logger = pino({ level: initial }, destination === undefined ? pino.destination({ fd: 2, sync: true }) : unawaited(destination))
   return Object.defineProperty(redacting(logger), 'level', {
@@ -50,20 +54,20 @@ export function createLogger(options: LoggerOptions = {}): LeveledLogger {
   }) as LeveledLogger
 }
 
-/** A destination whose failures stay its own. */
+/** Wraps a destination so that its failures don't reach the code that logs. */
 function unawaited(destination: NonNullable<LoggerOptions['destination']>): { write(line: string): void } {
   return { write: (line) => callUnawaited(() => destination.write(line)) }
 }
 
 /**
- * The same logger, with secrets redacted from everything that is logged: what looks like one, and `secrets`, which may grow. A logger that throws is silenced for
- * that record.
+ * Wraps a logger so that everything it logs is redacted: what looks like a secret, and `secrets`, which may grow later. If the logger
+ * throws, the record is lost.
  */
 export function redacting(logger: Logger, secrets?: SecretTexts): Logger {
   const isRedacting = redactingLoggers.has(logger)
   if (isRedacting && secrets === undefined) return logger
   const at = (level: RecordLevel) => (fields: object, message: string) => {
-    // A log record is never worth a run; the logger's own transport is where its failures belong.
+    // A failing logger must not fail a run. Its transport reports its own failures.
     callUnawaited(() => {
       if (isRedacting && secrets?.isEmpty === true) return logger[level](fields, message)
       return logger[level](redact(fields, undefined, secrets) as object, redactText(message, secrets))
@@ -84,10 +88,10 @@ function isEnabled(logger: Logger, level: RecordLevel): boolean {
   }
 }
 
-/** The same logger, for what belongs to one thing: each record has these fields too. */
+/** Wraps a logger so that each record has these fields too. */
 export function childLogger(logger: Logger, bound: object): Logger {
   const log = (level: RecordLevel, fields: object, message: string) => {
-    // What there is to see of an error is not its own fields.
+    // An error's name, message and stack are not enumerable fields.
     logger[level]({ ...bound, ...(fields instanceof Error ? (redact(fields) as object) : fields) }, message)
   }
   const child: Logger = {
@@ -102,7 +106,7 @@ export function childLogger(logger: Logger, bound: object): Logger {
 }
 
 let shared: Logger | undefined
-/** The logger used where none is given; made on first use. */
+/** The logger used if none is given. Created on first use. */
 export const defaultLogger: Logger = redactingLazily(() => {
   shared ??= createLogger()
   return shared

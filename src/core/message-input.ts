@@ -19,20 +19,23 @@ import {
   wellFormedJson,
 } from './messages.ts'
 
-/** A message as it may be handed in: one of a conversation, a reply of `ToolAgent.generate()`, or a role and a text. */
+/** A message as callers may pass it: one of a conversation, a reply of `ToolAgent.generate()`, or a role and a text. */
 export type MessageInput =
   | ChatMessage
   | AIMessage
   | { role: 'system' | 'user' | 'assistant'; content: string; name?: string; providerData?: ProviderData }
 
-/** Messages that need not be checked, or copied, again. A set: values of a long-lived `WeakMap` outlive every collection of young objects. */
+/**
+ * Messages that are already checked and copied. A set, because the values of a long-lived `WeakMap` survive every collection of young
+ * objects.
+ */
 const own = new WeakSet<object>()
-/** What was made of somebody else's message that can't change. */
+/** Frozen messages of callers, and the message each was converted to. */
 const made = new WeakMap<object, ChatMessage>()
 
 /**
- * The one way by which messages come in: each is checked, and copied in the form that is kept and sent. Copies are frozen, and taken as
- * they are the next time. Throws `invalid_message`; `name` is what the list is called where it was given.
+ * Converts messages that callers pass: each is checked and copied into the form that is stored and sent. All messages enter here. Copies
+ * are frozen, and reused when they are passed again. Throws `invalid_message`; `name` is the path of the list in the error.
  */
 export function toChatMessages(list: readonly MessageInput[], name = 'messages'): readonly ChatMessage[] {
   const given: unknown = list
@@ -40,7 +43,7 @@ export function toChatMessages(list: readonly MessageInput[], name = 'messages')
   return areOwn(list) ? list : Array.from(list, (message, at) => toChatMessage(message, `${name}[${at}]`))
 }
 
-/** The same for one message. `name` is where it was given. */
+/** Converts one message as `toChatMessages` does. `name` is its path in the error. */
 export function toChatMessage(given: MessageInput, name: string): ChatMessage {
   if (isOwn(given)) return given
   const before = typeof given === 'object' && given !== null ? made.get(given) : undefined
@@ -52,8 +55,8 @@ export function toChatMessage(given: MessageInput, name: string): ChatMessage {
 }
 
 /**
- * Freezes a message that is known to be valid, so that it is not checked or copied again. Every message of a conversation passes here. Returns
- * a copy of a message with lone surrogates.
+ * Freezes a message that is known to be valid, so that it is not checked or copied again. Every message of a conversation passes through
+ * here. A message with lone surrogates is copied without them.
  */
 export function asChecked<Message extends ChatMessage>(message: Message): Message {
   if (own.has(message)) return message
@@ -69,14 +72,14 @@ function withWholeCharacters<Message extends ChatMessage>(message: Message): Mes
   return toolCalls.every((call, at) => call === whole.toolCalls[at]) ? whole : { ...whole, toolCalls }
 }
 
-/** The call itself, or a copy without the lone surrogates that its arguments have, escaped ones included. */
+/** Returns the call itself, or a copy whose arguments have no lone surrogates, escaped ones included. */
 export function withWholeArguments<Call extends ToolCall>(call: Call): Call {
   const json = wellFormedJson(call.function.arguments)
   return json === call.function.arguments ? call : { ...call, function: { ...call.function, arguments: json } }
 }
 
 function areOwn(list: readonly MessageInput[]): list is readonly ChatMessage[] {
-  // No `every`: it passes over what is missing.
+  // Not `every`, which skips the holes of a sparse array.
   for (const message of list) if (!isOwn(message)) return false
   return true
 }
@@ -85,12 +88,12 @@ function isOwn(given: unknown): given is ChatMessage {
   return typeof given === 'object' && given !== null && own.has(given)
 }
 
-/** Whether it can be the content of a tool message. */
+/** Whether a value can be the content of a tool message. */
 export function isContent(content: unknown): content is Content {
   return typeof content === 'string' || (Array.isArray(content) && content.every(isPart))
 }
 
-/** What a message may have besides: as a reply of `generate`, or because the result of a query was spread into it. */
+/** Further fields a message may have: it is a reply of `generate`, or the result of a query was spread into it. */
 interface Reply {
   toolCalls?: readonly (ToolCall | ParsedToolCall)[]
   finishReason?: FinishReason
@@ -99,7 +102,7 @@ interface Reply {
   warnings?: string[]
 }
 
-/** A copy with calls as the wire has them, and without what a reply tells of its request. */
+/** Copies a message with its calls in wire form, and without the fields of a reply that describe the request. */
 function wireForm(given: MessageInput, name: string): ChatMessage {
   const {
     toolCalls = [],
@@ -113,7 +116,7 @@ function wireForm(given: MessageInput, name: string): ChatMessage {
   return { ...copyJson(message), ...(calls.length === 0 ? {} : { toolCalls: calls }) } as ChatMessage
 }
 
-/** A call as the wire has it, of one in either form. `name` is where it was given. Throws `invalid_message`. */
+/** Converts a call in either form to wire form. `name` is its path in the error. Throws `invalid_message`. */
 export function toToolCall(call: ToolCall | ParsedToolCall, name: string): ToolCall {
   checkCall(call, name)
   return wireCall(call, name)
@@ -138,11 +141,11 @@ const maxValues = 1_000_000
 
 function checkMessage(message: unknown, name: string): void {
   if (!isJsonObject(message)) throw invalid(name, 'a message', message)
-  // Not shown: writing it out may never end.
+  // The message is not shown: rendering it may never end.
   if (hasMoreValues(maxValues, message) || isDeeperThan(maxLevels, message))
     throw invalid(name, `at most ${maxLevels} levels deep, of at most ${maxValues} values`, 'a message that is more, or holds itself')
   const { role, content, toolCallId, toolCalls } = message
-  if (isOpenAIs(message)) throw invalid(name, 'a message of this package: `messagesFromOpenAI` makes one of it', message)
+  if (isOpenAIs(message)) throw invalid(name, 'a toolloop message: convert it with `messagesFromOpenAI`', message)
   if (!roles.includes(role)) throw invalid(`${name}.role`, "'system', 'user', 'assistant' or 'tool'", role)
   const mayHaveParts = role === 'user' || role === 'tool'
   if (typeof content !== 'string' && !(mayHaveParts && Array.isArray(content)))
@@ -153,7 +156,7 @@ function checkMessage(message: unknown, name: string): void {
   if (Array.isArray(toolCalls)) for (const [at, call] of toolCalls.entries()) checkCall(call, `${name}.toolCalls[${at}]`)
 }
 
-/** Its calls and results would be lost without a word. */
+/** A message in OpenAI's format. Accepting it would silently drop its calls and results. */
 function isOpenAIs(message: JsonObject): boolean {
   return (message.tool_calls !== undefined && message.toolCalls === undefined) || typeof message.tool_call_id === 'string'
 }
@@ -189,7 +192,7 @@ function invalid(name: string, expected: string, got: unknown): ToolloopError {
   return new ToolloopError('invalid_message', `Expected ${name} to be ${expected}, got \`${show(got)}\``)
 }
 
-/** Whether nothing of it can change any more. */
+/** Whether a value and everything inside it is frozen. */
 export function isDeepFrozen(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return true
   return Object.isFrozen(value) && Object.values(value).every(isDeepFrozen)

@@ -9,7 +9,7 @@ export interface TextPart {
   text: string
 }
 
-/** A picture: by URL (`https:` or `data:`), or as base64 `data` with its media type. */
+/** An image: by URL (`https:` or `data:`), or as base64 `data` with its media type. */
 export type ImagePart = { type: 'image'; url: string; mediaType?: string } | { type: 'image'; data: string; mediaType: string }
 
 /** A document: by URL (`https:` or `data:`), or as base64 `data` with its media type. */
@@ -19,68 +19,68 @@ export type FilePart =
 
 /** One part of a message's content. */
 export type ContentPart = TextPart | ImagePart | FilePart
-/** What a message or a result holds: a text, or texts, images and files in order. */
+/** The content of a message or a result: a text, or texts, images and files in order. */
 export type Content = string | ContentPart[]
 
 /**
- * What one provider attached to a message and wants back unchanged (thought signatures, `reasoning_content`, thinking blocks).
- * It is opaque to everything but the driver that wrote it: sent back to the same `provider`, dropped for every other.
+ * Data that a provider attached to a message and wants back unchanged, such as thought signatures, `reasoning_content` or thinking blocks.
+ * Only the driver that wrote it understands it. It is sent back to the same `provider` and dropped for all others.
  */
 export interface ProviderData {
   provider: string
   data: JsonObject
 }
 
-/** A tool call as the wire has it: `arguments` is the model's JSON text, unparsed. */
+/** A tool call in wire form: `arguments` is the model's JSON text, unparsed. */
 export interface ToolCall {
   id: string
   type: 'function'
   function: { name: string; arguments: string }
 }
 
-/** A tool call as agents see it: arguments parsed. */
+/** A tool call in the form that agents use: its arguments are parsed. */
 export interface ParsedToolCall {
   id: string
   name: string
   arguments: JsonObject
 }
 
-/** A message of the system, of a user, or of a model without tool calls. */
+/** A message of the system or of a user, or a message of a model without tool calls. */
 export type StandardChatMessage =
   | { role: 'system'; content: string; name?: string; providerData?: ProviderData }
-  /** `id`: what an application or a page calls the message. It is kept, and never sent to a model. */
+  /** `id`: the application's own id for the message. It is stored, but never sent to a model. */
   | { role: 'user'; content: Content; id?: string; name?: string; providerData?: ProviderData }
   | { role: 'assistant'; content: string; name?: string; providerData?: ProviderData }
 
 /** A model's message that calls tools. */
 export interface AssistantToolCallMessage {
   role: 'assistant'
-  /** Text the model wrote beside its calls; `''` when none. */
+  /** The text that the model wrote beside its calls; `''` if it wrote none. */
   content: string
   toolCalls: ToolCall[]
   name?: string
   providerData?: ProviderData
 }
 
-/** The idempotency key of a call that may have taken effect: later calls of the same tool with the same arguments carry it. */
+/** The idempotency key of a call that may have taken effect. Later calls of the same tool with the same arguments reuse it. */
 export interface CallKey {
   idempotencyKey: string
-  /** Digest of tool and arguments. */
+  /** A digest of tool and arguments. */
   call: string
-  /** One of these calls has succeeded: later ones have keys of their own. */
+  /** One of these calls has succeeded, so later ones get new keys. */
   settled?: true
 }
 
-/** What a call came to, told to the model. */
+/** The result of a call, for the model. */
 export interface ToolResultMessage {
   role: 'tool'
   content: Content
   toolCallId: string
   /** The tool's name. */
   name?: string
-  /** True when the content tells of a failure; drivers pass it on where the wire has a place for it. */
+  /** True if the content describes a failure. Drivers pass it on if the API has a field for it. */
   isError?: boolean
-  /** Not sent to models. The next runs of the session read it; in `messages` that are handed in, it has no effect. */
+  /** Never sent to models. Later runs of the session read it. It has no effect in `messages` that a caller passes. */
   callKey?: CallKey
   providerData?: ProviderData
 }
@@ -95,30 +95,33 @@ export type AssistantMessage = Extract<ChatMessage, { role: 'assistant' }>
 export type ToolMessage = ToolResultMessage
 
 /**
- * Why a response ended. `'tool_calls'`: it has complete calls; `'length'`: it was cut by a limit; `'content_filter'`: the provider's filter
- * stopped it; `'refusal'`: the model declined; `'error'`: the provider ended it with an error.
+ * Why a response ended. `'tool_calls'`: it has complete calls. `'length'`: a limit cut it off. `'content_filter'`: the provider's filter
+ * stopped it. `'refusal'`: the model declined. `'error'`: the provider ended it with an error.
  */
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'refusal' | 'error'
 
 /**
- * What `ToolAgent.generate()` returns: one model reply, its calls parsed. `toolCalls` is `[]` when there are none. It can stand among the
- * messages of any conversation that is handed in.
+ * A model's reply with parsed calls, as `ToolAgent.generate()` returns it. `toolCalls` is `[]` if there are none. It can be passed as a
+ * message of any conversation.
  */
 export interface AIMessage {
   role: 'assistant'
   content: string
   toolCalls: ParsedToolCall[]
   finishReason: FinishReason
-  /** Estimated where the provider reports none. */
+  /** Estimated if the provider reports none. */
   usage?: Usage
   providerData?: ProviderData
 }
 
-/** Tokens of one or several model requests. `inputTokens` counts everything read, cached or not; `outputTokens` everything written. */
+/**
+ * The tokens of one or several model requests. `inputTokens` counts everything read, cached or not; `outputTokens` counts everything
+ * written.
+ */
 export interface Usage {
   inputTokens: number
   outputTokens: number
-  /** inputTokens + outputTokens. */
+  /** The sum of `inputTokens` and `outputTokens`. */
   totalTokens: number
   /** The part of `outputTokens` spent on reasoning. */
   reasoningTokens?: number
@@ -126,7 +129,7 @@ export interface Usage {
   cacheReadTokens?: number
   /** The part of `inputTokens` written to the provider's prompt cache. */
   cacheWriteTokens?: number
-  /** US dollars, when the provider reports them or the model has a price. */
+  /** US dollars. Present if the provider reports a cost or the model has a price. */
   costUsd?: number
 }
 
@@ -140,27 +143,27 @@ export function isToolResult(message: ChatMessage): message is ToolResultMessage
   return message.role === 'tool'
 }
 
-/** The message that answers a call: made here and nowhere else. */
+/** Creates the message that answers a call. All tool messages are created here. */
 export function toolMessage(call: { id: string; name: string }, content: Content, ok: boolean): ToolResultMessage {
   return { role: 'tool', content, toolCallId: call.id, name: call.name, ...(ok ? {} : { isError: true }) }
 }
 
-/** A tool's name as every provider takes it, also where the model called one that is not there. */
+/** Converts a tool's name to one that every provider accepts. The model may have called a tool that does not exist. */
 export function legalName(name: string): string {
   return name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'unknown'
 }
 
-/** Makes plain data unchangeable, so that it can be shared. */
+/** Freezes plain data at any depth, so that it can be shared. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   Object.freeze(value)
   if (Array.isArray(value)) for (const item of value) deepFreeze(item)
-  // Not `Object.values`: every message of every run comes by here.
+  // Not `Object.values`: every message of every run passes through here.
   else for (const key in value) deepFreeze(value[key])
   return value
 }
 
-/** The text of a message's content; parts that are not text are left out. */
+/** Returns the text of a message's content, without images and files. */
 export function textOf(content: Content): string {
   if (typeof content === 'string') return content
   let text = ''
@@ -172,7 +175,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A copy of plain JSON. A structured clone of a short message costs ten times as much. */
+/** Copies plain JSON. `structuredClone` takes ten times as long for a short message. */
 export function copyJson<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(copyJson) as T
@@ -182,28 +185,28 @@ export function copyJson<T>(value: T): T {
 }
 
 /**
- * The fields that are not undefined. For objects that are shown, stored or compared, where a field that is undefined would be seen, and for
- * fields that must not replace an earlier one with undefined: `{ ...defaults, ...withoutUndefined({ model }) }`.
+ * Removes fields that are undefined. For objects that are shown, stored or compared, and for defaults that undefined must not replace: `{
+ * ...defaults, ...withoutUndefined({ model }) }`.
  */
 export function withoutUndefined<Fields extends object>(fields: Fields): { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
 }
 
-/** Sets a field, also `__proto__`: in JSON it is a name like any other, and assigning it would be something else. */
+/** Sets a field. `__proto__` becomes a normal field, as in JSON; assigning it would set the prototype. */
 export function setField(object: Record<string, unknown>, key: string, value: unknown): void {
   if (key === '__proto__') Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
   else object[key] = value
 }
 
 /**
- * Replaces lone surrogates in every text of plain JSON, field names included, with U+FFFD. Returns the value itself if it has none.
- * Providers refuse a request with half a character, and a conversation that holds one would be refused for good.
+ * Replaces lone surrogates with U+FFFD in all texts of plain JSON, field names included. Returns the value itself if it has none. Providers
+ * refuse a request that contains half a character, so a conversation with one could never continue.
  */
 export function wellFormed<T>(value: T): T {
   return isWellFormed(value) ? value : (replaced(value) as T)
 }
 
-/** Copies nothing: most requests have no lone surrogate, and all of them are looked through. */
+/** A check without copying: every request is checked, and few have lone surrogates. */
 function isWellFormed(value: unknown): boolean {
   if (typeof value === 'string') return value.isWellFormed()
   if (typeof value !== 'object' || value === null) return true
@@ -221,15 +224,15 @@ function replaced(value: unknown): unknown {
   return copy
 }
 
-/** The text of a JSON value, as it is stored: without lone surrogates. */
+/** The JSON text of a value for storage, without lone surrogates. */
 export function storedText(value: unknown): string {
   return wellFormedJson(JSON.stringify(value))
 }
 
-/** Any escape in a JSON text. A whole pair of surrogates is one. */
+/** Any escape in a JSON text. A pair of surrogates counts as one escape. */
 const escapes = /\\(?:u(?:d[89ab][\da-f]{2}\\ud[c-f][\da-f]{2}|(?<lone>d[89a-f][\da-f]{2}))|.)/gis
 
-/** Replaces the lone surrogates of a JSON text, also the escaped ones. The text need not be valid JSON. */
+/** Replaces lone surrogates in a JSON text, escaped ones included. The text may be invalid JSON. */
 export function wellFormedJson(json: string): string {
   const text = json.toWellFormed()
   if (!/\\ud/i.test(text)) return text

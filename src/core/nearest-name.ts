@@ -1,7 +1,7 @@
 /**
- * The name among `known` that `given` was most likely meant to be: for `did you mean …?`. Upper and lower case, `-` and `_` make no
- * difference (`base-url` is `baseURL`). About one typing mistake in three characters is forgiven, three at most: a letter left out,
- * added, replaced, or swapped with the next one. Of equally near names the first. Undefined where none is near enough.
+ * Finds the name among `known` that `given` was most likely meant to be, for `did you mean …?`. Ignores case, `-` and `_`: `base-url`
+ * matches `baseURL`. Allows one typing mistake per three characters, at most three: a letter missing, added, replaced, or swapped with the
+ * next one. Returns the first of equally near names, or undefined if none is near enough.
  */
 export function nearestName(given: string, known: Iterable<string>): string | undefined {
   const typed = plainName(given)
@@ -10,7 +10,7 @@ export function nearestName(given: string, known: Iterable<string>): string | un
   for (const name of known) {
     const meant = plainName(name)
     const allowed = Math.min(maxMistakes, Math.max(1, Math.floor(Math.max(typed.length, meant.length) / 3)))
-    // Far apart in length is far apart; what was given may be very long.
+    // A quick exit for names of different lengths: `given` may be very long.
     if (typed === '' || Math.abs(typed.length - meant.length) > allowed) continue
     const found = mistakes(typed, meant)
     if (found <= allowed && found < Math.min(fewest, meant.length)) {
@@ -21,7 +21,7 @@ export function nearestName(given: string, known: Iterable<string>): string | un
   return nearest
 }
 
-/** ` (did you mean `x`?)`, to be put behind what was given; `''` where no name is near. */
+/** Returns ` (did you mean `x`?)`, to follow the name that was given; `''` if no name is near. */
 export function didYouMean(given: string, known: Iterable<string>): string {
   const meant = nearestName(given, known)
   return meant === undefined ? '' : ` (did you mean \`${meant}\`?)`
@@ -29,12 +29,12 @@ export function didYouMean(given: string, known: Iterable<string>): string {
 
 const maxMistakes = 3
 
-/** A name without what differs between ways to write it: `base-url` and `baseURL` are the same. */
+/** Normalizes case and separators: `base-url` and `baseURL` become the same. */
 export function plainName(name: string): string {
   return name.toLowerCase().replaceAll(/[-_]/g, '')
 }
 
-/** Edit distance in which two neighbours swapped are one mistake (optimal string alignment). */
+/** The edit distance in which swapping two neighbors is one mistake (optimal string alignment). */
 function mistakes(from: string, to: string): number {
   let beforeLast: number[] = []
   let last = Array.from({ length: to.length + 1 }, (_, column) => column)

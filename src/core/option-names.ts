@@ -2,27 +2,32 @@ import { clip, InvalidOptionError } from './errors.ts'
 import { headOf, translatedName } from './foreign-names.ts'
 import { nearestName } from './nearest-name.ts'
 
-/** The names of a type's options, as data: the compiler rejects a missing name and an unknown one. The values may be what else is known of them. */
+/**
+ * The names of a type's options, as data. The compiler rejects missing and unknown names. The values may hold more facts about each option.
+ */
 export type OptionNames<Options> = Readonly<Record<keyof Options, unknown>>
 
-/** Any of these fields, or `undefined` in their place, also with `exactOptionalPropertyTypes`. */
+/** Makes all fields optional and allows `undefined` for each, even with `exactOptionalPropertyTypes`. */
 export type Optional<Fields> = { [Name in keyof Fields]?: Fields[Name] | undefined }
 
 type Names = Readonly<Record<string, unknown>>
 
-/** Other options, which may be given in the wrong place: their names, and whose they are. */
+/** Other options that may be given here by mistake: their names, and what they are options of. */
 export interface OtherOptions {
   names: Names
   of: string
 }
 
 /**
- * Throws `invalid_option` for an unknown option: a mistyped one would be ignored in silence. One that is undefined counts as absent.
- * `of`: whose options they are; `at`: the option they are the value of; `other`: options that are looked through for a hint.
+ * Throws `invalid_option` for an unknown option, because ignoring a mistyped one would hide the mistake. Options that are undefined count
+ * as absent.
+ *
+ * `of`: what the options belong to, for the message. `at`: the path of the object that holds them. `other`: options that are searched for a
+ * hint.
  */
 export function checkOptionNames(options: object, names: Names, of: string, at?: string, other?: OtherOptions): void {
   if (typeof options !== 'object' || options === null) throw new InvalidOptionError(at ?? 'options', 'an object', options)
-  // Not `Object.entries`: this is asked of every run.
+  // Not `Object.entries`: this runs for every run.
   for (const name in options) if (!Object.hasOwn(names, name) && isGiven(options, name)) throw unknownOption(name, names, of, at, other)
 }
 
@@ -31,14 +36,14 @@ function isGiven(options: object, name: string): boolean {
 }
 
 /**
- * The same for objects that may hold more than our options, such as those of a subclass: throws only for one that looks like a known option
- * mistyped, where that is not there itself.
+ * Like `checkOptionNames`, for objects that may have other fields, such as the options of a subclass. Throws only if a name looks like a
+ * mistyped option that is not itself present.
  */
 export function checkMistypedNames(options: object, names: Names, of: string, at?: string): void {
   checkMeantNames(options, names, of, at, (name) => nearestName(name, Object.keys(names)))
 }
 
-/** The same, and throws for an option by the name that it has in another library. */
+/** Like `checkMistypedNames`, but also throws for an option's name in another library. */
 export function checkOtherNames(options: object, names: Names, of: string, at?: string): void {
   checkMeantNames(options, names, of, at, (name) => meantName(name, names))
 }
@@ -59,8 +64,8 @@ function meantName(name: string, names: Names): string | undefined {
 const checkedTakers = new WeakSet<object>()
 
 /**
- * For objects whose functions are called by their names, and which may have state of their own: throws for a function that would never be
- * called. Instances of classes may have further methods; theirs are only refused where one looks mistyped.
+ * Checks an object whose functions are called by name, such as hooks. Throws for a function that would never be called. Instances of
+ * classes may have other methods; those are refused only if they look mistyped.
  */
 export function checkCallbackNames(taker: object, names: Names, of: string, at: string): void {
   if (checkedTakers.has(taker)) return
@@ -73,13 +78,13 @@ export function checkCallbackNames(taker: object, names: Names, of: string, at: 
   checkedTakers.add(taker)
 }
 
-/** Whether it is an object literal, not an instance of a class. */
+/** Whether a value is an object literal, not an instance of a class. */
 export function isPlainObject(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === null || prototype === Object.prototype
 }
 
-/** Functions an object has itself, and those of its classes. */
+/** The names of an object's own functions and of the methods it inherits. */
 function functionNames(taker: object): string[] {
   const own = Object.entries(taker).flatMap(([name, value]) => (typeof value === 'function' ? [name] : []))
   const inherited: string[] = []
@@ -90,12 +95,12 @@ function functionNames(taker: object): string[] {
   return [...own, ...inherited]
 }
 
-/** A copy with the known options only. */
+/** Copies the known options only. */
 export function knownOptions<Options extends object>(options: Options, names: OptionNames<Options>): Options {
   return Object.fromEntries(Object.entries(options).filter(([name]) => Object.hasOwn(names, name))) as Options
 }
 
-/** Its value stays out of the message: what is mistyped may be a key. */
+/** The message omits the value: an option with a mistyped name may hold an API key. */
 function unknownOption(name: string, names: Names, of: string, at?: string, other?: OtherOptions): InvalidOptionError {
   const path = (one: string) => (at === undefined ? one : `${at}.${one}`)
   return new InvalidOptionError(path(clip(name)), `an option of ${of}${hintFor(name, names, path, other)}`)

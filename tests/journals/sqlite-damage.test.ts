@@ -181,5 +181,5 @@ it('P1.12 sqliteSessions: is refused if it was cut to nothing, or has other tabl
       /^session_failed: Expected `.+` to be a toolloop session file with the tables of version \d, got another `messages`/,
     )
     truncateSync(file)
-    expect(await problemOf()).toMatch(/^session_failed: Expected `.+` to be the session file that was there, got an empty file/)
+    expect(await problemOf()).toMatch(/^session_failed: Expected `.+` to be the session file that was used before, got an empty file/)
   }))

@@ -85,7 +85,7 @@ describe('the file of an SQLite journal', () => {
       database.close()
       const { journal, runner } = start()
       expect(await runner.recover()).toEqual([])
-      expect(warnings).toEqual([expect.stringMatching(/^The clock shows .*, where .* was expected: .* for 20 minutes$/)])
+      expect(warnings).toEqual([expect.stringMatching(/^The clock shows .*, but .* was expected: .* for 20 minutes$/)])
       const pending = (await runner.runs.get('run'))?.pending ?? []
       expect((await runner.resume('run', { decisions: pending.map((item) => ({ ...item, approved: true })) })).output).toBe('done')
       await journal.close()

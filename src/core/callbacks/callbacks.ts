@@ -1,17 +1,17 @@
 import { show } from '../errors.ts'
 
-/** What a callback may return at once or later. */
+/** What a callback may return: a value or a promise of one. */
 export type Awaitable<T> = T | Promise<T>
 
-/** Whether a callback has returned a promise. Throws what a `then` that can't be read throws. */
+/** Whether a callback returned a promise. Throws if reading `then` throws. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   const mayHaveThen = (typeof value === 'object' && value !== null) || typeof value === 'function'
   return mayHaveThen && 'then' in value && typeof value.then === 'function'
 }
 
 /**
- * Calls a callback that nobody waits for. Whatever it throws or rejects with goes to `onFailure`, and no further: an async function fits where the
- * types say `void`, and a rejection that nobody handles ends the process. `onFailure` may be a callback, too.
+ * Calls a callback without awaiting it. Whatever it throws or rejects with goes to `onFailure` and no further. Types allow an async
+ * function where they say `void`, and an unhandled rejection would end the process. `onFailure` may itself be a user's callback.
  */
 export function callUnawaited(call: () => unknown, onFailure: (error: unknown) => unknown = ignore): void {
   try {
@@ -25,27 +25,27 @@ function report(onFailure: (error: unknown) => unknown, error: unknown): void {
   if (onFailure !== ignore) callUnawaited(() => onFailure(error))
 }
 
-/** What a callback has returned that has to answer at once. Throws a `TypeError` for a promise, and handles its rejection. */
+/** Returns what a synchronous callback returned. Throws a `TypeError` for a promise, and handles its rejection. */
 export function syncAnswer<T>(name: string, returned: T): T {
   if (!isThenable(returned)) return returned
   handleRejection(returned, ignore)
   throw new TypeError(`Expected \`${name}\` to answer at once, got a promise`)
 }
 
-/** The text that a callback has returned. Throws a `TypeError` for anything else. */
+/** Returns the text that a callback returned. Throws a `TypeError` for anything else. */
 export function syncText(name: string, returned: unknown): string {
   const text = syncAnswer(name, returned)
   if (typeof text !== 'string') throw new TypeError(`Expected \`${name}\` to return a text, got \`${show(text)}\``)
   return text
 }
 
-/** Handles the rejection of what a callback has returned, if that is a promise: one that nobody handles ends the process. */
+/** Handles the rejection if a callback returned a promise: an unhandled one would end the process. */
 export function handleRejectionOf(returned: unknown, onRejected: (error: unknown) => void): void {
   if (isThenable(returned)) handleRejection(returned, onRejected)
 }
 
 function handleRejection(promise: PromiseLike<unknown>, onRejected: (error: unknown) => void): void {
-  // Not `promise.then`: a thenable may throw there, or resolve with another that rejects.
+  // Not `promise.then`: that of a foreign thenable may throw, or resolve with another thenable that rejects.
   new Promise((resolve) => resolve(promise)).catch(onRejected)
 }
 

@@ -5,25 +5,35 @@ import { Event, type EventMeta, type EventName, type EventPayloads } from '../ev
 import { copyPlain, toJson } from '../json.ts'
 import { callUnawaited } from './callbacks.ts'
 
-/** Called synchronously, in the order of subscription. May throw or return a rejecting promise: both are logged once and change nothing. Not awaited. */
+/**
+ * Receives the events of one name, in the order of subscription.
+ *
+ * Contract: called synchronously and not awaited. May throw or return a rejecting promise; the first failure of a subscription is logged
+ * and changes nothing else. The return value is ignored.
+ */
 export type EventListener<K extends EventName> = (payload: EventPayloads[K], meta: EventMeta) => unknown
-/** A listener of every event: called as an `EventListener` is, with the event's name first. */
+/** Receives every event. The contract is that of `EventListener`; the event's name comes first. */
 export type AnyEventListener = <K extends EventName>(name: K, payload: EventPayloads[K], meta: EventMeta) => unknown
 
-/** Told of a listener's failure: at most once for each subscription. */
+/** Called when a listener fails, at most once per subscription. */
 export type ListenerFailure = (error: unknown, event: EventName) => void
 
 type Guarded = (name: EventName, payload: unknown, meta: EventMeta) => void
 const ANY = '*'
 
-/** Where events go besides their bus, in the whole process: the channel `toolloop:NAME` of `node:diagnostics_channel` has `RunEvent`s. */
+/**
+ * One channel of `node:diagnostics_channel` for each event, named `toolloop:NAME`. Every run of the process publishes its `RunEvent`s
+ * there.
+ */
 export const channels: Readonly<Record<EventName, Channel>> = Object.fromEntries(
   Object.values(Event).map((name) => [name, channel(`toolloop:${name}`)]),
 ) as Record<EventName, Channel>
 
-/** Where lifecycle events are published. No listener can break the publisher, or keep another listener from being called. */
+/** Publishes lifecycle events. A failing listener can't break the publisher or keep other listeners from being called. */
 export class EventBus {
-  /** Events that somebody listens to; `'*'` where somebody listens to all. A publisher looks here before it makes a payload. */
+  /**
+   * The names of events that have listeners; `'*'` if there is a listener of all events. Publishers check it before they build a payload.
+   */
   readonly listening: ReadonlySet<EventName | '*'>
   readonly #listening = new Set<EventName | '*'>()
   readonly #emitter = new EventEmitter<Record<string, Guarded>>()
@@ -34,7 +44,10 @@ export class EventBus {
     this.listening = this.#listening
   }
 
-  /** Subscribes; returns the function that unsubscribes: after it, the listener is not called again, not even by an `emit` under way. */
+  /**
+   * Subscribes to one event. Returns a function that unsubscribes; after that, the listener is not called again, not even by an `emit` in
+   * progress.
+   */
   on<K extends EventName>(name: K, listener: EventListener<K>): () => void {
     const call = listener as (payload: unknown, meta: EventMeta) => unknown
     return this.#subscribe(name, (_name, payload, meta) => call(payload, meta))
@@ -59,14 +72,14 @@ export class EventBus {
     if (channels[name].hasSubscribers) channels[name].publish({ type: name, meta, ...payload })
   }
 
-  /** Whether anybody listens: lets a publisher skip building a payload for nobody. */
+  /** Whether an event has listeners. Lets a publisher skip building a payload. */
   hasListeners(name: EventName): boolean {
     return this.#listening.has(name) || this.#listening.has(ANY) || channels[name].hasSubscribers
   }
 
   #subscribe(name: EventName | typeof ANY, listener: (name: EventName, payload: unknown, meta: EventMeta) => unknown): () => void {
     let failed = false
-    // The emitter goes through the listeners there were when it began; this one may be gone by the time it is its turn.
+    // The emitter iterates over the listeners it had when the emit began; this one may have unsubscribed since.
     let subscribed = true
     const report = (error: unknown, event: EventName): unknown => {
       if (failed) return
@@ -90,7 +103,7 @@ export class EventBus {
   }
 }
 
-/** A copy a listener may do with what it likes. What can't be cloned, such as an object with functions, becomes plain JSON. */
+/** Copies a payload, so that a listener may change it. Values that can't be cloned, such as objects with functions, become plain JSON. */
 export function copyForListener<Payload extends object>(payload: Payload): Payload {
   try {
     return copyPlain(payload) ?? structuredClone(payload)

@@ -1,19 +1,22 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** How often a lock that somebody else holds is tried again. */
+/** How often a lock held elsewhere is tried again, in milliseconds. */
 const retryMs = 25
 
 /**
- * Runs `work` while nobody else holds the lock of that file: no other process, and no other call of this one. The operating system releases the
- * lock when its process dies, however it dies. The file stays behind, empty; only SQLite may open it, because closing any other handle on it
- * would drop the lock. Rejects as `work` does, or with the signal's reason if that is aborted before the lock is free.
+ * Runs `work` while holding an exclusive lock on a file, against other processes and other calls in this one. The operating system releases
+ * the lock however the process dies.
+ *
+ * The file is left behind, empty. Only SQLite may open it: closing any other handle on it would drop the lock.
+ *
+ * Rejects as `work` does, or with the signal's reason if it is aborted before the lock is free.
  */
 export async function withFileLock<T>(file: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   const { DatabaseSync } = loadSqlite()
   const lock = new DatabaseSync(file)
   try {
     lock.exec('PRAGMA busy_timeout = 0')
-    // Without a journal file, which a process that is killed would leave behind: nothing is ever written.
+    // In memory: a journal file would be left behind if the process is killed, and nothing is ever written.
     while (!isTaken(() => lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE'))) {
       await pause(retryMs, undefined, { signal }).catch(() => signal.throwIfAborted())
     }
@@ -37,7 +40,7 @@ function isTaken(take: () => void): boolean {
   }
 }
 
-/** Loaded on first use, and without the warning of Node 22 that SQLite is experimental: nobody chose SQLite by taking a lock. */
+/** Loads SQLite on first use, without the warning of Node 22 that it is experimental: using a lock is not choosing SQLite. */
 function loadSqlite(): typeof import('node:sqlite') {
   const { emitWarning } = process
   process.emitWarning = () => {}

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { open, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
-/** What a file that is being written is called; one that is found was left behind by a crash. */
+/** The name of a file that is being written. A crash can leave one behind. */
 const freshName: RegExp = /^\.toolloop-[0-9a-f-]{36}\.tmp$/
 
 /**
- * Replaces a file as a whole: whoever reads it sees the old content or the new one, also after a crash. A symbolic link stays one; the file is
- * for its owner alone from then on. `text` may be given in parts: others get their turn while one of them is written.
+ * Replaces a file atomically: readers see the old content or the new one, even after a crash. A symbolic link is kept. The new file is
+ * readable by its owner only. `text` may come in parts; the event loop runs while a part is written.
  */
 export async function replaceFile(path: string, text: string | readonly string[] | AsyncIterable<string>): Promise<void> {
   const target = await realpath(path).catch(() => path)
@@ -27,7 +27,7 @@ export async function replaceFile(path: string, text: string | readonly string[]
   }
 }
 
-/** Rejects with the system's error where `path` could not be replaced. */
+/** Rejects with the system's error if `path` can't be replaced. */
 export async function checkReplaceable(path: string): Promise<void> {
   const target = await realpath(path).catch(() => path)
   const fresh = join(dirname(target), `.toolloop-${randomUUID()}.tmp`)
@@ -35,10 +35,10 @@ export async function checkReplaceable(path: string): Promise<void> {
   await rm(fresh, { force: true })
 }
 
-/** One that is younger may be another process's that is still being written. */
+/** A younger file may still be in use by another process. */
 const leftBehindMs = 60_000
 
-/** Removes what crashes have left behind where `path` is replaced: it may hold what the file does. Rejects when it can't be removed. */
+/** Removes files that crashes left beside `path`, because they may hold its content. Rejects if one can't be removed. */
 export async function removeLeftBehind(path: string): Promise<void> {
   const folder = dirname(await realpath(path).catch(() => path))
   const names = (await readdir(folder).catch(() => [])).filter((name) => freshName.test(name))

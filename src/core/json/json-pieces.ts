@@ -2,22 +2,22 @@ import { setField } from '../messages.ts'
 import { giveWay, inTurns } from '../time/give-way.ts'
 
 /**
- * A value as JSON in pieces, each of which is written and read in a millisecond or two: a whole of 1 MiB may keep a thread busy for a tenth of a
+ * A value as JSON in pieces. Each piece takes a millisecond or two to write or read; 1 MiB as a whole may block a thread for a tenth of a
  * second. Undefined is the empty text.
  */
 export type JsonPieces =
   | { json: string }
-  /** Of an array: several items as the JSON of an array of them, or one that is in pieces itself. */
+  /** The parts of an array: several items as the JSON of an array, or one item that is itself in pieces. */
   | { items: ({ json: string } | { item: JsonPieces })[] }
-  /** Of an object: several entries as the JSON of an object of them, or one that is in pieces itself. */
+  /** The parts of an object: several entries as the JSON of an object, or one entry whose value is in pieces. */
   | { entries: ({ json: string } | { key: string; value: JsonPieces })[] }
 
-/** Of one piece, as `weightOf` tells it. */
+/** The greatest weight of a piece; see `weightOf`. */
 const mostWeight = 10_000
-/** A character takes about as much less to read than a value. */
+/** Reading this many characters costs about as much as reading one value. */
 const charactersAValue = 200
 
-/** How much work it is to write `value`: 1 for each value in it, and 1 for 200 characters. What is beyond `mostWeight` is not looked at. */
+/** Estimates the work to write `value`: 1 for each value in it, and 1 for every 200 characters. Stops counting beyond `mostWeight`. */
 export function weightOf(value: unknown): number {
   const left = [value]
   let weight = 0
@@ -41,8 +41,8 @@ export function weightOf(value: unknown): number {
 }
 
 /**
- * Writes `value` as `JSON.stringify` does; after each piece it yields how many characters that has. Throws for what leads back to itself, and what is
- * nested deeper than `deepest`.
+ * Writes `value` as `JSON.stringify` does. Yields the number of characters after each piece. Throws for a cyclic value, and for one nested
+ * more deeply than `deepest`.
  */
 export function* toPieces(value: unknown, deepest: number, above: ReadonlySet<unknown> = new Set()): Generator<number, JsonPieces> {
   if (!isSplittable(value) || weightOf(value) <= mostWeight) {
@@ -78,7 +78,7 @@ export function* toPieces(value: unknown, deepest: number, above: ReadonlySet<un
   return { entries }
 }
 
-/** What is small in groups of about the weight of a piece, what is larger and can be split by itself. */
+/** Groups small values up to the weight of a piece. Values that are larger and can be split come alone. */
 function* grouped<T>(all: readonly T[], contentOf: (one: T) => unknown): Generator<{ small: T[]; large?: T }> {
   let [small, weight]: [T[], number] = [[], 0]
   for (const one of all) {
@@ -99,7 +99,7 @@ function* grouped<T>(all: readonly T[], contentOf: (one: T) => unknown): Generat
   if (small.length > 0) yield { small }
 }
 
-/** Arrays and plain objects. What others are as JSON, they say themselves. */
+/** Arrays and plain objects can be split. Other objects define their JSON themselves. */
 function isSplittable(value: unknown): value is readonly unknown[] | Readonly<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null || typeof Reflect.get(value, 'toJSON') === 'function') return false
   if (Array.isArray(value)) return true
@@ -107,15 +107,15 @@ function isSplittable(value: unknown): value is readonly unknown[] | Readonly<Re
   return prototype === Object.prototype || prototype === null
 }
 
-/** Deeper than this nothing can be written as JSON. */
+/** The deepest nesting that can be written as JSON. */
 const deepestWritten = 1_000
 
-/** What `JSON.stringify` makes of plain data, however much that is: others get their turn in between. */
+/** Writes plain data of any size as `JSON.stringify` does, yielding to the event loop in between. */
 export async function writeJson(value: unknown): Promise<string> {
   return textOfPieces(await inTurns(toPieces(value, deepestWritten)))
 }
 
-/** The pieces as one text. */
+/** Joins the pieces to one text. */
 export function textOfPieces(pieces: JsonPieces): string {
   if ('json' in pieces) return pieces.json
   if ('items' in pieces)
@@ -126,7 +126,7 @@ export function textOfPieces(pieces: JsonPieces): string {
   return `{${inner.filter((text) => text !== '').join()}}`
 }
 
-/** The value that is in pieces, read piece by piece. Rejects with the signal's reason. */
+/** Parses the pieces one by one. Rejects with the signal's reason. */
 export async function readPieces(pieces: JsonPieces, signal: AbortSignal): Promise<unknown> {
   if ('json' in pieces) return pieces.json === '' ? undefined : JSON.parse(pieces.json)
   if ('items' in pieces) {

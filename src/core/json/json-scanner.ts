@@ -2,28 +2,28 @@ const [tab, lineFeed, carriageReturn, space, quote, backslash] = [9, 10, 13, 32,
 const [bracket, closingBracket, brace, closingBrace] = [91, 93, 123, 125]
 
 /**
- * Follows the structure of JSON character by character: which brackets are open, and what is in a string. It keeps no text and checks no
- * grammar, so it also reads JSON that is cut off or malformed. Bytes of UTF-8 do as well as characters.
+ * Follows the structure of JSON character by character: open brackets and strings. It keeps no text and checks no grammar, so it also reads
+ * JSON that is cut off or malformed. Accepts UTF-8 bytes as well as characters.
  */
 export class JsonScanner {
-  /** Objects and arrays that are open. Negative if more brackets were closed than opened. */
+  /** The number of open objects and arrays. Negative if more were closed than opened. */
   depth = 0
   isInString = false
-  /** Backslashes just before the next character, in a string. */
+  /** The number of backslashes just before the next character of a string. */
   #backslashes = 0
   readonly #slashes: number
   readonly #endsWithLine: boolean
 
   /**
-   * `slashes`: how many backslashes are before each quote, in JSON that is itself written in a string of JSON. `endsWithLine`: a line break
-   * ends a string, as one that is never closed would hide all that follows.
+   * `slashes`: the number of backslashes before each quote, for JSON that is itself inside a JSON string. `endsWithLine`: a line break ends
+   * a string. Otherwise an unclosed string would hide everything after it.
    */
   constructor({ slashes = 0, endsWithLine = false }: { slashes?: number; endsWithLine?: boolean } = {}) {
     this.#slashes = slashes
     this.#endsWithLine = endsWithLine
   }
 
-  /** Reads one character. Returns whether it is part of the structure: outside of strings, or the quote that begins one, and no white space. */
+  /** Reads one character. Returns whether it is part of the structure: not white space, and outside strings or the quote that opens one. */
   read(code: number): boolean {
     if (this.isInString) {
       this.#readInString(code)
@@ -51,7 +51,7 @@ export class JsonScanner {
     }
   }
 
-  /** In JSON that was written into a string n times, 2ⁿ-1 backslashes and a multiple of 2ⁿ⁺¹ come before the quote that ends a string. */
+  /** In JSON that was quoted as a string n times, a closing quote follows 2ⁿ-1 backslashes plus a multiple of 2ⁿ⁺¹. */
   #readInString(code: number): void {
     if (code === backslash) {
       this.#backslashes++

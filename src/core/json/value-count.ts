@@ -3,17 +3,17 @@ import { JsonScanner } from './json-scanner.ts'
 const [comma, bracket, closingBracket, brace, closingBrace] = [44, 91, 93, 123, 125]
 
 /**
- * Counts the values of JSON while it arrives, in pieces of any size, without parsing it: parsing very many values takes long. Objects, arrays,
+ * Counts the values of JSON as it arrives, in pieces of any size, without parsing it: parsing many values is slow. Objects, arrays,
  * strings, numbers, `true`, `false` and `null` are values; keys are not.
  */
 export class ValueCount {
-  // A line break is never part of a string of JSON. So an open quote before it can't hide the values that follow.
+  // JSON strings contain no line breaks. Ending strings at line breaks keeps a stray quote from hiding the values that follow.
   readonly #json = new JsonScanner({ endsWithLine: true })
   #values = 0
-  /** A value begins here, unless a closing bracket comes: at the beginning, and behind an opening bracket. */
+  /** Whether the next character starts a value unless it closes a bracket. True at the start and after an opening bracket. */
   #mayBegin = true
 
-  /** Takes more of the text, or of its bytes in UTF-8. Returns how many values there are so far. */
+  /** Reads more of the text, or of its UTF-8 bytes. Returns the number of values so far. */
   add(piece: string | Uint8Array): number {
     for (let at = 0; at < piece.length; at++) this.#read(typeof piece === 'string' ? piece.charCodeAt(at) : (piece[at] ?? 0))
     return this.#values
@@ -26,12 +26,12 @@ export class ValueCount {
   }
 }
 
-/** Counts the values of a JSON text, as `ValueCount` does. */
+/** Counts the values of a JSON text; see `ValueCount`. */
 export function countValues(json: string): number {
   return new ValueCount().add(json)
 }
 
-/** Whether there are more than `most` values in a value, itself included. Stops as soon as that is known. */
+/** Whether a value contains more than `most` values, itself included. Stops once that is known. */
 export function hasMoreValues(most: number, value: unknown): boolean {
   const open: unknown[] = [value]
   let count = 1
@@ -44,8 +44,8 @@ export function hasMoreValues(most: number, value: unknown): boolean {
   return count > most
 }
 
-/** Parses JSON; undefined if it has more than `most` values. Otherwise throws a `SyntaxError` for anything that is not JSON. */
+/** Parses JSON. Returns undefined if it has more than `most` values. Otherwise throws a `SyntaxError` if the text is not JSON. */
 export function parseUpTo(most: number, json: string): unknown {
-  // A value takes up two characters, with the comma or bracket before it.
+  // Each value takes at least two characters, with the comma or bracket before it.
   return json.length > 2 * most && countValues(json) > most ? undefined : JSON.parse(json)
 }

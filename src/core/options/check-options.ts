@@ -1,13 +1,16 @@
 import { InvalidOptionError } from '../errors.ts'
 import { checkOptionNames, type OtherOptions } from '../option-names.ts'
 
-/** Throws `invalid_option` for a value that an option can't have. Not called for undefined. `at`: the path of the option, for the message. */
+/**
+ * Checks the value of an option; throws `invalid_option` if it is not allowed. Not called for undefined. `at` is the path of the option,
+ * for the message.
+ */
 export type Check = (value: unknown, at: string) => void
 
-/** How each option of a type is checked. The compiler rejects a missing option and an unknown one. */
+/** The check for each option of a type. The compiler rejects missing and unknown options. */
 export type OptionChecks<Options> = Readonly<Record<keyof Options, Check>>
 
-/** Throws `invalid_option` for an unknown option and for a value that is not allowed. The parameters are those of `checkOptionNames`. */
+/** Throws `invalid_option` for an unknown option and for a value that is not allowed. See `checkOptionNames` for the parameters. */
 export function checkOptions(
   options: object,
   checks: Readonly<Record<string, Check>>,
@@ -27,14 +30,14 @@ export function checkValues(options: object, checks: Readonly<Record<string, Che
   }
 }
 
-/** A check in one line: `expected` completes "Expected `option` to be …". */
+/** Creates a check. `expected` completes the message "Expected `option` to be …". */
 export function expecting(expected: string, isAllowed: (value: unknown) => boolean): Check {
   return (value, at) => {
     if (!isAllowed(value)) throw new InvalidOptionError(at, expected, value)
   }
 }
 
-/** For options that are checked where they are used, or by their types alone. */
+/** For options that are checked elsewhere, or only by their types. */
 export const unchecked: Check = () => {}
 
 export const boolean: Check = expecting('true or false', (value) => typeof value === 'boolean')
@@ -47,7 +50,7 @@ export function integer(least: number): Check {
   return expecting(`an integer ≥ ${least}`, (value) => isInteger(value, least))
 }
 
-/** An integer, or `Infinity` for no limit. */
+/** Accepts an integer, or `Infinity` for no limit. */
 export function integerOrNone(least: number): Check {
   return expecting(`an integer ≥ ${least}`, (value) => value === Number.POSITIVE_INFINITY || isInteger(value, least))
 }
@@ -58,7 +61,7 @@ export function oneOf(...values: readonly string[]): Check {
   return expecting(expected, (value) => values.includes(value as string))
 }
 
-/** An object with options of its own. */
+/** Accepts an object with its own options. */
 export function optionsOf(checks: Readonly<Record<string, Check>>, of: string): Check {
   return (value, at) => checkOptions(value as object, checks, of, at)
 }

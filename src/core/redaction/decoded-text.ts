@@ -1,24 +1,24 @@
 import type { InParts } from '../time/give-way.ts'
 
-/** A text with its escapes undone, and where each character of it is in the text as it was. */
+/** A text with its escapes undone, and the original place of each character. */
 export interface DecodedText {
   text: string
-  /** For each character of `text`, its index in the original; then the original's length. */
+  /** The index in the original of each character of `text`, followed by the original's length. */
   starts: Int32Array
-  /** How many characters no further text can change: an escape may have been cut off behind them. */
+  /** The number of characters that more text can't change. After them, an escape may be cut off. */
   decided: number
 }
 
 const escapes = /[%&\\]/
-/** Characters of an entity between `&` and `;`. */
+/** The longest name of an entity, between `&` and `;`. */
 const longestEntity = 14
-/** Of all escapes in one another, in characters behind the last that begins one. */
+/** The most characters that can follow the last `\\`, `%` or `&` and still belong to an escape, nested or not. */
 const longestEscape = 16
 const charactersInOnePart = 32_768
 
 const codes = { backslash: 0x5c, percent: 0x25, ampersand: 0x26, semicolon: 0x3b, hash: 0x23, u: 0x75, x: 0x78 }
 const { backslash, percent, ampersand, semicolon, hash, u, x } = codes
-/** Bytes of UTF-8 that do not make a character yet are kept as these. No well-formed text has them alone. */
+/** UTF-8 bytes that don't form a character yet are stored as these code units, which well-formed text never has alone. */
 const firstByte = 0xdc00
 
 const afterBackslash = new Map(
@@ -28,7 +28,10 @@ const afterBackslash = new Map(
   ]),
 )
 
-/** Of characters that keys and passwords have, and of those that HTML has to escape. https://html.spec.whatwg.org/#named-character-references */
+/**
+ * Entities for characters that occur in keys and passwords, and for those that HTML must escape.
+ * https://html.spec.whatwg.org/#named-character-references
+ */
 const entities: Readonly<Record<string, string>> = {
   amp: '&',
   lt: '<',
@@ -74,8 +77,8 @@ const entities: Readonly<Record<string, string>> = {
 }
 
 /**
- * Undoes the escapes of JSON, URLs and HTML, also those inside each other, such as `%2525` and `\\\\u0041`. Other backslashes are left out.
- * Undefined if the text has none.
+ * Undoes the escapes of JSON, URLs and HTML, nested ones included, such as `%2525` and `\\\\u0041`. Removes other backslashes. Undefined if
+ * the text has no escapes.
  */
 export function* decodeText(text: string): InParts<DecodedText | undefined> {
   if (!escapes.test(text)) return undefined
@@ -93,16 +96,16 @@ interface Unit {
   start: number
 }
 
-/** Replaces an escape as soon as its last character is there, so that what it stands for may complete another one. */
+/** Replaces an escape when its last character arrives, so that the result may complete another escape. */
 class Decoder {
   readonly #units: Uint16Array
   readonly #starts: Int32Array
   #length = 0
-  /** Where an entity may have begun; -1: nowhere. */
+  /** The position of the last `&` that may start an entity; -1 if there is none. */
   #ampersand = -1
-  /** How many characters ago an escape began: further on, none is open. */
+  /** The number of characters since the last `\\`, `%` or `&`. Beyond `longestEscape`, no escape is open. */
   #plain = Number.POSITIVE_INFINITY
-  /** Characters that escapes stand for, the next one last. */
+  /** Decoded characters that are still to be added; the next one is last. */
   readonly #pending: Unit[] = []
 
   constructor(length: number) {
@@ -124,7 +127,7 @@ class Decoder {
     }
   }
 
-  /** A loop, because an escape may be the end of another one thousands of times. */
+  /** A loop, not recursion: one escape may complete the next thousands of times. */
   add(first: number, at: number): void {
     for (let next: Unit | undefined = { unit: first, start: at }; next !== undefined; next = this.#pending.pop()) {
       const { unit, start } = next
@@ -153,12 +156,12 @@ class Decoder {
     else if (isHex(unit) && isHex(before) && this.#unit(2) === percent) this.#replaceByte(2, before, unit)
     else if (isHex(unit) && isHex(before) && this.#unit(2) === x && this.#unit(3) === backslash) this.#replaceByte(3, before, unit)
     else if (isHex(unit) && this.#endsInUnit()) this.#replace(5, this.#hexOf(3, unit))
-    // How many there are says only how deep the text is inside of others.
+    // The number of backslashes only says how deeply the text is quoted.
     else if (before !== backslash || unit !== backslash) this.#put(unit, start)
   }
 
   #put(unit: number, start: number): void {
-    // One that begins no escape is left out, as one more or less would be.
+    // A backslash that starts no escape is removed.
     if (this.#unit(1) === backslash && unit !== u && unit !== x) this.#length--
     if (unit === ampersand) this.#ampersand = this.#length
     else if (this.#ampersand >= 0 && this.#length - this.#ampersand > longestEntity) this.#ampersand = -1
@@ -167,17 +170,17 @@ class Decoder {
     if (isByte(unit)) this.#joinBytes()
   }
 
-  /** Whether a sixth character may complete the likes of `\\u0041`. */
+  /** Whether one more character may complete an escape such as `\\u0041`. */
   #endsInUnit(): boolean {
     return this.#unit(5) === backslash && this.#unit(4) === u && [1, 2, 3].every((behind) => isHex(this.#unit(behind)))
   }
 
-  /** The number that so many of the last characters and one more are in hexadecimal. */
+  /** Parses the last `last` characters and `unit` as one hexadecimal number. */
   #hexOf(last: number, unit: number): number {
     return Number.parseInt(textOf(this.#units.subarray(this.#length - last, this.#length)) + String.fromCharCode(unit), 16)
   }
 
-  /** Replaces the last characters by one, which may belong to an escape itself. */
+  /** Replaces the last characters by one, which may be part of another escape. */
   #replace(last: number, unit: number): void {
     this.#length -= last
     const start = this.#starts[this.#length] ?? 0
@@ -190,7 +193,7 @@ class Decoder {
     this.#replace(last, byte < 0x80 ? byte : firstByte + byte)
   }
 
-  /** Makes a character of the last bytes if they are one in UTF-8. */
+  /** Replaces the last bytes by a character if they are its UTF-8 encoding. */
   #joinBytes(): void {
     let count = 1
     while (count < 4 && isContinuation(this.#unit(count))) count++
@@ -208,7 +211,7 @@ class Decoder {
     for (const unit of String.fromCodePoint(code).split('').reverse()) this.#pending.push({ unit: unit.charCodeAt(0), start })
   }
 
-  /** What followed `&` ends before `unit`. Without a semicolon, only a number is an entity. */
+  /** Ends an entity before `unit`. Without a semicolon, only a numeric entity is decoded. */
   #endEntity(unit: number, start: number): void {
     const from = this.#ampersand
     this.#ampersand = -1
@@ -219,7 +222,7 @@ class Decoder {
     this.#putCharacter(code, this.#starts[from] ?? 0)
   }
 
-  /** How many of the characters no further text can change. */
+  /** The number of characters that more text can't change. */
   #decided(): number {
     const last = textOf(this.#units.subarray(Math.max(0, this.#length - 16), this.#length))
     const undecided = /[\udc80-\udcff]{0,3}(?:\\(?:u[0-9a-f]{0,3}|x[0-9a-f]?)?)?(?:%[0-9a-f]?){0,2}$/i.exec(last)?.[0].length ?? 0
@@ -251,7 +254,7 @@ function isHex(unit: number): boolean {
   return (unit >= 0x30 && unit <= 0x39) || (unit >= 0x41 && unit <= 0x46) || (unit >= 0x61 && unit <= 0x66)
 }
 
-/** Whether it stands for a byte of UTF-8 that no character has been made of. */
+/** Whether a code unit stands for a UTF-8 byte that is not part of a character yet. */
 function isByte(unit: number): boolean {
   return unit >= firstByte + 0x80 && unit <= firstByte + 0xff
 }

@@ -2,24 +2,24 @@ import { PatternSet } from '../text/pattern-set.ts'
 import { type Form, foldedUnit } from './secret-forms.ts'
 import type { Span } from './spans.ts'
 
-/** How far a text is searched. */
+/** The progress of a search. */
 export interface Search {
-  /** In order, none overlapping another. */
+  /** In order, without overlaps. */
   readonly found: Span[]
-  /** Of the automaton. */
+  /** The state of the automaton. */
   state: number
 }
 
-/** Finds all of many forms in a text at once. */
+/** Finds all occurrences of many forms in one pass. */
 export class Finder {
-  /** Whether texts are folded before they are compared. */
+  /** Whether texts are case-folded before they are compared. */
   readonly #folds: boolean
   readonly #forms: PatternSet
-  /** By state: the length of the longest form that ends there, 0 for none. */
+  /** By state: the length of the longest form that ends there; 0 if none does. */
   readonly #longest: Uint8Array
-  /** How many characters behind a form that ends there are hidden as well. */
+  /** By state: the number of characters after the form that are hidden as well. */
   readonly #behind: Float64Array
-  /** A bit for each pair of characters that a form begins with, by a hash of it: most places of a text have none. */
+  /** A bit set of hashed character pairs that forms begin with. Most positions of a text match none and are skipped. */
   readonly #beginnings = new Uint8Array(8_192)
 
   constructor(given: readonly Form[], { folds }: { folds: boolean }) {
@@ -44,7 +44,7 @@ export class Finder {
     return this.#forms.size === 1
   }
 
-  /** Continues a search from where it came to. */
+  /** Continues a search with the text from `start` to `end`. */
   search(text: string, start: number, end: number, search: Search): void {
     const folds = this.#folds
     let { state } = search
@@ -62,7 +62,7 @@ export class Finder {
     search.state = state
   }
 
-  /** How many of the last characters may belong to a form that goes on. */
+  /** The number of last characters that may be the start of an unfinished form. */
   unfinishedIn({ state }: Search): number {
     return this.#forms.depthOf(state)
   }
@@ -78,7 +78,7 @@ function pairOf(character: number, following: number): number {
   return (Math.imul(character, 0x6b) ^ Math.imul(following, 0x2f1)) & 0xffff
 }
 
-/** Adds a part; those it overlaps become one with it. */
+/** Adds a span and merges it with those it overlaps. */
 function note(found: Span[], start: number, end: number): void {
   let [from, to] = [start, end]
   for (let last = found.at(-1); last !== undefined && last.to > from; last = found.at(-1)) {

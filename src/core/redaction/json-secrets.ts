@@ -4,14 +4,14 @@ import type { InParts } from '../time/give-way.ts'
 import { isSecretKey, mayHaveSecretKey } from './secret-keys.ts'
 import { REDACTED, type Span } from './spans.ts'
 
-/** A key and what stands between it and its value, also in JSON that is a text inside of JSON: there, backslashes precede its quotes. */
+/** A key and the text between it and its value. Quotes are preceded by backslashes if the JSON is inside a JSON string. */
 const keys = /(?<!\\)(\\*)"((?:[^"\\]|\\{1,8}u[0-9a-fA-F]{4}){1,100})\1"\s{0,100}:\s{0,100}/g
 
 const keysInOnePart = 500
 
 /**
- * Where the values of secret-looking keys and of `secretKeys` are in a text that is JSON or has JSON in it, whole or cut off. The names in a
- * JSON Schema are not those of values.
+ * Finds the values of secret-looking keys, and of `secretKeys`, in a text that is or contains JSON, whole or cut off. Skips property names
+ * in a JSON Schema: no values follow them.
  */
 export function* jsonSecretsIn(text: string, secretKeys: ReadonlySet<string>): InParts<Span[]> {
   const spans: Span[] = []
@@ -44,7 +44,7 @@ function mayHaveKeys(text: string, secretKeys: ReadonlySet<string>): boolean {
 }
 
 const longestSchema = 2_000
-/** None of them holds a value. */
+/** Keywords of a schema. Their values are not secrets. */
 const schemaWords = new Set(
   '$ref type title description format minLength maxLength pattern minimum maximum items properties required additionalProperties anyOf oneOf allOf nullable readOnly writeOnly deprecated'.split(
     ' ',
@@ -66,7 +66,10 @@ function isSchema(value: string, slashes: string): boolean {
   const { type = [] } = json as { type?: unknown }
   return words.some((word) => schemaMarks.test(word)) && words.every((word) => schemaWords.has(word)) && [type].flat().every(isSchemaType)
 }
-/** Where the value ends that begins at `from`: the text's end where that comes first. `slashes`: how many precede a quote of this JSON. */
+/**
+ * The end of the value that starts at `from`, or of the text if that comes first. `slashes`: the number of backslashes before each quote of
+ * this JSON.
+ */
 function endOfValue(text: string, from: number, slashes: number): number {
   const first = text[from + slashes] === '"' ? '"' : text[from]
   if (first === '"') return endOfString(text, from + slashes + 1, slashes)
@@ -76,7 +79,7 @@ function endOfValue(text: string, from: number, slashes: number): number {
   return text.length
 }
 
-/** Just behind the quote that ends the string whose text begins at `from`. */
+/** The position after the closing quote of the string whose content starts at `from`. */
 export function endOfString(text: string, from: number, slashes: number): number {
   const json = new JsonScanner({ slashes })
   json.isInString = true

@@ -6,30 +6,33 @@ import { type Look, REDACTED, type Span } from './spans.ts'
 const longestName = 100
 const mostSpaces = 8
 
-/** Names of a query's parameters that are secrets there, and words elsewhere. */
+/** Query parameters that hold secrets. Elsewhere, their names are ordinary words. */
 const secretParameters = /^(key|sig|signature|x-(amz|goog)-signature|code_verifier)$/i
 const header = /^(?:proxy-)?authorization$/i
 const cookies = /^(?:set-)?cookie$/i
-/** What makes a secret's name of the word `key`. */
+/** Words before `key` that make it the name of a secret. */
 const beforeKey = /(?<![\w-])(?:api|secret(?: access)?) $/i
-/** The beginning of an element of XML, up to its `>`. */
+/** The start of an XML element, up to its `>`. */
 const openTag = /^<(?:[\w.-]{1,100}:)?([\w.-]{1,100})(?:\s[^<>]*)?$/
 const longestTag = 300
 const cdata = '<![CDATA['
 
-/** What stands between a name and its value. */
+/** What separates a name from its value. */
 const separator = /[:=>]/g
-/** An option of a command, and the space behind it. */
+/** An option of a command line and the space after it. */
 const option = /(?<![\w-])--([A-Za-z][\w-]{1,60})[ ]{1,4}(?=[^\s-])/g
 
-/** As much of a value as decides whether it is one. What is behind it is read only if it is: else many names would have the same text read. */
+/**
+ * How much of a value is read to decide whether it is a secret. The rest is read only if it is: otherwise many names would make the same
+ * text be read many times.
+ */
 const mostLookedAt = 512
 
-/** A value that is not quoted, up to what may be the next name and its value. */
+/** An unquoted value, up to a possible next name and value. */
 const bare = /(?:(?![,;&]["']?[\w.-]{1,40}["']?[=:])[^\s"'`<>\\]){1,512}/y
-/** How far it looks ahead. */
+/** How far `bare` looks ahead. */
 const aheadOfBare = 48
-/** The rest of a line, also where its end is written as `\n`. */
+/** The rest of a line. Its end may be written as `\n`. */
 const restOfLine = /(?:(?!\\[nr"])[^\r\n]){1,512}/y
 const restOfQuoted = {
   '"': /(?:(?!\\[nr"])[^\r\n"]){1,512}/y,
@@ -39,21 +42,21 @@ const restOfQuoted = {
 const scheme = /(?:bearer|basic|token|digest|negotiate|apikey|key|aws4-[\w-]{1,30}|hmac[\w-]{0,30}|oauth)[ \t]{1,16}/iy
 const content = /[^<\r\n]{0,4096}/y
 const slashesBeforeQuote = /\\{0,8}(?=["'`])/y
-/** Characters that say whether a text is a cookie. */
+/** The number of characters that decide whether a text is a cookie. */
 const mostOfCookie = 102
-/** Of a label in Markdown: `**Password:** …`. */
+/** Emphasis around a label in Markdown: `**Password:** …`. */
 const emphasis = /[*_]{1,3}(?=[ \t])/y
 const behindValue = /[ \t]{0,16}/y
 
 /**
- * Where values are that follow the name of a secret in a text that is no JSON: `password: …`, `?access_token=…`, `API_KEY=…`, `Cookie: …`,
- * `--token …`, `<password>…`. What only looks like a word of a sentence is none.
+ * Finds values that follow the name of a secret in text other than JSON: `password: …`, `?access_token=…`, `API_KEY=…`, `Cookie: …`,
+ * `--token …`, `<password>…`. Ignores ordinary words of a sentence.
  */
 export function namedValuesIn(text: string): Span[] {
   return lookForNamedValues(text).found
 }
 
-/** The same in a text that may go on. */
+/** Like `namedValuesIn`, for a text that may continue. */
 export function lookForNamedValues(text: string): Look {
   const look: Look = { found: [], decided: text.length }
   if (!mayHaveSecretKey(text) && !/[?&#][\w-]{0,16}sig/i.test(text)) return look
@@ -83,17 +86,17 @@ export function lookForNamedValues(text: string): Look {
 interface Name {
   name: string
   from: number
-  /** What it is quoted with. */
+  /** The quote around the name; empty if it has none. */
   quote: string
 }
 
 interface Value extends Span {
-  /** How far the text decides on it. */
+  /** How far the text was read to decide. */
   end: number
   isHidden: boolean
 }
 
-/** The name of a secret before a separator. */
+/** Finds the name of a secret before a separator. */
 function nameBefore(text: string, separatorAt: number): Name | undefined {
   let to = separatorAt
   while (to > 0 && separatorAt - to < mostSpaces && isSpace(text[to - 1])) to--
@@ -104,7 +107,7 @@ function nameBefore(text: string, separatorAt: number): Name | undefined {
   if (quote !== '') while (text[to - 1] === '\\') to--
   let from = to
   while (from > 0 && to - from < longestName && isNameUnit(text.charCodeAt(from - 1))) from--
-  // Of an option, or behind a full stop.
+  // Skips the dashes of an option, and a full stop.
   while (from < to && (text[from] === '-' || text[from] === '.')) from++
   if (from === to) return undefined
   if (/^keys?$/i.test(text.slice(from, to))) from -= beforeKey.exec(text.slice(Math.max(0, from - 20), from))?.[0].length ?? 0
@@ -119,7 +122,7 @@ function readValue(text: string, separatorAt: number, { name, from: nameFrom, qu
   // `${NAME:-default}`
   if (before === '{' && text[nameFrom - 2] === '$') return undefined
   let from = separatorAt + 1
-  // `==`, `=>`, `:=`; but `::` and `://` separate no value.
+  // Accepts `==`, `=>` and `:=`. `::` and `://` don't separate a value from a name.
   if (kind === ':' && (text[from] === ':' || text.startsWith('//', from))) return undefined
   if (/[:=!<>]/.test(text[separatorAt - 1] ?? '')) return undefined
   // A comparison.
@@ -148,7 +151,7 @@ function readValue(text: string, separatorAt: number, { name, from: nameFrom, qu
   })
 }
 
-/** What is between quotes; undefined: no quote is there. JSON is looked through by itself. */
+/** Reads a quoted value. Undefined if there is no quote. `jsonSecretsIn` searches JSON. */
 function quoted(text: string, from: number, name: string): Value | undefined {
   slashesBeforeQuote.lastIndex = from
   const slashes = slashesBeforeQuote.exec(text)?.[0].length
@@ -174,7 +177,7 @@ function quoted(text: string, from: number, name: string): Value | undefined {
   return { from: start, to, end: to, isHidden }
 }
 
-/** What follows an option of a command: words may, too, in a sentence about it. */
+/** Reads what follows a command-line option. In a sentence about the option, that may be a word. */
 function optionValue(text: string, from: number, name: string): Value {
   const inQuotes = quoted(text, from, name)
   if (inQuotes !== undefined) return inQuotes
@@ -183,11 +186,11 @@ function optionValue(text: string, from: number, name: string): Value {
   const isNext = isSpace(text[value.to]) && /^--?[A-Za-z]/.test(text.slice(value.end, value.end + 3))
   const written = text.slice(value.from, value.to)
   const isHidden = isNext && written.length > 3 && mayBeValue(written, name) && readBracket(text, value.from, value.to) === undefined
-  // Three more characters say whether another option follows.
+  // Three more characters tell whether another option follows.
   return { ...value, end: value.end + 3, isHidden }
 }
 
-/** `isCertain`: only a value can stand there. `isAlone`: the name begins a line or a part of it. */
+/** Reads an unquoted value. `isCertain`: only a value can be here. `isAlone`: the name begins a line or a clause. */
 function bareValue(
   text: string,
   from: number,
@@ -215,7 +218,7 @@ function bareValue(
   return { from, to: from + withoutMarks(text.slice(from, runEnd)).length, end, isHidden }
 }
 
-/** Where that ends which a pattern reads in parts. */
+/** The end of a match that a pattern reads in parts. */
 function endOf(pattern: RegExp, text: string, from: number): number {
   let end = from
   for (;;) {
@@ -226,19 +229,19 @@ function endOf(pattern: RegExp, text: string, from: number): number {
   }
 }
 
-/** Without what a sentence or a bracket ends with. */
+/** Removes punctuation and brackets at the end. */
 function withoutMarks(run: string): string {
   let to = run.length
   while (to > 0 && ',;.!?)]}'.includes(run[to - 1] ?? '')) to--
   return run.slice(0, to)
 }
 
-/** A word that isn't what a value stands for. */
+/** Whether a value may be a secret: it is not a placeholder or a secret's name. */
 function mayBeValue(value: string, name: string): boolean {
   return value.length > 1 && !isBarePlaceholder(value) && !isSecretKey(value) && value !== name && !isFolder(name, value)
 }
 
-/** Unlike a word, or words with dashes between. */
+/** Whether a value doesn't look like a word, or words joined by dashes. */
 function looksRandom(value: string): boolean {
   if (value.length < 6 || isCode(value)) return false
   if (/^\d+$/.test(value)) return true
@@ -253,7 +256,7 @@ function headerValue(text: string, from: number, { before, isAlone }: { before: 
   if (name === '') return bareValue(text, from, { name: '', isCertain: false, isAlone })
   if (/^(?:digest|aws4|hmac|oauth)/i.test(name)) return { ...rest(text, start, before), isHidden: true }
   const value = bareValue(text, start, { name: '', isCertain: true, isAlone: true })
-  // `Basic` and `bearer` may be followed by words.
+  // In a sentence, `Basic` and `bearer` may be followed by a word.
   const isWord = /^[a-z]+$/.test(text.slice(value.from, value.to)) && !/[\r\n"'\\]/.test(text[value.end] ?? '\n')
   return { ...value, isHidden: value.isHidden && !isWord }
 }
@@ -263,11 +266,11 @@ function cookieValue(text: string, from: number, before: string): Value {
   return { from, to: from, end: from + mostOfCookie, isHidden: false }
 }
 
-/** The rest of a line, or what is quoted together with its name. */
+/** Reads the rest of a line, or of the quotes that the name is in. */
 function rest(text: string, from: number, before: string): Omit<Value, 'isHidden'> {
   const pattern = before === '"' || before === "'" || before === '`' ? restOfQuoted[before] : restOfLine
   const to = endOf(pattern, text, from)
-  // What comes next may be a part of the line's end.
+  // The next character may belong to an escaped line end.
   return { from, to, end: to + (text[to] === '\\' ? 1 : 0) }
 }
 
@@ -278,14 +281,14 @@ function endsSecretTag(text: string, at: number): boolean {
   return name !== undefined && isSecretKey(name)
 }
 
-/** What is in an element of XML. */
+/** Reads the content of an XML element. */
 function element(text: string, tagEnd: number): Value {
   const from = text.startsWith(cdata, tagEnd) ? tagEnd + cdata.length : tagEnd
   content.lastIndex = from
   const read = content.exec(text)?.[0] ?? ''
   const value = read.replace(/]]>$/, '')
   const closedAt = from + read.length
-  // A name between angle brackets that nothing closes stands for something else.
+  // An unclosed name in angle brackets is not an element.
   const isHidden = text.startsWith('</', closedAt) && value !== '' && !isQuotedPlaceholder(value.trim())
   return { from, to: from + value.length, end: Math.max(closedAt + 2, tagEnd + cdata.length), isHidden }
 }
@@ -294,7 +297,7 @@ function isParameter(before: string | undefined): boolean {
   return before === '?' || before === '&' || before === '#'
 }
 
-/** Whether a name begins its line, or follows a comma or a bracket; in a sentence it follows a word. */
+/** Whether a name begins its line or follows a comma or bracket. Inside a sentence, a name follows a word. */
 function standsAlone(text: string, nameFrom: number, quote: string): boolean {
   let at = nameFrom - (quote === '' ? 0 : 1)
   while (at > 0 && nameFrom - at < longestName && /[ \t*_>#-]/.test(text[at - 1] ?? '')) at--

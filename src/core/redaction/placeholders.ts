@@ -1,7 +1,7 @@
-/** Words that stand for a value. */
+/** Words that are placeholders for a value. */
 const words =
   /^(?:\*+|x{3,}|\.{2,}|…|-+|_+|true|false|null|none|nil|undefined|void|string|str|text|number|int|integer|boolean|bool|bytes|object|array|any|unknown|optional|required|secret|hidden|masked|redacted|bearer|basic|digest|value|omit|include|same-origin|empty|unset|missing|invalid|expired|yes|no|n\/a|https?:\/\/.*)$/i
-/** `$NAME`, `$name`, `$this.name`, `%NAME%`, `%s`. A password may begin with these characters, too: `$ecretPa55w0rd`. */
+/** `$NAME`, `$name`, `$this.name`, `%NAME%`, `%s`. A password may start with the same characters: `$ecretPa55w0rd`. */
 const variable = /^\\?(?:\$(?:\d|[A-Z_][A-Z0-9_]*|[A-Za-z_]+\d{0,2})(?:-|(?:::?|\.)[A-Za-z_]*)*|%[\w-]+%|%-?\d*[a-z])$/
 /** `${NAME}`, `<your-key>`, `[key]`, `{{ key }}`, `$(command)`. */
 const inBrackets = /^\\?[$#%@]?(?:\{.*\}|\(.*\)\w?|\[.*\]|<.*>)$|\$\{[^}$]*\}/
@@ -11,23 +11,23 @@ const identifier = /^[A-Za-z_]\w*(?:\??\.[A-Za-z_]\w*)*$/
 const file = /^(?:(?:~|\.{1,2})\/|\/(?=[^\d]*$|[^/]*\/)).*\.(?:[A-Za-z]{1,5}|p12|p8)$/
 const path = /^(?:~(?:\/|$)|\.{0,2}\/|[A-Za-z]:)/
 
-/** The bracket that a call, an index or a placeholder begins with. */
+/** An opening bracket of a call, an index or a placeholder. */
 const opening = /^[$#%@]?[{[(<]|\$\{|\w[([]/
 const closing: Readonly<Record<string, string>> = { '{': '}', '[': ']', '(': ')', '<': '>' }
 const mostInBrackets = 100
 
-/** Whether a value between quotes stands for one. */
+/** Whether a quoted value is a placeholder. */
 export function isQuotedPlaceholder(value: string): boolean {
-  // The quote may also end what the name is in: `'Token:', token`.
+  // The quote may also end a text that contains the name: `'Token:', token`.
   return /^(?:[,;)\]}:]|\W{1,3}$)/.test(value) || words.test(value) || variable.test(value) || inBrackets.test(value)
 }
 
-/** Whether a value without quotes stands for one, or says where it is: `none`, `$KEY`, `process.env.KEY`, `./key.pem`. */
+/** Whether an unquoted value is a placeholder or refers to a value: `none`, `$KEY`, `process.env.KEY`, `./key.pem`. */
 export function isBarePlaceholder(value: string): boolean {
   return words.test(value) || variable.test(value) || setting.test(value) || file.test(value)
 }
 
-/** Whether a value is the name of something: `settings.apiKey`. */
+/** Whether a value is a property path: `settings.apiKey`. */
 export function isCode(value: string): boolean {
   return value.includes('.') && identifier.test(value) && !/\d/.test(value)
 }
@@ -36,14 +36,14 @@ export function isIdentifier(value: string): boolean {
   return identifier.test(value)
 }
 
-/** Whether a value is the path that a shell keeps under the name `PWD`. */
+/** Whether a value is a shell's current folder, under the name `PWD`. */
 export function isFolder(name: string, value: string): boolean {
   return name.toLowerCase() === 'pwd' && path.test(value)
 }
 
 /**
- * Looks for a bracket in the text between `from` and `to`. `isCode`: it is closed on its line, as in `f(a, b)` and `${KEY}`, or continues on the
- * next, as in `f({`. Undefined if there is none.
+ * Finds a bracket between `from` and `to`. `isCode` is true if it is closed on its line, as in `f(a, b)` and `${KEY}`, or if nothing but
+ * brackets follows, as in `f({`. Undefined if there is no bracket.
  */
 export function readBracket(text: string, from: number, to: number): { isCode: boolean; end: number } | undefined {
   const found = opening.exec(text.slice(from, to))

@@ -10,18 +10,18 @@ import { hideParts, type Look, REDACTED, type Span } from './spans.ts'
 import { lookForTokens, tokensIn } from './tokens.ts'
 
 const maxDepth = 12
-/** A shorter text has neither a token nor a name and a value. */
+/** Shorter texts contain neither a token nor a name with a value. */
 const shortestWithShape = 6
 
 /**
- * Replaces `secrets`, in whatever form, and everything that looks like a key or token: by its shape, or because it follows a name such as
- * `password`. `secretKeys` names further keys of JSON.
+ * Replaces `secrets`, in any encoding, and everything that looks like a key or token: by its shape, or because it follows a name such as
+ * `password`. `secretKeys` adds JSON keys whose values are replaced.
  */
 export function redactText(text: string, secrets: Iterable<string> = [], secretKeys: ReadonlySet<string> = noKeys): string {
   return atOnce(redactTextInParts(text, secretTextsOf(secrets), secretKeys))
 }
 
-/** The same in parts, for texts of megabytes. */
+/** Like `redactText`, in parts, for texts of megabytes. */
 export function* redactTextInParts(text: string, secrets: SecretTexts, secretKeys: ReadonlySet<string> = noKeys): InParts<string> {
   if (secrets.isFull && text !== '') return REDACTED
   if (secrets.isEmpty && text.length < shortestWithShape) return text
@@ -29,21 +29,21 @@ export function* redactTextInParts(text: string, secrets: SecretTexts, secretKey
   return spans.length === 0 ? text : hideParts(text, spans)
 }
 
-/** Replaces `secrets` and keys that are known by their shape. Values after names stay: a program may read the text. */
+/** Replaces `secrets`, and keys that are recognized by their shape. Keeps values after names, because a program may read the text. */
 export function redactTokens(text: string, secrets: Iterable<string> = []): string {
   const known = secretTextsOf(secrets)
   const decoded = atOnce(decodeText(text))
   return hideParts(text, [...known.findIn(text), ...inBoth(text, decoded, tokensIn)])
 }
 
-/** Where in a text something is to be hidden. */
+/** Finds the parts of a text that must be hidden. */
 export function secretsIn(text: string, secrets: SecretTexts): Span[] {
   return atOnce(spansIn(text, secrets, noKeys))
 }
 
 const noKeys: ReadonlySet<string> = new Set()
 
-// All is looked for in the text as it is, lest what is taken out for the one leaves a part of the other.
+// All searches use the original text: hiding one match first could leave part of another visible.
 function* spansIn(text: string, secrets: SecretTexts, secretKeys: ReadonlySet<string>): InParts<Span[]> {
   const json = yield* jsonSecretsIn(text, secretKeys)
   const decoded = yield* decodeText(text)
@@ -55,7 +55,7 @@ function* spansIn(text: string, secrets: SecretTexts, secretKeys: ReadonlySet<st
   return [...json, ...known, ...tokens, ...named]
 }
 
-/** The same in a text that may go on. Nothing before `start` is looked for. */
+/** Like `secretsIn`, for a text that may continue. Ignores everything before `start`. */
 export function lookForSecrets(text: string, secrets: SecretTexts, start: number): Look {
   const decoded = atOnce(decodeText(text))
   const found = atOnce(jsonSecretsIn(text, noKeys))
@@ -64,7 +64,7 @@ export function lookForSecrets(text: string, secrets: SecretTexts, start: number
     decided = Math.min(decided, place(look.decided))
     for (const span of look.found) {
       found.push(place === asItIs ? span : placed(span, place))
-      // What reaches the end may go on.
+      // A match that reaches the end may continue.
       if (span.to >= end) decided = Math.min(decided, place(span.from))
     }
   }
@@ -92,14 +92,14 @@ function inBoth(text: string, decoded: DecodedText | undefined, find: (text: str
   return found
 }
 
-/** Where a character of a decoded text is in the text as it is. */
+/** Maps a position in a decoded text to one in the original. */
 type Place = (at: number) => number
 
 function asItIs(at: number): number {
   return at
 }
 
-/** Without what is shown instead, which has the quotes of the decoded text. */
+/** Drops `shown`, which has the quotes of the decoded text. */
 function placed({ from, to }: Span, place: Place): Span {
   return { from: place(from), to: place(to) }
 }
@@ -109,9 +109,8 @@ function secretTextsOf(secrets: Iterable<string>): SecretTexts {
 }
 
 /**
- * A copy of `value` that is safe to log: values under secret-looking keys and token-like texts are replaced, at any depth;
- * errors become plain objects, cycles and depths past 12 are cut. The value itself is not touched. Never throws.
- * `secretKeys` names further keys, `secrets` further texts.
+ * Copies `value` so that it is safe to log. Replaces values under secret-looking keys and texts that look like tokens, at any depth. Errors
+ * become plain objects; cycles and levels below 12 are cut. Never throws. `secretKeys` adds keys, and `secrets` adds texts.
  */
 export function redact(value: unknown, secretKeys: ReadonlySet<string> = new Set(), secrets: Iterable<string> = []): unknown {
   const known = secretTextsOf(secrets)
@@ -119,7 +118,7 @@ export function redact(value: unknown, secretKeys: ReadonlySet<string> = new Set
   const visit = (item: unknown, depth: number): unknown => {
     if (typeof item === 'string') return redactText(item, known, secretKeys)
     if (typeof item === 'bigint') return `${item}n`
-    // JSON has no functions, and `JSON.stringify` would call one that is named `toJSON`.
+    // JSON has no functions, and `JSON.stringify` would call one named `toJSON`.
     if (typeof item === 'function') return undefined
     if (typeof item !== 'object' || item === null) return item
     if (open.has(item)) return '[circular]'
@@ -159,7 +158,7 @@ export function redact(value: unknown, secretKeys: ReadonlySet<string> = new Set
 
 const unreadable = '[unreadable]'
 
-/** What there is to see of an object, a Map or an Error; a getter that throws is one entry lost, not all of them. */
+/** The fields of an object, a Map or an Error. A getter that throws loses only its own entry. */
 function fieldsOf(item: object): [key: string, entry: unknown][] {
   if (item instanceof Map) return Array.from(item, ([key, entry]) => [keyText(key), entry])
   const fields = new Map<string, unknown>()
@@ -174,19 +173,19 @@ function fieldsOf(item: object): [key: string, entry: unknown][] {
   return [...fields]
 }
 
-/** A Map's key as a text; one that is an object could hold anything. */
+/** A Map's key as a text. An object as key is not rendered: it could hold anything. */
 function keyText(key: unknown): string {
   return (typeof key === 'object' && key !== null) || typeof key === 'function' ? `[${typeof key}]` : String(key)
 }
 
-/** The texts found in `value` under `secretKeys`, so that they can be removed from other texts that quote them. */
+/** Returns the texts under `secretKeys` in `value`, so that they can be removed from other texts that quote them. */
 export function secretTexts(value: unknown, secretKeys: ReadonlySet<string>): string[] {
   const found: string[] = []
   const visit = (item: unknown, hidden: boolean, depth: number): void => {
     if (depth > maxDepth) return
     if (typeof item === 'string' || typeof item === 'number') {
       if (hidden && String(item).length >= 3) found.push(String(item))
-      // Models write objects as their JSON.
+      // Models sometimes write an object as a string of its JSON.
       else if (typeof item === 'string' && /^\s*[[{"]/.test(item)) visit(jsonIn(item), hidden, depth + 1)
     } else if (Array.isArray(item)) {
       for (const entry of item) visit(entry, hidden, depth + 1)

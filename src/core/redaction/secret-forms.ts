@@ -1,31 +1,31 @@
 import { atOnce } from '../time/give-way.ts'
 import { decodeText } from './decoded-text.ts'
 
-/** One way to write a secret, as it is looked for. */
+/** One way to write a secret, as the search looks for it. */
 export interface Form {
   text: string
-  /** How many characters follow that are not looked for, but belong to it. */
+  /** The number of characters that belong to the secret but are not compared. */
   behind: number
 }
 
-/** Of a longer secret only the beginning is looked for: a text may quote no more of it. As many characters as it has are hidden from there on. */
+/** Only this many first characters of a secret are compared, because a text may quote no more. The full length is hidden from there on. */
 const mostLookedFor = 100
-/** Of its bytes in hexadecimal or base64. */
+/** The most bytes that are compared in hexadecimal or base64. */
 const mostBytes = 18
-/** In characters. Shorter secrets are words of everyday texts in another case, or in base64. */
+/** In characters. Shorter secrets would match ordinary words in other cases, or in base64. */
 const shortest = 6
 
-/** Whether it is looked for only as it is, in its own case. */
+/** Whether a secret is so short that only its exact text is searched. */
 export function isShortSecret(secret: string): boolean {
   return secret.length < shortest
 }
 
 /**
- * The ways to write a secret that are looked for in a text, and in a text with its escapes undone. Those of secrets that aren't short are folded.
- * `isCut`: all that follows belongs to it.
+ * Returns the ways to write a secret that are searched in a text and in its decoded form. Forms of long secrets are case-folded. `isCut`:
+ * the secret continues beyond `secret`, so everything after it is hidden.
  */
 export function formsOf(secret: string, isCut: boolean): Form[] {
-  // Without its escapes, a short one is still shorter.
+  // A short secret would be even shorter without its escapes.
   const others = isShortSecret(secret) ? [JSON.stringify(secret).slice(1, -1)] : [decodedForm(secret), ...withoutBackslashes(secret)]
   const written = [...new Set([secret, ...others])].filter((text) => text !== '')
   const plain = written.map((text) => ({
@@ -40,20 +40,20 @@ function decodedForm(secret: string): string {
   return (atOnce(decodeText(secret))?.text ?? secret).replace(/\\$/, '')
 }
 
-/** With every character escaped, its backslashes begin no escape: they are left out of a decoded text. */
+/** If every character is escaped, decoding drops the secret's own backslashes. */
 function withoutBackslashes(secret: string): string[] {
   const text = secret.replaceAll('\\', '')
   return text.length < shortest ? [] : [decodedForm(text)]
 }
 
-/** In hexadecimal, and in base64 behind 0, 1 or 2 other bytes. */
+/** The secret in hexadecimal, and in base64 after 0, 1 or 2 other bytes. */
 function encodedForms(bytes: Buffer, isCut: boolean): Form[] {
   const beginning = bytes.subarray(0, mostBytes)
   const behind = (characters: number) => (isCut ? Number.POSITIVE_INFINITY : characters)
   const hex = { text: beginning.toString('hex'), behind: behind(2 * (bytes.length - beginning.length)) }
   const base64 = [0, 1, 2].map((before) => {
     const written = Buffer.concat([Buffer.alloc(before), beginning]).toString('base64')
-    // Only characters whose bits are all from the secret: six each.
+    // Only characters whose six bits all come from the secret.
     const from = Math.ceil((before * 8) / 6)
     const to = Math.floor(((before + beginning.length) * 8) / 6)
     return { text: written.slice(from, to), behind: behind(Math.ceil(((before + bytes.length) * 8) / 6) - to) }
@@ -62,8 +62,7 @@ function encodedForms(bytes: Buffer, isCut: boolean): Form[] {
 }
 
 /**
- * The same text with as many characters, in which those are alike that differ by case alone. So are a space and the plus sign that stands for it
- * in forms, and the two alphabets of base64.
+ * Folds the case of a text and keeps its length. Also folds a space and the `+` that replaces it in forms, and the two alphabets of base64.
  */
 function foldCase(text: string): string {
   let folded = ''
@@ -71,16 +70,16 @@ function foldCase(text: string): string {
   return folded
 }
 
-/** Those of ASCII, and those of others that have been asked for. */
+/** The folded code units: those of ASCII, and others once they were needed. */
 const foldedUnits = new Uint16Array(65_536)
 for (let unit = 1; unit < 128; unit++) foldedUnits[unit] = String.fromCharCode(unit).toLowerCase().charCodeAt(0)
 for (const [unit, like] of [' +', '-+', '_/'].map((pair) => [pair.charCodeAt(0), pair.charCodeAt(1)] as const)) foldedUnits[unit] = like
 
-/** The same for one 16-bit character. */
+/** Folds one 16-bit code unit. */
 export function foldedUnit(unit: number): number {
   const known = foldedUnits[unit] ?? 0
   if (known !== 0 || unit === 0) return known
-  // Upper case first: of some letters there are two in lower case, such as σ and ς.
+  // Upper case first: some letters have two lower-case forms, such as σ and ς.
   const upper = String.fromCharCode(unit).toUpperCase()
   const folded = upper.length === 1 ? upper.toLowerCase() : ''
   foldedUnits[unit] = folded.length === 1 ? folded.charCodeAt(0) : unit

@@ -1,22 +1,22 @@
 const secretKey =
   /^(authorization|proxy-authorization|cookie|set-cookie|pass(word|wd|phrase)?|pwd|secret|client[-_]?secret|api[-_]?keys?|x-api-key|apikey|(access|auth|refresh|id|session|bearer|api|csrf)?[-_]?token|credentials?|private[-_]?key|secret[-_]?(access[-_]?)?key|connection[-_]?string)$/i
-/** What makes a longer key a secret's: `OPENAI_API_KEY`, `dbPassword`, `github.token`; but not `maxTokens`. */
+/** Endings that make a longer key a secret's: `OPENAI_API_KEY`, `dbPassword`, `github.token`; but not `maxTokens`. */
 const secretEnding =
   /(^|[-_. ])(pass(word|wd|phrase)|secret|token|credentials?|(api|access|account|private|secret|signing|encryption)[-_]?keys?|connection[-_]?string)$/
 
-/** What every secret's key has in it. Most keys don't, and a text may have very many. */
+/** Every secret's key matches this. A quick test: most keys don't, and a text may have many. */
 const mayBeSecret = /pass|pwd|secret|token|cookie|authorization|credential|key|connection/i
 
-/** What was found out about keys: a program has few, and asks about them again and again. */
+/** Caches results: a program uses the same few keys again and again. */
 const knownKeys = new Map<string, boolean>()
 const mostKnown = 1_000
 const longestKnown = 100
 
-/** Whether a value under this key is a secret, by the key alone. */
+/** Whether a key names a secret. */
 export function isSecretKey(key: string): boolean {
   const known = knownKeys.get(key)
   if (known !== undefined) return known
-  // One of several: `OPENAI_API_KEY_2`.
+  // Removes a number: `OPENAI_API_KEY_2`.
   const name = key.replace(/[-_. ]?\d{1,3}$/, '')
   const isSecret =
     mayBeSecret.test(name) && (secretKey.test(name) || secretEnding.test(name.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase()))
@@ -24,15 +24,15 @@ export function isSecretKey(key: string): boolean {
   return isSecret
 }
 
-/** Whether a text has something of a secret's key in it: most texts don't, and need not be searched for such keys. */
+/** Whether a text may contain a secret's key. If not, it needn't be searched. */
 export function mayHaveSecretKey(text: string): boolean {
   return mayBeSecret.test(text)
 }
 
-/** Shorter values are words of everyday texts. */
+/** Shorter values may be ordinary words. */
 const shortestInEnvironment = 8
 
-/** The values of all secrets in the environment: what must not be written anywhere. `PWD` is a folder there. */
+/** Returns the values of all secrets in the environment. `PWD` is a folder there, not a password. */
 export function secretsInEnvironment(env: Readonly<Record<string, string | undefined>>): string[] {
   return Object.entries(env).flatMap(([name, value = '']) =>
     value.length >= shortestInEnvironment && name !== 'PWD' && isSecretKey(name) ? [value] : [],

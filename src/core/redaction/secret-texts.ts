@@ -4,15 +4,15 @@ import { Finder, type Search } from './finder.ts'
 import { formsOf, isShortSecret } from './secret-forms.ts'
 import type { Look, Span } from './spans.ts'
 
-/** Of a longer secret no more is kept: from its beginning on, the rest of a text is hidden. */
+/** Only the start of a longer secret is stored. If it is found, the rest of the text is hidden. */
 const mostKept = 4_096
 const mostSecrets = 256
-/** Of a text that is searched in parts: a millisecond's work. */
+/** The size of the parts of a search: about a millisecond of work. */
 const charactersInOnePart = 65_536
 
 /**
- * Texts that must not be shown, and where they are in others, in any case: as they are, with the escapes of JSON, URLs and HTML, in hexadecimal
- * and in base64. Finding them takes time by the length of the text alone. There is room for 256 of them: with more, every text is hidden as a
+ * Texts that must be hidden. They are found in other texts in any case: literally, with the escapes of JSON, URLs and HTML, in hexadecimal
+ * and in base64. The time depends only on the length of the searched text. Holds up to 256 texts; with more, every text is hidden as a
  * whole.
  */
 export class SecretTexts {
@@ -33,12 +33,12 @@ export class SecretTexts {
     return this.#secrets.size === 0 && !this.#isFull
   }
 
-  /** Whether there were too many, so that all texts are hidden. */
+  /** Whether there were too many texts, so that everything is hidden. */
   get isFull(): boolean {
     return this.#isFull
   }
 
-  /** Those there was room for. */
+  /** Iterates over the stored texts. */
   *[Symbol.iterator](): Iterator<string> {
     yield* this.#secrets
   }
@@ -54,22 +54,22 @@ export class SecretTexts {
     this.#finders = undefined
   }
 
-  /** From now on every text is hidden, as if there were too many secrets. */
+  /** Hides every text from now on, as if there were too many secrets. */
   hideAll(): void {
     this.#isFull = true
   }
 
-  /** Where they are in a text. */
+  /** Finds the texts in another text. */
   findIn(text: string): Span[] {
     return this.lookAt(text).found
   }
 
-  /** The same in parts, for texts of megabytes: a secret may lie in two of them. `decoded`: the text with its escapes undone. */
+  /** Like `findIn`, in parts, for texts of megabytes; a secret may span two parts. `decoded`: the text with its escapes undone. */
   *findInParts(text: string, decoded?: DecodedText): InParts<Span[]> {
     return (yield* this.#look(text, decoded ?? (yield* decodeText(text)))).found
   }
 
-  /** The same in a text that may go on. */
+  /** Like `findIn`, for a text that may continue. */
   lookAt(text: string, decoded: DecodedText | undefined = atOnce(decodeText(text))): Look {
     return atOnce(this.#look(text, decoded))
   }
@@ -105,7 +105,7 @@ export class SecretTexts {
   }
 }
 
-/** `unfinished`: how many characters before the place `decided` may belong to a secret that goes on. */
+/** `unfinished`: the number of characters before `decided` that may belong to a secret that continues. */
 function* searchInParts(finder: Finder, text: string, decided: number): InParts<{ found: Span[]; unfinished: number }> {
   const search: Search = { found: [], state: 0 }
   for (let from = 0; from < decided; from += charactersInOnePart) {

@@ -1,36 +1,36 @@
-/** Stands for what is hidden. */
+/** Replaces what is hidden. */
 export const REDACTED = '[redacted]'
 
-/** A part of a text. `to` may lie past its end. */
+/** A part of a text. `to` may exceed its length. */
 export interface Span {
   from: number
   to: number
-  /** What is shown instead. Default: `[redacted]`. */
+  /** The replacement. Default: `[redacted]`. */
   shown?: string
 }
 
-/** What is to be hidden in a text that may go on. */
+/** What to hide in a text that may continue. */
 export interface Look {
   found: Span[]
-  /** Before this place, no further text changes anything. */
+  /** More text changes nothing before this position. */
   decided: number
 }
 
-/** The part of a text that no further text changes: nothing that is to be hidden may go on over its end. */
+/** The end of the part that more text can't change. No span to hide crosses it. */
 export function decidedPart({ found, decided }: Look): number {
   let end = decided
   for (const { from, to } of found.toSorted((a, b) => b.from - a.from)) if (to > end) end = Math.min(end, from)
   return end
 }
 
-/** The text from `start` on, without those parts of it. */
+/** Returns the text from `start` with the spans replaced. */
 export function hideParts(text: string, parts: Iterable<Span>, start = 0): string {
   let shown = ''
   let at = start
   let isHidden = false
   for (const { from, to, shown: stand = REDACTED } of [...parts].sort((a, b) => a.from - b.from || b.to - a.to)) {
     if (to <= at) continue
-    // Parts that overlap are hidden as one.
+    // Overlapping spans are hidden as one.
     if (from >= at || !isHidden) shown += text.slice(at, Math.max(at, from)) + stand
     isHidden = true
     at = to

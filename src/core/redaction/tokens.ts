@@ -1,41 +1,41 @@
 import type { Look, Span } from './spans.ts'
 
-// Each alternative reads a text once: it starts only where a run of its characters starts, or reads a bounded number of them.
+// Each alternative reads a text once: it starts only at the start of a run of its characters, or reads a bounded number of them.
 
-/** What keys begin with. */
+/** Prefixes of keys. */
 const marks =
   'sk- sk_ pk- pk_ rk_ xai- gsk_ gho_ ghp_ ghr_ ghs_ ghu_ github_pat_ glpat- glrt- gldt- xoxa- xoxb- xoxe- xoxp- xoxr- xoxs- xapp- whsec_ shpat_ shpss_ shpca_ shppa_ dop_v1_ lin_api_ ntn_ figd_ dckr_pat_ sbp_ r8_ pplx- nvapi- tvly- csk- tskey- lsv2_pt_ lsv2_sk_ AIza AKIA ASIA ya29. hvs. SG. pypi-AgE AGE-SECRET-KEY-'.split(
     ' ',
   )
-/** The same of keys that are letters and digits behind it: names of variables and packages begin like them. */
+/** Prefixes of keys that continue with letters and digits only. Names of variables and packages start the same way. */
 const plainMarks = ['hf_', 'npm_']
 const fewest = 16
 
-// Searched for one after the other: all in one pattern take six times as long.
+// Separate patterns: one combined pattern takes six times as long.
 const tokens = [
   new RegExp(`(?<![A-Za-z0-9_])(?:${marks.map(literal).join('|')})[\\w-]{${fewest},}(?:\\.[\\w-]{${fewest},})?`, 'g'),
   new RegExp(`(?<![A-Za-z0-9_])(?:${plainMarks.join('|')})[A-Za-z0-9]{${fewest},}`, 'g'),
-  // A JSON Web Token, also an encrypted one.
+  // A JSON Web Token, signed or encrypted.
   /(?<![\w-])eyJ[\w-]{8,4000}\.[\w-]{8,}\.[\w-]*(?:\.[\w-]+){0,2}/g,
-  // A Telegram bot's.
+  // The token of a Telegram bot.
   /(?<=(?<![\w-])\d{8,10}:)AA[\w-]{30,}/g,
   new RegExp(`(?<![A-Za-z0-9_])(?:${['bearer', 'basic'].map(inAnyCase).join('|')})\\s{1,16}[\\w.~+/=-]{8,}`, 'g'),
 ]
 const privateKey = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,60}-----|$)/gi
-/** The passwords in addresses, and what makes addresses known to nobody. */
+/** Passwords in URLs, and the secret part of webhook URLs. */
 const inAddress = [
-  // A port may be followed by a query that has an address of mail in it.
+  // Not a port with a query that contains an e-mail address.
   /:\/\/[^\s/:@]{0,256}:(?!\d{1,5}[?#])([^\s/"'<>]{1,256})(?=@)/g,
   /(?:hooks\.slack\.com\/services|discord(?:app)?\.com\/api\/webhooks)\/([\w/-]{16,})/g,
 ]
 const mostOfCredentials = 4_000
 const allMarks = [...marks, ...plainMarks]
-/** What may become one of them, in the last run of characters that keys have. */
+/** An unfinished token in the last run of key characters. */
 const unfinishedRun = [
   new RegExp(`(?<![A-Za-z0-9_])(?:${allMarks.map(beginningsOf).join('|')}|(?:${allMarks.map(literal).join('|')})[\\w.-]*)$`, 'g'),
   /(?<![\w-])(?:ey?|eyJ[\w.-]*)$/g,
 ]
-/** The same at the end of a text. */
+/** An unfinished token at the end of a text. */
 const unfinished = [
   /(?<=(?<![\w-])\d{8,10}:)A(?:A[\w-]*)?$/g,
   /(?<=(?:hooks\.slack\.com\/services|discord(?:app)?\.com\/api\/webhooks)\/)[\w/-]+$/g,
@@ -44,7 +44,7 @@ const unfinished = [
   /(?<=:\/\/[^\s/:@]{0,256}:)(?!\d{1,5}[?#])[^\s/"'<>]{1,256}$/g,
 ]
 
-/** What looks like a key or token, or is a password in an address. */
+/** Finds text that looks like a key or token, and passwords in URLs. */
 export function tokensIn(text: string): Span[] {
   const found: Span[] = []
   const add = ({ 0: whole, 1: part = whole, index }: RegExpExecArray) =>
@@ -55,7 +55,7 @@ export function tokensIn(text: string): Span[] {
   return found
 }
 
-/** The same in a text that may go on, from `start` on. */
+/** Like `tokensIn`, for a text that may continue. Looks for unfinished tokens from `start` on. */
 export function lookForTokens(text: string, start: number): Look {
   const found = tokensIn(text)
   let decided = text.length
@@ -63,7 +63,7 @@ export function lookForTokens(text: string, start: number): Look {
     pattern.lastIndex = from
     decided = Math.min(decided, pattern.exec(text)?.index ?? decided)
   }
-  // Elsewhere, each of its dashes and full stops would be a place to read to the end from.
+  // Starting earlier would make each dash and full stop a place to read to the end from.
   const run = startOfLastRun(text, start)
   for (const pattern of unfinishedRun) look(pattern, run)
   for (const pattern of unfinished) look(pattern, start)
@@ -76,14 +76,14 @@ function startOfLastRun(text: string, start: number): number {
   return from
 }
 
-/** `Basic` and `bearer` are also words; what follows them is a credential only if it does not look like one, such as `JavaScript`. */
+/** `Basic` and `bearer` are also words. What follows them is a credential only if it looks like one; `JavaScript` does not. */
 function areWords(found: string): boolean {
   if (/^basic\s/i.test(found)) return !hasUserAndPassword(found.slice(5).trimStart())
   if (found.startsWith('Bearer') || !/^bearer\s/i.test(found)) return false
   return !/[\d=+/]|[A-Z][a-z][A-Z]|[a-z][A-Z]{1,2}[a-z][A-Z]|^[a-z]{1,2}[A-Z]/.test(found.slice(5, 80).trimStart())
 }
 
-/** Whether it is `user:password` in base64, also cut off. */
+/** Whether a text is `user:password` in base64, possibly cut off. */
 function hasUserAndPassword(credentials: string): boolean {
   const base64 = /^[\w+/-]*/.exec(credentials.slice(0, mostOfCredentials))?.[0] ?? ''
   const text = Buffer.from(base64, 'base64')
@@ -97,7 +97,7 @@ function inAnyCase(word: string): string {
   return [...word].map((letter) => `[${letter.toUpperCase()}${letter}]`).join('')
 }
 
-/** A pattern of every beginning of a text. */
+/** A pattern that matches every prefix of a text. */
 function beginningsOf(text: string): string {
   return [...text].map(literal).reduceRight((rest, character) => (rest === '' ? character : `${character}(?:${rest})?`), '')
 }

@@ -1,4 +1,4 @@
-/** `toolloop/view`: runs put together from their events, for pages and terminals. Nothing of it needs Node.js. */
+/** `toolloop/view`: builds the state of runs from their events, for pages and terminals. Runs without Node.js. */
 export type { FinishReason, RunEvent, ToolCallOutcome } from '../events.ts'
 export { reduceRun } from './reduce-run.ts'
 export type { CallStatus, RunStatus } from './run-states.ts'

@@ -13,9 +13,10 @@ import {
 } from './run-view.ts'
 
 /**
- * Takes one event of a run, or of a run inside its calls, into the view, and returns that: the same object, changed. Events may begin anywhere in
- * the run; those of other runs, and types that it does not know, change nothing. `id` is the number of the event in a stream of server-sent
- * events: with it, an event that is already known is left out.
+ * Applies one event of a run, or of a run nested in it, to the view. Changes the view and returns it. Events may start anywhere in the run.
+ * Events of other runs and of unknown types have no effect.
+ *
+ * `id`: the event's number in a stream of server-sent events. If given, an event that was already applied is ignored.
  */
 export function reduceRun(view: RunView, event: RunEvent, id?: number): RunView {
   if (id !== undefined) {
@@ -80,7 +81,7 @@ export function reduceRun(view: RunView, event: RunEvent, id?: number): RunView 
   return view
 }
 
-/** The run that an event is from. Undefined: another one. */
+/** The run that an event belongs to. Undefined if it is not part of this view. */
 function runOf(view: RunView, { runId, parentRunId, parentToolCallId, depth }: EventMeta): RunView | undefined {
   const isInside = parentRunId !== undefined && parentRunId !== runId
   if (view.runId === '') view.runId = isInside ? (depth === 1 ? parentRunId : '') : runId
@@ -100,7 +101,7 @@ function runCalled(view: RunView, runId: string): RunView {
   return run
 }
 
-/** The turn of this iteration, which is made if there is none. Most often it is the last one. */
+/** Returns the turn of this iteration, creating it if needed. Searches from the end: it is usually the last one. */
 function turnOf({ turns }: RunView, iteration: number): TurnView {
   let at = turns.length
   for (; at > 0; at--) {
@@ -121,7 +122,7 @@ function openTurn(run: RunView, { iteration, time }: EventMeta): TurnView {
   return turn
 }
 
-/** The call of this id, which is made if there is none. `event`: one of its own events, which tells its turn and tool. */
+/** Returns the call with this id, creating it if needed. `event`: an event of the call itself, which has its turn and tool. */
 function callIn(run: RunView, id: string, event?: { meta: EventMeta; tool: string }): CallView {
   let call = run.calls.get(id)
   if (call === undefined) {
@@ -155,7 +156,7 @@ function endRun(run: RunView, { stopReason, usage, errorCode }: EventPayloads['R
   settle(run, time)
 }
 
-/** Ends what is still open when its run ends, even if no event told. Calls that wait keep waiting if the run is paused. */
+/** Ends what is still open when the run ends, even if events are missing. In a paused run, waiting calls keep waiting. */
 function settle(run: RunView, time: number): void {
   const isPaused = run.stopReason === 'paused'
   if (!isPaused) {
@@ -177,10 +178,10 @@ function beginTurn(run: RunView, event: Extract<RunEvent, { type: 'MODEL_START' 
   const { iteration, time } = meta
   const continues = event.continues === true
   if (run.status !== 'running') beginRun(run, time)
-  // All that it waited for is decided, even if no event told.
+  // Everything it waited for is decided, even if events are missing.
   run.pending = []
   let turn = turnOf(run, iteration)
-  // The same request again: the response to the first one broke off. A request that continues it is a turn of its own.
+  // The request is sent again because the first response broke off. A request that continues a response starts a new turn.
   if (turn.startedAt !== undefined && continues && !turn.continues) {
     run.turns.splice(run.turns.indexOf(turn) + 1, 0, emptyTurnView(iteration))
     turn = turnOf(run, iteration)
@@ -194,7 +195,7 @@ function beginTurn(run: RunView, event: Extract<RunEvent, { type: 'MODEL_START' 
   Object.assign(turn, { provider, model, continues })
 }
 
-/** Takes back what was written of a response that broke off. */
+/** Removes what was written of a response that broke off. */
 function discard(turn: TurnView, run: RunView): void {
   turn.firstTokenAt = undefined
   turn.parts = turn.parts.filter((part) => {
@@ -243,9 +244,9 @@ function takeCall(run: RunView, event: CallEvent): void {
   const { toolCallId, time, durationMs } = event.meta
   if (toolCallId === undefined) return
   const call = callIn(run, toolCallId, event)
-  // No tool runs while its run waits: the start of the run was missed.
+  // No tool runs while its run waits, so the run's new start was missed.
   if (event.type === 'TOOL_CALL_START' && run.status === 'waiting') beginRun(run, time)
-  // Somebody has decided.
+  // A decision was made.
   if (call.status === 'waiting' && run.pending.length > 0) run.pending = run.pending.filter((item) => ownerOf(item) !== toolCallId)
   endWait(call, time)
   switch (event.type) {
@@ -260,7 +261,7 @@ function takeCall(run: RunView, event: CallEvent): void {
       break
     case 'TOOL_CALL_END':
       if (event.args !== undefined && call.args === undefined) giveArguments(call, event.args)
-      // The tool's question is not its result.
+      // A question of the tool is not its result.
       if (event.outcome === 'question') {
         reopen(call, 'waiting')
         call.waitsFor = 'question'
@@ -284,7 +285,7 @@ function askFor(run: RunView, { type: _, meta, ...item }: Extract<RunEvent, { ty
   if (call === undefined) return
   reopen(call, 'waiting')
   call.waitsFor = item.kind
-  // What an agent inside the call asks has arguments of its own.
+  // A question of an agent inside the call has its own arguments.
   if (item.path === undefined) giveArguments(call, item.args)
   beginWait(call.waits, meta.time)
 }
@@ -299,7 +300,7 @@ function decide(run: RunView, { type: _, meta, ...decision }: Extract<RunEvent, 
 
 type Decided = Pick<PendingView, 'kind' | 'toolCallId' | 'tool' | 'path'>
 
-/** The call that an item is about, or whose agent asks it. Undefined for a budget of the run itself. */
+/** The call that an item is about, or whose agent asks. Undefined for a budget of the run itself. */
 function callOfItem(run: RunView, meta: EventMeta, { kind, toolCallId, tool, path }: Decided): CallView | undefined {
   if (kind === 'budget' && path === undefined) return undefined
   return callIn(run, meta.toolCallId ?? toolCallId, { meta, tool: path === undefined ? tool : '' })
@@ -314,7 +315,7 @@ function giveArguments(call: CallView, args: JsonObject | string): void {
   call.written = ''
 }
 
-/** Forgets how the call ended before. */
+/** Clears the call's earlier outcome. */
 function reopen(call: CallView, status: CallStatus): void {
   const nothing = { outcome: undefined, errorCode: undefined, value: undefined, endedAt: undefined, durationMs: undefined }
   Object.assign(call, { status, result: '', ...nothing })

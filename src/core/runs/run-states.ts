@@ -1,6 +1,6 @@
 /**
- * The state of a run. `running`: it is executed, or will be resumed. `waiting`: it is not executed until somebody has decided; its stop reason is
- * `paused` meanwhile. `ended`: it has a result, and nothing follows.
+ * The state of a run. `running`: it is executed, or will be resumed. `waiting`: it is paused until a decision is made; its stop reason is
+ * `paused`. `ended`: it has a result and is final.
  */
 export type RunStatus = 'running' | 'waiting' | 'ended'
 
@@ -12,7 +12,7 @@ export function isRunStatus(status: unknown): status is RunStatus {
 }
 
 /**
- * The state of a call. `writing`: the model is writing it, or it has not begun to run. `waiting`: for somebody's decision, or for that to be carried
- * out. `ended`: it has an outcome.
+ * The state of a call. `writing`: the model is writing it, or it has not started to run. `waiting`: for a decision, or for the decision to
+ * take effect. `ended`: it has an outcome.
  */
 export type CallStatus = 'writing' | 'running' | 'waiting' | 'ended'

@@ -2,7 +2,7 @@ import type { EventPayloads, FinishReason, RunEvent, StopReason, ToolCallOutcome
 import type { Json, JsonObject, Usage } from '../messages.ts'
 import type { CallStatus, RunStatus } from './run-states.ts'
 
-/** A stretch of time, in milliseconds since 1970. `to` is undefined while it lasts. */
+/** A period of time, in milliseconds since 1970. `to` is undefined until it ends. */
 export interface Stretch {
   from: number
   to: number | undefined
@@ -11,52 +11,52 @@ export interface Stretch {
 /** What a run waits for: the payload of its `DECISION_NEEDED`. */
 export type PendingView = EventPayloads['DECISION_NEEDED']
 
-/** A request that failed and was made again. */
+/** A request that failed and was retried. */
 export type RetryView = EventPayloads['MODEL_RETRY'] & { time: number }
 
-/** A run, as far as its events have told. Times are in milliseconds since 1970. */
+/** The state of a run, built from its events. Times are in milliseconds since 1970. */
 export interface RunView {
-  /** `''` until an event has told it. */
+  /** `''` until an event has it. */
   runId: string
   status: RunStatus
   /** How it ended; `paused` while it waits. */
   stopReason: StopReason | undefined
   errorCode: string | undefined
-  /** Of the whole run, once it has ended or waits. */
+  /** The usage of the whole run, once it has ended or waits. */
   usage: Usage | undefined
-  /** In the order of their iterations. Iteration 0, if it is there, is what came before the first request, such as a guardrail of the input. */
+  /** In the order of their iterations. Iteration 0, if present, is what came before the first request, such as a guardrail on the input. */
   turns: TurnView[]
-  /** Its own calls by id, in the order in which they began. */
+  /** The run's own calls by id, in the order in which they started. */
   calls: Map<string, CallView>
   /** What it waits for now. */
   pending: PendingView[]
-  /** While it waited as a whole: nothing of it was executed. */
+  /** The periods in which the whole run waited and nothing was executed. */
   pauses: Stretch[]
   startedAt: number | undefined
   endedAt: number | undefined
-  /** Of a run inside a call: the run outside, and that call. */
+  /** For a run inside a call: the outer run and the call. */
   parent: { runId: string; toolCallId: string | undefined } | undefined
-  /** All runs inside its calls, at any depth, by id. Only in the view of the outermost run. */
+  /** All nested runs, at any depth, by id. Filled only in the view of the outermost run. */
   runs: Map<string, RunView>
-  /** The highest `id` that `reduceRun` was given: where to continue after a reconnect. */
+  /** The highest `id` given to `reduceRun`: where to continue after a reconnect. */
   lastEventId: number
 }
 
 /** One request to the model, with its response and the calls in it. */
 export interface TurnView {
   iteration: number
-  /** Of the model that is asked, or has answered. Undefined if no event told. */
+  /** The model that was asked. Undefined if the event is missing. */
   provider: string | undefined
   model: string | undefined
-  /** Its text continues that of the turn before, which was cut off. */
+  /** Whether its text continues that of the turn before, which was cut off. */
   continues: boolean
-  /** In the order in which they came. */
+  /** In the order in which they arrived. */
   parts: TurnPart[]
   usage: Usage | undefined
   finishReason: FinishReason | undefined
   errorCode: string | undefined
   retries: RetryView[]
-  /** While it waited for the rate limits of its model, and for the first piece of the response after that. */
+  /** The periods in which it waited: for the rate limits of its model, and then for the first piece of the response. */
   waits: Stretch[]
   startedAt: number | undefined
   firstTokenAt: number | undefined
@@ -64,7 +64,7 @@ export interface TurnView {
   durationMs: number | undefined
 }
 
-/** What a turn consists of. */
+/** A part of a turn. */
 export type TurnPart =
   | { type: 'text'; text: string }
   | { type: 'reasoning'; text: string }
@@ -75,38 +75,38 @@ export type TurnPart =
 /** A tool call. */
 export interface CallView {
   id: string
-  /** `''` if only a run inside it has told of it so far. */
+  /** `''` if only a nested run has mentioned the call so far. */
   tool: string
   status: CallStatus
-  /** How it ended. Undefined before that, and if its run ended without telling. */
+  /** How it ended. Undefined until then, and if the event is missing. */
   outcome: ToolCallOutcome | undefined
   errorCode: string | undefined
-  /** The JSON of its arguments, as far as the model has written it. Empty once `args` is there. */
+  /** The JSON of its arguments, as far as the model has written it. Empty once `args` is known. */
   written: string
-  /** Undefined until they are whole. A text if they are no JSON object, or too long for an event. */
+  /** Undefined until they are complete. A text if they are not a JSON object, or too long for an event. */
   args: JsonObject | string | undefined
-  /** The latest report of its tool. Undefined once it has ended. */
+  /** The latest progress report of its tool. Undefined once it has ended. */
   progress: Json | undefined
-  /** The text that the model gets. */
+  /** The text for the model. */
   result: string
-  /** What the function returned, if the event had it. */
+  /** What the function returned, if the event has it. */
   value: Json | undefined
-  /** What kind of decision it waits for, or waited for last. */
+  /** The kind of decision it waits for, or last waited for. */
   waitsFor: PendingView['kind'] | undefined
-  /** Decisions on it, and on what agents inside it asked, oldest first. */
+  /** Decisions on the call, and on questions of agents inside it, oldest first. */
   decisions: (EventPayloads['DECISION_MADE'] & { time: number })[]
   waits: Stretch[]
-  /** Undefined if it has not begun to run, or no event told. */
+  /** Undefined if it has not started to run, or if the event is missing. */
   startedAt: number | undefined
   endedAt: number | undefined
   durationMs: number | undefined
-  /** The turn it belongs to. Undefined if no event of its own has told yet. */
+  /** The turn it belongs to. Undefined until an event of the call itself arrives. */
   iteration: number | undefined
-  /** Runs of agents inside it. */
+  /** The runs of agents inside it. */
   runs: RunView[]
 }
 
-/** The view of a run of which no event is known yet. `runId`: events of other runs are then left out from the start. */
+/** Creates a view without events. With `runId`, events of other runs are ignored from the start. */
 export function emptyRunView(runId = ''): RunView {
   return {
     runId,
@@ -168,7 +168,7 @@ export function emptyCallView(id: string): CallView {
   }
 }
 
-/** The call that an event is about, in the run that it came from. */
+/** The call that an event is about, in the event's own run. */
 export function callOf(view: RunView, event: RunEvent): CallView | undefined {
   const { runId } = event.meta
   const run = runId === view.runId ? view : view.runs.get(runId)
@@ -181,7 +181,7 @@ export function turnText({ parts }: TurnView): string {
   return parts.reduce((text, part) => (part.type === 'text' ? text + part.text : text), '')
 }
 
-/** What the model has said since it was asked last: the text of the last turn, with what that continues. */
+/** The model's latest text: that of the last turn, with the turns it continues. */
 export function lastText({ turns }: RunView): string {
   let text = ''
   for (let at = turns.length - 1; at >= 0; at--) {

@@ -1,6 +1,6 @@
-/** Whether a text is base64 as `atob` takes it: white space doesn't count, and neither does missing padding. Fast also for megabytes. */
+/** Whether `atob` accepts a text as base64: white space is ignored and padding is optional. Fast even for megabytes. */
 export function isBase64(text: string): boolean {
-  // As long as it says when it is decoded: nothing in it was passed over.
+  // Decoding gives exactly the expected length, so no character was skipped.
   const isExact = text.length % 4 === 0 && Buffer.from(text, 'base64').length === Buffer.byteLength(text, 'base64')
   if (isExact && !text.includes('-') && !text.includes('_')) return true
   const plain = text.replace(/\s/g, '')

@@ -1,18 +1,18 @@
-/** Where a page begins: a start tag alone may be quoted by an error that is about HTML. */
+/** The start of a page. A start tag alone may be a quote in an error about HTML. */
 const pageStart = /<!doctype\s+html\b|<html\b(?=[\s\S]{0,2000}?<(?:head|title|body|h1)\b)/i
-/** Bounded, so that a page can't make it read itself again and again. */
+/** Bounded, so that a hostile page can't make it scan again and again. */
 const titleOf = /<title\b[^>]{0,200}>([^<]{1,1000})/i
 const headingOf = /<(?:h1|pre)\b[^>]{0,200}>([^<]{1,1000})/i
 const pageEnd = '</html>'
-/** Comments that nginx sends behind a page, for browsers that show none which is short. */
+/** Comments that nginx adds after a short page, for browsers that would not show it otherwise. */
 const padding = /<!--[\s\S]{0,200}?-->/g
-/** Titles that say nothing, such as that of Express. */
+/** Titles without information, such as Express's. */
 const untelling = /^(?:error|document)?$/i
 const mostTitle = 200
 
 /**
- * A text in which a page of HTML, such as a gateway or a proxy sends in place of an answer, is told in a few words: by its title, or else by its
- * heading. A text without one stays as it is.
+ * Replaces an HTML page in a text, such as the error page of a gateway or proxy, by its title or heading. Returns a text without a page
+ * unchanged.
  */
 export function withoutPage(text: string): string {
   const start = text.search(pageStart)

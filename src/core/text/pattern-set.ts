@@ -1,23 +1,23 @@
 /**
- * Finds any of many texts in another one that may arrive in pieces, in time by the length of that alone: an automaton over 16-bit characters
- * (Aho and Corasick, https://doi.org/10.1145/360825.360855). A regular expression of all texts is twice as fast for a few of them and slower for
- * hundreds (`tests/bench/patterns.ts`), and can't say what may be continued by the next piece.
+ * Finds many patterns in a text that may arrive in pieces. The time depends only on the length of the text: an automaton over 16-bit
+ * characters (Aho and Corasick, https://doi.org/10.1145/360825.360855). One regular expression for all patterns is twice as fast for a few
+ * of them but slower for hundreds (`tests/bench/patterns.ts`), and can't tell what the next piece may continue.
  *
- * A state is a number: the longest ending of what was read that begins a pattern. `root` is none. A state's number is higher than that of any
- * shorter one.
+ * A state is a number. It stands for the longest suffix of the input that begins a pattern; `root` stands for the empty one. Longer states
+ * have higher numbers than shorter ones.
  */
 export class PatternSet {
   readonly root = 0
   readonly patterns: readonly string[]
-  /** How many states there are, the root included. */
+  /** The number of states, including the root. */
   readonly size: number
-  /** Open addressing: each key is a state and a character, 1 added, so that 0 is an empty place. */
+  /** A hash table with open addressing. A key is a state and a character, plus 1; 0 is an empty slot. */
   readonly #keys: Float64Array
   readonly #targets: Int32Array
   readonly #mask: number
   readonly #fallbacks: Int32Array
   readonly #depths: Uint16Array
-  /** By state: a pattern that it begins; the first that it is, or -1; whether any continues. */
+  /** By state: a pattern that it begins; the first pattern that it equals, or -1; whether a pattern continues it. */
   readonly #begun: Int32Array
   readonly #ended: Int32Array
   readonly #continued: Uint8Array
@@ -36,7 +36,7 @@ export class PatternSet {
     this.#continued = new Uint8Array(most)
     const states = new Int32Array(patterns.length)
     let size = 1
-    // All patterns at once, character by character: a state's fallback is shorter, so it is there already.
+    // Builds all patterns together, character by character. A fallback is shorter than its state, so it already exists.
     const longest = patterns.reduce((most, { length }) => Math.max(most, length), 0)
     for (let depth = 0; depth < longest; depth++) {
       for (const [index, pattern] of patterns.entries()) {
@@ -67,32 +67,32 @@ export class PatternSet {
     }
   }
 
-  /** How many of the last characters begin a pattern. */
+  /** The number of last characters that begin a pattern. */
   depthOf(state: number): number {
     return this.#depths[state] ?? 0
   }
 
-  /** These characters. */
+  /** The characters that a state stands for. */
   pathOf(state: number): string {
     return state === 0 ? '' : (this.patterns[this.#begun[state] ?? 0] ?? '').slice(0, this.depthOf(state))
   }
 
-  /** The index of the pattern that a state is, or -1. Shorter patterns may end in it as well: see `fallbackOf`. */
+  /** The index of the pattern that a state equals, or -1. Shorter patterns may end there too: follow `fallbackOf`. */
   endOf(state: number): number {
     return this.#ended[state] ?? -1
   }
 
-  /** Whether a pattern is longer than a state that begins it. */
+  /** Whether a pattern continues beyond this state. */
   mayContinue(state: number): boolean {
     return this.#continued[state] === 1
   }
 
-  /** The longest shorter state that what was read ends in. */
+  /** The longest shorter state that is also a suffix of the input. */
   fallbackOf(state: number): number {
     return this.#fallbacks[state] ?? 0
   }
 
-  /** 0: there is none. */
+  /** Returns 0 if no pattern continues. */
   #next(state: number, code: number): number {
     const key = state * 65_536 + code + 1
     for (let place = this.#place(state, code); ; place = (place + 1) & this.#mask) {

@@ -1,11 +1,11 @@
-/** Long enough to be worth a copy, short enough to die young. */
+/** The length at which pieces are joined: long enough to be worth a copy, short enough to be collected young. */
 const segment = 4096
-/** So long that the garbage collector, which copies what survives, leaves it where it is: V8 does from about 128 KB on. */
+/** The length at which segments are joined. V8 doesn't move strings of more than about 128 KB. */
 const block = 256 * 1024
 
 /**
- * Text put together from many small pieces. Joining each to one long string would leave a node for every piece alive until the end;
- * here they are copied together now and then, first to segments, then those to blocks.
+ * Builds a text from many small pieces. Concatenating them would keep a node for each piece alive until the end. Here they are copied into
+ * segments, and segments into blocks.
  */
 export class TextBuffer {
   #blocks = ''
@@ -29,13 +29,13 @@ export class TextBuffer {
     return this.text
   }
 
-  /** Adds a piece; an empty one is nothing. */
+  /** Adds a piece. */
   add(piece: string): void {
     this.#tail = this.#tail === '' ? piece : this.#tail + piece
     if (this.#tail.length >= segment) this.#gather()
   }
 
-  /** Starts again with this text. */
+  /** Replaces the content. */
   set(text: string): void {
     this.#blocks = ''
     this.#segments = ''
@@ -52,7 +52,7 @@ export class TextBuffer {
     this.#segments = ''
   }
 
-  /** Reading a character makes the engine copy the pieces into one flat string. */
+  /** Reading a character makes V8 flatten the pieces into one string. */
   #flatten(text: string): void {
     this.#touched ^= text.charCodeAt(0)
   }

@@ -1,4 +1,4 @@
-/** A text made of parts that others hold as well, taken piece by piece: however large it is, no copy of the whole is made. */
+/** Reads a text that consists of shared parts, piece by piece, without ever copying the whole. */
 export class TextPieces {
   readonly #parts: readonly string[]
   #part = 0
@@ -16,13 +16,13 @@ export class TextPieces {
     return this.#part >= this.#parts.length
   }
 
-  /** The next characters, at most so many; `''` at the end. */
+  /** Returns the next characters, at most `characters`; `''` at the end. */
   take(characters: number): string {
     let text = ''
     while (!this.ended && text.length < characters) {
       const part = this.#parts[this.#part] ?? ''
       let end = Math.min(part.length, this.#at + characters - text.length)
-      // Half of a character of two is none, wherever it is encoded.
+      // Doesn't split a surrogate pair: half of one can't be encoded.
       if (end < part.length && end > this.#at + 1 && isFirstHalf(part.charCodeAt(end - 1))) end--
       text += part.slice(this.#at, end)
       this.#at = end
@@ -34,7 +34,7 @@ export class TextPieces {
   }
 }
 
-/** The items of a JSON array. */
+/** The items of a JSON array, with commas between them. */
 export function separated(items: readonly string[]): string[] {
   return items.flatMap((item, at) => (at === 0 ? [item] : [',', item]))
 }

@@ -1,23 +1,23 @@
-/** Milliseconds of work in one turn of the event loop, after which everything else comes first. */
+/** The milliseconds of work in one turn of the event loop, after which everything else gets its turn. */
 const longestWorkMs = 8
 
-// Those of before a test replaces the clocks: whoever waited for a fake one would wait forever.
+// Captured before a test can replace the clocks: with a fake clock, code that waits would wait forever.
 const { queueMicrotask, setImmediate } = globalThis
 const { nextTick } = process
 const now = performance.now.bind(performance)
 
-/** When the work of this turn of the event loop began; undefined: there was none yet. */
+/** When this turn's work began; undefined before it has. */
 let busySince: number | undefined
-/** Those who wait for another turn, in order. */
+/** The callers that wait for another turn, in order. */
 const waiting: (() => void)[] = []
 let isScheduled = false
-/** Whether others worked for so long in the turn before that those who wait were not resumed: then one of them is in any case. */
+/** Whether other work used up the turn before, so that no waiting caller was resumed. In this turn, at least one is. */
 let waitedATurn = false
 
 /**
- * Waits for another turn of the event loop if the work of this one has taken 8 ms, so that neither one large input nor very many small ones keep
- * timers and connections waiting. All work in the process shares the 8 ms. Those who ask at the same moment get the same answer: if each of them
- * goes on to do much at once, use `nextTurn`. Rejects with the signal's reason.
+ * Waits for another turn of the event loop if this turn's work has taken 8 ms, so that neither one large input nor many small ones block
+ * timers and connections. All work in the process shares the 8 ms. Callers that ask at the same moment get the same answer; if each then
+ * does much work at once, use `nextTurn`. Rejects with the signal's reason.
  */
 export async function giveWay(signal?: AbortSignal): Promise<void> {
   const at = now()
@@ -27,8 +27,8 @@ export async function giveWay(signal?: AbortSignal): Promise<void> {
 }
 
 /**
- * Waits for another turn in any case: before work that takes long and can't be divided. Those who wait are resumed one by one. Rejects with the
- * signal's reason.
+ * Always waits for another turn: before work that takes long and can't be divided. Waiting callers are resumed one at a time. Rejects with
+ * the signal's reason.
  */
 export async function nextTurn(signal?: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => {
@@ -38,10 +38,10 @@ export async function nextTurn(signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted()
 }
 
-/** Long work in parts: where it yields, everything else may have its turn. */
+/** Long work in parts. Other work can run wherever it yields. */
 export type InParts<T> = Generator<unknown, T, undefined>
 
-/** Does work in parts, and gives way between them. Rejects with what the work throws. */
+/** Does work in parts and gives way between them. Rejects with what the work throws. */
 export async function inTurns<T>(work: InParts<T>): Promise<T> {
   for (;;) {
     const step = work.next()
@@ -50,7 +50,7 @@ export async function inTurns<T>(work: InParts<T>): Promise<T> {
   }
 }
 
-/** Does all parts of it at once. */
+/** Does all parts of the work at once. */
 export function atOnce<T>(work: InParts<T>): T {
   for (;;) {
     const step = work.next()
@@ -64,7 +64,7 @@ function schedule(): void {
   setImmediate(resumeNext)
 }
 
-/** Resumes those who wait, each after all that the one before it has done, until the work of this turn has taken long. */
+/** Resumes the waiting callers one by one, each after the previous one has finished its work, until this turn has taken too long. */
 function resumeNext(): void {
   const at = now()
   if (waitedATurn) busySince = at
@@ -73,7 +73,7 @@ function resumeNext(): void {
   waitedATurn = next === undefined && waiting.length > 0
   if (next !== undefined) {
     next()
-    // Microtasks come first; a tick queued behind them comes when they have nothing left to do.
+    // Microtasks run first. A tick queued behind them runs when none are left.
     queueMicrotask(() => nextTick(resumeNext))
     return
   }

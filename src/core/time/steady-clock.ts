@@ -1,29 +1,33 @@
-/** How far the clock may be from what is expected of it before it is doubted, in milliseconds. */
+/** How far the system's clock may deviate from the expected time before it is doubted, in milliseconds. */
 const toleranceMs = 5 * 60_000
-/** For how long a clock has to stay as it is until it is believed, in milliseconds: NTP looks at its servers every 1,024 s at least. */
+/**
+ * How long a doubted clock must stay consistent until it is trusted again, in milliseconds. NTP asks its servers at least every 1,024 s.
+ */
 const believedAfterMs = 20 * 60_000
-/** For how long nobody may have noted the time before the clock is doubted at the start, in milliseconds: a job that runs once a day is not. */
+/**
+ * How old the last noted time may be at the start before the clock is doubted, in milliseconds. Long enough for a job that runs once a day.
+ */
 const longestRestMs = 26 * 3_600_000
 
-/** What outlives the process of a clock. Times in milliseconds since 1970. */
+/** The part of a clock's state that outlives its process. Times are in milliseconds since 1970. */
 export interface NotedTime {
   now: number
-  /** What the system's clock showed when it was first doubted, if it is. */
+  /** What the system's clock showed when it was first doubted; null if it is trusted. */
   doubtedSince: number | null
 }
 
 /**
- * The time since 1970 by which something expires. If the system's clock jumps, time goes on as if it had not, until the clock has stayed as it is for
- * twenty minutes. A machine that was asleep looks the same.
+ * A clock for expiry, in milliseconds since 1970. If the system's clock jumps, this one continues as if it had not, until the system's
+ * clock has been consistent for twenty minutes. A machine that wakes from sleep looks the same.
  */
 export class SteadyClock {
   readonly #jumped: (message: string) => void
-  /** How far this time is ahead of `performance.now()`. */
+  /** This time minus `performance.now()`. */
   #ahead: number
-  /** The same of the system's clock, and since when (by `performance.now()`), if it is not believed. */
+  /** Set while the system's clock is not trusted: its time minus `performance.now()`, and since when, by `performance.now()`. */
   #doubt: { ahead: number; since: number } | undefined
 
-  /** `noted`: what an earlier clock has noted. `jumped` is called each time that the system's clock is doubted. */
+  /** `noted`: what an earlier clock noted. `jumped` is called each time the system's clock becomes doubtful. */
   constructor(jumped: (message: string) => void, noted?: NotedTime) {
     this.#jumped = jumped
     const [steady, wall] = [performance.now(), Date.now()]
@@ -32,7 +36,7 @@ export class SteadyClock {
     const { now, doubtedSince } = noted
     const isExpected = (last: number) => wall - last >= -toleranceMs && wall - last <= longestRestMs
     if (isExpected(now)) return
-    // A clock that was doubted for being off the other way was another process's: that says nothing of this one.
+    // A clock that was off in the other direction was another process's, and says nothing about this one.
     const isSameWay = doubtedSince !== null && doubtedSince < now === wall < now
     const doubtedMs = isSameWay ? wall - doubtedSince : Number.NaN
     const last = doubtedMs >= believedAfterMs ? wall - doubtedMs : now
@@ -68,6 +72,6 @@ export class SteadyClock {
   #tell(expected: number, wall: number): void {
     const [from, to] = [expected, wall].map((time) => new Date(time).toISOString())
     const until = `nothing expires because of that until it has stayed so for ${believedAfterMs / 60_000} minutes`
-    this.#jumped(`The clock shows ${to}, where ${from} was expected: it was set, or the machine was asleep; ${until}`)
+    this.#jumped(`The clock shows ${to}, but ${from} was expected: it was set, or the machine was asleep; ${until}`)
   }
 }

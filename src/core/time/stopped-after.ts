@@ -2,12 +2,14 @@ import type { Script } from 'node:vm'
 
 let timed: { script: Script; context: { work?: () => unknown } } | undefined
 
-/** How often work is started again that was stopped while the machine was busy with something else. */
+/** How often work is tried that was stopped while the machine was busy with other things. */
 const maxTries = 4
 
 /**
- * What `work` returns; undefined if it took longer. It is stopped wherever it is: its `finally` blocks don't run. The limit is wall-clock
- * time, so work that got little processor time is started again. `clean` is called each time it was stopped, to mend what is half done.
+ * Returns what `work` returns, or undefined if it took longer than `ms`. Work is stopped wherever it is; its `finally` blocks don't run.
+ *
+ * The limit is wall-clock time. Work that got little processor time is tried again. `clean` is called after each stop, to repair half-done
+ * changes.
  */
 export function stoppedAfter<T>(ms: number, work: () => T, clean?: () => void): { value: T } | undefined {
   for (let tried = 1; ; tried++) {
@@ -20,7 +22,7 @@ export function stoppedAfter<T>(ms: number, work: () => T, clean?: () => void): 
   }
 }
 
-/** Of this thread alone, where Node can tell (from 23.9 on). */
+/** Uses the time of this thread alone if Node provides it (from 23.9). */
 function cpuUsage(before?: NodeJS.CpuUsage): NodeJS.CpuUsage {
   return process.threadCpuUsage === undefined ? process.cpuUsage(before) : process.threadCpuUsage(before)
 }
@@ -32,7 +34,7 @@ function stoppedByClock<T>(ms: number, work: () => T): { value: T } | undefined 
     timed.context.work = work
     return { value: timed.script.runInContext(timed.context, { timeout: ms }) as T }
   } catch (error) {
-    // It is the context's own error, and of no class there is here.
+    // The error comes from the other context, so `instanceof` doesn't work.
     if (typeof error === 'object' && error !== null && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') return undefined
     throw error
   } finally {

@@ -1,4 +1,4 @@
-/** True after so many milliseconds; false as soon as `signal` is aborted. */
+/** Resolves to true after `milliseconds`, or to false as soon as `signal` is aborted. */
 export function wait(milliseconds: number, signal: AbortSignal | undefined): Promise<boolean> {
   return new Promise((resolve) => {
     const onAbort = () => {
