@@ -15,21 +15,21 @@ import {
 } from './chat-model.ts'
 import { type AnyModel, openModel } from './create-model.ts'
 
-/** What one query of an `AIDriver` is given. */
+/** The options of a query of an `AIDriver`. */
 export interface QueryOptions extends Sampling {
-  /** Definitions, or tools: only their definitions are sent. */
+  /** Definitions or tools. Only the definitions of tools are sent. */
   tools?: readonly (ToolDefinition | AnyTool)[]
-  /** Default `'auto'`. */
+  /** Default: `'auto'`. */
   toolChoice?: ToolChoice
   /** Appended after the prompt's own messages, such as the calls and results of an earlier query. */
   messages?: readonly MessageInput[]
   parallelToolCalls?: boolean
   signal?: AbortSignal
-  /** Longest silence of the provider, in milliseconds. */
+  /** The longest silence of the provider, in milliseconds. */
   streamIdleTimeoutMs?: number
-  /** Longest time without an event of the provider's stream, in milliseconds. */
+  /** The longest time without an event of the provider's stream, in milliseconds. */
   streamStallTimeoutMs?: number
-  /** Fields put into the provider's request body as they are. */
+  /** Fields that are added to the provider's request body unchanged. */
   providerOptions?: JsonObject
 }
 
@@ -45,31 +45,29 @@ const queryOptionNames: OptionNames<QueryOptions> = {
   providerOptions: true,
 }
 
-/** What a query of an `AIDriver` came to. */
+/** The result of a query of an `AIDriver`. */
 export interface QueryResult {
   content: string
-  /** Undefined when there are none. Their ids are unique within the result. */
+  /** Undefined if there are none. Ids are unique within the result. */
   toolCalls?: ToolCall[]
   finishReason?: 'stop' | 'length' | 'error' | 'tool_calls'
   /**
-   * What `finishReason` has no word for. `'content_filter'`: the provider's filter stopped the response, which is an `'error'`. `'refusal'`:
-   * the model declined, which is a `'stop'`; the content is what it said.
+   * More about `finishReason`. `'content_filter'`: the provider's filter stopped the response; `finishReason` is `'error'`. `'refusal'`:
+   * the model declined; `finishReason` is `'stop'`, and the content is what it said.
    */
   stoppedBy?: 'content_filter' | 'refusal'
   usage?: Usage
-  /** Settings that were not passed on, parts that were replaced, oddities that were put right. Undefined when there are none. */
+  /** Settings that were not sent, parts that were replaced, and irregularities that were repaired. Undefined if there are none. */
   warnings?: string[]
-  /** To be kept on the assistant message that is made of this result, for providers that want it back. */
+  /** Store it with the assistant message that you make of this result: some providers want it back. */
   providerData?: ProviderData
 }
 
-/** A streamed query of an `AIDriver`: its pieces, and its result. */
+/** A streamed query of an `AIDriver`: its text and its result. */
 export interface StreamResult {
-  /**
-   * The text, piece by piece. Throws what `result` rejects with. Leaving the loop early aborts the request; never entering it is fine.
-   */
+  /** The text, piece by piece. Throws what `result` rejects with. Leaving the loop early aborts the request. The stream needn't be read. */
   stream: AsyncIterable<string>
-  /** The whole result, calls included. May be ignored: its rejection is then nobody's. */
+  /** The complete result, calls included. It may be ignored: its rejection is then handled. */
   result: Promise<QueryResult>
 }
 
@@ -83,8 +81,8 @@ const finishReasons: Record<FinishReason, NonNullable<QueryResult['finishReason'
 }
 
 /**
- * One request, one answer: `query` for the whole, `stream` for its pieces. Tools are offered and calls come back; running them and asking
- * again, with the call and result messages in `messages`, is the caller's.
+ * Sends single requests: `query` returns the complete response, `stream` returns its pieces. The model is offered tools and may answer with
+ * calls. The caller runs them and asks again, with the messages of the calls and results in `messages`.
  *
  * ```ts
  * const driver = new AIDriver('openai/gpt-5.2')
@@ -94,20 +92,21 @@ const finishReasons: Record<FinishReason, NonNullable<QueryResult['finishReason'
 export class AIDriver {
   readonly model: ChatModel
 
-  /** Over a model, or what `createModel` takes. Throws what that throws. */
+  /** Takes a model, or what `createModel` takes. Throws what that throws. */
   constructor(model: AnyModel) {
     this.model = openModel(model)
   }
 
   /**
-   * Rejects with a `ModelError`; with code `aborted` for an aborted signal; with `invalid_message`; with `invalid_tool` for a tool's bad name,
-   * or one that comes twice; and with `invalid_option` for tools where the model has no native calls: `ToolAgent` speaks to those.
+   * Sends one request. Rejects with a `ModelError`; its code is `aborted` if the signal is aborted. Rejects with `invalid_message`; with
+   * `invalid_tool` for an invalid or repeated tool name; and with `invalid_option` for tools if the model has no native calls, for which
+   * there is `ToolAgent`.
    */
   async query(prompt: string | readonly MessageInput[], options: QueryOptions = {}): Promise<QueryResult> {
     return toResult(await this.model.generate({ ...this.#toRequest(prompt, options), stream: false }))
   }
 
-  /** Starts the request at once. */
+  /** Sends one request, at once, and streams the response. */
   stream(prompt: string | readonly MessageInput[], options: QueryOptions = {}): StreamResult {
     const abort = new AbortController()
     const pieces = new TextPieces(() => abort.abort())
@@ -129,7 +128,7 @@ export class AIDriver {
       }
     }
     const result = abort.signal.aborted ? Promise.reject(abortedError(this.model.provider, signal?.reason)) : ask()
-    // Whoever only reads the stream gets the error there.
+    // A caller that only reads the stream gets the error there.
     result.catch((error: unknown) => pieces.end({ error }))
     return { stream: pieces, result }
   }
@@ -158,7 +157,7 @@ function toResult({ text, toolCalls, finishReason, usage, warnings = [], provide
   }
 }
 
-/** Each call needs an id of its own to be answered under; not every server gives it one. */
+/** Gives each call a unique id, under which its result is sent. Some servers send none. */
 function withUniqueIds(calls: readonly ToolCall[]): ToolCall[] {
   const taken = new Set<string>()
   return calls.map((call) => {
@@ -168,7 +167,7 @@ function withUniqueIds(calls: readonly ToolCall[]): ToolCall[] {
   })
 }
 
-/** Text that is written at once and read at leisure; every reader gets all of it. */
+/** Text that may be read later than it is written. Every reader gets all of it. */
 class TextPieces implements AsyncIterable<string> {
   readonly #pieces: string[] = []
   readonly #onLeave: () => void
@@ -189,7 +188,7 @@ class TextPieces implements AsyncIterable<string> {
     this.#wakeReaders()
   }
 
-  /** Not a generator: that would let a reader leave only between two pieces, not while it waits for one. */
+  /** Not a generator: a reader must be able to leave while it waits for a piece. */
   [Symbol.asyncIterator](): AsyncIterator<string, undefined> {
     let at = 0
     let left = false
@@ -206,7 +205,7 @@ class TextPieces implements AsyncIterable<string> {
     const leave = async (): Promise<IteratorResult<string, undefined>> => {
       left = true
       this.#wakeReaders()
-      // Once the response has ended there is nothing left to abort.
+      // After the end of the response there is nothing left to abort.
       if (this.#ended === undefined) this.#onLeave()
       return { value: undefined, done: true }
     }

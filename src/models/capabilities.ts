@@ -4,7 +4,7 @@ import type { ModelSettings } from './settings.ts'
 
 const deprecated = "`functionCalling: false` is deprecated: say how the model writes its calls, such as `dialect: 'json'`"
 
-/** What the settings say of a model's abilities, and where they are silent, its driver's quirks. */
+/** Combines the capabilities in a model's settings with those in its driver's quirks, which apply if a setting is absent. */
 export function capabilitiesOf(
   { functionCalling, dialect, salvageTextCalls, contextWindow, price }: ModelSettings,
   quirks: { salvageTextCalls?: boolean; structuredOutput?: ModelCapabilities['structuredOutput'] | null; reportsCost?: boolean } = {},
@@ -22,7 +22,7 @@ export function capabilitiesOf(
   }
 }
 
-/** Tools that are told of in the prompt are called in the text, which a schema leaves no room for. */
+/** With a dialect, the model writes calls in its text, and a schema leaves no room for them. */
 function structuredOutputOf(taken: ModelCapabilities['structuredOutput'], dialect: string | undefined): Partial<ModelCapabilities> {
   if (taken === undefined) return {}
   return { structuredOutput: dialect === undefined ? taken : 'alone' }

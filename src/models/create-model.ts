@@ -29,29 +29,29 @@ import {
 import { isThinkTags, type TextQuirks } from './quirk-checks.ts'
 import { type ModelSettings, settingNames } from './settings.ts'
 
-/** A model, or what `createModel` makes one of. */
+/** A model, or the argument of `createModel`. */
 export type AnyModel = ChatModel | string | ModelSettings
 
 interface CreateModelOptions {
-  /** Further providers, and changes to those there are. */
+  /** Further providers, or changes to known ones. */
   providers?: Providers
 }
 
 const optionNames: OptionNames<CreateModelOptions> = { providers: true }
 
-/** What is asked here of a driver's quirks. */
+/** The quirks that this module reads. */
 type KnownQuirks = NonNullable<Parameters<typeof capabilitiesOf>[1]> & TextQuirks & { sendReasoningBack?: boolean }
 
-/** What this module needs to know of a driver before it is loaded. */
+/** A driver, before it is loaded. */
 interface DriverEntry {
   /** The API that it speaks. */
   api?: string
-  /** Throws for quirks the driver would not take. Absent: it has none, nor an address. */
+  /** Checks quirks; throws if the driver does not accept them. Absent if the driver has neither quirks nor an address. */
   quirks?(...given: (JsonObject | undefined)[]): KnownQuirks
   load(settings: ModelSettings, preset: ProviderPreset): Promise<ChatModel>
 }
 
-/** By the `driver` of `config/providers.yaml`. */
+/** By the `driver` field of `config/providers.yaml`. */
 const drivers: Readonly<Record<string, DriverEntry>> = {
   openai: {
     api: 'chat-completions',
@@ -76,20 +76,21 @@ const drivers: Readonly<Record<string, DriverEntry>> = {
   demo: { load: async () => (await import('./demo/demo.ts')).demoModel() },
 }
 
-/** How the server differs. Throws for settings that the driver would not take. */
+/** Returns the server's quirks. Throws for settings that the driver does not accept. */
 function checkedQuirks({ quirks }: DriverEntry, settings: ModelSettings, preset: ProviderPreset): KnownQuirks | undefined {
   if (quirks === undefined) return undefined
-  // An address that may still come from the environment is looked for when it is needed.
+  // An address from the environment may be set later, so it is only looked up when needed.
   if (settings.baseURL || preset.baseURLEnv === undefined) findBaseURL(settings, preset)
   return quirks(...presetQuirks(preset, settings.model), settings.quirks)
 }
 
 /**
- * The model behind `'provider/model'` (everything after the first `/` is the model's name) or settings; `'demo'` is the built-in model
- * that needs no key. Synchronous: the driver and its SDK are loaded with the first run or request, which rejects when
- * the API key is missing. Failed requests are made again (`maxRetries`), and wait for
- * their `rateLimits`. `providers` are further ones, or say more of those there are, such as prices.
- * Throws `unknown_provider` or `invalid_option`.
+ * Creates the model behind `'provider/model'` or settings. Everything after the first `/` is the model's name. `'demo'` is the built-in
+ * model, which needs no key.
+ *
+ * Synchronous: the driver and its SDK are loaded with the first run or request, which rejects if the API key is missing. Failed requests
+ * are retried (`maxRetries`), and requests wait for their `rateLimits`. `providers` adds providers, or facts about known ones, such as
+ * prices. Throws `unknown_provider` or `invalid_option`.
  *
  * ```ts
  * const model = createModel('openrouter/anthropic/claude-sonnet-4')
@@ -110,7 +111,10 @@ export function createModel(model: string | ModelSettings, options: CreateModelO
   })
 }
 
-/** The model itself, or the one that `createModel` makes. Throws what that throws, and `invalid_option` for an object that is no model. */
+/**
+ * Returns a model unchanged; creates one from anything else. Throws what `createModel` throws, and `invalid_option` for an object that is
+ * not a model.
+ */
 export function openModel(model: AnyModel): ChatModel {
   if (typeof model === 'object' && model !== null && 'generate' in model) {
     if (typeof model.generate !== 'function') throw new InvalidOptionError('model.generate', 'a function', model.generate)
@@ -119,7 +123,7 @@ export function openModel(model: AnyModel): ChatModel {
   return createModel(model)
 }
 
-/** The model over the API that `settings.api` names, else over the one that serves it where it is asked. */
+/** Creates the model over the API that `settings.api` names, otherwise over the one that serves it at its address. */
 function servedModel(settings: ModelSettings, preset: ProviderPreset, providers: Providers): ChatModel {
   const { api, provider, model, baseURL } = settings
   const { apis = {} } = preset
@@ -142,7 +146,7 @@ function servedModel(settings: ModelSettings, preset: ProviderPreset, providers:
   }
   const first = asked()
   if (baseURL?.trim() || preset.baseURLEnv === undefined) return first
-  // The address may still come, or change, with the environment.
+  // The address may be set or changed later in the environment.
   return {
     provider,
     model,
@@ -166,7 +170,7 @@ function driverOf({ provider }: ModelSettings, { driver: name }: ProviderPreset)
   return driver
 }
 
-/** The model of a preset's driver. Throws for settings that the driver would not take. */
+/** Creates the model of a preset's driver. Throws for settings that the driver does not accept. */
 function driverModel(settings: ModelSettings, preset: ProviderPreset): ChatModel {
   const driver = driverOf(settings, preset)
   const quirks = checkedQuirks(driver, settings, preset)
@@ -215,7 +219,7 @@ function checked(settings: ModelSettings): ModelSettings {
   return settings
 }
 
-/** A model whose driver is loaded when it is first asked, and then answers in its place. One that could not be loaded is tried anew by the next request. */
+/** A model whose driver is loaded with the first request. If loading fails, the next request tries again. */
 function lazyModel(
   settings: ModelSettings,
   preset: ProviderPreset,

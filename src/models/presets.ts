@@ -12,8 +12,8 @@ import type { APIKey, ModelSettings } from './settings.ts'
 export type { ModelPreset, OtherApi, ProviderPreset }
 
 /**
- * Further providers, and changes to those of `config/providers.yaml`, by name: quirks go over the ones there key by key, `models` come
- * after them, any other field replaces the one there.
+ * Further providers, and changes to those in `config/providers.yaml`, by name. Quirks are merged key by key, `models` are appended, and any
+ * other field replaces the existing one.
  */
 export type Providers = Readonly<Record<string, Optional<ProviderPreset>>>
 
@@ -37,7 +37,10 @@ const modelNames: OptionNames<ModelPreset> = { match: true, quirks: true, price:
 
 let bundledPatterns: ReadonlySet<string> | undefined
 
-/** The preset of a provider. Throws `unknown_provider`, with the names there are, or `invalid_option` for `own` that are none. */
+/**
+ * Returns the preset of a provider. Throws `unknown_provider`, which lists the known names, or `invalid_option` for an invalid preset in
+ * `own`.
+ */
 export function findPreset(provider: string, own: Providers = {}): ProviderPreset {
   const bundled = bundledPreset(provider)
   const added = Object.hasOwn(own, provider) ? own[provider] : undefined
@@ -64,24 +67,24 @@ export function providerNames(): string[] {
   return Object.keys(bundledPresets)
 }
 
-/** The preset for another API of a provider. Throws what `findPreset` throws for the provider that it is `as`. */
+/** Returns the preset for another API of a provider. Throws what `findPreset` throws for the provider named by `as`. */
 export function presetOver({ as }: OtherApi, preset: ProviderPreset, own: Providers): ProviderPreset {
   const { driver, quirks = {}, models = [] } = findPreset(as, own)
   return { ...preset, driver, quirks, models }
 }
 
-/** The API that a model of the provider is asked over at that API's own host. Undefined: everywhere over the one of the driver. */
+/** The API over which the provider's model is asked at the API's own host. Undefined: the driver's API, at any host. */
 export function hostedApi({ apis = {} }: ProviderPreset, model: string): OtherApi | undefined {
   return Object.values(apis).find(({ host, models }) => host !== undefined && models !== undefined && matches(models, model))
 }
 
-/** Whether the provider is asked at a host or a subdomain of it, such as that of a region. */
+/** Whether the provider's address is at a host or a subdomain of it, such as that of a region. */
 export function isAtHost(host: string | undefined, baseURL: string | undefined): boolean {
   const hostname = baseURL === undefined ? undefined : URL.parse(baseURL)?.hostname
   return host !== undefined && hostname !== undefined && (hostname === host || hostname.endsWith(`.${host}`))
 }
 
-/** The model a provider's name alone stands for. */
+/** The model that a provider's name alone refers to. */
 export function findOnlyModel(provider: string): string | undefined {
   return bundledPreset(provider)?.onlyModel
 }
@@ -90,12 +93,12 @@ function bundledPreset(provider: string): ProviderPreset | undefined {
   return Object.hasOwn(bundledPresets, provider) ? bundledPresets[provider] : undefined
 }
 
-/** The provider's quirks, then those of its models that `model` is one of. */
+/** The provider's quirks, followed by those of each entry that matches the model. */
 export function presetQuirks(preset: ProviderPreset, model: string): (JsonObject | undefined)[] {
   return [preset.quirks, ...entriesOf(preset, model).map(({ quirks }) => quirks)]
 }
 
-/** What is known of the model besides its quirks: what its preset says, else what its provider has published. */
+/** The facts about the model besides its quirks: those of its preset, otherwise those that its provider has published. */
 export function presetFacts(provider: string, preset: ProviderPreset, model: string): Pick<ModelPreset, 'price' | 'contextWindow'> {
   const entries = entriesOf(preset, model)
   const listed = listedFacts(provider, model)
@@ -104,13 +107,13 @@ export function presetFacts(provider: string, preset: ProviderPreset, model: str
   return withoutUndefined({ price, contextWindow })
 }
 
-/** What has limits of its own: a model, the models that match an entry, or, without a name, all models of a provider. */
+/** A part with its own limits: a model, the models that match an entry, or, without a name, all models of a provider. */
 export interface LimitedPart {
   part: string | null
   limits: RateLimits
 }
 
-/** The limits that a model's requests keep to, those of the smallest part first. */
+/** The limits that apply to a model's requests, those of the smallest part first. */
 export function rateLimitsOf({ model, rateLimits }: ModelSettings, preset: ProviderPreset): LimitedPart[] {
   const entry = entriesOf(preset, model).findLast((one) => one.rateLimits !== undefined)
   const parts: { part: string | null; limits: RateLimits | undefined }[] = [
@@ -122,7 +125,7 @@ export function rateLimitsOf({ model, rateLimits }: ModelSettings, preset: Provi
   return parts.flatMap(({ part, limits }) => (limits === undefined ? [] : [{ part, limits }]))
 }
 
-/** Names who is asked with which key, as settings and environment have them now, be they right or not. */
+/** Identifies the address and the key with which a provider is asked, as settings and environment have them now. Does not check them. */
 export function accountOf({ provider, baseURL, apiKey }: ModelSettings, preset: ProviderPreset): string {
   const key = typeof apiKey === 'function' ? `function ${functionNumber(apiKey)}` : apiKey?.trim() || keyInEnvironment(preset) || null
   const { baseURLEnv } = preset
@@ -133,7 +136,7 @@ export function accountOf({ provider, baseURL, apiKey }: ModelSettings, preset: 
 const functionNumbers = new WeakMap<object, number>()
 let functions = 0
 
-/** Tells functions that return keys apart. */
+/** Numbers the functions that return keys, to tell them apart. */
 function functionNumber(apiKey: object): number {
   const number = functionNumbers.get(apiKey) ?? ++functions
   functionNumbers.set(apiKey, number)
@@ -153,7 +156,9 @@ function entriesOf({ models = [] }: ProviderPreset, model: string): ModelPreset[
 
 const mostMatchMs = 20
 
-/** Throws `invalid_option` for a pattern that takes too long: it may come from someone who may name models, but not stop everybody's runs. */
+/**
+ * Throws `invalid_option` for a pattern that takes too long. Patterns may come from users who must not be able to block other users' runs.
+ */
 function matches(match: string, model: string): boolean {
   const pattern = new RegExp(match, 'i')
   bundledPatterns ??= new Set(
@@ -169,15 +174,15 @@ function matches(match: string, model: string): boolean {
 }
 
 /**
- * The key of the settings, else of the provider's environment variable; empty ones count as absent. Throws `missing_api_key`
- * when a request is made, not before: the environment may be filled later.
+ * Finds the key: that of the settings, otherwise that of the provider's environment variable. Empty keys count as absent. Throws
+ * `missing_api_key`. Called with each request, because the environment may be filled later.
  */
 export function findAPIKey({ provider, model, apiKey }: ModelSettings, { apiKeyEnv, apiKeyOptional }: ProviderPreset): APIKey {
   if (typeof apiKey === 'function') return apiKey
   const variables = [apiKeyEnv ?? []].flat()
   const key = apiKey?.trim() || keyInEnvironment({ apiKeyEnv: variables })
   if (key) return key
-  // Client libraries insist on a key; such servers ignore it.
+  // Client libraries require a key; such servers ignore it.
   if (apiKeyOptional) return 'none'
   const variable = variables.length === 0 ? '' : ` or the environment variable ${variables.join(' or ')}`
   throw new ModelError('missing_api_key', `Expected \`apiKey\`${variable} to hold a key for \`${provider}/${model}\`, got none`, {
@@ -188,8 +193,8 @@ export function findAPIKey({ provider, model, apiKey }: ModelSettings, { apiKeyE
 }
 
 /**
- * Whether the environment has a provider's key, and in which variable: the first that may hold it where none does. `keyEnv` null: there is
- * no such variable; `hasKey` null: there is no key, and none is needed.
+ * Whether the environment has a provider's key, and in which variable; if in none, the first that may hold it. `keyEnv` null: there is no
+ * such variable. `hasKey` null: there is no key, and none is needed.
  */
 export function describeKey({ apiKeyEnv, apiKeyOptional }: ProviderPreset): { keyEnv: string | null; hasKey: boolean | null } {
   const variables = [apiKeyEnv ?? []].flat()
@@ -199,7 +204,7 @@ export function describeKey({ apiKeyEnv, apiKeyOptional }: ProviderPreset): { ke
   return { keyEnv: first, hasKey: apiKeyOptional ? null : false }
 }
 
-/** The base URL of the settings, else of the environment variable, else of the preset. Throws `invalid_option` when there is none. */
+/** Finds the base URL: that of the settings, of the environment variable, or of the preset. Throws `invalid_option` if there is none. */
 export function findBaseURL(settings: ModelSettings, preset: ProviderPreset): string {
   const { provider, baseURL } = settings
   const { given, found } = lookForBaseURL(settings, preset)
@@ -212,7 +217,7 @@ export function findBaseURL(settings: ModelSettings, preset: ProviderPreset): st
   return url.pathname === '/' && preset.baseURLPath !== undefined && given ? `${url.origin}${preset.baseURLPath}` : found
 }
 
-/** The same, as far as it can be told; an invalid one is reported when the model is asked. */
+/** Like `findBaseURL`, but returns undefined if there is none. An invalid URL is reported when the model is asked. */
 export function knownBaseURL(settings: ModelSettings, preset: ProviderPreset): string | undefined {
   return lookForBaseURL(settings, preset).found || undefined
 }
@@ -255,7 +260,7 @@ function checkModel(where: string, entry: unknown): void {
   checkFacts(entry, where)
 }
 
-/** Throws `invalid_option` for a price, a context window or rate limits that are none. */
+/** Throws `invalid_option` for an invalid price, context window or rate limit. */
 export function checkFacts(
   { price, contextWindow, rateLimits }: { price?: unknown; contextWindow?: unknown; rateLimits?: unknown },
   where?: string,

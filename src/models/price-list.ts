@@ -4,7 +4,7 @@ import type { ListedModel } from './provider-preset.ts'
 
 let prices: ReturnType<typeof bundledPrices> | undefined
 
-/** What a model costs today and how much it reads, where its provider has published that. */
+/** Returns a model's current price and context window, if its provider has published them. */
 export function listedFacts(provider: string, model: string): { price?: ModelPrice; contextWindow?: number } {
   prices ??= bundledPrices()
   const models = Object.hasOwn(prices, provider) ? prices[provider] : undefined

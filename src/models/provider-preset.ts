@@ -2,55 +2,55 @@ import type { JsonObject } from '../core/messages.ts'
 import type { ModelPrice } from './chat-model.ts'
 import type { RateLimits } from './rate-limiter.ts'
 
-/** What is known of a provider; `config/providers.yaml` says what the fields mean. */
+/** The facts about a provider. `config/providers.yaml` documents the fields. */
 export interface ProviderPreset {
   driver: string
-  /** The one model it has, so that the provider's name is enough. */
+  /** Its only model, so that the provider's name alone is enough. */
   onlyModel?: string
   baseURL?: string
   baseURLEnv?: string
-  /** Appended to a base URL from the settings or the environment that has no path of its own. */
+  /** Appended to a base URL from the settings or the environment that has no path. */
   baseURLPath?: string
-  /** Of several the first that is set. */
+  /** If there are several, the first one that is set is used. */
   apiKeyEnv?: string | string[]
-  /** Sent without a key as well: the servers of one's own machine. */
+  /** Whether requests are sent without a key: for servers on the same machine. */
   apiKeyOptional?: boolean
-  /** The header for the key; default `Authorization: Bearer`. */
+  /** The header for the key. Default: `Authorization: Bearer`. */
   apiKeyHeader?: string
-  /** The provider's SDK may read its own further environment variables (organisation, project, headers). */
+  /** Whether the provider's SDK may read its other environment variables (organization, project, headers). */
   sdkEnvironment?: boolean
-  /** Its other APIs, by the name that the setting `api` chooses one by. */
+  /** Its other APIs, by the name that the setting `api` selects. */
   apis?: { [name: string]: OtherApi }
-  /** For all its models together, with one key. */
+  /** Limits for all its models together, with one key. */
   rateLimits?: RateLimits
   quirks?: JsonObject
-  /** What is true of the models whose name matches the regular expression; later entries go over earlier ones. */
+  /** Facts about the models whose name matches the regular expression. Later entries override earlier ones. */
   models?: ModelPreset[]
 }
 
-/** An API of a provider besides the one of its driver. */
+/** An API of a provider besides its driver's. */
 export interface OtherApi {
   /** The provider whose driver, quirks and models apply. Address and key stay the same. */
   as: string
-  /** The models that are asked over this API at `host` and its subdomains, as a regular expression. Default: none. */
+  /** The models that use this API at `host` and its subdomains, as a regular expression. Default: none. */
   models?: string
   host?: string
 }
 
-/** What is known of a provider's models whose name matches. */
+/** Facts about a provider's models whose name matches. */
 export interface ModelPreset {
   match: string
-  /** Over the provider's, key by key. */
+  /** Merged over the provider's, key by key. */
   quirks?: JsonObject
   price?: ModelPrice
   contextWindow?: number
-  /** For all models that match together, with one key. */
+  /** Limits for all matching models together, with one key. */
   rateLimits?: RateLimits
 }
 
-/** What config/prices.yaml says of a model. */
+/** The facts about a model in config/prices.yaml. */
 export interface ListedModel {
   contextWindow: number
-  /** One after the other, each until the end of a day (UTC); the last for ever. */
+  /** Prices in order, each valid until the end of a day (UTC). The last one stays valid. */
   prices: readonly (ModelPrice & { until?: string })[]
 }

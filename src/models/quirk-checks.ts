@@ -1,7 +1,7 @@
 import { InvalidOptionError } from '../core/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../core/messages.ts'
 
-/** What a quirk's value has to be: in words, and as a test. */
+/** Checks the value of a quirk. `expected` completes the error message. */
 export interface QuirkCheck {
   expected: string
   passes(value: Json): boolean
@@ -10,16 +10,16 @@ export interface QuirkCheck {
 export const isBoolean: QuirkCheck = { expected: 'true or false', passes: (value) => typeof value === 'boolean' }
 
 /**
- * Whether text in tags at the beginning of a response is thinking. `'opened'`: so is what comes before the first end tag, because the prompt of
- * the model opens the thinking.
+ * Whether text in tags at the start of a response is thinking. `'opened'`: so is everything before the first end tag, because the model's
+ * prompt opens the thinking.
  */
 export type ThinkTags = boolean | 'opened'
 
-/** What servers let through as text because they don't know the model's format. The same on every API. */
+/** What servers leave in the text because they don't know the model's format. The same for every API. */
 export interface TextQuirks {
-  /** The text has thinking in tags, which is taken out of it. */
+  /** Whether the text contains thinking in tags, which is then removed. */
   thinkTags: ThinkTags
-  /** The text has calls now and then, also if the request offered native ones. */
+  /** Whether the text sometimes contains calls, even if the request offered native ones. */
   salvageTextCalls: boolean
 }
 
@@ -47,7 +47,7 @@ export const listOf = (...words: string[]): QuirkCheck => ({
   passes: (value) => Array.isArray(value) && value.every((word) => typeof word === 'string' && words.includes(word)),
 })
 
-/** Whether it takes a schema for its response's text: in requests without tools, beside tools as well, or not at all. */
+/** Whether it accepts a schema for the response's text: only in requests without tools, beside tools as well, or not at all. */
 export const isStructuredOutput: QuirkCheck = {
   expected: "'alone', 'with-tools' or null",
   passes: (value) => value === null || value === 'alone' || value === 'with-tools',
@@ -57,7 +57,7 @@ export const isSystemMessages: QuirkCheck = oneOf('anywhere', 'first', 'as-user'
 
 export const isMessageOrder: QuirkCheck = oneOf('any', 'assistant-after-tools', 'alternating')
 
-/** Which call ids it takes, or after which template they are named. */
+/** The call ids that it accepts, or the template by which they are named. */
 export const isCallIdRule: QuirkCheck = {
   expected:
     "null, an object with a `pattern` that is a regular expression and a `length` from 8 to 40, or one with a `template` with 'INDEX'",
@@ -70,7 +70,7 @@ export const isCallIdRule: QuirkCheck = {
   },
 }
 
-/** The quirks of `layers`, later ones over earlier ones, over the defaults. Throws `invalid_option` for a key or value that is not one. */
+/** Merges the layers of quirks over the defaults, later ones first. Throws `invalid_option` for an unknown quirk or an invalid value. */
 export function mergeQuirks<Quirks extends object>(
   defaults: Quirks,
   checks: Readonly<Record<keyof Quirks & string, QuirkCheck>>,
@@ -96,7 +96,7 @@ function isPattern(value: Json | undefined): boolean {
   try {
     return new RegExp(value).source !== ''
   } catch {
-    // Not a regular expression, which is the answer.
+    // Not a regular expression.
     return false
   }
 }

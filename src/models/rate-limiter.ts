@@ -3,21 +3,23 @@ import { isJsonObject } from '../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { abortedError } from './chat-model.ts'
 
-/** How much a provider may be asked for at once, and in a minute, by everything in this process. What is absent has no limit. */
+/** Limits on the requests to a provider by everything in this process. Absent fields have no limit. */
 export interface RateLimits {
-  /** Requests under way at once; a streamed one until its end. */
+  /** Requests in progress at the same time. A streamed request lasts until its end. */
   concurrency?: number
-  /** Requests begun within any 60 seconds, at even distances: 3,000 a minute are one every 20 ms, 60 and fewer one a second. */
+  /**
+   * Requests started within any 60 seconds, evenly spaced: 3,000 per minute are one every 20 ms; 60 or fewer are at most one per second.
+   */
   requestsPerMinute?: number
-  /** Tokens of requests and responses within any 60 seconds: estimated before a request, corrected by its usage after it. */
+  /** Tokens of requests and responses within any 60 seconds. Estimated before a request, and corrected by its usage afterwards. */
   tokensPerMinute?: number
-  /** Requests that may wait for their turn; one more fails with `queue_full`. Default 10 000. */
+  /** Requests that may wait for their turn. One more fails with `queue_full`. Default: 10 000. */
   maxQueued?: number
 }
 
 const rateLimitNames: OptionNames<RateLimits> = { concurrency: true, requestsPerMinute: true, tokensPerMinute: true, maxQueued: true }
 
-/** Throws `invalid_option`. */
+/** Throws `invalid_option` for invalid limits. */
 export function checkRateLimits(limits: unknown, where: string): void {
   if (limits === undefined) return
   if (!isJsonObject(limits)) throw new InvalidOptionError(where, 'a map of limits', limits)
@@ -29,24 +31,24 @@ export function checkRateLimits(limits: unknown, where: string): void {
   }
 }
 
-/** A request that wants to begin. */
+/** A request that waits to start. */
 export interface Applicant {
   provider: string
   model: string
-  /** What it keeps to, whatever others do. */
+  /** The limits of this request. */
   limits: RateLimits
   signal: AbortSignal | undefined
-  /** How many tokens it will use, roughly. */
+  /** The estimated number of tokens that it will use. */
   tokens: number
-  /** It was refused by the provider before, and goes first. */
+  /** Whether the provider has refused it before. It then goes first. */
   isRefused: boolean
-  /** Called when it has to wait, with how many wait before it. */
+  /** Called if it has to wait, with the number of requests before it. */
   onWait(ahead: number): void
 }
 
-/** A request's place among those under way. To be released exactly once. */
+/** The slot of a request in progress. Must be released exactly once. */
 export interface Slot {
-  /** `tokens`: what the request has used, where that is known. */
+  /** `tokens`: the number that the request used, if known. */
   release(tokens: number | undefined): void
 }
 
@@ -56,20 +58,20 @@ interface Waiting extends Pick<Applicant, 'limits' | 'tokens'> {
 
 const minuteMs = 60_000
 const longestTimerMs = 2 ** 31 - 1
-/** Distance between two requests at most: where few are allowed a minute, a run need not crawl from the start. */
+/** The longest distance between two requests: with a low limit, a run need not be slow from the start. */
 const longestDistanceMs = 1_000
-/** How much of the time that a late timer has lost is made up for. More would be a burst. */
+/** How much of a late timer's delay is made up for. More would cause a burst. */
 const madeUpMs = 100
 
 /**
- * Lets requests begin in the order in which they came, as their limits allow; the first that has to wait holds back all behind it, so that a
- * large one is not passed for ever by small ones. Those that the provider has refused come before the others.
+ * Starts requests in order, as their limits allow. A request that has to wait holds back all behind it, so that a large one is not
+ * overtaken forever by small ones. Requests that the provider has refused come first.
  */
 export class RateLimiter {
   #underWay = 0
-  /** No request begins before, by `performance.now()`. */
+  /** No request starts before this time, by `performance.now()`. */
   #heldUntil = 0
-  /** When the next request may begin, by its distance to those before. */
+  /** When the next request may start, because of its distance to the one before. */
   #nextAt = 0
   readonly #requests = new LastMinute()
   readonly #tokens = new LastMinute()
@@ -77,18 +79,18 @@ export class RateLimiter {
   readonly #waiting = new Set<Waiting>()
   #timer: NodeJS.Timeout | undefined
 
-  /** How many amounts are remembered. */
+  /** The number of remembered amounts. */
   get remembered(): number {
     return this.#requests.size + this.#tokens.size
   }
 
-  /** Whether nothing is under way, waits, or is remembered of the last minute. */
+  /** Whether nothing is in progress, waiting, or remembered from the last minute. */
   get isIdle(): boolean {
     const now = performance.now()
     return this.#underWay + this.#queued === 0 && this.#heldUntil <= now && this.#requests.isEmpty(now) && this.#tokens.isEmpty(now)
   }
 
-  /** Resolves when the request may begin. Rejects with `aborted`, and with `queue_full` where too many wait. */
+  /** Resolves when the request may start. Rejects with `aborted`, or with `queue_full` if too many wait. */
   async enter(applicant: Applicant): Promise<Slot> {
     const { provider, model, limits, signal, tokens, isRefused, onWait } = applicant
     if (signal?.aborted) throw abortedError(provider, signal.reason)
@@ -117,7 +119,7 @@ export class RateLimiter {
     })
   }
 
-  /** Lets nothing begin for so long: the provider has said so to one of them. */
+  /** Starts no request for this long: the provider has asked one of them to wait. */
   hold(ms: number): void {
     this.#heldUntil = Math.max(this.#heldUntil, performance.now() + ms)
   }
@@ -126,7 +128,7 @@ export class RateLimiter {
     return this.#refused.size + this.#waiting.size
   }
 
-  /** Lets begin what may, and wakes up when the next one may. */
+  /** Starts all requests that may start, and sets a timer for the next one. */
   #admit(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -135,10 +137,10 @@ export class RateLimiter {
       const [next] = queue
       if (next === undefined) return
       const waitMs = this.#waitMs(next)
-      // One that waits for the end of another is let in by that.
+      // The end of a request in progress will admit it.
       if (waitMs === Number.POSITIVE_INFINITY) return
       if (waitMs > 0) {
-        // Not unref'd: a run that waits keeps its process alive, as one that is answered does.
+        // Not unref'd: a waiting run keeps its process alive, like a run in progress.
         this.#timer = setTimeout(() => this.#admit(), Math.min(Math.ceil(waitMs), longestTimerMs))
         return
       }
@@ -147,7 +149,7 @@ export class RateLimiter {
     }
   }
 
-  /** How long until the request may begin, in milliseconds. */
+  /** The time until the request may start, in milliseconds. */
   #waitMs({ limits, tokens }: Pick<Applicant, 'limits' | 'tokens'>): number {
     const { concurrency, requestsPerMinute, tokensPerMinute } = limits
     if (concurrency !== undefined && this.#underWay >= concurrency) return Number.POSITIVE_INFINITY
@@ -182,7 +184,7 @@ interface Amount {
   at: number
 }
 
-/** Amounts of the last 60 seconds. */
+/** The amounts of the last 60 seconds. */
 class LastMinute {
   /** The oldest first. */
   readonly #amounts: Amount[] = []
@@ -197,7 +199,7 @@ class LastMinute {
     return this.#amounts.length === 0
   }
 
-  /** How long until so much more is within the limit. What is more than the limit alone may come when there is nothing else. */
+  /** The time until `amount` more is within the limit. An amount that exceeds the limit by itself waits until nothing else is left. */
   waitMs(amount: number, limit: number, now: number): number {
     this.#forget(now)
     let excess = this.#sum + amount - limit
@@ -218,7 +220,7 @@ class LastMinute {
     return added
   }
 
-  /** What was more than estimated counts from now on: much of it may have come since. */
+  /** What exceeds the estimate counts from now on, because much of it may have arrived recently. */
   correct(estimate: Amount, amount: number, now: number): void {
     const more = amount - estimate.amount
     if (more > 0) this.add(more, now)

@@ -4,31 +4,31 @@ import { addUsage, type Content, hasToolCalls, isJsonObject, type Json, type Jso
 import type { ToolDefinition } from '../tools/tool.ts'
 import { isModelError, type ModelCapabilities, type ModelRequest, type ModelResponse } from './chat-model.ts'
 
-/** Tokens of a picture or a document, roughly. */
+/** The approximate number of tokens of an image or a document. */
 const partTokens = 1_500
 const messageTokens = 4
 
-/** Of a first response, where nothing says how long it may be. */
+/** The estimated tokens of a first response without a limit. */
 const firstTokens = 500
 
-/** How long the next response is expected to be, by those before. */
+/** Estimates the length of the next response from those before it. */
 export class ExpectedOutput {
   #tokens = firstTokens
 
-  /** In tokens; at most those that it may have. */
+  /** In tokens, at most `most`. */
   tokens(most: number = Number.POSITIVE_INFINITY): number {
     return Math.min(most, this.#tokens)
   }
 
-  /** One without output says nothing of the next: it came to nothing, or was answered by somebody else. */
+  /** Ignores a response without output, which failed or was answered by another model. */
   learn({ outputTokens }: Pick<Usage, 'outputTokens'>): void {
     if (outputTokens > 0) this.#tokens += Math.round((outputTokens - this.#tokens) / 5)
   }
 }
 
 /**
- * A usage that can be added up, made of what a model reports: numbers that are not finite, negative ones and everything else that is no
- * number are dropped, and counts that are missing follow from the others. Undefined when no tokens are reported.
+ * Converts the usage that a model reports to one that can be added up. Drops anything but finite numbers ≥ 0, and derives missing counts
+ * from the others. Undefined if no tokens are reported.
  */
 export function wholeUsage(usage: unknown): Usage | undefined {
   if (!isJsonObject(usage)) return undefined
@@ -46,7 +46,7 @@ export function wholeUsage(usage: unknown): Usage | undefined {
   return whole
 }
 
-/** A count as a provider reports it. */
+/** A valid count; undefined otherwise. */
 function count(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined
 }
@@ -65,9 +65,10 @@ type Count =
   | 'cacheWriteApart'
 
 /**
- * What providers call their counts; each also in camel case. Gateways use the names of one API in the responses of another.
- * - Chat Completions and Responses: https://platform.openai.com/docs/api-reference/responses/object#usage; `prompt_cache_hit_tokens` of DeepSeek
- * - Messages and Bedrock count what was read from the cache, or written to it, apart from the input:
+ * The providers' names for their counts; each also exists in camel case. Gateways mix the names of different APIs.
+ * - Chat Completions and Responses: https://platform.openai.com/docs/api-reference/responses/object#usage; `prompt_cache_hit_tokens` of
+ *   DeepSeek
+ * - Messages and Bedrock count tokens read from the cache, or written to it, apart from the input:
  *   https://platform.claude.com/docs/en/build-with-claude/prompt-caching#tracking-cache-performance
  * - Gemini counts what its own tools read apart from the prompt, and thoughts apart from the answer:
  *   https://ai.google.dev/api/generate-content#UsageMetadata
@@ -96,18 +97,18 @@ const countsByName: ReadonlyMap<string, Count> = new Map(
   ),
 )
 
-/** What was read. A report that has any of them says how all of them are divided, also with a 0. */
+/** Counts of input. A report with one of them defines how all of them are divided, even if one is 0. */
 const inputCounts: readonly Count[] = ['prompt', 'input', 'toolInput', 'cacheRead', 'cacheWrite', 'cacheReadApart', 'cacheWriteApart']
 
 /**
- * What a provider reports of one response, in our terms. There may be several reports. Each counts all that was used so far; one that lacks a
- * count, or has nothing but 0, does not take an earlier one back.
+ * Combines the usage reports of a response. Each report counts everything used so far. A report that lacks a count, or has only zeros, does
+ * not reset an earlier one.
  */
 export class UsageReport {
   readonly #counts: Partial<Record<Count, number>> = {}
   readonly #reportsCost: boolean
   #costUsd: number | undefined
-  /** Of passes that made the conversation shorter, which the other counts leave out. */
+  /** The usage of compaction passes, which the other counts exclude. */
   #compaction: Usage | undefined
 
   /** `reportsCost`: `cost` is in US dollars. */
@@ -119,7 +120,7 @@ export class UsageReport {
     if (!isJsonObject(usage)) return
     const counts = countsIn(usage)
     const readsInput = inputCounts.some((kind) => (counts.get(kind) ?? 0) > 0)
-    // A total belongs to the counts it came with.
+    // A total belongs to the counts that it came with.
     if (readsInput) delete this.#counts.total
     for (const [kind, counted] of counts) {
       const isCounted = counted > 0 || (readsInput && inputCounts.includes(kind))
@@ -139,7 +140,7 @@ export class UsageReport {
     const outputTokens = (output ?? 0) + (thoughts ?? 0)
     const isNamedApart = !prompt && !cache.cacheRead && !cache.cacheWrite
     const inputTokens = counted + cacheApart({ counted, outputTokens, total, reasoning, read, written, isNamedApart })
-    // Some servers leave the input out; others reasoning, which is a part of the total only.
+    // Some servers omit the input; others omit reasoning, which is then only part of the total.
     const isPartial = inputTokens === 0 && outputTokens > 0
     const usage = wholeUsage({
       inputTokens: isPartial ? undefined : inputTokens,
@@ -154,7 +155,7 @@ export class UsageReport {
   }
 }
 
-/** The counts of one report, also those in its details. */
+/** The counts in one report, including those in its details. */
 function countsIn(usage: JsonObject): Map<Count, number> {
   const details = Object.entries(usage).flatMap(([name, value]) =>
     isJsonObject(value) && /_details$|Details$/.test(name) ? Object.entries(value) : [],
@@ -169,7 +170,7 @@ function countsIn(usage: JsonObject): Map<Count, number> {
 }
 
 interface CacheCounts {
-  /** The input as it is counted, and whether the names say that the cache's tokens are not in it. */
+  /** The input as counted, and whether the names say that it excludes the cache's tokens. */
   counted: number
   isNamedApart: boolean
   outputTokens: number
@@ -180,8 +181,8 @@ interface CacheCounts {
 }
 
 /**
- * How many of the cache's tokens are not in the input as it is counted. Gateways that give Anthropic's counts OpenAI's names leave them out of
- * the prompt, but not of the total: https://github.com/Portkey-AI/gateway/pull/1754
+ * The number of cache tokens that the counted input excludes. Gateways that give Anthropic's counts OpenAI's names leave them out of the
+ * prompt, but not out of the total: https://github.com/Portkey-AI/gateway/pull/1754
  */
 function cacheApart({ counted, isNamedApart, outputTokens, total = 0, reasoning = 0, read = 0, written = 0 }: CacheCounts): number {
   const cache = read + written
@@ -190,7 +191,7 @@ function cacheApart({ counted, isNamedApart, outputTokens, total = 0, reasoning 
   return [cache, read, written].find((part) => part > 0 && (missing === part || missing === part + reasoning)) ?? 0
 }
 
-/** What is not in the other counts: https://platform.claude.com/docs/en/build-with-claude/compaction#understanding-usage */
+/** The usage that the other counts exclude: https://platform.claude.com/docs/en/build-with-claude/compaction#understanding-usage */
 function compactionIn(iterations: readonly Json[]): Usage | undefined {
   let sum: Usage | undefined
   for (const iteration of iterations) {
@@ -202,7 +203,7 @@ function compactionIn(iterations: readonly Json[]): Usage | undefined {
   return sum
 }
 
-/** What a request used, by its length, for a model that does not report it. Frozen messages, and tools, are measured once. */
+/** Estimates the usage of a request by its length, for a model that does not report it. Frozen messages, and tools, are measured once. */
 export function estimateUsage(
   { messages, tools = [] }: Pick<ModelRequest, 'messages' | 'tools'>,
   { text = '', reasoning = '', toolCalls = [] }: Partial<ModelResponse>,
@@ -214,18 +215,18 @@ export function estimateUsage(
   return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens }
 }
 
-/** The response with a whole usage: what the model reported, else an estimate, of which `warnings` tells. */
+/** Completes a response's usage: what the model reported, otherwise an estimate, with a warning. */
 export function withWholeUsage(
   request: Pick<ModelRequest, 'messages' | 'tools'>,
   response: ModelResponse,
 ): ModelResponse & { usage: Usage } {
   const usage = wholeUsage(response.usage)
   if (usage !== undefined) return { ...response, usage }
-  const warning = 'The model reported no usage, so that it is estimated by the length of what was read and written'
+  const warning = 'The model reported no usage; it was estimated from the length of the request and the response'
   return { ...response, usage: estimateUsage(request, response), warnings: [...(response.warnings ?? []), warning] }
 }
 
-/** The share of a context window from which on a response without output had no room: some servers keep a few tokens for themselves. */
+/** The fraction of a context window above which a response without output had no room. Some servers keep a few tokens for themselves. */
 const fullWindow = 0.99
 
 /**

@@ -4,16 +4,16 @@ import type { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import { gapBetween, type LayoutPiece } from '../streaming/response-layout.ts'
 
 type OpenBlock =
-  /** `gap`: characters that keep it apart from the text before. */
+  /** `gap`: the characters that separate it from the text before. */
   | { kind: 'text'; gap: number; length: number; citations: Json[] }
   | { kind: 'call'; number: number; hasInput: boolean; isClosed: boolean; fields: JsonObject }
   | { kind: 'thinking'; thinking: string; signature: string | undefined; rest: JsonObject }
-  /** Not ours to read: what the provider's own tools did, redacted thinking, and what is not known yet. */
+  /** Blocks that are passed through: those of the provider's own tools, redacted thinking, and unknown ones. */
   | { kind: 'kept'; block: JsonObject; json: string; isWhole: boolean }
 
 /**
- * The content blocks of a response, in order, as they arrive: text and reasoning go to the sink, calls to the accumulator, and the rest
- * is kept. Blocks are routed by their index, else to the last one.
+ * Collects the content blocks of a response as they arrive. Text and reasoning go to the sink and calls to the accumulator; the rest is
+ * kept. A delta belongs to the block with its index, or to the last one if there is none.
  */
 export class AnthropicBlocks {
   readonly warnings: string[] = []
@@ -74,7 +74,7 @@ export class AnthropicBlocks {
         }
         return
       default:
-        // Without it the block would go back changed.
+        // Sending the block back without it would change the block.
         if (block.kind === 'kept') block.isWhole = false
     }
   }
@@ -84,17 +84,17 @@ export class AnthropicBlocks {
     if (block !== undefined) closeBlock(block, this.#calls, this.#sink)
   }
 
-  /** A block of a whole message, or of one that a stream begins with. */
+  /** Adds a block of a complete message, or one that a stream starts with. */
   addWhole(block: JsonObject): void {
     this.#last = this.#open(block, false)
   }
 
-  /** To be called when no more will come: closes what the provider has left open. */
+  /** Closes the blocks that the provider has left open. Called at the end of the response. */
   closeAll(): void {
     for (const block of this.#all) closeBlock(block, this.#calls, this.#sink)
   }
 
-  /** Text that no block of the response holds. */
+  /** Adds text that is in no block of the response. */
   addText(text: string): void {
     if (text === '') return
     const block: OpenBlock = { kind: 'text', gap: 0, length: 0, citations: [] }
@@ -102,13 +102,13 @@ export class AnthropicBlocks {
     this.#addText(block, text)
   }
 
-  /** Indexes count from 0 again in what comes next. */
+  /** Resets the indexes: those of the next message count from 0. */
   endMessage(): void {
     this.#byIndex.clear()
     this.#last = undefined
   }
 
-  /** `calls`: the number of each call's block, in the order of the calls. `goesOn`: the provider has not done with its own tools yet. */
+  /** `calls`: the number of each call's block, in the order of the calls. `goesOn`: the provider has not finished with its own tools. */
   layout(calls: readonly (number | undefined)[], goesOn: boolean): LayoutPiece[] {
     const answered = new Set(this.#all.map((block) => (block.kind === 'kept' ? block.block.tool_use_id : undefined)))
     const piecesOf = (block: OpenBlock): LayoutPiece[] => {
@@ -133,7 +133,7 @@ export class AnthropicBlocks {
             this.#warn(`A block of type \`${String(block.block.type)}\` was not kept: it came in a form that is not known`)
             return []
           }
-          // A use of the provider's own tool is not taken back without its result, unless it is still to come.
+          // A use of a provider's tool is refused without its result, unless the result is still to come.
           const isOrphan = block.block.type === 'server_tool_use' && !answered.has(block.block.id)
           return isOrphan && !goesOn ? [] : [{ block: block.block }]
         }
@@ -146,7 +146,7 @@ export class AnthropicBlocks {
     const { type, id } = block
     if (type === 'tool_use') {
       const known = typeof id === 'string' ? this.#callsById.get(id) : undefined
-      // The start of a call that was in the message's own start already.
+      // The stream repeats the start of a call that the message already contained.
       if (mayBeKnown && known !== undefined && ![...this.#byIndex.values()].includes(known)) return known
       return this.#openCall(block, known !== undefined)
     }
@@ -174,7 +174,7 @@ export class AnthropicBlocks {
     this.#calls.add(
       {
         index: number,
-        // An id that is used twice would make one call of two.
+        // An id that is used twice would merge two calls.
         id: isRepeated ? null : typeof id === 'string' || typeof id === 'number' ? id : null,
         name: typeof name === 'string' ? name : null,
         arguments: hasInput ? input : null,
@@ -189,7 +189,7 @@ export class AnthropicBlocks {
     return typeof index === 'number' ? this.#byIndex.get(index) : this.#last
   }
 
-  /** Some servers leave the start of a text block out. */
+  /** Some servers omit the start of a text block. */
   #addWithoutBlock(index: Json | undefined, delta: JsonObject): void {
     if (delta.type === 'text_delta') this.open(index, { type: 'text', text: delta.text ?? '' })
     else if (delta.type === 'thinking_delta') this.open(index, { type: 'thinking', thinking: delta.thinking ?? '' })
@@ -208,7 +208,7 @@ export class AnthropicBlocks {
     this.#sink?.text?.(delta)
   }
 
-  /** Whether something else stands between this text and the one before. Texts in a row are one, in pieces with their own citations. */
+  /** Whether a block other than text is between this text and the one before. Adjacent text blocks are one text, split by citations. */
   #follows(block: OpenBlock): boolean {
     const at = this.#all.indexOf(block)
     const before = this.#all.at(at === -1 ? -1 : at - 1)
@@ -237,30 +237,30 @@ export class AnthropicBlocks {
 function closeBlock(block: OpenBlock, calls: ToolCallAccumulator, sink: ModelSink | undefined): void {
   if (block.kind === 'call' && !block.isClosed) {
     block.isClosed = true
-    // No arguments: the only piece was empty, or there was none.
+    // A call without arguments: no piece arrived, or only an empty one.
     if (!block.hasInput) calls.add({ index: block.number, arguments: '{}' }, sink)
   }
   if (block.kind === 'kept') closeKept(block)
 }
 
-/** The input of a tool of the provider's own comes in pieces as well. */
+/** Parses the input of a provider's tool, which also arrives in pieces. */
 function closeKept(block: OpenBlock & { kind: 'kept' }): void {
   if (block.json === '') return
   try {
     block.block = { ...block.block, input: JSON.parse(block.json) }
   } catch {
-    // Cut in the middle: there is no block to send back.
+    // Cut off in the middle: the block can't be sent back.
     block.isWhole = false
   }
   block.json = ''
 }
 
-/** Called by the model itself, as opposed to by code it runs. */
+/** Whether the model itself made the call, not code that it runs. */
 function isDirect(caller: Json | undefined): boolean {
   return caller === undefined || caller === null || (isJsonObject(caller) && caller.type === 'direct')
 }
 
-/** Input that comes in pieces begins as an empty object. */
+/** Input that arrives in pieces starts as an empty object. */
 function isEmpty(input: Json | undefined): boolean {
   if (isJsonObject(input)) return Object.keys(input).length === 0
   return input === undefined || input === null || input === ''

@@ -6,7 +6,7 @@ import { exchangeFetch, quietly, requestOptions, withoutVariable } from '../tran
 import type { AnthropicQuirks } from './quirks.ts'
 import { isAnthropic } from './request.ts'
 
-/** The client of the `@anthropic-ai/sdk` package, imported with the first request, for any server that speaks Anthropic's format. */
+/** The client of `@anthropic-ai/sdk`, for any server that speaks Anthropic's format. The SDK is imported with the first request. */
 export function anthropicClient(
   settings: ModelSettings,
   given: ProviderPreset,
@@ -25,13 +25,13 @@ export function anthropicClient(
         new Anthropic({
           fetch: exchangeFetch,
           apiKey: isKey ? apiKey : async () => await apiKey(),
-          // The SDK appends `/v1/messages`; addresses are also written with what it appends.
+          // The SDK appends `/v1/messages`. Many addresses already end with a part of it.
           baseURL: baseURL.replace(/\/(v1\/?)?$/, ''),
           webhookKey: null,
           logLevel: 'off',
           openTelemetry: false,
           defaultHeaders: {
-            // Ours is another.
+            // The timeout here differs from the SDK's.
             'X-Stainless-Timeout': null,
             ...(version === null ? {} : { 'anthropic-version': version }),
             ...(ownCredentials ? { Authorization: null } : {}),
@@ -42,7 +42,7 @@ export function anthropicClient(
       return sdkEnvironment ? make() : withoutVariable('ANTHROPIC_CUSTOM_HEADERS', make)
     },
     ask(sdk, { params }, exchange) {
-      // It prints that a model is deprecated, also for a server of somebody else.
+      // The SDK prints that a model is deprecated, even if another vendor's server is asked.
       const warn = (warning: string): void => {
         if (isAnthropic(sdk.baseURL)) exchange.warn(warning)
       }
@@ -52,14 +52,14 @@ export function anthropicClient(
     warnings({ apiKey }) {
       if (typeof apiKey !== 'string' || keyPrefix === null || apiKey === warnedOf || apiKey.startsWith(keyPrefix) || ownCredentials)
         return []
-      // Once for each key.
+      // Once per key.
       warnedOf = apiKey
-      return [`Expected the API key of \`${settings.provider}\` to begin with \`${keyPrefix}\`; it was sent as it is`]
+      return [`Expected the API key of \`${settings.provider}\` to begin with \`${keyPrefix}\`; it was sent unchanged`]
     },
   })
 }
 
-/** Compatible servers may be given their key as one of the headers. */
+/** Whether the headers contain credentials: compatible servers may take their key as a header. */
 function hasCredentials({ headers }: ModelSettings): boolean {
   return Object.keys(headers ?? {}).some((name) => ['x-api-key', 'authorization'].includes(name.toLowerCase()))
 }

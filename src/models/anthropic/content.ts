@@ -2,9 +2,8 @@ import { isJsonObject, type JsonObject, type ProviderData, type ToolCall, withou
 import { isPlain, type LayoutPiece, laidOut, layoutJson, readLayout } from '../streaming/response-layout.ts'
 
 /**
- * What this driver keeps in `providerData`: thinking with its signature, redacted thinking and the blocks of tools the provider runs
- * itself, where they were. Nothing is kept of a response whose layout is plain.
- * https://platform.claude.com/docs/en/build-with-claude/extended-thinking
+ * The `providerData` of a response: thinking with its signature, redacted thinking, and the blocks of tools that the provider runs, with
+ * their positions. Undefined if the layout is plain. https://platform.claude.com/docs/en/build-with-claude/extended-thinking
  */
 export function layoutData(provider: string, layout: readonly LayoutPiece[], container: string | undefined): ProviderData | undefined {
   if (isPlain(layout) && container === undefined) return undefined
@@ -12,8 +11,8 @@ export function layoutData(provider: string, layout: readonly LayoutPiece[], con
 }
 
 /**
- * The content blocks of an assistant message, as the response had them. A message that was changed since keeps no more than the thinking
- * it began with.
+ * The content blocks of an assistant message, laid out as in the response. If the message was changed since, only the thinking at its start
+ * is kept.
  */
 export function blocksOf(
   text: string,
@@ -26,7 +25,7 @@ export function blocksOf(
   return blocks ?? [...openingThoughts(layout), ...textBlock(text), ...calls.map(toBlock)]
 }
 
-/** Names of the tools that the provider's tool search found in this message; undefined where it did not search. */
+/** The names of the tools that the provider's tool search found in this message. Undefined if it did not search. */
 export function foundTools(data: JsonObject): string[] | undefined {
   const blocks = readLayout(data.layout).flatMap((piece) => ('block' in piece && isSearchBlock(piece.block) ? [piece.block] : []))
   if (blocks.length === 0) return undefined
@@ -36,13 +35,13 @@ export function foundTools(data: JsonObject): string[] | undefined {
   })
 }
 
-/** The same without the search: a request that has no definition of a tool that was found would be refused. */
+/** Removes the tool search from the data. The API refuses a search that found a tool whose definition is not in the request. */
 export function withoutSearch({ layout, ...data }: JsonObject): JsonObject {
   const kept = readLayout(layout).filter((piece) => !('block' in piece && isSearchBlock(piece.block)))
   return { ...data, layout: layoutJson(kept) }
 }
 
-/** The same without thoughts that are not signed, as compatible servers send them and cut responses have them. */
+/** Removes thinking without a signature, which compatible servers send and interrupted responses contain. */
 export function withoutUnsigned({ layout, ...data }: JsonObject): JsonObject {
   const kept = readLayout(layout).filter((piece) => !('block' in piece && piece.block.type === 'thinking' && !piece.block.signature))
   return { ...data, layout: layoutJson(kept) }
@@ -52,7 +51,7 @@ function isSearchBlock({ type, name }: JsonObject): boolean {
   return type === 'tool_search_tool_result' || (type === 'server_tool_use' && String(name).startsWith('tool_search_tool_'))
 }
 
-/** The API refuses a text block without anything to read in it. */
+/** A text block. None for blank text, which the API refuses. */
 export function textBlock(text: string, fields?: JsonObject): JsonObject[] {
   return text.trim() === '' ? [] : [{ type: 'text', text, ...fields }]
 }

@@ -1,7 +1,7 @@
 import type { FilePart, ImagePart, JsonObject } from '../../core/messages.ts'
 import { bytesOf, commonImageTypes, type PartBytes } from '../conversion/part-bytes.ts'
 
-/** An image or document block; undefined for what the API has no place for. */
+/** Converts an image or file to a block. Undefined if the API has no block for it. */
 export function anthropicPart(part: ImagePart | FilePart): JsonObject | undefined {
   const given = bytesOf(part)
   return part.type === 'image' ? imageBlock(part, given) : fileBlock(part, given)
@@ -15,7 +15,7 @@ function imageBlock(part: ImagePart, given: PartBytes | undefined): JsonObject |
   return { type: 'image', source: { type: 'base64', media_type: mediaType, data: given.base64 } }
 }
 
-/** PDF by address or as bytes, and plain text: https://platform.claude.com/docs/en/build-with-claude/pdf-support */
+/** The API takes a PDF by URL or as bytes, and plain text: https://platform.claude.com/docs/en/build-with-claude/pdf-support */
 function fileBlock(part: FilePart, given: PartBytes | undefined): JsonObject | undefined {
   const title: JsonObject = part.name === undefined ? {} : { title: part.name }
   if (given === undefined) return 'url' in part ? { type: 'document', source: { type: 'url', url: part.url }, ...title } : undefined

@@ -19,42 +19,45 @@ import {
   textQuirks,
 } from '../quirk-checks.ts'
 
-/** What differs between models and servers that speak Anthropic's Messages API. Set in `config/providers.yaml`, overridable by `settings.quirks`. */
+/** How models and servers that speak Anthropic's Messages API differ. Set in `config/providers.yaml`; `settings.quirks` overrides it. */
 export interface AnthropicQuirks extends TextQuirks {
-  /** `max_tokens` of a request without `maxOutputTokens`: the API insists on the field. */
+  /** The `max_tokens` of a request without `maxOutputTokens`. The API requires the field. */
   maxTokens: number
-  /** Marks what the provider is to cache: the tools, the system prompt, the last turn, and the user's turn before it. `providerOptions: {promptCaching: false}` switches it off for a request. */
+  /**
+   * Marks what the provider should cache: the tools, the system prompt, the last turn, and the user's turn before it. `providerOptions:
+   * {promptCaching: false}` turns it off for one request.
+   */
   promptCaching: boolean
-  /** Which call ids it takes; as in the `openai` driver. */
+  /** The call ids that it accepts; as in the `openai` driver. */
   toolCallId: CallIdRule | null
   /**
-   * Where it takes system messages. `anywhere`: also in the conversation. `as-user`: only at the beginning; later ones are sent as the user's.
-   * `first`: all of them are moved to the beginning, which changes what is cached.
+   * Where it accepts system messages. `anywhere`: also within the conversation. `as-user`: only at the start; later ones are sent as the
+   * user's. `first`: all are moved to the start, which invalidates the cache.
    */
   systemMessages: SystemMessages
-  /** The order of messages it takes; as in the `openai` driver. */
+  /** The order of messages that it accepts; as in the `openai` driver. */
   messageOrder: MessageOrder
-  /** The efforts it knows, with the body fields that ask for each. For others it gets the nearest. */
+  /** The efforts it knows, with the body fields that request each. Others become the nearest one. */
   reasoningEffort: { [effort: string]: JsonObject }
-  /** Takes thinking back that is not signed. False: it is left out. */
+  /** Whether it accepts thinking without a signature. If false, such thinking is left out. */
   unsignedThinking: boolean
-  /** The thinking it gets for assistant messages that have none, because it insists on it. */
+  /** The thinking to send for assistant messages that have none, if it requires some. */
   missingReasoning: string | null
-  /** When it thinks. While it does, it refuses a temperature and a tool choice that forces a call. */
+  /** When it thinks. While it thinks, it refuses a temperature and a tool choice that forces a call. */
   thinks: 'when-asked' | 'by-default' | 'always'
-  /** Takes a schema for its response's text: in requests without tools, beside tools as well, or not at all. */
+  /** Whether it accepts a schema for the response's text: only in requests without tools, beside tools as well, or not at all. */
   structuredOutput: 'alone' | 'with-tools' | null
-  /** Sampling settings it refuses, besides those the API has no field for. */
+  /** Sampling settings that it refuses, besides those the API has no field for. */
   unsupported: string[]
-  /** Takes `strict` in a tool's definition. */
+  /** Whether it accepts `strict` in a tool's definition. */
   strictTools: boolean
-  /** Parts it takes besides text, in user messages and in tools' results. */
+  /** The parts that it accepts besides text, in user messages and tool results. */
   contentParts: ('image' | 'file')[]
-  /** Searches deferred tools itself. Null: where it is Anthropic itself. */
+  /** Whether it searches deferred tools itself. Null: only if it is Anthropic. */
   toolSearch: TakesToolSearch
-  /** The `anthropic-version` header; null: the one of the SDK. */
+  /** The `anthropic-version` header. Null: the SDK's. */
   apiVersion: string | null
-  /** What its keys begin with; another key is sent all the same, with a warning. */
+  /** The prefix of its keys. Other keys are sent with a warning. */
   keyPrefix: string | null
 }
 
@@ -100,7 +103,7 @@ const checks: Record<keyof AnthropicQuirks, QuirkCheck> = {
   ...textQuirkChecks,
 }
 
-/** The quirks of `layers`, later ones over earlier ones, over the defaults. Throws `invalid_option` for a key or value that is not one. */
+/** Merges the layers of quirks over the defaults, later ones first. Throws `invalid_option` for an unknown quirk or an invalid value. */
 export function anthropicQuirks(...layers: readonly (JsonObject | undefined)[]): AnthropicQuirks {
   return mergeQuirks(defaults, checks, layers)
 }

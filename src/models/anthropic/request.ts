@@ -12,16 +12,16 @@ import { AnthropicResponse } from './response.ts'
 import { anthropicSchema } from './schema.ts'
 import { AnthropicWire, type WireMessage } from './wire.ts'
 
-/** A thought has to have room for so many tokens: https://platform.claude.com/docs/en/build-with-claude/extended-thinking */
+/** The smallest budget for thinking, in tokens: https://platform.claude.com/docs/en/build-with-claude/extended-thinking */
 const leastBudget = 1024
 
 /** https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool#limits-and-best-practices */
 const mostDeferred = 10_000
 
-/** Comes after the tools it searches, because the last one is marked to be cached, which is refused of one that is deferred. */
+/** Placed after the tools it searches: the last tool is marked for caching, and the API refuses the mark on a deferred one. */
 const toolSearch = { type: 'tool_search_tool_bm25_20251119', name: 'tool_search_tool_bm25' }
 
-/** The Messages API, as one model takes it. */
+/** Converts requests to the Messages API, as one model accepts it. */
 export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> {
   readonly #provider: string
   readonly #model: string
@@ -69,7 +69,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
     this.#setThinking(fields, options, request, asked, warnings)
     this.#setSampling(fields, options, request, warnings)
     if (asked) Object.assign(fields, this.#choice(request, { ...fields, ...options }, warnings))
-    // Stand-ins for tools that are no longer offered must not be called.
+    // Placeholders for tools that are no longer offered must not be called.
     else if (own.length > 0) fields.tool_choice = { type: 'none' }
     this.#setOutput(fields, output_config, request, tools.length > 0, warnings)
     Object.assign(fields, options)
@@ -88,7 +88,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
     return new AnthropicResponse(context, sink, toolNames)
   }
 
-  /** Turns of one role each: a turn's tool results belong in one message. */
+  /** Groups messages into turns of one role each: the tool results of a turn belong in one message. */
   #converse({ messages }: ModelRequest, takesBack: (found: readonly string[]) => boolean, warnings: Set<string>): Conversation {
     const system: JsonObject[] = []
     const turns: Turn[] = []
@@ -109,7 +109,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
     return { system, turns, toolNames, container }
   }
 
-  /** The tools offered. A history with calls is refused without any, so that those it has called stand in where none are offered. */
+  /** The tools to offer. The API refuses a conversation with calls but no tools, so called tools get placeholders. */
   #tools(
     { tools = [] }: ModelRequest,
     searched: SearchedTools | undefined,
@@ -129,14 +129,14 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
     if (isForced && options.thinking === undefined && this.#quirks.thinks !== 'always') {
       if (isOn(fields.thinking)) {
         delete fields.thinking
-        warnings.add('Thinking was left out: it does not go with a tool choice that forces a call')
+        warnings.add('Thinking was left out: it can't be combined with a tool choice that forces a call')
       }
       if (this.#quirks.thinks === 'by-default') fields.thinking = { type: 'disabled' }
     }
     this.#fitBudget(fields, options, warnings)
   }
 
-  /** The effort has its place here as well: https://platform.claude.com/docs/en/build-with-claude/structured-outputs */
+  /** The effort belongs in the same field: https://platform.claude.com/docs/en/build-with-claude/structured-outputs */
   #setOutput(fields: JsonObject, theirs: Json | undefined, request: ModelRequest, hasTools: boolean, warnings: Set<string>): void {
     const given = isJsonObject(theirs) ? theirs : {}
     const format = given.format === undefined ? this.#format(request, hasTools, warnings) : {}
@@ -155,7 +155,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
     return {}
   }
 
-  /** The budget is a part of `max_tokens`, and the answer needs some of it. */
+  /** Keeps the budget below `max_tokens`, which also has to cover the answer. */
   #fitBudget(fields: JsonObject, options: JsonObject, warnings: Set<string>): void {
     const { thinking } = fields
     const most = options.max_tokens ?? fields.max_tokens
@@ -178,7 +178,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
     const isThinking = thinking === undefined ? thinks !== 'when-asked' : isOn(thinking)
     if (temperature !== undefined) {
       if (unsupported.includes('temperature')) warnings.add(this.#leftOut('temperature'))
-      else if (isThinking) warnings.add('`temperature` was left out: it does not go with thinking')
+      else if (isThinking) warnings.add('`temperature` was left out: it can't be combined with thinking')
       else {
         fields.temperature = Math.min(temperature, 1)
         if (temperature > 1) warnings.add(`\`temperature\` ${temperature} was sent as 1, the highest ${this.#provider} takes`)
@@ -187,8 +187,8 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
     if (topP !== undefined) {
       if (unsupported.includes('topP')) warnings.add(this.#leftOut('topP'))
       // https://platform.claude.com/docs/en/about-claude/models/migration-guide
-      else if (fields.temperature !== undefined) warnings.add('`topP` was left out: it does not go with `temperature`')
-      else if (isThinking && topP < 0.95) warnings.add('`topP` was left out: below 0.95 it does not go with thinking')
+      else if (fields.temperature !== undefined) warnings.add('`topP` was left out: it can't be combined with `temperature`')
+      else if (isThinking && topP < 0.95) warnings.add('`topP` was left out: below 0.95 it can't be combined with thinking')
       else fields.top_p = topP
     }
     if (stop === undefined) return
@@ -200,7 +200,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
     let choice = toolChoice
     const thinks = this.#quirks.thinks === 'always' || isOn(body.thinking)
     if (forces(choice) && thinks) {
-      warnings.add(`The tool choice ${JSON.stringify(choice)} was left out: it does not go with thinking`)
+      warnings.add(`The tool choice ${JSON.stringify(choice)} was left out: it can't be combined with thinking`)
       choice = undefined
     }
     if (choice === 'none') return { tool_choice: { type: 'none' } }
@@ -214,7 +214,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
   }
 }
 
-/** Whether a search may go back: only with a definition of every tool that it found. */
+/** Whether a tool search may be sent back: only if every tool that it found is defined in the request. */
 function takesBack(
   { tools = [] }: ModelRequest,
   searched: SearchedTools | undefined,
@@ -229,7 +229,7 @@ function takesBack(
   }
 }
 
-/** `api.anthropic.com`. */
+/** Whether the address is `api.anthropic.com`. */
 export function isAnthropic(baseURL: string): boolean {
   return new URL(baseURL).hostname === 'api.anthropic.com'
 }
@@ -238,7 +238,7 @@ interface Turn {
   role: 'user' | 'assistant'
   results: JsonObject[]
   blocks: JsonObject[]
-  /** What the system says to it. */
+  /** The system messages that follow the turn. */
   system?: JsonObject[]
 }
 
@@ -261,15 +261,17 @@ function addTo(turns: Turn[], { role, blocks, areResults }: WireMessage): void {
 }
 
 /**
- * Marks the end, and where the request before ended: what that one has cached is looked for in no more than 20 blocks before a mark, and a
- * round of many calls has more. https://platform.claude.com/docs/en/build-with-claude/prompt-caching#how-automatic-prefix-checking-works
+ * Marks the end of the conversation and the end of the request before. The API looks for cached content in at most 20 blocks before a mark,
+ * and a round of many calls has more.
+ * https://platform.claude.com/docs/en/build-with-claude/prompt-caching#how-automatic-prefix-checking-works
  */
 function wireTurns(turns: readonly Turn[], caches: boolean): JsonObject[] {
   const last = turns.length - 1
   const before = turns[last]?.role === 'user' ? turns.findLastIndex(({ role }, at) => role === 'user' && at < last) : -1
   return turns.flatMap(({ role, results, blocks, system }, at) => {
     const content = [...results, ...blocks]
-    // A system message has to follow a turn of the user: https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
+    // A system message must follow a turn of the user:
+    // https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
     if (content.length === 0) content.push({ type: 'text', text: '[the user has said nothing]' })
     const turn = { role, content: caches && (at === last || at === before) ? marked(content) : content }
     return system === undefined ? [turn] : [turn, { role: 'system', content: system }]
@@ -290,7 +292,10 @@ function isOn(thinking: Json | undefined): boolean {
   return isJsonObject(thinking) && thinking.type !== 'disabled'
 }
 
-/** Marks the last block as the end of what is to be cached. A thought takes no mark. https://platform.claude.com/docs/en/build-with-claude/prompt-caching */
+/**
+ * Marks the last block as the end of the cached prefix. Thinking can't be marked.
+ * https://platform.claude.com/docs/en/build-with-claude/prompt-caching
+ */
 function marked(blocks: readonly JsonObject[]): JsonObject[] {
   const last = blocks.at(-1)
   if (last === undefined || isThought(last)) return [...blocks]

@@ -9,8 +9,8 @@ import { AnthropicBlocks } from './blocks.ts'
 import { layoutData } from './content.ts'
 
 /**
- * Puts a Messages response together: the events of a stream, or one whole message. Throws a `ModelError` for what is no response.
- * Format: https://platform.claude.com/docs/en/build-with-claude/streaming
+ * Reads a Messages response: the events of a stream, or a complete message. Throws a `ModelError` if it is not a response. Format:
+ * https://platform.claude.com/docs/en/build-with-claude/streaming
  */
 export class AnthropicResponse implements ResponseReader {
   readonly #context: ErrorContext
@@ -18,12 +18,12 @@ export class AnthropicResponse implements ResponseReader {
   readonly #calls: ToolCallAccumulator
   readonly #blocks: AnthropicBlocks
   #usage = new UsageReport()
-  /** Of the messages before the pauses. */
+  /** The usage of the messages before the pauses. */
   #spent: Usage | undefined
   #stop: string | undefined
   #explanation = ''
   #id: string | undefined
-  /** The id of the message that is arriving: each request after a pause is answered with one of its own. */
+  /** The id of the message that is arriving. After a pause, the next message has another id. */
   #message: string | undefined
   #model: string | undefined
   #container: string | undefined
@@ -45,12 +45,12 @@ export class AnthropicResponse implements ResponseReader {
     return this.#stop !== undefined || (this.#done && (this.#blocks.text !== '' || !this.#calls.isEmpty))
   }
 
-  /** The provider has stopped in the middle of its own tools' work and waits to be asked on. */
+  /** Whether the provider has paused in the middle of its own tools' work and expects another request. */
   get isPaused(): boolean {
     return isPause(this.#stop) && this.#calls.isEmpty
   }
 
-  /** What has arrived, for an error that ends the response here. */
+  /** The error context with what has arrived, for an error that ends the response here. */
   context(): ErrorContext {
     const { text, reasoning } = this.#blocks
     const usage = this.#totalUsage()
@@ -65,7 +65,7 @@ export class AnthropicResponse implements ResponseReader {
     return true
   }
 
-  /** The message so far, to be sent back so that the provider goes on with it. Readies the reader for what comes next. */
+  /** Returns the message so far, which is sent back so that the provider continues it, and resets the reader for the next one. */
   pause(): ChatMessage {
     const { text } = this.#blocks
     const providerData = layoutData(this.#context.provider, this.#blocks.layout([], true), this.#container)
@@ -78,7 +78,7 @@ export class AnthropicResponse implements ResponseReader {
     return { role: 'assistant', content: text, ...withoutUndefined({ providerData }) }
   }
 
-  /** The response, whole. To be called once, when `hasFinished`. */
+  /** Returns the complete response. Called once, when `hasFinished` is true. */
   finish(): ModelResponse {
     this.#blocks.closeAll()
     const isCut = this.#calls.isCut()
@@ -131,7 +131,7 @@ export class AnthropicResponse implements ResponseReader {
     }
   }
 
-  /** A whole message, or what of it is there when a stream begins: calls made by the provider's own code come in it. */
+  /** Reads a complete message, or the part that a stream starts with. Calls made by the provider's own code arrive in it. */
   #readMessage(message: JsonObject): void {
     if (typeof message.id === 'string' && message.id !== '') {
       if (this.#message !== undefined && this.#message !== message.id) {

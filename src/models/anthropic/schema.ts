@@ -5,13 +5,13 @@ const formats = ['date-time', 'time', 'date', 'duration', 'email', 'hostname', '
 /** https://platform.claude.com/docs/en/build-with-claude/structured-outputs#explicit-limits */
 const most = { optionals: 24, unions: 16 }
 
-/** A schema as the API takes it, or why none is like it. */
+/** A schema that the API accepts, or the reason why none is equivalent. */
 export type FittedSchema = { schema: JsonObject } | { problem: string }
 
 /**
- * A JSON Schema in the subset that the Messages API takes for a response. Every object is closed, and keywords it has no use for are put
- * into the description, where the model reads them; the answer is to be checked against the original. What can't be said in the subset
- * without being lost, such as a schema that refers to itself or an object of any properties, is a problem: the API would refuse it.
+ * Converts a JSON Schema to the subset that the Messages API accepts for responses. Every object is closed. Keywords outside the subset are
+ * moved to the description, where the model can read them; the answer must still be checked against the original schema. A schema that the
+ * subset can't express, such as a recursive one or an object with arbitrary properties, is a problem: the API would refuse it.
  */
 export function anthropicSchema(schema: JsonObject): FittedSchema {
   const scope: Scope = { root: schema, open: new Set(), definitions: new Map(), optionals: 0, unions: 0, problem: undefined }
@@ -24,13 +24,13 @@ export function anthropicSchema(schema: JsonObject): FittedSchema {
 
 interface Scope {
   root: JsonObject
-  /** References that are being followed. */
+  /** The references that are being resolved. */
   open: Set<string>
-  /** What references were found to lead to, by the name it is sent under. */
+  /** Converted definitions, by the name they are sent under. */
   definitions: Map<string, JsonObject>
   optionals: number
   unions: number
-  /** The first thing that can't be said. */
+  /** The first problem that was found. */
   problem: string | undefined
 }
 
@@ -64,7 +64,7 @@ function convert(given: Json | undefined, scope: Scope): JsonObject {
   return done({ type: name, ...fields }, others)
 }
 
-/** A type's own keywords, and those that are left. */
+/** The keywords that the type supports, and the others. */
 function fieldsOf(type: string, schema: JsonObject, scope: Scope): { fields: JsonObject; others: JsonObject } {
   if (type === 'object') return objectFields(schema, scope)
   if (type === 'array') {
@@ -106,7 +106,7 @@ function convertReference(ref: string, scope: Scope): JsonObject {
   return { $ref: `#/$defs/${sent}` }
 }
 
-/** What the API has no keyword for, in words. What begins with `$` says nothing of the value. */
+/** Describes keywords that the API doesn't support. Those that start with `$` don't restrict the value. */
 function described(description: Json | undefined, told: JsonObject): JsonObject {
   const words = Object.entries(told).flatMap(([key, value]) =>
     key.startsWith('$') || value === undefined ? [] : [`${key}: ${JSON.stringify(value)}`],

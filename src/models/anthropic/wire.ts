@@ -14,17 +14,17 @@ import { blocksOf, foundTools, isThought, textBlock, withoutSearch, withoutUnsig
 import { anthropicPart } from './parts.ts'
 import type { AnthropicQuirks } from './quirks.ts'
 
-/** A message's content blocks. */
+/** A message as content blocks. */
 export interface WireMessage {
   role: 'system' | 'user' | 'assistant'
   blocks: JsonObject[]
-  /** Whether they are tool results, which have to come first in a turn. */
+  /** Whether the blocks are tool results, which must come first in a turn. */
   areResults: boolean
-  /** Names of the tools it calls. */
+  /** The names of the tools that it calls. */
   toolNames: readonly string[]
-  /** The provider's code container to go on in. */
+  /** The provider's code container to continue in. */
   container: string | undefined
-  /** Where the provider has searched tools: what it found, and the message without the search. */
+  /** The names that a provider's tool search found, and the message without the search. Undefined if it did not search. */
   search?: { found: readonly string[]; without: WireMessage }
 }
 
@@ -32,8 +32,8 @@ export interface WireMessage {
 const parameterRules = { names: /^[a-zA-Z0-9_.-]{1,64}$/ }
 
 /**
- * Converts messages and tools to the Messages format. What a request loses is added to `warnings`.
- * Format: https://platform.claude.com/docs/en/api/messages
+ * Converts messages and tools to the Messages format. Adds a warning for whatever is lost. Format:
+ * https://platform.claude.com/docs/en/api/messages
  */
 export class AnthropicWire {
   readonly #provider: string
@@ -45,7 +45,7 @@ export class AnthropicWire {
     this.#quirks = quirks
   }
 
-  /** `fields`: further ones of the tool. */
+  /** `fields`: additional fields of the tool. */
   tool({ function: tool }: ToolDefinition, warnings: Set<string>, fields: JsonObject = {}): JsonObject {
     const { name, strict } = tool
     if (strict !== undefined && !this.#quirks.strictTools) {
@@ -64,7 +64,7 @@ export class AnthropicWire {
     }
   }
 
-  /** For the calls of one request. */
+  /** Creates the call ids of one request. */
   callIds(): CallIds {
     return new CallIds(this.#quirks.toolCallId)
   }
@@ -76,7 +76,7 @@ export class AnthropicWire {
         return { ...plain, role: 'system', blocks: textBlock(message.content) }
       case 'user': {
         const blocks = this.#contentBlocks(message.content, warnings)
-        // A turn has to say something; leaving it out would join its neighbours.
+        // The API refuses an empty message, and leaving it out would merge its neighbors.
         return { ...plain, role: 'user', blocks: blocks.length > 0 ? blocks : [{ type: 'text', text: '[empty message]' }] }
       }
       case 'tool':
@@ -124,7 +124,7 @@ export class AnthropicWire {
   }
 }
 
-/** The API takes only an object as input: what the model wrote instead stays in our records. */
+/** The API only accepts an object as input. If the model wrote something else, `{}` is sent instead. */
 function callBlock({ id, function: { name, arguments: json } }: ToolCall): JsonObject {
   return { type: 'tool_use', id, name: legalName(name), input: argumentsObject(json) }
 }

@@ -16,36 +16,41 @@ import { type AnyModel, openModel } from '../create-model.ts'
 import { restartable } from '../middleware/retry.ts'
 import { knowsCost, sumOfUsage, usageOfAttempt, usageOfFailure, wholeUsage, withCost, withUsage, withWholeUsage } from '../usage.ts'
 
-/** The finish reasons of `fallbackOn`: a response the model declined to give, or one that a filter stopped before it had text. */
+/** The finish reasons that `fallbackOn` accepts: the model declined, or a filter stopped the response before it had text. */
 const declinedReasons = ['refusal', 'content_filter'] as const
 
-/** Which responses let the next model try: by their finish reason, or those for which the function returns true. */
+/**
+ * The responses after which the next model is asked: those with one of these finish reasons, or those for which the function returns true.
+ */
 export type FallbackOn = readonly (typeof declinedReasons)[number][] | ((response: ModelResponse) => boolean)
 
-/** When the next model of a `fallbackModel` is asked. */
+/** The options of a `fallbackModel`. */
 export interface FallbackOptions {
   /**
-   * Responses after which the next model is asked, as it is after a failure: `'refusal'`, `'content_filter'` (only if the response has no
-   * text), or a function that returns true for them. The last model's response is taken as it is, and so is one whose text was shown where
-   * it can't be taken back. Default: none.
+   * Responses after which the next model is asked, as after a failure: `'refusal'`, `'content_filter'` (only if the response has no text),
+   * or a function. Default: none. The last model's response is always returned, and so is a response whose text was streamed and can't be
+   * taken back.
+   *
+   * Contract of the function: called synchronously; return true to ask the next model. If it throws or returns a promise, the response is
+   * kept and a warning is added.
    */
   fallbackOn?: FallbackOn
   /**
-   * How long a model that could not be reached, or refused for now, is asked after the others, in milliseconds; a longer `retry-after`
-   * of the provider goes first. Default 30 000.
+   * How long a model that failed is asked only after the others, in milliseconds. A longer `retry-after` of the provider takes precedence.
+   * Default: 30 000.
    */
   cooldownMs?: number
 }
 
 const fallbackOptionNames: OptionNames<FallbackOptions> = { cooldownMs: true, fallbackOn: true }
 
-/** A model of the list, and until when it comes after the others, by the process's clock. */
+/** A model of the list, and the time until which it comes after the others, by the process's monotonic clock. */
 interface Candidate {
   model: ChatModel
   restsUntil: number
 }
 
-/** Failures that say something of the provider's state, and not of the one request. */
+/** Failures that are about the provider's state, not about the request. */
 const restingCodes: ReadonlySet<string> = new Set([
   'connection_failed',
   'missing_api_key',
@@ -56,10 +61,11 @@ const restingCodes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Several models as one: each request goes to the first. If that fails, and nothing of its response was shown that can't be taken back, the
- * request goes to the next, and so on. `warnings` of the response say what failed; its `provider` and `model` say who answered. If all
- * failed, rejects with the last one's error. An abort ends it at once. Throws `invalid_option` for an empty list, or for models that are
- * not told of tools in one way.
+ * Combines models into one that falls back: each request goes to the first model. If that fails and nothing of its response was streamed
+ * for good, the request goes to the next one, and so on. The response's `warnings` say what failed; its `provider` and `model` say which
+ * one answered. If all fail, it rejects with the last error. An abort ends it at once.
+ *
+ * Throws `invalid_option` for an empty list, and for models that don't write calls in the same way.
  */
 export function fallbackModel(models: readonly AnyModel[], options: FallbackOptions = {}): ChatModel {
   checkOptionNames(options, fallbackOptionNames, '`fallbackModel`')
@@ -113,7 +119,7 @@ class FallbackModel implements ChatModel {
     return this.#first.api
   }
 
-  /** What all of them can do: the smallest context window, a cost only where each one's is known, a schema only where each one takes it. */
+  /** The capabilities that all models share: the smallest context window, a price only if all have one, a schema only if all accept one. */
   get capabilities(): ModelCapabilities {
     const all = this.#candidates.map(({ model }) => model.capabilities)
     const windows = all.flatMap(({ contextWindow }) => (contextWindow === undefined ? [] : [contextWindow]))
@@ -132,7 +138,7 @@ class FallbackModel implements ChatModel {
     }
   }
 
-  /** One that can be asked is enough, and no other is loaded; what is wrong with those before it is told by the responses given in their place. */
+  /** Resolves once one model is ready; the others are not loaded. Problems with earlier models become warnings of the responses. */
   async prepare(): Promise<void> {
     const failures: unknown[] = []
     for (const { model } of this.#inOrder()) {
@@ -183,7 +189,7 @@ class FallbackModel implements ChatModel {
     throw allFailed(failures, this, spent)
   }
 
-  /** The failure a response counts as, if `fallbackOn` names it. */
+  /** Converts a response that `fallbackOn` names to a failure. */
   #declined(response: ModelResponse, { provider, model }: ChatModel, warnings: string[]): ModelError | undefined {
     const { fallbackOn } = this.#options
     try {
@@ -200,7 +206,7 @@ class FallbackModel implements ChatModel {
     return new ModelError(code, `${provider}/${model}: ${why}`, { provider, model, retryable: false })
   }
 
-  /** Those that failed a moment ago come last, and are still asked when no other is left. */
+  /** Sorts models that failed recently to the end. */
   #inOrder(): readonly Candidate[] {
     const now = performance.now()
     const rests = ({ restsUntil }: Candidate) => restsUntil > now
@@ -236,7 +242,7 @@ function answered(
 }
 
 function allFailed(failures: readonly ToolloopError[], { provider, model }: ChatModel, usage: Usage | undefined): ToolloopError {
-  // One that could not be asked at all does not say why those that were have failed.
+  // An error of setup doesn't explain why the models that were asked have failed.
   const last = failures.findLast((failure) => !isSetupFault(failure)) ?? failures[0]
   const others = failures.filter((failure) => failure !== last).map(({ message }) => message)
   if (!isModelError(last) || others.length === 0) return last ?? toModelError('No model was tried', provider, model)

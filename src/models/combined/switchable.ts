@@ -1,15 +1,17 @@
 import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from '../chat-model.ts'
 import { type AnyModel, openModel } from '../create-model.ts'
 
-/** A model that can be replaced by another while runs are in flight. */
+/** A model that can be replaced while runs are in progress. */
 export interface SwitchableModel extends ChatModel {
   /** The model that the next turn asks. */
   readonly current: ChatModel
-  /** From the next turn on, `model` is asked; a turn in flight keeps the one it began with. Throws what `createModel` throws; nothing is changed then. */
+  /**
+   * Asks `model` from the next turn on. A turn in progress keeps its model. Throws what `createModel` throws; the current model then stays.
+   */
   switchTo(model: AnyModel): void
 }
 
-/** Throws what `createModel` throws. */
+/** Creates a switchable model. Throws what `createModel` throws. */
 export function switchableModel(initial: AnyModel): SwitchableModel {
   let current = openModel(initial)
   return {

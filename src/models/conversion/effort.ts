@@ -4,10 +4,10 @@ import { oneOf, type QuirkCheck } from '../quirk-checks.ts'
 
 type Effort = NonNullable<Sampling['reasoningEffort']>
 
-/** All efforts, the lowest first. */
+/** All efforts, from lowest to highest. */
 const efforts: readonly string[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh']
 
-/** The efforts a model knows: any in our words (`true`), none, those of a list in our words, or those with body fields of their own. */
+/** The efforts that a model accepts: all by name (`true`), none (`false`), a list of names, or an object of body fields for each. */
 export type KnownEfforts = boolean | string[] | { [effort: string]: JsonObject }
 
 export const isKnownEfforts: QuirkCheck = {
@@ -26,8 +26,8 @@ function isEffort(value: Json): boolean {
 }
 
 /**
- * The body fields that ask for an effort. A warning names the effort that was sent in place of one that the model doesn't know: the nearest,
- * of two equally near the higher. `inWords`: how an effort is asked for in our words. `model`: its name with its provider's.
+ * Returns the body fields that request an effort. If the model doesn't accept the effort, the nearest one is sent, the higher of two, with
+ * a warning. `inWords` returns the fields for an effort by name. `model` includes the provider's name.
  */
 export function effortFields(
   effort: Effort,
@@ -47,7 +47,7 @@ export function effortFields(
 }
 
 function distance(effort: Effort, other: string): number {
-  // What JavaScript callers ask for besides is more than all of them, as `max` is.
+  // Values outside the list, such as `max` from JavaScript callers, count as higher than all of them.
   const asked = efforts.includes(effort) ? efforts.indexOf(effort) : efforts.length
   const steps = efforts.indexOf(other) - asked
   return steps < 0 ? 0.5 - steps : steps
@@ -58,7 +58,7 @@ export type Reasons = 'never' | 'when-asked' | 'by-default' | 'always'
 
 export const isReasons: QuirkCheck = oneOf('never', 'when-asked', 'by-default', 'always')
 
-/** Whether it reasons in a request with that effort. An effort of `none` switches it off if it can be switched off. */
+/** Whether a model reasons in a request with this effort. `none` turns reasoning off if it can be turned off. */
 export function isReasoning(reasons: Reasons, effort: Json | undefined): boolean {
   if (reasons === 'never' || reasons === 'always') return reasons === 'always'
   return effort === undefined || effort === null ? reasons === 'by-default' : effort !== 'none'

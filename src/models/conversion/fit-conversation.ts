@@ -11,32 +11,35 @@ import {
 import { isCommonPart } from './part-bytes.ts'
 
 /**
- * Where a server takes system messages: `'anywhere'`; `'first'`: only one, as the first message; `'as-user'`: only at the beginning, so that
- * later ones are sent in their place as messages of the user.
+ * Where a server accepts system messages. `'anywhere'`; `'first'`: only one, as the first message; `'as-user'`: only at the start, so later
+ * ones are sent as messages of the user.
  */
 export type SystemMessages = 'anywhere' | 'first' | 'as-user'
 
 /**
- * The order of messages that a server takes: `'any'`; `'assistant-after-tools'`: no message of the user right after tool results;
- * `'alternating'`: besides, only one message of the user, or of the assistant, in a row.
+ * The order of messages that a server accepts. `'any'`; `'assistant-after-tools'`: no user message directly after tool results;
+ * `'alternating'`: in addition, no two user messages and no two assistant messages in a row.
  */
 export type MessageOrder = 'any' | 'assistant-after-tools' | 'alternating'
 
-/** What a server takes of conversations that others take as they are. */
+/** The restrictions of a server on conversations. */
 export interface ConversationRules {
   systemMessages: SystemMessages
   messageOrder: MessageOrder
-  /** Whether an image or a file of a tool result is taken only in a message of the user. */
+  /** Whether an image or file of a tool result is accepted only in a message of the user. */
   movesPart(part: ImagePart | FilePart): boolean
 }
 
-/** Stands at the beginning of a conversation that does not begin with a message of the user, for servers that insist on one. */
+/** Starts a conversation that does not begin with a user message, for servers that require one. */
 export const beginning = '[the conversation begins here]'
 
-/** Mistral's own client puts this between tool results and the user: https://github.com/mistralai/mistral-vibe. The API refuses an empty text. */
+/**
+ * Mistral's own client inserts this between tool results and a user message: https://github.com/mistralai/mistral-vibe. The API refuses an
+ * empty text.
+ */
 const bridge: ChatMessage = { role: 'assistant', content: 'Understood.' }
 
-/** The conversation as the server takes it. The messages themselves stay as they are. */
+/** Converts a conversation to one that the server accepts. The given messages are not changed. */
 export function fitConversation(
   messages: readonly ChatMessage[],
   { systemMessages, messageOrder, movesPart }: ConversationRules,
@@ -54,7 +57,10 @@ function withOneSystemMessage(messages: readonly ChatMessage[]): readonly ChatMe
   return [{ role: 'system', content }, ...messages.filter((message) => !isSystem(message))]
 }
 
-/** Moved to the beginning, a message would change what the provider has cached. In tags, as Claude knows them from its own client. */
+/**
+ * Sends later system messages as the user's, in the tags that Claude knows from its own client. Moving them to the start would invalidate
+ * the provider's cache.
+ */
 function withReminders(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   const begins = messages.findIndex((message) => !isSystem(message))
   if (begins === -1) return messages
@@ -68,7 +74,7 @@ function isSystem(message: ChatMessage): message is ChatMessage & { role: 'syste
   return message.role === 'system'
 }
 
-/** Parts of results that the server takes only from the user follow all results of their turn, each with a note of where it belongs. */
+/** Moves parts that the server only accepts from the user behind the results of their turn. A note marks where each belongs. */
 function withMovedParts(messages: readonly ChatMessage[], movesPart: (part: ContentPart) => boolean): readonly ChatMessage[] {
   const fitted: ChatMessage[] = []
   let moved: ContentPart[] = []
@@ -86,7 +92,7 @@ function withMovedParts(messages: readonly ChatMessage[], movesPart: (part: Cont
   return fitted
 }
 
-/** Returns what stands in its place. */
+/** Moves a part and returns the note that replaces it. */
 function moveTo(moved: ContentPart[], part: ContentPart, { name, toolCallId }: ToolResultMessage): ContentPart {
   const label = `${part.type} ${moved.length / 2 + 1}`
   moved.push({ type: 'text', text: `[${label}, from the result of ${name ?? toolCallId}]` }, part)
@@ -107,7 +113,7 @@ function inOrder(messages: readonly ChatMessage[], alternates: boolean): readonl
   return ordered
 }
 
-/** Undefined for messages that may follow each other. */
+/** The two messages joined, or undefined if they may follow each other. */
 function joinedWith(last: ChatMessage, message: ChatMessage): ChatMessage | undefined {
   if (last.role === 'user' && message.role === 'user') return { ...message, content: joinedContent(last.content, message.content) }
   if (last.role !== 'assistant' || hasToolCalls(last) || message.role !== 'assistant') return undefined

@@ -4,10 +4,10 @@ import { isJsonObject, type Json, type JsonObject, setField } from '../../core/m
 const ofOne = ['items', 'contains', 'not', 'if', 'then', 'else', 'propertyNames']
 const ofMany = ['anyOf', 'oneOf', 'allOf', 'prefixItems']
 const ofNamed = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']
-/** These may stay `true` or `false`: every API takes them so. */
+/** Keywords whose value may stay `true` or `false`, which every API accepts. */
 const ofOneOrFlag = ['additionalProperties', 'unevaluatedProperties', 'unevaluatedItems']
 
-/** Changes a JSON Schema and all schemas in it, from the outside in. `true` and `false` become objects first. */
+/** Transforms a JSON Schema and all schemas inside it, outermost first. `true` and `false` become objects first. */
 export function mapSchemas(schema: JsonObject, change: (schema: JsonObject) => JsonObject): JsonObject {
   const mapped: JsonObject = {}
   for (const [keyword, value] of Object.entries(change(schema))) setField(mapped, keyword, mapKeyword(keyword, value, change))

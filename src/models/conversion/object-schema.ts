@@ -3,26 +3,26 @@ import { isJsonObject, type Json, type JsonObject, setField } from '../../core/m
 import { referredSchema } from './schema-reference.ts'
 import { wellFormedSchema } from './well-formed-schema.ts'
 
-/** What an API takes at the top of a tool's parameters, besides an object and its properties. */
+/** What an API accepts at the top level of a tool's parameters, besides an object with properties. */
 export interface TopRules {
-  /** The names it takes for properties. Default: any. */
+  /** The property names that it accepts. Default: any. */
   names?: RegExp
-  /** Takes `anyOf` and `oneOf` that add no properties. Default false. */
+  /** Whether it accepts `anyOf` and `oneOf` that add no properties. Default: false. */
   takesNarrowing?: boolean
 }
 
 export interface ObjectSchema {
   schema: JsonObject
-  /** What the API doesn't take of the parameters: keywords and names of properties. */
+  /** The keywords and property names that the API does not accept. */
   removed: readonly string[]
-  /** Schemas that arguments have to match as well, because of what was removed. Each says one thing. */
+  /** Schemas that the arguments must match in addition, because something was removed. Each states one rule. */
   beyond: readonly JsonObject[]
 }
 
 /**
- * A tool's parameters as an object schema without `anyOf`, `oneOf`, `allOf`, `not`, `enum`, `const` and `$ref` at its top. OpenAI and
- * Anthropic refuse a request for one tool that has them: https://github.com/langchain-ai/langchainjs/issues/9804. Alternatives become one
- * object with the properties of all of them, which requires what all of them require.
+ * Converts a tool's parameters to an object schema without `anyOf`, `oneOf`, `allOf`, `not`, `enum`, `const` and `$ref` at its top level.
+ * OpenAI and Anthropic refuse a whole request if one tool has them: https://github.com/langchain-ai/langchainjs/issues/9804. Alternatives
+ * become one object that has the properties of all of them and requires what all of them require.
  */
 export function objectSchema(parameters: JsonObject, rules: TopRules = {}): ObjectSchema {
   const root = wellFormedSchema(parameters)
@@ -35,7 +35,7 @@ export function objectSchema(parameters: JsonObject, rules: TopRules = {}): Obje
   const needed = required.filter((name) => !odd.includes(name))
   if (needed.length > 0) schema.required = needed
   if (odd.length > 0) {
-    // The model may still send them.
+    // The model may still send these properties.
     delete schema.additionalProperties
     const told = without(properties, Object.keys(known))
     const neededToo = required.filter((name) => odd.includes(name))
@@ -44,7 +44,7 @@ export function objectSchema(parameters: JsonObject, rules: TopRules = {}): Obje
   return { schema, removed: [...scope.removed, ...odd], beyond }
 }
 
-/** How many parts and properties are combined. References can make a small schema a very large one, and it may come from a server. */
+/** The most parts and properties that are combined. References can make a small schema huge, and the schema may come from a server. */
 const mostParts = 3000
 
 interface Scope {
@@ -58,13 +58,13 @@ interface Scope {
 interface Flat {
   properties: JsonObject
   required: string[]
-  /** The keywords that stay as they are. */
+  /** The keywords that stay unchanged. */
   rest: JsonObject
-  /** What else has to match. */
+  /** The additional rules. */
   beyond: JsonObject[]
 }
 
-/** `open`: the references that are being followed. */
+/** `open`: the references that are being resolved. */
 function flatten(schema: JsonObject, scope: Scope, open: ReadonlySet<string>): Flat {
   const { $ref, allOf, anyOf, oneOf, not, enum: values, const: value, type: _, properties, required, ...rest } = schema
   const flat: Flat = { properties: { ...plain(properties) }, required: namesIn(required), rest, beyond: [] }
@@ -99,7 +99,7 @@ function flattenPart(part: JsonObject, scope: Scope, open: ReadonlySet<string>):
   return { properties: {}, required: [], rest: {}, beyond: [] }
 }
 
-/** Adds what has to match as well. */
+/** Adds a schema that must match as well. */
 function addPart(flat: Flat, { properties, required, rest, beyond }: Flat): void {
   for (const [name, given] of Object.entries(properties)) {
     const [own, schema] = [fieldOf(flat.properties, name), plain(given)]
@@ -110,12 +110,12 @@ function addPart(flat: Flat, { properties, required, rest, beyond }: Flat): void
   flat.beyond.push(...beyond)
 }
 
-/** Adds what one of several variants has to match. */
+/** Adds schemas of which one must match. */
 function addAlternatives(flat: Flat, keyword: string, variants: readonly Flat[]): void {
   for (const name of union(variants.map(({ properties }) => Object.keys(properties)))) {
     const schemas = variants.map(({ properties }) => fieldOf(properties, name)).filter(isJsonObject)
     const own = fieldOf(flat.properties, name)
-    // A variant without the property says nothing of it.
+    // A variant without the property allows any value.
     if (own !== undefined && schemas.length < variants.length) continue
     setField(flat.properties, name, own === undefined ? any(schemas) : all([own, any(schemas)]))
   }
@@ -127,7 +127,7 @@ function addAlternatives(flat: Flat, keyword: string, variants: readonly Flat[])
   flat.beyond.push({ [keyword]: rules })
 }
 
-/** What a variant asks for beyond the object that all variants were joined to. */
+/** The rules of a variant that the joined object does not cover. */
 function beyondOf({ properties, required, rest, beyond }: Flat, joined: Flat): JsonObject {
   const { title: _, ...others } = rest
   const isClosed = rest.additionalProperties === false
@@ -145,7 +145,7 @@ function beyondOf({ properties, required, rest, beyond }: Flat, joined: Flat): J
   return beyond.length === 0 ? own : all([...(Object.keys(own).length === 0 ? [] : [own]), ...beyond])
 }
 
-/** Whether it says no more than which of the properties there have to be. */
+/** Whether a schema only says which properties are required. */
 function isNarrowing(schema: JsonObject): boolean {
   return Object.keys(schema).every((keyword) => ['required', 'title', 'description'].includes(keyword))
 }
@@ -154,12 +154,12 @@ function mayBeObject({ type }: JsonObject): boolean {
   return type === undefined || [type].flat().includes('object')
 }
 
-/** A schema for what matches each of several. */
+/** A schema that matches what all of them match. */
 function all(schemas: readonly JsonObject[]): JsonObject {
   return oneOrMany('allOf', schemas)
 }
 
-/** A schema for what matches one of several. */
+/** A schema that matches what any of them matches. */
 function any(schemas: readonly JsonObject[]): JsonObject {
   return oneOrMany('anyOf', schemas)
 }

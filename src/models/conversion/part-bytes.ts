@@ -5,7 +5,7 @@ export interface PartBytes {
   base64: string
 }
 
-/** The bytes of a part that brings them, as base64; undefined for one that is an address. */
+/** The bytes of a part as base64. Undefined if the part is a URL. */
 export function bytesOf(part: ImagePart | FilePart): PartBytes | undefined {
   if ('data' in part) return { mediaType: bare(part.mediaType), base64: part.data }
   if (!part.url.startsWith('data:')) return undefined
@@ -16,17 +16,17 @@ export function bytesOf(part: ImagePart | FilePart): PartBytes | undefined {
   return { mediaType, base64: head.endsWith(';base64') ? body : Buffer.from(unescaped(body)).toString('base64') }
 }
 
-/** Types of images that every model with eyes takes. Most tools get the type of a JPEG wrong. */
+/** The image types that every vision model accepts. Includes `image/jpg`, because many tools misspell the type of a JPEG. */
 export const commonImageTypes: readonly string[] = ['image/jpeg', 'image/jpg', 'image/png', 'image/gif', 'image/webp']
 
-/** Whether a part that nobody has chosen for this provider, because a tool returned it, will hardly be refused. */
+/** Whether providers are likely to accept a part. Asked of parts that a tool returned, which nobody chose for this provider. */
 export function isCommonPart(part: ImagePart | FilePart): boolean {
   const type = bytesOf(part)?.mediaType
   if (part.type === 'file') return type === 'application/pdf'
   return type === undefined || commonImageTypes.includes(type)
 }
 
-/** `text/plain;charset=utf-8` is `text/plain`. */
+/** Removes parameters: `text/plain;charset=utf-8` becomes `text/plain`. */
 function bare(mediaType: string): string {
   return mediaType.replace(/;.*$/s, '').trim().toLowerCase()
 }
@@ -35,7 +35,7 @@ function unescaped(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    // Not escaped, then: a bare percent sign is one.
+    // Not escaped: the percent sign is literal.
     return text
   }
 }

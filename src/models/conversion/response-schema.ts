@@ -9,8 +9,8 @@ export interface ResponseSchema {
 }
 
 /**
- * The request's schema, where the model takes one in such a request; otherwise undefined, and a warning says that it was left out.
- * `model` is the model's name with its provider's.
+ * Returns the request's schema if the model accepts one in such a request. Otherwise returns undefined and adds a warning. `model` includes
+ * the provider's name.
  */
 export function fitResponseSchema(
   { name, schema }: NonNullable<ModelRequest['responseSchema']>,

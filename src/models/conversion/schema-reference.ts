@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 
-/** The schema that `#/$defs/name` and the like refer to: https://www.rfc-editor.org/rfc/rfc6901. Undefined if there is none in `root`. */
+/** Resolves a reference such as `#/$defs/name` in `root`: https://www.rfc-editor.org/rfc/rfc6901. Undefined if it leads nowhere. */
 export function referredSchema(ref: string, root: JsonObject): JsonObject | undefined {
   if (!ref.startsWith('#')) return undefined
   let at: Json | undefined = root

@@ -1,14 +1,14 @@
 import type { ToolChoice } from '../chat-model.ts'
 
-/** The choice itself where it is among those `taken`; else the nearest one that asks for no more than it; else none. */
+/** Returns the choice if the server accepts it, otherwise the nearest one that demands no more. Undefined if there is none. */
 export function fitToolChoice(choice: ToolChoice, taken: readonly string[]): ToolChoice | undefined {
   const kind = typeof choice === 'object' ? 'named' : choice
   if (taken.includes(kind)) return choice
   return kind === 'named' && taken.includes('required') ? 'required' : undefined
 }
 
-/** What a response's warnings say when another choice was sent than the one that was asked for. */
+/** The warning if another choice was sent. */
 export function choiceWarning(asked: ToolChoice, sent: ToolChoice | undefined, provider: string): string {
   const what = sent === undefined ? 'nothing was' : `'${String(sent)}' was`
-  return `The tool choice ${JSON.stringify(asked)} is not taken by ${provider}; ${what} sent instead`
+  return `The tool choice ${JSON.stringify(asked)} is not supported by ${provider}; ${what} sent instead`
 }

@@ -2,10 +2,10 @@ import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import type { ToolFunction } from '../../tools/tool.ts'
 import { objectSchema, type TopRules } from './object-schema.ts'
 
-/** The rest of a schema is told in words up to this many characters. */
+/** The longest description of removed rules, in characters. Longer ones are left out. */
 const longestNote = 4000
 
-/** A tool's description and parameters as an API takes them. */
+/** A tool's description and parameters in a form that an API accepts. */
 export interface FittedTool {
   words: { description?: string }
   parameters: JsonObject
@@ -13,8 +13,8 @@ export interface FittedTool {
 }
 
 /**
- * What the API's schema can't say is added to the description, and a warning names it. The arguments are still checked against the tool's own
- * schema.
+ * Converts a tool's parameters. Rules that the API's schema can't express are added to the description, and a warning names them. Arguments
+ * are still checked against the tool's own schema.
  */
 export function fitParameters({ name, description, parameters = {} }: ToolFunction, provider: string, topRules?: TopRules): FittedTool {
   const { schema, removed, beyond } = objectSchema(isJsonObject(parameters) ? parameters : {}, topRules)
@@ -30,7 +30,7 @@ export function fitParameters({ name, description, parameters = {} }: ToolFuncti
   return { words: description === undefined && words === '' ? {} : { description: words }, parameters: schema, warnings }
 }
 
-/** What arguments have to match besides their schema. */
+/** Describes a rule for the model. */
 function inWords(rule: JsonObject): string {
   const [[keyword = '', value] = []] = Object.entries(rule)
   const json = JSON.stringify(value)

@@ -3,7 +3,7 @@ import type { ToolDefinition } from '../../tools/tool.ts'
 import type { ModelRequest } from '../chat-model.ts'
 import type { QuirkCheck } from '../quirk-checks.ts'
 
-/** Whether the provider searches tools itself. Null: at its own address alone; other servers refuse what they don't know. */
+/** Whether the provider has its own tool search. Null: only at its own address. Other servers refuse unknown fields. */
 export type TakesToolSearch = boolean | null
 
 export const takesToolSearch: QuirkCheck = {
@@ -11,17 +11,17 @@ export const takesToolSearch: QuirkCheck = {
   passes: (value) => value === null || typeof value === 'boolean',
 }
 
-/** A request's tools, for a provider that searches them itself. */
+/** A request's tools, for a provider with its own tool search. */
 export interface SearchedTools {
-  /** The model is told of them from the start. */
+  /** The tools that the model sees from the start. */
   tools: readonly ToolDefinition[]
-  /** It finds them. */
+  /** The tools that the model has to search for. */
   deferred: readonly ToolDefinition[]
 }
 
 /**
- * The request's tools in that form; undefined where it has none to search, where there are more than `most`, and for a tool choice that asks
- * for a call at once: the model can't make one before it has searched. `known`: names of tools that are not to be deferred.
+ * Splits the request's tools. Undefined if there are none to search, if there are more than `most`, or if the tool choice demands a call at
+ * once: the model would have to search first. `known`: names of tools that must not be deferred.
  */
 export function searchedTools(
   { tools = [], searchable, toolChoice }: ModelRequest,
@@ -38,7 +38,7 @@ export function searchedTools(
   return { tools: [...shown, ...searchable.tools.filter(isKnown)], deferred }
 }
 
-/** Whether it is a provider's own tool search, among the tools given in `providerOptions`. */
+/** Whether a tool in `providerOptions` is a provider's own tool search. */
 export function isToolSearch({ type }: JsonObject): boolean {
   return typeof type === 'string' && type.startsWith('tool_search')
 }

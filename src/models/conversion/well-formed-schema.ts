@@ -2,10 +2,11 @@ import type { JsonObject } from '../../core/messages.ts'
 import { mapSchemas } from './map-schemas.ts'
 
 /**
- * The same JSON Schema in forms that every API takes. A single tool with another form makes some of them refuse the whole request.
+ * Converts a JSON Schema to forms that every API accepts. One tool with another form makes some APIs refuse the whole request.
+ *
  *
  * - An array has `items`: https://github.com/zed-industries/zed/pull/47578
- * - A tuple is written with `prefixItems`, as in draft 2020-12: https://github.com/openclaw/openclaw/issues/98588
+ * - A tuple uses `prefixItems`, as in draft 2020-12: https://github.com/openclaw/openclaw/issues/98588
  * - Schemas are objects, not `true` or `false`.
  */
 export function wellFormedSchema(schema: JsonObject): JsonObject {

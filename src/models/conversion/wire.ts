@@ -1,24 +1,24 @@
 import { isDeeperThan, jsonIn } from '../../core/json.ts'
 import { isJsonObject, type JsonObject, legalName, type ToolCall } from '../../core/messages.ts'
 
-/** The call ids that a provider takes: others are replaced by a hash of `length` letters and digits. */
+/** The call ids that a provider accepts. Others are replaced by a hash of `length` letters and digits. */
 interface TakenIds {
   pattern: RegExp
   length: number
 }
 
 /**
- * The same as data; or how the provider numbers calls itself: all of them get ids of this kind, in which `NAME` is the tool and `INDEX` counts the
- * calls of the conversation from 0.
+ * `TakenIds` as data. Or the provider's own numbering, which replaces all ids: `NAME` is the tool, and `INDEX` counts the calls of the
+ * conversation from 0.
  */
 export type CallIdRule = { pattern: string; length: number } | { template: string }
 
-/** What providers take without saying so: no limit is known below this one. */
+/** Call ids that all known providers accept, documented or not. */
 export const usualCallIds: CallIdRule = { pattern: '^[a-zA-Z0-9_-]{1,64}$', length: 32 }
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 
-/** The id itself where the rule takes it, else another in its place. */
+/** Returns the id if the rule accepts it, otherwise a hash of it. */
 export function fitCallId(id: string, { pattern, length }: TakenIds): string {
   return pattern.test(id) ? id : hashedId(id, length)
 }
@@ -30,14 +30,14 @@ export class CallIds {
   readonly #given = new Map<string, string>()
   #calls = 0
 
-  /** Null: any id is taken. Throws for a pattern that is no regular expression. */
+  /** Null accepts any id. Throws if the pattern is not a regular expression. */
   constructor(rule: CallIdRule | null) {
     if (rule === null) return
     if ('template' in rule) this.#template = rule.template
     else this.#taken = { pattern: new RegExp(rule.pattern), length: rule.length }
   }
 
-  /** To be asked once for each call, in the order of the conversation. */
+  /** Called once per call, in the order of the conversation. */
   ofCall({ id, function: { name } }: ToolCall): string {
     const index = String(this.#calls++)
     const numbered = this.#template?.replace(/NAME|INDEX/g, (word) => (word === 'NAME' ? legalName(name) : index))
@@ -55,7 +55,7 @@ export class CallIds {
   }
 }
 
-/** The same for call and result and in every request. */
+/** The same id gives the same hash, for call and result and in every request. */
 function hashedId(id: string, length: number): string {
   const bytes = process.getBuiltinModule('node:crypto').createHash('sha512').update(id).digest()
   let fitted = ''
@@ -63,19 +63,19 @@ function hashedId(id: string, length: number): string {
   return fitted
 }
 
-/** What is sent back of arguments that are not a JSON object: the model's own text, or `{}`. */
+/** What is sent back if a call's arguments are not a JSON object: the model's text, or `{}`. */
 export type MalformedArguments = 'keep' | 'empty'
 
-/** `JSON.stringify` throws beyond some thousand levels; `JSON.parse` does not. */
+/** `JSON.stringify` throws for data nested several thousand levels deep; `JSON.parse` does not. */
 const mostLevels = 1_000
 
-/** A call's arguments for an API that takes only an object. */
+/** Parses a call's arguments for an API that only accepts an object. Anything else becomes `{}`. */
 export function argumentsObject(json: string): JsonObject {
   const args = objectIn(json)
   return args === undefined || isDeeperThan(mostLevels, args) ? {} : args
 }
 
-/** What the model wrote in place of an object stays in our records; in a request it would make all of it fail. */
+/** Parses a JSON object; undefined for anything else, which would make the API refuse the request. */
 export function objectIn(json: string): JsonObject | undefined {
   const value = jsonIn(json)
   return isJsonObject(value) ? value : undefined

@@ -3,14 +3,16 @@ import { type MadeCall, numberIn, type Question, type Unresolved } from './readi
 
 const numbers = 'zero one two three four five six seven eight nine ten eleven twelve'.split(' ')
 const numberWord = new RegExp(`(?<![\\w-])(?:${numbers.join('|')})(?![\\w-])`, 'g')
-/** What stands for the number of an earlier result. */
+/** Words that refer to the number in an earlier result. */
 const earlier =
   /\b(?:(?:its|their|this|that) (line count|number of lines|lines|length|size|bytes)|(?:the )?(?:it|that|this|result|answer|count|total)(?: (?:number|result|count))?)\b/g
 const operand = '(?:that|\\d+(?:\\.\\d+)?|\\([^()]*\\))'
-/** Refused before a power or a modulo, which could belong to the operand. */
+/** An operand that no power or modulo follows, which might belong to it. */
 const alone = `(${operand}%?)(?! *[\\d.^%])`
 
-/** Words as signs. What continues from an earlier result begins with a sign, and then with `that`. */
+/**
+ * Rewrites words as operators. A clause that continues from an earlier result starts with an operator, which gets `that` as its operand.
+ */
 const rewrites: [RegExp, string][] = [
   [/\b\d{4}-\d\d?-\d\d?\b|\b\d\d?([/.-])\d\d?\1\d{4}\b/, 'a date'],
   [/(?<=\b\d{1,3}(?:,\d{3})*),(?=\d{3}(?:,\d{3})*(?![\d,]))/g, ''],
@@ -38,19 +40,19 @@ const value = '-? ?(?:that|[\\d.]+|#)(?: %)?'
 const chain = `${value}(?: (?:[-+*/^%]|(?<=% )of) ${value})*`
 const brackets = new RegExp(`(?:sqrt )?\\( ${chain} \\)`, 'g')
 
-/** The clause as `calculate` takes it; undefined if any of it is not arithmetic. */
+/** Converts a clause to an expression for `calculate`. Undefined if any part is not arithmetic. */
 function toExpression(words: string): string | undefined {
   const text = rewrites.reduce((each, [pattern, sign]) => each.replace(pattern, sign), words)
   if (text.replace(token, '').trim() !== '' || /\d\.\d+\.|\d \d|% ?-\d|[-+] *\(+[^()]*%(?! *[\dot(])/.test(text)) return undefined
   const tokens = (text.match(token) ?? []).join(' ')
-  // Brackets are folded from the inside, until a chain of operands is left.
+  // Folds brackets from the inside until only a chain of operands is left.
   let folded = tokens
   for (let depth = 0; depth < 20 && folded.includes('('); depth++) folded = folded.replace(brackets, '#')
   if (!new RegExp(`^${chain}$`).test(folded) || !/. [-+*/^(]|% (?:of )?[\d#t(]/.test(tokens)) return undefined
   return tokens.replace(/(?<=sqrt) |(?<=\() | (?=\))| (?=%(?: of| [-+*/^)]|$))/g, '').replace(/(?<=^|\(|[*/^] )- /g, '-')
 }
 
-/** Arithmetic in signs and words, also over the result before. */
+/** Reads arithmetic in signs or words, possibly about the result before. */
 export function readArithmetic(clause: string): Question | undefined {
   let unit: 'lines' | 'bytes' | undefined
   const referring = clause

@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../core/messages.ts'
 import type { Question, Words } from './reading.ts'
 
-/** The IANA zone of `Tokyo`, `Europe/Berlin`, `UTC`. Easter and Christmas are days, and not only Argentina has a San Juan. */
+/** Finds the IANA time zone of `Tokyo`, `Europe/Berlin` or `UTC`. Excludes Easter and Christmas, which are days here. */
 function zoneOf(place: string): string | undefined {
   const name = /^(?:easter|christmas)$/i.test(place) ? undefined : place.toLowerCase().replace(/[\s-]+/g, '_')
   const zones = [...Intl.supportedValuesOf('timeZone'), 'UTC']
@@ -10,7 +10,7 @@ function zoneOf(place: string): string | undefined {
 
 const glue = "what which is the show give me it current local today today's this now of week".split(' ')
 
-/** Questions for the time, the date and the weekday, here or in another place. */
+/** Reads questions about the time, the date and the weekday, here or elsewhere. */
 export function readClock(words: Words): Question | undefined {
   const [preposition, place] = words.take(/ (in|at|for) (\p{L}[\p{L}_+/ -]*) $/u) ?? []
   const aspect = words.take(/ (time zone|timezone|time|hour|day|weekday|date|today|year|month) /i)?.[0]?.toLowerCase()

@@ -5,9 +5,11 @@ import { estimateUsage } from '../usage.ts'
 import { nextStep, type WantedCall } from './step.ts'
 
 /**
- * The built-in model that needs neither a key nor a network: a menu of what it understands (`examplesFor`, calls of tools by name, arithmetic
- * over earlier results), no language model. It answers a request only if it understands every word of it, and refuses any other in one line. It
- * calls only tools that the request offers. Its `usage` is an estimate by length. `generate` rejects only with code `aborted`.
+ * A built-in model that needs neither a key nor a network. It is a set of rules, not a language model: it knows the requests of
+ * `examplesFor`, calls of tools by name, and arithmetic over earlier results.
+ *
+ * It answers only if it understands every word of a request, and refuses anything else in one line. It calls only tools that the request
+ * offers. Its `usage` is estimated from lengths. `generate` rejects only with code `aborted`.
  */
 export function demoModel(): ChatModel {
   return { provider, model: 'demo', capabilities: { nativeTools: true }, generate }
@@ -29,7 +31,7 @@ async function generate(given: ModelRequest, sink?: ModelSink): Promise<ModelRes
   return response
 }
 
-/** The calls that are still needed and may be made, or the answer. */
+/** Returns the calls that are still needed and allowed, or the answer. */
 function stepFor({ messages, tools = [], toolChoice }: ModelRequest): { calls: WantedCall[]; text: string } {
   const { calls, text } = nextStep(messages, tools)
   const allowed = calls.filter(({ tool }) => toolChoice !== 'none' && (typeof toolChoice !== 'object' || toolChoice.function.name === tool))
@@ -38,7 +40,7 @@ function stepFor({ messages, tools = [], toolChoice }: ModelRequest): { calls: W
   return { calls: [], text: `I would need the tool \`${needed.tool}\` for that, and may not call it here.` }
 }
 
-/** Ids that no call of the conversation has: counted on, so that the same conversation always gets the same ones. */
+/** Numbers the calls with ids that are new in the conversation. The same conversation always gets the same ids. */
 function callsOf(messages: readonly ChatMessage[], wanted: readonly WantedCall[]): ToolCall[] {
   const taken = new Set(messages.flatMap((message) => (hasToolCalls(message) ? message.toolCalls.map(({ id }) => id) : [])))
   let count = taken.size
@@ -59,7 +61,7 @@ function warningsFor(request: ModelRequest, toolCalls: readonly ToolCall[]): str
   return warnings
 }
 
-/** Gives a response out in pieces, as it would arrive from afar. Throws when the request is aborted meanwhile. */
+/** Streams a response in pieces, as a provider would. Throws if the request is aborted meanwhile. */
 function show({ text, toolCalls }: ModelResponse, sink: ModelSink, { signal, stream }: ModelRequest): void {
   const give = (push: (() => void) | undefined): void => {
     push?.()

@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import { excerpt, type MadeCall, type Question, type Unresolved, type Words } from './reading.ts'
 
-/** Kinds of files and their globs, by name and by ending. */
+/** Kinds of files and their globs, by name and by extension. */
 const kinds = new Map<string, { label: string; pattern: string }>()
 const table = 'TypeScript ts,tsx,mts,cts|JavaScript js,jsx,mjs,cjs|Python py|Markdown md|JSON json|YAML yaml,yml|HTML html|CSS css'
 for (const [label = '', endings = ''] of table.split('|').map((entry) => entry.split(' '))) {
@@ -9,7 +9,7 @@ for (const [label = '', endings = ''] of table.split('|').map((entry) => entry.s
   kinds.set(label.toLowerCase(), { label, pattern: `*.${endings.includes(',') ? `{${endings}}` : endings}` })
 }
 
-/** A path relative to the workspace; `.` for all of it. */
+/** A path relative to the workspace; `.` for the workspace itself. */
 function pathOf(place = ''): string {
   if (/^(?:|project|repo|repository|workspace|codebase|folder|directory|this)$/i.test(place)) return '.'
   return /^(?:readme|changelog)$/i.test(place) ? `${place.toUpperCase()}.md` : place.replace(/^\.\/(?=.)|(?<=.)\/+$/g, '')
@@ -18,13 +18,13 @@ function pathOf(place = ''): string {
 const plural = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
 const inPlace = (path: Json | undefined) => (path === '.' ? 'in this project' : `in ${String(path)}`)
 
-/** `4 TypeScript files in src`, `0 .md files in this project`. */
+/** Such as `4 TypeScript files in src` or `0 .md files in this project`. */
 function describe({ path, pattern, folders }: JsonObject, count: number): string {
   const label = [...kinds.values()].findLast((kind) => kind.pattern === pattern)?.label ?? String(pattern ?? '').replace('*', '')
   return `${plural(count, `${label} ${folders === true ? 'folder' : 'file'}`.trim())} ${inPlace(path)}`
 }
 
-/** A head and what stands below it; what does not is counted. */
+/** A heading and its lines; omitted lines are counted. */
 function bullets(head: string, lines: readonly string[], count: number): string {
   return [head, ...lines.map((line) => `- ${line}`), ...(count > lines.length ? [`… and ${count - lines.length} more.`] : [])].join('\n')
 }
@@ -32,7 +32,7 @@ function bullets(head: string, lines: readonly string[], count: number): string 
 type Item = JsonObject & { path: string }
 const isItem = (value: Json): value is Item => isJsonObject(value) && typeof value.path === 'string'
 
-/** Tells of a list of files: which is first in its order, how many there are, how many lines they have, or all of them. */
+/** Describes a list of files: the first in its order, their number, their number of lines, or all of them. */
 const tellFiles: Question['tell'] = (result, args) => {
   if (!isJsonObject(result) || typeof result.count !== 'number' || !Array.isArray(result.files)) return undefined
   const { count, totalLines } = result
@@ -46,7 +46,7 @@ const tellFiles: Question['tell'] = (result, args) => {
   return bullets(`${head}:${note}`, paths, count)
 }
 
-/** The first file of an order, and those that are equal to it. */
+/** Describes the first file of an order and those that tie with it. */
 function tellFirst(files: readonly Item[], args: JsonObject, count: number): string {
   const key = args.sort === 'lines' ? 'lines' : args.sort === 'size' ? 'bytes' : 'modified'
   const [first, ...others] = files.filter((file) => file[key] !== undefined)
@@ -74,7 +74,7 @@ const placed = new RegExp(` ${inside}(?: have| contain)? `, 'i')
 const named = / (?:file )?(\uE000\d+\uE001|[\w@.~/-]*\.[a-z]\w*|readme|changelog) (?:file )?/i
 const superlative = new RegExp(` (${superlatives.join('|')}|most lines) `, 'i')
 
-/** Counting, listing and comparing files. */
+/** Reads requests to count, list and compare files. */
 export function readFiles(words: Words): Question | undefined {
   const isLook = words.take(/ what is (?=in |inside )/i) !== undefined
   const isLines = words.take(/ (?:how many|count) lines(?: of code)? /i) !== undefined
@@ -99,14 +99,14 @@ export function readFiles(words: Words): Question | undefined {
   return isBack || isLines || (noun === undefined && !isLook) ? undefined : ask({ limit: isCount ? 1 : 40 })
 }
 
-/** The files that the call before was about. */
+/** The arguments for the files that the previous call was about. */
 function argsLike(before: MadeCall | undefined, more: JsonObject): JsonObject | Unresolved {
   if (before?.tool !== 'list_files' || before.args.folders === true) return "I don't know which files you mean"
   const { path = '.', pattern } = before.args
   return { path, ...(pattern !== undefined && { pattern }), ...more }
 }
 
-/** Reading, measuring and finding a file that is named. */
+/** Reads requests to show, measure or find a named file. */
 export function readFile(words: Words): Question | undefined {
   const [first, count] = words.take(/ (first)(?: (\d+))? lines?(?= (?:of|in|from) )/i) ?? []
   const [ask = ''] = words.take(/ (how long|how many lines|length|how big|how large|size|where|find|read|cat|open|print|say) /i) ?? []
@@ -131,16 +131,16 @@ const tellText: Question['tell'] = (result) => {
 
 const term = '(?:(?:word|text|string) )?(\uE000\\d+\uE001|[^\\s,]+)'
 const mention = '(?:which|what|list|find|show|how many|count) files (?:that )?(?:mentions?|contains?|uses?|imports?)'
-/** What is searched for without quotes has to look like code. `README` is the name of a file. */
+/** An unquoted search term must look like code. `README` is the name of a file. */
 const code = '(?=\\S*(?:[a-z][A-Z]|_|[A-Z]{2}[a-z])|(?:TODO|FIXME) )[^\\s,.]+'
 const searches = [
   new RegExp(` (?:${mention}|(?:search|grep|look)(?: for)?) ${term}(?: ${inside})? $`, 'i'),
   new RegExp(` (?:[Ff]ind|[Ww]here is) (\uE000\\d+\uE001|${code})(?: used)?(?: ${inside})? $`),
 ]
-/** Words that are searched for only in quotes: they are grammar, or mean another search. */
+/** Words that are searched only in quotes: they are grammar, or mean another search. */
 const noTerm = /^(?:it|that|this|them|something|anything|web|internet|google|online|files?|folders?|me|for)$/i
 
-/** Searching for a text. */
+/** Reads requests to search for a text. */
 export function readSearch(words: Words): Question | undefined {
   const [query, place] = searches.map((pattern) => words.take(pattern)).find((found) => found !== undefined) ?? []
   if (query === undefined || noTerm.test(query) || words.left().length > 0) return undefined

@@ -6,7 +6,7 @@ import { excerpt, type Question } from './reading.ts'
 const verb = /^(?:please\s+)?(?:call|invoke|run|execute|use)\s+(?:the\s+)?(?:tool\s+)?/i
 const joint = /^(?:\s+tool)?(?:\s+(?:with|for|on))?(?:\s+(?:the\s+)?(?:arguments|args))?\s*:?\s*/i
 
-/** The call that a clause spells out: `call weather with {"city":"Oslo"}`, `weather(city="Oslo")`, `read_file path=a.ts`. */
+/** Reads a call that a clause spells out: `call weather with {"city":"Oslo"}`, `weather(city="Oslo")`, `read_file path=a.ts`. */
 export function readNamedCall(clause: string, tools: readonly ToolDefinition[]): Question | undefined {
   const lead = verb.exec(clause)?.[0] ?? ''
   const [, named = '', after = ''] = /^[`"']?([\w-]+(?:\.[\w-]+)*)[`"']?([\s\S]*)$/.exec(clause.slice(lead.length)) ?? []
@@ -15,7 +15,7 @@ export function readNamedCall(clause: string, tools: readonly ToolDefinition[]):
   if (tool === undefined) return undefined
   const rest = after.replace(joint, '').replace(/(?<=[\])}"'`\w]|^)[.?!]+$/, '')
   const text = /^\(([\s\S]*)\)$/.exec(rest)?.[1]?.trim() ?? rest
-  // A bare name is a word like any other unless a verb or its spelling says that it is a tool's.
+  // A bare name is an ordinary word, unless a verb or its spelling marks it as a tool.
   const isCommand = lead !== '' || tool.name.includes('_') || text !== rest
   const args = text.startsWith('{') ? jsonIn(text) : readArguments(text, tool.parameters, isCommand)
   if (!isJsonObject(args)) return undefined
@@ -26,7 +26,10 @@ export function readNamedCall(clause: string, tools: readonly ToolDefinition[]):
 const pair =
   /\s*(?:,|and\b)?\s*["'`]?([A-Za-z_][\w-]*)["'`]?(\s*[=:]\s*|\s+(?:is\s+)?)("(?:[^"\\]|\\.)*"|'[^']*'|`[^`]*`|\[[^\]]*\]|\{[^}]*\}|[^\s,"'`[{][^\s,]*)/iy
 
-/** `city="Oslo", days=2`; `city Oslo and days 2`, where only names that the tool has count; `Oslo`, if it needs just one. */
+/**
+ * Reads arguments: `city="Oslo", days=2`; `city Oslo and days 2` with names that the tool has; or `Oslo` alone, for a tool that needs one
+ * argument.
+ */
 function readArguments(text: string, parameters: Readonly<Record<string, unknown>> = {}, isCommand: boolean): JsonObject | undefined {
   const { properties, required } = parameters
   const schemas = new Map<string, unknown>(typeof properties === 'object' && properties !== null ? Object.entries(properties) : [])
@@ -43,7 +46,7 @@ function readArguments(text: string, parameters: Readonly<Record<string, unknown
   return Object.fromEntries(args)
 }
 
-/** A value as it was typed: quoted text and what the tool takes as text is text; anything else that is JSON is read as such. */
+/** Reads a typed value: quoted text and string parameters are text; other JSON is parsed. */
 function readValue(text: string, schema: unknown): Json {
   const quoted = /^(["'`])([\s\S]*)\1$/.exec(text)?.[2]
   if (quoted !== undefined) return (text.startsWith('"') ? jsonIn(text) : undefined) ?? quoted

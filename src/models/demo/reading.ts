@@ -2,26 +2,26 @@ import { jsonIn } from '../../core/json.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
 
-/** A tool call, and its result once there is one. */
+/** A tool call, and its result if there is one. */
 export interface MadeCall {
   tool: string
   args: JsonObject
   result?: { text: string; isError: boolean }
 }
 
-/** A clause of a request that was understood, every word of it. */
+/** A clause of a request of which every word was understood. */
 export type Reading = Question | { says(tools: readonly ToolDefinition[]): string; isGreeting?: true }
 
 /** A clause that one call answers. */
 export interface Question {
   tool: string
-  /** A function if they depend on the call before, which may belong to an earlier message. */
+  /** A function if they depend on the previous call, which may belong to an earlier message. */
   args: JsonObject | ((before: MadeCall | undefined) => JsonObject | Unresolved)
-  /** The sentence that answers the clause; undefined if the result does not have the expected form. */
+  /** The sentence that answers the clause. Undefined if the result does not have the expected form. */
   tell(result: Json | undefined, args: JsonObject, text: string): string | undefined
 }
 
-/** The call before has no result yet, or none to continue with; else why it is not known what is meant. */
+/** Why arguments can't be determined: the previous call has no result yet, none to continue with, or it is unclear what is meant. */
 export type Unresolved = 'waiting' | 'dead end' | `I ${string}`
 
 const unimportant = `a an the is are do does have has of in to we you i me my all any there here what which find list show give display see
@@ -30,7 +30,7 @@ const unimportant = `a an the is are do does have has of in to we you i me my al
 /** The words of a clause. Readers take out what they know; a clause is understood if only unimportant words are left. */
 export class Words {
   #left: string
-  /** A part as it was typed, without quotes around it. Quoted texts are placeholders among the words. */
+  /** Returns a part as it was typed, without its quotes. In the clause, quoted texts are replaced by placeholders. */
   readonly unquote: (part: string) => string
 
   constructor(clause: string, unquote: (part: string) => string) {
@@ -38,7 +38,7 @@ export class Words {
     this.unquote = unquote
   }
 
-  /** The groups of the first match, which is taken out. Patterns match whole words: they begin and end with a space. */
+  /** Takes out the first match and returns its groups. Patterns match whole words: they begin and end with a space. */
   take(pattern: RegExp): (string | undefined)[] | undefined {
     const found = pattern.exec(this.#left)
     if (found !== null) this.#left = `${this.#left.slice(0, found.index)} ${this.#left.slice(found.index + found[0].length)}`
@@ -50,7 +50,7 @@ export class Words {
   }
 }
 
-/** The number that a result stands for in arithmetic over it. */
+/** The number in a result, for arithmetic over it. */
 export function numberIn({ tool, args, result }: MadeCall, unit?: 'lines' | 'bytes'): string | undefined {
   const value = jsonIn(result?.text ?? '')
   const [file] = isJsonObject(value) && Array.isArray(value.files) ? value.files : []
@@ -62,7 +62,7 @@ export function numberIn({ tool, args, result }: MadeCall, unit?: 'lines' | 'byt
   return /^-?\d+(\.\d+)?$/.test(String(number)) ? String(number) : undefined
 }
 
-/** The beginning of a text, on one line. */
+/** The start of a text, on one line. */
 export function excerpt(text: string, maxLength: number): string {
   const line = text.slice(0, 4 * maxLength).replace(/\s+/g, ' ')
   return line.length > maxLength ? `${line.slice(0, maxLength).toWellFormed()}…` : line

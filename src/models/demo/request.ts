@@ -6,13 +6,13 @@ import { readNamedCall } from './named-calls.ts'
 import { type Reading, Words } from './reading.ts'
 import { readTalk } from './talk.ts'
 
-/** Longer texts are no questions, nor are those of more clauses; only a call may be as long as it likes. */
+/** Longer texts, and texts with more clauses, are not questions. Only a call may be longer. */
 const maxLength = 400
 const maxClauses = 10
 const quotedText = /"[^"\n]+"|“[^”\n]+”|`[^`\n]+`|(?<!\w)'[^'\n]+'(?!\w)/g
 const separator = /[.?!;。？！]+(?:\s+|$)|\n+|,?\s+(?:and then|and|then)\s+|,\s+/g
 
-/** The readings of every clause of a request, if need be with mistyped words put right; else the first part that was not understood. */
+/** Reads every clause of a request, correcting typing mistakes if necessary. Otherwise returns the first part that was not understood. */
 export function readRequest(text: string, tools: readonly ToolDefinition[]): Reading[] | string {
   const call = readNamedCall(text, tools)
   if (call !== undefined) return [call]
@@ -32,7 +32,7 @@ export function readRequest(text: string, tools: readonly ToolDefinition[]): Rea
   return [...readings, { says: () => `(I read ${slips.join(' and ')}.)` }]
 }
 
-/** Splits a request where all clauses can be read; longer clauses come first. */
+/** Splits a request into clauses that can be read. Longer clauses are tried first. */
 function readClauses(request: string, restore: (part: string) => string, tools: readonly ToolDefinition[]): Reading[] | string {
   const ends = [...request.matchAll(separator)].map(({ index, 0: { length } }) => ({ index, next: index + length }))
   ends.push({ index: request.length, next: request.length })
@@ -68,13 +68,13 @@ function readClause(typed: string, restore: (part: string) => string, tools: rea
   return [readSearch, readClock, readFile, readFiles].reduce((reading, read) => reading ?? read(new Words(clause, unquote)), first)
 }
 
-/** Words that are worth finding behind a slip of the keyboard. */
+/** Words that typing mistakes are corrected to. */
 const known =
   `what which where when how many time date file files line lines longest largest biggest shortest smallest newest oldest folder folders
   list show read find search count number length size first typescript javascript python markdown today times divided multiplied plus minus
   percent project mention contain under hello help thanks calculate`.split(/\s+/)
 
-/** Whether a word is another with one letter left out, added or swapped with its neighbour, or, in a long word, replaced. */
+/** Whether a word is another one with a letter missing, added or swapped with its neighbor, or, if it is long, replaced. */
 function isSlip(typed: string, meant: string): boolean {
   if (typed[0] !== meant[0]) return false
   const at = [...`${typed} `].findIndex((letter, index) => letter !== meant[index])

@@ -7,7 +7,10 @@ import { refuse } from './talk.ts'
 
 export type WantedCall = Pick<MadeCall, 'tool' | 'args'>
 
-/** The calls still needed to answer the last user message, or the answer: from that message, the calls since, and the one before it. */
+/**
+ * Returns the calls that are still needed to answer the last user message, or the answer. Uses that message, the calls since, and the call
+ * before it.
+ */
 export function nextStep(messages: readonly ChatMessage[], tools: readonly ToolDefinition[]): { calls: WantedCall[]; text: string } {
   const at = messages.findLastIndex(({ role }) => role === 'user')
   const asked = messages[at]
@@ -32,7 +35,7 @@ export function nextStep(messages: readonly ChatMessage[], tools: readonly ToolD
     const { tool } = reading
     const args = typeof reading.args === 'function' ? reading.args(before) : reading.args
     if (args === 'dead end') continue
-    // Calls belong to clauses in their order: what comes later must not call first.
+    // Calls are made in the order of the clauses; a later clause must not call first.
     if (args === 'waiting') break
     if (typeof args === 'string') return decline(request, args)
     const index = made.findIndex((call) => call.tool === tool)
@@ -48,7 +51,7 @@ export function nextStep(messages: readonly ChatMessage[], tools: readonly ToolD
   return { calls, text: calls.length > 0 ? '' : text }
 }
 
-/** The calls of some messages, in order, with their results. */
+/** The calls in some messages, in order, with their results. */
 function callsIn(messages: readonly ChatMessage[]): MadeCall[] {
   const calls = new Map<string, MadeCall>()
   for (const message of messages) {

@@ -6,7 +6,7 @@ const howToUpgrade =
   'For a real model, set OPENAI_API_KEY and use `--model openai/gpt-5.2`, or run a local one with Ollama and use `--model ollama/<name>`.'
 const noTools = 'I answer by calling tools, and none are offered to me here.'
 
-/** What can be asked if a tool is offered, and words that are near to it. */
+/** Requests that work if a tool is offered, and related words. */
 const menu: [tool: string, example: string, words: string][] = [
   ['list_files', 'How many files are here, and which is the longest?', 'folder count directory list project code size lines largest tests'],
   ['calculate', 'What is 15% of 240?', 'calculate plus minus percent math equation convert much prime average'],
@@ -17,7 +17,7 @@ const menu: [tool: string, example: string, words: string][] = [
   ['fetch_url', 'call fetch_url with url=https://example.com', 'web page website internet online google download'],
 ]
 
-/** What can be asked with these tools, and words that are near to it. Of tools that are not in the menu, calls with open arguments. */
+/** Requests that work with these tools, and related words. For tools that are not in the menu: calls with placeholders for arguments. */
 export function examplesFor(tools: readonly ToolDefinition[]): { text: string; words: string }[] {
   const known = menu.filter(([tool]) => tools.some(({ function: { name } }) => name === tool))
   const others = tools.filter(({ function: { name } }) => !menu.some(([tool]) => tool === name)).slice(0, 50)
@@ -35,13 +35,13 @@ function help(tools: readonly ToolDefinition[]): string {
   return [whatItIs, ...(tools.length === 0 ? [noTools] : ['This works here:', ...examples, calls]), howToUpgrade].join('\n')
 }
 
-/** The beginnings of the words that matter: `files` is near to `file`, and `days_until` to `until`. */
+/** The stems of the words that matter: `files` is related to `file`, and `days_until` to `until`. */
 function stemsOf(text: string): Set<string> {
   const start = text.slice(0, 1_000).toLowerCase().replace(/\d+/g, ' number ')
   return new Set(start.match(/(?<![\p{L}\d])(?!what|which|with|this|that|call|from|have|how|many|the|are|you|can|and|for)[\p{L}\d]{3,4}/gu))
 }
 
-/** The example that has most words in common with a request. */
+/** The example that shares the most words with a request. */
 function nearest(request: string, tools: readonly ToolDefinition[]): string | undefined {
   const asked = stemsOf(request)
   const all = examplesFor(tools).map(({ text, words }) => ({ text, score: [...stemsOf(words)].filter((stem) => asked.has(stem)).length }))
@@ -52,9 +52,9 @@ function nearest(request: string, tools: readonly ToolDefinition[]): string | un
 const foreign =
   /(?<!\p{L})(?:wie|viele|ist|und|ich|nicht|zeige?|bitte|dateien|hallo|combien|les|fichiers|bonjour|cuántos|qué|hola|archivos|quanti|ciao)(?!\p{L})|[\u0400-\u04ff\u0590-\u06ff\u0900-\u097f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]/iu
 
-/** One line that says that a request can't be answered, and what near to it can. */
+/** Says in one line that a request can't be answered, and suggests a similar one. */
 export function refuse(request: string, tools: readonly ToolDefinition[], reason?: string): string {
-  // Quoted markup could be taken for a call.
+  // Quoted markup could be read as a call.
   const quoted = excerpt(request, 80)
     .replace(/[<>{}[\]|`]+/g, ' ')
     .replace(/[.?!\s]+$/, '')
@@ -71,7 +71,7 @@ const thanks = /^(?:(?:ok|okay|great|cool|nice|good|yes|no|bye|thanks?|thank you
 const aboutIt =
   /^(?:(?:who|what) are you|what is your name|(?:which|what) model (?:are you|is this)|(?:are you|is this) (?:a |an )?(?:real )?(?:ai|bot|human|robot|llm|language model|model|chatgpt|gpt|claude|person)|(?:i need )?help(?: me)?|what can (?:you do|i do|i ask)(?: here)?|(?:what|which) tools(?: do you have| are there)?|(?:list|show)(?: the| your| me)* tools|tools|examples|what is toolloop|how (?:do|can) i (?:use|get|set up|connect|add) .{0,30}(?:model|key|openai|gpt|claude|gemini|ollama))$/i
 
-/** Greetings, thanks, and questions about the demo itself. */
+/** Reads greetings, thanks, and questions about the demo itself. */
 export function readTalk(clause: string): Reading | undefined {
   if (greeting.test(clause)) return { says: (tools) => `Hello! ${help(tools)}`, isGreeting: true }
   if (thanks.test(clause)) return { says: () => 'At your service; “help” lists what I can do.', isGreeting: true }

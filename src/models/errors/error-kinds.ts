@@ -5,9 +5,9 @@ export interface Told {
   /** The HTTP status. A status inside the body of a "200 OK" counts too. */
   status: number | undefined
   message: string
-  /** All codes and types of the provider, most telling first. */
+  /** All codes and types of the provider, the most specific first. */
   codes: readonly string[]
-  /** How long the provider asks the client to wait, in milliseconds. */
+  /** How long the provider asks to wait, in milliseconds. */
   retryAfterMs: number | undefined
 }
 
@@ -15,14 +15,14 @@ export interface Kind {
   code: ErrorCode
   /** Whether the same request may succeed later. */
   retryable: boolean
-  /** The account has no credit left, or its plan is used up: waiting for a minute does not help. */
+  /** The account has no credit, or its plan is used up: waiting for a minute does not help. */
   isOutOfCredit?: true
 }
 
-/** Sorts a failure into our codes. The order matters: a failure may match several patterns, and the most specific is tried first. */
+/** Classifies a failure. The order matters: a failure may match several patterns, and the most specific is tried first. */
 export function kindOf(told: Told): Kind {
   const { status } = told
-  // A server error is rarely about the request, whatever its words are.
+  // A server error is rarely about the request, whatever its message says.
   const isAboutRequest = status === undefined || (status >= 400 && status < 500)
   if (says(told, malformedCall)) return { code: 'bad_response', retryable: true }
   if (hasCode(told, overflowCodes)) return { code: 'context_overflow', retryable: false }
@@ -38,11 +38,11 @@ export function kindOf(told: Told): Kind {
   return { code: 'provider_error', retryable: mayPass }
 }
 
-/** Whether waiting for a minute or two can't help: an empty account, or a plan whose allowance for hours, days or months is used up. */
+/** Whether waiting for a minute or two can't help: the account is empty, or the plan's allowance for hours, days or months is used up. */
 function isOutOfQuota(told: Told): boolean {
   const { message, retryAfterMs } = told
   if (hasCode(told, perDayCodes)) return true
-  // Some say the same of both: `insufficient_quota` is also a limit of tokens per minute at DashScope.
+  // Some providers use the same code for both: at DashScope, `insufficient_quota` is also a limit of tokens per minute.
   if (says(told, perMinute)) return false
   if (hasCode(told, quotaCodes) || matches(message, quotaWords)) return true
   return retryAfterMs === undefined && ambiguousQuotaWords.test(message)
@@ -51,11 +51,14 @@ function isOutOfQuota(told: Told): boolean {
 // Groq: https://console.groq.com/docs/tool-use · Nova on Bedrock: https://docs.aws.amazon.com/nova/latest/userguide/tool-use-definition.html
 const malformedCall = /tool_use_failed|output_parse_failed|json_validate_failed|invalid sequence as part of ToolUse/i
 
-// `request_too_large` is Anthropic's limit of bytes: a shorter conversation helps against it too.
+// `request_too_large` is Anthropic's limit in bytes. A shorter conversation helps there too.
 const overflowCodes =
   /context_?length|context_?size|context_?window|context_too_l|context_overflow|max_prompt_tokens|prompt_too_l|input_too_l|request_too_large|^1261$/i
 
-/** The comment before each names who says it. Collected from the providers’ pages and from earendil-works/pi, anomalyco/opencode and BerriAI/litellm. */
+/**
+ * The comment before each pattern names its providers. Collected from their documentation and from earendil-works/pi, anomalyco/opencode
+ * and BerriAI/litellm.
+ */
 const overflowWords: readonly RegExp[] = [
   // OpenAI, Azure, vLLM, SGLang, DeepSeek, OpenRouter, LiteLLM, Mistral, Fireworks
   /maximum context length/i,
@@ -96,9 +99,9 @@ const overflowWords: readonly RegExp[] = [
   /tokens to keep from the initial prompt/i,
   // watsonx.ai
   /input tokens \d* ?cannot exceed/i,
-  // OpenAI's limits of characters and of messages: not those of a tool's description
+  // OpenAI's limits on characters and on messages, but not on a tool's description
   /invalid '(messages|input)[^']*': (string|array) too long/i,
-  // Moonshot's limit of bytes
+  // Moonshot's limit in bytes
   /total message size \d+ exceeds/i,
   // z.ai, Qianfan
   /(上下文|输入|对话|提示词?|prompt) ?(长度)?.{0,6}(超长|过长|超出|超过)|超[出过].{0,8}上下文/i,
@@ -140,7 +143,7 @@ const quotaWords: readonly RegExp[] = [
   /余额不足|欠费|请充值|资源包|额度.{0,6}(不足|用完|用尽|耗尽|上限)|(使用|用量|调用次数).{0,4}上限/,
 ]
 
-/** Gemini says so of its quotas per minute as well, and then says how long to wait. Bedrock has tokens per day. */
+/** Gemini says the same about its quotas per minute, but then says how long to wait. Bedrock has tokens per day. */
 const ambiguousQuotaWords = /exceeded your current quota|plan and billing|\bper day\b/i
 
 const perMinute = /\bper[ _-]?(minute|min|second|sec)\b|PerMinute|(^|[^a-z])[RT]P[MS]([^a-z]|$)|concurren|allocated quota/i
@@ -148,7 +151,7 @@ const perMinute = /\bper[ _-]?(minute|min|second|sec)\b|PerMinute|(^|[^a-z])[RT]
 const rateCodes = /^base_resp_(1002|1039|1041)$|rate.?limit|too_many_requests|throttl|resource_exhausted|token_quota/i
 const rateWords =
   /rate.?limit|too many requests|throttl|\bper[ _-]?(minute|min|second|sec|day)\b|\b[RT]P[MDS]\b|concurrency|please wait|quota|速率|频率|并发/i
-/** A request that is larger than the limit of a minute. */
+/** A request that exceeds the limit of a whole minute. */
 const neverFits = /request too large|must be reduced/i
 
 const filter =

@@ -6,41 +6,41 @@ import { withoutPage } from '../../core/text/html-page.ts'
 import { type Kind, kindOf } from './error-kinds.ts'
 import { type HeaderReader, headersIn, readLimitReset, readRetryAfter, readToldWait } from './told-wait.ts'
 
-/** Who was asked, and what must not be quoted in a message. */
+/** The provider and model that were asked, and the secrets to keep out of messages. */
 export interface ErrorContext {
   provider: string
   model: string
   /** Keys and tokens that were sent: a provider may quote them. */
   secrets?: readonly string[]
-  /** What had arrived before. */
+  /** What had arrived before the failure. */
   partial?: ModelErrorFields['partial']
 }
 
-/** An error as a provider told it: an HTTP status with a body, or a body alone inside a response that began well. */
+/** An error as a provider reported it: an HTTP status with a body, or a body alone inside a response that started well. */
 export interface ProviderFailure {
   status?: number
-  /** The response's headers, as far as they are known. */
+  /** The response's headers, if known. */
   headers?: HeaderReader
-  /** The parsed body, or its text when it is not JSON. */
+  /** The parsed body, or its text if it is not JSON. */
   body: unknown
 }
 
-/** The body of an error, read. */
+/** The parsed body of an error. */
 interface ErrorBody {
   message: string
-  /** All of the provider's own codes and types, most telling first. */
+  /** All codes and types of the provider, the most specific first. */
   codes: string[]
   /** The objects it consists of. */
   parts: JsonObject[]
-  /** What the model wrote, of which the provider could make no call. */
+  /** The model's output that the provider could not read as a call. */
   written?: string
 }
 
-/** The `ModelError` for what a provider answered instead of a response. */
+/** Converts a provider's error to a `ModelError`. */
 export function providerError(failure: ProviderFailure, context: ErrorContext): ModelError {
   const { message, codes, parts, written } = readBody(failure.body)
   const isHttpError = failure.status !== undefined && failure.status >= 300
-  // Some put the status into the body of a response that is "200 OK": https://openrouter.ai/docs/api-reference/errors
+  // Some servers put the status in the body of a "200 OK": https://openrouter.ai/docs/api-reference/errors
   const status = isHttpError ? failure.status : codes.map(Number).find(isErrorStatus)
   const headers = headersIn(parts.map((part) => part.headers).find(isJsonObject), failure.headers)
   const toldWaitMs = readRetryAfter(headers) ?? readToldWait(headers, parts, message)
@@ -66,24 +66,24 @@ export function providerError(failure: ProviderFailure, context: ErrorContext): 
   return error
 }
 
-/** OpenAI's `x-should-retry` decides, except where the cause says whether the same request can succeed. */
+/** OpenAI's `x-should-retry` decides, unless the error's code already says whether a retry can succeed. */
 function mayRetry({ code, retryable, isOutOfCredit }: Kind, shouldRetry: string | null): boolean {
   const isKnown = isOutOfCredit === true || code === 'context_overflow' || code === 'bad_response'
   return isKnown || (shouldRetry !== 'true' && shouldRetry !== 'false') ? retryable : shouldRetry === 'true'
 }
 
-/** Beside the error, not in it: errors are logged, and a call may hold secrets. */
+/** Kept outside the error: errors are logged, and a call may contain secrets. */
 const writtenCalls = new WeakMap<ModelError, string>()
 
-/** What the model wrote, if the provider refused it as a malformed call and quotes it. */
+/** The model's output, if the provider refused it as a malformed call and quotes it. */
 export function writtenCallOf(error: ModelError): string | undefined {
   return writtenCalls.get(error) ?? (error.cause instanceof ModelError ? writtenCallOf(error.cause) : undefined)
 }
 
-/** undici's words for what Node has codes for: a server has closed the connection, or has not answered when it was opened. */
+/** Node's codes for undici's: a server closed the connection, or did not answer when it was opened. */
 const nodeCodes: { [code: string]: string } = { UND_ERR_SOCKET: 'ECONNRESET', UND_ERR_CONNECT_TIMEOUT: 'ETIMEDOUT' }
 
-/** The error for a request that got no answer: refused, not found, reset, no TLS; or that undici found none to send. */
+/** The error for a request without an answer: refused, not found, reset, no TLS, or a request that undici could not send. */
 export function connectionError(thrown: unknown, context: ErrorContext): ModelError {
   const cause = readableError(thrown)
   const root = rootCause(cause)
@@ -99,21 +99,21 @@ export function connectionError(thrown: unknown, context: ErrorContext): ModelEr
   })
 }
 
-/** The `invalid_option` for a request that can't be sent as it is, such as one with a line break in a header. */
+/** The `invalid_option` error for a request that can't be sent, such as one with a line break in a header. */
 function requestError(cause: unknown, context: ErrorContext): ModelError {
   // `Headers` quotes the value, which may be a secret.
-  const got = messageOf(rootCause(cause)).replace(/".*"/s, 'a value which')
+  const got = messageOf(rootCause(cause)).replace(/".*"/s, 'a value that')
   const message = clean(`Expected headers and an address that can be sent to ${nameOf(context)}, got: ${got}`, context)
   return new ModelError('invalid_option', message, { ...fieldsOf(context), retryable: false, cause })
 }
 
-/** The error for a request that an SDK did not send: it got no token, or the request can't be sent as it is. */
+/** The error for a request that an SDK did not send: it got no token, or the request is invalid. */
 export function accessError(thrown: unknown, context: ErrorContext): ModelError {
   const error = readableError(thrown)
   const { status } = typeof error === 'object' && error !== null ? { status: undefined, ...error } : {}
   const root = rootCause(error)
   const code = typeof root === 'object' && root !== null && 'code' in root ? String(root.code) : ''
-  // A service that gives out tokens can fail as any other.
+  // A token service can fail like any other service.
   if (typeof status === 'number' && (status >= 500 || status === 429)) return providerError({ status, body: messageOf(error) }, context)
   if (/^(E(CONN|HOST|NET|NOTFOUND|AI_AGAIN|PIPE|TIMEDOUT)|UND_ERR_)/.test(code)) return connectionError(error, context)
   if (error instanceof TypeError) return requestError(error, context)
@@ -124,7 +124,7 @@ export function accessError(thrown: unknown, context: ErrorContext): ModelError 
   })
 }
 
-/** The `ModelError` for a response that is none. `expected` and `got` complete "Expected … from …, got …". */
+/** The `ModelError` for an invalid response. `expected` and `got` complete "Expected … from …, got …". */
 export function responseError(
   code: 'bad_response' | 'stream_cut' | 'stream_idle' | 'context_overflow',
   expected: string,
@@ -148,7 +148,7 @@ function fieldsOf({ provider, model, partial }: ErrorContext): Pick<ModelErrorFi
 }
 
 function clean(message: string, { secrets }: ErrorContext): string {
-  // A text that was cut may end in half a character.
+  // A text that was cut may end with half a character.
   return redactText(withoutPage(message), secrets).toWellFormed()
 }
 
@@ -156,7 +156,7 @@ function isErrorStatus(status: number): boolean {
   return Number.isInteger(status) && status >= 400 && status < 600
 }
 
-/** Whether an object that came in place of a response says that it is an error. */
+/** Whether an object that arrived instead of a response is an error. */
 export function isError(value: JsonObject): boolean {
   const { error, errors, type, object, status, success, error_code, error_msg, base_resp } = value
   if (error || type === 'error' || object === 'error' || status === 'error' || success === false) return true
@@ -165,19 +165,19 @@ export function isError(value: JsonObject): boolean {
   return messageIn(value) !== undefined && codesOf(value).some((code) => !successCodes.test(code))
 }
 
-/** Whether an object that came in place of a response can be quoted as an error: it may say no more than a message. */
+/** Whether an object that arrived instead of a response can be quoted as an error; a message is enough. */
 export function tellsError(value: JsonObject): boolean {
   return isError(value) || messageIn(value) !== undefined
 }
 
 const successCodes = /^(0|200|ok|success|succeeded)$/i
 
-/** How many errors inside errors are read. */
+/** The number of nested errors that are read. */
 const mostNested = 4
 
 /**
- * Finds message and codes in the shapes errors have: `{error: {…}}`, `{error: "…"}`, `{errors: […]}`, `{base_resp: {…}}`, the fields themselves,
- * a page of HTML. A message may be the JSON of another error.
+ * Finds the message and the codes in the known shapes of errors: `{error: {…}}`, `{error: "…"}`, `{errors: […]}`, `{base_resp: {…}}`, the
+ * fields themselves, an HTML page. A message may be the JSON of another error.
  */
 function readBody(body: unknown, depth = 0): ErrorBody {
   if (typeof body === 'string') return { message: cut(body.trim()), codes: [], parts: [] }
@@ -185,13 +185,14 @@ function readBody(body: unknown, depth = 0): ErrorBody {
   if (!isJsonObject(body)) return { message: '', codes: [], parts: [] }
   const error = firstOf(body.error) || body.base_resp || firstOf(body.errors) || body
   if (!isJsonObject(error)) {
-    // Spring, OAuth: `error` is a title, the words stand beside it.
+    // Spring and OAuth: `error` is a title, and the message is beside it.
     const told = [error, messageIn(body)].filter((text) => typeof text === 'string')
     return { message: cut([...new Set(told)].join(': ')), codes: codesOf(body), parts: [body] }
   }
   const { failed_generation: generation, ...quoted } = error
   const message = messageIn(error) ?? messageIn(body) ?? JSON.stringify(quoted)
-  // A gateway wraps what the provider behind it said: https://openrouter.ai/docs/api-reference/errors. LiteLLM writes its own words before it.
+  // A gateway wraps the error of the provider behind it: https://openrouter.ai/docs/api-reference/errors. LiteLLM puts its own words before
+  // it.
   const metadata = isJsonObject(error.metadata) ? error.metadata : {}
   const raw = typeof metadata.raw === 'string' ? metadata.raw : undefined
   const behind = raw === undefined ? '' : ` — ${raw}`
@@ -220,7 +221,7 @@ function firstOf(value: Json | undefined): Json | undefined {
 }
 
 /**
- * The words of an error. FastAPI lists them under `detail`; API Gateway writes `Message`; MiniMax `status_msg`; Qianfan `errmsg`; Apigee
+ * The message of an error. FastAPI lists it under `detail`; API Gateway writes `Message`; MiniMax `status_msg`; Qianfan `errmsg`; Apigee
  * `fault.faultstring`; iFlytek `header.message`; Tencent `Response.Error.Message`; RFC 9457 `title`.
  */
 function messageIn(error: JsonObject, depth = 0): string | undefined {
@@ -251,7 +252,7 @@ function messageIn(error: JsonObject, depth = 0): string | undefined {
   return within.map((part) => messageIn(part, depth + 1)).find((text) => text !== undefined)
 }
 
-/** Google's errors name a reason and a quota in a list: https://cloud.google.com/apis/design/errors#error_details */
+/** Google's errors list a reason and a quota in their details: https://cloud.google.com/apis/design/errors#error_details */
 function codesInDetails(details: readonly JsonObject[]): string[] {
   const quotas = details.flatMap(({ violations }) => (Array.isArray(violations) ? violations.filter(isJsonObject) : []))
   return [...details.map(({ reason }) => reason), ...quotas.map(({ quotaId }) => quotaId)]
@@ -268,7 +269,7 @@ function codesOf(error: { [key: string]: unknown }): string[] {
   return [...new Set([...words, ...found.filter((code) => code !== '' && isNumber(code))])]
 }
 
-/** A page of HTML by its title, anything else by its beginning. */
+/** The title of an HTML page, or the start of any other text. */
 function cut(whole: string): string {
   const text = withoutPage(whole)
   return text.length > 1000 ? `${text.slice(0, 1000)}… (${text.length} characters)` : text
@@ -278,7 +279,10 @@ function messageOf(error: unknown): string {
   return error instanceof Error && error.message !== '' ? error.message : String(error)
 }
 
-/** Clients wrap Node's error, the one that says what happened; several tried addresses are gathered in one that has no message. */
+/**
+ * The innermost cause. Clients wrap Node's error, which says what happened; a failure of several addresses is an AggregateError without a
+ * message.
+ */
 function rootCause(thrown: unknown): unknown {
   let at = thrown
   for (let depth = 0; depth < 8; depth++) {

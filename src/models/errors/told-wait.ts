@@ -1,24 +1,30 @@
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 
-/** A response's headers. */
+/** The headers of a response. */
 export interface HeaderReader {
   get(name: string): string | null
 }
 
-/** Headers that a gateway repeats in the body, as `error.metadata.headers` does at OpenRouter: https://openrouter.ai/docs/api-reference/limits */
+/**
+ * Adds headers that a gateway repeats in the body, as OpenRouter does in `error.metadata.headers`:
+ * https://openrouter.ai/docs/api-reference/limits
+ */
 export function headersIn(quoted: unknown, headers?: HeaderReader): HeaderReader {
   const entries = isJsonObject(quoted) ? Object.entries(quoted) : []
   const byName = new Map(entries.map(([name, value]) => [name.toLowerCase(), String(value)]))
   return { get: (name) => headers?.get(name) ?? byName.get(name) ?? null }
 }
 
-/** `retry-after-ms`, or `retry-after` in seconds or as a date, in milliseconds: https://www.rfc-editor.org/rfc/rfc9110#field.retry-after */
+/**
+ * Reads `retry-after-ms`, or `retry-after` in seconds or as a date. Returns milliseconds.
+ * https://www.rfc-editor.org/rfc/rfc9110#field.retry-after
+ */
 export function readRetryAfter(headers: HeaderReader): number | undefined {
   const ms = Number.parseFloat(headers.get('retry-after-ms') ?? '')
   return ms >= 0 ? ms : readMoment(headers.get('retry-after'), clockOf(headers))
 }
 
-/** The limits providers count by, each with a `…reset` and a `…remaining` header. */
+/** The limits that providers report, each with a `…reset` and a `…remaining` header. */
 const limits: readonly string[] = [
   // OpenAI, Azure, Groq, Mistral, xAI: https://platform.openai.com/docs/guides/rate-limits · https://console.groq.com/docs/rate-limits
   'x-ratelimit-*-requests',
@@ -40,14 +46,17 @@ const limits: readonly string[] = [
   'anthropic-ratelimit-unified-*',
 ]
 
-/** When the limit that refused a request is lifted, in milliseconds. These headers come with every response: they mean nothing for other failures. */
+/**
+ * Reads when the limit that refused a request resets, in milliseconds. These headers come with every response and mean nothing for other
+ * failures.
+ */
 export function readLimitReset(headers: HeaderReader): number | undefined {
   const now = clockOf(headers)
   const found: { wait: number; remaining: number }[] = []
   for (const limit of limits) {
     const wait = readMoment(headers.get(limit.replace('*', 'reset')), now)
     const remaining = Number.parseFloat(headers.get(limit.replace('*', 'remaining')) ?? '')
-    // With requests left, another limit refused this one. Tokens may be left, but fewer than it needs.
+    // If requests are left, another limit refused this one. Tokens may be left, but too few.
     const isOther = remaining >= 1 && !limit.includes('token')
     if (wait !== undefined && !isOther) found.push({ wait, remaining })
   }
@@ -56,7 +65,7 @@ export function readLimitReset(headers: HeaderReader): number | undefined {
   return waits.length === 0 ? undefined : Math.max(...waits)
 }
 
-/** How long the body of an error says to wait, in milliseconds: in a field of one of `parts`, or in the words of its message. */
+/** Reads how long an error's body says to wait, in milliseconds: from a field of one of `parts`, or from the message. */
 export function readToldWait(headers: HeaderReader, parts: readonly JsonObject[], message: string): number | undefined {
   const now = clockOf(headers)
   for (const part of parts) {
@@ -72,12 +81,15 @@ export function readToldWait(headers: HeaderReader, parts: readonly JsonObject[]
 }
 
 /**
- * Google's `RetryInfo`: https://cloud.google.com/apis/design/errors#error_details · `resets_…`: ChatGPT plans, of which the seconds come first
- * as they need no clock.
+ * Google's `RetryInfo`: https://cloud.google.com/apis/design/errors#error_details · `resets_…`: ChatGPT plans. The field in seconds comes
+ * first, because it needs no clock.
  */
 const waitFields = ['retryDelay', 'retry_after', 'retryAfter', 'retry_after_seconds', 'resets_in_seconds', 'resets_at'] as const
 
-/** "Please try again in 7m12s", "Please retry after 26 seconds", "Resets in 3hr 20min", "You will regain access on 2026-01-01 at 00:00 UTC". */
+/**
+ * Matches "Please try again in 7m12s", "Please retry after 26 seconds", "Resets in 3hr 20min", "You will regain access on 2026-01-01 at
+ * 00:00 UTC".
+ */
 function readWords(message: string, now: number): number | undefined {
   for (const { index, 0: words } of message.matchAll(
     /(try again|retry|wait|resets?|replenished|available|regain access)\b[^.\n\d]{0,30}(?=\d)/gi,
@@ -90,7 +102,10 @@ function readWords(message: string, now: number): number | undefined {
   return chinese === undefined ? undefined : readDuration(chinese)?.ms
 }
 
-/** Seconds, a time since 1970 in seconds or milliseconds, a duration such as `1m30s`, or a date: milliseconds from `now` on, never negative. */
+/**
+ * Reads seconds, a time since 1970 in seconds or milliseconds, a duration such as `1m30s`, or a date. Returns milliseconds from `now`,
+ * never negative.
+ */
 function readMoment(text: string | null, now: number): number | undefined {
   const value = text?.trim() ?? ''
   if (value === '') return undefined
@@ -100,12 +115,12 @@ function readMoment(text: string | null, now: number): number | undefined {
   if (!Number.isNaN(number)) return Math.max(0, number * 1000)
   const duration = readDuration(value)
   if (duration?.end === value.length) return duration.ms
-  // `Date.parse` makes something of nearly any text with a number in it.
+  // `Date.parse` accepts nearly any text with a number in it.
   const date = /\d{4}/.test(value) ? Date.parse(value) : Number.NaN
   return Number.isNaN(date) ? undefined : Math.max(0, date - now)
 }
 
-/** A date at the beginning of a text. One without a time zone could be anywhere. */
+/** Reads a date at the start of a text. A date without a time zone is ambiguous and ignored. */
 function readDate(text: string, now: number): number | undefined {
   const [, day, time, zone = ''] =
     /^(\d{4}-\d\d-\d\d)(?:T| (?:at )?)(\d\d:\d\d(?::\d\d)?(?:\.\d+)?) ?(Z|UTC|[+-]\d\d:\d\d)/i.exec(text) ?? []
@@ -123,7 +138,7 @@ const units: readonly (readonly [name: RegExp, ms: number])[] = [
   [/^(d|days?|天)$/i, 86_400_000],
 ]
 
-/** A duration at the beginning of a text, in milliseconds, and where it ends: `1m30s`, `1 minute and 30 seconds`. */
+/** Reads a duration at the start of a text, such as `1m30s` or `1 minute and 30 seconds`. Returns milliseconds and where it ends. */
 function readDuration(text: string): { ms: number; end: number } | undefined {
   const part = /[\s,]*(?:and )?(\d+(?:\.\d+)?) ?(\p{L}+)/uy
   let ms: number | undefined
@@ -138,10 +153,10 @@ function readDuration(text: string): { ms: number; end: number } | undefined {
   return ms === undefined ? undefined : { ms, end }
 }
 
-/** The time of the server, where the client's clock is wrong: a date in a header is by that of the server. */
+/** The server's time if the client's clock is wrong: dates in headers are by the server's clock. */
 function clockOf(headers: HeaderReader): number {
   const own = Date.now()
   const server = Date.parse(headers.get('date') ?? '')
-  // A `date` has no milliseconds, and takes a while to arrive.
+  // A `date` header has no milliseconds and takes time to arrive.
   return Math.abs(server - own) > 5000 ? server : own
 }

@@ -6,15 +6,15 @@ import { type Access, SdkClient } from '../transport/sdk-client.ts'
 import { quietly } from '../transport/sdk-options.ts'
 import type { GoogleQuirks } from './quirks.ts'
 
-/** In place of a key, where there is none to send. */
+/** Replaces a missing key, because the SDK requires one. */
 const noKey = 'none'
 
-/** Neither calls nor a response's limits are the SDK's to act on. */
+/** The agent loop handles calls and length limits, not the SDK. */
 const noLoops: GenerateContentConfig = { automaticFunctionCalling: { disable: true }, automaticContinuation: false }
 
 /**
- * API key or project, and base URL. `apiKey` may be `''`: the headers of the settings have what is needed, or the machine's own credentials
- * are used; `baseURL`, too: where the SDK sends it.
+ * API key or project, and base URL. `apiKey` is `''` if the settings' headers have the credentials, or if the machine's own credentials are
+ * used. `baseURL` is `''` for the SDK's own address.
  */
 interface GoogleAccess extends Access {
   project: string
@@ -22,15 +22,15 @@ interface GoogleAccess extends Access {
 }
 
 /**
- * The `@google/genai` package for one model, imported with the first request. The SDK works out address, API version and credentials, for the
- * Gemini API and for Vertex AI. `HttpOptions.fetch` is its documented hook.
+ * The `@google/genai` package for one model, imported with the first request. The SDK determines address, API version and credentials, for
+ * the Gemini API and for Vertex AI. `HttpOptions.fetch` is its documented hook.
  */
 export function googleClient(settings: ModelSettings, preset: ProviderPreset, quirks: GoogleQuirks): SdkClient<GoogleAccess, GoogleGenAI> {
   return new SdkClient(settings, preset, {
     findAccess: () => (quirks.service === 'vertex' ? findVertexAccess(settings, preset) : findGeminiAccess(settings, preset)),
     async open(access) {
       const { GoogleGenAI } = await importSdk(settings.provider)
-      // It prints which of several credentials it has chosen; here it is told which to take.
+      // The SDK prints which of several credentials it uses. Here it is told which.
       return quietly(() => new GoogleGenAI(optionsOf(access, settings, quirks)))
     },
     async ask(sdk, { params, stream }, exchange) {
@@ -43,7 +43,7 @@ export function googleClient(settings: ModelSettings, preset: ProviderPreset, qu
   })
 }
 
-/** With the key that a function returns, which the SDK does not take, and without the one that is none. */
+/** Adds the key that a function returns, which the SDK does not support, and removes the placeholder for a missing key. */
 async function withKey(headers: Headers, { apiKey }: ModelSettings): Promise<Headers> {
   if (typeof apiKey === 'function') headers.set('x-goog-api-key', await apiKey())
   else if (headers.get('x-goog-api-key') === noKey) headers.delete('x-goog-api-key')
@@ -58,8 +58,8 @@ function findGeminiAccess(settings: ModelSettings, given: ProviderPreset): Googl
 }
 
 /**
- * A key of the settings first, for Vertex AI's express mode; then a project of the environment, with the machine's own credentials; then
- * a key of the environment. https://docs.cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/overview
+ * Finds credentials for Vertex AI: a key in the settings (express mode), then a project in the environment with the machine's own
+ * credentials, then a key in the environment. https://docs.cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/overview
  */
 function findVertexAccess(settings: ModelSettings, given: ProviderPreset): GoogleAccess {
   const { provider, model } = settings
@@ -84,7 +84,7 @@ function optionsOf(
   { headers }: ModelSettings,
   quirks: GoogleQuirks,
 ): GoogleGenAIOptions {
-  // Addresses are also written with the version that the SDK appends.
+  // The SDK appends the API version. Some addresses already contain it.
   const [, address = baseURL, written] = /^(.*?)\/?(?:\/(v\d\w*)\/?)?$/.exec(baseURL) ?? []
   const vertexai = quirks.service === 'vertex'
   const apiVersion = written ?? (quirks.apiVersion === 'beta' ? (vertexai ? 'v1beta1' : 'v1beta') : quirks.apiVersion)
@@ -99,7 +99,7 @@ function optionsOf(
   }
 }
 
-/** Asked for once: a package that is missing is not looked for again with each run. */
+/** Imported once: a missing package is not looked up again with each run. */
 let imported: Promise<typeof import('@google/genai')> | undefined
 
 async function importSdk(provider: string): Promise<typeof import('@google/genai')> {
@@ -115,7 +115,7 @@ async function importSdk(provider: string): Promise<typeof import('@google/genai
   }
 }
 
-/** A proxy may be given its credentials as one of the headers. */
+/** Whether the headers contain credentials, as for a proxy. */
 function hasCredentials({ headers }: ModelSettings): boolean {
   return Object.keys(headers ?? {}).some((name) => ['x-goog-api-key', 'authorization'].includes(name.toLowerCase()))
 }

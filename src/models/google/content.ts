@@ -6,10 +6,10 @@ import { gapBetween, type LayoutPiece } from '../streaming/response-layout.ts'
 import { PartialArgs } from './partial-args.ts'
 
 type Piece =
-  /** `gap`: characters that keep it apart from the text before. */
+  /** `gap`: the characters that separate it from the text before. */
   | { kind: 'text'; gap: number; length: number; fields: JsonObject | undefined }
   | CallPiece
-  /** Not ours to read: what the provider's own tools did, pictures, signed thoughts, and what is not known yet. */
+  /** Parts that are passed through: those of the provider's own tools, images, signed thoughts, and unknown ones. */
   | { kind: 'kept'; part: JsonObject }
 
 interface CallPiece {
@@ -18,25 +18,25 @@ interface CallPiece {
   id: string | undefined
   name: string | undefined
   fields: JsonObject
-  /** Its arguments, while they come in pieces. */
+  /** Collects the arguments while they arrive in pieces. */
   partial: PartialArgs | undefined
   hasArguments: boolean
-  /** More of them has been announced. */
+  /** More arguments are announced. */
   isOpen: boolean
 }
 
-/** What parts besides text and calls are: kept, with a word to the caller where there was something to see. */
+/** Parts that the user could have seen. They are kept, and a warning is added. */
 const shown = ['inlineData', 'fileData']
 
 /**
- * The parts of a response, in order, as they arrive: text and thoughts go to the sink, calls to the accumulator, and the rest is kept. A
- * signature stays on the very part it came with: https://ai.google.dev/gemini-api/docs/thought-signatures
+ * Collects the parts of a response as they arrive. Text and thoughts go to the sink and calls to the accumulator; the rest is kept. A
+ * signature stays on the part it came with: https://ai.google.dev/gemini-api/docs/thought-signatures
  */
 export class GoogleContent {
   readonly warnings: string[] = []
   readonly #calls: ToolCallAccumulator
   readonly #sink: ModelSink | undefined
-  /** Our name of a tool, by the one it has on the wire. */
+  /** A tool's own name, by the name it was sent under. */
   readonly #names: ReadonlyMap<string, string>
   readonly #pieces: Piece[] = []
   readonly #callsById = new Map<string, CallPiece>()
@@ -58,7 +58,7 @@ export class GoogleContent {
     return this.#reasoning
   }
 
-  /** To be called when no more will come. Returns whether the arguments of all calls are whole. */
+  /** Ends the calls. Called once, at the end of the response. Returns whether the arguments of all calls are complete. */
   endCalls(): boolean {
     const calls = this.#pieces.filter((piece) => piece.kind === 'call')
     for (const call of calls) {
@@ -107,7 +107,7 @@ export class GoogleContent {
     this.#sink?.text?.(text)
   }
 
-  /** Summaries are not taken back, but for what is signed. */
+  /** Adds a thought. Only signed thoughts are kept, because the API doesn't take summaries back. */
   #addThought(text: string, part: JsonObject): void {
     if (part.thoughtSignature !== undefined) this.#pieces.push({ kind: 'kept', part: { ...part } })
     if (text === '') return
@@ -119,7 +119,7 @@ export class GoogleContent {
     const [type] = Object.keys(part)
     if (type === undefined) return
     const seen = shown.find((key) => part[key] !== undefined)
-    if (seen !== undefined) this.#warn(`A part of type \`${seen}\` of the response was kept in \`providerData\`: it is no text`)
+    if (seen !== undefined) this.#warn(`A part of type \`${seen}\` of the response was kept in \`providerData\`: it is not text`)
     this.#pieces.push({ kind: 'kept', part: { ...part } })
   }
 
@@ -138,7 +138,7 @@ export class GoogleContent {
     if (!call.isOpen) this.#endArguments(call)
   }
 
-  /** The last call, if this is more of its name. */
+  /** Returns the last call if `name` continues its name. */
   #namedFurther(name: string | undefined, id: Json | undefined): CallPiece | undefined {
     const last = this.#lastCall
     if (name === undefined || last === undefined || !this.#calls.isNamePiece(last.number, name)) return undefined
@@ -156,7 +156,7 @@ export class GoogleContent {
     return (begins ? undefined : this.#continuedCall(id)) ?? this.#openCall(id, begins ? name : undefined)
   }
 
-  /** The call that a part without a name goes on with. Arguments may come in a part of their own. */
+  /** The call that a part without a name continues. Arguments may arrive in a separate part. */
   #continuedCall(id: Json | undefined): CallPiece | undefined {
     const last = this.#lastCall
     if (typeof id !== 'string' || id === '') return last
@@ -164,9 +164,9 @@ export class GoogleContent {
   }
 
   #openCall(id: Json | undefined, name: string | undefined): CallPiece {
-    // A name ends the call before.
+    // A name ends the call before it.
     if (this.#lastCall !== undefined) this.#lastCall.isOpen = false
-    // An id that is used twice would make one call of two.
+    // An id that is used twice would merge two calls.
     const own = typeof id === 'string' && id !== '' && !this.#callsById.has(id) ? id : undefined
     const call: CallPiece = {
       kind: 'call',
@@ -201,7 +201,7 @@ export class GoogleContent {
   }
 }
 
-/** A signature with nothing else in its part: an empty text to the API, which takes no part without data. */
+/** Whether a part has only a signature. It becomes an empty text, because the API refuses a part without data. */
 function isBare({ thoughtSignature, ...data }: JsonObject): boolean {
   return thoughtSignature !== undefined && Object.keys(data).length === 0
 }
@@ -210,12 +210,12 @@ function isEmpty(args: Json | undefined): args is undefined {
   return args === undefined || args === null || args === '' || (isJsonObject(args) && Object.keys(args).length === 0)
 }
 
-/** What can't be written is told in words, which are no arguments. */
+/** Arguments that can't be serialized become a text that is not valid JSON. */
 function argumentsText(args: Json): string {
   try {
     return typeof args === 'string' ? args : JSON.stringify(args)
   } catch {
-    // Nested so deep that it can only be read.
+    // Nested so deeply that it can be parsed but not serialized.
     return 'arguments nested too deep'
   }
 }

@@ -1,18 +1,18 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 
-/** Where a value stands: in an object by name or in a list by number. */
+/** The place of a value: a field of an object or an index of an array. */
 interface Place {
   holder: JsonObject | Json[]
   key: string | number
-  /** More of the same text is to come. */
+  /** More of the same text follows. */
   goesOn: boolean
 }
 
-/** `.name`, `[0]`, `['name']`: the paths of https://www.rfc-editor.org/rfc/rfc9535 that name one value. */
+/** `.name`, `[0]`, `['name']`: paths of https://www.rfc-editor.org/rfc/rfc9535 that refer to one value. */
 const step = /\.([^.[\]'"]+)|\[(\d+)\]|\[(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\]/y
 
 /**
- * The arguments of a call that come value by value, texts in pieces: Vertex AI's `partialArgs`.
+ * Collects the arguments of a call that arrive value by value, with texts in pieces: Vertex AI's `partialArgs`.
  * https://docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling
  */
 export class PartialArgs {
@@ -24,7 +24,7 @@ export class PartialArgs {
     for (const piece of Array.isArray(pieces) ? pieces : []) if (isJsonObject(piece)) this.#add(piece)
   }
 
-  /** The arguments, or a text that is no JSON when a piece of them made no sense: nothing is guessed. */
+  /** The arguments. If a piece could not be placed, a text that is not valid JSON: nothing is guessed. */
   get value(): JsonObject | string {
     return this.#unreadable === undefined ? this.#root : `unreadable arguments at ${this.#unreadable}`
   }
@@ -49,7 +49,7 @@ function givenValue({ stringValue, numberValue, boolValue, nullValue }: JsonObje
   return stringValue ?? numberValue ?? boolValue ?? (nullValue === undefined ? undefined : null)
 }
 
-/** Makes what is on the way. Undefined for a path that leads nowhere, or over the end of a list. */
+/** Finds a place and creates the objects and arrays on its path. Undefined for a path that leads nowhere or beyond the end of an array. */
 function locate(root: JsonObject, path: string): Place | undefined {
   const keys = keysOf(path)
   const last = keys?.pop()
@@ -91,6 +91,6 @@ function read(holder: JsonObject | Json[], key: string | number): Json | undefin
 }
 
 function write(holder: JsonObject | Json[], key: string | number, value: Json): void {
-  // `__proto__` is a name like any other; assigning it would be something else.
+  // Defines `__proto__` like any other field; assigning it would set the prototype.
   Object.defineProperty(holder, key, { value, enumerable: true, configurable: true, writable: true })
 }

@@ -1,7 +1,7 @@
 import { type FilePart, type ImagePart, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import { bytesOf } from '../conversion/part-bytes.ts'
 
-/** Of an address without a media type, what its ending says; Vertex AI insists on one. */
+/** Media types by file extension, for URLs without one: Vertex AI requires a type. */
 const byEnding: Readonly<Record<string, string>> = {
   png: 'image/png',
   jpg: 'image/jpeg',
@@ -22,7 +22,7 @@ const byEnding: Readonly<Record<string, string>> = {
   webm: 'video/webm',
 }
 
-/** An image or a file, as bytes or by its address: https://ai.google.dev/api/caching#Part */
+/** Converts an image or file to a part, as bytes or by URL: https://ai.google.dev/api/caching#Part */
 export function googlePart(part: ImagePart | FilePart): JsonObject {
   const bytes = bytesOf(part)
   if (bytes !== undefined) return inlineData(bytes.mediaType, bytes.base64)
@@ -31,14 +31,14 @@ export function googlePart(part: ImagePart | FilePart): JsonObject {
   return { fileData: { fileUri, ...withoutUndefined({ mimeType: known }) } }
 }
 
-/** The same in a tool's result, where only bytes have a place; undefined for an address: https://ai.google.dev/gemini-api/docs/function-calling */
+/** Converts a part of a tool result, which must be bytes. Undefined for a URL: https://ai.google.dev/gemini-api/docs/function-calling */
 export function googleResultPart(part: ImagePart | FilePart): JsonObject | undefined {
   const bytes = bytesOf(part)
   return bytes === undefined ? undefined : inlineData(bytes.mediaType, bytes.base64)
 }
 
 function inlineData(mediaType: string, data: string): JsonObject {
-  // A type most tools get wrong.
+  // Many tools misspell the type of a JPEG.
   return { inlineData: { mimeType: mediaType === 'image/jpg' ? 'image/jpeg' : mediaType, data } }
 }
 

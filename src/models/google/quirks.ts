@@ -12,29 +12,29 @@ import {
   textQuirks,
 } from '../quirk-checks.ts'
 
-/** What differs between Gemini models, and between the two services that have them. Set in `config/providers.yaml`, overridable by `settings.quirks`. */
+/** How Gemini models, and the two services that offer them, differ. Set in `config/providers.yaml`; `settings.quirks` overrides it. */
 export interface GoogleQuirks extends TextQuirks {
-  /** Which service: it decides on addresses and credentials. */
+  /** The service, which determines addresses and credentials. */
   service: 'gemini' | 'vertex'
-  /** The API's version, `beta` for the service's newest; null: the SDK's. One that is written in the address goes first. */
+  /** The API's version. `beta`: the service's newest; null: the SDK's. A version in the address takes precedence. */
   apiVersion: string | null
-  /** The efforts it knows, with the `thinkingConfig` that asks for each. For others it gets the nearest. */
+  /** The efforts it knows, with the `thinkingConfig` that requests each. Others become the nearest one. */
   reasoningEffort: { [effort: string]: JsonObject }
-  /** Asks for summaries of the thoughts. Models that don't think refuse that. */
+  /** Whether to request summaries of thoughts. Models that don't think refuse that. */
   includeThoughts: boolean
-  /** The signature of a call that has none, because another model made it; null: none is needed. */
+  /** The signature to send for a call without one, such as another model's. Null: none is required. */
   missingSignature: string | null
-  /** Takes a schema for its response's text: in requests without tools, beside tools as well, or not at all. */
+  /** Whether it accepts a schema for the response's text: only in requests without tools, beside tools as well, or not at all. */
   structuredOutput: 'alone' | 'with-tools' | null
-  /** Sampling settings it refuses. */
+  /** Sampling settings that it refuses. */
   unsupported: string[]
-  /** How a tool's parameters and a response's schema are sent: as the JSON Schema they are, or put into the OpenAPI subset. */
+  /** How schemas of tools and responses are sent: as JSON Schema, or converted to the OpenAPI subset. */
   toolSchema: 'json-schema' | 'openapi'
-  /** Takes `id` in calls and their results; without, results are told apart by their order. */
+  /** Whether it accepts `id` in calls and results. If not, results are matched by their order. */
   callIds: boolean
-  /** Parts it takes besides text in user messages. */
+  /** The parts that it accepts besides text in user messages. */
   contentParts: ('image' | 'file')[]
-  /** The same for tools' results. */
+  /** The parts that it accepts besides text in tool results. */
   resultParts: ('image' | 'file')[]
 }
 
@@ -70,7 +70,7 @@ const checks: Record<keyof GoogleQuirks, QuirkCheck> = {
   ...textQuirkChecks,
 }
 
-/** The quirks of `layers`, later ones over earlier ones, over the defaults. Throws `invalid_option` for a key or value that is not one. */
+/** Merges the layers of quirks over the defaults, later ones first. Throws `invalid_option` for an unknown quirk or an invalid value. */
 export function googleQuirks(...layers: readonly (JsonObject | undefined)[]): GoogleQuirks {
   return mergeQuirks(defaults, checks, layers)
 }

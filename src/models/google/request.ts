@@ -11,14 +11,14 @@ import { geminiJsonSchema, openAPISchema } from './schema.ts'
 import { GoogleWire, wireName } from './wire.ts'
 
 export interface GoogleBody extends ApiRequest {
-  /** Our name of a tool by the one it is sent under, where they differ. */
+  /** A tool's own name, by the name it is sent under, if they differ. */
   names: ReadonlyMap<string, string>
 }
 
 /** https://ai.google.dev/api/generate-content#generationconfig */
 const mostStops = 5
 
-/** `generateContent`, as one model takes it. */
+/** Converts requests to `generateContent`, as one model accepts them. */
 export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
   readonly #provider: string
   readonly #model: string
@@ -47,7 +47,7 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
     const hasTools = declared.length > 0 || theirs.length > 0
     const tools = declared.length === 0 ? theirs : [{ functionDeclarations: declared }, ...theirs]
     const { system, contents: ours } = this.#converse(request, warnings)
-    // The SDK puts these into the body as they are; of other parameters it sends only those that it knows.
+    // The SDK copies these into the body. Of other parameters, it only sends those that it knows.
     const extraBody = {
       ...others,
       ...optional('generationConfig', generation),
@@ -72,8 +72,8 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
   }
 
   /**
-   * System messages at the beginning in one place; the API has none for later ones. All results of one turn are one content, and so is what the model said in a row: a content with calls
-   * has to follow on one of the user's.
+   * Collects the system messages from the start; the API has no place for later ones. The results of a turn share one content, and so do
+   * consecutive model messages: a content with calls must follow one of the user's.
    */
   #converse({ messages }: ModelRequest, warnings: Set<string>): { system: JsonObject[]; contents: JsonObject[] } {
     const system: JsonObject[] = []
@@ -133,7 +133,7 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
 
   #stops(stop: readonly string[], warnings: Set<string>): string[] {
     if (stop.length > mostStops)
-      warnings.add(`Of ${stop.length} \`stop\` texts the first ${mostStops} were sent, the most ${this.#provider} takes`)
+      warnings.add(`Of ${stop.length} \`stop\` texts, only the first ${mostStops} were sent, the most that ${this.#provider} accepts`)
     return stop.slice(0, mostStops)
   }
 
@@ -142,7 +142,7 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
   }
 }
 
-/** Our name of a tool by the one it is sent under, where they differ. */
+/** Maps the name a tool is sent under to its own, if they differ. */
 function renamedTools({ tools = [] }: ModelRequest): ReadonlyMap<string, string> {
   const names = tools.map(({ function: { name } }) => name)
   return new Map(names.flatMap((name) => (wireName(name) === name ? [] : [[wireName(name), name]])))

@@ -9,8 +9,8 @@ import { sumOfUsage, UsageReport } from '../usage.ts'
 import { GoogleContent } from './content.ts'
 
 /**
- * Puts a generateContent response together: the chunks of a stream, or a whole one. Throws a `ModelError` for what is no response.
- * Format: https://ai.google.dev/api/generate-content#generatecontentresponse
+ * Reads a generateContent response: the chunks of a stream, or a complete one. Throws a `ModelError` if it is not a response. Format:
+ * https://ai.google.dev/api/generate-content#generatecontentresponse
  */
 export class GoogleResponse implements ResponseReader {
   /** The stream has no end mark. */
@@ -20,10 +20,10 @@ export class GoogleResponse implements ResponseReader {
   readonly #calls: ToolCallAccumulator
   readonly #content: GoogleContent
   #usage = new UsageReport()
-  /** Of the responses that were gone on with. */
+  /** The usage of the responses before the pauses. */
   #spent: Usage | undefined
   #finish: string | undefined
-  /** Why the prompt was not even answered. */
+  /** Why the prompt was blocked. */
   #blocked: string | undefined
   #explanation = ''
   #continuationToken: string | undefined
@@ -31,7 +31,7 @@ export class GoogleResponse implements ResponseReader {
   #id: string | undefined
   #model: string | undefined
 
-  /** `toolNames`: the tools of the request. `names`: our name of a tool by the one it has on the wire, where they differ. */
+  /** `toolNames`: the tools of the request. `names`: a tool's own name, by the name it was sent under, if they differ. */
   constructor(context: ErrorContext, sink: ModelSink | undefined, toolNames: ReadonlySet<string>, names: ReadonlyMap<string, string>) {
     this.#context = context
     this.#sink = sink
@@ -45,12 +45,12 @@ export class GoogleResponse implements ResponseReader {
     )
   }
 
-  /** The provider has stopped at a limit of its own for one request, and waits to be asked on. */
+  /** Whether the provider has stopped at its own limit for one request and expects another one. */
   get isPaused(): boolean {
     return isPause(this.#finish) && this.#continuationToken !== undefined
   }
 
-  /** What has arrived, for an error that ends the response here. */
+  /** The error context with what has arrived, for an error that ends the response here. */
   context(): ErrorContext {
     const { text, reasoning } = this.#content
     const usage = this.#totalUsage()
@@ -65,7 +65,7 @@ export class GoogleResponse implements ResponseReader {
   }
 
   readWhole(value: unknown): boolean {
-    // Without `alt=sse`, which a gateway may lose, a stream is one list.
+    // Without `alt=sse`, which a gateway may drop, a stream is one JSON array.
     const chunks = Array.isArray(value) && value.length > 0 ? value : [value]
     if (!chunks.every(isChunk)) return false
     for (const chunk of chunks) this.#read(chunk)
@@ -73,7 +73,7 @@ export class GoogleResponse implements ResponseReader {
     return true
   }
 
-  /** What the next request has to carry so that the provider goes on. Readies the reader for what comes next. */
+  /** Returns the token with which the next request continues the response, and resets the reader for the next chunks. */
   pause(): string {
     const token = this.#continuationToken ?? ''
     this.#spent = this.#totalUsage()
@@ -83,12 +83,12 @@ export class GoogleResponse implements ResponseReader {
     return token
   }
 
-  /** The response, whole. To be called once, when `hasFinished`. Throws for one that the provider calls botched itself. */
+  /** Returns the complete response. Called once, when `hasFinished` is true. Throws if the provider reports that generation failed. */
   finish(): ModelResponse {
     const isCut = !this.#content.endCalls()
     const calls = this.#calls.finish(this.#sink)
     const { text, reasoning, warnings } = this.#content
-    // A candidate may end ordinarily all the same.
+    // A candidate may still end normally.
     const word = this.#blocked === undefined ? this.#finish : 'SAFETY'
     const end = readEnd({ word, explanation: this.#explanation, text, calls, isCut }, this)
     const { finishReason, toolCalls } = end
@@ -118,7 +118,7 @@ export class GoogleResponse implements ResponseReader {
     if (typeof responseId === 'string' && responseId !== '') this.#id ??= responseId
     if (isJsonObject(promptFeedback)) this.#readFeedback(promptFeedback)
     for (const candidate of Array.isArray(candidates) ? candidates : []) {
-      // Others are alternatives to the first.
+      // The others are alternatives to the first.
       if (isJsonObject(candidate) && (candidate.index === undefined || candidate.index === 0)) this.#readCandidate(candidate)
     }
   }

@@ -2,22 +2,25 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 import { mapSchemas } from '../conversion/map-schemas.ts'
 import { referredSchema } from '../conversion/schema-reference.ts'
 
-/** Formats the API knows; any other makes it refuse the request. */
+/** The formats that the API accepts. It refuses a request with any other. */
 const formats = new Set(['enum', 'date-time', 'float', 'double', 'int32', 'int64'])
-/** Fields that mean the same in both. */
+/** Fields with the same meaning in both. */
 const kept = ['title', 'description', 'minimum', 'maximum', 'minItems', 'maxItems', 'minLength', 'maxLength', 'pattern'] as const
 
 /**
- * A JSON Schema in the OpenAPI subset of `FunctionDeclaration.parameters`, for models and servers that don't take `parametersJsonSchema`.
- * What the subset has no word for is left out, so that it allows more than the original; arguments are still checked against that.
- * Undefined for an object without properties, which the API refuses. https://ai.google.dev/api/caching#Schema
+ * Converts a JSON Schema to the OpenAPI subset of `FunctionDeclaration.parameters`, for models and servers without `parametersJsonSchema`.
+ * Rules that the subset can't express are left out, so it allows more; arguments are still checked against the original schema. Undefined
+ * for an object without properties, which the API refuses. https://ai.google.dev/api/caching#Schema
  */
 export function openAPISchema(schema: JsonObject): JsonObject | undefined {
   const converted = convert(schema, { root: schema, open: new Set() })
   return converted.type === 'OBJECT' && converted.properties === undefined ? undefined : converted
 }
 
-/** The same for models that take a JSON Schema. Beside a `$ref` they take no rules: https://github.com/anomalyco/opencode/issues/12295 */
+/**
+ * Adapts a JSON Schema for models that accept one. They refuse other rules beside a `$ref`:
+ * https://github.com/anomalyco/opencode/issues/12295
+ */
 export function geminiJsonSchema({ $schema: _, ...schema }: JsonObject): JsonObject {
   return mapSchemas(schema, (one) => {
     if (one.$ref === undefined) return one
@@ -27,7 +30,7 @@ export function geminiJsonSchema({ $schema: _, ...schema }: JsonObject): JsonObj
 
 interface Scope {
   root: JsonObject
-  /** References that are being followed: one that leads back to itself has no end. */
+  /** The references that are being resolved, so that a recursive one ends. */
   open: ReadonlySet<string>
 }
 
@@ -71,7 +74,7 @@ function propertiesOf(properties: JsonObject, required: Json | undefined, scope:
   }
 }
 
-/** Beside `anyOf` the API takes hardly any other field. */
+/** The API accepts hardly any field beside `anyOf`. */
 function convertAlternatives(list: readonly Json[], { description }: JsonObject, scope: Scope): JsonObject {
   const isNull = (one: Json) => isJsonObject(one) && one.type === 'null'
   const others = list.filter((one) => !isNull(one)).map((one) => convert(one, scope))
@@ -87,7 +90,7 @@ function convertReference(ref: string, { $ref: _, ...beside }: JsonObject, { roo
   return convert(target === undefined ? { type: 'object', ...beside } : { ...target, ...beside }, { root, open: new Set(open).add(ref) })
 }
 
-/** An object that has to fit all of several is one with the fields of all. */
+/** Merges the schemas of `allOf` into one object with all their fields. */
 function joined({ allOf: _, ...own }: JsonObject, parts: readonly Json[]): JsonObject {
   const all = [own, ...parts.filter(isJsonObject)]
   const properties = Object.assign({}, ...all.map((part) => (isJsonObject(part.properties) ? part.properties : {})))
@@ -97,7 +100,7 @@ function joined({ allOf: _, ...own }: JsonObject, parts: readonly Json[]): JsonO
 
 function itemOf({ items, prefixItems }: JsonObject): Json {
   if (isJsonObject(items) && Object.keys(items).length > 0) return items
-  // A list whose items may be anything: the API wants to be told something.
+  // The API requires a schema for the items.
   return Array.isArray(prefixItems) && prefixItems.length > 0 ? { anyOf: prefixItems } : { type: 'string' }
 }
 

@@ -19,23 +19,23 @@ import { geminiJsonSchema, openAPISchema } from './schema.ts'
 
 type CallNames = ReadonlyMap<string, string>
 
-/** A message's parts. */
+/** A message as parts. */
 export interface WireMessage {
-  /** `results` stand in a content of their own, with role `user`: all those of one turn together. */
+  /** `results` form their own content with role `user`: all results of a turn together. */
   kind: 'system' | 'user' | 'model' | 'results'
   parts: JsonObject[]
-  /** The names of its calls as they are sent, by the id of the call in our history. */
+  /** The names under which its calls are sent, by the call's id in the conversation. */
   callNames?: CallNames | undefined
 }
 
-/** The API names no limits for ids; its own have fewer characters than other providers' limits. */
+/** The API documents no limits for ids. Its own ids fit these, and other providers' do. */
 const callId = { pattern: /^[a-zA-Z0-9_.:-]{1,64}$/, length: 32 }
 
 const jsonSchemaRules = { takesNarrowing: true }
 
 /**
- * Converts messages and tools to the generateContent format. What a request loses is added to `warnings`.
- * Format: https://ai.google.dev/api/generate-content
+ * Converts messages and tools to the generateContent format. Adds a warning for whatever is lost. Format:
+ * https://ai.google.dev/api/generate-content
  */
 export class GoogleWire {
   readonly #provider: string
@@ -61,14 +61,14 @@ export class GoogleWire {
     return { name, ...words, ...withoutUndefined({ parameters: openAPI }) }
   }
 
-  /** `callNames`: those of the calls that a tool's result may answer. */
+  /** `callNames`: the names of the calls that a tool result may answer. */
   message(message: ChatMessage, callNames: CallNames | undefined, warnings: Set<string>): WireMessage {
     switch (message.role) {
       case 'system':
         return { kind: 'system', parts: textPart(message.content) }
       case 'user': {
         const parts = this.#contentParts(message.content, warnings)
-        // A turn has to say something; leaving it out would join its neighbours.
+        // The API refuses an empty message, and leaving it out would merge its neighbors.
         return { kind: 'user', parts: parts.length > 0 ? parts : [{ text: '[empty message]' }] }
       }
       case 'tool':
@@ -77,7 +77,7 @@ export class GoogleWire {
         const calls = hasToolCalls(message) ? message.toolCalls : []
         const data = message.providerData?.provider === this.#provider ? message.providerData.data : {}
         const toPart = (call: ToolCall, fields?: JsonObject): JsonObject => ({ ...this.#callPart(call), ...fields })
-        // Of a message that was changed since nothing is known to belong anywhere.
+        // In a message that was changed since, the positions of its parts are unknown.
         const parts = laidOut(message.content, calls, readLayout(data.layout), { text: textPart, call: toPart }) ?? [
           ...textPart(message.content),
           ...calls.map((call) => toPart(call)),
@@ -88,13 +88,13 @@ export class GoogleWire {
     }
   }
 
-  /** The API takes only an object for arguments: what the model wrote instead stays in our records. */
+  /** The API only accepts an object as arguments. If the model wrote something else, `{}` is sent instead. */
   #callPart({ id, function: { name, arguments: json } }: ToolCall): JsonObject {
     return { functionCall: { ...this.#id(id), name: wireName(name), args: argumentsObject(json) } }
   }
 
   /**
-   * The first call of a message has to be signed, unless the model has signed what it wrote before it:
+   * The first call of a message must be signed, unless the model has signed what it wrote before it:
    * https://ai.google.dev/gemini-api/docs/thought-signatures
    */
   #signed(parts: JsonObject[]): JsonObject[] {
@@ -105,7 +105,7 @@ export class GoogleWire {
     return parts.map((part, at) => (at === first ? { ...part, thoughtSignature: missingSignature } : part))
   }
 
-  /** A result has to be an object; these two keys are the ones the API knows: https://ai.google.dev/api/caching#FunctionResponse */
+  /** A result must be an object with one of these two keys, which the API knows: https://ai.google.dev/api/caching#FunctionResponse */
   #result(
     { toolCallId, name, content, isError }: ChatMessage & { role: 'tool' },
     callNames: CallNames | undefined,
@@ -131,11 +131,11 @@ export class GoogleWire {
     }
   }
 
-  /** Whether a part of a tool's result can be sent in a message of the user only: before Gemini 3, models take nothing but text in results. */
+  /** Whether a part of a tool result has to be sent in a user message. Models before Gemini 3 only accept text in results. */
   movesPart(part: ImagePart | FilePart): boolean {
     const { contentParts, resultParts } = this.#quirks
     if (!contentParts.includes(part.type) || resultParts.includes(part.type)) return false
-    // An address is only taken of some servers.
+    // URLs are accepted only from some servers.
     return googleResultPart(part) !== undefined
   }
 
@@ -157,13 +157,13 @@ export class GoogleWire {
   }
 }
 
-/** A function's name has to begin with a letter or an underscore: https://ai.google.dev/api/caching#FunctionDeclaration */
+/** A function's name must start with a letter or an underscore: https://ai.google.dev/api/caching#FunctionDeclaration */
 export function wireName(name: string): string {
   const legal = legalName(name)
   return /^[a-zA-Z_]/.test(legal) ? legal : `_${legal}`.slice(0, 64)
 }
 
 function textPart(text: string, fields?: JsonObject): JsonObject[] {
-  // A signature may stand on a part without text, and has to stay there.
+  // A signature may be on a part without text, and must stay there.
   return text === '' && fields === undefined ? [] : [{ text, ...fields }]
 }

@@ -5,13 +5,13 @@ import type { ModelSettings } from '../settings.ts'
 import { ExpectedOutput, estimateUsage, usageOfFailure, wholeUsage } from '../usage.ts'
 import { defaultMaxRetryDelayMs } from './retry.ts'
 
-/** One for each account at a provider and each part of it that has limits: shared by all models and runs of the process. */
+/** One limiter for each account and each limited part of it, shared by all models and runs of the process. */
 const limiters = new Map<string, RateLimiter>()
 let sweepAt = 1_000
 
 /**
- * The same model, whose requests wait until they are within its limits and those of its provider. When the provider refuses one and says how
- * long to wait, the others wait as well, unless that is longer than `maxRetryDelayMs`.
+ * Wraps a model so that its requests wait until they are within its own limits and its provider's. If the provider refuses a request and
+ * says how long to wait, other requests wait as well, unless that is longer than `maxRetryDelayMs`.
  */
 export function withRateLimits(
   model: ChatModel,
@@ -42,7 +42,7 @@ export function withRateLimits(
       await model.prepare?.()
     },
     async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
-      // Key and address may come, or change, with the environment.
+      // Key and address may be set or changed later in the environment.
       const account = accountOf(settings, preset)
       const limited = parts.map(({ part, limits }) => ({ limits, limiter: limiterOf(JSON.stringify([account, part])) }))
       const askedAt = performance.now()
@@ -57,7 +57,7 @@ export function withRateLimits(
       const slots = []
       let used: number | undefined = 0
       try {
-        // That of the smallest part first: while one waits for it, others of the provider's models go on.
+        // The smallest part comes first: while a request waits for it, those to the provider's other models continue.
         for (const { limits, limiter } of limited) slots.push(await limiter.enter({ ...applicant, limits }))
         const waitedMs = performance.now() - askedAt
         used = undefined
@@ -84,7 +84,7 @@ export function withRateLimits(
 function limiterOf(key: string): RateLimiter {
   const known = limiters.get(key)
   if (known !== undefined) return known
-  // Each customer may have a key.
+  // Every customer may have a key, so idle limiters are removed.
   if (limiters.size >= sweepAt) {
     for (const [other, limiter] of limiters) if (limiter.isIdle) limiters.delete(other)
     sweepAt = Math.max(1_000, 2 * limiters.size)

@@ -7,21 +7,21 @@ import { writtenCallOf } from '../errors/provider-error.ts'
 import { sumOfUsage, usageOfAttempt, usageOfFailure, withUsage, withWholeUsage } from '../usage.ts'
 
 export interface RetryOptions {
-  /** How often a failed request is made again. Default 2. */
+  /** How often a failed request is retried. Default: 2. */
   maxRetries?: number
-  /** Longest wait between two tries, in milliseconds. Default 30 000. */
+  /** The longest wait between two attempts, in milliseconds. Default: 30 000. */
   maxRetryDelayMs?: number
-  /** The first wait, in milliseconds; each further one is twice as long. Up to a quarter is taken off at random. Default 500. */
+  /** The first wait, in milliseconds. Each further one is twice as long, minus a random part of up to a quarter. Default: 500. */
   firstDelayMs?: number
 }
 
 export const defaultMaxRetryDelayMs = 30_000
 
 /**
- * The same model, whose failed requests are made again where that may help: those whose error is `retryable`, and never after a piece of the
- * response was shown that can't be taken back (see `ModelSink.restart`). A provider's `retry-after` is waited for; one that is longer
- * than `maxRetryDelayMs` ends it at once. Aborting ends a wait at once. The usage of the response, or of the error, is that of all tries.
- * Throws `invalid_option` for options out of range.
+ * Wraps a model so that failed requests are retried if their error is `retryable`, but not once a piece of the response was streamed that
+ * can't be taken back (see `ModelSink.restart`). Waits for a provider's `retry-after`, but gives up if that is longer than
+ * `maxRetryDelayMs`. An abort ends a wait at once. The usage of the response, or of the error, covers all attempts. Throws `invalid_option`
+ * for options out of range.
  */
 export function withRetry(model: ChatModel, options: RetryOptions = {}): ChatModel {
   const { maxRetries = 2, maxRetryDelayMs = defaultMaxRetryDelayMs, firstDelayMs = 500 } = options
@@ -74,17 +74,17 @@ export function withRetry(model: ChatModel, options: RetryOptions = {}): ChatMod
   }
 }
 
-/** The response that a provider has refused as malformed, if whoever asked for it can read it. */
+/** Asks the caller to read a response that the provider refused as malformed. */
 async function readRefused(error: ModelError, sink: ModelSink | undefined): Promise<ModelResponse | undefined> {
   const text = writtenCallOf(error)
   const meant = text === undefined ? undefined : await sink?.readRefused?.(text)
   return meant && { ...meant, finishReason: 'tool_calls', rawFinishReason: error.providerCode, warnings: [error.message] }
 }
 
-/** What failed tries used. */
+/** The usage of failed attempts. */
 interface Spent {
   usage: Usage | undefined
-  /** Not all of them reported it. */
+  /** Whether some of them did not report it. */
   isEstimated: boolean
 }
 
@@ -105,8 +105,8 @@ function afterFailures(request: ModelRequest, response: ModelResponse, failed: n
 }
 
 /**
- * The same sink, which can always say whether its response may be asked for anew. Its functions may be async, against their types: a rejection
- * becomes a warning of the process.
+ * Wraps a sink so that it can always tell whether its response may be requested again. Its functions may be async, contrary to their types:
+ * a rejection becomes a warning of the process.
  */
 export function restartable(sink: ModelSink): RestartableSink {
   let isShown = false

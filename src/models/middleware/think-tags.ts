@@ -7,16 +7,16 @@ import type { ThinkTags } from '../quirk-checks.ts'
 
 interface ThinkTagOptions {
   tags: ThinkTags
-  /** Sends thinking back to the model: before its answer, in its tags. */
+  /** Whether to send thinking back to the model: before its answer, in its tags. */
   sendBack: boolean
 }
 
-/** Where a message's provider data has the tags and the thinking before its text, as the model wrote them. */
+/** The field of `providerData` that holds the tags and the thinking before the text, as the model wrote them. */
 const dataKey = 'thinkTags'
 
 /**
- * The same model, whose thinking in tags is its reasoning. A stream that was shown as text until an end tag came is shown again from its
- * beginning if the sink can take back what it was given. The response is right in any case.
+ * Wraps a model so that thinking in tags becomes its reasoning. If a stream was shown as text until an end tag arrived, it is shown again
+ * from its start, provided that the sink can take it back. The response is correct either way.
  */
 export function withThinkTags(model: ChatModel, { tags, sendBack }: ThinkTagOptions): ChatModel {
   const restored = new WeakMap<ChatMessage, ChatMessage>()
@@ -63,7 +63,7 @@ function divide(response: ModelResponse, provider: string, tags: ThinkTags): Mod
   return { ...response, text, ...(all === '' ? {} : { reasoning: all }), providerData: { provider, data } }
 }
 
-/** A server that gives reasoning by itself has taken it out of the text. */
+/** A server that reports reasoning separately has removed it from the text. */
 function isOpened(tags: ThinkTags, reasoning: string | undefined): boolean {
   return tags === 'opened' && !reasoning
 }
@@ -79,13 +79,13 @@ function withDividedPart(error: unknown, tags: ThinkTags): unknown {
 
 const shownAsText = "Thinking was shown as text until its end tag came: with `thinkTags: 'opened'`, it is shown as reasoning"
 
-/** Divides a response while it is shown. */
+/** Separates thinking from text while a response is streamed. */
 class LiveThinking implements ThinkingSink {
-  /** What the model is given. */
+  /** The sink for the model. */
   readonly sink: ModelSink
   readonly #shownTo: ModelSink
   #reader: ThinkingReader | undefined
-  /** The text that was shown. Empty again if it was thinking. */
+  /** The text that was shown. Emptied if it turns out to be thinking. */
   #text = new TextBuffer()
   #warnings: string[] = []
 

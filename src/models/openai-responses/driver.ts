@@ -6,25 +6,27 @@ import type { ModelSettings } from '../settings.ts'
 import { responsesQuirks } from './quirks.ts'
 import { ResponsesApi } from './request.ts'
 
-/** `ModelSettings`, and for a provider that is not in `config/providers.yaml`, what would stand there. */
+/** `ModelSettings`, and the preset of a provider that is not in `config/providers.yaml`. */
 export type ResponsesModelSettings = ModelSettings & { preset?: ProviderPreset }
 
 /**
- * A model behind OpenAI's Responses API, or any server that speaks it, through the `openai` package (imported at the first request).
- * `generate` makes exactly one request; `createModel` adds the retries.
+ * Creates a model behind OpenAI's Responses API, or any server that speaks it. Uses the `openai` package, which is imported at the first
+ * request. `generate` sends exactly one request; `createModel` adds the retries.
  *
- * Nothing depends on what the server remembers: each request holds the whole conversation and says `store: false`; reasoning comes
- * encrypted, is kept in `providerData`, and goes back to the same provider. So do the items of tools that the provider runs itself
- * (given in `providerOptions.tools`). A custom tool's call has the one argument `input`, its text.
+ * The server stores nothing: each request contains the whole conversation and says `store: false`. Reasoning arrives encrypted, is kept in
+ * `providerData`, and is sent back to the same provider. So are the items of tools that the provider runs, which are given in
+ * `providerOptions.tools`. A custom tool's call has one argument, `input`, with its text.
  *
- * - `providerOptions.reasoning` and `.include` are added to what is sent anyway, such as `{reasoning: {summary: 'auto'}}`, without which
- *   there is no `reasoning` in the response; other options replace it.
- * - What a refusal says is the response's text, with `finishReason: 'refusal'`.
- * - A response that has nothing in it but a tool of the provider's own, which waits for an approval or a result that can't be given here:
- *   `finishReason: 'error'`, and `warnings` names it.
- * - A response that was cut, by its limit of tokens or otherwise, has `finishReason: 'length'`; by the content filter, `'content_filter'`.
  *
- * Throws `invalid_option` for invalid quirks, `unknown_provider` for a provider without preset.
+ * - `providerOptions.reasoning` and `.include` are merged with what is sent anyway; other options replace it. Without `{reasoning:
+ *   {summary: 'auto'}}`, the response has no `reasoning`.
+ * - A refusal's words are the response's text, with `finishReason: 'refusal'`.
+ * - A response that only contains a provider's tool that waits for an approval or a result has `finishReason: 'error'`; `warnings` names
+ *   the tool.
+ * - A response that was cut off by its token limit or otherwise has `finishReason: 'length'`; if the content filter stopped it,
+ *   `'content_filter'`.
+ *
+ * Throws `invalid_option` for invalid quirks, and `unknown_provider` for a provider without a preset.
  */
 export function openaiResponsesModel(settings: ResponsesModelSettings): ChatModel {
   const { provider, model, preset = findPreset(provider) } = settings

@@ -5,22 +5,23 @@ import { namesOf, type Searches } from './items.ts'
 import type { ResponsesWire } from './wire.ts'
 
 /**
- * The model is told names and descriptions of deferred functions, only their parameters wait. With more functions than these our own search,
- * which tells of none, costs fewer tokens. https://developers.openai.com/api/docs/guides/tools-tool-search
+ * The most functions to defer. The model still sees the names and descriptions of deferred functions; only their parameters are loaded
+ * later. With more functions, toolloop's own tool search costs fewer tokens.
+ * https://developers.openai.com/api/docs/guides/tools-tool-search
  */
 const mostDeferred = 128
 
 interface Conversation {
   input: JsonObject[]
-  /** The request's tools, where the provider is to search them. */
+  /** The request's tools, if the provider should search them. */
   searched: SearchedTools | undefined
 }
 
 /**
- * The conversation, and the tools that the provider is to search. Either depends on the other: a search can't go back without its tools, and a
- * tool that was called without a search, such as by another provider's model, can't be deferred any more.
+ * Converts the conversation and selects the tools that the provider searches. They depend on each other: a search can't be sent back
+ * without its tools, and a tool that was called without a search, such as by another provider's model, can't be deferred.
  *
- * `searches`: whether the provider searches tools. `theirs`: the tools of `providerOptions`. What is lost is added to `warnings`.
+ * `searches`: whether the provider has a tool search. `theirs`: the tools of `providerOptions`. Adds a warning for whatever is lost.
  */
 export function converse(
   request: ModelRequest,
@@ -44,8 +45,8 @@ function nameOf({ function: { name } }: { function: { name: string } }): string 
 }
 
 /**
- * `offered`: names of the tools that a search may have found; undefined where no search goes back. `deferrable`: those that may not be defined
- * unless a search has loaded them.
+ * `offered`: the names of the tools that a search may have found; undefined if no search is sent back. `deferrable`: the tools that need
+ * not be defined until a search has loaded them.
  */
 function inputItems(
   messages: readonly ChatMessage[],

@@ -12,17 +12,16 @@ import { argumentsText } from '../openai/wire.ts'
 import { isPlain, type LayoutPiece, laidOut, layoutJson, readLayout } from '../streaming/response-layout.ts'
 
 /**
- * What this driver keeps in `providerData`: reasoning, and the items of tools the provider runs itself, where they were; and of messages
- * and calls the fields that ours have no place for. Nothing is kept of a response whose layout is plain.
- * https://platform.openai.com/docs/guides/conversation-state
+ * The `providerData` of a response: reasoning and the items of tools that the provider runs, with their positions, and fields of messages
+ * and calls that have no equivalent. Undefined if the layout is plain. https://platform.openai.com/docs/guides/conversation-state
  */
 export function itemsData(provider: string, layout: readonly LayoutPiece[]): ProviderData | undefined {
   return isPlain(layout) ? undefined : { provider, data: { layout: layoutJson(layout) } }
 }
 
 /**
- * The input items of an assistant message, as the response had them; the calls' ids are those of the wire. Of a message that was changed since, nothing is sent but its text and
- * its calls: reasoning is only taken back together with the very item that followed it.
+ * The input items of an assistant message, laid out as in the response. `calls` have the ids that are sent. If the message was changed
+ * since, only its text and calls are sent: the API accepts reasoning only with the item that followed it.
  */
 export function assistantItems(text: string, calls: readonly ToolCall[], data: JsonObject, malformed: MalformedArguments): JsonObject[] {
   const make = {
@@ -33,7 +32,7 @@ export function assistantItems(text: string, calls: readonly ToolCall[], data: J
   return items.reduce(joined, [])
 }
 
-/** The texts of one item were pieces of their own. */
+/** Joins the texts of one item, which are separate pieces. */
 function joined(items: JsonObject[], item: JsonObject): JsonObject[] {
   const last = items.at(-1)
   const isSame = last !== undefined && item.id !== undefined && last.id === item.id && last.type === 'message'
@@ -42,15 +41,18 @@ function joined(items: JsonObject[], item: JsonObject): JsonObject[] {
   return items
 }
 
-/** What of a message belongs to the provider's tool search; a tool that it has loaded is called in a namespace of the tool's own name. */
+/**
+ * The parts of a message that belong to the provider's tool search. A tool that it has loaded is called in a namespace with the tool's own
+ * name.
+ */
 export interface Searches {
   /** Whether the message has items of a search. */
   hasItems: boolean
-  /** Names of the tools it has loaded. */
+  /** The names of the tools that the search loaded. */
   loaded: readonly string[]
-  /** Names of the tools it calls as loaded ones. */
+  /** The names of the loaded tools that it calls. */
   calledLoaded: readonly string[]
-  /** Names of the tools it calls as any others. */
+  /** The names of the other tools that it calls. */
   called: readonly string[]
 }
 
@@ -76,13 +78,16 @@ function isSearchItem({ type }: JsonObject): boolean {
   return type === 'tool_search_call' || type === 'tool_search_output'
 }
 
-/** Names of tools. A namespace has tools of its own. */
+/** The names of tools, including those in namespaces. */
 export function namesOf(tools: Json | undefined): string[] {
   const given = Array.isArray(tools) ? tools.filter(isJsonObject) : []
   return given.flatMap(({ name, tools: inner }) => [...(typeof name === 'string' ? [name] : []), ...namesOf(inner)])
 }
 
-/** What the results of some calls have to say of them, by the call's id: that it was a custom tool's, that the provider's program made it. */
+/**
+ * The fields that the results of some calls must repeat, by the call's id: that it is a custom tool's call, and which program of the
+ * provider made it.
+ */
 export function resultFields(calls: readonly ToolCall[], data: JsonObject): [id: string, fields: JsonObject][] {
   return readLayout(data.layout).flatMap((piece): [string, JsonObject][] => {
     const call = 'call' in piece ? calls[piece.call] : undefined
@@ -92,7 +97,7 @@ export function resultFields(calls: readonly ToolCall[], data: JsonObject): [id:
   })
 }
 
-/** `fields`: those of the item, and under `part` those of its text. */
+/** `fields`: those of the item and, in `part`, those of its text. */
 function messageItem(text: string, { part, ...item }: JsonObject): JsonObject {
   const own = isJsonObject(part) ? part : {}
   const isPlainText = Object.keys(own).length === 0 && item.id === undefined
@@ -110,11 +115,11 @@ function callItem(
   return { type: 'function_call', ...own, arguments: argumentsText(json, malformed), ...fields }
 }
 
-/** What a custom tool is called with is a text; to us it is the argument `input`, whose JSON these begin and end. */
+/** A custom tool is called with a text. It becomes the argument `input`; these are the start and end of its JSON. */
 export const customStart = '{"input":"'
 export const customEnd = '"}'
 
-/** A piece of a text as it stands inside a JSON text. */
+/** A piece of text, escaped for a JSON string. */
 export function escaped(piece: string): string {
   return JSON.stringify(piece).slice(1, -1)
 }
@@ -124,7 +129,7 @@ function customInput(json: string): string {
     const value: unknown = JSON.parse(json)
     return isJsonObject(value) && typeof value.input === 'string' ? value.input : json
   } catch {
-    // Cut in the middle, or changed since: what there is of it is sent.
+    // Cut off in the middle, or changed since: the text is sent unchanged.
     return json
   }
 }
@@ -134,7 +139,7 @@ export function callIdOf({ call_id: callId, id }: JsonObject): string {
   return String(found)
 }
 
-/** The program that made a call has to go back with it. */
+/** The program that made a call must be sent back with it. */
 export function callerOf({ caller }: JsonObject): Json[] {
   return isJsonObject(caller) && caller.caller_id !== undefined ? [caller.caller_id] : []
 }

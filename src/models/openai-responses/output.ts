@@ -7,23 +7,25 @@ import { callerOf, callIdOf } from './items.ts'
 import { ResponseCall, restOf } from './response-call.ts'
 import { ResponseMessage } from './response-message.ts'
 
-/** `item`: as it was when it was done. */
+/** `item`: its final state. */
 type OpenItem =
   | ResponseMessage
   | ResponseCall
   | { kind: 'reasoning'; item: JsonObject; isWhole: boolean; parts: Map<string, TextBuffer> }
-  /** Not ours to read: what the provider's own tools did, and what is not known yet. */
+  /** Items that are passed through: those of the provider's own tools, and unknown ones. */
   | { kind: 'kept'; item: JsonObject; isWhole: boolean }
 
-/** Where an event belongs. Some servers number no items, or all alike, and some change an item's id from one event to the next. */
+/**
+ * The item that an event belongs to. Some servers number no items, or give all the same number; some change an item's id between events.
+ */
 export interface ItemPlace {
   output_index?: Json
   item_id?: Json
 }
 
 /**
- * The output items of a response, in order, as they arrive: text and reasoning go to the sink, calls to the accumulator, and the rest is
- * kept. What an item is when it is done counts only for what had not come in pieces before.
+ * Collects the output items of a response as they arrive. Text and reasoning go to the sink and calls to the accumulator; the rest is kept.
+ * The final state of an item only adds what had not arrived in pieces.
  */
 export class ResponsesOutput {
   readonly warnings: string[] = []
@@ -34,7 +36,7 @@ export class ResponsesOutput {
   readonly #byIndex = new Map<number, OpenItem>()
   readonly #byId = new Map<string, OpenItem>()
   readonly #callIds = new Set<string>()
-  /** Announced, and not said to be done yet. */
+  /** Items that were announced but not reported as done. */
   readonly #unfinished = new Set<OpenItem>()
   readonly #reasoning = new TextBuffer()
   #last: OpenItem | undefined
@@ -51,7 +53,7 @@ export class ResponsesOutput {
     return this.#messages.map(({ gap, text }) => gap + text).join('')
   }
 
-  /** The text of the final phase, or what is no commentary if there is none; undefined if that is all of the text, or nothing. */
+  /** The text of the final phase; without one, the text that is not commentary. Undefined if that is all of the text, or none of it. */
   get answer(): string | undefined {
     const spoken = this.#messages.filter(({ isEmpty }) => !isEmpty)
     const final = spoken.filter(({ item }) => item.phase === 'final_answer')
@@ -68,7 +70,7 @@ export class ResponsesOutput {
     return this.#reasoning.toString()
   }
 
-  /** Whether the provider waits for what can't be given here; known after `layout`, whose warnings name it. */
+  /** Whether the provider waits for something that can't be provided. Known after `layout`, whose warnings name it. */
   get isWaiting(): boolean {
     return this.#waiting
   }
@@ -77,7 +79,7 @@ export class ResponsesOutput {
     return this.#messages.some((message) => message.isRefusal)
   }
 
-  /** Something has come, and all that was announced is done: the stream may end without saying so. */
+  /** Whether something has arrived and all announced items are done: the stream may then end without an end mark. */
   get isFinished(): boolean {
     return this.#all.length > 0 && this.#unfinished.size === 0
   }
@@ -86,12 +88,12 @@ export class ResponsesOutput {
     if (this.#byId.get(idOf(item)) === undefined) this.#unfinished.add(this.#open(index, item))
   }
 
-  /** The item as it is in the end. */
+  /** Takes the final state of an item. */
   close({ output_index: index }: ItemPlace, item: JsonObject): void {
     this.#close(this.#find(item.id, index) ?? this.#open(index, item), item)
   }
 
-  /** All items as they are in the end. Of a stream these are the ones that have come already. */
+  /** Takes the final state of all items. In a stream, they have arrived before. */
   closeAll(items: readonly Json[]): void {
     for (const [at, item] of items.entries()) {
       if (!isJsonObject(item)) continue
@@ -133,14 +135,14 @@ export class ResponsesOutput {
     if (item.kind === 'message' && typeof delta === 'string') item.add(numberOf(content), delta, isRefusal, () => this.text)
   }
 
-  /** A text of a message as it is in the end. */
+  /** Takes the final state of a text. */
   closeText(place: ItemPlace, content: Json | undefined, part: JsonObject): void {
     const item = this.#at(place) ?? this.#open(place.output_index, { type: 'message' })
     this.#unfinished.delete(item)
     if (item.kind === 'message') this.#closeText(item, numberOf(content), part)
   }
 
-  /** `part`: which of its summaries or texts. */
+  /** `part`: the summary or text of the reasoning item. */
   addReasoning(place: ItemPlace, part: string, delta: Json | undefined): void {
     const item = this.#at(place) ?? this.#open(place.output_index, { type: 'reasoning' })
     if (item.kind === 'reasoning') this.#think(item, part, delta, false)
@@ -150,7 +152,7 @@ export class ResponsesOutput {
     this.#callAt(place)?.addPiece(delta)
   }
 
-  /** A call's arguments as they are in the end. */
+  /** Takes the complete arguments of a call. */
   closeArguments(place: ItemPlace, whole: Json | undefined): void {
     const call = this.#callAt(place)
     if (call === undefined || whole === undefined) return
@@ -158,14 +160,14 @@ export class ResponsesOutput {
     call.complete(whole)
   }
 
-  /** To be called when no more will come. Returns whether the arguments of all calls are whole. */
+  /** Ends the calls. Called once, at the end of the response. Returns whether the arguments of all calls are complete. */
   endCalls(): boolean {
     return this.#all.map((item) => item.kind !== 'call' || item.end()).every(Boolean)
   }
 
   /**
-   * `calls`: the number of each call's item, in the order of the calls. `isStored`: the provider keeps the response, so that its reasoning
-   * may go back by its id alone.
+   * `calls`: the number of each call's item, in the order of the calls. `isStored`: the provider stores the response, so its reasoning may
+   * be sent back as an id.
    */
   layout(calls: readonly (number | undefined)[], isStored: boolean): LayoutPiece[] {
     const answered = new Set(this.#all.flatMap(({ item }) => (isOutput(item) ? [item.call_id] : callerOf(item))))
@@ -180,7 +182,8 @@ export class ResponsesOutput {
       if (item.kind === 'reasoning' || item.kind === 'kept') keeps ||= own.length > 0
       pieces.unshift(own)
     }
-    // An item's id says which reasoning it came from: without all of that it would be refused, and without any it says nothing.
+    // An item's id refers to the reasoning it came from. The API refuses it if part of that reasoning is missing, and it is useless without
+    // any.
     return keeps && isComplete ? pieces.flat() : pieces.flat().map(withoutIds)
   }
 
@@ -203,7 +206,7 @@ export class ResponsesOutput {
         return item.isWhole && canGoBack && isFollowed ? [{ block: item.item }] : []
       }
       case 'kept': {
-        // What an own call of the provider's came to is in no item, and without that it would not be taken back.
+        // The result of a provider's own call is in no item, and the API would refuse the call without it.
         if (!item.isWhole || item.item.type === 'custom_tool_call') return []
         const awaited = awaitedBy(item.item, answered)
         if (awaited === undefined) return [{ block: item.item }]
@@ -214,7 +217,7 @@ export class ResponsesOutput {
     }
   }
 
-  /** The call an event belongs to. Some servers do not announce it before its arguments. */
+  /** The call that an event belongs to. Some servers don't announce a call before its arguments. */
   #callAt(place: ItemPlace): ResponseCall | undefined {
     const known = this.#at(place)
     if (known !== undefined) return known.kind === 'call' ? known : undefined
@@ -249,7 +252,7 @@ export class ResponsesOutput {
       case 'function_call':
         return new ResponseCall(item, this.#all.length, this.#calls, this.#sink)
       case 'custom_tool_call':
-        // Some providers tell of what their own tools have done in this way.
+        // Some providers report the work of their own tools in this way.
         if (typeof item.name === 'string' && !this.#toolNames.has(item.name)) return { kind: 'kept', item, isWhole: false }
         return new ResponseCall(item, this.#all.length, this.#calls, this.#sink)
       case 'reasoning':
@@ -259,7 +262,7 @@ export class ResponsesOutput {
     }
   }
 
-  /** The id, if no other call of the response has it: one that is used twice would make one call of two. */
+  /** Returns the id if no other call of the response has it: an id that is used twice would merge two calls. */
   #claim(id: string): string | null {
     if (id === '' || this.#callIds.has(id)) return null
     this.#callIds.add(id)
@@ -271,7 +274,7 @@ export class ResponsesOutput {
     if (message.contradicts) this.#warn('The text at the end of the response is not the one that was streamed')
   }
 
-  /** Texts of reasoning are paragraphs of one. */
+  /** Adds to a text of the reasoning. Each text is a paragraph. */
   #think(item: OpenItem & { kind: 'reasoning' }, name: string, text: Json | undefined, isWhole: boolean): void {
     const part = item.parts.get(name) ?? new TextBuffer()
     item.parts.set(name, part)
@@ -296,7 +299,7 @@ function numberOf(value: Json | undefined): number {
   return typeof value === 'number' ? value : 0
 }
 
-/** What an item waits for; undefined for one that is done. `answered`: the calls whose result the provider has. */
+/** What an item waits for; undefined if it is done. `answered`: the calls whose results the provider has. */
 function awaitedBy(item: JsonObject, answered: ReadonlySet<Json | undefined>): string | undefined {
   const { type, call_id: id, name, server_label: server } = item
   if (type === 'mcp_approval_request') return `an approval of \`${String(name)}\` of the MCP server \`${String(server)}\``
@@ -312,7 +315,7 @@ function fieldsOf(fields: JsonObject): { fields?: JsonObject } {
   return Object.keys(fields).length === 0 ? {} : { fields }
 }
 
-/** Without what tells an item from others of the same response. */
+/** Removes fields that identify an item within its response. */
 function withoutIds(piece: LayoutPiece): LayoutPiece {
   if (!('text' in piece || 'call' in piece) || piece.fields === undefined) return piece
   const { id: _i, status: _s, ...rest } = piece.fields

@@ -20,43 +20,52 @@ import {
   textQuirks,
 } from '../quirk-checks.ts'
 
-/** What differs between models and servers that speak the Responses API. Set in `config/providers.yaml`, overridable by `settings.quirks`. */
+/** How models and servers that speak the Responses API differ. Set in `config/providers.yaml`; `settings.quirks` overrides it. */
 export interface ResponsesQuirks extends TextQuirks {
-  /** System messages are sent with the role `developer`. False: as `system`. */
+  /** Whether system messages have the role `developer`. If false, it is `system`. */
   developerRole: boolean
-  /** Takes `store: false` and, of models that reason, gives out their reasoning encrypted. */
+  /** Whether it accepts `store: false` and returns encrypted reasoning. */
   stateless: boolean
-  /** When it reasons. While it does, it refuses `temperature` and `topP`. `never`: it refuses to be asked for an effort, too. */
+  /** When it reasons. While it reasons, it refuses `temperature` and `topP`. `never`: it also refuses an effort. */
   reasons: Reasons
-  /** The efforts it knows: `true` or a list: as `reasoning.effort`; or the body fields that ask for each. For others it gets the nearest. */
+  /**
+   * The efforts it knows. `true` or a list: sent as `reasoning.effort`. An object: the body fields that request each. Others become the
+   * nearest one.
+   */
   reasoningEffort: KnownEfforts
-  /** Which call ids it takes; as in the `openai` driver. */
+  /** The call ids that it accepts; as in the `openai` driver. */
   toolCallId: CallIdRule | null
-  /** Where it takes system messages. `first`: only one, as the first message. `as-user`: only at the beginning; later ones are sent as the user's. */
+  /**
+   * Where it accepts system messages. `first`: only one, as the first message. `as-user`: only at the start; later ones are sent as the
+   * user's.
+   */
   systemMessages: SystemMessages
-  /** The order of messages it takes; what is missing in between is added, and what stands together is joined, on the way to it. */
+  /** The order of messages that it accepts. Missing messages are inserted and adjacent ones are joined before sending. */
   messageOrder: MessageOrder
-  /** Takes `parallel_tool_calls`. */
+  /** Whether it accepts `parallel_tool_calls`. */
   parallelToolCalls: boolean
-  /** What it gets back of arguments that are not a JSON object. `'empty'`: `{}`, because it may refuse the whole history for the text itself. */
+  /**
+   * What is sent back if a call's arguments are not a JSON object. `'empty'`: `{}`, because the server may refuse the whole conversation
+   * for the text itself.
+   */
   malformedArguments: MalformedArguments
-  /** Takes `strict` in a tool's definition, and takes a tool without it for a strict one. */
+  /** Whether it accepts `strict` in a tool's definition. If it does, it treats a tool without the field as strict. */
   strictTools: boolean
-  /** The tool choices it takes; others are sent as the nearest one it does. */
+  /** The tool choices that it accepts. Others become the nearest one. */
   toolChoice: ('auto' | 'none' | 'required' | 'named')[]
-  /** Takes a schema for its response's text: in requests without tools, beside tools as well, or not at all. */
+  /** Whether it accepts a schema for the response's text: only in requests without tools, beside tools as well, or not at all. */
   structuredOutput: 'alone' | 'with-tools' | null
-  /** Sampling settings it refuses, besides those the API has no field for. */
+  /** Sampling settings that it refuses, besides those the API has no field for. */
   unsupported: string[]
-  /** Fewest tokens it may be limited to. */
+  /** The smallest token limit that it accepts. */
   leastOutputTokens: number
-  /** Parts it takes besides text. */
+  /** The parts that it accepts besides text. */
   contentParts: ('image' | 'file')[]
-  /** Takes these parts in a tool's result as well. False: results are text. */
+  /** Whether it accepts these parts in tool results too. If false, results are text. */
   toolContentParts: boolean
-  /** Takes `prompt_cache_key`. Null: where it is OpenAI itself. */
+  /** Whether it accepts `prompt_cache_key`. Null: only if it is OpenAI. */
   promptCacheKey: TakesCacheKey
-  /** Searches deferred tools itself. Null: where it is OpenAI itself. */
+  /** Whether it searches deferred tools itself. Null: only if it is OpenAI. */
   toolSearch: TakesToolSearch
 }
 
@@ -104,7 +113,7 @@ const checks: Record<keyof ResponsesQuirks, QuirkCheck> = {
   ...textQuirkChecks,
 }
 
-/** The quirks of `layers`, later ones over earlier ones, over the defaults. Throws `invalid_option` for a key or value that is not one. */
+/** Merges the layers of quirks over the defaults, later ones first. Throws `invalid_option` for an unknown quirk or an invalid value. */
 export function responsesQuirks(...layers: readonly (JsonObject | undefined)[]): ResponsesQuirks {
   return mergeQuirks(defaults, checks, layers)
 }

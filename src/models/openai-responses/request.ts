@@ -15,10 +15,10 @@ import type { ResponsesQuirks } from './quirks.ts'
 import { ResponsesResponse } from './response.ts'
 import { ResponsesWire } from './wire.ts'
 
-/** What would put a second conversation beside the request's. */
+/** Fields that would add a second conversation to the request's. */
 const conversationFields = ['input', 'previous_response_id', 'conversation']
 
-/** The Responses API, as one model takes it. */
+/** Converts requests to the Responses API, as one model accepts it. */
 export class ResponsesApi implements Api<Access> {
   readonly #provider: string
   readonly #model: string
@@ -80,7 +80,7 @@ export class ResponsesApi implements Api<Access> {
     return [...shown, ...deferred, ...search]
   }
 
-  /** The reasoning has to be asked for in a form that can be sent back: the server keeps nothing of it. */
+  /** Requests reasoning in a form that can be sent back, because the server stores none. */
   #setReasoning(
     fields: JsonObject,
     theirs: Json | undefined,
@@ -101,7 +101,7 @@ export class ResponsesApi implements Api<Access> {
     if (all.length > 0) fields.include = [...new Set(all)]
   }
 
-  /** https://platform.openai.com/docs/guides/structured-outputs. Without `strict` the API makes the schema a strict one itself. */
+  /** https://platform.openai.com/docs/guides/structured-outputs. Without `strict`, the API makes the schema strict itself. */
   #setText(fields: JsonObject, theirs: Json | undefined, { responseSchema }: ModelRequest, hasTools: boolean, warnings: Set<string>): void {
     const own: JsonObject = {}
     if (responseSchema !== undefined && (!isJsonObject(theirs) || theirs.format === undefined)) {
@@ -130,7 +130,7 @@ export class ResponsesApi implements Api<Access> {
       const value = request[name]
       if (value === undefined) continue
       if (unsupported.includes(name)) warnings.add(this.#leftOut(name))
-      else if (reasoning) warnings.add(`\`${name}\` was left out: it does not go with reasoning`)
+      else if (reasoning) warnings.add(`\`${name}\` was left out: it can't be combined with reasoning`)
       else fields[field] = value
     }
     const most = request.maxOutputTokens
@@ -138,10 +138,10 @@ export class ResponsesApi implements Api<Access> {
     if (unsupported.includes('maxOutputTokens')) warnings.add(this.#leftOut('maxOutputTokens'))
     else fields.max_output_tokens = Math.max(most, leastOutputTokens)
     if (most < leastOutputTokens)
-      warnings.add(`\`maxOutputTokens\` ${most} was sent as ${leastOutputTokens}, the least ${this.#provider} takes`)
+      warnings.add(`\`maxOutputTokens\` ${most} was sent as ${leastOutputTokens}, the least that ${this.#provider} accepts`)
   }
 
-  /** Returns false where the tools themselves have to be left out. */
+  /** Returns false if the tools themselves have to be left out. */
   #setToolFields(fields: JsonObject, { toolChoice, parallelToolCalls }: ModelRequest, warnings: Set<string>): boolean {
     const { toolChoice: taken, parallelToolCalls: takesParallel } = this.#quirks
     if (toolChoice === 'none' && !taken.includes('none')) {

@@ -6,23 +6,23 @@ import type { ToolCallSink } from '../streaming/open-call.ts'
 import { customEnd, customStart, escaped } from './items.ts'
 
 /**
- * A call of a response. Its arguments come in pieces, and again as a whole: in an event of their own, in the item when that is done, and in
- * the response when that is. Servers leave out any of these, and cut the pieces short.
+ * A call of a response. Its arguments arrive in pieces, and again as a whole: in their own event, in the finished item, and in the finished
+ * response. Servers omit some of these, and lose the end of pieces.
  */
 export class ResponseCall {
   readonly kind = 'call'
-  /** As the item was when it was last seen. */
+  /** The latest state of the item. */
   item: JsonObject
-  /** Which item of the response it is. */
+  /** The position of the item in the response. */
   readonly number: number
-  /** It calls a custom tool, with a text. */
+  /** Whether it calls a custom tool, with a text. */
   readonly isCustom: boolean
   readonly #calls: ToolCallAccumulator
   readonly #sink: ToolCallSink | undefined
   #input = new TextBuffer()
   #hasId = false
   #hasName = false
-  /** What has come is all there is. */
+  /** What has arrived is complete. */
   #isWhole = false
   #isEnded = false
 
@@ -34,7 +34,7 @@ export class ResponseCall {
     this.#sink = sink
   }
 
-  /** `id`: null if the item has none, or one that another call of the response has. */
+  /** `id`: null if the item has none, or if another call of the response has the same. */
   start(id: string | null): void {
     this.#hasId = id !== null
     this.#hasName = nameOf(this.item) !== null
@@ -47,7 +47,7 @@ export class ResponseCall {
     this.#add({ arguments: this.isCustom ? escaped(piece) : piece })
   }
 
-  /** The item as it is in the end, or as it is told again. `id` counts if the call has none yet. */
+  /** Takes the final state of the item, or a repeated one. Uses `id` if the call has none yet. */
   close(item: JsonObject, id: string | null): void {
     this.item = item
     const late = { ...(this.#hasId ? {} : { id }), ...(this.#hasName ? {} : { name: nameOf(item) }) }
@@ -55,9 +55,9 @@ export class ResponseCall {
     this.complete(this.isCustom ? item.input : item.arguments, item.status === 'incomplete')
   }
 
-  /** The arguments as a whole: what the pieces said, or more. */
+  /** Takes the complete arguments: what the pieces contained, or more. */
   complete(whole: Json | undefined, isCut = false): void {
-    // Some servers leave them out of an item that is done.
+    // Some servers omit them in a finished item.
     const hasSome = !this.isCustom && !noArguments.test(this.#input.toString())
     if (hasSome && typeof whole === 'string' && noArguments.test(whole)) return
     if (!isCut) this.#isWhole = true
@@ -68,7 +68,7 @@ export class ResponseCall {
     }
   }
 
-  /** To be called when no more will come. Returns whether the arguments are whole. */
+  /** Ends the call. Called once, at the end of the response. Returns whether the arguments are complete. */
   end(): boolean {
     if (!this.isCustom) return this.#isWhole || jsonIn(this.#input.toString()) !== undefined
     if (this.#isWhole) this.#endText()
@@ -104,7 +104,7 @@ function nameOf({ name }: JsonObject): string | null {
   return typeof name === 'string' ? name : null
 }
 
-/** What has not been streamed of a whole text; undefined if the whole is not how the text continues. */
+/** The part of a complete text that was not streamed. Undefined if the complete text differs from what was. */
 export function restOf(streamed: TextBuffer, whole: string): string | undefined {
   const begun = streamed.toString()
   if (whole.startsWith(begun)) return whole.slice(begun.length)

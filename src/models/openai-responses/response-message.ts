@@ -4,20 +4,20 @@ import type { ModelSink } from '../chat-model.ts'
 import { gapBetween, type LayoutPiece } from '../streaming/response-layout.ts'
 import { restOf } from './response-call.ts'
 
-/** A text of a message, as far as it has come. */
+/** The part of a text that has arrived. */
 interface Part {
   text: TextBuffer
   fields: JsonObject
 }
 
-/** A message of a response: one or more texts, which come in pieces and again as a whole. */
+/** A message of a response: one or more texts, which arrive in pieces and again as a whole. */
 export class ResponseMessage {
   readonly kind = 'message'
-  /** As the item was when it was last seen. */
+  /** The latest state of the item. */
   item: JsonObject
   readonly #sink: ModelSink | undefined
   readonly #parts = new Map<number, Part>()
-  /** What keeps the text apart from the message before; undefined while there is no text. */
+  /** What separates the text from the message before. Undefined while there is no text. */
   #gap: string | undefined
   #contradicts = false
 
@@ -42,12 +42,12 @@ export class ResponseMessage {
     return [...this.#parts.values()].some(({ text, fields }) => fields.type === 'refusal' && !text.isEmpty)
   }
 
-  /** The text is another in the end than the one that was streamed. */
+  /** Whether the final text differs from the one that was streamed. */
   get contradicts(): boolean {
     return this.#contradicts
   }
 
-  /** `before`: the text of the messages before this one. */
+  /** `before`: returns the text of the messages before this one. */
   add(at: number, delta: string, isRefusal: boolean, before: () => string): void {
     if (delta === '') return
     if (this.#gap === undefined) {
@@ -58,7 +58,7 @@ export class ResponseMessage {
     this.#sink?.text?.(delta)
   }
 
-  /** A text as it is in the end. */
+  /** Takes the final state of a text. */
   close(at: number, { type, text, refusal, annotations, logprobs: _, ...rest }: JsonObject, before: () => string): void {
     const isRefusal = type === 'refusal'
     const whole = isRefusal ? refusal : text
@@ -68,7 +68,7 @@ export class ResponseMessage {
     if (more !== undefined) this.add(at, more, isRefusal, before)
     else {
       this.#contradicts = true
-      // What was shown can't be taken back.
+      // Text that was streamed can't be taken back.
       if (this.#sink?.text === undefined) {
         part.text = new TextBuffer()
         part.text.add(whole)
@@ -78,7 +78,7 @@ export class ResponseMessage {
     part.fields = { ...part.fields, ...rest, ...kept }
   }
 
-  /** Where its texts stand in the text of the response. */
+  /** The positions of its texts in the text of the response. */
   layout(): LayoutPiece[] {
     const { type: _t, role: _r, content: _c, ...fields } = this.item
     const pieces: LayoutPiece[] = []

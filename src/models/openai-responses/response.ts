@@ -12,9 +12,9 @@ import { ResponsesOutput } from './output.ts'
 const unfinished: readonly string[] = ['in_progress', 'queued']
 
 /**
- * Puts a response of the Responses API together: the events of a stream, or one whole response. Throws a `ModelError` for what is none.
- * Events and items that are not known are passed over, but items are kept, to be sent back.
- * Format: https://platform.openai.com/docs/api-reference/responses-streaming
+ * Reads a response of the Responses API: the events of a stream, or a complete response. Throws a `ModelError` if it is not a response.
+ * Ignores unknown events; keeps unknown items, so that they can be sent back. Format:
+ * https://platform.openai.com/docs/api-reference/responses-streaming
  */
 export class ResponsesResponse implements ResponseReader {
   readonly #context: ErrorContext
@@ -45,7 +45,7 @@ export class ResponsesResponse implements ResponseReader {
     return this.#status !== undefined
   }
 
-  /** What has arrived, for an error that ends the response here. */
+  /** The error context with what has arrived, for an error that ends the response here. */
   context(): ErrorContext {
     const { text, reasoning } = this.#output
     const usage = this.#usage.total()
@@ -59,7 +59,7 @@ export class ResponsesResponse implements ResponseReader {
     return true
   }
 
-  /** Some servers say no more than this at the end. */
+  /** Some servers send only this mark at the end. */
   readEndMark(): void {
     if (this.#status !== undefined || !this.#output.isFinished) return
     this.#status = 'completed'
@@ -72,7 +72,7 @@ export class ResponsesResponse implements ResponseReader {
     return true
   }
 
-  /** The response, whole. To be called once, when `hasFinished`. */
+  /** Returns the complete response. Called once, when `hasFinished` is true. */
   finish(): ModelResponse {
     const isCut = !this.#output.endCalls() || this.#calls.isCut()
     const calls = this.#calls.finish(this.#sink)
@@ -84,7 +84,7 @@ export class ResponsesResponse implements ResponseReader {
     const usage = this.#usage.total()
     const positions = this.#calls.extras.map((extra) => (typeof extra?.item === 'number' ? extra.item : undefined))
     const providerData = itemsData(this.#context.provider, this.#output.layout(toolCalls.length === 0 ? [] : positions, this.#isStored))
-    // Asking again would bring no more; the warnings say what is waited for.
+    // A retry would not help; the warnings say what the provider waits for.
     const isStuck = this.#output.isWaiting && toolCalls.length === 0 && text === '' && end.finishReason === 'stop'
     const finishReason = isStuck ? 'error' : end.finishReason
     const warnings = [...this.#warnings, ...end.warnings, ...this.#output.warnings, ...this.#calls.warnings]
@@ -143,13 +143,13 @@ export class ResponsesResponse implements ResponseReader {
         const status = event.type === 'response.done' ? 'completed' : event.type.slice('response.'.length)
         this.#usage.read(event.usage)
         const said = isJsonObject(response) ? response : {}
-        // Some servers send the response as it was when it began.
+        // Some servers send the response in its initial state.
         const { status: theirs } = said
         this.#readEnd({ ...said, status: typeof theirs !== 'string' || unfinished.includes(theirs) ? status : theirs })
         return
       }
       default:
-        // Its beginning, progress of the provider's own tools, and events of a time to come.
+        // The start of the response, progress of the provider's own tools, and unknown events.
         if (isJsonObject(response)) this.#readHead(response)
     }
   }
@@ -169,7 +169,7 @@ export class ResponsesResponse implements ResponseReader {
       const got = `one that is \`${String(status)}\``
       throw responseError('bad_response', 'a response that is complete', got, this.context(), { retryable: status === 'cancelled' })
     }
-    // Some servers leave it out at the end of a stream.
+    // Some servers omit it at the end of a stream.
     if (Array.isArray(output)) this.#output.closeAll(output)
     this.#status = status
     if (isJsonObject(details) && typeof details.reason === 'string') this.#incomplete = details.reason

@@ -12,21 +12,21 @@ import { CallIds } from '../conversion/wire.ts'
 import { assistantItems, resultFields, type Searches, searchesOf } from './items.ts'
 import type { ResponsesQuirks } from './quirks.ts'
 
-/** A message's input items. */
+/** A message as input items. */
 export interface WireItems {
   items: JsonObject[]
-  /** What the results of some of its calls have to say of them, by the call's id. */
+  /** Fields that the results of some of its calls must repeat, by the call's id. */
   resultFields: readonly [id: string, fields: JsonObject][]
-  /** For a message with calls or searches. */
+  /** Present if the message has calls or searches. */
   searches?: Searches
-  /** The message without its layout, where that belongs to a search. */
+  /** The message without its layout, if that belongs to a search. */
   plain?: WireItems
 }
 
 /**
- * Converts messages and tools to the Responses format. What a request loses is added to `warnings`. System messages stay where they are, as
- * messages of the role `developer`: `instructions` has room for one text only, before all others.
- * Format: https://platform.openai.com/docs/api-reference/responses/create
+ * Converts messages and tools to the Responses format. Adds a warning for whatever is lost. System messages keep their positions, with the
+ * role `developer`: `instructions` only holds one text, before all messages. Format:
+ * https://platform.openai.com/docs/api-reference/responses/create
  */
 export class ResponsesWire {
   readonly #provider: string
@@ -38,12 +38,12 @@ export class ResponsesWire {
     this.#quirks = quirks
   }
 
-  /** For the calls of one request. */
+  /** Creates the call ids of one request. */
   callIds(): CallIds {
     return new CallIds(this.#quirks.toolCallId)
   }
 
-  /** `fields`: what the messages before say of the results of their calls. `ids`: those of the calls. */
+  /** `fields`: what the results of earlier calls must repeat, by the call's id. `ids`: the call ids of the request. */
   message(message: ChatMessage, fields: ReadonlyMap<string, JsonObject>, ids: CallIds, warnings: Set<string>): WireItems {
     switch (message.role) {
       case 'system':
@@ -67,7 +67,7 @@ export class ResponsesWire {
     }
   }
 
-  /** `fields`: further ones of the tool. */
+  /** `fields`: additional fields of the tool. */
   tool({ function: tool }: ToolDefinition, warnings: Set<string>, fields: JsonObject = {}): JsonObject {
     const { name, strict } = tool
     const fitted = this.#fitted.get(tool) ?? fitParameters(tool, this.#provider)
@@ -92,7 +92,7 @@ export class ResponsesWire {
     return { type: 'function_call_output', call_id: ids.ofResult(toolCallId), output }
   }
 
-  /** `takesParts` false: the content has to be one text. */
+  /** If `takesParts` is false, the content has to be one text. */
   #content(content: string | readonly ContentPart[], warnings: Set<string>, takesParts = true): Json {
     if (typeof content === 'string') return content
     const parts = content.map((part) => {
@@ -115,6 +115,6 @@ function inputPart(part: Exclude<ContentPart, { type: 'text' }>): JsonObject {
   const url = 'url' in part ? part.url : `data:${part.mediaType};base64,${part.data}`
   if (part.type === 'image') return { type: 'input_image', image_url: url, detail: 'auto' }
   if (!url.startsWith('data:')) return { type: 'input_file', file_url: url }
-  // Bytes are only taken with a name.
+  // Bytes are only accepted with a name.
   return { type: 'input_file', filename: part.name ?? 'file', file_data: url }
 }

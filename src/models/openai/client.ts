@@ -4,10 +4,10 @@ import type { ModelSettings } from '../settings.ts'
 import { type Access, findAccess, type RequestParams, SdkClient } from '../transport/sdk-client.ts'
 import { exchangeFetch, requestOptions, withoutVariable } from '../transport/sdk-options.ts'
 
-/** Makes a request by a method of the SDK. */
+/** Sends a request with a method of the SDK. */
 type Create = (sdk: OpenAI, params: RequestParams, options: OpenAI.RequestOptions) => { asResponse(): Promise<Response> }
 
-/** The client of the `openai` package, imported with the first request, for any server that speaks one of OpenAI's formats. */
+/** The client of the `openai` package, for any server that speaks one of OpenAI's formats. The SDK is imported with the first request. */
 export function openAIClient(settings: ModelSettings, preset: ProviderPreset, create: Create): SdkClient<Access, OpenAI> {
   return new SdkClient(settings, preset, {
     findAccess: () => findAccess(settings, preset),
@@ -22,10 +22,10 @@ export function openAIClient(settings: ModelSettings, preset: ProviderPreset, cr
           baseURL,
           adminAPIKey: null,
           logLevel: 'off',
-          // What the environment says of OpenAI's own account is nobody else's business.
+          // Other servers must not receive the organization and project of the OpenAI account in the environment.
           ...(sdkEnvironment ? {} : { organization: null, project: null }),
           defaultHeaders: {
-            // Ours is another.
+            // The timeout here differs from the SDK's.
             'X-Stainless-Timeout': null,
             ...(apiKeyHeader === undefined || !isKey ? {} : { [apiKeyHeader]: apiKey, Authorization: null }),
             ...settings.headers,

@@ -6,15 +6,17 @@ import { openAIClient } from './client.ts'
 import { openAIQuirks } from './quirks.ts'
 import { OpenAIApi } from './request.ts'
 
-/** `ModelSettings`, and for a provider that is not in `config/providers.yaml`, what would stand there. */
+/** `ModelSettings`, and the preset of a provider that is not in `config/providers.yaml`. */
 export type OpenAIModelSettings = ModelSettings & { preset?: ProviderPreset }
 
 /**
- * A model behind OpenAI's Chat Completions API, or any server that speaks it, through the `openai` package (imported at the first
- * request). `generate` makes exactly one request; `createModel` adds the retries.
+ * Creates a model behind OpenAI's Chat Completions API, or any server that speaks it. Uses the `openai` package, which is imported at the
+ * first request. `generate` sends exactly one request; `createModel` adds the retries.
  *
- * What a refusal says is the response's text, with `finishReason: 'refusal'`. Reasoning is given out as `reasoning` and kept in
- * `providerData`. Throws `invalid_option` for invalid quirks, `unknown_provider` for a provider without preset.
+ * A refusal's words are the response's text, with `finishReason: 'refusal'`. Reasoning is returned as `reasoning` and kept in
+ * `providerData`.
+ *
+ * Throws `invalid_option` for invalid quirks, and `unknown_provider` for a provider without a preset.
  */
 export function openaiModel(settings: OpenAIModelSettings): ChatModel {
   const { provider, model, preset = findPreset(provider) } = settings

@@ -14,9 +14,9 @@ import {
 import { OPENAI_MESSAGES, type OpenAIMessage, wireOf } from './wire.ts'
 
 /**
- * Turns a list of Chat Completions messages, from any source, into ours. What has no place in ours (unknown fields, the `developer`
- * role, `function_call`, refusals, audio) rides along in `providerData` and comes back from `messagesToOpenAI`.
- * Throws `invalid_message`, with the position, for what is not a message.
+ * Converts Chat Completions messages from any source. Anything without an equivalent (unknown fields, the `developer` role,
+ * `function_call`, refusals, audio) is kept in `providerData`, and `messagesToOpenAI` restores it. Throws `invalid_message`, with the
+ * position, for anything that is not a message.
  */
 export function messagesFromOpenAI(list: readonly object[]): ChatMessage[] {
   const functionCallIds = new Map<string, string>()
@@ -55,7 +55,7 @@ function fromOpenAI(raw: object, position: number, functionCallIds: Map<string, 
 
 function fromAssistant(message: JsonObject, position: number, functionCallIds: Map<string, string>): ChatMessage {
   const written = textContent(message.content, position)
-  // A refusal takes the place of the content: it is what the user was told.
+  // A refusal replaces the content: it is what the user was told.
   const content = written === '' && typeof message.refusal === 'string' ? message.refusal : written
   const name = typeof message.name === 'string' ? { name: message.name } : {}
   const legacy = message.function_call
@@ -85,7 +85,7 @@ function toolCallOf(call: Json, position: number, index: number): ToolCall {
   }
 }
 
-/** Some servers number their calls. */
+/** Some servers use numbers as ids. */
 function idOf(id: Json | undefined): string | undefined {
   return typeof id === 'string' || typeof id === 'number' ? String(id) : undefined
 }
@@ -94,7 +94,7 @@ function argumentsText(given: Json | undefined): string {
   return typeof given === 'string' ? given : given === undefined || given === null ? '' : JSON.stringify(given)
 }
 
-/** Joins the text of a content that may be a string, null, or parts; what the join leaves out is kept by `whatIsLost`. */
+/** Joins the text of a content, which may be a string, null, or parts. `whatIsLost` keeps the other parts. */
 function textContent(content: Json | undefined, position: number): string {
   if (content === undefined || content === null) return ''
   if (typeof content === 'string') return content
@@ -109,7 +109,7 @@ function partText(part: Json): string | undefined {
   return typeof text === 'string' ? text : undefined
 }
 
-/** A part that has no place in ours is named, so that a model it is not sent to knows that something was there. */
+/** Names a part without an equivalent, so that a model that doesn't receive it knows that something was there. */
 function standIn(part: Json): TextPart {
   return { type: 'text', text: partText(part) ?? `[${isJsonObject(part) ? String(part.type ?? 'part') : 'part'} not shown]` }
 }
@@ -136,8 +136,8 @@ function toolContent(content: Json | undefined, position: number): Content {
 }
 
 /**
- * What turning `ours` back would lose of `raw`: fields to set, and fields to drop. Each remembers what we would have written in its
- * place, so that a field the caller has edited since is not overwritten with the old one.
+ * The differences between `raw` and `ours` converted back: fields to set and fields to drop. Each holds the value that would be there
+ * otherwise, so that a field that the caller edits later is not overwritten with the old value.
  */
 function whatIsLost(ours: OpenAIMessage, raw: object, position: number): JsonObject | undefined {
   const mine = new Map<string, unknown>(Object.entries(ours))
@@ -151,11 +151,11 @@ function whatIsLost(ours: OpenAIMessage, raw: object, position: number): JsonObj
   }
   for (const [key, value] of mine) if (theirs.get(key) === undefined) dropped.push([key, plain(value, position, key) ?? null])
   if (set.length === 0 && dropped.length === 0) return undefined
-  // `fromEntries` makes own fields also of names such as `__proto__`.
+  // `fromEntries` creates own fields even for names such as `__proto__`.
   return { set: Object.fromEntries(set), dropped: Object.fromEntries(dropped) }
 }
 
-/** A copy of `value` as JSON carries it, so that it shares nothing with the caller's objects. */
+/** Copies `value` as JSON, so that nothing is shared with the caller's objects. */
 function plain(value: unknown, position: number, key: string): Json | undefined {
   try {
     const json = JSON.stringify(value)

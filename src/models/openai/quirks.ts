@@ -18,58 +18,71 @@ import {
   textQuirks,
 } from '../quirk-checks.ts'
 
-/** What differs between servers that speak Chat Completions. Set for each provider in `config/providers.yaml`, overridable by `settings.quirks`. */
+/** How servers that speak Chat Completions differ. Set for each provider in `config/providers.yaml`; `settings.quirks` overrides it. */
 export interface OpenAIQuirks extends TextQuirks {
   /** The field for `maxOutputTokens`. */
   maxTokensField: 'max_tokens' | 'max_completion_tokens'
   /** The field for `seed`. */
   seedField: 'seed' | 'random_seed'
-  /** Takes messages of the role `developer`. False: they are sent as `system`. */
+  /** Whether it accepts messages with the role `developer`. If false, they are sent as `system`. */
   developerRole: boolean
-  /** Where it takes system messages. `first`: only one, as the first message. `as-user`: only at the beginning; later ones are sent as the user's. */
+  /**
+   * Where it accepts system messages. `first`: only one, as the first message. `as-user`: only at the start; later ones are sent as the
+   * user's.
+   */
   systemMessages: SystemMessages
-  /** The order of messages it takes; what is missing in between is added, and what stands together is joined, on the way to it. */
+  /** The order of messages that it accepts. Missing messages are inserted and adjacent ones are joined before sending. */
   messageOrder: MessageOrder
-  /** Takes `parallel_tool_calls`. */
+  /** Whether it accepts `parallel_tool_calls`. */
   parallelToolCalls: boolean
-  /** Takes `stream_options: {include_usage: true}`. False: it reports usage without being asked, or not at all. */
+  /** Whether it accepts `stream_options: {include_usage: true}`. If false, it reports usage unasked, or not at all. */
   streamOptions: boolean
-  /** Answers without a stream. False: is asked for a stream whatever the request says, and the response is put together from it. */
+  /** Whether it can answer without a stream. If false, a stream is always requested, and the response is assembled from it. */
   wholeResponses: boolean
-  /** Takes `strict` in a tool's definition. */
+  /** Whether it accepts `strict` in a tool's definition. */
   strictTools: boolean
-  /** The tool choices it takes; others are sent as the nearest one it does. */
+  /** The tool choices that it accepts. Others become the nearest one. */
   toolChoice: ('auto' | 'none' | 'required' | 'named')[]
-  /** False: refuses `required` and named choices while it thinks. */
+  /** Whether it accepts `required` and named choices while it thinks. */
   forcedChoiceWhileThinking: boolean
-  /** The efforts it knows: `true` or a list: as `reasoning_effort`; or the body fields that ask for each. For others it gets the nearest. */
+  /**
+   * The efforts it knows. `true` or a list: sent as `reasoning_effort`. An object: the body fields that request each. Others become the
+   * nearest one.
+   */
   reasoningEffort: KnownEfforts
-  /** Which efforts it takes beside tools: any; none at all, so that it uses its default; or `none` alone, which has to be sent. */
+  /** The efforts that it accepts beside tools: any; none, so that it uses its default; or only `none`, which has to be sent. */
   effortWithTools: boolean | 'none'
-  /** When it reasons, for a model that refuses `temperature`, `topP`, `stop` and penalties while it does. Null: it takes them at any time. */
+  /** When it reasons, for a model that refuses `temperature`, `topP`, `stop` and penalties while it does. Null: it always accepts them. */
   reasons: Reasons | null
-  /** Wants the reasoning text of assistant messages sent back, in the field it came in. Reasoning in blocks or content parts always goes back. */
+  /**
+   * Whether the reasoning text of assistant messages is sent back, in the field it came in. Reasoning in blocks or content parts is always
+   * sent back.
+   */
   sendReasoningBack: boolean
-  /** What it gets as `reasoning_content` of assistant messages that have none, because it insists on the field. */
+  /** The `reasoning_content` to send for assistant messages that have none, if it requires the field. */
   missingReasoning: string | null
-  /** What it gets back of arguments that are not a JSON object. `'empty'`: `{}`, because it may refuse the whole history for the text itself. */
+  /**
+   * What is sent back if a call's arguments are not a JSON object. `'empty'`: `{}`, because the server may refuse the whole conversation
+   * for the text itself.
+   */
   malformedArguments: MalformedArguments
   /**
-   * Which call ids it takes, as a regular expression: others are replaced by a hash of `length` letters and digits. Or a `template` after which all
-   * calls are named, such as `functions.NAME:INDEX`; `INDEX` counts the calls of the conversation. Ids of results follow those of their calls.
+   * The call ids that it accepts, as a regular expression. Others are replaced by a hash of `length` letters and digits. Or a `template` by
+   * which all calls are named, such as `functions.NAME:INDEX`; `INDEX` counts the calls of the conversation. The ids of results match those
+   * of their calls.
    */
   toolCallId: CallIdRule | null
-  /** Takes a schema for its response's text: in requests without tools, beside tools as well, or not at all. */
+  /** Whether it accepts a schema for the response's text: only in requests without tools, beside tools as well, or not at all. */
   structuredOutput: 'alone' | 'with-tools' | null
-  /** Sampling settings it refuses. */
+  /** Sampling settings that it refuses. */
   unsupported: string[]
-  /** Parts of a user message it takes besides text. */
+  /** The parts of a user message that it accepts besides text. */
   contentParts: ('image' | 'file')[]
-  /** Takes a tool message's content as a list of text parts. False: the texts are joined. */
+  /** Whether it accepts a list of text parts as a tool message's content. If false, the texts are joined. */
   toolContentParts: boolean
-  /** Reports what a request cost, in US dollars, as `usage.cost`. */
+  /** Whether it reports the cost of a request in US dollars, as `usage.cost`. */
   reportsCost: boolean
-  /** Takes `prompt_cache_key`. Null: where it is OpenAI itself. */
+  /** Whether it accepts `prompt_cache_key`. Null: only if it is OpenAI. */
   promptCacheKey: TakesCacheKey
 }
 
@@ -132,7 +145,7 @@ const checks: Record<keyof OpenAIQuirks, QuirkCheck> = {
   promptCacheKey: takesCacheKey,
 }
 
-/** The quirks of `layers`, later ones over earlier ones, over the defaults. Throws `invalid_option` for a key or value that is not one. */
+/** Merges the layers of quirks over the defaults, later ones first. Throws `invalid_option` for an unknown quirk or an invalid value. */
 export function openAIQuirks(...layers: readonly (JsonObject | undefined)[]): OpenAIQuirks {
   return mergeQuirks(defaults, checks, layers)
 }

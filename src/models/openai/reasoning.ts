@@ -3,18 +3,18 @@ import type { ModelSink } from '../chat-model.ts'
 import { isPlain, type LayoutPiece, laidOut, layoutJson, readLayout } from '../streaming/response-layout.ts'
 import type { OpenAIQuirks } from './quirks.ts'
 
-/** The names of reasoning text. A server that sends it under two names sends the same text twice. */
+/** Fields with reasoning text. A server that sends two of them sends the same text twice. */
 const textFields = ['reasoning_content', 'reasoning', 'reasoning_text'] as const
-/** Fields with blocks of reasoning: OpenRouter's, and LiteLLM's. */
+/** Fields with blocks of reasoning: OpenRouter's and LiteLLM's. */
 const blockFields = ['reasoning_details', 'thinking_blocks'] as const
 /** The types of content parts that are reasoning: Mistral's, Databricks', and Claude's behind gateways. */
 const partTypes: readonly unknown[] = ['thinking', 'reasoning', 'redacted_thinking']
-/** The fields of a block in which text arrives in pieces. */
+/** The fields of a block whose text arrives in pieces. */
 const growing: readonly string[] = ['text', 'thinking', 'summary', 'data']
 
-/** What this driver keeps of reasoning in `providerData`, to send it back as it came. */
+/** The reasoning in `providerData`, which is sent back as it came. */
 export interface KeptReasoning {
-  /** Text of a field, and the field's name. */
+  /** Text from a field, and the field's name. */
   reasoning?: { field: string; text: string }
   /** `reasoning_details`: https://openrouter.ai/docs/use-cases/reasoning-tokens */
   reasoningDetails?: JsonObject[]
@@ -24,15 +24,15 @@ export interface KeptReasoning {
   content?: Json
 }
 
-/** Puts the reasoning of a response together, in whatever form it comes. */
+/** Collects the reasoning of a response in any of its forms. */
 export class OpenAIReasoning {
   readonly #sink: ModelSink | undefined
   readonly #fields = new Map<(typeof blockFields)[number], JsonObject[]>()
   readonly #layout: LayoutPiece[] = []
-  /** How much of the response's text stands before the last piece of the layout. */
+  /** The number of characters of the response's text that the layout covers. */
   #laidOut = 0
   #text = ''
-  /** Where the text comes from: the same text may come again in another form. */
+  /** The form that the text was read from. The same text may arrive again in another form. */
   #source: string | undefined
   #field: string | undefined
 
@@ -44,7 +44,7 @@ export class OpenAIReasoning {
     return this.#text
   }
 
-  /** Reads the fields of a delta, or of a whole message. */
+  /** Reads the fields of a delta or of a complete message. */
   read(delta: JsonObject, isWhole: boolean): void {
     const field = textFields.find((name) => typeof delta[name] === 'string' && delta[name] !== '')
     if (field !== undefined) this.#add(String(delta[field]), 'field', field)
@@ -62,7 +62,7 @@ export class OpenAIReasoning {
     }
   }
 
-  /** Reads a content part that is reasoning. `before`: how many characters the response's text has so far. */
+  /** Reads a content part that is reasoning. `before`: the current length of the response's text, in characters. */
   readPart(part: JsonObject, before: number, isWhole: boolean): void {
     this.#layOutText(before)
     const last = this.#layout.at(-1)
@@ -72,7 +72,7 @@ export class OpenAIReasoning {
     this.#add(textOf(part), 'content')
   }
 
-  /** `length`: how many characters the response's text has. */
+  /** `length`: the length of the response's text, in characters. */
   kept(length: number): KeptReasoning {
     this.#layOutText(length)
     const details = this.#fields.get('reasoning_details') ?? []
@@ -101,7 +101,7 @@ export class OpenAIReasoning {
   }
 }
 
-/** The fields with which an assistant message gets its reasoning back. */
+/** The fields that send an assistant message's reasoning back. */
 export function reasoningFields(data: JsonObject = {}, { sendReasoningBack, missingReasoning }: OpenAIQuirks): JsonObject {
   const { reasoning, reasoningDetails, thinkingBlocks } = data
   const field = isJsonObject(reasoning) ? textFields.find((name) => name === reasoning.field) : undefined
@@ -114,7 +114,7 @@ export function reasoningFields(data: JsonObject = {}, { sendReasoningBack, miss
   return missingReasoning === null ? blocks : { ...blocks, reasoning_content: missingReasoning }
 }
 
-/** The content in parts, if some of them were reasoning. Of a message that was changed since, only the reasoning it begins with is known to fit. */
+/** The content as parts, if some of them were reasoning. If the message was changed since, only the reasoning at its start still fits. */
 export function contentWithReasoning(text: string, data: JsonObject = {}): { content?: JsonObject[] } {
   const layout = readLayout(data.content)
   if (layout.length === 0) return {}
@@ -132,7 +132,7 @@ export function isReasoningPart({ type, thinking }: JsonObject): boolean {
   return partTypes.includes(type) || Array.isArray(thinking)
 }
 
-/** The text of a block, or of a piece of one: in one field, or in parts of its own. */
+/** The text of a block, or of a piece of one, in a field or in nested parts. */
 function textOf(block: JsonObject): string {
   const texts = [block.thinking, block.summary, block.text].flatMap((value) => (Array.isArray(value) ? value.map(ownText) : value))
   return texts.filter((text) => typeof text === 'string').join('')
@@ -142,7 +142,7 @@ function ownText(part: Json): Json | undefined {
   return isJsonObject(part) ? part.text : part
 }
 
-/** Whether a piece belongs to the block before it. A signature ends a block. */
+/** Whether a piece continues the block before it. A signature ends a block. */
 function continues(last: JsonObject | undefined, piece: JsonObject): boolean {
   if (last === undefined || last.type !== piece.type) return false
   if (last.index !== undefined || piece.index !== undefined) return last.index === piece.index
@@ -158,7 +158,7 @@ function isSigned(block: JsonObject): boolean {
   })
 }
 
-/** Whether a block was cut before its signature came: it would be refused. */
+/** Whether a block was cut off before its signature. The API would refuse it. */
 function isUnfinished(block: JsonObject): boolean {
   if (block.signature === '' || block.signature === null) return true
   return Object.values(block).some((value) => Array.isArray(value) && value.some((part) => isJsonObject(part) && isUnfinished(part)))

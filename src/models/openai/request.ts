@@ -12,7 +12,7 @@ import type { OpenAIQuirks } from './quirks.ts'
 import { OpenAIResponse } from './response.ts'
 import { OpenAIWire } from './wire.ts'
 
-/** Chat Completions, as one model takes it. */
+/** Converts requests to Chat Completions, as one model accepts it. */
 export class OpenAIApi implements Api<Access> {
   readonly #provider: string
   readonly #model: string
@@ -74,7 +74,7 @@ export class OpenAIApi implements Api<Access> {
       if (effortWithTools === 'none') fields.reasoning_effort = 'none'
       if (effort !== 'none' && (effort !== undefined || effortWithTools === 'none'))
         warnings.add(
-          `${model} was asked without reasoning: over Chat Completions it takes no tools with it. \`api: 'responses'\` takes both`,
+          `${model} was asked without reasoning: over Chat Completions it does not accept both reasoning and tools. \`api: 'responses'\` accepts both`,
         )
     } else if (effort !== undefined) {
       const taken = unsupported.includes('reasoningEffort') ? false : known
@@ -85,7 +85,7 @@ export class OpenAIApi implements Api<Access> {
     }
   }
 
-  /** `effort`: the one the model is asked for. */
+  /** `effort`: the effort that is sent. */
   #setSampling(fields: { [key: string]: Json }, request: ModelRequest, effort: Json | undefined, warnings: Set<string>): void {
     const { maxTokensField, seedField, unsupported, reasons } = this.#quirks
     const set = (setting: keyof Sampling, field: string, goesWithReasoning = false): void => {
@@ -93,7 +93,7 @@ export class OpenAIApi implements Api<Access> {
       if (value === undefined) return
       if (unsupported.includes(setting)) warnings.add(this.#leftOut(setting))
       else if (!goesWithReasoning && reasons !== null && isReasoning(reasons, effort))
-        warnings.add(`\`${setting}\` was left out: it does not go with reasoning`)
+        warnings.add(`\`${setting}\` was left out: it can't be combined with reasoning`)
       else fields[field] = value
     }
     set('temperature', 'temperature')
@@ -113,7 +113,7 @@ export class OpenAIApi implements Api<Access> {
     fields.response_format = { type: 'json_schema', json_schema: { ...format, strict: isStrictSchema(format.schema) } }
   }
 
-  /** No tools: no key that speaks of tools. */
+  /** Without tools, the request has no field about tools. */
   #setTools(
     fields: { [key: string]: Json },
     request: ModelRequest,
@@ -121,7 +121,7 @@ export class OpenAIApi implements Api<Access> {
     theirTools: Json | undefined,
     warnings: Set<string>,
   ): readonly object[] {
-    // The provider's own tools, which it runs itself, have no place in ours.
+    // Tools that the provider runs itself are passed through.
     const theirs = Array.isArray(theirTools) ? theirTools.filter(isJsonObject) : []
     const tools = [...(request.tools ?? []).map((tool) => this.#wire.tool(tool, warnings)), ...theirs]
     if (tools.length === 0) return []
@@ -159,8 +159,8 @@ function hasResultParts({ role, content }: ChatMessage): boolean {
 }
 
 /**
- * Thinking is switched by `thinking: {type}` (https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model) or by `enable_thinking`
- * (https://help.aliyun.com/zh/model-studio/deep-thinking).
+ * Thinking is switched with `thinking: {type}` (https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model) or with
+ * `enable_thinking` (https://help.aliyun.com/zh/model-studio/deep-thinking).
  */
 function isThinkingOff({ thinking, enable_thinking: enabled }: JsonObject): boolean {
   if (enabled === false) return true

@@ -8,15 +8,15 @@ import type { ResponseReader } from '../streaming/response-body.ts'
 import { UsageReport } from '../usage.ts'
 import { isReasoningPart, type KeptReasoning, OpenAIReasoning } from './reasoning.ts'
 
-/** What this driver keeps in `providerData` and sends back to the same provider. */
+/** The `providerData` of a response, which is sent back to the same provider. */
 interface OpenAIProviderData extends KeptReasoning {
-  /** Fields that came with calls, such as Gemini's thought signature: by the call's id, or by its position where it has none. */
+  /** Fields that came with calls, such as Gemini's thought signature, by the call's id, or by its position if it has none. */
   calls?: { id: string; position: number; fields: JsonObject }[]
 }
 
 /**
- * Puts a Chat Completions response together: chunks of a stream, or one whole completion. Throws a `ModelError` for what is no response.
- * Format: https://platform.openai.com/docs/api-reference/chat-streaming
+ * Reads a Chat Completions response: the chunks of a stream, or a complete one. Throws a `ModelError` if it is not a response. Format:
+ * https://platform.openai.com/docs/api-reference/chat-streaming
  */
 export class OpenAIResponse implements ResponseReader {
   readonly #context: ErrorContext
@@ -48,7 +48,7 @@ export class OpenAIResponse implements ResponseReader {
     return this.#finish !== undefined || (this.#done && (this.#text !== undefined || !this.#calls.isEmpty))
   }
 
-  /** What has arrived, for an error that ends the response here. */
+  /** The error context with what has arrived, for an error that ends the response here. */
   context(): ErrorContext {
     const used = this.#usage.total()
     if (this.#text === undefined && this.#reasoning === undefined && used === undefined) return this.#context
@@ -72,7 +72,7 @@ export class OpenAIResponse implements ResponseReader {
     return true
   }
 
-  /** The response, whole. To be called once, when `hasFinished`. */
+  /** Returns the complete response. Called once, when `hasFinished` is true. */
   finish(): ModelResponse {
     const text = this.#text?.toString() ?? ''
     const isCut = this.#calls.isCut()
@@ -116,7 +116,7 @@ export class OpenAIResponse implements ResponseReader {
     const own = part === 'delta' ? delta : message
     const other = part === 'delta' ? message : delta
     if (isJsonObject(own)) this.#readPart(own, part)
-    // A closing `message` that repeats the whole stream counts only where nothing came before it.
+    // A final `message` that repeats the whole stream is read only if nothing came before it.
     else if (isJsonObject(other) && this.#text === undefined && this.#calls.isEmpty)
       this.#readPart(other, part === 'delta' ? 'message' : 'delta')
     else if (isJsonObject(other) && Array.isArray(other.tool_calls)) this.#completeCalls(other.tool_calls)
@@ -158,7 +158,7 @@ export class OpenAIResponse implements ResponseReader {
     this.#calls.add(extra === undefined ? delta : { ...delta, ...extra }, this.#sink)
   }
 
-  /** Calls that are told again at the end: arguments that had not all come in pieces are whole there. */
+  /** Completes calls that are repeated at the end, if some of their arguments are missing. */
   #completeCalls(calls: readonly Json[]): void {
     for (const call of calls) {
       if (!isJsonObject(call) || !isJsonObject(call.function) || typeof call.id !== 'string') continue
@@ -167,7 +167,7 @@ export class OpenAIResponse implements ResponseReader {
     }
   }
 
-  /** Content as parts: text, refusals and reasoning. */
+  /** Reads content parts: text, refusals and reasoning. */
   #readParts(parts: readonly Json[], isWhole: boolean): void {
     for (const part of parts) {
       if (typeof part === 'string') this.#addText(part)

@@ -32,10 +32,10 @@ export type OpenAIMessage =
   | { role: 'assistant'; content?: string | null; tool_calls?: ToolCall[]; name?: string }
   | { role: 'tool'; content: string | OpenAITextPart[]; tool_call_id: string }
 
-/** The `provider` of data kept only so that a list from `messagesFromOpenAI` can be turned back without loss. */
+/** The `provider` of data that is kept only so that `messagesFromOpenAI` can be reversed without loss. */
 export const OPENAI_MESSAGES = 'openai-messages'
 
-/** Turns our messages into Chat Completions messages: plain data, ready for the OpenAI SDK or a fine-tuning file. Throws `invalid_message`. */
+/** Converts messages to Chat Completions messages: plain data, ready for the OpenAI SDK or a fine-tuning file. Throws `invalid_message`. */
 export function messagesToOpenAI(list: readonly MessageInput[]): OpenAIMessage[] {
   return toChatMessages(list).map(toOpenAIMessage)
 }
@@ -45,7 +45,7 @@ function toOpenAIMessage(message: ChatMessage): OpenAIMessage {
   return message.providerData?.provider === OPENAI_MESSAGES ? restore(wire, message.providerData.data, message) : wire
 }
 
-/** A message in that format, whatever it may have been before. */
+/** Converts a message to that format, ignoring what it was converted from. */
 export function wireOf(message: ChatMessage): OpenAIMessage {
   const name = message.name === undefined ? {} : { name: message.name }
   switch (message.role) {
@@ -85,19 +85,19 @@ function urlOf(part: Exclude<ContentPart, { type: 'text' }>): string {
   return 'url' in part ? part.url : `data:${part.mediaType};base64,${part.data}`
 }
 
-/** A tool message's content on this wire is text only; another part is named in its place. */
+/** In this format, a tool message's content is only text; other parts are replaced by a note. */
 function toToolContent(content: Content): string | OpenAITextPart[] {
   if (typeof content === 'string') return content
   return content.map((part) => ({ type: 'text', text: part.type === 'text' ? part.text : `[${part.type} not shown]` }))
 }
 
-/** Older forms come back only while what we made of them is as we made it. */
+/** Older forms are restored only if their conversion is unchanged. */
 const standsFor: ReadonlyMap<string, string> = new Map([
   ['function_call', 'tool_calls'],
   ['role', 'tool_call_id'],
 ])
 
-/** What `messagesFromOpenAI` has kept of it, put back. */
+/** Restores what `messagesFromOpenAI` kept. */
 function restore(wire: OpenAIMessage, { set, dropped }: JsonObject, message: ChatMessage): OpenAIMessage {
   const restored = new Map<string, unknown>(Object.entries(wire))
   const goes = new Map(Object.entries(isJsonObject(dropped) ? dropped : {}))
@@ -111,13 +111,13 @@ function restore(wire: OpenAIMessage, { set, dropped }: JsonObject, message: Cha
   return Object.fromEntries(restored) as OpenAIMessage
 }
 
-/** A call's arguments for an API that takes a text. No server takes an empty one in a history, and some take none that is not an object. */
+/** A call's arguments for an API that accepts a text. No server accepts an empty one in a conversation, and some accept only an object. */
 export function argumentsText(json: string, malformed: MalformedArguments): string {
   if (json.trim() === '') return '{}'
   return malformed === 'keep' || objectIn(json) !== undefined ? json : '{}'
 }
 
-/** Converts messages and tools to one provider's variety of that format. What a request loses is added to `warnings`. */
+/** Converts messages and tools to one provider's variant of that format. Adds a warning for whatever is lost. */
 export class OpenAIWire {
   readonly #provider: string
   readonly #quirks: OpenAIQuirks
@@ -146,7 +146,7 @@ export class OpenAIWire {
       if (wire.tool_calls !== undefined) wire.tool_calls = this.#fitCalls(wire.tool_calls, ids, data)
       if (data === undefined && !this.#quirks.sendReasoningBack) return wire
       const { role, ...rest } = wire
-      // Fields that were handed in with the message win over what stands in for missing reasoning.
+      // Fields that came with the message take precedence over replacements for missing reasoning.
       return { role, ...reasoningFields(data, this.#quirks), ...rest, ...contentWithReasoning(message.content, data) }
     }
     return wire
@@ -171,10 +171,10 @@ export class OpenAIWire {
     }
   }
 
-  /** Whether an image or a file can be sent. In messages of the user only: tool results are text. */
+  /** Whether an image or file can be sent. Only in user messages: tool results are text. */
   takesFromUser(part: ContentPart): boolean {
     if (part.type === 'text') return false
-    // The API takes a file's bytes, but no address of one: https://platform.openai.com/docs/guides/pdf-files
+    // The API accepts a file's bytes, but no URL: https://platform.openai.com/docs/guides/pdf-files
     if (part.type === 'file' && 'url' in part && !part.url.startsWith('data:')) return false
     return this.#quirks.contentParts.includes(part.type)
   }
@@ -204,7 +204,7 @@ export class OpenAIWire {
     for (const [position, call] of calls.entries()) {
       const { name, arguments: json } = call.function
       const body = { name, arguments: argumentsText(json, this.#quirks.malformedArguments) }
-      // Where a call had no id of its own, the one it was given later is not known here.
+      // If a call had no id, the id it was given later is unknown here.
       const extra = (call.id === '' ? undefined : byId.get(call.id)) ?? byPosition.get(position)
       const fields = isJsonObject(extra?.fields) ? extra.fields : {}
       fitted.push({ id: ids.ofCall(call), type: call.type, function: body, ...fields })

@@ -8,26 +8,28 @@ export interface ToolCallDelta {
   index?: number | null
   id?: string | number | null
   name?: string | null
-  /** Text to append, or the whole arguments as a value. */
+  /** Text to append, or the complete arguments as a value. */
   arguments?: unknown
-  /** What the provider attached to the call; found again in `extras`. */
+  /** Data that the provider attached to the call; returned in `extras`. */
   extra?: JsonObject
 }
 
 /**
- * Makes whole calls of deltas in any shape, in order. A delta is routed by its id, else by its index, else to the last open call.
- * Every rule below is there for a server that needs it:
- * - a new id at a used index is a new call, unless it has no name and the call there is unfinished (a fresh id for each chunk);
- * - the first non-empty id and name win; a call is announced to the sink once its name is known, in the order of the calls;
- * - a name in fragments, or longer each time, is joined if that makes, or begins, the name of a tool;
- * - `{}` before the real arguments is a placeholder; the same arguments sent once more count once; different ones after complete
- *   ones are appended, so that they fail to parse: nothing is guessed.
- * Cost is linear: arguments are only read where a delta begins with `{` after a text that ends with `}`, and then each character once.
+ * Assembles calls from deltas of any shape, in order. A delta belongs to the call with its id, otherwise to the one with its index,
+ * otherwise to the last open call. Every rule below is needed for some server:
+ * - A new id at a used index is a new call, unless it has no name and the call there is unfinished (some servers send a new id with each
+ *   chunk).
+ * - The first non-empty id and name are used. A call is announced to the sink once its name is known, in the order of the calls.
+ * - A name that arrives in fragments, or longer each time, is joined if that forms or begins the name of a tool.
+ * - `{}` before the real arguments is a placeholder. Arguments that are repeated count once. Different arguments after complete ones are
+ *   appended, so that parsing fails: nothing is guessed.
+ *
+ * The cost is linear: arguments are only parsed if a delta begins with `{` after a text that ends with `}`, and then each character once.
  */
 export class ToolCallAccumulator {
-  /** Oddities that were put right. */
+  /** Irregularities that were repaired. */
   readonly warnings: string[] = []
-  /** What came with the calls as `extra`, position for position; filled by `finish`. */
+  /** The `extra` of each call, by position. Filled by `finish`. */
   extras: (JsonObject | undefined)[] = []
   #calls: OpenCall[] = []
   #startedCalls = 0
@@ -41,12 +43,12 @@ export class ToolCallAccumulator {
     this.#toolNames = toolNames
   }
 
-  /** Whether any delta came. */
+  /** Whether no delta has arrived. */
   get isEmpty(): boolean {
     return this.#calls.length === 0
   }
 
-  /** Whether `name` is more of the name of the call at `index`, which is no tool's yet. */
+  /** Whether `name` continues the name of the call at `index`, which is not yet a tool's name. */
   isNamePiece(index: number, name: string): boolean {
     const call = this.#byIndex.get(index)
     return call !== undefined && !this.#toolNames.has(call.name) && this.#joinedName(call, name, false) !== undefined
@@ -54,7 +56,7 @@ export class ToolCallAccumulator {
 
   add(delta: ToolCallDelta, sink?: ToolCallSink): void {
     const last = this.#last
-    // Nearly every delta is the next piece of the call that is being written, and says no more than that.
+    // The fast path: nearly every delta is the next piece of the current call and nothing else.
     if (last !== undefined && continues(last, delta)) {
       append(last, delta.arguments)
       flow(last, sink)
@@ -87,9 +89,10 @@ export class ToolCallAccumulator {
   }
 
   /**
-   * The arguments as they are in the end, if those that came are others. They count if the sink has had nothing of those, or if those lack
-   * parts. Otherwise both stay, so that they fail to parse: nobody sees another call than the one that runs. By its id, a call is told again:
-   * nothing is changed if its arguments came whole.
+   * Takes the final arguments of a call if they differ from those that arrived. They replace them if the sink has received none of those,
+   * or if parts of those are missing. Otherwise both are kept, so that parsing fails: the call that runs is always the one that was shown.
+   *
+   * With an id, the call is a repetition: complete arguments are not changed.
    */
   correct(indexOrId: number | string, json: string, sink?: ToolCallSink): void {
     const call = typeof indexOrId === 'number' ? this.#byIndex.get(indexOrId) : this.#byId.get(indexOrId)
@@ -102,12 +105,12 @@ export class ToolCallAccumulator {
     const isSeen = call.sent > 0 && sink?.toolCallDelta !== undefined
     if (isPart || !isSeen) clear(call)
     append(call, json)
-    // What the sink has had of the pieces can't be taken back.
+    // Pieces that the sink has received can't be taken back.
     call.sent = isPart && isSeen ? call.pieces.length : Math.min(call.sent, call.pieces.length - 1)
     if (call.position >= 0) flow(call, sink)
   }
 
-  /** The calls, whole. Tells the sink what was still held back. To be called once, after the last delta. */
+  /** Returns the complete calls, and gives the sink what was held back. Called once, after the last delta. */
   finish(sink?: ToolCallSink): ToolCall[] {
     for (const call of [...this.#calls]) if (call.repeats !== undefined) this.#resolve(call, sink)
     const kept = this.#calls.filter((call) => call.name !== '' || call.length > 0)
@@ -127,10 +130,10 @@ export class ToolCallAccumulator {
     return whole
   }
 
-  /** Whether the last call's arguments stop in the middle: the sign of a response that was cut, whatever its finish reason says. */
+  /** Whether the last call's arguments stop in the middle: the response was then cut off, whatever its finish reason. */
   isCut(): boolean {
     const last = this.#calls.at(-1)
-    // A look at the last character first: reading the arguments to the end is only for those that look wrong.
+    // Checks the last character first. Only arguments that look wrong are scanned to the end.
     return last !== undefined && last.length > 0 && last.lastCode !== 125 && stateOf(last) === 'open'
   }
 
@@ -142,7 +145,7 @@ export class ToolCallAccumulator {
       return elsewhere && (name !== call.name || isComplete(call)) ? this.#open(undefined) : call
     }
     let at = index === undefined ? this.#last : this.#byIndex.get(index)
-    // The index may come late, too.
+    // The index may also arrive late.
     if (at === undefined && id === '' && name === '' && this.#last?.index === undefined) at = this.#last
     if (at === undefined) return this.#open(undefined)
     at = settled(at)
@@ -155,7 +158,7 @@ export class ToolCallAccumulator {
     }
     if (id === '' || at.id === '') return at
     if (json === '') return this.#open(at)
-    // A fresh id for each chunk: calls that got nothing but an id are not calls.
+    // A server that sends a new id with each chunk: entries that only have an id are not calls.
     while (at.before !== undefined && at.name === '' && at.length === 0) {
       this.#remove(at)
       at = settled(at.before)
@@ -163,10 +166,10 @@ export class ToolCallAccumulator {
     return isComplete(at) ? this.#open(at) : at
   }
 
-  /** The call itself, or, where its arguments seem to begin once more, a place to collect them until it is known what they are. */
+  /** Returns the call itself. If its arguments seem to start again, returns an entry that collects them until it is clear what they are. */
   #repeatOf(call: OpenCall, id: string, name: string, json: string): OpenCall {
     if (call.lastCode !== 125) return call
-    // Without ids, a name alone may begin a second call or close the first.
+    // Without ids, a name alone may start a second call or end the first.
     const header = json === '' && name !== '' && id === '' && call.name !== ''
     if (!header && !json.trimStart().startsWith('{')) return call
     if (!isComplete(call)) return call
@@ -230,7 +233,7 @@ export class ToolCallAccumulator {
     return false
   }
 
-  /** The call's name with another piece of it; undefined if that is no name, or the call was announced under the one it has. */
+  /** The call's name with another piece appended. Undefined if that is not a tool's name, or if the call was already announced. */
   #joinedName({ name, position }: OpenCall, piece: string, isSameCall: boolean): string | undefined {
     return piece === '' || position >= 0 ? undefined : joinNames(name, piece, this.#toolNames, isSameCall)
   }
@@ -240,7 +243,7 @@ export class ToolCallAccumulator {
     if (at !== -1) this.#calls.splice(at, 1)
   }
 
-  /** Announces calls in their order: as far as their names are known, at the end all of them. */
+  /** Announces calls in order: as far as their names are known, or all of them at the end. */
   #start(sink: ToolCallSink | undefined, atEnd: boolean): void {
     for (let call = this.#calls[this.#startedCalls]; call !== undefined; call = this.#calls[this.#startedCalls]) {
       const isNamed = call.name !== '' && (!call.mayGrow || (call.length > 0 && this.#toolNames.has(call.name)))
@@ -251,7 +254,7 @@ export class ToolCallAccumulator {
     }
   }
 
-  /** By index where the provider numbers its calls, else as they came. */
+  /** Sorts by index if the provider numbers its calls; otherwise keeps the order of arrival. */
   #ordered(): OpenCall[] {
     const indexes = new Set<number | undefined>()
     for (const call of this.#calls) indexes.add(call.index)
@@ -263,11 +266,11 @@ export class ToolCallAccumulator {
 function continues(call: OpenCall, delta: ToolCallDelta): delta is ToolCallDelta & { arguments: string } {
   const { id, name, index, extra, arguments: json } = delta
   if (id || name || extra !== undefined || typeof json !== 'string' || json === '' || (index !== call.index && index !== null)) return false
-  // What begins after a closing brace may be another copy of the arguments.
+  // What follows a closing brace may be a repetition of the arguments.
   return call.flowing && call.position >= 0 && call.lastCode !== 125 && call.repeats === undefined && call.mergedInto === undefined
 }
 
-/** Where deltas for `call` belong now. */
+/** The call that deltas for `call` now belong to. */
 function settled(call: OpenCall): OpenCall {
   let at = call
   while (at.mergedInto !== undefined) at = at.mergedInto
@@ -282,10 +285,13 @@ function append(call: OpenCall, json: string): void {
   if (!call.flowing) call.flowing = !/^[\s{}]*$/.test(json)
 }
 
-/** Pieces that may wait to be joined into one. */
+/** The number of pieces after which they are joined. */
 const mostPieces = 512
 
-/** Joins pieces the sink has had: many small ones that stay are slow to live with. Those half read by the scanner are left alone. */
+/**
+ * Joins pieces that the sink has received, because many small strings are slow to keep. Pieces that the scanner has half read are left
+ * alone.
+ */
 function tidy(call: OpenCall): void {
   const { pieces, joinedPieces, scanned } = call
   if (pieces.length - joinedPieces < mostPieces || (scanned > joinedPieces && scanned < pieces.length)) return
@@ -296,7 +302,7 @@ function tidy(call: OpenCall): void {
   if (wasRead) call.scanned = pieces.length
 }
 
-/** Gives the sink what it has not had yet. */
+/** Gives the sink the pieces that it has not received. */
 function flow(call: OpenCall, sink: ToolCallSink | undefined): void {
   if (!call.flowing || call.sent === call.pieces.length) return
   if (sink?.toolCallDelta !== undefined) {

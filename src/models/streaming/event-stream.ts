@@ -1,22 +1,26 @@
 import { createParser, type EventSourceMessage, type EventSourceParser } from 'eventsource-parser'
 
-/** Told, synchronously, what a stream holds. A callback that throws ends the reading with its error. */
+/**
+ * Receives the events of a stream.
+ *
+ * Contract: called synchronously. A callback that throws ends the reading with its error.
+ */
 export interface EventStreamListener {
   onEvent(event: EventSourceMessage): void
-  /** Told of a comment, which servers send to keep a connection alive. */
+  /** Called for a comment, which servers send to keep a connection alive. */
   onComment?(): void
-  /** Told of a line that is no field of the format. */
+  /** Called for a line that is not a field of the format. */
   onStray?(line: string): void
 }
 
-/** Longest event, in characters. */
+/** The longest event, in characters. */
 const longestEvent = 64 * 2 ** 20
-/** The parser gets at most this many characters at once: with CR line ends, its cost grows with the square of them. */
+/** The most characters that the parser gets at once. With CR line ends, its cost grows with their square. */
 const pieceLength = 2 ** 16
 
 /**
- * Reads server-sent events from bytes, which may be cut anywhere. `end` gives out an event that lacks its blank line.
- * Format: https://html.spec.whatwg.org/multipage/server-sent-events.html
+ * Reads server-sent events from bytes, which may be split anywhere. `end` delivers a last event that lacks its blank line. Format:
+ * https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
 export class EventStream {
   readonly #decoder = new TextDecoder()

@@ -4,11 +4,11 @@ import { droppedCalls } from '../chat-model.ts'
 import { type ErrorContext, responseError } from '../errors/provider-error.ts'
 
 /**
- * What a finish reason says. Besides our own finish reasons:
+ * The meaning of a finish reason. Besides toolloop's own finish reasons:
  * - `'context_overflow'`: the context window is full;
  * - `'malformed'`: the provider could not read a tool call or an answer of the model;
  * - `'broken'`: the provider failed while the model was writing;
- * - `'paused'`: the provider stopped in the middle of a turn and waits to be asked to continue.
+ * - `'paused'`: the provider stopped in the middle of a turn and expects another request.
  */
 type Meaning = FinishReason | 'context_overflow' | 'malformed' | 'broken' | 'paused'
 
@@ -58,12 +58,12 @@ function withoutSeparators(word: string): string {
   return word.toLowerCase().replace(/[^a-z0-9]/g, '')
 }
 
-/** The meaning of a finish reason, whatever its case and separators. Undefined for one that is not known. */
+/** The meaning of a finish reason in any case and with any separators. Undefined if it is unknown. */
 function meaningOf(word: string): Meaning | undefined {
   const forms = [word, ...word.split(':').toReversed()]
   for (const form of forms) {
     const plain = withoutSeparators(form)
-    // Some servers send the name of the enum with its member, such as `FINISH_REASON_STOP`.
+    // Some servers prefix the member of an enum with the enum's name, such as `FINISH_REASON_STOP`.
     const meaning = meanings.get(plain) ?? meanings.get(plain.replace(/^(finish|stop)?reason/, ''))
     if (meaning !== undefined) return meaning
   }
@@ -71,12 +71,12 @@ function meaningOf(word: string): Meaning | undefined {
 }
 
 const ordinary: ReadonlySet<Meaning | undefined> = new Set<Meaning>(['stop', 'tool_calls'])
-/** What some servers send in place of no finish reason. */
+/** What some servers send instead of no finish reason. */
 const unsaid = /^(null|none|(finish_?reason_?)?unspecified|)$/i
 
 /**
- * The finish reason of a response so far, `before` and then `given`. A filter or a refusal is not taken back by what follows. `native`: the
- * reason of the provider behind a gateway, which counts if the gateway made an ordinary end of it.
+ * Combines the finish reason so far, `before`, with the next one, `given`. A filter or a refusal is not overridden by later reasons.
+ * `native`: the reason of the provider behind a gateway, which counts if the gateway reports a normal end.
  */
 export function laterReason(before: string | undefined, given: Json | undefined, native?: Json): string | undefined {
   if (typeof given !== 'string' || unsaid.test(given.trim())) return before
@@ -86,7 +86,7 @@ export function laterReason(before: string | undefined, given: Json | undefined,
   return behind === undefined || ordinary.has(behind) ? given : native
 }
 
-/** The provider waits to be asked to continue. */
+/** Whether the provider expects another request to continue. */
 export function isPause(word: string | undefined): boolean {
   return word !== undefined && meaningOf(word) === 'paused'
 }
@@ -95,33 +95,33 @@ function isDeclined(meaning: Meaning | undefined): meaning is 'content_filter' |
   return meaning === 'content_filter' || meaning === 'refusal'
 }
 
-/** What a response has come to when it ends. */
+/** The state of a response at its end. */
 export interface ResponseEnd {
   /** The provider's own finish reason. */
   word: string | undefined
-  /** What an unknown finish reason is taken for. Default `'stop'`. */
+  /** The meaning of an unknown finish reason. Default: `'stop'`. */
   otherwise?: 'stop' | 'length'
-  /** What the provider says of the end besides. */
+  /** The provider's explanation of the end. */
   explanation?: string
   text: string
   calls: ToolCall[]
-  /** The arguments of a call stop in the middle. */
+  /** Whether the arguments of a call stop in the middle. */
   isCut: boolean
-  /** The model declined in a field or an item of its own. */
+  /** Whether the model declined in a separate field or item. */
   isRefusal?: boolean
 }
 
 export interface ReadEnd {
   finishReason: FinishReason
-  /** The calls that may be answered: none of a response that was filtered or refused. */
+  /** The calls that may be answered. Empty if the response was filtered or refused. */
   toolCalls: ToolCall[]
   warnings: string[]
 }
 
 /**
- * How a response ended, the same for every API. Complete calls count more than the finish reason, except for one that says that the response
- * was filtered, refused or cut. Throws a `ModelError` for a response that has to be asked for again, and for a full context window without an
- * answer.
+ * Determines how a response ended, the same for every API. Complete calls take precedence over the finish reason, unless it says that the
+ * response was filtered, refused or cut off. Throws a `ModelError` for a response that has to be requested again, and for a full context
+ * window without an answer.
  */
 export function readEnd(
   { word, otherwise = 'stop', explanation = '', ...end }: ResponseEnd,
@@ -133,7 +133,7 @@ export function readEnd(
   if (word === undefined) warnings.push('The response ended without a finish reason')
   const known = isRefusal ? 'refusal' : word === undefined ? 'stop' : meaningOf(word)
   const meaning = known ?? otherwise
-  if (explanation !== '' && !ordinary.has(meaning)) warnings.push(`The provider says of its response: ${explanation}`)
+  if (explanation !== '' && !ordinary.has(meaning)) warnings.push(`The provider explains: ${explanation}`)
   const told = explanation === '' ? '' : `: ${explanation}`
   switch (meaning) {
     case 'malformed':
@@ -163,7 +163,7 @@ export function readEnd(
 }
 
 function takenFor(word: string | undefined, meaning: FinishReason): string {
-  return `The finish reason \`${word}\` is not known and was taken for \`${meaning}\``
+  return `The finish reason \`${word}\` is not known and was treated as \`${meaning}\``
 }
 
 function codeOf(word: string | undefined): { providerCode?: string } {

@@ -1,12 +1,12 @@
 import { JsonScanner } from '../../core/json/json-scanner.ts'
 import { isDeepEqual } from '../../core/json.ts'
 
-/** Where a text of JSON stands: nothing yet, inside, exactly at its end, or past it (text follows the end). */
+/** The state of a JSON text: empty, inside a value, exactly at its end, or past it (text follows the end). */
 export type JsonState = 'empty' | 'open' | 'complete' | 'overrun'
 
 /**
- * Finds the end of a JSON text that arrives in pieces. It does not validate: brackets are counted, strings are skipped. A text that is neither
- * object nor array counts as complete.
+ * Finds the end of a JSON text that arrives in pieces. It does not validate: it counts brackets and skips strings. A text that is neither
+ * an object nor an array counts as complete.
  */
 export class JsonEnd {
   readonly #json = new JsonScanner()
@@ -31,18 +31,18 @@ export class JsonEnd {
   }
 }
 
-/** The same text, or the same value written otherwise. */
+/** Whether two texts are equal, or are JSON with the same value. */
 export function isSameJson(a: string, b: string): boolean {
   if (a.trim() === b.trim()) return true
   try {
     return isDeepEqual(JSON.parse(a), JSON.parse(b))
   } catch {
-    // One of them is not JSON, so they can't be the same object.
+    // One of them is not JSON, so they can't be the same value.
     return false
   }
 }
 
-/** Whether `part` is what is left of `whole` when pieces of it are missing. */
+/** Whether `part` is `whole` with pieces missing. */
 export function isPartOf(part: string, whole: string): boolean {
   let found = 0
   for (let at = 0; at < whole.length && found < part.length; at++) if (whole.charCodeAt(at) === part.charCodeAt(found)) found++

@@ -2,39 +2,39 @@ import type { JsonObject } from '../../core/messages.ts'
 import type { ModelSink } from '../chat-model.ts'
 import { isSameJson, JsonEnd, type JsonState } from './json-end.ts'
 
-/** Told of calls while they arrive. */
+/** Receives calls as they arrive. */
 export type ToolCallSink = Pick<ModelSink, 'toolCallStart' | 'toolCallDelta'>
 
 /** A call that is arriving. */
 export interface OpenCall {
   id: string
   name: string
-  /** The name begins that of another tool, and more of it may come. */
+  /** Whether the name is also the start of another tool's name, so that more of it may follow. */
   mayGrow: boolean
   index: number | undefined
   extra: JsonObject | undefined
-  /** The arguments so far. Joined once, at the end: a rope that is looked into between two appends is flattened each time. */
+  /** The arguments so far. Joined only at the end: reading a concatenated string between two appends would flatten it each time. */
   pieces: string[]
   length: number
   /** The last character of the arguments that is not white space. */
   lastCode: number
   end: JsonEnd | undefined
   scanned: number
-  /** Pieces at the beginning that are joined ones. */
+  /** The number of pieces at the start that are already joined. */
   joinedPieces: number
-  /** Pieces the sink has had. */
+  /** The number of pieces that the sink has received. */
   sent: number
-  /** False while the arguments hold nothing but braces, and so may be a `{}` in place of the real ones. */
+  /** False while the arguments contain only braces, and may be a `{}` in place of the real ones. */
   flowing: boolean
-  /** Its number for the sink; -1 before it was announced. */
+  /** Its number for the sink; -1 until it is announced. */
   position: number
-  /** The call that was open in the same place before, while this one has neither name nor arguments. */
+  /** The call that was open in the same place before. Set while this one has neither a name nor arguments. */
   before: OpenCall | undefined
-  /** The complete call whose arguments this may be sending again. */
+  /** The complete call whose arguments this one may be repeating. */
   repeats: OpenCall | undefined
-  /** A repeat that came with the function's name: a call of its own, if its arguments turn out to be others. */
+  /** Whether the repetition came with the function's name. It is a separate call if its arguments differ. */
   named: boolean
-  /** Where a resolved repeat's further deltas belong. */
+  /** The call that further deltas of a resolved repetition belong to. */
   mergedInto: OpenCall | undefined
 }
 
@@ -47,7 +47,7 @@ export function clear(call: OpenCall): void {
   call.joinedPieces = 0
 }
 
-/** Reads only what was appended since it was last asked. */
+/** Scans only what was appended since the last call. */
 export function stateOf(call: OpenCall): JsonState {
   call.end ??= new JsonEnd()
   while (call.scanned < call.pieces.length) call.end.push(call.pieces[call.scanned++] ?? '')
@@ -62,20 +62,20 @@ export function joined(call: OpenCall): string {
   return call.pieces.join('')
 }
 
-/** The same text, or the same object written otherwise. Costs no more than the second one's length. */
+/** Whether two calls have equal arguments, as text or as objects. The cost is bounded by the length of the second. */
 export function sameArguments(first: OpenCall, second: OpenCall): boolean {
   if (first.length > 4 * second.length || second.length > 4 * first.length) return false
   return isSameJson(joined(first), joined(second))
 }
 
 /**
- * A name that has begun, with another piece of it; undefined if they make no tool's name, nor its beginning. `isSameCall` false: the piece may
- * be the name of another call, which it is if both are tools.
+ * Joins a partial name and another piece. Undefined if the result is neither a tool's name nor the start of one. If `isSameCall` is false,
+ * the piece may be the name of another call; it is if both are tools.
  */
 export function joinNames(begun: string, piece: string, tools: ReadonlySet<string>, isSameCall: boolean): string | undefined {
   const begins = (name: string): boolean => tools.has(name) || [...tools].some((tool) => tool.startsWith(name))
   const isTool = tools.has(begun)
   if (begins(begun + piece) && !(isTool && tools.has(piece))) return begun + piece
-  // Some servers send all of the name they have so far.
+  // Some servers repeat the whole name so far.
   return piece !== begun && piece.startsWith(begun) && begins(piece) && (isSameCall || !isTool) ? piece : undefined
 }

@@ -3,49 +3,53 @@ import { isJsonObject, type JsonObject, withoutUndefined } from '../../core/mess
 import { type ErrorContext, isError, providerError, responseError, tellsError } from '../errors/provider-error.ts'
 import { EventStream } from './event-stream.ts'
 
-/** Puts a response together from what its body holds. Its methods may throw, which ends the request with that error. */
+/**
+ * Reads the content of a body as a response.
+ *
+ * Contract: called synchronously. A method that throws ends the request with its error.
+ */
 export interface ResponseReader {
-  /** Nothing more is needed: what marks the end of a response has come. */
+  /** Whether the end of the response has arrived and nothing more is needed. */
   readonly isDone: boolean
-  /** What has come is a whole response. */
+  /** Whether what has arrived is a complete response. */
   readonly hasFinished: boolean
-  /** Reads an event. Returns false if it is no part of a response. */
+  /** Reads an event. Returns false if it is not part of a response. */
   readEvent(event: JsonObject, name?: string): boolean
-  /** `[DONE]`, with which a stream of Chat Completions ends. */
+  /** Called for `[DONE]`, which ends a stream of Chat Completions. */
   readEndMark?(): void
-  /** Reads a body that was one JSON value. Returns false if it is no response. */
+  /** Reads a body that was one JSON value. Returns false if it is not a response. */
   readWhole(value: unknown): boolean
-  /** What has arrived, for errors. */
+  /** The error context with what has arrived. */
   context(): ErrorContext
 }
 
-/** White space and the bytes of a byte order mark. */
+/** White space and the bytes of a byte order mark, which don't tell the format. */
 const UNTELLING = new Set([9, 10, 13, 32, 0xef, 0xbb, 0xbf])
-/** What lines of an event stream begin with: a colon, `data`, `event`, `id`, `retry`. */
+/** The first characters of lines in an event stream: a colon, `data`, `event`, `id`, `retry`. */
 const EVENT_STARTS = new Set([...':deir'].map((char) => char.charCodeAt(0)))
 /** Names of events that only keep a connection alive. https://platform.claude.com/docs/en/build-with-claude/streaming#ping-events */
 const keepsAlive = /^(ping|keep-?alive|heartbeat)$/i
 const BRACE = 123
-/** Longest body, in bytes once decompressed: a small one can be compressed from far more than there is memory. */
+/** The longest body, in decompressed bytes: a small body can expand to more than fits in memory. */
 const mostBytes = 256 * 2 ** 20
-/** How much of what is no part of a response is kept, in characters. */
+/** How many characters that are not part of a response are kept. */
 const mostStray = 2 ** 16
-/** Most lines that are neither a field of an event stream nor a part of a response. An error printed over several lines has fewer. */
+/** The most lines that are neither a field of an event stream nor part of a response. An error printed over several lines has fewer. */
 const mostStrayLines = 1000
 
 /**
- * Feeds a body to its reader as what it is, server-sent events or one JSON value, whatever was asked for and whatever its content type
- * says: its first character tells. Servers report errors in many forms; what is neither part of a response nor clearly an error is kept, and
- * explains a response that never finishes.
+ * Passes a body to its reader as server-sent events or as one JSON value. The first character tells which, not the request or the content
+ * type. Servers report errors in many forms: text that is neither part of a response nor clearly an error is kept, and explains a response
+ * that never finishes.
  */
 export class ResponseBody {
   readonly #reader: ResponseReader
   #events: EventStream | undefined
   #length = 0
   #whole: Uint8Array[] | undefined
-  /** What came before the first character that tells: white space, or pieces of a byte order mark. */
+  /** The bytes before the first character that tells the format: white space, or parts of a byte order mark. */
   #start: Uint8Array[] = []
-  /** Lines and events that are no part of a response. */
+  /** Lines and events that are not part of a response. */
   readonly #stray: string[] = []
   #strayLength = 0
   #strayLines = 0
@@ -55,12 +59,15 @@ export class ResponseBody {
     this.#reader = reader
   }
 
-  /** How many parts of a response have come: events, but no comment, blank line or ping; pieces of a whole one, but no white space before it. */
+  /**
+   * The number of parts of a response that have arrived: events, but no comments, blank lines or pings; pieces of a JSON value, but no
+   * white space before it.
+   */
   get parts(): number {
     return this.#parts
   }
 
-  /** Returns true when the reader needs no more. */
+  /** Returns true once the reader needs no more. */
   push(bytes: Uint8Array): boolean {
     this.#length += bytes.length
     if (this.#length > mostBytes) throw this.#bad(`at most ${mostBytes} bytes`, 'more', false)
@@ -75,7 +82,7 @@ export class ResponseBody {
     else if (this.#whole !== undefined) this.#readWhole(Buffer.concat(this.#whole))
   }
 
-  /** The error that explains why the response did not finish, if the server sent anything but a response. */
+  /** The error that explains why the response did not finish, if the server sent anything besides a response. */
   failure(): Error | undefined {
     const values = this.#stray.map((text) => jsonOrText(text))
     const text = values.filter((value) => typeof value === 'string').join('\n')
@@ -116,7 +123,7 @@ export class ResponseBody {
 
   #readEvent(data: string, name: string | undefined): void {
     if (this.#reader.isDone) return
-    // Nearly every event begins with a brace. Servers also send empty lines, to keep a connection alive.
+    // Nearly every event begins with a brace. Servers also send empty lines to keep a connection alive.
     if (data.charCodeAt(0) !== BRACE) {
       if (data.startsWith('[DONE]')) {
         this.#readEndMark()
@@ -130,14 +137,14 @@ export class ResponseBody {
     } catch (cause) {
       throw this.#unreadable(data, cause)
     }
-    // Google's errors may come in a list.
+    // Google's errors may be in a list.
     const value: unknown = Array.isArray(event) ? event[0] : event
     if (!isJsonObject(value)) throw name === 'error' ? this.#unreadable(data) : this.#bad('a JSON object', data.slice(0, 200), false)
     if (value !== event && !isError(value)) throw this.#bad('a JSON object', data.slice(0, 200), false)
     this.#readValue(value, name)
   }
 
-  /** A text without a finish reason counts as whole behind `[DONE]`, but not behind an error. */
+  /** A text without a finish reason counts as complete if `[DONE]` follows, unless an error came before that. */
   #readEndMark(): void {
     const isFinished = this.#reader.hasFinished
     this.#reader.readEndMark?.()
@@ -145,7 +152,7 @@ export class ResponseBody {
     if (failure !== undefined) throw failure
   }
 
-  /** Reads a line that has no field of the format. Some servers write an error, or even every event, without `data:`. */
+  /** Reads a line without a field of the format. Some servers send an error, or even every event, without `data:`. */
   #readStray(line: string): void {
     if (this.#reader.isDone) return
     const [, error] = /^error: ?(.*)$/s.exec(line) ?? []
@@ -163,7 +170,7 @@ export class ResponseBody {
       if (!isPing) this.#parts++
       return
     }
-    // Some gateways put a response into an envelope.
+    // Some gateways wrap a response in an envelope.
     if (isJsonObject(value.data) && this.#reader.readEvent(value.data, name)) {
       this.#parts++
       return
@@ -188,7 +195,7 @@ export class ResponseBody {
     throw this.#bad('a response', text.slice(0, 200), false)
   }
 
-  /** Reads a body that is no JSON value as lines, which may hold one each. */
+  /** Reads a body that is not JSON line by line: each line may be a JSON value. */
   #readLines(text: string, cause: unknown): void {
     if (text.trimStart().startsWith('{')) {
       const lines = this.#newStream()

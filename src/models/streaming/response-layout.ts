@@ -1,9 +1,9 @@
 import { isJsonObject, type Json, type JsonObject, type ToolCall } from '../../core/messages.ts'
 
 /**
- * A piece of a response's layout, in order. What our messages hold themselves, text and calls, is only pointed at: so many characters
- * of the text, the call at that position, each with the fields it came with. Everything else (thoughts, what the provider's own tools
- * did) is kept verbatim, as it has to go back. A gap is the characters between two texts that are not the provider's.
+ * A piece of a response's layout, in order. Text and calls are only referenced, because the message itself contains them: by the number of
+ * characters, or by the position of the call, each with the fields it came with. Everything else (thoughts, blocks of the provider's own
+ * tools) is kept verbatim, because it must be sent back unchanged. A gap is characters between two texts that were added here.
  */
 export type LayoutPiece =
   | { text: number; fields?: JsonObject }
@@ -11,23 +11,26 @@ export type LayoutPiece =
   | { call: number; fields?: JsonObject }
   | { block: JsonObject }
 
-/** How the pieces of a message become blocks again. */
+/** Converts the pieces of a message back to blocks. */
 export interface BlockMaker {
   text(text: string, fields?: JsonObject): JsonObject[]
   call(call: ToolCall, fields?: JsonObject): JsonObject
 }
 
-/** Whether there is nothing to keep: the text, then the calls, and no more. */
+/** Whether the layout needs no storage: it is the text, then the calls, and nothing else. */
 export function isPlain(layout: readonly LayoutPiece[]): boolean {
   return layout.every((piece) => ('text' in piece || 'call' in piece) && piece.fields === undefined)
 }
 
-/** The layout as provider data holds it. */
+/** The layout as JSON for provider data. */
 export function layoutJson(layout: readonly LayoutPiece[]): Json {
   return layout.map((piece) => ({ ...piece }))
 }
 
-/** The layout in provider data, which may come from a store; a piece that is none is left out, so that the rest no longer fits and is not used. */
+/**
+ * Reads the layout from provider data, which may come from a store. Invalid pieces are dropped; the rest then no longer fits and is not
+ * used.
+ */
 export function readLayout(layout: Json | undefined): LayoutPiece[] {
   if (!Array.isArray(layout)) return []
   return layout.flatMap((piece): LayoutPiece[] => {
@@ -40,7 +43,10 @@ export function readLayout(layout: Json | undefined): LayoutPiece[] {
   })
 }
 
-/** A message's blocks, laid out as the response had them; undefined for a message that was changed since: where its parts belong is no longer known. */
+/**
+ * Lays out a message's blocks as in the response. Undefined if the message was changed since, because the positions of its parts are then
+ * unknown.
+ */
 export function laidOut(
   text: string,
   calls: readonly ToolCall[],
@@ -67,7 +73,7 @@ export function laidOut(
   })
 }
 
-/** What keeps two texts apart that had something else between them, or were messages of their own. */
+/** The characters that separate two texts that had something else between them, or were separate messages. */
 export function gapBetween(before: string, next: string): string {
   const isApart = before === '' || /\s$/.test(before) || /^[\s.,;:!?)\]}]/.test(next)
   return isApart ? '' : '\n\n'

@@ -1,13 +1,12 @@
 import { EventEmitter } from 'node:events'
 import { Agent, Dispatcher, EnvHttpProxyAgent, getGlobalDispatcher } from 'undici'
 
-/** Undefined before the first request; null where the environment has no proxies. */
+/** Undefined before the first request; null if the environment has no proxies. */
 let proxies: EnvHttpProxyAgent | null | undefined
 
 /**
- * The undici dispatcher that requests to an address go through: the global one, as with `fetch`. The proxies in `HTTP_PROXY` and
- * `HTTPS_PROXY`, as they are at the first request, take its place if the application has not chosen it, but not for hosts in `NO_PROXY` and
- * this machine.
+ * The undici dispatcher for requests to an address: the global one, as for `fetch`. If the application has not replaced that, the proxies
+ * in `HTTP_PROXY` and `HTTPS_PROXY` are used, as set at the first request, but not for hosts in `NO_PROXY` and for this machine.
  */
 export function dispatcherFor({ hostname }: URL): Dispatcher {
   const global = getGlobalDispatcher()
@@ -24,8 +23,8 @@ function isThisMachine(hostname: string): boolean {
 }
 
 /**
- * Whether an application has set it to send requests in another way than directly. Node's own dispatcher is made by another copy of undici
- * and can't be told from one that an application has made with another copy: neither counts.
+ * Whether the application has replaced the global dispatcher. Node's own dispatcher comes from another copy of undici and can't be told
+ * from one that an application made with a third copy; neither counts.
  */
 function isChosen(dispatcher: object): boolean {
   if (dispatcher instanceof Dispatcher)

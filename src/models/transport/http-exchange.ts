@@ -11,9 +11,9 @@ export interface ExchangeOptions {
   provider: string
   /** The caller's signal. */
   signal: AbortSignal | undefined
-  /** Longest silence, from the request on, in milliseconds; `Infinity` waits for ever. */
+  /** The longest silence, from the request on, in milliseconds. `Infinity` disables the limit. */
   idleMs: number
-  /** Longest time without a part of the response, in milliseconds, once there is one; `Infinity` waits for ever. */
+  /** The longest time without a part of the response, in milliseconds, once it has started. `Infinity` disables the limit. */
   stallMs: number
   send: Send
   /** Texts that no error may quote. The keys in the request's headers are added. */
@@ -23,15 +23,15 @@ export interface ExchangeOptions {
 /** How long a body may take to end after its reader has all it needs, in milliseconds. */
 const graceMs = 250
 const longestTimerMs = 2 ** 31 - 1
-/** How long an error's body is read at most, in milliseconds: its status is known. */
+/** The longest time to read an error's body, in milliseconds. Its status is already known. */
 const errorBodyMs = 5000
-/** Longest part of an error's body that is read, in bytes. */
+/** The most bytes of an error's body that are read. */
 const mostErrorBytes = 1 << 20
 
 /**
- * One request of an SDK, which it makes over `fetch`, and the response, which goes to a reader as it arrives: under the caller's signal and an
- * idle timer. Once it has settled, it leaves no listener, timer or open body. Only a body whose reader needs no more of it may still end by
- * itself, which keeps the connection for the next request.
+ * One request that an SDK makes with `fetch`, under the caller's signal and an idle timer. The response goes to a reader as it arrives.
+ * Once it has settled, it leaves no listener, timer or open body, with one exception: a body whose reader needs no more may still end by
+ * itself, so that its connection can be reused.
  */
 export class HttpExchange {
   readonly #options: ExchangeOptions
@@ -44,9 +44,9 @@ export class HttpExchange {
   #stallTimer: NodeJS.Timeout | undefined
   #reply: Readable | undefined
   #settled = false
-  /** A response has come, which is no error. */
+  /** Whether a response without an error status has arrived. */
   #isAnswered = false
-  /** Why there is none. */
+  /** Why there is no response. */
   #failure: Error | undefined
 
   constructor(options: ExchangeOptions) {
@@ -55,9 +55,9 @@ export class HttpExchange {
   }
 
   /**
-   * Calls `ask`, which has an SDK make the request. Resolves with warnings. Rejects with what the reader throws, or with a `ModelError`: what
-   * kept the SDK from sending, `aborted`, `connection_failed`, the provider's refusal, `stream_idle`, or `stream_cut` for a response that
-   * never finished.
+   * Calls `ask`, which makes an SDK send the request. Resolves with warnings. Rejects with what the reader throws, or with a `ModelError`:
+   * the reason the SDK did not send, `aborted`, `connection_failed`, the provider's refusal, `stream_idle`, or `stream_cut` for a response
+   * that never finished.
    */
   run(ask: () => Promise<unknown>): Promise<string[]> {
     const { signal, idleMs } = this.#options
@@ -78,7 +78,7 @@ export class HttpExchange {
     this.#warnings.push(warning)
   }
 
-  /** The `fetch` of the SDK. Resolves with an empty response once the body of one is read here; with an error as it is. */
+  /** The `fetch` for the SDK. Resolves with an empty response, because the body is read here. Error responses are returned unchanged. */
   async fetch(url: string | URL | Request, { headers: given, body: text }: RequestInit = {}): Promise<Response> {
     const { signal } = this.#stop
     signal.throwIfAborted()
@@ -88,7 +88,7 @@ export class HttpExchange {
     try {
       const { status, body, headers } = await this.#options.send({ url: String(url), headers: sent, body: String(text), signal })
       this.#reply = body
-      // Thrown by the loop that reads it, if there is one.
+      // The loop that reads the body throws it.
       body.on('error', () => {})
       if (signal.aborted) body.destroy()
       if (status >= 200 && status <= 299) {
@@ -103,7 +103,7 @@ export class HttpExchange {
     }
   }
 
-  /** What the SDK makes of a response doesn't matter: the reader has it. */
+  /** Ignores how the SDK reads the response: the reader has it. */
   #onAsked(problem: unknown): void {
     if (!this.#isAnswered) this.#reject(this.#failure ?? accessError(problem, this.#options.reader.context()))
   }
@@ -117,7 +117,7 @@ export class HttpExchange {
     body.once('end', () => this.#settle('whole'))
     body.once('close', () => {
       this.#settle('broken')
-      // The one that waits for the end.
+      // The timer that waits for the end.
       clearTimeout(this.#timer)
     })
   }
@@ -144,7 +144,7 @@ export class HttpExchange {
     return new Response(text, { headers, status: status >= 400 && status <= 599 ? status : 500 })
   }
 
-  /** As much of it as comes soon. */
+  /** Reads as much of the body as arrives soon. */
   async #readError(body: Readable): Promise<string> {
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => body.destroy(), Math.min(errorBodyMs, this.#options.idleMs))
@@ -157,7 +157,7 @@ export class HttpExchange {
         if (length > mostErrorBytes) break
       }
     } catch {
-      // The status tells what matters, whatever became of the body.
+      // The status matters most, whatever happened to the body.
     }
     return Buffer.concat(pieces).toString()
   }
@@ -186,7 +186,7 @@ export class HttpExchange {
     this.#reply?.destroy()
   }
 
-  /** False when it had settled before. */
+  /** Returns false if it had already settled. */
   #release(): boolean {
     if (this.#settled) return false
     this.#settled = true
@@ -214,7 +214,10 @@ export class HttpExchange {
   }
 }
 
-/** The keys in headers, which no error may quote. A short "key", as local servers have, would black out words. */
+/**
+ * The secrets in headers, which no error may quote. Ignores short "keys", as local servers have, because hiding them would hide ordinary
+ * words.
+ */
 export function secretsIn(headers: Iterable<[name: string, value: string]>): string[] {
   const keys: string[] = []
   for (const [name, value] of headers) if (/auth|key|token|secret|cookie/i.test(name)) keys.push(value.replace(/^Bearer /i, ''))

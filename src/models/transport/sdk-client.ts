@@ -16,10 +16,10 @@ import { overflowIn } from '../usage.ts'
 import { HttpExchange, secretsIn } from './http-exchange.ts'
 import { type Send, send, sendOver } from './send.ts'
 
-/** Longest silence by default, in milliseconds. A whole response is silent until it is written. */
+/** The default for the longest silence, in milliseconds. A response without a stream is silent until it is complete. */
 const defaultIdleMs = 60_000
 const defaultWholeMs = 600_000
-/** Longest time without an event by default, in milliseconds. */
+/** The default for the longest time without an event, in milliseconds. */
 const defaultStallMs = 600_000
 /** How often a response that the provider has paused is continued. */
 const maxPauses = 16
@@ -32,51 +32,51 @@ export interface Access {
 
 /** How a driver uses its SDK. */
 export interface SdkUse<Own extends Access, Sdk> {
-  /** The access as settings and environment have it now. Throws `missing_api_key`, or `invalid_option` for an invalid address. */
+  /** Returns the current access from settings and environment. Throws `missing_api_key`, or `invalid_option` for an invalid address. */
   findAccess(): Own
-  /** Imports the SDK, so that nothing is loaded before the first request, and makes its client. */
+  /** Imports the SDK, which is not loaded before the first request, and creates its client. */
   open(access: Own): Promise<Sdk>
-  /** Has the SDK make the request, with `exchange.fetch` for its `fetch`. */
+  /** Makes the SDK send the request, with `exchange.fetch` as its `fetch`. */
   ask(sdk: Sdk, request: { params: RequestParams; stream: boolean }, exchange: HttpExchange): Promise<unknown>
-  /** What a response should say of the access. Default: nothing. */
+  /** Warnings about the access for the response. Default: none. */
   warnings?(access: Own): readonly string[]
 }
 
-/** The parameters of a request, as the SDK's method takes them. */
+/** The parameters of a request, as the SDK's method expects them. */
 export type RequestParams = object
 
-/** A request to a provider, and what was lost on the way to it. */
+/** A request to a provider, with warnings about what was lost in its conversion. */
 export interface ApiRequest {
   params: RequestParams
-  /** The tools it offers, by their own names. */
+  /** The tools that it offers, by their own names. */
   toolNames: ReadonlySet<string>
   warnings: readonly string[]
 }
 
-/** A provider's API: what it is sent, and what reads the answer. */
+/** A provider's API: builds requests and reads responses. */
 export interface Api<Own extends Access, Body extends ApiRequest = ApiRequest, Response extends ApiResponse = ApiResponse> {
   /** `paused`: the response that the request continues. */
   build(request: ModelRequest, access: Own, paused?: Response): Body
-  /** Reads the response to a request, and those that continue it. */
+  /** Creates the reader for the response to a request and for its continuations. */
   open(context: ErrorContext, sink: ModelSink | undefined, request: Body): Response
 }
 
 export interface ApiResponse extends ResponseReader {
-  /** The provider has stopped in the midst of it, and goes on when it is asked again. Absent: it never does. */
+  /** Whether the provider has stopped in the middle of the response and continues it with another request. Absent: it never does. */
   readonly isPaused?: boolean
-  /** The response, whole. To be called once, when `hasFinished`. */
+  /** Returns the complete response. Called once, when `hasFinished` is true. */
   finish(): ModelResponse
 }
 
-/** An access, and the SDK's client for it. */
+/** An access and the SDK's client for it. */
 interface Opened<Own extends Access, Sdk> {
   access: Own
   sdk: Sdk | undefined
 }
 
 /**
- * A provider, asked through its SDK: every request is made by a method of the SDK, over a `fetch` of ours. Its client is made again when key or
- * address have changed, so that either may come or be replaced later through the environment.
+ * A provider that is asked through its SDK: every request is made with a method of the SDK, over a `fetch` defined here. The client is
+ * recreated if key or address have changed, so both may be set later in the environment.
  */
 export class SdkClient<Own extends Access, Sdk> {
   readonly #settings: ModelSettings
@@ -90,12 +90,12 @@ export class SdkClient<Own extends Access, Sdk> {
     this.#use = use
     const { apiKey, baseURL } = settings
     const hasKey = typeof apiKey === 'function' || Boolean(apiKey?.trim())
-    // Then nothing of it is the environment's.
+    // The access then does not depend on the environment.
     this.#isFixed = hasKey && (Boolean(baseURL?.trim()) || preset.baseURLEnv === undefined)
     this.#send = settings.fetch === undefined ? send : sendOver(settings.fetch)
   }
 
-  /** The model behind an API of that provider. */
+  /** Creates a model behind an API of the provider. */
   model<Body extends ApiRequest, Response extends ApiResponse>(api: Api<Own, Body, Response>, capabilities: ModelCapabilities): ChatModel {
     const { provider, model } = this.#settings
     return {
@@ -107,10 +107,10 @@ export class SdkClient<Own extends Access, Sdk> {
     }
   }
 
-  /** The response, or `context_overflow` where its conversation was too long and the provider did not say so. */
+  /** Returns the response. Throws `context_overflow` if the conversation was too long and the provider did not say so. */
   #refuseOverflow(response: ModelResponse, request: ModelRequest, { contextWindow }: ModelCapabilities): ModelResponse {
     const { provider, model, providerOptions } = this.#settings
-    // With tools or compaction of its own, a provider reads the conversation several times and reports the sum.
+    // With its own tools or compaction, a provider reads the conversation several times and reports the sum.
     if (contextWindow === undefined || (request.providerOptions ?? providerOptions) !== undefined) return response
     const got = overflowIn(response, contextWindow)
     if (got === undefined) return response
@@ -119,7 +119,7 @@ export class SdkClient<Own extends Access, Sdk> {
     throw responseError('context_overflow', 'a response to the whole conversation', got, { provider, model, partial }, { retryable: false })
   }
 
-  /** Loads the SDK. Rejects with what `findAccess` throws, and for a package that is not installed. */
+  /** Loads the SDK. Rejects with what `findAccess` throws, and if the package is not installed. */
   async #prepare(): Promise<void> {
     const opened = this.#open()
     opened.sdk ??= await this.#use.open(opened.access)
@@ -138,7 +138,7 @@ export class SdkClient<Own extends Access, Sdk> {
     const key = typeof access.apiKey === 'string' ? access.apiKey : ''
     const secrets = secretsIn(Object.entries({ ...headers, key }))
     const request = { ...given, messages: toChatMessages(given.messages) }
-    // Messages are well-formed already; tools, schemas and `providerOptions` need not be.
+    // Messages are already well-formed; tools, schemas and `providerOptions` may not be.
     const build = (paused?: Response): Body => {
       const built = api.build(request, access, paused)
       return { ...built, params: wellFormed(built.params) }
@@ -149,7 +149,7 @@ export class SdkClient<Own extends Access, Sdk> {
     const stream = request.stream !== false
     const idleMs = request.streamIdleTimeoutMs ?? streamIdleTimeoutMs ?? (stream ? defaultIdleMs : defaultWholeMs)
     const stallMs = request.streamStallTimeoutMs ?? streamStallTimeoutMs ?? defaultStallMs
-    // Before the exchange: the time a package takes to load is no silence of the provider's.
+    // Before the exchange: the time to load a package is not a silence of the provider.
     opened.sdk ??= await this.#use.open(access)
     const { sdk } = opened
     for (let pauses = 0; ; pauses++) {
@@ -167,7 +167,7 @@ export class SdkClient<Own extends Access, Sdk> {
     return withWarnings(response.finish(), warnings)
   }
 
-  /** The same object as long as nothing of the access has changed. */
+  /** Returns the same object as long as the access is unchanged. */
   #open(): Opened<Own, Sdk> {
     if (this.#opened !== undefined && this.#isFixed) return this.#opened
     const access = this.#use.findAccess()
@@ -176,7 +176,7 @@ export class SdkClient<Own extends Access, Sdk> {
   }
 }
 
-/** Of settings, environment and preset. Throws `missing_api_key`, or `invalid_option` for an invalid address. */
+/** The access from settings, environment and preset. Throws `missing_api_key`, or `invalid_option` for an invalid address. */
 export function findAccess(settings: ModelSettings, preset: ProviderPreset): Access {
   return { apiKey: findAPIKey(settings, preset), baseURL: findBaseURL(settings, preset) }
 }
@@ -186,7 +186,7 @@ function isSame<Own extends Access>(a: Own, b: Own): boolean {
   return true
 }
 
-/** A response with further warnings before its own. */
+/** Adds warnings before the response's own. */
 function withWarnings(response: ModelResponse, before: Iterable<string>): ModelResponse {
   const warnings = [...before, ...(response.warnings ?? [])]
   return warnings.length === 0 ? response : { ...response, warnings }

@@ -1,26 +1,26 @@
 import type { HttpExchange } from './http-exchange.ts'
 
-/** What the SDKs of OpenAI and Anthropic pass on from a request's options to their `fetch`. */
+/** Options of a request that the SDKs of OpenAI and Anthropic pass on to their `fetch`. */
 interface ExchangeInit extends RequestInit {
   exchange?: HttpExchange
 }
 
-/** The longest that Node's timers wait, in milliseconds. */
+/** The longest timeout that Node's timers support, in milliseconds. */
 const longestTimeout = 2 ** 31 - 1
 
-/** The options of a request: timeouts and retries are not the SDK's. */
+/** The options of a request. They turn off the SDK's timeouts and retries. */
 export function requestOptions(exchange: HttpExchange): { timeout: number; maxRetries: number; fetchOptions: object } {
   const fetchOptions: ExchangeInit = { exchange }
   return { timeout: longestTimeout, maxRetries: 0, fetchOptions }
 }
 
-/** The `fetch` of an SDK's client, which sends each request over the exchange of its options. */
+/** The `fetch` for an SDK's client. Sends each request over the exchange in its options. */
 export async function exchangeFetch(url: string | URL | Request, { exchange, ...init }: ExchangeInit = {}): Promise<Response> {
   if (exchange === undefined) throw new TypeError('Expected the SDK to pass on `fetchOptions`')
   return exchange.fetch(url, init)
 }
 
-/** Calls `make` as if the environment had no such variable: an SDK would send the headers it holds to any server. */
+/** Calls `make` without a variable in the environment. An SDK would send the headers in it to any server. */
 export function withoutVariable<T>(name: string, make: () => T): T {
   const value = process.env[name]
   delete process.env[name]
@@ -31,7 +31,7 @@ export function withoutVariable<T>(name: string, make: () => T): T {
   }
 }
 
-/** Calls `call`; what it prints as a warning goes to `warn` instead. */
+/** Calls `call` and redirects what it prints as a warning to `warn`. */
 export function quietly<T>(call: () => T, warn?: (warning: string) => void): T {
   const { debug, warn: print } = console
   Object.assign(console, { debug() {}, warn: (...parts: unknown[]) => warn?.(parts.join(' ')) })

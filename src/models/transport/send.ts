@@ -4,7 +4,7 @@ import { InvalidOptionError } from '../../core/errors.ts'
 import { nextTurn } from '../../core/time/give-way.ts'
 import { dispatcherFor } from './dispatcher.ts'
 
-/** A request to post. */
+/** A POST request. */
 interface Post {
   url: string
   headers: Headers
@@ -12,42 +12,45 @@ interface Post {
   signal: AbortSignal
 }
 
-/** A response, its body still to be read. */
+/** A response whose body is still unread. */
 interface Reply {
   status: number
   headers(): Headers
   body: Readable
 }
 
-/** Rejects if no response comes, and if `signal` is aborted. */
+/** Sends a request. Rejects if no response arrives, or if `signal` is aborted. */
 export type Send = (post: Post) => Promise<Reply>
 
 const mostRedirects = 20
-/** The headers that another server gets after a redirect: any other may be a key. */
+/** The headers that another server gets after a redirect. Any other header may hold a key. */
 const openHeaders = /^(accept|content-type|user-agent|anthropic-version|x-stainless-.*)$/
-/** What writing to a connection that its server has closed comes to. */
+/** Errors from writing to a connection that its server has closed. */
 const staleCodes = new Set<unknown>(['ECONNRESET', 'EPIPE'])
-/** A stale connection fails this soon, in milliseconds. A later failure may be of a request that was served, and would be paid for twice. */
+/**
+ * A stale connection fails within this time, in milliseconds. A request that fails later may have been served, and a retry would be paid
+ * twice.
+ */
 const staleMs = 1000
 
-/** Most bytes of a redirect's body that are read, to keep its connection. */
+/** The most bytes of a redirect's body that are read to keep its connection. */
 const mostRedirectBytes = 2 ** 14
 
-/** The origins that have responded, so that a connection to them may be an idle one. */
+/** The origins that have responded: a connection to them may be a reused one. */
 const known = new Set<string>()
 
-/** Sends over undici, or over the runtime's own `fetch` if it replaces undici with a stub, as Bun does: https://bun.com/docs/runtime/nodejs-compat */
+/** Sends with undici, or with the runtime's own `fetch` if undici is only a stub, as in Bun: https://bun.com/docs/runtime/nodejs-compat */
 export const send: Send =
   typeof Dispatcher.prototype.request === 'function' ? sendOverUndici : sendOver((...request) => globalThis.fetch(...request))
 
 /**
- * Follows redirects that ask for the same request (307, 308). Sends once more, at once, if the connection to a server that has responded before
- * is closed without a response.
+ * Follows redirects that ask for the same request (307, 308). Retries once, immediately, if the connection to a server
+ * that has responded before is closed without a response.
  */
 async function sendOverUndici({ signal, ...post }: Post): Promise<Reply> {
   let { headers } = post
   let url = urlOf(post.url)
-  // The connection of a response that has just ended is free only then: undici would open another one.
+  // The connection of a response that has just ended is free only after this turn. Otherwise undici would open another one.
   await nextTurn()
   for (let redirects = 0; ; redirects++) {
     const response = await sendTo(url, headers, post.body, signal)
@@ -65,7 +68,7 @@ async function sendOverUndici({ signal, ...post }: Post): Promise<Reply> {
   }
 }
 
-/** Sends over a `fetch` of the application. */
+/** Sends with a `fetch` of the application. */
 export function sendOver(fetch: typeof globalThis.fetch): Send {
   return async ({ url, ...init }) => {
     const { status, headers, body } = await fetch(url, { method: 'POST', redirect: 'follow', ...init })
@@ -77,7 +80,7 @@ async function sendTo(url: URL, headers: Headers, body: string, signal: AbortSig
   const start = performance.now()
   let isServed = false
   const post = () =>
-    // Not undici's `request`, which hands the option `dispatcher` on: the dispatcher of Node.js 26 refuses it.
+    // Not undici's `request`, which passes on the option `dispatcher`: the dispatcher of Node.js 26 refuses it.
     Dispatcher.prototype.request.call(dispatcherFor(url), {
       origin: url.origin,
       path: `${url.pathname}${url.search}`,
@@ -88,7 +91,7 @@ async function sendTo(url: URL, headers: Headers, body: string, signal: AbortSig
       onInfo: () => {
         isServed = true
       },
-      // How long to wait is up to whoever reads the response.
+      // The reader of the response decides how long to wait.
       headersTimeout: 0,
       bodyTimeout: 0,
     })
@@ -101,7 +104,7 @@ async function sendTo(url: URL, headers: Headers, body: string, signal: AbortSig
   return response
 }
 
-/** Whether a request has failed because its connection, which had carried others, was closed. */
+/** Whether a request failed because its reused connection was closed. */
 function isStale(error: unknown, { origin }: URL): boolean {
   if (error instanceof errors.SocketError) return (error.socket?.bytesRead ?? 0) > 0
   return error instanceof Error && 'code' in error && staleCodes.has(error.code) && known.has(origin)
@@ -119,7 +122,7 @@ function headersOf({ headers }: Dispatcher.ResponseData<unknown>): Headers {
   return all
 }
 
-/** The body as it was before the server compressed it. */
+/** The decompressed body. */
 function decoded({ headers, body }: Dispatcher.ResponseData<unknown>): Readable {
   const encoding = headers['content-encoding']
   const decoder = encoding === undefined ? undefined : decoderFor(String(encoding))
@@ -129,7 +132,7 @@ function decoded({ headers, body }: Dispatcher.ResponseData<unknown>): Readable 
   return body.pipe(decoder)
 }
 
-/** Undefined for an encoding that is not known. Nothing compressed is asked for, because that would delay the pieces of a stream. */
+/** Undefined for an unknown encoding. Requests don't ask for compression, which would delay the pieces of a stream. */
 function decoderFor(encoding: string): Transform | undefined {
   const zlib = process.getBuiltinModule('node:zlib')
   const { Z_SYNC_FLUSH, BROTLI_OPERATION_FLUSH, ZSTD_e_flush } = zlib.constants
@@ -151,7 +154,7 @@ function decoderFor(encoding: string): Transform | undefined {
 /** Throws `invalid_option` for a body that can't be read. */
 function streamOf(body: unknown): Readable {
   if (body === null) return Readable.from([])
-  // Other `fetch` implementations have a Node stream for a body, or a web stream of their own.
+  // The body of another `fetch` implementation may be a Node stream, or its own kind of web stream.
   if (body instanceof Readable) return body
   if (body instanceof ReadableStream && !body.locked) return Readable.fromWeb(body)
   if (isAsyncIterable(body) && !(body instanceof ReadableStream)) return Readable.from(body)
