@@ -6,7 +6,14 @@ import { describe, expect, it } from 'vitest'
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 /** Folders and files whose comments, docstrings and test names have been edited. Add one line per folder. */
-const edited = ['src/sqlite']
+const edited = `
+  src/core
+  src/dialects
+  src/models
+  src/sqlite
+`
+  .trim()
+  .split(/\s+/)
 
 /** Phrases that make a sentence hard to read, and what to write instead. Add one line per phrase. */
 const phrases: [phrase: RegExp, instead: string][] = [

@@ -2,7 +2,7 @@ import { isJsonObject } from '../core/messages.ts'
 import { ToolNames } from '../tools/call/written-name.ts'
 import type { JsonSchema, ToolDefinition } from '../tools/tool.ts'
 
-/** The tools a parser knows of: it resolves the names models write, and reads untyped values by their schemas. */
+/** The tools that a parser knows. Resolves the names that models write, and provides the schemas for untyped values. */
 export class DeclaredTools {
   readonly #tools: Map<string, ToolDefinition> = new Map()
   #written: ToolNames | undefined
@@ -19,14 +19,16 @@ export class DeclaredTools {
     return this.#tools.has(name)
   }
 
-  /** The declared tool that `written` means: the same name, or the only one it fits when decoration, case and escapes are left aside. */
+  /**
+   * Resolves a written name to a declared tool: the same name, or the only one that matches when decoration, case and escapes are ignored.
+   */
   resolve(written: string): string | undefined {
     if (this.#tools.has(written)) return written
     this.#written ??= new ToolNames(this.#tools.keys())
     return this.#written.meantBy(written)
   }
 
-  /** A tool's properties by name; undefined when the tool is not declared or has no schema for them. */
+  /** A tool's properties by name. Undefined if the tool is not declared or has no schema for them. */
   properties(name: string): Record<string, JsonSchema> | undefined {
     const properties = this.#tools.get(name)?.function.parameters?.properties
     return isJsonObject(properties) ? (properties as Record<string, JsonSchema>) : undefined
@@ -39,7 +41,7 @@ export class DeclaredTools {
     return isJsonObject(schema) ? schema : undefined
   }
 
-  /** The name of a tool's only argument, which a bare value can be meant for. */
+  /** The name of a tool's only argument, or of its only required one, for a bare value. */
   onlyArgument(name: string): string | undefined {
     const keys = Object.keys(this.properties(name) ?? {})
     if (keys.length === 1) return keys[0]
@@ -47,13 +49,13 @@ export class DeclaredTools {
     return Array.isArray(required) && required.length === 1 && typeof required[0] === 'string' ? required[0] : undefined
   }
 
-  /** True when the tool has all these arguments. */
+  /** Whether the tool declares all these arguments. */
   declares(name: string, args: Record<string, unknown>): boolean {
     const properties = this.properties(name)
     return properties !== undefined && Object.keys(args).every((key) => Object.hasOwn(properties, key))
   }
 
-  /** The only declared tool, if `args` fit its properties: for a call that lost its name. */
+  /** The only declared tool, if `args` fit its properties. For a call without a name. */
   onlyToolFor(args: Record<string, unknown>): string | undefined {
     const [name, ...others] = this.#tools.keys()
     if (name === undefined || others.length > 0) return undefined

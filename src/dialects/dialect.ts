@@ -2,12 +2,12 @@ import type { ToolDefinition } from '../tools/tool.ts'
 import type { DeclaredTools } from './declared-tools.ts'
 import type { Cursor } from './reader/cursor.ts'
 
-/** What a parser found in a model's text, in order. Text never holds markup of a call. */
+/** What a parser found in a model's text, in order. Text never contains markup of a call. */
 export type TextToolEvent =
   | { type: 'text'; text: string }
-  /** A whole call. `repairs` names what had to be put right to read it; absent when nothing had to. */
+  /** A complete call. `repairs` says what had to be repaired to read it; absent if nothing had to be. */
   | { type: 'call'; name: string; arguments: Record<string, unknown>; repairs?: string[] }
-  /** What was meant as a call and can't be read; `reason` is written for the model. It was not given out as text. */
+  /** Text that was meant as a call but can't be read, with the reason for the model. It is not also reported as text. */
   | { type: 'reject'; raw: string; reason: string }
 
 /** A call that was read from text. */
@@ -18,56 +18,57 @@ export interface TextToolCall {
 }
 
 /**
- * Where a parser puts what it finds, synchronously and in order; nothing is allocated for plain text. The texts of all four methods,
- * joined in the order of the calls, are the input, so that a held call can be given out as text in its place. A sink must not throw.
+ * Receives what a parser finds. The texts of all four methods, joined in order, are the input, so a held call can be shown as text instead.
+ *
+ * Contract: methods are called synchronously and in order. They must not throw, and are not awaited.
  */
 export interface TextToolSink {
   text(text: string): void
-  /** `raw` is the markup the call was read from. */
+  /** `raw` is the markup that the call was read from. */
   call(call: TextToolCall, raw: string): void
   reject(raw: string, reason: string): void
-  /** Markup without meaning of its own (wrappers, stray closing tags), and all that follows a tool result the model made up. */
+  /** Markup without content (wrappers, stray closing tags), and everything after a tool result that the model made up. */
   skipped?(raw: string): void
 }
 
-/** How the response ended. After `'length'` a call that was not closed is never reported as a call. */
+/** How the response ended. After `'length'`, an unclosed call is never reported as a call. */
 export type EndReason = 'stop' | 'length'
 
-/** Reads the calls in one response while it arrives. */
+/** Reads the calls in one response as it arrives. */
 export interface TextToolParser {
-  /** Reads one piece and returns what it completed. Never throws. */
+  /** Reads one piece and returns the events that it completed. Never throws. */
   push(chunk: string): TextToolEvent[]
-  /** Ends the response (default `'stop'`). The parser can't be used afterwards. */
+  /** Ends the response (default: `'stop'`). The parser can't be used afterwards. */
   end(reason?: EndReason): TextToolEvent[]
 }
 
-/** A call of the past as a dialect writes it. */
+/** An earlier call, as a dialect renders it. */
 export interface PastCall {
   name: string
   arguments: Record<string, unknown>
 }
 
-/** A tool's result as a dialect writes it. */
+/** A tool's result, as a dialect renders it. */
 export interface PastResult {
   name: string
   content: string
   isError?: boolean
 }
 
-/** Waits for characters: takes what it can from the cursor, and is fed again with the next piece until it returns true. */
+/** Waits for characters. Takes what it can from the cursor, and is fed again with the next piece until it returns true. */
 export interface Wait {
   feed(cursor: Cursor): boolean
 }
 
 /**
- * `'done'`: what was read since the last call or rejection has no meaning of its own. `'text'`: it was no call, and goes out as text.
- * Reading goes on at the cursor either way, so a reader gives back what it took too much of.
+ * The outcome of a reading. `'done'`: what was read since the last call or rejection is skipped. `'text'`: it was not a call, and is passed
+ * on as text. Reading continues at the cursor, so a reader moves the cursor back if it has read too much.
  */
 export type ReadingEnd = 'done' | 'text'
 
 /**
- * A reader is plain sequential code: it yields what it waits for and is resumed when that has come, or the response has ended.
- * It may return another reading, which then goes on in its place.
+ * A reader, written as sequential code: it yields what it waits for, and is resumed when that has arrived or the response has ended. It may
+ * return another reading, which then takes its place.
  */
 export interface Reading extends Generator<Wait, ReadingEnd | Reading, void> {}
 
@@ -75,36 +76,40 @@ export interface Reading extends Generator<Wait, ReadingEnd | Reading, void> {}
 export interface CallReading {
   readonly cursor: Cursor
   readonly tools: DeclaredTools
-  /** The marker at which this reading began; `''` for an unmarked one. */
+  /** The marker that started this reading; `''` for an unmarked one. */
   readonly opener: string
-  /** What is read began at a line's head, behind a colon, or behind another call; otherwise words stand before it in its line. */
+  /** Whether the reading started at the start of a line, after a colon, or after another call. Otherwise words precede it in its line. */
   readonly alone: boolean
-  /** True once the response has ended by its length limit: what is still open then must not be called. */
+  /** True once the response has ended by its length limit. Unfinished calls must then not be reported. */
   readonly cut: boolean
   call(call: TextToolCall): void
   reject(reason: string): void
 }
 
-/** Reads the body of a call, from behind its opening marker. */
+/**
+ * Reads the body of a call, after its opening marker.
+ *
+ * Contract: returns a generator, synchronously. Must not throw: an error reaches the caller of `push`.
+ */
 export type ReadBody = (reading: CallReading) => Reading
 
-/** Markers that start a call, and how what follows them is read. */
+/** Markers that start a call, and the reader of what follows. */
 export interface Envelope {
   readonly open: readonly string[]
-  /** Markers that may be left over after a call; they are then swallowed. A body reader that needs closing markers is given them itself. */
+  /** Markers that may be left over after a call and are then skipped. A body reader that needs closing markers has its own. */
   readonly close?: readonly string[]
   readonly read: ReadBody
-  /** The opening marker counts only at a line's start (blanks before it aside). */
+  /** Whether the opening marker counts only at the start of a line, possibly after blanks. */
   readonly lineStart?: true
-  /** The opening marker counts also in a code fence and after a backtick: it is one. */
+  /** Whether the opening marker also counts inside a code fence and after a backtick. For markers that are a fence. */
   readonly inFence?: true
-  /** The opening marker counts also where the text announces an example, as each does that is a control token. */
+  /** Whether the opening marker also counts if the text announces an example. Control tokens always do. */
   readonly inExample?: true
 }
 
 /**
- * A form without a marker. With `starts` it is tried wherever one of these characters stands outside code, `alone` or in a line of words;
- * without, where a line outside code fences begins like the name of a declared tool.
+ * A call without a marker. With `starts`, it is tried at each of these characters outside code, `alone` or not. Without, it is tried at a
+ * line outside code fences that begins like the name of a declared tool.
  */
 export interface BareForm {
   readonly starts?: readonly string[]
@@ -112,7 +117,7 @@ export interface BareForm {
 }
 
 /**
- * How a model without native calls writes a call as text: what to look for, and what to show the model. Everything is data or a pure function.
+ * How a model without native calls writes calls as text: what to look for, and what to show the model. Consists of data and pure functions.
  */
 export interface Dialect {
   readonly name: string
@@ -120,12 +125,12 @@ export interface Dialect {
   readonly bare?: readonly BareForm[]
   /** Reads a call whose opening tag is the name of a declared tool: `<get_weather>`. */
   readonly nameTag?: ReadBody
-  /** What a tool result begins with. Written by the model itself after a call, it is made up, and the rest of the response is dropped. */
+  /** The start of a tool result. If the model writes one itself after a call, it is made up, and the rest of the response is dropped. */
   readonly resultMarkers: readonly string[]
-  /** Tells a model, in its system prompt, which tools there are and how to call one. */
+  /** Describes the tools and how to call them, for the system prompt. */
   prompt(tools: readonly ToolDefinition[]): string
-  /** Writes calls of the past as the model would have. Reading it back gives the same calls. */
+  /** Renders earlier calls as the model would have written them. Reading the text gives the same calls. */
   renderCalls(calls: readonly PastCall[]): string
-  /** Writes results of the past, in the calls' order; markup in their content is defused. */
+  /** Renders earlier results in the order of their calls. Markup in their content is made harmless. */
   renderResults(results: readonly PastResult[]): string
 }

@@ -1,4 +1,4 @@
-/** Calls written as text: how models without native calls are told of tools, and how what they write is read. */
+/** Calls written as text: describes tools to models without native calls, and reads the calls that they write. */
 
 import { handleRejectionOf } from '../core/callbacks/callbacks.ts'
 import { InvalidOptionError, messageOf } from '../core/errors.ts'
@@ -9,11 +9,11 @@ import { dialects } from './dialects.ts'
 import { dialectNames } from './names.ts'
 import { DialectParser, type ParserOptions } from './reader/parser.ts'
 
-/** What `createTextToolParser` takes. */
+/** The options of `createTextToolParser`. */
 export interface TextToolParserOptions extends Omit<ParserOptions, 'tools'> {
   /** The tools that were offered, or their definitions: see `ParserOptions`. */
   tools?: readonly (AnyTool | ToolDefinition)[]
-  /** A dialect or the name of one. Default `'tool-action'`. */
+  /** A dialect or its name. Default: `'tool-action'`. */
   dialect?: Dialect | string
 }
 
@@ -21,7 +21,7 @@ const optionNames: OptionNames<TextToolParserOptions> = { dialect: true, tools: 
 
 export { dialectNames }
 
-/** A dialect by its name; a dialect is returned as it is. Throws `invalid_option` for an unknown name. */
+/** Returns a dialect by its name. A dialect is returned unchanged. Throws `invalid_option` for an unknown name. */
 export function findDialect(dialect: Dialect | string = 'tool-action'): Dialect {
   if (typeof dialect !== 'string') return dialect
   const found = dialects.find(({ name }) => name === dialect)
@@ -29,7 +29,7 @@ export function findDialect(dialect: Dialect | string = 'tool-action'): Dialect 
   return found
 }
 
-/** The sink, whose functions may be async, against their types: a rejection becomes a warning of the process. */
+/** Wraps a sink whose functions may be async, contrary to their types: a rejection becomes a warning of the process. */
 function heardSink(sink: TextToolSink): TextToolSink {
   const warn = (error: unknown) => process.emitWarning(messageOf(error), { type: 'ToolloopSinkFailure' })
   return {
@@ -40,14 +40,14 @@ function heardSink(sink: TextToolSink): TextToolSink {
   }
 }
 
-/** Reads one response into `sink`: the form without events for those who look at every piece themselves, as the loop does. */
+/** Reads one response into `sink`. This form has no events, for callers that handle every piece themselves, such as the loop. */
 export function openTextToolParser(options: TextToolParserOptions, sink: TextToolSink): DialectParser {
   const { dialect, tools, ...rest } = options
   return new DialectParser(findDialect(dialect), heardSink(sink), tools === undefined ? rest : { ...rest, tools: definitionsOf(tools) })
 }
 
 /**
- * Reads the calls in one response of a model, as it arrives:
+ * Creates a parser that reads the calls in one response of a model as it arrives:
  *
  * ```ts
  * const parser = createTextToolParser({ dialect: 'hermes', tools })
@@ -55,8 +55,8 @@ export function openTextToolParser(options: TextToolParserOptions, sink: TextToo
  * for (const event of parser.end()) …
  * ```
  *
- * Text comes out at once, a call with the `push` that completes it, in the order they were written. The pieces don't matter:
- * joined, the events are the same however the text was cut.
+ * Text is returned at once, and a call by the `push` that completes it, in the order they were written. How the text is split into pieces
+ * does not matter: joined, the events are the same.
  */
 export function createTextToolParser(options: TextToolParserOptions = {}): TextToolParser {
   checkOptionNames(options, optionNames, 'a parser')
@@ -83,7 +83,7 @@ export function createTextToolParser(options: TextToolParserOptions = {}): TextT
   }
 }
 
-/** Reads a whole response. Neighbouring texts are one event. */
+/** Reads a complete response. Adjacent texts are one event. */
 export function parseToolCalls(text: string, options: TextToolParserOptions = {}): TextToolEvent[] {
   const parser = createTextToolParser(options)
   const events: TextToolEvent[] = []
@@ -95,7 +95,7 @@ export function parseToolCalls(text: string, options: TextToolParserOptions = {}
   return events
 }
 
-/** Tells a model, in its system prompt, which tools there are and how to call one; tools or their definitions. Default dialect: `'tool-action'`. */
+/** Describes tools and how to call them, for the system prompt. Takes tools or their definitions. Default dialect: `'tool-action'`. */
 export function generateToolPrompt(tools: readonly (AnyTool | ToolDefinition)[], dialect?: Dialect | string): string {
   return findDialect(dialect).prompt(definitionsOf(tools))
 }

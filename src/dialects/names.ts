@@ -1,4 +1,4 @@
-/** The names of the dialects that come with the package; apart from them, so that a name can be checked without loading any. */
+/** The names of the bundled dialects. In a separate file, so that a name can be checked without loading a dialect. */
 export const dialectNames: readonly string[] = [
   'tool-action',
   'hermes',

@@ -2,19 +2,19 @@ import { isJsonObject, setField } from '../core/messages.ts'
 import type { ToolDefinition } from '../tools/tool.ts'
 import type { Dialect, PastCall, PastResult } from './dialect.ts'
 
-/** The tools as a list for a prompt: names, descriptions, and each parameter's name, type, whether it is required, description. */
+/** Lists the tools for a prompt: names, descriptions, and each parameter's name, type, description and whether it is required. */
 export function describeTools(tools: readonly ToolDefinition[]): string {
   if (tools.length === 0) return noTools
   return ['# Available tools', ...tools.map(({ function: tool }) => describeTool(tool))].join('\n\n')
 }
 
-/** The tools as JSON, one a line, for a prompt. */
+/** Lists the tools as JSON for a prompt, one per line. */
 export function describeToolsAsJson(tools: readonly ToolDefinition[]): string {
   if (tools.length === 0) return noTools
   return `# Available tools\n\n<tools>\n${tools.map((tool) => JSON.stringify(tool)).join('\n')}\n</tools>`
 }
 
-/** Writes a dialect's prompt: the tools, and, where there are any, how one is called. */
+/** Creates a dialect's prompt: the tools and, if there are any, how to call them. */
 export function promptWith(describe: (tools: readonly ToolDefinition[]) => string, instructions: string): Dialect['prompt'] {
   return (tools) => (tools.length === 0 ? noTools : `${describe(tools)}\n\n${instructions}`)
 }
@@ -45,7 +45,7 @@ function typeName(schema: Record<string, unknown>): string {
   return Array.isArray(schema.enum) ? typeof schema.enum[0] : 'any'
 }
 
-/** Arguments for an example call of a tool: its required parameters, or its first. */
+/** Arguments for an example call: the tool's required parameters, or its first one. */
 export function exampleValues({ function: { parameters } }: ToolDefinition): Record<string, unknown> {
   const properties = isJsonObject(parameters?.properties) ? parameters.properties : {}
   const required = Array.isArray(parameters?.required) ? parameters.required.filter((one): one is string => typeof one === 'string') : []
@@ -73,20 +73,20 @@ function exampleValue(schema: unknown): unknown {
   }
 }
 
-/** A value as text: strings as they are, everything else as JSON. */
+/** A value as text: strings verbatim, everything else as JSON. */
 export function writeText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'null')
 }
 
-/** Every marker a dialect reads or writes. */
+/** Every marker that a dialect reads or writes. */
 export function markersOf(dialect: Dialect): string[] {
   const markers = dialect.envelopes.flatMap(({ open, close = [] }) => [...open, ...close])
-  // The closing tags of results, which no parser looks for.
+  // The closing tags of results, which parsers don't look for.
   const closing = dialect.resultMarkers.map((marker) => (/^[<[]/.test(marker) ? `${marker.charAt(0)}/${marker.slice(1)}` : marker))
   return [...new Set([...markers, ...dialect.resultMarkers, ...closing])]
 }
 
-/** JSON that holds no marker of the dialect: where a string does, the marker's first character is written as an escape. */
+/** Writes JSON without any marker of the dialect: in a string, the marker's first character is escaped. */
 export function writeJson(value: unknown, dialect: Dialect): string {
   let text = JSON.stringify(value) ?? 'null'
   for (const marker of markersOf(dialect)) {
@@ -96,10 +96,10 @@ export function writeJson(value: unknown, dialect: Dialect): string {
   return text
 }
 
-/** Markers that can only stand inside strings of JSON. */
+/** Markers that can only occur inside JSON strings. */
 const jsonMarker = /^[^[{"\d]|^\[[A-Z_/]/
 
-/** Text of a tool with the dialect's markers made harmless: it can't end its place, and a model that copies it calls nothing. */
+/** Makes the dialect's markers in a tool's text harmless: the text can't end its element, and a model that copies it makes no call. */
 export function defuse(text: string, dialect: Dialect): string {
   let safe = text
   for (const marker of markersOf(dialect)) {
@@ -112,21 +112,21 @@ export function defuse(text: string, dialect: Dialect): string {
 
 const harmless: Readonly<Record<string, string>> = { '<': '&lt;', '[': '&#91;', '`': '&#96;' }
 
-/** Results as elements: `<tag name="…">content</tag>`. */
+/** Renders results as elements: `<tag name="…">content</tag>`. */
 export function renderTaggedResults(dialect: Dialect, results: readonly PastResult[], tag: string): string {
   return results
     .map(({ name, content, isError }) => `<${tag} name="${name}"${isError ? ' error="true"' : ''}>\n${defuse(content, dialect)}\n</${tag}>`)
     .join('\n')
 }
 
-/** Results as `<tool_response>` elements that hold text. */
+/** Renders results as `<tool_response>` elements with text. */
 export function renderTextResults(dialect: Dialect, results: readonly PastResult[]): string {
   return results
     .map(({ content, isError }) => `<tool_response>\n${isError ? 'Error: ' : ''}${defuse(content, dialect)}\n</tool_response>`)
     .join('\n')
 }
 
-/** Results as `<tool_response>` elements that hold JSON. */
+/** Renders results as `<tool_response>` elements with JSON. */
 export function renderJsonResults(dialect: Dialect, results: readonly PastResult[]): string {
   return results
     .map(({ name, content, isError }) => {
@@ -136,7 +136,7 @@ export function renderJsonResults(dialect: Dialect, results: readonly PastResult
     .join('\n')
 }
 
-/** Calls as `<tool_call>` elements that hold JSON. */
+/** Renders calls as `<tool_call>` elements with JSON. */
 export function renderJsonCalls(dialect: Dialect, calls: readonly PastCall[]): string {
   return calls.map((call) => renderJsonCall(dialect, call)).join('\n')
 }
@@ -146,8 +146,8 @@ export function renderJsonCall(dialect: Dialect, { name, arguments: args }: Past
 }
 
 /**
- * A call's arguments as texts, for a form in which nothing can be escaped. Undefined where one doesn't fit, or holds one of the dialect's
- * markers or of `tags`: such a call has to be written as JSON, which the form may hold too.
+ * A call's arguments as texts, for a format without escapes. Undefined if one doesn't fit, or contains a marker of the dialect or of
+ * `tags`: such a call has to be written as JSON.
  */
 export function plainTexts(
   dialect: Dialect,
@@ -161,5 +161,5 @@ export function plainTexts(
   return texts.every(([key, text]) => fits(key, text) && isPlain(key) && isPlain(text)) ? texts : undefined
 }
 
-/** A key that can stand in a tag as it is. */
+/** A key that can be written in a tag unescaped. */
 export const plainKey: RegExp = /^[^<>\s"'=]+$/

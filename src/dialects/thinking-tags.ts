@@ -1,5 +1,5 @@
 /**
- * The tags between which models think in their text, where a server does not take the thinking out.
+ * The tags between which models think in their text, if the server does not remove the thinking.
  * https://docs.vllm.ai/en/latest/features/reasoning_outputs.html lists the models and their parsers.
  */
 export const thinkingTags: readonly (readonly [open: string, close: string])[] = [

@@ -3,8 +3,8 @@ import type { JsonSchema } from '../tools/tool.ts'
 import { readJsonText } from './bodies/json/json-text.ts'
 
 /**
- * A value that was written as plain text, read by its schema: text stays text unless the schema asks for something else and the text is
- * that. What can't be read stays text, for validation to speak of. Without a schema nothing is guessed.
+ * Reads a value that was written as plain text, by its schema. Text stays text unless the schema requires another type and the text is a
+ * value of that type. Text that can't be read stays text, for validation to report. Without a schema nothing is guessed.
  */
 export function readTypedValue(text: string, schema: JsonSchema | undefined): unknown {
   if (schema === undefined) return text
@@ -19,7 +19,7 @@ export function readTypedValue(text: string, schema: JsonSchema | undefined): un
   }
   const read = readJsonText(text.trim())
   if (!read.ok || !wanted(read.value)) return text
-  // A number that would change by being read is left to the validator.
+  // A number that would lose precision is left to the validator.
   return typeof read.value === 'number' && !Number.isSafeInteger(read.value) && /^\s*-?\d+\s*$/.test(text) ? text : read.value
 }
 
@@ -33,7 +33,7 @@ function readStrictly(text: string): unknown {
 
 const knownTypes = new WeakMap<JsonSchema, Set<string> | undefined>()
 
-/** The JSON types a schema names; undefined when it leaves the type open. */
+/** The JSON types that a schema names. Undefined if it leaves the type open. */
 function typesOf(schema: JsonSchema): Set<string> | undefined {
   if (knownTypes.has(schema)) return knownTypes.get(schema)
   const types = findTypes(schema)

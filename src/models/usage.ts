@@ -230,14 +230,15 @@ export function withWholeUsage(
 const fullWindow = 0.99
 
 /**
- * What shows that the provider took a conversation that is too long without an error; undefined if nothing does. z.ai answers without the
- * beginning of the conversation, others end the response before it begins: https://github.com/earendil-works/pi/blob/main/packages/ai/src/utils/overflow.ts
+ * Explains how the usage shows that the provider accepted a conversation that is too long; undefined if it does not. z.ai answers without
+ * the start of the conversation; others end the response before it begins:
+ * https://github.com/earendil-works/pi/blob/main/packages/ai/src/utils/overflow.ts
  */
 export function overflowIn(response: ModelResponse, contextWindow: number): string | undefined {
   const { text, toolCalls, finishReason } = response
   const { inputTokens = 0 } = wholeUsage(response.usage) ?? {}
   if (inputTokens > contextWindow) {
-    return `${inputTokens} input tokens, more than the \`contextWindow\` of ${contextWindow}: a part of them was not read`
+    return `${inputTokens} input tokens, more than the \`contextWindow\` of ${contextWindow}: some of them were not read`
   }
   const isEmpty = finishReason === 'length' && text.trim() === '' && toolCalls.length === 0
   return isEmpty && inputTokens >= fullWindow * contextWindow
@@ -245,12 +246,12 @@ export function overflowIn(response: ModelResponse, contextWindow: number): stri
     : undefined
 }
 
-/** What two requests used together; undefined while neither told. */
+/** Adds the usage of two requests. Undefined if both are. */
 export function sumOfUsage(one: Usage | undefined, other: Usage | undefined): Usage | undefined {
   return one === undefined ? other : addUsage(one, other)
 }
 
-/** The response, whose request has waited for this too. */
+/** Adds the time that a request waited to its response. */
 export function havingWaited<Response extends Pick<ModelResponse, 'waitedMs'>>(
   response: Response,
   { waitedMs }: Pick<ModelResponse, 'waitedMs'>,
@@ -258,37 +259,37 @@ export function havingWaited<Response extends Pick<ModelResponse, 'waitedMs'>>(
   return waitedMs === undefined ? response : { ...response, waitedMs: (response.waitedMs ?? 0) + waitedMs }
 }
 
-/** What a failed request used, as far as it came to be known. */
+/** The reported usage of a failed request. */
 export function usageOfFailure(error: unknown): Usage | undefined {
   return isModelError(error) ? wholeUsage(error.partial?.usage) : undefined
 }
 
-/** What a failed request used. A response that broke off is paid for: what it came to is estimated if nobody reported it. */
+/** The usage of a failed request. A response that broke off is billed, so its usage is estimated if it was not reported. */
 export function usageOfAttempt(request: Pick<ModelRequest, 'messages' | 'tools'>, error: unknown): Usage | undefined {
   const partial = isModelError(error) ? error.partial : undefined
   return usageOfFailure(error) ?? (partial && estimateUsage(request, partial))
 }
 
-/** The error, telling of that usage. */
+/** Adds a usage to the error. */
 export function withUsage<E>(error: E, usage: Usage | undefined): E | ModelError {
   if (usage === undefined || !isModelError(error)) return error
   const { code, message, cause: _, partial, ...fields } = error
   return new ModelError(code, message, { ...fields, partial: { text: '', ...partial, usage }, cause: error })
 }
 
-/** The error, with an estimate of what was used of a response that was left after `received`: nobody reports that, and it is paid for all the same. */
+/** Adds an estimated usage to the error of a response that was aborted after `received`. Nothing reports that usage, but it is billed. */
 export function withReceived(error: unknown, request: ModelRequest, received: string | undefined): unknown {
   if (received === undefined || !isModelError(error) || usageOfFailure(error) !== undefined) return error
   const { text = '', reasoning = '' } = error.partial ?? {}
   return withUsage(error, estimateUsage(request, { text: text === '' ? received : text, reasoning }))
 }
 
-/** Whether `withCost` can tell what a request to such a model cost. */
+/** Whether `withCost` can determine the cost of a request to such a model. */
 export function knowsCost({ price, reportsCost }: ModelCapabilities): boolean {
   return price !== undefined || reportsCost === true
 }
 
-/** The usage with its cost in US dollars, where the provider did not tell it and the model has a price. */
+/** Adds the cost in US dollars, if the provider did not report it and the model has a price. */
 export function withCost(usage: Usage, { price }: ModelCapabilities): Usage {
   if (price === undefined || usage.costUsd !== undefined) return usage
   const { longContext } = price
@@ -306,7 +307,10 @@ export function withCost(usage: Usage, { price }: ModelCapabilities): Usage {
 
 const estimates = new WeakMap<MessageInput | ToolDefinition, number>()
 
-/** Tokens of a message, roughly: four characters a token, one for scripts that are written without spaces. Too many rather than too few. Throws `invalid_message`. */
+/**
+ * Estimates the tokens of a message: four characters per token, or one for scripts without spaces between words. Rather too many than too
+ * few. Throws `invalid_message`.
+ */
 export function estimateTokens(given: MessageInput): number {
   const known = estimates.get(given)
   if (known !== undefined) return known

@@ -114,12 +114,12 @@ describe.each(nativeModes)('finish reasons: $name', (mode) => {
     })
   }
 
-  it('F8 one that is not known is named, with what it was taken for', async () => {
+  it('F8 names an unknown reason and what it was treated as', async () => {
     const rawFinishReason = 'sunset'
     // A response that its status calls incomplete is cut, whatever the reason.
     const isIncomplete = mode.wire === 'responses'
     const [text, call] = isIncomplete ? ['length', 'length'] : ['stop', 'tool_calls']
-    const taken = (as: string | undefined): string[] => [`The finish reason \`sunset\` is not known and was taken for \`${as}\``]
+    const taken = (as: string | undefined): string[] => [`The finish reason \`sunset\` is not known and was treated as \`${as}\``]
     expect(await answerOf(mode, [{ text: 'Hi', rawFinishReason }])).toMatchObject({ finishReason: text, warnings: taken(text) })
     const toolCalls = [{ name: 'look', arguments: {} }]
     expect(await answerOf(mode, [{ toolCalls, rawFinishReason }])).toMatchObject({ finishReason: call, warnings: taken(call) })

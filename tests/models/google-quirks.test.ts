@@ -86,10 +86,7 @@ describe('responses of generateContent, whole and cut, streamed and not', () => 
     const response = await both('q26-prompt-blocked')
     expect(response).toMatchObject({ text: '', finishReason: 'content_filter', rawFinishReason: 'PROHIBITED_CONTENT' })
     expect(response.usage).toEqual({ inputTokens: 8, outputTokens: 0, totalTokens: 8 })
-    expect(response.warnings).toEqual([
-      'The provider says of its response: It holds forbidden words.',
-      'The prompt was blocked: `PROHIBITED_CONTENT`',
-    ])
+    expect(response.warnings).toEqual(['The provider explains: It holds forbidden words.', 'The prompt was blocked: `PROHIBITED_CONTENT`'])
     await using server = await startStrictProvider({ recordings: [readRecording('q26-prompt-blocked')] })
     const result = await new AgentRunner({ model: modelAt(server) }).run('go')
     expect(result).toMatchObject({ stopReason: 'refused', error: { code: 'content_filter' } })

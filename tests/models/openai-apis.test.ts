@@ -113,11 +113,11 @@ describe('F1 the provider openai at its own address', () => {
     })
     expect(await warned({ model: 'gpt-5.2' }, { reasoningEffort: 'high', temperature: 0.2 })).toEqual({
       effort: 'high',
-      warnings: ['`temperature` was left out: it does not go with reasoning'],
+      warnings: ['`temperature` was left out: it can’t be combined with reasoning'],
     })
     expect(await warned({ model: 'gpt-5.2' }, { reasoningEffort: 'none', temperature: 0.2 })).toEqual({ effort: 'none', warnings: [] })
     const without = (model: string) => [
-      `${model} was asked without reasoning: over Chat Completions it takes no tools with it. \`api: 'responses'\` takes both`,
+      `${model} was asked without reasoning: over Chat Completions it does not accept both reasoning and tools. \`api: 'responses'\` accepts both`,
     ]
     const chat = { provider: 'openai-chat' }
     expect(await warned({ ...chat, model: 'gpt-5.4' }, {})).toEqual({ effort: undefined, warnings: [] })

@@ -1,7 +1,7 @@
 import { type NamedJsonOptions, readNamedJson, wrapperOf } from '../bodies/json/named-json.ts'
 import type { Envelope } from '../dialect.ts'
 
-/** Bars and joints as the tokens have them, and as servers print them. */
+/** Bars and joints in the tokens, and as servers print them. */
 const spellings = [
   ['｜', '▁'],
   ['｜', ' '],
@@ -9,8 +9,8 @@ const spellings = [
 ] as const
 
 /**
- * `<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{…}<｜tool▁call▁end｜>` of DeepSeek V3.1, and V3's `function<｜tool▁sep｜>NAME` with the arguments
- * in a fence; R1 leaves out the token before the first call. https://huggingface.co/deepseek-ai/DeepSeek-V3.1
+ * Reads `<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{…}<｜tool▁call▁end｜>` of DeepSeek V3.1, and V3's `function<｜tool▁sep｜>NAME` with the arguments
+ * in a fence. R1 omits the token before the first call. https://huggingface.co/deepseek-ai/DeepSeek-V3.1
  */
 export const deepseekEnvelopes: readonly Envelope[] = spellings.flatMap(([bar, joint]): Envelope[] => {
   const token = (name: string): string => `<${bar}${name.replaceAll(' ', joint)}${bar}>`
@@ -32,7 +32,7 @@ export const deepseekEnvelopes: readonly Envelope[] = spellings.flatMap(([bar, j
   ]
 })
 
-/** What stands behind the separator, if anything but a fence does; else what is before it. */
+/** The text after the separator if it is more than a fence, otherwise the text before it. */
 function nameIn(head: string, separator: string): string {
   const [before = '', behind = ''] = head.split(separator)
   const name = behind.replace(/```\w*\s*$/, '').trim()

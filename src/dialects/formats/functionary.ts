@@ -6,7 +6,7 @@ import { Blanks, Until } from '../reader/waits.ts'
 const lineEnd = markerSet(['\n', '{'])
 
 /**
- * `>>>NAME` and the arguments in the next line, as functionary v3.2 writes it; `>>>all` begins text.
+ * Reads `>>>NAME` with the arguments in the next line, as functionary v3.2 writes it. `>>>all` starts text.
  * https://huggingface.co/meetkai/functionary-small-v3.2
  */
 export const functionaryEnvelopes: readonly Envelope[] = [{ open: ['>>>'], read: readRecipient, lineStart: true }]
@@ -20,7 +20,7 @@ function* readRecipient(reading: CallReading): Reading {
   if (line.marker === '{') cursor.unread('{')
   const blanks = new Blanks()
   if (!blanks.feed(cursor)) yield blanks
-  // A quotation may begin so, too.
+  // A quotation may begin like this too.
   const name = line.marker === undefined || blanks.next !== 123 ? undefined : tools.resolve(written)
   return name === undefined ? 'text' : readNamedArguments(reading, name, [])
 }

@@ -10,8 +10,8 @@ import { Match, Until } from '../reader/waits.ts'
 const callLabel = markerSet(['call:'])
 
 /**
- * `<|tool_call>call:NAME{key:<|"|>text<|"|>,other:1}<tool_call|>` of Gemma 4, which leaves out quotes now and then, and FunctionGemma's `<start_function_call>` with `<escape>`.
- * https://ai.google.dev/gemma/docs/functiongemma/formatting-and-best-practices
+ * Reads `<|tool_call>call:NAME{key:<|"|>text<|"|>,other:1}<tool_call|>` of Gemma 4, which sometimes omits the quotes, and FunctionGemma's
+ * `<start_function_call>` with `<escape>`. https://ai.google.dev/gemma/docs/functiongemma/formatting-and-best-practices
  */
 export const gemmaEnvelopes: readonly Envelope[] = [
   { open: ['<|tool_call>'], close: ['<tool_call|>'], read: (reading) => readCall(reading, '<|"|>', '<tool_call|>') },
@@ -30,7 +30,7 @@ function* readCall(reading: CallReading, quote: string, close: string): Reading 
   if (!head.feed(cursor)) yield head
   const written = head.text.trim()
   const name = withoutNamespace(written, tools)
-  // Without its label it is a call only of a tool that is there.
+  // Without its label, it is a call only of a declared tool.
   if (head.marker !== '{' || (call.matched === undefined && name === undefined)) {
     if (head.marker === close) cursor.unread(close)
     return 'text'
@@ -52,7 +52,7 @@ function* readCall(reading: CallReading, quote: string, close: string): Reading 
   return closeNamedCall(reading, name ?? written, value, [close], read.ok ? repairs : [...repairs, 'texts without quotes'])
 }
 
-/** The declared tool that a name means, whatever stands before it: `call:google:mcp:calendar:list_events`. */
+/** The declared tool that a name means, ignoring namespaces before it: `call:google:mcp:calendar:list_events`. */
 function withoutNamespace(written: string, tools: DeclaredTools): string | undefined {
   for (let rest = written.replace(/^[:\s-]+/, ''); ; ) {
     const name = tools.resolve(rest)
@@ -63,7 +63,7 @@ function withoutNamespace(written: string, tools: DeclaredTools): string | undef
   }
 }
 
-/** Reads up to the brace that balances the one just read. What stands between two `quote` markers becomes a JSON string. */
+/** Reads up to the brace that balances the one just read. Text between two `quote` markers becomes a JSON string. */
 function* readBraces(reading: CallReading, quote: string): Generator<Wait, string | undefined> {
   const stops = markerSet([quote, '{', '}'])
   let text = '{'

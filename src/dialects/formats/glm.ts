@@ -3,7 +3,7 @@ import type { Dialect, PastCall } from '../dialect.ts'
 import { describeToolsAsJson, plainTexts, promptWith, renderTextResults, writeJson } from '../render.ts'
 
 /**
- * `<tool_call>NAME<arg_key>KEY</arg_key><arg_value>value</arg_value></tool_call>`, as GLM-4.5 and later write it.
+ * Reads `<tool_call>NAME<arg_key>KEY</arg_key><arg_value>value</arg_value></tool_call>`, as GLM-4.5 and later write it.
  * https://huggingface.co/zai-org/GLM-4.5
  */
 export const glm: Dialect = {

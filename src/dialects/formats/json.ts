@@ -13,8 +13,8 @@ const readJson = jsonBody({ close: [] })
 const readPython = pythonBody([])
 
 /**
- * `<|python_tag|>{"name", "parameters"}` of Llama 3.1, several with semicolons between them, and `<|python_tag|>NAME.call(argument="…")`.
- * Behind the token may also stand a program.
+ * Reads `<|python_tag|>{"name", "parameters"}` of Llama 3.1, several separated by semicolons, and `<|python_tag|>NAME.call(argument="…")`.
+ * A program may also follow the token.
  */
 export const pythonTag: Envelope = { open: ['<|python_tag|>'], close: pythonTagEnds, read: readPythonTag }
 
@@ -29,7 +29,7 @@ function* readPythonTag(reading: CallReading): Reading {
 }
 
 /**
- * A call as nothing but JSON, bare or in a code fence: `{"name", "arguments"}` and its relatives, and Llama's `<|python_tag|>`.
+ * Reads a call that is only JSON, bare or in a code fence: `{"name", "arguments"}` and variants, and Llama's `<|python_tag|>`.
  * https://www.llama.com/docs/model-cards-and-prompt-formats/llama3_1/
  */
 export const json: Dialect = {

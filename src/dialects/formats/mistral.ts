@@ -12,7 +12,7 @@ const readList = jsonBody({ close: [], open: [open] })
 const named: NamedJsonOptions = { separators: ['[ARGS]', '[CALL_ID]'], close: [], open: [open], bareName: true, orElse: readList }
 
 /**
- * `[TOOL_CALLS]` in its three forms: a list of JSON calls, `NAME[ARGS]{…}`, and `NAME[CALL_ID]ID[ARGS]{…}`.
+ * Reads `[TOOL_CALLS]` in its three forms: a list of JSON calls, `NAME[ARGS]{…}`, and `NAME[CALL_ID]ID[ARGS]{…}`.
  * https://docs.mistral.ai/capabilities/function_calling/
  */
 export const mistral: Dialect = {

@@ -3,7 +3,7 @@ import type { PairTags } from '../bodies/tags/arg-pairs.ts'
 import { callTag } from '../bodies/tags/tool-call-tag.ts'
 import type { Envelope } from '../dialect.ts'
 
-/** LongCat's, which also holds JSON: https://huggingface.co/meituan-longcat/LongCat-Flash-Chat */
+/** LongCat's tags, which may also contain JSON: https://huggingface.co/meituan-longcat/LongCat-Flash-Chat */
 const longcat: PairTags = {
   key: '<longcat_arg_key>',
   keyEnd: '</longcat_arg_key>',
@@ -13,7 +13,7 @@ const longcat: PairTags = {
   close: '</longcat_tool_call>',
 }
 
-/** Hunyuan 3's: https://huggingface.co/tencent */
+/** Hunyuan 3's tags: https://huggingface.co/tencent */
 const hunyuan: PairTags = {
   key: '<arg_key:opensource>',
   keyEnd: '</arg_key:opensource>',
@@ -24,7 +24,7 @@ const hunyuan: PairTags = {
   behindName: '<tool_sep:opensource>',
 }
 
-/** Calls in GLM's form under other families' tags: `<longcat_tool_call>NAME<longcat_arg_key>KEY</longcat_arg_key>…`. */
+/** Reads calls in GLM's form with the tags of other families: `<longcat_tool_call>NAME<longcat_arg_key>KEY</longcat_arg_key>…`. */
 export const pairTagEnvelopes: readonly Envelope[] = [
   ...[longcat, hunyuan].map((tags) => ({ open: [tags.open], close: [tags.close], read: callTag(tags) })),
   { open: ['<tool_calls:opensource>'], close: ['</tool_calls:opensource>'], read: wrapperOf([hunyuan.open]) },

@@ -10,9 +10,8 @@ function pythonEnvelope(open: string, close: string): Envelope {
 }
 
 /**
- * Calls as python, `[get_weather(city="Oslo")]`: bare, in a fence, and under the markers of LFM2, Llama 4 and Olmo. Models that are asked for
- * python write JSON now and then.
- * https://docs.vllm.ai/en/latest/features/tool_calling.html
+ * Reads calls as Python, `[get_weather(city="Oslo")]`: bare, in a fence, and between the markers of LFM2, Llama 4 and Olmo. Models that are
+ * asked for Python sometimes write JSON. https://docs.vllm.ai/en/latest/features/tool_calling.html
  */
 export const pythonic: Dialect = {
   name: 'pythonic',
@@ -40,7 +39,7 @@ Write it as it is, not in a code block. Then stop and wait: the results come in 
 function renderCall({ name, arguments: args }: PastCall): string {
   const entries = Object.entries(args)
   const named = entries.every(([key]) => /^[\p{L}_][\p{L}\p{N}_.-]*$/u.test(key))
-  // What is no python name can be passed only so.
+  // An argument whose name is not valid in Python can only be passed like this.
   if (!named) return `${name}(**${writePython(args)})`
   return `${name}(${entries.map(([key, value]) => `${key}=${writePython(value)}`).join(', ')})`
 }
@@ -58,7 +57,7 @@ function writePython(value: unknown): string {
   return JSON.stringify(value) ?? 'None'
 }
 
-/** JSON's strings are python's; markers in them are written with an escape. */
+/** JSON strings are valid Python strings. Markers inside them are escaped. */
 function writeString(text: string): string {
   let written = JSON.stringify(text)
   for (const marker of markersOf(pythonic)) {

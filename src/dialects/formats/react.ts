@@ -11,11 +11,11 @@ import { describeTools, promptWith, writeJson } from '../render.ts'
 const input = 'Action Input:'
 const inputLabel = markerSet([input])
 const lineEnd = markerSet(['\n'])
-/** Lines that end an input which is not JSON. */
+/** Lines that end an input that is not JSON. */
 const ends = markerSet(['Observation:', 'Thought:', 'Final Answer:', 'Action:'].map((word) => `\n${word}`))
 
 /**
- * `Action: NAME` and `Action Input: …` on lines of their own, the oldest of all forms. Legacy: prefer any other.
+ * Reads `Action: NAME` and `Action Input: …` on separate lines, the oldest form. Legacy: prefer any other dialect.
  * https://arxiv.org/abs/2210.03629
  */
 export const react: Dialect = {
@@ -39,7 +39,7 @@ Final Answer: the answer`,
     results.map(({ content, isError }) => `Observation: ${isError ? 'Error: ' : ''}${defuseLines(content)}`).join('\n'),
 }
 
-/** A line of a result can't pass for one of the conversation's. */
+/** Keeps a line of a result from looking like one of the conversation's. */
 function defuseLines(text: string): string {
   return text.replace(/^([ \t]*)(Action|Action Input|Observation|Thought|Final Answer):/gm, '$1$2\u200b:')
 }
@@ -79,7 +79,7 @@ function* readAction(reading: CallReading): Reading {
       reading.reject(cutReason)
       return 'done'
     }
-    // A fence around the input has no meaning.
+    // A fence around the input is ignored.
     value = rest.text
       .trim()
       .replace(/^```\w*|```$/g, '')

@@ -20,7 +20,7 @@ import { pythonic } from './pythonic.ts'
 import { qwenCoder } from './qwen-coder.ts'
 import { solarEnvelopes } from './solar.ts'
 
-/** Markers of one model each that need no reader of their own: Cohere's, Doubao's, GigaChat's, InternLM's, Phi-4's. */
+/** Markers of single models that need no reader of their own: Cohere's, Doubao's, GigaChat's, InternLM's, Phi-4's. */
 const others: readonly Envelope[] = [
   jsonEnvelope('<|START_ACTION|>', '<|END_ACTION|>'),
   jsonEnvelope('<|tools_prefix|>', '<|tools_suffix|>'),
@@ -35,7 +35,7 @@ const others: readonly Envelope[] = [
 const values = markerSet(['{', '[{', '[ {', '[\n'])
 const tagStart = markerSet(['<'])
 
-/** Anthropic's and Olmo 3's `<function_calls>`: tags, or python calls. */
+/** `<function_calls>` of Anthropic and Olmo 3: tags, or Python calls. */
 const functionCalls: Envelope = { open: ['<function_calls>'], close: ['</function_calls>'], read: readFunctionCalls }
 const readTags = readerOf(invoke, '<function_calls>')
 const readPython = readerOf(pythonic, '<function_calls>')
@@ -52,7 +52,7 @@ function* readFunctionCalls(reading: CallReading): Reading {
   return (tag.matched === undefined ? readPython : readTags)(reading)
 }
 
-/** Reads a marker whose last character is the first of its value. */
+/** Reads after a marker whose last character is the first of its value. */
 function* readFromBracket(reading: CallReading): Reading {
   reading.cursor.unread(reading.opener.slice(-1))
   const value = new Peek(values)
@@ -61,8 +61,8 @@ function* readFromBracket(reading: CallReading): Reading {
 }
 
 /**
- * Every marked form there is, for replies of a model that was offered native calls and wrote one as text all the same: leaked special
- * tokens of harmony, Gemma, DeepSeek and Kimi, and the tags of all other dialects. Nothing unmarked is taken for a call.
+ * Reads every marked form, for responses of a model that was offered native calls but wrote one as text: leaked special tokens of harmony,
+ * Gemma, DeepSeek and Kimi, and the tags of all other dialects. Unmarked text is never read as a call.
  */
 export const salvage: Dialect = {
   name: 'salvage',

@@ -23,7 +23,7 @@ const pairs: PairTags = {
 }
 
 /**
- * `<|tool_call:begin|>ID<|tool_call:name|>NAME<|tool_call:args|>{…}<|tool_call:end|>` of Solar Open, and Solar Open 2's
+ * Reads `<|tool_call:begin|>ID<|tool_call:name|>NAME<|tool_call:args|>{…}<|tool_call:end|>` of Solar Open, and Solar Open 2's
  * `<|tool_call:start|>NAME` with `<|tool_arg:start|>KEY<|tool_arg:value|>value<|tool_arg:end|>`.
  * https://huggingface.co/upstage/Solar-Open-100B
  */

@@ -19,13 +19,13 @@ const nameEnds = markerSet([...blankCharacters, '/>', '>', '=', '"', '<'])
 const anyTag = markerSet(['<'])
 const tagBorders = markerSet(['>', '<'])
 const commentEnd = markerSet(['-->'])
-/** What stands behind a `<` that begins no parameter. */
+/** What follows a `<` that doesn't start a parameter. */
 const others = markerSet(['!--', '/', ...blankCharacters, ...'0123456789='])
 const contentEnds = markerSet(['</', open])
 
 /**
- * `<tool_action name="TOOL"><PARAM value="V" /></tool_action>`: a tag for each parameter, named like it. Only a completely closed tag is
- * a call; everything else that looks like one is text, byte for byte.
+ * Reads `<tool_action name="TOOL"><PARAM value="V" /></tool_action>`: each parameter is a tag with its name. Only a completely closed tag
+ * is a call; anything else that looks like one is text, byte for byte.
  */
 export const toolAction: Dialect = {
   name: 'tool-action',
@@ -65,7 +65,7 @@ function* readToolAction(reading: CallReading): Reading {
   const head = yield* readHead(reading)
   if (head === undefined) return 'text'
   const written = head.name.trim()
-  // Quotes in a name mean that its own closing quote is somewhere else.
+  // Quotes in a name mean that its real closing quote is elsewhere.
   if (written === '' || /["<>\n]/.test(written)) return 'text'
   const name = tools.resolve(written) ?? written
   const repairs = [...head.repairs, ...nameRepairs(written, name)]
@@ -113,7 +113,7 @@ function* readToolAction(reading: CallReading): Reading {
   return 'done'
 }
 
-/** Reads what `<` begins if that is no parameter, and names it: a comment, another's closing tag, or nothing but the sign. */
+/** Reads what a `<` starts that is not a parameter, and names it: a comment, another closing tag, or only the sign. */
 function* skipOther(reading: CallReading): Generator<Wait, string | undefined> {
   const { cursor } = reading
   const kind = new Match(others, false)
@@ -127,7 +127,7 @@ function* skipOther(reading: CallReading): Generator<Wait, string | undefined> {
   return kind.matched === undefined ? undefined : 'text between parameters left out'
 }
 
-/** Reads the rest of a tag. False when it has no end. */
+/** Reads the rest of a tag. Returns false if it has no end. */
 function* skipTag({ cursor }: CallReading): Generator<Wait, boolean> {
   const rest = new Until(tagBorders, 256)
   if (!rest.feed(cursor)) yield rest
@@ -140,7 +140,7 @@ interface Head {
   repairs: string[]
 }
 
-/** Reads the opening tag from behind its beginning. */
+/** Reads the rest of the opening tag. */
 function* readHead(reading: CallReading): Generator<Wait, Head | undefined> {
   const blank = new Peek(blanks, false)
   if (!blank.feed(reading.cursor)) yield blank
@@ -180,7 +180,7 @@ function* readParameter(reading: CallReading, repairs: string[]): Generator<Wait
   return { name, value: content }
 }
 
-/** Reads what stands behind `<name>` up to and with `</name>`, or up to the end of the call. */
+/** Reads from after `<name>` through `</name>`, or to the end of the call. */
 function* readContent(reading: CallReading, name: string, repairs: string[]): Generator<Wait, string | undefined> {
   const { cursor } = reading
   let content = ''

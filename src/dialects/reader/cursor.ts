@@ -1,23 +1,23 @@
 import { TextBuffer } from '../../core/text/text-buffer.ts'
 
 /**
- * A position in text that arrives in pieces. Only the current piece is looked at; what was read since the mark is kept as a rope,
- * which is flattened at most once for each thing that is reported.
+ * A position in text that arrives in pieces. Only the current piece is examined. Text since the mark is kept in a buffer, which is
+ * flattened at most once for each reported item.
  */
 export class Cursor {
   chunk = ''
   at = 0
   ended = false
-  /** The piece that was being read when older characters were given back; they are `chunk` until they are read again. */
+  /** The piece that was being read when older characters were moved back to. Those are `chunk` until they are read again. */
   #behind: string | undefined
   /** The newest piece's offset in the whole text. */
   #base = 0
   #mark = 0
   #marked = false
-  /** What was read since the mark, up to the newest piece. */
+  /** The text since the mark, up to the newest piece. */
   readonly #rope: TextBuffer = new TextBuffer()
 
-  /** Takes the next piece. The last one must have been read to its end. */
+  /** Loads the next piece. The previous one must have been read completely. */
   load(chunk: string): void {
     if (this.#marked) this.#rope.add(this.#mark <= this.#base ? this.chunk : this.chunk.slice(this.#mark - this.#base))
     this.#base += this.chunk.length
@@ -25,7 +25,7 @@ export class Cursor {
     this.at = 0
   }
 
-  /** Goes on to the piece behind given-back characters, if that is where the cursor stands. */
+  /** Advances to the piece after re-read characters, if they have been read. */
   advance(): boolean {
     if (this.#behind === undefined || this.at < this.chunk.length) return false
     this.chunk = this.#behind
@@ -34,12 +34,12 @@ export class Cursor {
     return true
   }
 
-  /** True when there is nothing more to come. */
+  /** Whether nothing more will arrive. */
   get atEnd(): boolean {
     return this.ended && this.at >= this.chunk.length && this.#behind === undefined
   }
 
-  /** Gives back the last characters read, which `text` must be. */
+  /** Moves back over the last characters read, which must be `text`. */
   unread(text: string): void {
     if (text.length <= this.at) {
       this.at -= text.length
@@ -55,10 +55,10 @@ export class Cursor {
     }
   }
 
-  /** Starts to keep what is read, `prefix` before it. */
+  /** Starts to record what is read, with `prefix` before it. */
   mark(prefix = ''): void {
     const position = this.#position()
-    // The rope reaches up to the newest piece: given-back characters, which are before it, belong to it.
+    // The buffer covers everything before the newest piece, including re-read characters.
     this.#rope.set(this.#behind === undefined ? prefix : prefix + this.chunk.slice(this.at))
     this.#mark = position < this.#base ? this.#base : position
     this.#marked = true
@@ -69,7 +69,7 @@ export class Cursor {
     this.#rope.set('')
   }
 
-  /** What was read since the mark. */
+  /** The text that was read since the mark. */
   raw(): string {
     const position = this.#position()
     const { text } = this.#rope
@@ -77,7 +77,7 @@ export class Cursor {
     const newest = this.#behind ?? this.chunk
     const from = Math.max(this.#mark - this.#base, 0)
     const to = position - this.#base
-    // Characters of the prefix were given back.
+    // The cursor was moved back into the prefix.
     if (to < from) return text.slice(0, text.length - (from - to))
     return to > from ? text + newest.slice(from, to) : text
   }

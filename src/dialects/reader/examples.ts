@@ -1,9 +1,9 @@
-/** Words that may stand between an example's article and the word itself. */
+/** Words that may separate an example's article from the word itself. */
 const kinds = String.raw`(?:(?:an?|another|one|some|two|few|short|simple|brief|quick|concrete|complete|possible|usage|call|tool|function|json|code)\s+)`
 const uses = String.raw`(?:(?:function|tool)\s+)?(?:calls?|usage|use|requests?|invocations?)`
 const presents = String.raw`(?:^|[,;]\s+(?=here\b))(?:(?:here(?:['’]?s|\s+is|\s+are)|(?:this|that|below|the\s+following)\s+(?:is|are)|consider|see|take|as)\s+)?`
 
-/** How a sentence announces an example; a word like `example` alone, wherever it stands, does not. */
+/** How a sentence announces an example. A word like `example` alone does not. */
 const announcements: readonly RegExp[] = [
   /(?:\bfor (?:example|instance)|\be\.g\.?|\bsuch as)\s*[,:]?$/i,
   /^(?:for (?:example|instance)|e\.g\.?)[\s,:].*:$/i,
@@ -11,30 +11,30 @@ const announcements: readonly RegExp[] = [
   new RegExp(String.raw`${presents}${kinds}*examples?\s+(?:\d+|${uses}|of|for|with|would|could|might)\b.*:$`, 'i'),
   /(?:例如|比如|例子|示例)[^:]{0,12}:?$/,
 ]
-/** How it speaks of a call that might be made, or of what calls look like. */
+/** How a sentence describes a hypothetical call, or what calls look like. */
 const hypotheses: readonly RegExp[] = [
   /\b(?:you|one) (?:would|could|might)(?: \w+ly| then| just| also)? (?:call|invoke)\b/i,
   /\b(?:you|one) (?:would|could|might)(?: \w+ly| then| just| also)? (?:use|write|say)\b.*:$/i,
   /\b(?:(?:would|could|might) be|(?:it|this|that|calls?|requests?|functions?|would|could|might) looks?(?: something)? like)(?: this| that| as follows)?\s*:$/i,
   /\b(?:use|used|call|called|invoke|invoked|write|written)\b.{0,40}\blike this\s*:$/i,
 ]
-/** How what is to come in the same line is said to be a form. */
+/** How a line says that a format follows. */
 const forms: readonly RegExp[] = [
   /^(?:\w+ )?(?:syntax|format|schema|template)\s*:$/i,
   /\b(?:syntax|format|schema|template)(?: (?:of|for) .{1,40})? (?:is|looks like)(?: this| as follows)?\s*:$/i,
   /(?:格式|語法|语法)[^:]{0,4}:$/,
 ]
-/** How it says that there will be no call. Of other things that can't be done it may be the reason for one. */
+/** How a sentence says that no call will follow. Other things that are impossible may be the reason for a call. */
 const declines =
   /\b(?:cannot|can['’]?t|can not|unable to|not able to|not possible to)(?: \w+)? (?:(?:call|invoke)\b|(?:use|make|execute)\b.{0,40}\b(?:function|tool|call)s?\b)|(?:无法|不能)(?:直接)?(?:调用|使用)/i
-/** How it says what the model does next. */
+/** How a sentence says what the model does next. */
 const intends =
   /\b(?:let me|let['’]s|(?:i|we)(?:['’]ll| will| must| should|['’]m going to| am going to| are going to)|(?<!\byou(?:['’]d| would| will| may| might)? )needs? to|(?<!\b(?:of|for|by) )(?:calling|checking|fetching|searching|trying)|look(?:ing)? (?:\w+ )?up|instead)\b|让我|我来|我会|我将|我需要/i
 const illustrates = /\b(?:show|give|provide)\b.{0,40}\bexamples?\b/i
 
 /**
- * Whether a line announces that what comes next, in it or below it, is an example: no call that is meant to run. Only its last sentence
- * counts, and none that states what the model does next: a call that is dropped does more harm than an example that runs.
+ * Whether a line announces that what follows, in it or below it, is an example and not a call to run. Only its last sentence counts, and
+ * only if it doesn't say what the model does next: dropping a call does more harm than running an example.
  */
 export function announcesExample({ text, own }: LastLine): boolean {
   if (text === '') return false
@@ -44,17 +44,17 @@ export function announcesExample({ text, own }: LastLine): boolean {
   return signs.some((sign) => sign.test(sentence))
 }
 
-/** Whether a line says that the call behind it is meant to run, though an example stands before. */
+/** Whether a line says that the call after it is meant to run, although an example came before. */
 export function announcesCall({ text }: LastLine): boolean {
   return endsInColon(text) && intends.test(lastSentence(text)) && !announcesExample({ text, own: false })
 }
 
-/** Whether a marker is a special token of some model's own format, which no model writes to speak of a call. */
+/** Whether a marker is a special token of a model's own format. Models never write those to talk about a call. */
 export function isControlToken(marker: string): boolean {
   return /<[|｜]|[|｜]>|^\]<\]|^\[TOOL_CALLS\]$|^<start_function_call>$/.test(marker)
 }
 
-/** A sentence without marks of emphasis, lists and headings, and without addresses and paths; one that goes on ends in a colon. */
+/** A sentence without emphasis, list and heading marks, addresses and paths. If the sentence continues, a colon is appended. */
 function plain(sentence: string, goesOn: boolean): string {
   const words = sentence
     .replace(/\S*(?:[/\\@]|\w\.\w\w)\S*?(?=[:,.]?(?:\s|$))/g, '…')
@@ -66,7 +66,10 @@ function plain(sentence: string, goesOn: boolean): string {
 
 const sentenceEnds = '.!?。！？'
 
-/** From behind the last sentence's end on; the signs at the very end are the last sentence's own. Looks at each character once. */
+/**
+ * The text after the end of the last sentence but one. Punctuation at the very end belongs to the last sentence. Looks at each character
+ * once.
+ */
 function lastSentence(text: string): string {
   let at = text.length - 1
   while (at >= 0 && sentenceEnds.includes(text.charAt(at))) at--
@@ -80,14 +83,14 @@ function lastSentence(text: string): string {
 
 export interface LastLine {
   text: string
-  /** It goes on with what comes next. */
+  /** Whether the line continues with what follows. */
   own: boolean
 }
 
-/** How many lines are looked back, blank ones and those of fences included. */
+/** The number of lines to look back, including blank lines and those of fences. */
 const maxLines = 4
 
-/** The last line of a text that is not blank; the opening line of a code fence aside. */
+/** The last line of a text that is neither blank nor the start of a code fence. */
 export function lastLineOf(text: string): LastLine {
   let end = text.length
   for (let count = 0; count < maxLines && end >= 0; count++) {
@@ -101,12 +104,12 @@ export function lastLineOf(text: string): LastLine {
   return { text: '', own: false }
 }
 
-/** `**Call:**`, but not the colon behind a key of JSON. */
+/** Matches `**Call:**`, but not the colon after a JSON key. */
 export function endsInColon(line: string): boolean {
   return /[^"'\s][*_]{0,3}\s{0,8}[:：][*_]{0,3}$/.test(line)
 }
 
-/** Whether a line is nothing but the beginning of an item, or of a quotation. */
+/** Whether a line is only the start of a list item or a quotation. */
 export function beginsItem(line: string): boolean {
   return /^\s{0,16}(?:[-*+•>]|\d{1,3}[.)])$/.test(line)
 }

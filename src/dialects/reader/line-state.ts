@@ -4,27 +4,27 @@ const space = 32
 export const backtick = 96
 const tilde = 126
 
-/** In a line, past its head. The only state in which characters need not be looked at one by one. */
+/** In a line, past its start. The only state in which characters can be skipped without looking at each. */
 export const midLine = 0
-/** Nothing but blanks since the line began. */
+/** Only blanks so far in the line. */
 const head = 1
-/** In a run of backticks or tildes that began the line. */
+/** In a run of backticks or tildes at the start of the line. */
 const run = 2
-/** Behind such a run that may open a fence: it does unless another backtick comes in the line. */
+/** After a run that may open a fence: it does, unless another backtick follows in the line. */
 const info = 3
-/** Behind a run that closes the fence unless something comes after it in the line. */
+/** After a run that closes the fence, unless something follows it in the line. */
 const closing = 4
 
-/** Where in a line, and in which code fence, a position in text is. Fences as CommonMark has them, indented or not. */
+/** Tracks the position within a line, and the open code fence. Fences are as in CommonMark, indented or not. */
 export class LineState {
   state: number = head
-  /** The character of the open fence, 0 outside. */
+  /** The character of the open fence; 0 if none is open. */
   fence = 0
-  /** True from a call on, until the line ends. */
+  /** Whether a call came before in the same line. */
   afterCall = false
-  /** Between two backticks of the line. */
+  /** Whether the position is between two backticks of the line. */
   inCode = false
-  /** Behind a line that announced an example, up to the next blank line: what looks like a call belongs to it. */
+  /** Whether a line before announced an example. Lasts until a blank line; what looks like a call belongs to the example. */
   example = false
   #length = 0
   #char = 0
@@ -34,7 +34,7 @@ export class LineState {
     return this.state === head
   }
 
-  /** Begins anew, outside of any fence. */
+  /** Starts again, outside any fence. */
   reset(): void {
     this.state = head
     this.fence = 0
@@ -77,7 +77,7 @@ export class LineState {
     }
   }
 
-  /** Steps over text that was looked at by somebody else. */
+  /** Advances over text that was read elsewhere. */
   note(text: string): void {
     for (let i = 0; i < text.length; i++) this.step(text.charCodeAt(i))
   }

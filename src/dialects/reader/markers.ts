@@ -1,14 +1,14 @@
 import { PatternSet } from '../../core/text/pattern-set.ts'
 
-/** Index in `starts` of every character outside ASCII. */
+/** The index in `starts` for all characters outside ASCII. */
 export const wide = 128
 
 /**
- * Markers that are looked for in text read character by character. A state's depth is the number of characters that may yet turn out to be a
- * marker: all that has to be held back. No marker may be the beginning of another.
+ * Markers that are found in text that is read character by character. A state's depth is the number of characters that may still become a
+ * marker: only those are held back. No marker may be a prefix of another.
  */
 export class MarkerSet extends PatternSet {
-  /** Not 0 for characters that begin a marker; all others can be skipped while in the root state. */
+  /** Not 0 for characters that start a marker. In the root state, all others can be skipped. */
   readonly starts: Uint8Array = new Uint8Array(wide + 1)
 
   constructor(markers: readonly string[]) {
@@ -19,7 +19,7 @@ export class MarkerSet extends PatternSet {
 
 const compiled = new Map<string, MarkerSet>()
 
-/** The set of these markers, compiled once. For markers that come from code, not from what a model wrote. */
+/** Returns the set of these markers, compiled once. Only for markers from code, not from a model's text. */
 export function markerSet(markers: readonly string[]): MarkerSet {
   const key = markers.join('\u0000')
   let set = compiled.get(key)
@@ -30,7 +30,7 @@ export function markerSet(markers: readonly string[]): MarkerSet {
   return set
 }
 
-/** `make`, which is asked only once for each object. */
+/** Caches the result of `make` for each object. */
 export function onceForEach<Key extends object>(make: (key: Key) => MarkerSet): (key: Key) => MarkerSet {
   const known = new WeakMap<Key, MarkerSet>()
   return (key) => {

@@ -2,12 +2,12 @@ import { JsonScanner } from '../../core/json/json-scanner.ts'
 import { newline } from './line-state.ts'
 
 /**
- * Follows a JSON value that turned out to be no call, to its end: what stands inside it is part of it. It is given out as it comes.
- * A blank line ends it too, since a bracket may have been no value's at all.
+ * Follows a JSON value that turned out not to be a call to its end, because everything inside belongs to it. Its text is passed on as it
+ * arrives. A blank line also ends it, since the bracket may not have started a value.
  */
 export class OpenValue {
   #json = new JsonScanner({ endsWithLine: true })
-  /** Nothing but white space since the last line break. */
+  /** Whether there is only white space since the last line break. */
   #isBlank = false
 
   get open(): boolean {

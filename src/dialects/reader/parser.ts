@@ -19,18 +19,18 @@ import { isControlToken } from './examples.ts'
 import { bareStart, type Lookout, nothing, TextScanner } from './scanner.ts'
 import { type Watch, watchFor } from './watch.ts'
 
-/** What a parser of text calls is told. */
+/** The options of a parser for text calls. */
 export interface ParserOptions {
-  /** The tools that were offered: unmarked calls need a declared name, and values written as text are read by their schemas. */
+  /** The tools that were offered. Unmarked calls need a declared name, and values written as text are read by their schemas. */
   tools?: readonly ToolDefinition[]
-  /** What a call inside a code fence, or quoted in backticks, is. Default `'text'`. */
+  /** How to treat a call inside a code fence or backticks. Default: `'text'`. */
   fencedTags?: 'text' | 'run'
 }
 
 /**
- * One response of a model, read as it arrives. This is the form the loop uses: what is found goes into `sink` at once, in order.
- * Text outside calls is not delayed; a call is reported by the very `push` that completes it. Neither method throws, and the time
- * both take grows with the text alone, however it is cut.
+ * Reads one response of a model as it arrives. The loop uses this form: whatever is found goes to `sink` at once, in order. Text outside
+ * calls is not delayed, and a call is reported by the `push` that completes it. Neither method throws. The total time is linear in the
+ * length of the text, however it is split.
  */
 export class DialectParser {
   readonly #sink: TextToolSink
@@ -89,7 +89,7 @@ export class DialectParser {
     }
   }
 
-  /** Goes on with a reading; false when it needs characters that are not there yet. */
+  /** Continues a reading. Returns false if it needs characters that have not arrived. */
   #read(reading: Reading): boolean {
     const cursor = this.#cursor
     if (this.#wait !== undefined) {
@@ -129,7 +129,7 @@ export class DialectParser {
       this.#startReading(envelope, marker)
       return
     }
-    // Behind a call, and only there, its left-over closing tag means nothing, and a result is one that the model made up.
+    // Only after a call, a left-over closing tag is skipped, and a result is one that the model made up.
     if (this.#context.called && !quoted) {
       const result = role === 'result' || (role === 'result line' && scanner.foundAtHead)
       if (result || role === 'close') {
@@ -143,7 +143,7 @@ export class DialectParser {
     else if (role === 'think end') this.#think(false)
   }
 
-  /** While the model thinks aloud, nothing it writes is a call. */
+  /** While the model thinks, nothing that it writes is a call. */
   #think(on: boolean): void {
     this.#thinking = on
     this.#scanner.watch(on ? this.#watch.thinkLookout : this.#lookout)
@@ -152,7 +152,7 @@ export class DialectParser {
   }
 }
 
-/** A reading that can be gone on with: a dialect of the caller's own may return anything. */
+/** Checks a reading, because a custom dialect may return anything. */
 function readingOf(read: ReadBody, context: CallReading): Reading {
   const reading: Reading = syncAnswer('read', read(context))
   if (typeof reading?.next !== 'function') throw new TypeError(`Expected \`read\` to return a generator, got \`${show(reading)}\``)
@@ -168,9 +168,9 @@ class ReadingContext implements CallReading {
   called = false
   readonly #sink: TextToolSink
   readonly #scanner: TextScanner
-  /** The reading has come to a call, or to what is none. */
+  /** Whether the reading has reported a call or a rejection. */
   #hasRead = false
-  /** Whether what is read is an example; undefined until something has been found. */
+  /** Whether what is read is an example. Undefined until something has been found. */
   #example: boolean | undefined
 
   constructor(cursor: Cursor, tools: DeclaredTools, sink: TextToolSink, scanner: TextScanner) {
@@ -180,7 +180,7 @@ class ReadingContext implements CallReading {
     this.#scanner = scanner
   }
 
-  /** With `evenExamples` a call counts also where the text announces an example. */
+  /** With `evenExamples`, a call counts even if the text announces an example. */
   open(opener: string, alone: boolean, evenExamples: boolean): void {
     this.opener = opener
     this.alone = alone
@@ -207,7 +207,7 @@ class ReadingContext implements CallReading {
     this.#sink.reject(raw, reason)
   }
 
-  /** Gives out what was found, if it is an example. */
+  /** Passes on what was found as text, if it is an example. */
   #passedExample(raw: string): boolean {
     this.#hasRead = true
     this.#example ??= this.#scanner.announcesExample
@@ -216,7 +216,7 @@ class ReadingContext implements CallReading {
   }
 
   close(verdict: ReadingEnd): void {
-    // A reading without a marker that takes nothing would begin again at the same character.
+    // An unmarked reading that took nothing would start again at the same character.
     if (this.opener === '' && !this.#hasRead && this.cursor.raw() === '') this.cursor.at++
     const raw = this.cursor.raw()
     this.cursor.unmark()

@@ -6,46 +6,46 @@ import { OpenValue } from './open-value.ts'
 
 /** `scan` read the piece to its end. */
 export const nothing = -1
-/** `scan` stopped before a character that may begin an unmarked call. */
+/** `scan` stopped before a character that may start an unmarked call. */
 export const bareStart = -2
 
-/** How many characters before a position its surroundings are judged by. */
+/** How many characters before a position are considered as its context. */
 const leadLength = 240
-/** And how many of its own line. */
+/** How many of those may be in the same line. */
 const ownLength = 32
-/** What a line ends in, blanks aside, if a call behind it stands alone. */
+/** The characters, besides blanks, that may precede a call that stands alone in its line. */
 const beforeAlone = ':：*_-+•>.)'
 
 /** What a scanner looks for. */
 export interface Lookout {
   readonly markers: MarkerSet
-  /** Not 0 for characters that must be looked at past a line's head. Most text has few of them. */
+  /** Not 0 for characters that must be examined in the middle of a line. Most text has few of them. */
   readonly starts: Uint8Array
-  /** Characters that begin an unmarked call wherever one may stand. */
+  /** Characters that start an unmarked call anywhere. */
   readonly bare: readonly number[]
-  /** Characters that begin one at a line's head. */
+  /** Characters that start one at the start of a line. */
   readonly bareAtHead: ReadonlySet<number>
 }
 
 /**
- * Finds markers in text across the borders of its pieces. All other text goes out at once; held back is only what may be the
- * beginning of a marker. Each character is looked at once.
+ * Finds markers in text, across the borders of its pieces. Holds back only what may be the start of a marker and passes on everything else
+ * at once. Looks at each character once.
  */
 export class TextScanner {
   readonly line: LineState = new LineState()
-  /** Whether the marker found last began its line. */
+  /** Whether the last marker was found at the start of its line. */
   foundAtHead = false
-  /** Whether what `scan` stopped before stands alone: at a line's head, behind a colon or behind another call. */
+  /** Whether the position where `scan` stopped is at the start of a line, after a colon or after another call. */
   alone = false
   #lookout: Lookout
-  /** The state of the markers: what was read that may begin one. */
+  /** The state of the markers: the characters that may start one. */
   #node: number
-  /** The line state before the marker that is being read. */
+  /** The state of the line before the marker that is being read. */
   readonly #before: LineState = new LineState()
   readonly #value: OpenValue = new OpenValue()
-  /** The last characters given out. */
+  /** The last characters that were passed on. */
   #lead = ''
-  /** The last of them that is no blank. */
+  /** The last of them that is not blank. */
   #last = ''
   readonly #out: (text: string) => void
 
@@ -55,13 +55,13 @@ export class TextScanner {
     this.#node = lookout.markers.root
   }
 
-  /** Looks for something else from now on. Nothing may be held back. */
+  /** Changes what is looked for. Nothing may be held back. */
   watch(lookout: Lookout): void {
     this.#lookout = lookout
     this.#node = lookout.markers.root
   }
 
-  /** Reads on from the cursor. Returns the index of the marker it stopped behind, `bareStart`, or `nothing`. */
+  /** Reads on from the cursor. Returns the index of the marker after which it stopped, `bareStart`, or `nothing`. */
   scan(cursor: Cursor): number {
     const { chunk } = cursor
     const from = cursor.at
@@ -106,25 +106,25 @@ export class TextScanner {
     return nothing
   }
 
-  /** Gives out as text what `scan` has stopped behind or before. */
+  /** Passes on as text what `scan` stopped after or before. */
   pass(text: string): void {
     this.#out(text)
     this.#remember(text)
   }
 
-  /** Goes back to where the line was before the marker found last. */
+  /** Restores the state of the line before the last marker. */
   rewindLine(): void {
     this.line.copyFrom(this.#before)
   }
 
-  /** Gives out what a reader found to be text; an unmarked value that was no call holds none either, to its end. */
+  /** Passes on what a reader found to be text. The rest of an unmarked value that was not a call is text too. */
   passRead(text: string, unmarked: boolean): void {
     this.line.note(text)
     if (unmarked) this.#value.enter(text)
     this.pass(text)
   }
 
-  /** From here on the line goes on behind a call. */
+  /** Marks the rest of the line as following a call. */
   passCall(): void {
     this.line.state = midLine
     this.line.afterCall = true
@@ -132,13 +132,13 @@ export class TextScanner {
     this.#forget()
   }
 
-  /** Forgets what came before: another text begins here. Nothing may be held back. */
+  /** Forgets what came before, because another text begins here. Nothing may be held back. */
   reset(): void {
     this.line.reset()
     this.#forget()
   }
 
-  /** Gives out what was held back. */
+  /** Passes on what was held back. */
   end(): void {
     const { markers } = this.#lookout
     const held = markers.pathOf(this.#node)
@@ -146,7 +146,7 @@ export class TextScanner {
     if (held !== '') this.pass(held)
   }
 
-  /** Gives out `length` characters of `held` (of older pieces, when positive lengths don't reach it) and the chunk from `from` on. */
+  /** Passes on `length` characters of `held` and of the chunk from `from` on. A negative length cuts the end of `held`. */
   #release(held: string, chunk: string, from: number, length: number): void {
     const total = held.length + length
     if (total <= 0) return
@@ -167,7 +167,7 @@ export class TextScanner {
 
   #remember(text: string): void {
     this.#last = lastOf(text) || this.#last
-    // Cut now and then, not each time: a cut flattens the text.
+    // Cut only now and then, because a cut flattens the text.
     if (text.length >= leadLength) this.#lead = text.slice(-leadLength)
     else {
       this.#lead += text
@@ -175,19 +175,19 @@ export class TextScanner {
     }
   }
 
-  /** Looking at the lead flattens it, so it is cut first: the next look copies little. */
+  /** Cuts the lead before it is read: reading flattens it, and a short one is cheap to copy. */
   #cutLead(): string {
     if (this.#lead.length > leadLength) this.#lead = this.#lead.slice(-leadLength)
     return this.#lead
   }
 
-  /** True when the text, as far as it has been given out, announces what comes next as an example. */
+  /** Whether the text that was passed on announces what follows as an example. */
   get announcesExample(): boolean {
     const line = lastLineOf(this.#cutLead())
     return this.line.example ? !announcesCall(line) : announcesExample(line)
   }
 
-  /** Gives out a call that is an example. What stands below it, up to a blank line, belongs to it. */
+  /** Passes on a call that is an example. What follows, up to a blank line, belongs to it. */
   passExample(text: string): void {
     this.line.note(text)
     this.line.example = true
@@ -197,7 +197,7 @@ export class TextScanner {
   #startsBare(code: number, held: string, chunk: string, from: number, at: number): boolean {
     if (this.#value.open) return false
     const { line } = this
-    // A fence that holds calls is read as a whole.
+    // A fence with calls is read as a whole.
     if (line.fence !== 0 && !line.afterCall) return false
     const named = line.atHead && this.#lookout.bareAtHead.has(code)
     if (!named && !this.#lookout.bare.includes(code)) return false
@@ -216,7 +216,7 @@ export class TextScanner {
   }
 }
 
-/** The last character that is no blank, `''` if none is. */
+/** The last character that is not blank; `''` if there is none. */
 function lastOf(text: string): string {
   for (let at = text.length - 1; at >= 0; at--) {
     const char = text.charAt(at)

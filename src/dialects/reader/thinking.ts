@@ -3,59 +3,59 @@ import { Cursor } from './cursor.ts'
 import { MarkerSet, wide } from './markers.ts'
 import { type Lookout, nothing, TextScanner } from './scanner.ts'
 
-/** Where a response's text goes while it is divided. */
+/** Receives a response's text while it is divided. */
 export interface ThinkingSink {
   text(text: string): void
   reasoning(text: string): void
-  /** All text so far was thinking: the prompt opened it, and now its end tag has come. */
+  /** Called when all text so far turns out to be thinking: the prompt opened it, and its end tag has arrived. */
   thoughtSoFar(): void
 }
 
-/** Start tags have even indexes, each followed by its end tag. */
+/** Start tags have even indexes; each is followed by its end tag. */
 const tags = thinkingTags.flat()
 const lookout = lookoutFor(tags)
 
 function lookoutFor(markers: readonly string[]): Lookout {
   const starts = new Uint8Array(wide + 1)
-  // Line breaks and backticks tell what is code.
+  // Line breaks and backticks are needed to recognize code.
   for (const text of ['\n', '`', ...markers]) starts[Math.min(text.charCodeAt(0), wide)] = 1
   return { markers: new MarkerSet(markers), starts, bare: [], bareAtHead: new Set() }
 }
 
 /**
- * Divides the text of a response into thinking and answer as it arrives. Thinking stands between tags where the text begins, or before an end
- * tag whose start tag was part of the prompt. Tags in code, and all tags behind such a beginning, are text.
+ * Divides a response into thinking and answer as it arrives. Thinking is between tags at the start of the text, or before an end tag whose
+ * start tag was part of the prompt. Tags in code, and tags after the start, are text.
  */
 export class ThinkingReader {
   readonly #sink: ThinkingSink
   readonly #opened: boolean
   readonly #cursor: Cursor = new Cursor()
   readonly #scanner: TextScanner = new TextScanner((text) => this.#take(text), lookout)
-  /** `'answer'`: what was given as text may still turn out to be thinking. */
+  /** `'answer'`: what was passed on as text may still turn out to be thinking. */
   #state: 'head' | 'thinking' | 'answer' | 'plain' = 'head'
-  /** The end tag of the thinking that is being read; undefined for any. */
+  /** The end tag of the current thinking. Undefined: any. */
   #endTag: string | undefined
   #hasTag = false
-  /** How much of the text has been read, and how much of that stands before the answer. */
+  /** The number of characters read so far, and the number before the answer. */
   #length = 0
   #prefixLength = 0
-  /** Blanks that are part of the answer if no tag follows. */
+  /** Blanks that belong to the answer if no tag follows. */
   #blanks = ''
   #gap = ''
   #isInThought = false
 
-  /** `opened`: the prompt opened the thinking, so that the text begins inside of it. */
+  /** `opened`: the prompt opened the thinking, so the text begins inside it. */
   constructor(sink: ThinkingSink, opened: boolean) {
     this.#sink = sink
     this.#opened = opened
   }
 
-  /** How many characters stand before the answer. Known at the end. */
+  /** The number of characters before the answer. Known at the end. */
   get prefixLength(): number {
     return this.#prefixLength
   }
 
-  /** The text was read as thinking to its end, but no tag in it shows that it is. */
+  /** Whether the text was read as thinking to its end without any tag to confirm it. */
   get isUnproven(): boolean {
     return this.#state === 'thinking' && !this.#hasTag
   }
@@ -88,7 +88,7 @@ export class ThinkingReader {
     const isCode = line.fence !== 0 || line.inCode
     if (!this.#counts(tag, isEnd, isCode)) {
       this.#scanner.pass(tag)
-      // An answer that speaks of such tags.
+      // The answer mentions such tags.
       if (this.#state === 'answer' && !isCode) this.#state = 'plain'
       return
     }
@@ -140,7 +140,7 @@ export class ThinkingReader {
     this.#sink.text(this.#hasTag ? words : this.#blanks + words)
   }
 
-  /** Gives out thinking without the blanks around it. */
+  /** Passes on thinking without the blanks around it. */
   #think(text: string): void {
     const words = this.#isInThought ? text : text.trimStart()
     const told = words.trimEnd()
@@ -154,15 +154,15 @@ export class ThinkingReader {
   }
 }
 
-/** A text that was divided. */
+/** A divided text. */
 export interface DividedText {
-  /** Tags, thinking and blanks before the answer, as they were written. */
+  /** Tags, thinking and blanks before the answer, as written. */
   prefix: string
   reasoning: string
   text: string
 }
 
-/** Divides a whole text. `isCut`: it may have been cut inside of its thinking. */
+/** Divides a complete text. `isCut`: it may have been cut off inside its thinking. */
 export function divideThinking(text: string, opened: boolean, isCut: boolean): DividedText {
   let reasoning = ''
   let answer = ''

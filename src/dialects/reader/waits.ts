@@ -3,14 +3,14 @@ import type { Wait } from '../dialect.ts'
 import type { Cursor } from './cursor.ts'
 import { type MarkerSet, wide } from './markers.ts'
 
-/** Longer than any string. A small integer, since with `Infinity` all that is reckoned with it becomes floating point. */
+/** Longer than any string. An integer, because `Infinity` would turn the arithmetic into floating point. */
 export const noLimit: number = 2 ** 30 - 1
 
 function isBlank(code: number): boolean {
   return code === 32 || (code >= 9 && code <= 13) || code === 0xa0 || code === 0xfeff || code === 0x3000
 }
 
-/** Reads blanks. `next` is then the character behind them, not read, or -1 at the end. */
+/** Reads blanks. `next` is then the character after them, unread, or -1 at the end. */
 export class Blanks implements Wait {
   text = ''
   next = -1
@@ -31,15 +31,15 @@ export class Blanks implements Wait {
 }
 
 /**
- * Reads up to and past the first of the set's markers. `marker` is then which, `text` what was before it. Without one, at the end or when
- * more than `limit` characters were read, `marker` is undefined.
+ * Reads through the first marker of a set. `marker` is then that marker, and `text` is what preceded it. `marker` is undefined if the text
+ * ends first, or after more than `limit` characters.
  */
 export class Until implements Wait {
   marker: string | undefined
   readonly #set: MarkerSet
   readonly #read: TextBuffer = new TextBuffer()
   #node: number
-  /** How many more characters are read at most: a look-out with a limit must not search a long piece again and again. */
+  /** The number of characters that may still be read, so that a limited search does not scan a long piece again and again. */
   #room: number
 
   constructor(set: MarkerSet, limit: number = noLimit) {
@@ -92,8 +92,8 @@ export class Until implements Wait {
 }
 
 /**
- * Reads blanks (unless told not to) and the longest marker of a set that stands there. `matched` is then which; if none does, nothing is
- * read, except at the end of the text, where `partial` is what may have been the beginning of one.
+ * Reads blanks, unless `skipBlanks` is false, and the longest marker of a set at the cursor. `matched` is then that marker. If none is
+ * there, nothing is read, except at the end of the text, where `partial` is what may be the start of one.
  */
 export class Match implements Wait {
   matched: string | undefined
@@ -137,7 +137,7 @@ export class Match implements Wait {
     return true
   }
 
-  /** Gives back what was read beyond the match. */
+  /** Moves back over what was read beyond the match. */
   #finish(cursor: Cursor, at: number, node: number): true {
     cursor.at = at
     const path = this.#set.pathOf(node)
@@ -148,7 +148,7 @@ export class Match implements Wait {
   }
 }
 
-/** A `Match` that gives back what it matched, too. */
+/** A `Match` that reads nothing. */
 export class Peek extends Match {
   override feed(cursor: Cursor): boolean {
     if (!super.feed(cursor)) return false

@@ -4,7 +4,7 @@ import { backtick, newline } from './line-state.ts'
 import { MarkerSet, wide } from './markers.ts'
 import type { Lookout } from './scanner.ts'
 
-/** What a marker that starts no call is for. */
+/** The meaning of a marker that doesn't start a call. */
 type MarkerRole = 'close' | 'result' | 'result line' | 'think' | 'think end'
 
 export interface Watched {
@@ -16,9 +16,9 @@ export interface Watched {
 /** A call may be written as a string. */
 const quotes = [34, 39]
 
-/** A dialect, made ready for the scanner: what to look for and what each marker is for. */
+/** A dialect prepared for the scanner: what to look for, and what each marker means. */
 export class Watch {
-  /** What is looked for while the model thinks aloud. */
+  /** What to look for while the model thinks. */
   readonly thinkLookout: Lookout
   readonly bare: ReadonlyMap<number, ReadBody>
   /** Reads an unmarked call that begins with the name of a tool. */
@@ -44,7 +44,7 @@ export class Watch {
     }
     for (const envelope of dialect.envelopes) for (const marker of envelope.close ?? []) add({ marker, role: 'close' })
     for (const marker of dialect.resultMarkers) add({ marker, role: marker.endsWith(':') ? 'result line' : 'result' })
-    // A character can't both begin an unmarked call and a marker.
+    // A character can't start both an unmarked call and a marker.
     for (const [open, close] of thinkingTags) {
       if (bareCodes.includes(open.charCodeAt(0))) continue
       add({ marker: open, role: 'think' })
@@ -57,7 +57,7 @@ export class Watch {
     this.thinkLookout = lookoutFor(this.#thinkWatched, [])
   }
 
-  /** What is looked for in an answer, when tools of these names were offered. */
+  /** What to look for in an answer if tools with these names were offered. */
   lookout(names: readonly string[]): Lookout {
     if (this.bareName === undefined || names.length === 0) return this.#lookout
     return { ...this.#lookout, bareAtHead: new Set([...quotes, ...names.map((name) => name.charCodeAt(0))]) }
@@ -75,17 +75,17 @@ export class Watch {
 function lookoutFor(watched: readonly Watched[], bare: readonly number[]): Lookout {
   const starts = new Uint8Array(wide + 1)
   for (const code of [newline, backtick, ...bare]) starts[Math.min(code, wide)] = 1
-  // Words that count at a line's head only begin with ordinary letters.
+  // Words that only count at the start of a line begin with ordinary letters.
   const anywhere = watched.filter(({ envelope, role }) => envelope?.lineStart === undefined && role !== 'result line')
   for (const { marker } of anywhere) starts[Math.min(marker.charCodeAt(0), wide)] = 1
   return { markers: new MarkerSet(watched.map(({ marker }) => marker)), starts, bare, bareAtHead: new Set() }
 }
 
-/** For how many sets of tools a dialect is kept prepared. */
+/** The number of tool sets for which a prepared dialect is kept. */
 const maxWatches = 8
 const watches = new WeakMap<Dialect, Map<string, Watch>>()
 
-/** The dialect made ready, for tools of these names if it looks for them. */
+/** Returns the prepared dialect, for these tool names if it looks for them. */
 export function watchFor(dialect: Dialect, names: readonly string[]): Watch {
   const nameTags = dialect.nameTag === undefined ? [] : names.map((name) => `<${name}>`)
   const key = nameTags.join('')

@@ -129,7 +129,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
     if (isForced && options.thinking === undefined && this.#quirks.thinks !== 'always') {
       if (isOn(fields.thinking)) {
         delete fields.thinking
-        warnings.add('Thinking was left out: it can't be combined with a tool choice that forces a call')
+        warnings.add('Thinking was left out: it can’t be combined with a tool choice that forces a call')
       }
       if (this.#quirks.thinks === 'by-default') fields.thinking = { type: 'disabled' }
     }
@@ -178,7 +178,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
     const isThinking = thinking === undefined ? thinks !== 'when-asked' : isOn(thinking)
     if (temperature !== undefined) {
       if (unsupported.includes('temperature')) warnings.add(this.#leftOut('temperature'))
-      else if (isThinking) warnings.add('`temperature` was left out: it can't be combined with thinking')
+      else if (isThinking) warnings.add('`temperature` was left out: it can’t be combined with thinking')
       else {
         fields.temperature = Math.min(temperature, 1)
         if (temperature > 1) warnings.add(`\`temperature\` ${temperature} was sent as 1, the highest ${this.#provider} takes`)
@@ -187,8 +187,8 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
     if (topP !== undefined) {
       if (unsupported.includes('topP')) warnings.add(this.#leftOut('topP'))
       // https://platform.claude.com/docs/en/about-claude/models/migration-guide
-      else if (fields.temperature !== undefined) warnings.add('`topP` was left out: it can't be combined with `temperature`')
-      else if (isThinking && topP < 0.95) warnings.add('`topP` was left out: below 0.95 it can't be combined with thinking')
+      else if (fields.temperature !== undefined) warnings.add('`topP` was left out: it can’t be combined with `temperature`')
+      else if (isThinking && topP < 0.95) warnings.add('`topP` was left out: below 0.95 it can’t be combined with thinking')
       else fields.top_p = topP
     }
     if (stop === undefined) return
@@ -200,7 +200,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
     let choice = toolChoice
     const thinks = this.#quirks.thinks === 'always' || isOn(body.thinking)
     if (forces(choice) && thinks) {
-      warnings.add(`The tool choice ${JSON.stringify(choice)} was left out: it can't be combined with thinking`)
+      warnings.add(`The tool choice ${JSON.stringify(choice)} was left out: it can’t be combined with thinking`)
       choice = undefined
     }
     if (choice === 'none') return { tool_choice: { type: 'none' } }

@@ -130,7 +130,7 @@ export class ResponsesApi implements Api<Access> {
       const value = request[name]
       if (value === undefined) continue
       if (unsupported.includes(name)) warnings.add(this.#leftOut(name))
-      else if (reasoning) warnings.add(`\`${name}\` was left out: it can't be combined with reasoning`)
+      else if (reasoning) warnings.add(`\`${name}\` was left out: it can’t be combined with reasoning`)
       else fields[field] = value
     }
     const most = request.maxOutputTokens

@@ -93,7 +93,7 @@ export class OpenAIApi implements Api<Access> {
       if (value === undefined) return
       if (unsupported.includes(setting)) warnings.add(this.#leftOut(setting))
       else if (!goesWithReasoning && reasons !== null && isReasoning(reasons, effort))
-        warnings.add(`\`${setting}\` was left out: it can't be combined with reasoning`)
+        warnings.add(`\`${setting}\` was left out: it can’t be combined with reasoning`)
       else fields[field] = value
     }
     set('temperature', 'temperature')

@@ -6,11 +6,11 @@ import { readJsonText } from './json-text.ts'
 import { repairQuotes } from './quote-repair.ts'
 import { ValueFrame } from './value-frame.ts'
 
-/** A call as bare JSON: a model that is asked for another form writes that now and then. */
+/** A call as unmarked JSON. Models that are asked for another form sometimes write this. */
 export const unmarkedJson: readonly BareForm[] = [{ starts: ['{'], read: readBareJson }]
 export const fencedJson: Envelope = { open: ['```'], read: readFencedJson, inFence: true }
 
-/** Keys that may come before a call's name. */
+/** Keys that may precede a call's name. */
 const otherKeys = ['type', 'id', 'tool_call_id', 'call_id', 'thought', 'thoughts', 'reasoning']
 const firstKeys = new Set([...nameKeys, ...argumentKeys, ...listKeys, ...otherKeys, 'tool_call'])
 const fencedEnds = markerSet(['```', ',', ';'])
@@ -26,14 +26,13 @@ const infoEnds = markerSet(['\n', '{', '['])
 const keyEnds = markerSet(['"', "'", ':', '{', '}', '[', ']', ',', '<', '\n'])
 const doubleEnds = markerSet(['"', '\n'])
 const singleEnds = markerSet(["'", '\n'])
-/** How much is held back before the value has shown that it names a declared tool, and after. */
+/** The most characters held back before the value has named a declared tool, and afterwards. */
 const longestUnnamed = 64 * 1024
 const longestNamed = 16 * 1024 * 1024
 
 /**
- * Reads an object or a list that may be an unmarked call, of which the first bracket stands at the cursor. It must soon look like one:
- * with the first key that no call begins with, or the first name that no tool has, it is text. With words before it in its line it is a
- * call only if nothing but further calls comes behind it.
+ * Reads an object or a list that may be an unmarked call, starting at its first bracket. It becomes text at the first key that no call
+ * begins with, or at a name that is not a tool's. If words precede it in its line, it is a call only if nothing but calls follows.
  */
 export function* readBareJson(reading: CallReading): Reading {
   if (reading.alone) {
@@ -57,7 +56,7 @@ export function* readBareJson(reading: CallReading): Reading {
   }
 }
 
-/** The calls that stand at the cursor, if they do. */
+/** Reads the calls at the cursor. Undefined if there are none. */
 export function* readJsonCalls(reading: CallReading): Generator<Wait, TextToolCall[] | undefined> {
   const { cursor, tools } = reading
   const head = yield* readHead(reading)
@@ -75,8 +74,8 @@ export function* readJsonCalls(reading: CallReading): Generator<Wait, TextToolCa
 }
 
 /**
- * A call of a declared tool in which quotes can't be told apart: it ends with its line, or, when it was begun over several lines, with
- * the first line that begins with a brace.
+ * Reads a call of a declared tool whose quotes are ambiguous. It ends with its line, or, if it was started over several lines, with the
+ * first line that begins with a brace.
  */
 function* readBroken(reading: CallReading, begun: string, severalLines: boolean): Generator<Wait, TextToolCall[] | undefined> {
   const { cursor, tools } = reading
@@ -87,7 +86,7 @@ function* readBroken(reading: CallReading, begun: string, severalLines: boolean)
   return call === undefined || (reading.cut && cursor.atEnd) ? undefined : [{ ...call, repairs: ['unescaped quotes'] }]
 }
 
-/** Reads what stands behind an opening fence, up to the closing one, if it begins with a call. */
+/** Reads from an opening fence to the closing one, if the content begins with a call. */
 function* readFencedJson(reading: CallReading): Reading {
   const { cursor } = reading
   const info = new Until(infoEnds, 32)
@@ -109,11 +108,11 @@ function* readFencedJson(reading: CallReading): Reading {
 
 interface HeadRead {
   text: string
-  /** The name of a declared tool has been read. */
+  /** Whether the name of a declared tool has been read. */
   named: boolean
 }
 
-/** Reads up to the first key, and its value if that must be a tool's name. Undefined when this is no call. */
+/** Reads up to the first key, and its value if that must be a tool's name. Undefined if it is not a call. */
 function* readHead(reading: CallReading): Generator<Wait, HeadRead | undefined> {
   const { cursor } = reading
   let text = ''
@@ -141,7 +140,7 @@ function* readHead(reading: CallReading): Generator<Wait, HeadRead | undefined> 
   const name = key.text.trim()
   const byTool = reading.tools.has(name)
   if (!(byTool || firstKeys.has(name)) || !(quoted ? key.marker === '"' || key.marker === "'" : key.marker === ':')) {
-    // A bracket here may begin a call of its own.
+    // A bracket here may start another call.
     if (key.marker === '{' || key.marker === '[' || key.marker === '<' || key.marker === '\n') cursor.unread(key.marker)
     return undefined
   }

@@ -8,19 +8,19 @@ import { repairQuotes } from './quote-repair.ts'
 import { ValueFrame } from './value-frame.ts'
 
 export interface JsonBodyOptions {
-  /** Markers that end the body. Without any it ends with its value. */
+  /** Markers that end the body. Without any, it ends with its value. */
   close: readonly string[]
-  /** Markers that begin the next call: one inside means this one was never a call. */
+  /** Markers that start the next call. If one appears inside, this was not a call. */
   open?: readonly string[]
 }
 
-/** Longest text before the bracket at which a marked body must begin. */
+/** The longest text before the bracket of a marked body. */
 const longestLead = 256
-/** How a further value begins: a bracket alone may be a marker's. */
+/** How the next value begins. A bracket alone may belong to a marker. */
 const nextValues = markerSet(['{', '[{', '[ {', '[\n'])
 const separators = markerSet([',', ';'])
 
-/** Reads `{"name", "arguments"}`, one or several or a list of them, up to a closing marker. */
+/** Reads one or several `{"name", "arguments"}` objects, or a list of them, up to a closing marker. */
 export function jsonBody(options: JsonBodyOptions): ReadBody {
   const lead = markerSet(leadMarkers(options))
   return (reading) => readJsonBody(reading, options, lead)
@@ -43,7 +43,7 @@ function* readJsonBody(reading: CallReading, options: JsonBodyOptions, leads: Ma
   return readJsonValues(reading, options, lead.text.trim() === '' ? [] : ['text before the call left out'])
 }
 
-/** What ends the text before a value. A marker that begins with a bracket is found by its bracket. */
+/** What ends the text before a value. A marker that starts with a bracket is found by that. */
 function leadMarkers({ close, open = [] }: JsonBodyOptions): string[] {
   return ['{', '[', ...[...close, ...open].filter((marker) => !marker.startsWith('[') && !marker.startsWith('{'))]
 }
@@ -56,7 +56,7 @@ interface ReadText {
 
 const unread: ReadText = { strict: false, problem: '' }
 
-/** Reads the calls whose first bracket stands at the cursor. */
+/** Reads the calls whose first bracket is at the cursor. */
 export function* readJsonValues(reading: CallReading, options: JsonBodyOptions, repairs: readonly string[]): Reading {
   const { cursor, tools } = reading
   for (;;) {
@@ -73,7 +73,7 @@ export function* readJsonValues(reading: CallReading, options: JsonBodyOptions, 
     let next = false
     if (frame.state === 'complete' && read.calls?.ok) {
       if (!read.strict) found.push(looseJson)
-      // Without a closing marker to come the call is complete now.
+      // No closing marker will follow, so the call is complete now.
       if (options.close.length === 0) report()
       const after = { closed: false, extra: '' }
       yield* readAfter(reading, options, after)
@@ -138,10 +138,10 @@ function giveUp(reading: CallReading, read: { problem: string }, found: readonly
   return 'done'
 }
 
-/** What may stand behind a value. */
+/** What may follow a value. */
 const endsOf = onceForEach(({ close }: JsonBodyOptions) => markerSet(['}', ']', ...close]))
 
-/** Reads what may follow a value: brackets too many, and the closing marker. */
+/** Reads what may follow a value: extra brackets and the closing marker. */
 function* readAfter(
   reading: CallReading,
   options: JsonBodyOptions,
@@ -154,14 +154,14 @@ function* readAfter(
     if (!match.feed(cursor)) yield match
     if (match.matched === '}' || match.matched === ']') after.extra += match.matched
     else {
-      // At the very end a closing tag that was begun is as good as one.
+      // At the end of the text, a partial closing tag counts.
       after.closed = match.matched !== undefined || (match.partial !== '' && !reading.cut)
       return
     }
   }
 }
 
-/** True when another value comes next in the same body; what is between is then read. */
+/** Returns true if another value follows in the same body. Reads what is between. */
 function* standsAtNextCall(reading: CallReading): Generator<Wait, boolean> {
   const { cursor } = reading
   const match = new Match(separators)
@@ -175,7 +175,7 @@ function* standsAtNextCall(reading: CallReading): Generator<Wait, boolean> {
   return false
 }
 
-/** A string that was never closed has swallowed the closing marker: the text up to the last one. */
+/** The text up to the last closing marker, which an unclosed string has swallowed. */
 function beforeClose(text: string, close: readonly string[]): string {
   let end = -1
   for (const marker of close) end = Math.max(end, text.lastIndexOf(marker))

@@ -4,7 +4,7 @@ import type { DeclaredTools } from '../../declared-tools.ts'
 import type { TextToolCall } from '../../dialect.ts'
 import { readJsonText } from './json-text.ts'
 
-/** Under what a call's name and its arguments may stand, the likeliest first. */
+/** The keys of a call's name and of its arguments, the most likely first. */
 export const nameKeys: readonly string[] = [
   'name',
   'tool',
@@ -25,15 +25,15 @@ export const argumentKeys: readonly string[] = [
   'tool_input',
   'kwargs',
 ]
-/** Under what several calls may stand. */
+/** The keys of a list of calls. */
 export const listKeys: readonly string[] = ['tool_calls', 'tool_uses', 'calls']
 
 export type JsonCalls = { ok: true; calls: TextToolCall[] } | { ok: false; problem: string }
 
-/** How much may be missing: an unmarked call must have a declared name and arguments, a marked one a name. */
+/** What a call needs: an unmarked one, a declared name and arguments; a marked one, a name. */
 export type CallForm = 'marked' | 'bare'
 
-/** The calls a JSON value stands for: one object, or a list of them. All of them, or none. */
+/** Reads the calls in a JSON value: one object or a list of them. Either all of them are read or none. */
 export function callsOfJson(value: unknown, tools: DeclaredTools, form: CallForm): JsonCalls {
   if (Array.isArray(value)) {
     const calls: TextToolCall[] = []
@@ -46,7 +46,7 @@ export function callsOfJson(value: unknown, tools: DeclaredTools, form: CallForm
   }
   if (!isJsonObject(value)) return { ok: false, problem: 'expected an object with "name" and "arguments"' }
   for (const key of listKeys) if (Object.hasOwn(value, key) && Array.isArray(value[key])) return callsOfJson(value[key], tools, form)
-  // OpenAI's shape, `{"function": {"name", "arguments"}}`, and the same under other names.
+  // OpenAI's shape, `{"function": {"name", "arguments"}}`, and variants under other keys.
   for (const key of ['function', 'tool', 'tool_call'])
     if (Object.hasOwn(value, key) && isJsonObject(value[key])) return callsOfJson(value[key], tools, form)
   const name = nameOf(value)
@@ -68,7 +68,10 @@ function callOf(written: string, value: Record<string, unknown>, tools: Declared
   return { ok: true, calls: [finishCall(name, args, repairs)] }
 }
 
-/** `{"get_weather": {"city": "Oslo"}}`: the names of declared tools as keys. Unmarked, the arguments must be ones that those tools have. */
+/**
+ * Reads `{"get_weather": {"city": "Oslo"}}`: the keys are names of declared tools. Without a marker, the arguments must be ones that the
+ * tools declare.
+ */
 function callsByToolKey(value: Record<string, unknown>, tools: DeclaredTools, form: CallForm): JsonCalls {
   const calls: TextToolCall[] = []
   for (const [key, args] of Object.entries(value)) {
@@ -79,12 +82,12 @@ function callsByToolKey(value: Record<string, unknown>, tools: DeclaredTools, fo
   return calls.length > 0 ? { ok: true, calls } : { ok: false, problem: 'expected an object with "name" and "arguments"' }
 }
 
-/** The repairs of a call whose name was not written as the tool is named. */
+/** The repair of a name that was not written exactly like the tool's. */
 export function nameRepairs(written: string, name: string): string[] {
   return name === written ? [] : [`tool name read from "${written}"`]
 }
 
-/** The repair of arguments in JSON with comments, single quotes and the like. */
+/** The repair of JSON with comments, single quotes and the like. */
 export const looseJson = 'JSON that is not strict'
 
 export function finishCall(name: string, args: Record<string, unknown>, repairs: readonly string[]): TextToolCall {
@@ -99,7 +102,7 @@ function nameOf(value: Record<string, unknown>): string | undefined {
   return undefined
 }
 
-/** Arguments as an object: from one, from its JSON text, from nothing, or from a bare value that can only be meant for one argument. */
+/** Reads arguments: an object, its JSON text, nothing, or a bare value for a tool with one argument. */
 export function readArguments(value: unknown, name: string, tools: DeclaredTools, repairs: string[]): Record<string, unknown> | undefined {
   if (isJsonObject(value)) return value
   if (value === undefined || value === null || value === '') {
@@ -123,7 +126,7 @@ export function readArguments(value: unknown, name: string, tools: DeclaredTools
   return undefined
 }
 
-/** A model that repeats a tool's definition writes its JSON Schema where arguments would be. */
+/** Whether it is a tool's definition: a model that repeats one writes its JSON Schema in place of arguments. */
 function isDefinition(value: Record<string, unknown>, args: Record<string, unknown>, name: string, tools: DeclaredTools): boolean {
   if (isSchema(args) && !tools.declares(name, args)) return true
   const described = Object.hasOwn(value, 'description') && typeof value.description === 'string'

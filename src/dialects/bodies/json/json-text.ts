@@ -3,13 +3,13 @@ import { isJsonObject, type JsonObject, setField } from '../../../core/messages.
 
 export type ReadValue = { ok: true; value: unknown; strict: boolean } | { ok: false; problem: string }
 
-/** Deeper nesting than any call has; keeps recursion, also that of whoever gets the value, within the stack. */
+/** The deepest nesting that is read. Deeper than any call's, and shallow enough that recursion doesn't exhaust the stack. */
 export const deepest = 128
 
-/** Reads finished text as JSON: strictly if it is, else as what models write for it. Never throws. */
+/** Parses a complete text as JSON: strictly if possible, otherwise loosely, as models write it. Never throws. */
 export function readJsonText(text: string): ReadValue {
   let problem: string | undefined
-  // A `JSON.parse` that throws takes longer than reading a short text loosely.
+  // For a short text, a `JSON.parse` that throws takes longer than loose reading.
   if (mayBeStrict(text)) {
     try {
       return { ok: true, value: JSON.parse(text), strict: true }
@@ -24,8 +24,8 @@ export function readJsonText(text: string): ReadValue {
 }
 
 /**
- * Reads an object whose texts may have no quotes: `{city:New York, days:2}`. A comma ends such a text if a key comes behind it, one of `known`
- * where they are given. Undefined for anything else.
+ * Reads an object whose texts may lack quotes: `{city:New York, days:2}`. A comma ends such a text if a key follows, one of `known` if that
+ * is given. Undefined for anything else.
  */
 export function readBareObject(text: string, known?: Readonly<Record<string, unknown>>): JsonObject | undefined {
   const reader = new LooseReader(text, { known })
@@ -76,24 +76,24 @@ function isQuote(code: number): boolean {
 /** A bare key or word. */
 const bareWord = /[\p{L}\p{N}_$.-]*/uy
 
-/** A key and its colon, behind a text without quotes. */
+/** A key and its colon, after a text without quotes. */
 const keyBehind = /\s*(?:([\w$.-]+)|"((?:[^"\\]|\\.)*)")\s*:/y
 
-/** The keys that an object of texts without quotes may have; any if none are given. */
+/** The keys that an object with unquoted texts may have. Any, if none are given. */
 interface BareTexts {
   known: Readonly<Record<string, unknown>> | undefined
 }
 
 /**
- * JSON as models write it: single quotes, bare keys, python's literals, comments, commas too many, line breaks in strings.
- * Python's own forms (tuples, triple quotes, string prefixes) are read too, so that call arguments need no reader of their own.
+ * Reads JSON as models write it: single quotes, bare keys, Python literals, comments, extra commas, line breaks in strings. Also reads
+ * Python's own forms (tuples, triple quotes, string prefixes), so that arguments of Python calls need no other reader.
  */
 export class LooseReader {
   at = 0
   problem: string | undefined
   readonly text: string
   readonly #bareTexts: BareTexts | undefined
-  /** Bare names were written as markdown has them, `get\\_weather`: then strings are too. */
+  /** Whether bare names are escaped as in Markdown, `get\\_weather`. Strings are then escaped too. */
   #markdown = false
 
   constructor(text: string, bareTexts?: BareTexts) {
@@ -110,28 +110,28 @@ export class LooseReader {
 
   fail(expected: string): undefined {
     this.problem ??= `expected ${expected} at position ${this.at}`
-    // Nothing more can be read: every loop ends at the end of the text.
+    // Ends the input, so that every loop stops.
     this.at = this.text.length
     return undefined
   }
 
-  /** Whether this character comes next. */
+  /** Whether this character is next. */
   stands(char: string): boolean {
     return this.code() === char.charCodeAt(0)
   }
 
-  /** Whether this character comes next behind blanks. */
+  /** Whether this character is next after blanks. */
   nextIs(char: string): boolean {
     this.skipBlanks()
     return this.stands(char)
   }
 
-  /** The next character, or -1 at the end: past it `charCodeAt` is slow ever after. */
+  /** The next character, or -1 at the end. Calling `charCodeAt` beyond the end makes V8 slower from then on. */
   code(): number {
     return this.at < this.text.length ? this.text.charCodeAt(this.at) : -1
   }
 
-  /** Skips blanks and comments. A text without quotes may begin with a slash. */
+  /** Skips blanks and comments. An unquoted text may start with a slash. */
   skipBlanks(): void {
     for (;;) {
       const code = this.code()
@@ -196,7 +196,7 @@ export class LooseReader {
     return word === '' ? this.fail('a key') : word
   }
 
-  /** A bare name, `''` when none stands here; with markdown's escapes left out. */
+  /** Reads a bare name without its Markdown escapes; `''` if there is none. */
   readName(): string {
     const { text } = this
     const from = this.at
@@ -215,7 +215,7 @@ export class LooseReader {
     const { text } = this
     let end = from
     while (end < text.length && isPlainWordCode(text.charCodeAt(end))) end++
-    // Most names are ASCII, for which a loop is faster than the expression.
+    // Most names are ASCII, for which a loop is faster than the regular expression.
     if (end < text.length && text.charCodeAt(end) >= 128) {
       bareWord.lastIndex = from
       end = from + (bareWord.exec(text)?.[0] ?? '').length
@@ -233,7 +233,7 @@ export class LooseReader {
     }
   }
 
-  /** One string, or python's several beside each other. */
+  /** Reads a string, or several adjacent Python strings. */
   #readStrings(): string | undefined {
     let text = this.#readString(false)
     for (;;) {
@@ -275,7 +275,7 @@ export class LooseReader {
     return this.fail('the end of a string')
   }
 
-  /** In a field, a comma may be part of the text: it ends it if a key comes behind. Those of the outermost object are known. */
+  /** Reads an unquoted text. In a field, a comma ends it only if a key follows. The keys of the outermost object are known. */
   #readBareText({ known }: BareTexts, depth: number, isField: boolean): unknown {
     const { text } = this
     const from = this.at
@@ -299,7 +299,7 @@ export class LooseReader {
     if (this.stands('+')) this.at++
     const word = this.readName()
     if (Object.hasOwn(words, word)) return words[word]
-    // `1e+5`: the sign is no part of a name.
+    // `1e+5`: the sign is not part of a name.
     let written = word
     if (this.stands('+') && /^-?[\d.]+[eE]$/.test(word)) {
       this.at++
@@ -320,13 +320,13 @@ export class LooseReader {
   }
 }
 
-/** Numbers and the words of JSON and python are values, everything else is text. */
+/** Numbers and the literals of JSON and Python are values; everything else is text. */
 function readBareWord(word: string): unknown {
   if (Object.hasOwn(words, word) && word !== 'undefined') return words[word]
   return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(word) ? Number(word) : word
 }
 
-/** Reads the escape at a backslash. What is no escape is kept as it stands: a windows path more likely than a mistake. */
+/** Reads the escape at a backslash. Anything but a known escape is kept: it is more likely a Windows path than a mistake. */
 export function readEscape(text: string, at: number): { text: string; end: number } {
   const char = text.charAt(at + 1)
   if (char === 'u' || char === 'x') {

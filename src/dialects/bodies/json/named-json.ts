@@ -8,17 +8,17 @@ import { readJsonText } from './json-text.ts'
 import { ValueFrame } from './value-frame.ts'
 
 export interface NamedJsonOptions {
-  /** Markers between the name and what follows it; one of them must come before the arguments. */
+  /** Markers between the name and what follows. One of them must precede the arguments. */
   readonly separators: readonly string[]
-  /** Markers behind the arguments; may be left out. */
+  /** Markers after the arguments; optional. */
   readonly close: readonly string[]
-  /** Markers that begin the next call. */
+  /** Markers that start the next call. */
   readonly open?: readonly string[]
-  /** Takes the name out of what stands before the arguments. Default: what comes before the first separator. */
+  /** Extracts the name from the text before the arguments. Default: the text before the first separator. */
   readonly nameOf?: (head: string) => string
-  /** A declared name may stand right before its arguments. */
+  /** Whether a declared name may directly precede its arguments. */
   readonly bareName?: true
-  /** Reads what has no separator. Default: it is rejected. */
+  /** Reads a call without a separator. Default: it is rejected. */
   readonly orElse?: ReadBody
 }
 
@@ -26,7 +26,7 @@ const longestHead = 512
 
 /** What ends the head of a call. */
 const stopsOf = onceForEach(({ separators, close, open = [] }: NamedJsonOptions) => markerSet(['{', ...separators, ...close, ...open]))
-/** What may stand behind the arguments. */
+/** What may follow the arguments. */
 const endsOf = onceForEach((close: readonly string[]) => markerSet(['```', ...close]))
 
 /** Reads a name, a separator, and the arguments as JSON: `get_weather[ARGS]{"city": "Oslo"}`. */
@@ -35,7 +35,7 @@ export function* readNamedJson(reading: CallReading, options: NamedJsonOptions):
   const { close, open = [] } = options
   const stops = stopsOf(options)
   let head = ''
-  /** What stands before the first separator. */
+  /** The text before the first separator. */
   let first: string | undefined
   for (;;) {
     const until = new Until(stops, longestHead)
@@ -68,7 +68,7 @@ export function* readNamedJson(reading: CallReading, options: NamedJsonOptions):
   return readNamedArguments(reading, written, close)
 }
 
-/** Reads the arguments, at whose brace the cursor stands, and what closes the call. */
+/** Reads the arguments, starting at their brace, and what closes the call. */
 export function* readNamedArguments(reading: CallReading, written: string, close: readonly string[]): Reading {
   const frame = new ValueFrame()
   if (!frame.feed(reading.cursor)) yield frame
@@ -82,7 +82,7 @@ export function* readNamedArguments(reading: CallReading, written: string, close
   return closeNamedCall(reading, written, read.value, close, read.strict ? [] : [looseJson])
 }
 
-/** Reads what closes a call whose name and arguments have been read, and reports it. */
+/** Reads what closes a call, and reports it. Its name and arguments have been read. */
 export function* closeNamedCall(
   reading: CallReading,
   written: string,
@@ -96,7 +96,7 @@ export function* closeNamedCall(
   const stripped = resolved === written ? written : withoutDecoration(written)
   const args = readArguments(value, resolved ?? stripped, tools, repairs)
   if (close.length > 0) {
-    // The arguments may stand in a fence.
+    // The arguments may be in a fence.
     const end = new Match(endsOf(close))
     if (!end.feed(cursor)) yield end
     let { matched, partial } = end
@@ -111,11 +111,11 @@ export function* closeNamedCall(
         reading.reject(cutReason)
         return 'done'
       }
-      // At the very end a closing tag that was begun is as good as one.
+      // At the end of the text, a partial closing tag counts.
       if (partial === '') repairs.push('closing tag missing')
     }
   }
-  // A name that was lost, or is only the call's number, can still be told if there is but one tool and the arguments fit it.
+  // A missing name, or a number in its place, is resolved if there is only one tool and the arguments fit it.
   const lost = stripped === '' || /^\d+$/.test(stripped)
   const name = args === undefined ? undefined : lost ? tools.onlyToolFor(args) : (resolved ?? stripped)
   if (args === undefined || name === undefined) {
@@ -126,7 +126,7 @@ export function* closeNamedCall(
   return 'done'
 }
 
-/** Reads a marker around calls: it has no meaning if one of `begins` follows, else it is text. */
+/** Reads a marker around calls. It is skipped if one of `begins` follows; otherwise it is text. */
 export function wrapperOf(begins: readonly string[]): ReadBody {
   return function* readWrapper({ cursor }): Reading {
     const match = new Match(markerSet(begins))

@@ -2,23 +2,23 @@ import { setField } from '../../../core/messages.ts'
 import type { DeclaredTools } from '../../declared-tools.ts'
 import { LooseReader, readEscape } from './json-text.ts'
 
-// All are bounded, so that looking ahead from every quote takes time by the length of the text alone.
-/** The head of a call, up to its arguments. */
+// All are bounded, so that looking ahead from every quote takes linear time.
+/** The start of a call, up to its arguments. */
 const head =
   /^\s{0,64}\{\s{0,64}["']name["']\s{0,64}:\s{0,64}["']([^"'\n]{1,128})["']\s{0,64},\s{0,64}["'](?:arguments|parameters|args|input)["']\s{0,64}:\s{0,64}\{/
 const keyAndColon = /\s{0,64}"([^"]{0,128})"\s{0,64}:\s{0,64}/y
 const comma = /\s{0,64},/y
 
 /**
- * Reads a call whose strings hold unescaped quotes, by the keys its tool declares: a quote ends a string only where a declared key,
- * or the end of the call, comes behind it. Undefined when even that does not read.
+ * Reads a call whose strings contain unescaped quotes, using the keys that its tool declares. A quote ends a string only if a declared key,
+ * or the end of the call, follows. Undefined if even that fails.
  */
 export function repairQuotes(text: string, tools: DeclaredTools): { name: string; arguments: Record<string, unknown> } | undefined {
   const found = head.exec(text.slice(0, 512))
   const name = found?.[1] === undefined ? undefined : tools.resolve(found[1])
   const keys = name === undefined ? undefined : tools.properties(name)
   if (found === null || name === undefined || keys === undefined) return undefined
-  /** Only brackets come behind it. */
+  /** The last quote that only brackets follow. */
   const last = text.search(/"[}\]\s]*$/)
   const args: Record<string, unknown> = {}
   let at = found[0].length
@@ -45,7 +45,7 @@ export function repairQuotes(text: string, tools: DeclaredTools): { name: string
   }
 }
 
-/** The quote that ends a string: the last one, or one with a declared key behind it. */
+/** The quote that ends a string: the last one, or one that a declared key follows. */
 function stringEnd(text: string, from: number, last: number, keys: Record<string, unknown>): number {
   for (const { 0: found, index } of text.slice(from).matchAll(/\\.|"/gs)) {
     const at = from + index
@@ -56,13 +56,13 @@ function stringEnd(text: string, from: number, last: number, keys: Record<string
   return -1
 }
 
-/** Just behind a comma, or -1 if none comes next. */
+/** The position after a comma, or -1 if none is next. */
 function commaEnd(text: string, at: number): number {
   comma.lastIndex = at
   return comma.test(text) ? comma.lastIndex : -1
 }
 
-/** The declared key that stands at `at`, colon included. */
+/** The declared key at `at`, with its colon. */
 function keyAt(text: string, at: number, keys: Record<string, unknown>): { name: string; end: number } | undefined {
   keyAndColon.lastIndex = at
   const name = keyAndColon.exec(text)?.[1]

@@ -5,7 +5,7 @@ import { noLimit } from '../../reader/waits.ts'
 import { deepest, isPlainWordCode } from './json-text.ts'
 
 const closerOf: Readonly<Record<number, number>> = { 91: 93, 123: 125, 40: 41 }
-/** Stands for a string in `#last`: no character has it. */
+/** Stands for a string or a word in `#last`. No character has this code. */
 const stringRead = -2
 const wordRead = -3
 
@@ -15,23 +15,23 @@ function opensValue(code: number): boolean {
 }
 
 /**
- * Finds the end of a value in brackets, at which the cursor must stand: the bracket that balances the first, strings skipped.
- * It reads no values. `state` is then `'complete'`; `'broken'` when quotes or brackets can't be told apart any more (the cursor
- * stands where that showed); `'long'` past `limit` characters; `'open'` when the text ended first.
+ * Finds the end of a bracketed value that starts at the cursor: the bracket that balances the first, ignoring strings. It does not parse
+ * values. `state` is then `'complete'`; `'broken'` if quotes or brackets are ambiguous (the cursor is where that became clear); `'long'`
+ * beyond `limit` characters; or `'open'` if the text ended first.
  */
 export class ValueFrame implements Wait {
   state: 'complete' | 'broken' | 'long' | 'open' = 'open'
   readonly #read: TextBuffer = new TextBuffer()
-  /** How many more characters are read at most. */
+  /** The number of characters that may still be read. */
   #room: number
   readonly #python: boolean
   readonly #closers: number[] = []
   #quote = 0
   #triple = false
   #escaped = false
-  /** Quote characters in a row: python's triple quotes. */
+  /** The number of quotes in a row, for Python's triple quotes. */
   #quotes = 0
-  /** 0 none, 1 after a slash, 2 in a line comment, 3 in a block comment, 4 after a star in one. */
+  /** 0: none; 1: after a slash; 2: in a line comment; 3: in a block comment; 4: after a star in one. */
   #comment = 0
   #last = -1
 
@@ -85,7 +85,7 @@ export class ValueFrame implements Wait {
     return cursor.atEnd
   }
 
-  /** True when the frame is over; the character that broke it is not part of it. */
+  /** Returns true when the frame has ended. A character that broke it is not part of it. */
   #step(code: number): boolean {
     if (this.#comment > 1) return this.#stepComment(code)
     if (this.#quote !== 0) return this.#stepString(code)
@@ -124,12 +124,12 @@ export class ValueFrame implements Wait {
         this.#last = code
         return false
       case 47:
-        // In python it divides.
+        // In Python it is a division.
         if (this.#python) this.#last = wordRead
         else this.#comment = 1
         return false
       default:
-        // Behind a value only a comma, a colon or a bracket can come.
+        // Only a comma, a colon or a bracket can follow a value.
         if (this.#last === stringRead || this.#last === 125 || this.#last === 93) return this.#break()
         this.#last = wordRead
         return false
@@ -150,7 +150,7 @@ export class ValueFrame implements Wait {
     this.#quote = code
     this.#escaped = false
     this.#triple = false
-    // Counts quotes in a row from here on: two may be an empty string or two thirds of an opening.
+    // Counts quotes in a row: two may be an empty string or part of a triple quote.
     this.#quotes = this.#python ? 1 : 0
     this.#last = stringRead
     return false

@@ -10,18 +10,18 @@ import { ValueFrame } from '../json/value-frame.ts'
 import { listsObjects } from './python-body.ts'
 import { readPythonCalls } from './python-calls.ts'
 
-/** What may stand between a list's bracket and its first call: the quotes of one written as a string. */
+/** What may separate a list's bracket from its first call: quotes, if the call is written as a string. */
 const listStarts = markerSet(['[', "['", '["', '[`', "[('", '[("'])
 const quotes = markerSet(['"', "'", '`'])
 const separators = markerSet([',', ';'])
 const nameEnds = markerSet(['(', '[', '{', '<', ',', ']', '"', "'", '=', ')', '`'])
 const lineEnd = markerSet(['\n'])
-/** How much is held back of a call that does not end. */
+/** The most characters of an unfinished call that are held back. */
 export const longestCall: number = 16 * 1024 * 1024
 
 /**
- * Reads `[f(a=1), g()]`, whose bracket stands at the cursor, if every name is a declared tool's and every argument has a name. A list of
- * objects is read as JSON.
+ * Reads `[f(a=1), g()]`, starting at the bracket, if every name is a declared tool's and every argument has a name. A list of objects is
+ * read as JSON.
  */
 export function* readBarePython(reading: CallReading): Reading {
   if (yield* listsObjects(reading)) return readBareJson(reading)
@@ -32,7 +32,7 @@ export function* readBarePython(reading: CallReading): Reading {
   return calls === undefined ? 'text' : 'done'
 }
 
-/** True when a list stands at the cursor that begins with a declared name; the cursor is then where it was. */
+/** Returns true if a list at the cursor begins with a declared name. Moves the cursor back. */
 function* standsAtCall({ cursor, tools, alone }: CallReading): Generator<Wait, boolean> {
   const start = new Match(listStarts, false)
   if (!start.feed(cursor)) yield start
@@ -48,15 +48,15 @@ function* standsAtCall({ cursor, tools, alone }: CallReading): Generator<Wait, b
   return stands
 }
 
-/** The declared names as models write them, each with its parenthesis, or at the end of a line. */
+/** The declared names as models write them, each followed by its parenthesis or the end of its line. */
 const callStarts = onceForEach((tools: DeclaredTools) => {
   const names = new Set(tools.names.flatMap((name) => [name, name.replaceAll('_', '\\_'), name.replace(/[^\p{L}\p{N}]/gu, '_')]))
   return new MarkerSet([...names].flatMap((name) => [`${name}(`, `${name}\n`]))
 })
 
 /**
- * Reads a line that is nothing but calls of declared tools, at whose first letter or quote the cursor stands; or such a name alone in its
- * line, and its arguments as JSON below.
+ * Reads a line that only contains calls of declared tools, starting at its first letter or quote; or such a name alone in its line, with
+ * its arguments as JSON below.
  */
 export function* readPythonLine(reading: CallReading): Reading {
   const { cursor, tools } = reading
@@ -65,7 +65,7 @@ export function* readPythonLine(reading: CallReading): Reading {
   const name = new Match(callStarts(tools), false)
   if (!name.feed(cursor)) yield name
   if (name.matched === undefined) {
-    // One character goes out as text; the line is then past its head.
+    // Passes one character out as text, so that the line is past its start.
     const first = new Until(lineEnd, 0)
     if (quote.matched === undefined && name.partial === '' && !first.feed(cursor)) yield first
     return 'text'
@@ -78,7 +78,7 @@ export function* readPythonLine(reading: CallReading): Reading {
   return calls === undefined ? 'text' : 'done'
 }
 
-/** The text of calls that are alone in their line, quotes left out. Undefined when something else is in it. */
+/** Reads calls that are alone in their line and drops their quotes. Undefined if the line contains anything else. */
 function* readCallsOfLine(reading: CallReading, quote: string | undefined): Generator<Wait, string | undefined> {
   const { cursor, tools } = reading
   const closing = quote === undefined ? undefined : markerSet([quote])
@@ -107,7 +107,7 @@ function* readCallsOfLine(reading: CallReading, quote: string | undefined): Gene
   }
 }
 
-/** Reads a name and what stands in parentheses behind it. */
+/** Reads a name and the parentheses after it. */
 export function* readCallFrame(reading: CallReading): Generator<Wait, string | undefined> {
   const name = new Until(markerSet(['(', '\n']), 256)
   if (!name.feed(reading.cursor)) yield name
@@ -141,7 +141,7 @@ function* readArgumentsBelow(reading: CallReading, written: string): Reading {
   return 'done'
 }
 
-/** The calls in a finished text, if all are of declared tools, with arguments by name. */
+/** The calls in a complete text, if all are of declared tools and have named arguments. */
 export function namedCalls(text: string, tools: DeclaredTools): TextToolCall[] | undefined {
   const read = readPythonCalls(text, tools)
   return read.ok && read.calls.every(({ name, repairs }) => tools.has(name) && !repairs?.includes('arguments by position'))

@@ -8,8 +8,8 @@ import { readPythonValue } from './python-values.ts'
 export type PythonCalls = { ok: true; calls: TextToolCall[] } | { ok: false; problem: string }
 
 /**
- * Reads `f(a=1)`, or several, in a list or not, from finished text. Models also write a call as a string, as `["f", {"a": 1}]`, or in
- * backticks.
+ * Reads one or several calls such as `f(a=1)`, in a list or not, from a complete text. Models also write a call as a string, as `["f",
+ * {"a": 1}]`, or in backticks.
  */
 export function readPythonCalls(text: string, tools: DeclaredTools): PythonCalls {
   const reader = new LooseReader(text)
@@ -50,7 +50,7 @@ function readItem(reader: LooseReader, tools: DeclaredTools): TextToolCall[] | u
   return call && [call]
 }
 
-/** `"f(a=1)"`, or a name as a string and its arguments behind it. */
+/** Reads `"f(a=1)"`, or a name as a string with its arguments after it. */
 function readQuoted(reader: LooseReader, tools: DeclaredTools): TextToolCall[] | undefined {
   const text = reader.readValue(0)
   if (typeof text !== 'string') return reader.fail('a call')
@@ -98,7 +98,7 @@ function readCall(reader: LooseReader, tools: DeclaredTools): TextToolCall | und
   return reader.problem === undefined ? finishCall(name, args, repairs) : undefined
 }
 
-/** The `name` of `name=`, read with its sign; otherwise nothing is read. */
+/** Reads the `name` of `name=`, with its sign. Otherwise reads nothing. */
 function readKeyword(reader: LooseReader): string | undefined {
   reader.skipBlanks()
   const from = reader.at

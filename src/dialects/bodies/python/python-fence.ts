@@ -10,8 +10,8 @@ const fencedEnds = markerSet(['```', ';', ','])
 const infoEnds = markerSet(['\n', '{', '[', '('])
 
 /**
- * Reads a code fence that holds nothing but calls, as python or JSON, of which the opening marker has been read. Ordinary code is full of
- * calls: only once all of a fence has been read is it known to be none, except in a `tool_code` fence.
+ * Reads a code fence that only contains calls, as Python or JSON. The opening marker has been read. Ordinary code is full of calls, so,
+ * except in a `tool_code` fence, calls are reported only once the whole fence has been read.
  */
 export function* readPythonFence(reading: CallReading): Reading {
   const { cursor } = reading
@@ -20,7 +20,7 @@ export function* readPythonFence(reading: CallReading): Reading {
   const [, language = '', inLine = ''] =
     /^(?:(tool_code|tool_calls?|python3?|py|json|text|plaintext)(?:\s+|$))?(.*)$/s.exec(info.text) ?? []
   const { marker } = info
-  // A fence may have no line of its own: ```f(a=1)```.
+  // The content may start in the fence's own line: ```f(a=1)```.
   const callInLine = marker === '('
   if (marker !== undefined && marker !== '\n') cursor.unread(callInLine ? `${inLine}(` : marker)
   if (marker === undefined || (inLine !== '' && !callInLine)) return 'text'

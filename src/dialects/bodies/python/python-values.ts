@@ -4,8 +4,8 @@ import type { LooseReader } from '../json/json-text.ts'
 const operators = '+-*/%'
 
 /**
- * Reads an argument's value: a python literal, or, for an argument that the tool has, words that lack their quotes, or arithmetic where
- * nothing but a number can be meant. That it was done is added to `repairs`.
+ * Reads an argument's value: a Python literal. For a declared argument, also unquoted words, and arithmetic if only a number can be meant;
+ * these are added to `repairs`.
  */
 export function readPythonValue(reader: LooseReader, schema: JsonSchema | undefined, repairs: string[]): unknown {
   const from = reader.at
@@ -23,7 +23,7 @@ export function readPythonValue(reader: LooseReader, schema: JsonSchema | undefi
   return result ?? text
 }
 
-/** Whether a value can be a number and nothing else that might be written with digits and signs, such as a date or a ratio. */
+/** Whether a value must be a number, and can't be something else written with digits and signs, such as a date or a ratio. */
 function isNumeric({ type, ...rest }: JsonSchema): boolean {
   if (['anyOf', 'oneOf', 'allOf', 'enum', 'const', '$ref'].some((key) => key in rest)) return false
   const types = typesOf(type).filter((one) => one !== 'null')
@@ -38,21 +38,21 @@ function typesOf(type: unknown): readonly unknown[] {
   return Array.isArray(type) ? type : [type]
 }
 
-/** The character that comes next, `''` at the end. Nothing is read. */
+/** The next character, `''` at the end. Reads nothing. */
 function nextOf(reader: LooseReader): string {
   let { at } = reader
   while (reader.text.charAt(at) === ' ') at++
   return reader.text.charAt(at) || ','
 }
 
-/** Where a value without quotes ends: at what can't be part of it. */
+/** The end of an unquoted value: the first character that can't be part of it. */
 function endOfBare(text: string, from: number): number {
   let at = from
   while (at < text.length && !',()[]{}"\'`=\n'.includes(text.charAt(at))) at++
   return at
 }
 
-/** What arithmetic with numbers comes to; undefined for anything else, and for what may be a date or a number with dashes. */
+/** The result of arithmetic with numbers. Undefined for anything else, and for what may be a date or a number with dashes. */
 function calculate(text: string): number | undefined {
   if (/^\d+(?:([-/.])\d+)(?:\1\d+)+$/.test(text) || /(?:^|[^\d.])0\d/.test(text) || /^\d+-\d+$/.test(text)) return undefined
   const tokens = text.match(/\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+|\*\*|\/\/|[-+*/%]/g)

@@ -6,20 +6,20 @@ import { readTypedValue } from '../../typed-values.ts'
 import { cutReason } from '../cut.ts'
 import { finishCall, nameRepairs } from '../json/json-calls.ts'
 
-/** The tags of a call that is written as pairs of a key and a value. */
+/** The tags of a call that is written as pairs of keys and values. */
 export interface PairTags {
   readonly key: string
-  /** What ends a key. Absent: the value's tag does. */
+  /** Ends a key. Absent: the value's tag ends it. */
   readonly keyEnd?: string
   readonly value: string
   readonly valueEnd: string
   readonly open: string
   readonly close: string
-  /** What may stand between the call's name and its first key. */
+  /** May separate the call's name from its first key. */
   readonly behindName?: string
 }
 
-/** Those of GLM. */
+/** GLM's tags. */
 export const argPairs: PairTags = {
   key: '<arg_key>',
   keyEnd: '</arg_key>',
@@ -36,7 +36,7 @@ const valueStops = onceForEach(({ key, value, keyEnd = value, valueEnd, open, cl
 )
 const pairEnds = onceForEach(({ key, close }: PairTags) => markerSet([key, close]))
 
-/** Reads `<arg_key>…</arg_key><arg_value>…</arg_value>` pairs up to the call's end; the first key's tag has been read. */
+/** Reads `<arg_key>…</arg_key><arg_value>…</arg_value>` pairs up to the call's end. The first key's tag has been read. */
 export function* readArgPairs(reading: CallReading, written: string, pairTags: PairTags = argPairs): Reading {
   const { tools } = reading
   const name = tools.resolve(written) ?? written
@@ -57,7 +57,7 @@ export function* readArgPairs(reading: CallReading, written: string, pairTags: P
     if (read.end === 'open') return giveUp()
     if (read.end === 'close') break
     if (read.end === 'text') {
-      // At the end of the text every pair is whole; only the last tag is missing.
+      // At the end of the text every pair is complete; only the last tag is missing.
       if (reading.cut) return giveUp()
       repairs.push('closing tag missing')
       break
@@ -82,13 +82,13 @@ function* readKey(reading: CallReading, pairTags: PairTags): Generator<Wait, str
 interface ReadValue {
   text: string
   clean: boolean
-  /** What was read behind the value: the next `<arg_key>`, the call's end, the end of the text, or nothing, since the value has no end. */
+  /** What was read after the value: the next `<arg_key>`, the call's end, the end of the text, or nothing, because the value has no end. */
   end: 'key' | 'close' | 'text' | 'open'
 }
 
 /**
- * A value may hold any tag: its own end counts if a key or the call's end follows. Another tag ends it if what comes next shows that
- * the value's own end was left out.
+ * Reads a value, which may contain any tag. Its closing tag counts if a key or the call's end follows. Another tag ends it if what follows
+ * shows that the closing tag is missing.
  */
 function* readValue({ cursor }: CallReading, pairTags: PairTags): Generator<Wait, ReadValue> {
   const { key, value, keyEnd = value, valueEnd, close } = pairTags

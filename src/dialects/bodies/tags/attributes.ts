@@ -6,7 +6,7 @@ import { decodeEntities } from './entities.ts'
 
 export interface Attributes {
   values: Record<string, string>
-  /** Ended by `/>`. */
+  /** Whether the tag ends with `/>`. */
   empty: boolean
   repairs: string[]
 }
@@ -18,7 +18,7 @@ const tagEnds = markerSet(['/>', '>'])
 const quoteMarks = markerSet(['"', "'"])
 const closingQuotes = { '"': markerSet(['"']), "'": markerSet(["'"]) }
 
-/** Reads a tag's attributes, from behind its name to its `>` or `/>`. Undefined when something else comes. */
+/** Reads a tag's attributes, from after its name to its `>` or `/>`. Undefined if anything else follows. */
 export function* readAttributes(reading: CallReading): Generator<Wait, Attributes | undefined> {
   const { cursor } = reading
   const values: Record<string, string> = {}
@@ -52,8 +52,8 @@ function* readUnquoted(reading: CallReading): Generator<Wait, string | undefined
 }
 
 /**
- * Reads a quoted value, whose opening quote has been read. Models put quotes into values unescaped, so a quote ends the value only if the
- * tag's end or another attribute follows. `value="test"" />` is `test`: a second quote at the end is one too many.
+ * Reads a quoted value after its opening quote. Models don't escape quotes inside values, so a quote ends the value only if the tag's end
+ * or another attribute follows. In `value="test"" />`, the second quote at the end is dropped.
  */
 function* readQuoted(reading: CallReading, quote: string, repairs: string[]): Generator<Wait, string | undefined> {
   const { cursor } = reading
@@ -85,7 +85,7 @@ function* readQuoted(reading: CallReading, quote: string, repairs: string[]): Ge
   return value
 }
 
-/** True when the tag's end or another attribute stands at the cursor. Reads nothing. */
+/** Whether the tag's end or another attribute is at the cursor. Reads nothing. */
 function* standsAtValueEnd(reading: CallReading): Generator<Wait, boolean> {
   const { cursor } = reading
   const end = new Peek(tagEnds)

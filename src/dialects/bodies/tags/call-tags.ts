@@ -2,28 +2,28 @@ import { type MarkerSet, markerSet } from '../../reader/markers.ts'
 
 /** The tags of calls whose arguments are elements named by an attribute: `<invoke name="x"><parameter name="a">1</parameter></invoke>`. */
 export interface Tags {
-  /** What begins a call, up to and without its name: `<invoke`, `<function`. */
+  /** The start of a call's tag, before its name: `<invoke`, `<function`. */
   readonly call: readonly string[]
   readonly closeCall: readonly string[]
   readonly parameter: readonly string[]
   readonly closeParameter: readonly string[]
-  /** Tags around parameters, without meaning. */
+  /** Tags around parameters that are ignored. */
   readonly wrap: readonly string[]
-  /** What closes the element around the calls. */
+  /** Closes the element around the calls. */
   readonly closeWrap: readonly string[]
 }
 
-/** Tags, and what is looked for where. */
+/** Tags, and the markers that end each part of a call. */
 export interface CallTags extends Tags {
   /** Before the first call of a wrapper. */
   readonly first: MarkerSet
   /** Between parameters. */
   readonly between: MarkerSet
-  /** What ends text that has no business between parameters. */
+  /** Ends other text between parameters. */
   readonly behindOther: MarkerSet
-  /** In a value. */
+  /** Inside a value. */
   readonly inValue: MarkerSet
-  /** Behind a value that has ended, and behind a call's end inside a value. */
+  /** After the end of a value, and after the end of a call inside a value. */
   readonly afterValue: MarkerSet
   readonly afterCall: MarkerSet
 }

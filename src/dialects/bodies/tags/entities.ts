@@ -1,6 +1,6 @@
 const named: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" }
 
-/** Decodes XML's five entities and numeric ones. What is no entity stays as it stands. */
+/** Decodes XML's five named entities and numeric ones. Keeps anything else. */
 export function decodeEntities(text: string): string {
   if (!text.includes('&')) return text
   return text.replace(
@@ -13,7 +13,7 @@ export function decodeEntities(text: string): string {
   )
 }
 
-/** Text as the value of a double-quoted attribute. */
+/** Escapes text for a double-quoted attribute. */
 export function encodeEntities(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 }

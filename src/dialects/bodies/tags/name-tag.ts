@@ -8,15 +8,15 @@ import { finishCall } from '../json/json-calls.ts'
 import { decodeEntities } from './entities.ts'
 
 const longestName = 128
-/** How much of a value is waited for behind words in its line: the tags may be no more than spoken of. */
+/** The longest value if words precede the call in its line: the text may only be mentioning the tags. */
 const longestInProse = 4096
 const longestValue = 2 ** 18
 const tagStart = markerSet(['<'])
 const tagEnd = markerSet(['>', '<', '\n'])
 
 /**
- * Reads `<TOOL><PARAMETER>value</PARAMETER></TOOL>`, of which the first tag, a declared tool's name, has been read. It is a call only if it
- * is closed and holds nothing but parameters that the tool has.
+ * Reads `<TOOL><PARAMETER>value</PARAMETER></TOOL>`. The first tag, a declared tool's name, has been read. It is a call only if it is
+ * closed and contains nothing but parameters that the tool declares.
  */
 export function* readNameTag(reading: CallReading): Reading {
   const { cursor, tools } = reading
@@ -31,7 +31,7 @@ export function* readNameTag(reading: CallReading): Reading {
     if (tag.marker === '>' && tag.text === `/${name}`) break
     const property = tag.marker === '>' ? tools.property(name, tag.text) : undefined
     if (property === undefined) {
-      // Another call may begin here.
+      // Another call may start here.
       cursor.unread(`<${tag.text}${tag.marker ?? ''}`)
       return 'text'
     }
@@ -48,8 +48,8 @@ export function* readNameTag(reading: CallReading): Reading {
 }
 
 /**
- * A value may hold any tag, its own closing tag included: that counts only if another tag, or the call's end, comes behind it. Undefined
- * where the call breaks off.
+ * Reads a value, which may contain any tag. Its closing tag counts only if another tag, or the call's end, follows. Undefined if the call
+ * breaks off.
  */
 function* readValue({ cursor, tools, alone }: CallReading, parameter: string): Generator<Wait, { text: string } | 'no call' | undefined> {
   const closing = `</${parameter}>`
@@ -61,7 +61,7 @@ function* readValue({ cursor, tools, alone }: CallReading, parameter: string): G
     if (!until.feed(cursor)) yield until
     text += until.text
     if (until.marker !== closing) {
-      // In prose a real call may come behind it.
+      // In prose, a real call may follow.
       if (!alone) cursor.unread(text + (until.marker ?? ''))
       return alone && text.length <= longest ? undefined : 'no call'
     }

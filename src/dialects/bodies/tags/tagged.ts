@@ -10,10 +10,10 @@ import { ValueFrame } from '../json/value-frame.ts'
 import type { CallTags } from './call-tags.ts'
 
 const longestHead = 4096
-/** Longest text between two parameters. */
+/** The longest text between two parameters. */
 const longestOther = 512
 const commentEnd = markerSet(['-->'])
-/** A tag with its name and nothing else. */
+/** A tag with only its name. */
 const nameOnly = /^\s+name="([^"]*)"$/
 const tagEnd = markerSet(['>'])
 const tagBorders = markerSet(['>', '<'])
@@ -30,14 +30,14 @@ interface TaggedCall {
   readonly args: Record<string, unknown>
 }
 
-/** Reads one call whose opening tag's beginning has been read: its name, its parameters, its end. */
+/** Reads a call: its name, its parameters, its end. The start of its opening tag has been read. */
 export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator<Wait, ReadingEnd, void> {
   const { cursor, tools } = reading
   const repairs: string[] = []
   const head = yield* readHead(reading)
   let written = head?.name
   if (head !== undefined && written === undefined) {
-    // `<function>name</function>`: the name as content.
+    // `<function>name</function>`: the name is the content.
     written = yield* readNameAsContent(reading, tags.closeCall)
     repairs.push('name written as content')
   }
@@ -46,7 +46,7 @@ export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator
   repairs.push(...nameRepairs(written, name))
   const call: TaggedCall = { name, args: {} }
   let closed = head?.empty ?? false
-  /** The tag that was read behind the last value. */
+  /** The tag that was read after the last value. */
   let next: string | undefined
   while (!closed) {
     const match = new Match(tags.between)
@@ -54,7 +54,7 @@ export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator
     const matched = next ?? match.matched
     next = undefined
     if (matched === undefined) {
-      // `</func` at the end of the text is as good as a closing tag, but nothing less is.
+      // At the end of the text, `</func` counts as a closing tag, but nothing shorter does.
       const begun = match.partial.length > 1 && tags.closeCall.some((tag) => tag.startsWith(match.partial))
       if (match.partial === '' && (yield* skipOther(reading, tags))) {
         repairs.push('text between parameters left out')
@@ -71,14 +71,14 @@ export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator
       for (const [key, value] of Object.entries(object)) setField(call.args, key, value)
     } else if (tags.parameter.includes(matched)) {
       const parameter = yield* readParameter(reading, tags, call)
-      // A value without an end may be cut anywhere: it is never run.
+      // A value without an end may have been cut off anywhere, so the call must not run.
       if (parameter === undefined || parameter.end === 'text') return giveUp(reading)
       setField(call.args, parameter.name, parameter.value)
       for (const repair of parameter.repairs) repairs.push(repair)
       if (parameter.end === 'call') closed = true
       next = parameter.next
     } else if (tags.closeWrap.includes(matched)) {
-      // The wrapper closes: so does the call.
+      // The end of the wrapper ends the call.
       cursor.unread(matched)
       closed = true
       repairs.push('closing tag missing')
@@ -88,7 +88,7 @@ export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator
   return 'done'
 }
 
-/** Reads text or a comment between parameters, up to the call's next tag. False when none comes; nothing is read then. */
+/** Reads text or a comment between parameters, up to the call's next tag. If there is none, returns false and reads nothing. */
 function* skipOther({ cursor }: CallReading, tags: CallTags): Generator<Wait, boolean> {
   const other = new Until(tags.behindOther, longestOther)
   if (!other.feed(cursor)) yield other
@@ -109,13 +109,13 @@ function giveUp(reading: CallReading): 'done' {
   return 'done'
 }
 
-/** `=name` with JSON inside the tag, as Llama's models write it on Groq: `<function=name{…}</function>`, `=name={…}`, `=name({…})>`. */
+/** `=name` with JSON inside the tag, as Llama models write it on Groq: `<function=name{…}</function>`, `=name={…}`, `=name({…})>`. */
 const nameAndJson = /^=\s*([\w.-]+)[\s=([]*(\{.*)$/s
 
-/** Reads a tag from behind its beginning to its `>`: `=name`, or attributes. Undefined when that is not what stands here. */
+/** Reads the rest of a tag up to its `>`: `=name`, or attributes. Undefined if anything else is there. */
 function* readHead(reading: CallReading): Generator<Wait, Head | undefined> {
   let text = ''
-  /** How many quotes of each kind have been read: a `>` in a quoted attribute is part of it. */
+  /** The number of quotes of each kind so far: a `>` in a quoted attribute belongs to it. */
   const quotes = { '"': 0, "'": 0 }
   for (;;) {
     const until = new Until(tagEnd, longestHead)
@@ -168,7 +168,7 @@ function* readJsonArguments(reading: CallReading, name: string, repairs: string[
 interface NamedParameter {
   name: string
   attributes: Readonly<Record<string, string>>
-  /** The name was written as content, and the value behind it. */
+  /** Whether the name was written as content, before the value. */
   byContent: boolean
   /** `<param … />` */
   empty: boolean
@@ -178,13 +178,13 @@ interface Parameter {
   name: string
   value: unknown
   repairs: string[]
-  /** What came behind the value: more of the call, its closing tag (read), or the end of the text. */
+  /** What followed the value: more of the call, its closing tag (read), or the end of the text. */
   end: 'more' | 'call' | 'text'
-  /** The tag that has been read behind the value's end. */
+  /** The tag that was read after the value's end. */
   next?: string | undefined
 }
 
-/** Reads a parameter, of whose tag the beginning has been read. */
+/** Reads a parameter. The start of its tag has been read. */
 function* readParameter(reading: CallReading, tags: CallTags, call: TaggedCall): Generator<Wait, Parameter | undefined> {
   const { cursor } = reading
   const named = yield* readParameterHead(reading, tags)
@@ -202,7 +202,7 @@ function* readParameter(reading: CallReading, tags: CallTags, call: TaggedCall):
   return yield* readValue(reading, tags, call, named, value)
 }
 
-/** Reads a parameter's tag from behind its beginning, and its name if that is not in it. */
+/** Reads the rest of a parameter's tag, and its name if that is the content. */
 function* readParameterHead(reading: CallReading, tags: CallTags): Generator<Wait, NamedParameter | undefined> {
   const head = yield* readHead(reading)
   if (head === undefined) return undefined
@@ -211,7 +211,7 @@ function* readParameterHead(reading: CallReading, tags: CallTags): Generator<Wai
   return name === undefined || name === '' ? undefined : { name, attributes, empty, byContent: head.name === undefined }
 }
 
-/** Reads a parameter's value, of which the first part has been read, up to a tag that may end it. */
+/** Reads the rest of a parameter's value, up to a tag that may end it. */
 function* readValue(
   reading: CallReading,
   tags: CallTags,
@@ -234,7 +234,7 @@ function finishParameter(reading: CallReading, call: TaggedCall, named: NamedPar
   return { name, value, repairs: byContent ? ['name written as content', ...raw.repairs] : raw.repairs, end: raw.end, next: raw.next }
 }
 
-/** One line break after the opening tag and one before the closing tag are the format's, not the value's. */
+/** Removes one line break after the opening tag and one before the closing tag, which belong to the format. */
 function trimLines(text: string): string {
   const from = text.startsWith('\r\n') ? 2 : text.startsWith('\n') ? 1 : 0
   const to = text.length > from && text.endsWith('\n') ? text.length - (text.endsWith('\r\n') ? 2 : 1) : text.length
@@ -244,8 +244,8 @@ function trimLines(text: string): string {
 type RawValue = Pick<Parameter, 'repairs' | 'end' | 'next'> & { text: string }
 
 /**
- * Reads a value that stands as it is, up to its closing tag. A value may hold the very tags that end it: a closing tag counts
- * if a parameter or the call's end follows it.
+ * Reads a verbatim value up to its closing tag. A value may contain the very tags that end it: a closing tag counts if a parameter or the
+ * call's end follows.
  */
 function* readRawValue(
   reading: CallReading,
@@ -256,13 +256,13 @@ function* readRawValue(
 ): Generator<Wait, RawValue> {
   const { cursor } = reading
   let text = ''
-  /** A closing tag of the call inside the value: its end, unless the parameter is closed later. */
+  /** A closing tag of the call inside the value. It ends the call, unless the parameter is closed later. */
   let early: { text: string; tag: string } | undefined
   for (let until = first; ; ) {
     const { marker } = until
     const nextCall = marker !== undefined && tags.call.includes(marker)
     if (marker === undefined || (nextCall && early !== undefined)) {
-      // Cut inside the value, it may have gone on.
+      // If the response was cut off inside the value, the value may have continued.
       if (early === undefined || (marker === undefined && reading.cut)) return { text: text + until.text, repairs: [], end: 'text' }
       cursor.unread(text.slice(early.text.length + early.tag.length) + until.text + (marker ?? ''))
       return { text: early.text, repairs: byContent ? [] : ['closing tag of a parameter missing'], end: 'call' }
@@ -278,7 +278,7 @@ function* readRawValue(
     } else if (tags.closeCall.includes(marker)) {
       const peek = new Peek(tags.afterCall)
       if (!peek.feed(cursor)) yield peek
-      // With the wrapper's end or the next call behind it, it is the call's end.
+      // It ends the call if the wrapper's end or the next call follows.
       if (peek.matched !== undefined) return { text, repairs: byContent ? [] : ['closing tag of a parameter missing'], end: 'call' }
       early ??= { text, tag: marker }
       text += marker
@@ -296,7 +296,7 @@ function* readRawValue(
   }
 }
 
-/** The name in the tag whose beginning has just been read, which is left to be read again. */
+/** Looks up the name in a tag whose start has just been read. Moves the cursor back. */
 function* peekHead(reading: CallReading): Generator<Wait, string | undefined> {
   const until = new Until(tagBorders, 200)
   if (!until.feed(reading.cursor)) yield until
@@ -306,7 +306,7 @@ function* peekHead(reading: CallReading): Generator<Wait, string | undefined> {
   return text.startsWith('=') ? unquote(text.slice(1)) : /\bname\s*=\s*["']?([^"'\s>]+)/.exec(text)?.[1]
 }
 
-/** Reads calls one after another, from behind the beginning of the first tag to the end of their wrapper, if `wrapped`. */
+/** Reads calls one after another, from after the start of the first tag, to the end of their wrapper if `wrapped`. */
 export function* readTaggedCalls(reading: CallReading, tags: CallTags, wrapped: boolean): Reading {
   const { cursor } = reading
   for (;;) {
@@ -320,7 +320,7 @@ export function* readTaggedCalls(reading: CallReading, tags: CallTags, wrapped: 
   }
 }
 
-/** Reads what may stand in a wrapper before its first call; true when a call's tag has been read. */
+/** Reads what may precede the first call in a wrapper. Returns true if a call's tag has been read. */
 export function* readToFirstCall(reading: CallReading, tags: CallTags): Generator<Wait, boolean> {
   for (;;) {
     const match = new Match(tags.first)

@@ -8,7 +8,7 @@ import { callTags, type Tags } from './call-tags.ts'
 import { readSentinelCalls, sentinel } from './sentinel-calls.ts'
 import { readTaggedCall, readTaggedCalls } from './tagged.ts'
 
-/** Longest text before what shows how the call is written. */
+/** The longest text before the part that shows how the call is written. */
 const longestLead = 256
 
 const tags: Tags = {
@@ -21,19 +21,19 @@ const tags: Tags = {
 }
 const functionTags = callTags(tags)
 
-/** What begins a `<function=…>` call outside any wrapper, and what may be left over behind one. */
+/** The start of a `<function=…>` call without a wrapper, and what may be left over after one. */
 export const functionStarts: readonly string[] = ['<function=', '<function>', '<function name']
 export const functionEnds: readonly string[] = tags.closeCall
 
 const functionTag = markerSet(['<function'])
 
 /**
- * Reads what stands in `<tool_call>`: JSON, a `<function=…>` element, a name with pairs of keys and values, or MiniMax's elements. Several
- * families of models share the tag, and a model's template does not always use its own form.
+ * Reads the content of `<tool_call>`: JSON, a `<function=…>` element, a name with pairs of keys and values, or MiniMax's elements. Several
+ * model families share the tag, and models don't always use the form of their own template.
  */
 export const readToolCallTag: ReadBody = callTag(argPairs)
 
-/** Reads the same in another family's tags. */
+/** Reads the same in the tags of another family. */
 export function callTag(pairs: PairTags): ReadBody {
   const { key, open, close } = pairs
   const stops = markerSet(['{', '[', '<function', 'function=', key, close, open, sentinel])
@@ -70,19 +70,19 @@ function* readCallTag(reading: CallReading, pairs: PairTags, stops: MarkerSet, j
     reading.call(finishCall(name, {}, nameRepairs(text, name)))
     return 'done'
   }
-  // Between tags within a line, words are more likely a sentence about the tag than a call.
+  // Inside a line, words between the tags are more likely a sentence about the tag than a call.
   if (text === '' || (/\s/.test(text) && !/^\s*\n/.test(lead.text))) return 'text'
   reading.reject(`Expected a call in ${pairs.open}, got text, and no tool is named so. Known tools: ${tools.names.join(', ') || 'none'}`)
   return 'done'
 }
 
-/** Reads a `<function=…>` call outside any wrapper. */
+/** Reads a `<function=…>` call without a wrapper. */
 export function readFunctionTag(reading: CallReading): Reading {
   cursorBackTo(reading, '<function')
   return readTaggedCall(reading, functionTags)
 }
 
-/** Reads a wrapper that holds `<function=…>` calls. */
+/** Reads a wrapper that contains `<function=…>` calls. */
 export function* readWrappedFunctions(reading: CallReading): Reading {
   const first = new Until(functionTag, longestLead)
   if (!first.feed(reading.cursor)) yield first
@@ -90,7 +90,7 @@ export function* readWrappedFunctions(reading: CallReading): Reading {
   return readTaggedCalls(reading, functionTags, true)
 }
 
-/** Gives back what the opening marker has of the tag beyond its `beginning`. */
+/** Moves the cursor back to the end of `beginning`. */
 function cursorBackTo(reading: CallReading, beginning: string): void {
   reading.cursor.unread(reading.opener.slice(beginning.length))
 }
