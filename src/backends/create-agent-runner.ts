@@ -10,31 +10,33 @@ import { type Backend, backends, type LoopOpeners, openLoop } from './open-loop.
 
 export { type Backend, backends }
 
-/** The options of a runner, and which loop drives it. */
+/** The options of a runner, and the loop that drives it. */
 export interface BackendOptions<Context = unknown, Tools extends AgentTools = ToolsFor<Context>> extends RunnerOptions<Context, Tools> {
-  /** Default `'native'`. */
+  /** Default: `'native'`. */
   backend?: Backend
 }
 
 const backendOptionNames: OptionNames<BackendOptions> = { ...runnerOptions, backend: true }
 
 /**
- * A runner on the loop that `backend` names. Tools, messages, events, bounds and results are the same on both: changing the flag is all it
- * takes to change over, or back, and a run that was paused on one is resumed on the other.
+ * Creates a runner on the loop that `backend` names. Tools, messages, events, limits and results are the same on both. To switch, change
+ * the option; a run that was paused on one is resumed on the other.
  *
  * | | `native` | `langchain` |
  * | --- | --- | --- |
- * | what decides when the model is asked and which calls run | ours, in `agent/loop.ts` | LangChain's `createAgent`, a LangGraph graph |
- * | packages | none | `langchain`, `@langchain/core`, `@langchain/langgraph`, loaded when the runner is made |
+ * | what decides when the model is asked and which calls run | toolloop's own loop, `agent/loop.ts` | LangChain's `createAgent`, a
+ * LangGraph graph |
+ * | packages | none | `langchain`, `@langchain/core`, `@langchain/langgraph`, loaded when the runner is created |
  * | LangChain's tracing (`LANGSMITH_…`) | sees nothing | sees every model turn and tool call |
- * | `journal` | recorded, and taken up again after a crash | not there: `invalid_option` |
- * | cost of a turn | see the benchmark | some milliseconds more, and more the longer the conversation is |
+ * | `journal` | recorded, and resumed after a crash | not supported: `invalid_option` |
+ * | cost of a turn | see the benchmark | some milliseconds more; grows with the length of the conversation |
  *
- * When the chosen loop can't be had (LangChain is not installed, or lacks what is used of it), the other takes over with one `warn`. Should
- * LangChain's loop break down in the middle of a run, that run ends with `model_error`, code `backend_failed`, and what had happened until then.
+ * If the chosen loop is unavailable (LangChain is not installed, or lacks something that is needed), the other one is used and a warning is
+ * logged. If LangChain's loop fails during a run, that run ends with `model_error`, code `backend_failed`, and keeps what has happened so
+ * far.
  *
- * Rejects with what the constructor of `AgentRunner` throws, and with `invalid_option` for a backend that is none, or an option the
- * backend does not have.
+ * Rejects with what the constructor of `AgentRunner` throws, and with `invalid_option` for an unknown backend or an option that the backend
+ * does not support.
  */
 export async function createAgentRunner<Context = unknown, Tools extends AgentTools = AgentTools>(
   options: Pick<BackendOptions, 'backend'> & GivenToRunner<Context, Tools>,

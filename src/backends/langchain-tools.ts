@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from '../core/messages.ts'
 import { acceptSchema } from '../tools/schema/written-schema.ts'
 import { type AnyTool, defineTool, type JsonSchema } from '../tools/tool.ts'
 
-/** What is needed of a tool of LangChain: what `tool()` and the classes made from `StructuredTool` and `Tool` have. */
+/** The parts of a LangChain tool that are needed: those created by `tool()`, and instances of `StructuredTool` and `Tool`, have them. */
 export interface LangChainTool {
   readonly name: string
   readonly description: string
@@ -12,12 +12,11 @@ export interface LangChainTool {
 }
 
 /**
- * LangChain's tools as ours, to be used on either backend. Names, descriptions and schemas are the same; arguments are validated by ours
- * and then by LangChain; what a tool throws, the model is told. `returnDirect` becomes `final`, the run's signal goes along, and of a
- * `ToolMessage` that a tool returns the content counts. Whatever else a tool of ours may say (`effect`, `timeoutMs`, `approval` …) can be
- * added: `{ ...tool, effect: 'read' }`.
+ * Converts LangChain tools, for use on either backend. Names, descriptions and schemas stay the same. Arguments are validated by toolloop
+ * and then by LangChain. If a tool throws, the model is told. `returnDirect` becomes `final`, the run's signal is passed on, and of a
+ * returned `ToolMessage` the content is used. Add other fields by spreading: `{ ...tool, effect: 'read' }`.
  *
- * Rejects with `missing_dependency` when `@langchain/core` is not installed, with `invalid_tool` for what can't be a tool.
+ * Rejects with `missing_dependency` if `@langchain/core` is not installed, and with `invalid_tool` for an invalid tool.
  */
 export async function fromLangChainTools(tools: readonly LangChainTool[]): Promise<AnyTool[]> {
   const { convertToOpenAITool } = await import('@langchain/core/utils/function_calling').catch((error: unknown) => {
@@ -41,7 +40,7 @@ function parametersOf(parameters: unknown, name: string): JsonSchema {
   return schema
 }
 
-/** A message in place of a value says itself whether it tells of a failure. */
+/** A returned message says itself whether it is a failure. */
 function resultOf(returned: unknown): unknown {
   if (typeof returned !== 'object' || returned === null || !('lc_direct_tool_output' in returned) || !('content' in returned))
     return returned

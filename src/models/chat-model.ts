@@ -118,7 +118,7 @@ export interface ModelSink {
    * Called before a response is delivered again from its start. With `retries`, it broke off and the request is retried; `retry` follows.
    * Otherwise its text turned out to be thinking.
    *
-   * Return true to discard what was delivered: nobody saw it, or whoever saw it takes it back at `retry`. Return false if it can't be taken
+   * Return true to discard what was delivered: it was not shown, or it is taken back at `retry`. Return false if it can't be taken
    * back. Default: false once the sink has received a piece.
    */
   restart?(retries?: boolean): boolean

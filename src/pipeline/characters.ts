@@ -1,4 +1,4 @@
-/** What a character may mean to the end of a sentence. */
+/** What a character may mean for the end of a sentence. */
 export type CharacterKind =
   | 'lower'
   | 'upper'
@@ -7,19 +7,19 @@ export type CharacterKind =
   | 'digit'
   | 'space'
   | 'newline'
-  /** `.`, which ends a sentence or not. */
+  /** `.`, which may end a sentence. */
   | 'stop'
-  /** `…`, which ends one if a sentence begins behind it. */
+  /** `…`, which ends a sentence if another one starts after it. */
   | 'ellipsis'
-  /** `!` and `?`, which end one except inside addresses and code. */
+  /** `!` and `?`, which end a sentence except inside URLs and code. */
   | 'mark'
-  /** `。` and its like, which always end one. */
+  /** `。` and similar characters, which always end a sentence. */
   | 'end'
-  /** A closing bracket or quote: directly behind an end it belongs to the sentence. So does the end of an emphasis in markdown. */
+  /** A closing bracket or quote, or the end of an emphasis in Markdown. Directly after an end, it belongs to the sentence. */
   | 'closer'
   /** A quote that opens in some languages and closes in others. */
   | 'quote'
-  /** Directly behind an end: the sentence goes on. */
+  /** Directly after an end, it shows that the sentence continues. */
   | 'comma'
   | 'emoji'
   /** Belongs to the character before it: accents, variation selectors, joiners. */
@@ -44,7 +44,7 @@ for (let code = 0; code < 128; code++) {
   if (!listed.has(character)) listed.set(character, kindByProperty(character))
 }
 
-/** Most of a Chinese, Japanese or Korean text, told without asking for properties. */
+/** The most common letters of Chinese, Japanese and Korean, which are recognized without looking up Unicode properties. */
 const commonLetter = /[\u4e00-\u9fff\u3041-\u3096\u30a1-\u30fa\uac00-\ud7a3]/
 
 /** `character`: one code point. */
@@ -63,14 +63,14 @@ function kindByProperty(character: string): CharacterKind {
   return 'other'
 }
 
-/** What closes a quote that was opened by these: «French», »German«, „German“. */
+/** The closing partner of each opening quote: «French», »German«, „German“. */
 const partners: Readonly<Record<string, string>> = { '«': '»', '»': '«', '‹': '›', '›': '‹', '„': '“', '‚': '‘' }
 
-/** Which quotes are open in the paragraph, to tell an opening one from a closing one where the character alone does not. */
+/** The open quotes of the paragraph, which tell an opening quote from a closing one if the character alone does not. */
 export class OpenQuotes {
   #awaited = ''
 
-  /** True when `quote` would close one. */
+  /** Whether `quote` would close an open one. */
   closes(quote: string): boolean {
     return this.#awaited.includes(quote)
   }

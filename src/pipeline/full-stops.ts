@@ -1,33 +1,33 @@
 import type { CharacterKind } from './characters.ts'
 import type { WordLists } from './languages.ts'
 
-/** What the word before a full stop says of it. */
+/** What the word before a full stop says about it. */
 export type StopMeaning =
-  /** Not an end. */
+  /** It does not end the sentence. */
   | 'inside'
-  /** An end if the next word is one that begins sentences. */
+  /** It ends the sentence if the next word is one that starts sentences. */
   | 'either'
-  /** No end before a number. */
+  /** It does not end the sentence before a number. */
   | 'before-number'
-  /** A number of one or two digits: no end before another or before a month. */
+  /** A number of one or two digits. The full stop does not end the sentence before another number or a month. */
   | 'short-number'
-  /** An end, unless what follows is in lower case. */
+  /** It ends the sentence, unless a lower-case letter follows. */
   | 'end'
 
-/** A longer word is in no list, and is no initial. */
+/** A longer word is neither in a list nor an initial. */
 const maxWordLength = 24
 
-/** The words of a sentence as far as it has been read: what is needed to judge a full stop. Constant in size. */
+/** The words of a sentence so far, as needed to judge a full stop. Constant in size. */
 export class WordContext {
-  /** Letters, digits and full stops up to here; `''` behind anything else. */
+  /** The letters, digits and full stops just read; `''` after anything else. */
   #word = ''
-  /** The word before it, in lower case, with its full stop if it has one; several such words are one: `i. d.` is `i.d.` */
+  /** The word before it, in lower case, with its full stop if it has one. Several such words are joined: `i. d.` becomes `i.d.` */
   #previous = ''
-  /** How many words of the sentence come before it. */
+  /** The number of words before it in the sentence. */
   #count = 0
-  /** What stands directly before the word. */
+  /** The character directly before the word. */
   #before = ''
-  /** Whether a colon is the last thing before it, spaces aside. */
+  /** Whether the last character before it is a colon, ignoring spaces. */
   #behindColon = false
   #last = ''
   #isAddress = false
@@ -38,7 +38,7 @@ export class WordContext {
     return this.#count > 0 || this.#word !== ''
   }
 
-  /** Whether the last character is part of a word in a script with case, or a digit. */
+  /** Whether the last character is a digit, or part of a word in a script with case. */
   get inWord(): boolean {
     return this.#word !== ''
   }
@@ -48,7 +48,7 @@ export class WordContext {
     return this.#behindLetter
   }
 
-  /** Whether this is within a URL. */
+  /** Whether the position is inside a URL. */
   get isAddress(): boolean {
     return this.#isAddress
   }
@@ -70,7 +70,7 @@ export class WordContext {
     this.#last = character
   }
 
-  /** The sentence ends here. A word that has begun belongs to the next one if `keepWord`. */
+  /** Starts a new sentence. With `keepWord`, the current word belongs to it. */
   startSentence(keepWord: boolean): void {
     this.#previous = ''
     this.#count = 0
@@ -85,13 +85,13 @@ export class WordContext {
     this.#behindLetter = false
   }
 
-  /** What a full stop directly behind the word means. */
+  /** What a full stop directly after the word means. */
   meaningOfStop(lists: WordLists): StopMeaning {
     const word = this.#word.toLowerCase()
     const joined = this.#previous.endsWith('.') ? this.#previous + word : word
     if (word === '' || word.length >= maxWordLength) return 'end'
     if (lists.inside.has(word) || lists.inside.has(joined)) return 'inside'
-    // The number of an item of a list, which is spoken with it; or an initial.
+    // The number of a list item, which is spoken with the item; or an initial.
     if (this.#count === 0 && /^(\d{1,2}|\p{L})$/u.test(word)) return 'inside'
     if (word === '1' && this.#behindColon && this.#before !== ':') return 'inside'
     if (lists.beforeOrdinals.has(this.#previous) && /^(\d+|[IVXLC]+)$/.test(this.#word)) return 'either'
@@ -112,7 +112,7 @@ export class WordContext {
     this.#count++
   }
 
-  /** `//`, or the slash behind a name with a dot. */
+  /** `//`, or a slash after a name with a dot. */
   #beginsAddress(character: string): boolean {
     if (character !== '/') return false
     return this.#word === '' ? this.#last === '/' : this.#word.includes('.')

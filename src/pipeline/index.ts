@@ -1,4 +1,4 @@
-/** `toolloop/pipeline`: answers for a voice, and the sentences of a text while it arrives. */
+/** `toolloop/pipeline`: answers for voice output, and the sentences of a text as it arrives. */
 export { createPipeline } from './create-pipeline.ts'
 export { type SentenceLanguage, sentenceLanguages } from './languages.ts'
 export { AnthropicPipeline, LLMPipeline, type PipelineOptions, type PipelineRunOptions } from './pipeline.ts'

@@ -1,17 +1,17 @@
 /**
- * What tells the full stop of an abbreviation or an ordinal from the end of a sentence, in one language. All words in any case, without
- * their last full stop; `z.b` stands for `z.B.` and `z. B.` alike.
+ * The words that tell the full stop of an abbreviation or an ordinal from the end of a sentence, in one language. Words are in any case,
+ * without their last full stop; `z.b` matches both `z.B.` and `z. B.`.
  */
 export interface SentenceLanguage {
-  /** Abbreviations no sentence ends with: `e.g`, `bzw`. */
+  /** Abbreviations that never end a sentence: `e.g`, `bzw`. */
   inside?: readonly string[]
-  /** Abbreviations a sentence may end with: it does if one of `starters` follows. Single letters and `U.S.` are always taken for such. */
+  /** Abbreviations that may end a sentence: they do if one of `starters` follows. Single letters and `U.S.` always count as such. */
   either?: readonly string[]
-  /** Abbreviations before numbers: `Fig. 3`. Before anything else they are words like any other. */
+  /** Abbreviations before numbers: `Fig. 3`. Before anything else they are ordinary words. */
   beforeNumbers?: readonly string[]
-  /** Words that often begin a sentence, and are hardly ever names. */
+  /** Words that often start a sentence and are rarely names. */
   starters?: readonly string[]
-  /** Months, before which `3.` is a date. */
+  /** Months, before which `3.` is part of a date. */
   months?: readonly string[]
   /** Words after which `3.` is an ordinal: it ends the sentence only if one of `starters` follows. */
   beforeOrdinals?: readonly string[]
@@ -79,7 +79,7 @@ const spanish: SentenceLanguage = {
   ),
 }
 
-/** The languages that are known. */
+/** The bundled languages. */
 export const sentenceLanguages: Readonly<Record<'en' | 'de' | 'fr' | 'es', SentenceLanguage>> = {
   en: english,
   de: german,
@@ -87,7 +87,7 @@ export const sentenceLanguages: Readonly<Record<'en' | 'de' | 'fr' | 'es', Sente
   es: spanish,
 }
 
-/** Languages merged into one, ready to be looked up. */
+/** Merged languages, prepared for lookup. */
 export type WordLists = Readonly<Record<keyof SentenceLanguage, ReadonlySet<string>>>
 
 export function mergeLanguages(languages: readonly SentenceLanguage[]): WordLists {

@@ -20,27 +20,27 @@ import { LiveSpeech, Speaker } from './speech.ts'
 
 interface SpeechSettings {
   /**
-   * True: with tools bound, what the model says before it calls them is published too, and everything as it comes. False: only the final
-   * text is, once the turn is over and has turned out to call nothing. Default false. Without tools text is always published as it comes.
+   * Whether to also publish what the model says before it calls tools, as it arrives. If false, with tools bound, only the final text is
+   * published, at the end of a turn without calls. Without tools, text is always published as it arrives. Default: false.
    */
   speakInterim?: boolean
 }
 
-/** Options of a pipeline: those of a runner, and how it speaks. */
+/** The options of a pipeline: those of a runner, and how it speaks. */
 export interface PipelineOptions<Context = unknown> extends RunnerOptions<Context>, SpeechSettings {
-  /** How the text is cut into sentences. */
+  /** How the text is split into sentences. */
   sentences?: SentenceOptions
 }
 
-/** Options of one `generate`. */
+/** The options of one `generate`. */
 export interface PipelineRunOptions<Context = unknown> extends RunOptions<Context>, SpeechSettings {}
 
 export const pipelineOptionNames: OptionNames<PipelineOptions> = { ...runnerOptions, speakInterim: true, sentences: true }
 const pipelineRunOptionNames: OptionNames<PipelineRunOptions> = { ...runOptions, speakInterim: true }
 
 /**
- * Answers for a voice: runs the tool loop when tools are bound, streams one answer when none are, and publishes what the model says as
- * `LLM_SENTENCE`, one event a sentence, ready for text-to-speech. It keeps no conversation: pass an earlier result's `messages` back.
+ * Produces answers for voice output. Runs the tool loop if tools are bound and streams one answer otherwise. Publishes what the model says
+ * as `LLM_SENTENCE`, one event per sentence, ready for text-to-speech. It stores no conversation: pass an earlier result's `messages` back.
  *
  * ```ts
  * const pipeline = new LLMPipeline({ model: 'openai/gpt-5.2' })
@@ -49,7 +49,7 @@ const pipelineRunOptionNames: OptionNames<PipelineRunOptions> = { ...runOptions,
  * await pipeline.generate('Do I need an umbrella?', { signal })
  * ```
  *
- * Works with any model. A subclass says what differs for its provider; `createPipeline` makes one that speaks as the model it has at the time.
+ * Works with any model. Subclasses define what differs for their provider; `createPipeline` creates one that fits its current model.
  */
 export class LLMPipeline<Context = unknown> {
   readonly #runner: AgentRunner<Context>
@@ -60,9 +60,9 @@ export class LLMPipeline<Context = unknown> {
   readonly #liveSpeech: LiveSpeech
   #registry: ToolSet | null
 
-  /** Throws what `AgentRunner` throws, and `invalid_option` for `sentences` that are not allowed. */
+  /** Throws what `AgentRunner` throws, and `invalid_option` for invalid `sentences`. */
   constructor(all: PipelineOptions<Context>) {
-    // A subclass may have added options of its own.
+    // A subclass may have its own options.
     const check = new.target === LLMPipeline || new.target === AnthropicPipeline ? checkOptionNames : checkMistypedNames
     check(all, pipelineOptionNames, '`LLMPipeline`')
     const { speakInterim = false, sentences, tools, ...options } = all
@@ -76,32 +76,34 @@ export class LLMPipeline<Context = unknown> {
     this.#registry = tools === undefined ? null : toToolSet(tools)
   }
 
-  /** Where the events of all runs go, sentences among them. */
+  /** The bus for the events of all runs, sentences included. */
   get bus(): EventBus {
     return this.#runner.bus
   }
 
-  /** Subscribes to one kind of event of all runs; returns the function that unsubscribes. */
+  /** Subscribes to one kind of event of all runs. Returns a function that unsubscribes. */
   on<K extends EventName>(name: K, listener: EventListener<K>): () => void {
     return this.bus.on(name, listener)
   }
 
-  /** Binds these tools from the next `generate` on; null takes them away. A run in flight keeps what it began with. */
+  /** Binds tools from the next `generate` on; null removes them. A run in progress keeps its tools. */
   setToolRegistry(registry: ToolSet | null): void {
     if (registry !== null && !isToolSet(registry)) throw new InvalidOptionError('registry', 'a ToolRegistry or null', registry)
     this.#registry = registry
   }
 
-  /** Whether there is a tool to call now: what is registered or removed after binding counts. */
+  /** Whether there is a tool to call now. Reflects tools that were registered or removed after binding. */
   hasTools(): boolean {
     return holdsTools(this.#registry)
   }
 
   /**
-   * Answers once, and settles when every sentence has been published. Resolves and rejects as `AgentRunner.run` does; tools given here
-   * replace the bound ones. An abort ends the speech at once, in the middle of an answer too: the sentence it was in is not spoken, nor is
-   * that of a response that failed. Of a held answer the sentences come right behind `RUN_END`, else as the text does; those who listen
-   * to them only after `generate` was called may miss them.
+   * Answers once, and settles when every sentence has been published. Resolves and rejects as `AgentRunner.run` does. Tools given here
+   * replace the bound ones.
+   *
+   * An abort stops the speech at once, even during an answer: the unfinished sentence is not published, nor is that of a failed response.
+   * The sentences of a held answer follow `RUN_END`; other sentences are published as the text arrives. Subscribe before calling
+   * `generate`, or sentences may be missed.
    */
   generate(input: RunInput, ...options: RunArguments<Context, PipelineRunOptions<Context>>): Promise<RunResult>
   async generate(input: RunInput, all: PipelineRunOptions<Context> = {}): Promise<RunResult> {
@@ -142,20 +144,20 @@ export class LLMPipeline<Context = unknown> {
     }
   }
 
-  /** The model as it is now. */
+  /** The current model. */
   protected get model(): ChatModel {
     return this.#runner.model
   }
 
-  /** Whether responses are streamed where neither the pipeline nor the call says so; asked by each `generate`. Default true. */
+  /** Whether responses are streamed if neither the pipeline nor the call says so. Called by each `generate`. Default: true. */
   protected streamsByDefault(_hasTools: boolean): boolean {
     return true
   }
 }
 
 /**
- * Over the Messages API: with tools bound it asks for whole responses unless `stream: true`. After a `switchableModel` was switched to a
- * provider that is served otherwise, it streams.
+ * A pipeline for the Messages API: with tools bound, it requests complete responses unless `stream: true`. It streams once a
+ * `switchableModel` is switched to a provider with another API.
  */
 export class AnthropicPipeline<Context = unknown> extends LLMPipeline<Context> {
   protected override streamsByDefault(hasTools: boolean): boolean {
@@ -163,7 +165,7 @@ export class AnthropicPipeline<Context = unknown> extends LLMPipeline<Context> {
   }
 }
 
-/** Whether the model is one of a provider with that `driver` of `config/providers.yaml`; undefined for a model of somebody's own. */
+/** Whether the model's provider has that `driver` in `config/providers.yaml`. Undefined for a custom model. */
 export function isServedBy({ provider }: ChatModel, driver: string): boolean | undefined {
   return providerNames().includes(provider) ? findPreset(provider).driver === driver : undefined
 }
@@ -173,8 +175,8 @@ function holdsTools(registry: ToolSet | null): boolean {
 }
 
 /**
- * What the model said when it called nothing any more: the answer, also one that was asked for at a limit, or its refusal. `''` for a run
- * that ended otherwise: what came before calls is not final, and what was aborted or broke off is not whole.
+ * The model's final text: its answer, including one requested at a limit, or its refusal. `''` for a run that ended otherwise: text before
+ * calls is not final, and an aborted or interrupted text is incomplete.
  */
 function finalText({ newMessages, stopReason, error }: RunResult): string {
   if (stopReason === 'aborted' || stopReason === 'deadline' || (error !== undefined && error.code !== 'refusal')) return ''

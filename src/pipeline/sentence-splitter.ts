@@ -5,31 +5,31 @@ import { type CharacterKind, kindOf, OpenQuotes } from './characters.ts'
 import { type StopMeaning, WordContext } from './full-stops.ts'
 import { mergeLanguages, type SentenceLanguage, sentenceLanguages, type WordLists } from './languages.ts'
 
-/** Languages and abbreviations that sentences are found by. */
+/** The languages and abbreviations for finding sentences. */
 export interface SentenceOptions {
-  /** Whose abbreviations, months and ordinals are known: names, or lists of your own. Default: all there are. */
+  /** The languages whose abbreviations, months and ordinals are known: names, or custom lists. Default: all bundled ones. */
   languages?: readonly (keyof typeof sentenceLanguages | SentenceLanguage)[]
-  /** Further abbreviations that no sentence ends with, with or without their last full stop: `['Abf.', 'gl.']`. */
+  /** Further abbreviations that never end a sentence, with or without their last full stop: `['Abf.', 'gl.']`. */
   abbreviations?: readonly string[]
 }
 
 const sentenceOptionNames: OptionNames<SentenceOptions> = { languages: true, abbreviations: true }
 
-/** A place where the sentence may have ended, and what has come behind it that bears on that. */
+/** A place where the sentence may have ended, and what followed that helps to decide. */
 interface PossibleEnd {
   kind: 'stop' | 'ellipsis' | 'mark' | 'end'
   meaning: StopMeaning
-  /** A mark that a full stop has followed: `foo?.bar`. */
+  /** A full stop followed a mark: `foo?.bar`. */
   isStopped: boolean
-  /** A closing quote or bracket has followed. */
+  /** A closing quote or bracket followed. */
   isClosed: boolean
-  /** Spaces or an emoji have followed at some point… */
+  /** Spaces or an emoji followed at some point. */
   isSpaced: boolean
-  /** …and spaces stand between here and the end. */
+  /** Spaces are between the end and the current position. */
   hasGap: boolean
-  /** What the end is directly behind. */
+  /** What directly precedes the end. */
   behind: 'word' | 'letter' | 'address' | 'other'
-  /** The word that follows, as far as it has come, where it decides. */
+  /** The following word so far, if it decides. */
   word?: string
 }
 
@@ -39,16 +39,15 @@ type Judgement = 'ends' | 'goes-on' | 'read-word'
 const maxFollowerLength = 24
 
 /**
- * Cuts a text into sentences while it arrives.
+ * Splits a text into sentences as it arrives.
  *
- * Sentences end at line breaks, at `。！？!?` (but `!` and `?` not inside URLs and code, and none of them before a comma), and at a full stop
- * or ellipsis behind which a sentence may begin: after a space and not in lower case (as rule SB8 of https://unicode.org/reports/tr29/ has
- * it), and not after an abbreviation, an initial, an ordinal or the number of a list's item. Closing quotes and brackets, and emoji, go with
- * the sentence before.
+ * A sentence ends at a line break, at `。！？!?` (but `!` and `?` not inside URLs and code, and none of them before a comma), and at a full
+ * stop or ellipsis after which a sentence may start: after a space, not in lower case (as in rule SB8 of
+ * https://unicode.org/reports/tr29/), and not after an abbreviation, an initial, an ordinal or the number of a list item. Closing quotes
+ * and brackets, and emoji, belong to the sentence before.
  *
- * Sentences come without the white space around them, and are otherwise the text: nothing is lost, changed or invented. They are the same
- * however the text is cut, come as soon as the next character (rarely: the next word) shows that they have ended, and cost time linear in
- * the text.
+ * Sentences are the exact text without surrounding white space. They don't depend on how the text is split into pieces. Each is returned as
+ * soon as the next character (rarely: the next word) shows that it has ended. The time is linear in the length of the text.
  */
 export class SentenceSplitter {
   readonly #lists: WordLists
@@ -57,17 +56,17 @@ export class SentenceSplitter {
   /** The sentence, up to its possible end if there is one. */
   #sentence = new TextBuffer()
   #possibleEnd: PossibleEnd | undefined
-  /** What has come behind the possible end. */
+  /** The text after the possible end. */
   #behind = ''
-  /** The first half of a surrogate pair whose second has not come yet. */
+  /** The first half of a surrogate pair whose second half has not arrived. */
   #half = ''
 
-  /** With another splitter in place of options, it has the options of that one. Throws `invalid_option` for a language that is not known. */
+  /** Takes options, or another splitter to use the options of. Throws `invalid_option` for an unknown language. */
   constructor(options: SentenceOptions | SentenceSplitter = {}) {
     this.#lists = options instanceof SentenceSplitter ? options.#lists : listsOf(options)
   }
 
-  /** Takes the next piece of the text; returns the sentences that are now known to be whole. */
+  /** Reads the next piece of the text. Returns the sentences that are now known to be complete. */
   push(piece: string): string[] {
     let text = this.#half + piece
     this.#half = ''
@@ -79,7 +78,7 @@ export class SentenceSplitter {
     return this.#read(text)
   }
 
-  /** The text is over: returns what is left of it. After that, another text may be pushed. */
+  /** Ends the text and returns the remaining sentences. Another text may then be pushed. */
   end(): string[] {
     const sentences = this.#read(this.#half)
     this.#half = ''
@@ -93,7 +92,7 @@ export class SentenceSplitter {
 
   #read(text: string): string[] {
     const sentences: string[] = []
-    /** Where the part of `text` begins that is kept nowhere yet. */
+    /** The start of the part of `text` that is not stored yet. */
     let from = 0
     for (let at = 0; at < text.length; ) {
       const character = String.fromCodePoint(text.codePointAt(at) ?? 0)
@@ -129,7 +128,7 @@ export class SentenceSplitter {
     return sentences
   }
 
-  /** Without a word before it, a mark ends nothing: `!important`, `.NET`, `... and then`. */
+  /** A mark without a word before it ends nothing: `!important`, `.NET`, `... and then`. */
   #mayEnd(kind: CharacterKind): kind is PossibleEnd['kind'] {
     return (kind === 'stop' || kind === 'ellipsis' || kind === 'mark' || kind === 'end') && this.#words.hasWords
   }
@@ -147,7 +146,7 @@ export class SentenceSplitter {
     }
   }
 
-  /** What a character behind a possible end makes of it: `takes`, the end moves behind it; `waits`, nothing yet. */
+  /** Judges a character after a possible end. `takes`: the end moves after it; `waits`: undecided. */
   #follow(end: PossibleEnd, character: string, kind: CharacterKind): Judgement | 'takes' | 'waits' {
     if (end.word !== undefined) {
       if (kind !== 'lower' && kind !== 'upper' && kind !== 'letter' && kind !== 'joiner') return this.#judgeWord(end, character)
@@ -168,7 +167,7 @@ export class SentenceSplitter {
     return 'waits'
   }
 
-  /** Whether a character goes with the sentence before the possible end. */
+  /** Whether a character belongs to the sentence before the possible end. */
   #extend(end: PossibleEnd, character: string, kind: CharacterKind): boolean {
     switch (kind) {
       case 'emoji':
@@ -233,7 +232,7 @@ export class SentenceSplitter {
   }
 }
 
-/** Decides by the first character behind a possible end that is neither space nor part of the end. */
+/** Decides by the first character after a possible end that is neither a space nor part of the end. */
 function judge(
   { kind: end, meaning, isStopped, isClosed, isSpaced, behind }: PossibleEnd,
   character: string,

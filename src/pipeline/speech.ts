@@ -9,7 +9,7 @@ export interface SpeakerParts {
   signal?: AbortSignal
 }
 
-/** Publishes what one run says as `LLM_SENTENCE`; nothing once its signal is aborted. */
+/** Publishes what one run says as `LLM_SENTENCE`, until its signal is aborted. */
 export class Speaker {
   readonly runId: string
   readonly #bus: EventBus
@@ -23,24 +23,24 @@ export class Speaker {
     this.#signal = signal
   }
 
-  /** The next piece of a text. */
+  /** Takes the next piece of a text. */
   say(text: string, iteration: number): void {
     this.#publish(this.#splitter.push(text), iteration)
   }
 
-  /** The text broke off, and begins again: the sentence it was in is not spoken. */
+  /** The text broke off and starts again. Its unfinished sentence is not published. */
   beginAgain(): void {
     this.#splitter.end()
   }
 
-  /** The text is whole: what is left of it is a sentence too. */
+  /** The text is complete. Publishes the rest of it. */
   finish(iteration: number): void {
     this.#publish(this.#splitter.end(), iteration)
   }
 
   #publish(sentences: readonly string[], iteration: number): void {
     for (const text of sentences) {
-      // Looked at before each: a listener may abort while it hears one.
+      // Checked before each sentence: a listener may abort.
       if (this.#signal?.aborted) return
       this.#bus.emit(Event.LLM_SENTENCE, { text }, { runId: this.runId, iteration, time: Date.now() })
     }
@@ -48,8 +48,8 @@ export class Speaker {
 }
 
 /**
- * Lets speakers speak while their runs' text arrives. It listens to the bus only while there is a run to follow: whether anybody hears a
- * text as it comes decides whether a response that breaks off can be asked for again.
+ * Lets speakers speak while their runs' text arrives. It listens to the bus only while there is a run to follow, because a response that
+ * broke off can't be requested again once its text has listeners.
  */
 export class LiveSpeech {
   readonly #bus: EventBus
@@ -60,7 +60,7 @@ export class LiveSpeech {
     this.#bus = bus
   }
 
-  /** Returns the function that ends it. */
+  /** Returns a function that ends it. */
   follow(speaker: Speaker): () => void {
     if (this.#speakers.size === 0) this.#subscribe()
     this.#speakers.set(speaker.runId, speaker)
@@ -75,7 +75,7 @@ export class LiveSpeech {
   #subscribe(): void {
     this.#unsubscribe = [
       this.#bus.on(Event.TEXT_DELTA, ({ text }, { runId, iteration }) => this.#speakers.get(runId)?.say(text, iteration)),
-      // Of a turn that failed or was aborted, the last half sentence is not spoken. One that was cut may be continued.
+      // The unfinished sentence of a failed or aborted turn is not published. A response that was cut off may be continued.
       this.#bus.on(Event.MODEL_END, ({ finishReason, errorCode }, { runId, iteration }) => {
         const isWhole = finishReason !== 'content_filter' && finishReason !== 'length' && errorCode === undefined
         if (isWhole) this.#speakers.get(runId)?.finish(iteration)

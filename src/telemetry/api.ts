@@ -17,7 +17,7 @@ export type {
   TracerProvider,
 } from '@opentelemetry/api'
 
-/** Throws `missing_dependency` when the package is not installed. */
+/** Throws `missing_dependency` if the package is not installed. */
 function load(): Api {
   try {
     return loadApi()

@@ -5,7 +5,7 @@ import type { ModelResponse, Sampling } from '../models/chat-model.ts'
 import type { Attributes } from './api.ts'
 import { type Names, providerName, tokensOf, type UsageKind } from './names.ts'
 
-/** Of a run's span, when it begins. */
+/** The attributes of a run's span at its start. */
 export function executionAttributes({ providerOfAgent }: Names, execution: MeasuredExecution, agent: AgentIdentity): Attributes {
   const { provider, model, sampling, session, isJson } = execution
   return {
@@ -19,10 +19,10 @@ export function executionAttributes({ providerOfAgent }: Names, execution: Measu
   }
 }
 
-/** Whose work a span is. */
+/** The agent that a span belongs to. */
 export interface AgentIdentity {
   name: string | undefined
-  /** Of one that is another's tool. */
+  /** Set for an agent that is another agent's tool. */
   description: string | undefined
   runId: string
   session: string | undefined
@@ -36,10 +36,10 @@ function agentAttributes({ name, description, runId }: AgentIdentity): Attribute
   }
 }
 
-/** Characters of a value of `metadata`. */
+/** The most characters of a value of `metadata`. */
 const longestValue = 512
 
-/** The fields of a run's `metadata` that its spans are to have, secrets redacted; objects and lists as JSON. */
+/** The fields of a run's `metadata` for its spans, with secrets redacted. Objects and lists become JSON. */
 export function metadataAttributes(fields: readonly string[], metadata: JsonObject): Attributes {
   const attributes: Attributes = {}
   for (const field of fields) {
@@ -53,13 +53,13 @@ export function metadataAttributes(fields: readonly string[], metadata: JsonObje
   return attributes
 }
 
-/** OpenAI's two APIs as the conventions call them. */
+/** The conventions' names for OpenAI's two APIs. */
 const openAIApis: ReadonlyMap<string | undefined, string> = new Map([
   ['chat-completions', 'chat_completions'],
   ['responses', 'responses'],
 ])
 
-/** Of a request's span, when it begins. */
+/** The attributes of a request's span at its start. */
 export function requestAttributes(
   { provider, model, baseURL, api, request, iteration, isCompacted }: MeasuredRequest,
   { session }: AgentIdentity,
@@ -82,7 +82,7 @@ export function requestAttributes(
   }
 }
 
-/** The server of an address. */
+/** The attributes for the server of an address. */
 export function serverAttributes(baseURL: string | undefined): Attributes {
   const url = baseURL === undefined ? null : URL.parse(baseURL)
   if (url === null) return {}
@@ -102,7 +102,7 @@ function samplingAttributes(sampling: Sampling): Attributes {
   }
 }
 
-/** Of a request's span, when its response is there. */
+/** The attributes of a request's span once its response is complete. */
 export function responseAttributes(
   names: Names,
   response: ModelResponse,
@@ -112,7 +112,7 @@ export function responseAttributes(
   const { responseId, model, baseURL, usage, retries = 0, warnings = [] } = response
   const isAnotherProvider = response.provider !== undefined && response.provider !== provider
   return {
-    // The one that answered may be another than the one that was known before.
+    // Another server than the expected one may have answered.
     ...serverAttributes(baseURL),
     'gen_ai.response.finish_reasons': [finishOf(response)],
     'gen_ai.response.id': responseId,
@@ -139,12 +139,12 @@ export function usageAttributes(names: Names, usage: Usage): Attributes {
   return attributes
 }
 
-/** Why a response ended. One that has calls may have been found to have them only by reading its text. */
+/** The finish reason of a response. Its calls may have been read from its text. */
 export function finishOf({ toolCalls, finishReason }: ModelResponse): string {
   return toolCalls.length > 0 && finishReason !== 'length' ? 'tool_call' : finishReasonName(finishReason)
 }
 
-/** A finish reason as the conventions call it. */
+/** The conventions' name for a finish reason. */
 export function finishReasonName(finishReason: string): string {
   return finishReason === 'tool_calls' ? 'tool_call' : finishReason
 }

@@ -14,25 +14,27 @@ import type { ModelRequest, ModelResponse } from '../models/chat-model.ts'
 import type { Attributes } from './api.ts'
 import { finishOf } from './attributes.ts'
 
-/** A part of a message, as the conventions have it. */
+/** A part of a message, as the conventions define it. */
 type Part = JsonObject
 
-/** What was said in a run as attributes, its secrets taken out: what looks like one, and what tools declare to be `sensitive`. */
+/**
+ * Converts the conversation of a run to attributes. Removes secrets: what looks like one, and arguments that tools declare as `secrets`.
+ */
 export class SpanContent {
   readonly #secrets: SecretTexts
-  /** Names of arguments that nobody is to see. */
+  /** The names of secret arguments. */
   readonly #sensitive = new Set<string>()
-  /** Messages that can't change any more, as JSON without what is known to be secret by now: each is in every request from its own on. */
+  /** Frozen messages as JSON without known secrets. Each is part of every later request. */
   #written = new WeakMap<ChatMessage, string>()
-  /** How much was known to be secret when they were written. */
+  /** The number of known secrets when they were written. */
   #known = 0
 
-  /** `secrets`: what is known to be secret by now. What is learned is added. */
+  /** `secrets`: the known secrets. Newly found ones are added. */
   constructor(secrets: SecretTexts) {
     this.#secrets = secrets
   }
 
-  /** Of a run: what it was given. */
+  /** The input of a run. */
   given(instructions: string | undefined, input: readonly ChatMessage[]): Attributes {
     return {
       ...(instructions === undefined ? {} : { 'gen_ai.system_instructions': this.#json([textPart(instructions)]) }),
@@ -44,7 +46,7 @@ export class SpanContent {
     return { 'gen_ai.output.messages': this.#json([{ role: 'assistant', parts: [textPart(text)], finish_reason: finishReason }]) }
   }
 
-  /** `secretsOf`: the names of a tool's arguments that nobody is to see. */
+  /** `secretsOf`: returns the names of a tool's secret arguments. */
   request({ messages, tools = [] }: ModelRequest, secretsOf: (tool: string) => ReadonlySet<string>): Attributes {
     for (const message of messages) if (hasToolCalls(message)) for (const call of message.toolCalls) this.#learn(call.function, secretsOf)
     const system = messages.filter(({ role }) => role === 'system')
@@ -130,7 +132,7 @@ function callPart({ id, function: { name, arguments: json } }: { id: string; fun
   return { type: 'tool_call', id, name, arguments: jsonOrText(json) as JsonObject }
 }
 
-/** The data of a picture or a document is left out: it would be longer than all else. */
+/** Omits the data of an image or document, which would be longer than everything else. */
 function partShown(part: ContentPart): Part {
   if (part.type === 'text') return textPart(part.text)
   const { mediaType } = part

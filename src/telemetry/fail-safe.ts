@@ -1,6 +1,6 @@
 import { type Context, context } from './api.ts'
 
-/** Does what telemetry itself is to do: where that throws, it is left undone. */
+/** Runs a piece of telemetry. Returns undefined if it throws. */
 export type FailSafe = <T>(work: () => T) => T | undefined
 
 export function failSafe(onFailure: (error: unknown) => void): FailSafe {
@@ -14,7 +14,9 @@ export function failSafe(onFailure: (error: unknown) => void): FailSafe {
   }
 }
 
-/** Does a run's own work with `current` current. It is begun exactly once, whatever becomes of that, and if it throws at once too. */
+/**
+ * Runs a run's own work with `current` as the active context. The work is started exactly once, even if telemetry fails or the work throws.
+ */
 export function within<T>(attempt: FailSafe, current: Context | undefined, work: () => Promise<T>): Promise<T> {
   if (current === undefined) return work()
   let begun: Promise<T> | undefined

@@ -6,8 +6,8 @@ import { ToldSpan } from './told-span.ts'
 import { readTraceHeaders } from './trace-context.ts'
 
 /**
- * Makes a span around a request of the service, in the trace that its `traceparent` names. Where a span is current already, whoever has taken
- * the request has made one.
+ * Creates a span around a request of the service, in the trace that its `traceparent` names. Does nothing if a span is already active: the
+ * server that took the request has created one.
  */
 export async function aroundHttpRequest(
   { method, route, path, headers }: MeasuredHttpRequest,

@@ -11,7 +11,7 @@ export interface Names {
   metrics: MetricNames
 }
 
-/** Metrics, by name; those that are undefined are not there. Usage: a counter for each kind, or one histogram of a kind each. */
+/** The names of the metrics. Those that are undefined are not recorded. Usage is a counter for each kind, or one histogram for all. */
 export interface MetricNames {
   requestDuration: string
   timeToFirstChunk: string
@@ -60,7 +60,7 @@ export const names137: Names = {
   },
 }
 
-/** The tokens of each kind that are known. */
+/** The known token counts by kind. */
 export function tokensOf(usage: Usage): [kind: UsageKind, tokens: number][] {
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = usage
   const counts: [UsageKind, number | undefined][] = [
@@ -83,7 +83,7 @@ const providerNames: ReadonlyMap<string, string> = new Map([
   ['xai', 'x_ai'],
 ])
 
-/** A provider as the conventions call it; one that they don't know keeps its name. */
+/** The conventions' name for a provider. Unknown providers keep their names. */
 export function providerName(provider: string): string {
   return providerNames.get(provider) ?? provider
 }

@@ -42,17 +42,17 @@ export interface TraceSetup {
   tracer(): Tracer
   instruments(): Instruments
   names: Names
-  /** Whether spans have what was said. */
+  /** Whether spans contain the conversation. */
   content: boolean
   /** The fields of `metadata` that spans have. */
   metadata: readonly string[]
   attempt: FailSafe
 }
 
-/** Something that is measured, while it goes on. */
+/** A measurement in progress. */
 interface Open {
   span: ToldSpan
-  /** With the span in it. */
+  /** Contains the span. */
   context: Context
 }
 
@@ -61,8 +61,8 @@ interface OpenCall extends Open {
 }
 
 /**
- * One run's spans: `invoke_agent` around an execution, below it `chat` and `execute_tool`, and below that the runs inside the call. Each is
- * made current while its work goes on, and begun below the one it belongs to even where nothing keeps what is current.
+ * The spans of one run: `invoke_agent` around an execution, with `chat` and `execute_tool` below it, and below a call the runs inside it.
+ * Each is active while its work is in progress. Each has the right parent even if nothing tracks the active context.
  */
 export class RunTrace implements RunTelemetry {
   readonly tap: EventTap
@@ -70,17 +70,17 @@ export class RunTrace implements RunTelemetry {
   readonly #try: FailSafe
   readonly #setup: TraceSetup
   readonly #content: SpanContent | undefined
-  /** Values of arguments that must not be in a span. */
+  /** Values of secret arguments, which must not be in a span. */
   readonly #secrets = new SecretTexts()
-  /** Where the run was called. */
+  /** The context in which the run was started. */
   readonly #caller: Context
   readonly #calls = new Map<string, OpenCall>()
   readonly #agent: AgentIdentity
-  /** That of the runs outside too, where the run's own has not the same field. */
+  /** Includes the metadata of outer runs, for fields that the run does not have itself. */
   readonly #metadata: JsonObject
   readonly #attributes: Attributes
   #execution: Open | undefined
-  /** The request under way: a run has one at a time. */
+  /** The request in progress; a run has one at a time. */
   #request: Open | undefined
   #did = { requests: 0, calls: 0 }
   #usage: Usage | undefined
@@ -205,7 +205,7 @@ export class RunTrace implements RunTelemetry {
     }
   }
 
-  /** The call that this run is made in; else the run. */
+  /** The call that this run is inside, or the outer run. */
   get #outer(): OpenCall | undefined {
     const { parent } = this.#run
     if (!(parent?.telemetry instanceof RunTrace)) return undefined
@@ -213,13 +213,13 @@ export class RunTrace implements RunTelemetry {
     return (toolCallId === undefined ? undefined : telemetry.#calls.get(toolCallId)) ?? telemetry.#execution
   }
 
-  /** `first`: the headers of the run's first execution, where this is a later one. */
+  /** `first`: the headers of the run's first execution, if this is a later one. */
   #beginExecution(execution: MeasuredExecution, first?: Json): Open {
     const origin = readTraceHeaders(first)
     const outer = this.#outer
     const caller = spanContextOf(this.#caller)
     const isLater = origin !== undefined
-    // Inside a call it is a part of that; else a later execution goes on with the trace of the first, whoever has called for it.
+    // Inside a call, the execution is part of that call. Otherwise a later execution continues the trace of the first, whatever started it.
     const parent = outer !== undefined ? this.#below(outer) : isLater ? trace.setSpanContext(this.#caller, origin) : this.#caller
     const link = outer === undefined && isLater && caller !== undefined && caller.traceId !== origin.traceId ? [{ context: caller }] : []
     const { name } = this.#agent
@@ -239,7 +239,7 @@ export class RunTrace implements RunTelemetry {
     return this.#begin(`chat ${measured.model}`, SpanKind.CLIENT, attributes)
   }
 
-  /** Of a response that comes whole, nothing. */
+  /** Undefined for a response without a stream. */
   #timeChunks(measured: MeasuredRequest): ChunkTimes | undefined {
     if (measured.request.stream === false) return undefined
     const times = new ChunkTimes()
@@ -280,7 +280,7 @@ export class RunTrace implements RunTelemetry {
     return { span: new ToldSpan(span, this.#secrets), context: trace.setSpan(parent, span) }
   }
 
-  /** Where a span of the caller's own is current inside of a call, what is begun there is that one's. */
+  /** If a span of the caller is active inside a call, new spans belong to that one. */
   #below({ context: call }: Open): Context {
     const current = context.active()
     const inside = spanContextOf(current)
@@ -321,7 +321,7 @@ export class RunTrace implements RunTelemetry {
 
   #tell(event: RunEvent): void {
     if (event.meta.runId !== this.#run.runId || this.#execution === undefined) return
-    // A call that was on its way has a span of its own.
+    // A call that was in progress has its own span.
     if (event.type === 'TOOL_CALL_REJECTED' && this.#calls.has(event.meta.toolCallId ?? '')) return
     const { span } = (event.type === 'MODEL_RETRY' ? this.#request : undefined) ?? this.#execution
     tellEvent(span, event)
@@ -335,10 +335,10 @@ export class RunTrace implements RunTelemetry {
   }
 }
 
-/** Errors whose message has what a model said. */
+/** Errors whose message quotes the model. */
 const quotesTheModel: ReadonlySet<string> = new Set(['refusal', 'invalid_output', 'guardrail'])
 
-/** Of a run there are input and output alone; what was cached is in its requests. */
+/** The usage of a run: only input and output. Its requests have the cache counts. */
 function usageOfRun({ inputTokens, outputTokens, costUsd }: Usage): Attributes {
   return {
     'gen_ai.usage.input_tokens': inputTokens,

@@ -3,7 +3,7 @@ import type { EventName, MadeDecision, RunEvent } from '../core/events.ts'
 import { type Attributes, SpanStatusCode } from './api.ts'
 import type { ToldSpan } from './told-span.ts'
 
-/** The events of a run that its span tells of. */
+/** The events of a run that become events of its span. */
 export const toldEvents: ReadonlySet<EventName> = new Set<EventName>([
   'MODEL_RETRY',
   'TOOL_CALL_REJECTED',
@@ -55,12 +55,12 @@ export function tellEvent(span: ToldSpan, event: RunEvent): void {
   }
 }
 
-/** Who has decided. A text is sent as it is, anything else as JSON. */
+/** Who decided. A text is used verbatim, anything else as JSON. */
 export function decisionAttributes({ by }: MadeDecision): Attributes {
   return { 'toolloop.decision.by': by === undefined || typeof by === 'string' ? by : JSON.stringify(by) }
 }
 
-/** What was thrown, and that its span's work failed by it. */
+/** Records what was thrown, and marks the span as failed. */
 export function tellFailure(span: ToldSpan, error: unknown, code: string): void {
   tellException(span, error)
   markFailed(span, code, messageOf(error))

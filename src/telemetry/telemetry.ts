@@ -10,25 +10,25 @@ import { type InstrumentMaker, Instruments } from './metrics/instruments.ts'
 import { latestNames, names137 } from './names.ts'
 import { RunTrace } from './run-trace.ts'
 
-/** Which names attributes and metrics have: the newest of the conventions, or those of their version 1.37, which more dashboards read. */
+/** The names of attributes and metrics: those of the newest conventions, or of version 1.37, which more dashboards support. */
 export type SemanticConventions = 'latest' | '1.37'
 
-/** What `telemetry` takes. */
+/** The options of `telemetry`. */
 export interface TelemetryOptions {
-  /** Makes the spans. Default: that of the provider which is registered with `@opentelemetry/api`, whenever that is. */
+  /** Creates the spans. Default: the tracer of the provider that is registered with `@opentelemetry/api`, now or later. */
   tracer?: Tracer
-  /** Makes the metrics. Default: that of the registered provider. */
+  /** Creates the metrics. Default: the meter of the registered provider. */
   meter?: InstrumentMaker
   /**
-   * Whether spans have what was said: instructions, messages, tools, arguments and results, secrets redacted. Default: as the variable
-   * `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` says (`true`), else false.
+   * Whether spans contain the conversation: instructions, messages, tools, arguments and results, with secrets redacted. Default: the
+   * variable `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` (`true`), or false.
    */
   content?: boolean
-  /** Default `'latest'`. */
+  /** Default: `'latest'`. */
   semconv?: SemanticConventions
   /**
-   * The fields of a run's `metadata` that its spans have, as `toolloop.metadata.FIELD`: at most 32. What looks like a secret is redacted, and a value has at
-   * most 512 characters. Default: none.
+   * The fields of a run's `metadata` that its spans have, as `toolloop.metadata.FIELD`; at most 32. What looks like a secret is redacted,
+   * and values are cut to 512 characters. Default: none.
    */
   metadata?: readonly string[]
 }
@@ -36,8 +36,8 @@ export interface TelemetryOptions {
 const optionNames: OptionNames<TelemetryOptions> = { tracer: true, meter: true, content: true, semconv: true, metadata: true }
 
 /**
- * Makes traces and metrics of runs: the `telemetry` of a runner, of a run, or of the service. A tracer, a meter or an exporter that throws
- * changes nothing about a run, and is logged once. Throws `invalid_option`.
+ * Creates traces and metrics of runs. Pass the result as `telemetry` to a runner, a run, or the service. A tracer, meter or exporter that
+ * throws does not affect runs, and is logged once. Throws `invalid_option`.
  */
 export function telemetry(options: TelemetryOptions = {}): Telemetry {
   checkOptionNames(options, optionNames, '`telemetry`')
@@ -54,7 +54,7 @@ export function telemetry(options: TelemetryOptions = {}): Telemetry {
     failSafe((error) => {
       if (isLogged) return
       isLogged = true
-      logger.error({ error }, 'telemetry failed; runs go on without what it was to tell')
+      logger.error({ error }, 'telemetry failed; runs continue without it')
     })
   const tracerOf = () => tracer ?? trace.getTracer('toolloop', version)
   return {
@@ -77,7 +77,7 @@ function contentByEnvironment(): boolean {
   return process.env.OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT?.toLowerCase() === 'true'
 }
 
-/** A meter of a provider that is registered later would measure nothing: it is looked for anew, until the provider is another one. */
+/** A meter from before a provider was registered measures nothing, so the instruments are recreated when the provider changes. */
 function instrumentsOf(meter: InstrumentMaker | undefined, names: ConstructorParameters<typeof Instruments>[1]): () => Instruments {
   if (meter !== undefined) {
     let made: Instruments | undefined

@@ -3,10 +3,7 @@ import { redactText } from '../core/redaction/redact.ts'
 import { SecretTexts } from '../core/redaction/secret-texts.ts'
 import type { Attributes, AttributeValue, Counter, Histogram, Span, SpanStatus } from './api.ts'
 
-/**
- * What spans are told. Events and errors are told without `secrets`. A method that returns a promise fails: an async function fits where the types
- * say otherwise.
- */
+/** Wraps a span. Removes `secrets` from events and errors. Throws if a method returns a promise, which its types don't rule out. */
 export class ToldSpan {
   readonly #span: Span
   readonly #secrets: SecretTexts
@@ -47,14 +44,14 @@ export class ToldSpan {
   }
 }
 
-/** Attributes without those that are undefined: not every tracer or meter leaves them out. */
+/** Removes undefined attributes, because not every tracer or meter does. */
 export function withoutUndefined(attributes: Attributes): Attributes {
   const shown: Attributes = {}
   for (const key of Object.keys(attributes)) if (attributes[key] !== undefined) shown[key] = attributes[key]
   return shown
 }
 
-/** The same for instruments. */
+/** Records a value without undefined attributes. */
 export function recordIn(histogram: Histogram | undefined, value: number, attributes: Attributes): void {
   syncAnswer('record', histogram?.record(value, attributes))
 }

@@ -2,12 +2,12 @@ import { syncAnswer } from '../core/callbacks/callbacks.ts'
 import { isJsonObject, type Json } from '../core/messages.ts'
 import { type Context, createTraceState, isSpanContextValid, propagation, type SpanContext, trace } from './api.ts'
 
-/** Where a context's span is in its trace. */
+/** The span context of a context. */
 export function spanContextOf(context: Context): SpanContext | undefined {
   return syncAnswer('spanContext', trace.getSpanContext(context))
 }
 
-/** The span of a context as headers (https://www.w3.org/TR/trace-context/): whatever propagator is registered, and if none is. */
+/** A context's span as headers (https://www.w3.org/TR/trace-context/), regardless of the registered propagator. */
 export function traceHeaders(context: Context): { traceparent?: string; tracestate?: string } {
   const span = spanContextOf(context)
   if (span === undefined || !isSpanContextValid(span)) return {}
@@ -16,7 +16,7 @@ export function traceHeaders(context: Context): { traceparent?: string; tracesta
   return tracestate === '' ? { traceparent } : { traceparent, tracestate }
 }
 
-/** The same with the baggage (https://www.w3.org/TR/baggage/). */
+/** The trace headers and the baggage (https://www.w3.org/TR/baggage/). */
 export function outgoingHeaders(context: Context): Record<string, string> {
   const entries = propagation.getBaggage(context)?.getAllEntries() ?? []
   const baggage = entries.map(([key, { value, metadata }]) => {
@@ -28,11 +28,11 @@ export function outgoingHeaders(context: Context): Record<string, string> {
 
 const traceparentPattern = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 
-/** The span that headers name; undefined where they name none. */
+/** The span that headers name. Undefined if they name none. */
 export function readTraceHeaders(headers: Json | undefined): SpanContext | undefined {
   if (!isJsonObject(headers) || typeof headers.traceparent !== 'string') return undefined
   const [, version, traceId = '', spanId = '', flags = '', more] = traceparentPattern.exec(headers.traceparent) ?? []
-  // Version 00 ends there, and there will never be a version ff.
+  // Version 00 ends there, and version ff is invalid.
   if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) return undefined
   const traceState = typeof headers.tracestate === 'string' ? createTraceState(headers.tracestate) : undefined
   const span = { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true, ...(traceState && { traceState }) }

@@ -42,7 +42,7 @@ describe('S3-3 the other backend takes over', () => {
     for (const { output, stopReason, warnings } of all) {
       expect({ output, stopReason }).toEqual({ output: 'hello', stopReason: 'answered' })
       expect(warnings).toMatchObject([
-        { message: expect.stringMatching(/^the backend `langchain` could not be initialised, `native` takes over/) },
+        { message: expect.stringMatching(/^the backend `langchain` could not be loaded, `native` is used instead/) },
       ])
     }
     expect(all.map(({ tools }) => tools)).toEqual(['missing_dependency', 'made', 'made'])

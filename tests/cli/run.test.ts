@@ -82,7 +82,7 @@ describe('toolloop run', () => {
     const execArgv = ['--import', `data:text/javascript,${encodeURIComponent(hook)}`]
     const { code, stdout, stderr } = await runCli(['What is 2+3?', '--no-builtin-tools', ...url], { cwd, env, execArgv })
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'It is 5.\n' })
-    expect(stderr.match(/the backend `langchain` could not be initialised, `native` takes over/g)).toHaveLength(1)
+    expect(stderr.match(/the backend `langchain` could not be loaded, `native` is used instead/g)).toHaveLength(1)
   })
 
   it('--json prints the result as one object, and nothing else', async () => {

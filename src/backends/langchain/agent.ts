@@ -5,20 +5,20 @@ import { ToolloopError } from '../../core/errors.ts'
 import { toAIMessage, toLangChain, toToolMessage } from './messages.ts'
 import { TurnModel } from './turn-model.ts'
 
-/** What LangChain's agent asks of whoever runs it. */
+/** What LangChain's agent calls while it runs. */
 export interface AgentHost {
-  /** Asks the model. Rejects when there is no reply to go on with: the agent then rejects too. */
+  /** Asks the model. Rejects if there is no reply to continue with; the agent then rejects too. */
   takeTurn(messages: readonly BaseMessage[]): Promise<AIMessage>
-  /** Runs one call of the last turn; those of a turn are asked for all at once. Must not reject. */
+  /** Runs one call of the last turn. The calls of a turn are requested all at once. Must not reject. */
   answerCall(id: string, name: string): Promise<ToolMessage>
   /**
-   * Asked before every turn, and after one without calls: messages to be added before the model is asked; undefined ends the loop. Calls of
-   * the turn before are answered by then.
+   * Called before every turn, and after one without calls, when the calls of the turn before are answered. Returns messages to add before
+   * the model is asked, or undefined to end the loop.
    */
   goOn(): Promise<BaseMessage[] | undefined>
 }
 
-/** What is used of LangChain's agent. */
+/** The part of LangChain's agent that is used. */
 interface LangChainAgent {
   invoke(state: { messages: BaseMessage[] }, config: { recursionLimit: number; maxConcurrency: number }): Promise<unknown>
 }
@@ -29,17 +29,17 @@ interface AgentParts {
   checkpointer: false
 }
 
-/** LangChain's `createAgent`, or what stands in for it. */
+/** LangChain's `createAgent`, or a replacement for it. */
 export type CreateAgent = (parts: AgentParts) => LangChainAgent
 
 const createLangChainAgent: CreateAgent = (parts) => createAgent(parts)
 
-/** Nodes of its graph that are visited in one iteration: before the model, the model, the tools. */
+/** The nodes of its graph that are visited per iteration: before the model, the model, the tools. */
 const nodesAnIteration = 3
 
 /**
- * Runs LangChain's agent over `messages` until it ends. Its tools are made call by call, for tools may come and go while a run goes on,
- * and a call to one that is not there is to be answered as well.
+ * Runs LangChain's agent over `messages` until it ends. Its tools are created per call, because tools may be added and removed during a
+ * run, and a call of a missing tool must be answered as well.
  */
 export async function runAgent(
   host: AgentHost,
@@ -59,7 +59,7 @@ export async function runAgent(
             return messages === undefined ? { jumpTo: 'end' } : { messages }
           },
         },
-        // LangChain is done when the model calls nothing; the host may not be.
+        // LangChain ends when the model makes no calls; the host may not be done.
         afterAgent: {
           canJumpTo: ['model'],
           hook: async () => {
@@ -70,21 +70,24 @@ export async function runAgent(
         wrapToolCall: (request, next) => next({ ...request, tool: toolFor(host, request.toolCall) }),
       }),
     ],
-    // What is kept of a run is not for LangChain to decide: inside another agent of its own it would store it with that one's state.
+    // The run's own state is stored elsewhere. Inside another LangChain agent, this one would be stored with that one's state.
     checkpointer: false,
   })
-  // Both would otherwise be those of an agent around this one, or a default that ends a long run too early. The host's bounds are others.
+  // Otherwise both settings would come from an outer agent, or be defaults that end a long run too early. The host has its own limits.
   await agent.invoke({ messages }, { recursionLimit: nodesAnIteration * (mostIterations + 2), maxConcurrency: Number.MAX_SAFE_INTEGER })
 }
 
-/** Takes any arguments: they have been read and validated when the turn was planned, and LangChain has other words for the model. */
+/**
+ * Accepts any arguments: they were parsed and validated when the turn was planned, and LangChain words its errors for the model
+ * differently.
+ */
 function toolFor(host: AgentHost, { id = '', name }: { id?: string; name: string }): DynamicStructuredTool {
   return new DynamicStructuredTool({ name, description: '', schema: { type: 'object' }, func: () => host.answerCall(id, name) })
 }
 
 /**
- * Takes the agent through a round of two calls, on from an answer, and to an end behind a call. Rejects when it does not do as is expected
- * of it, so that a version with which runs would break down is known before there are any.
+ * Checks that the agent works as expected: it runs a round of two calls, continues after an answer, and ends after a call. Rejects
+ * otherwise, so that an incompatible version is found before it breaks a run.
  */
 export async function checkAgent(create?: CreateAgent): Promise<void> {
   const trace: string[] = []

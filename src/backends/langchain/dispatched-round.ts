@@ -6,15 +6,15 @@ import type { FinishedCall, PlannedCall, ToolRound } from '../../agent/types/rec
 
 interface Dispatch {
   isBegun: boolean
-  /** Resolved when the call is to run. */
+  /** Resolved when the call may run. */
   begun: PromiseWithResolvers<void>
-  /** Resolved with what came of it, where it did not have to wait for somebody. */
+  /** Resolved with the call's record, unless it has to wait for a decision. */
   ended: PromiseWithResolvers<ToolCallRecord>
 }
 
-/** All calls of one turn, each of which runs when it is told to: approvals, lanes and events are those of every round. */
+/** All calls of a turn, each of which runs when it is dispatched. Approvals, lanes and events are the same as in every round. */
 export class DispatchedRound {
-  /** What the round came to, when every call has been run, or the run is interrupted. */
+  /** The round's result, once every call has run or the run is interrupted. */
   readonly result: Promise<ToolRound>
   readonly #run: RunContext
   readonly #dispatches: ReadonlyMap<string, Dispatch>
@@ -28,12 +28,14 @@ export class DispatchedRound {
     this.result = runToolRound(execution, iteration, planned, start)
   }
 
-  /** Whether every call was told to run. */
+  /** Whether every call was dispatched. */
   get isBegun(): boolean {
     return [...this.#dispatches.values()].every(({ isBegun }) => isBegun)
   }
 
-  /** Runs the call of that id, once. Resolves with its record; undefined when it is left waiting for somebody, or there is no such call. */
+  /**
+   * Runs the call with this id, once. Resolves with its record; undefined if it has to wait for a decision, or if there is no such call.
+   */
   async runCall(id: string): Promise<ToolCallRecord | undefined> {
     const dispatch = this.#dispatches.get(id)
     if (dispatch === undefined) return undefined
@@ -43,7 +45,7 @@ export class DispatchedRound {
     return Promise.race([dispatch.ended.promise, whole])
   }
 
-  /** An interrupted run is not waited for: its calls end as cancelled. */
+  /** Doesn't wait if the run is interrupted: its calls then end as cancelled. */
   async #whenBegun(id: string, carryOut: () => Promise<FinishedCall[]>): Promise<FinishedCall[]> {
     const dispatch = this.#dispatches.get(id)
     if (dispatch !== undefined) await this.#run.untilInterrupted(dispatch.begun.promise)

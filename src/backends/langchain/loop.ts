@@ -12,15 +12,15 @@ import { DispatchedRound } from './dispatched-round.ts'
 import { stateId, toAIMessage, toLangChain, toToolMessage } from './messages.ts'
 
 /**
- * How long LangChain has to come to its end when the run is interrupted, in milliseconds. Then it is left behind: an interrupted run asks
- * nothing and runs nothing, whatever LangChain still does.
+ * How long LangChain may take to end when the run is interrupted, in milliseconds. Then it is abandoned: an interrupted run sends nothing
+ * and runs nothing, whatever LangChain still does.
  */
 const graceMs = 50
 
 /**
- * LangChain's agent as the loop: its graph decides when the model is asked, which calls are run, and when there is nothing left to do.
- * What is asked, how a call is run and what is recorded are the run's own, as are its bounds.
- * Rejects when the LangChain that is installed can't be run so. `create`: in place of LangChain's `createAgent`.
+ * Creates a loop driven by LangChain's agent. Its graph decides when the model is asked, which calls run, and when the run is done.
+ * Requests, calls, recording and limits are the run's own. Rejects if the installed LangChain doesn't work as expected. `create` replaces
+ * LangChain's `createAgent`.
  */
 export async function openLangChainLoop(create?: CreateAgent): Promise<Loop> {
   if (create === undefined) installed ??= checkAgent()
@@ -28,15 +28,15 @@ export async function openLangChainLoop(create?: CreateAgent): Promise<Loop> {
   return (execution) => new LangChainRun(execution).finish(create)
 }
 
-/** The check of the installed one, made once. */
+/** The check of the installed LangChain, which runs once. */
 let installed: Promise<void> | undefined
 
 class LangChainRun implements AgentHost {
   readonly #execution: Execution
   #place: Place = { iteration: 1 }
-  /** How many messages LangChain's state has, those it is about to add included. */
+  /** The number of messages in LangChain's state, including those it is about to add. */
   #known: number
-  /** The last reply, as long as what comes next is not decided. */
+  /** The last reply, until the next step is decided. */
   #open: { turn: Reply; round: DispatchedRound | undefined } | undefined
   #ending: Ending | undefined
 
@@ -49,7 +49,7 @@ class LangChainRun implements AgentHost {
     const { run, state } = this.#execution
     let failure: unknown
     const messages = state.history.slice().map(toLangChain)
-    // One request more than the iterations, for an answer at their end.
+    // One request more than the iterations: for an answer when the limit is reached.
     const agent = runAgent(this, messages, run.limits.maxIterations + 1, create).catch((error: unknown) => {
       failure = error
     })
@@ -77,7 +77,7 @@ class LangChainRun implements AgentHost {
     const calls = admitCalls(this.#execution, this.#place, turn.planned)
     this.#open = { turn, round: calls.length === 0 ? undefined : new DispatchedRound(this.#execution, iteration, calls) }
     this.#known = history.length + calls.length
-    // Of a turn that continues a text, the history has the whole message.
+    // If a turn continues a text, the history contains the whole message.
     const [whole = turn.message] = history.slice(history.length - 1)
     return toAIMessage({ ...turn.message, content: textOf(whole.content) }, history.length - 1, turn.step.usage)
   }
@@ -97,7 +97,7 @@ class LangChainRun implements AgentHost {
     return added.map((message, at) => toLangChain(message, from + at))
   }
 
-  /** Takes over the results of the last reply's calls, and decides whether the run goes on. */
+  /** Adds the results of the last reply's calls, and decides whether the run continues. */
   async #closeOpen(): Promise<void> {
     if (this.#open === undefined) return
     const { turn, round } = this.#open
@@ -124,13 +124,16 @@ class LangChainRun implements AgentHost {
   }
 }
 
-/** The error a turn without a reply ends with, for those who watch LangChain. */
+/** The error of a turn without a reply, for code that observes LangChain. */
 function noReply(turn: Turn): ToolloopError {
   if (turn.kind === 'failed' || turn.kind === 'refused') return new ToolloopError(turn.error.code, turn.error.message)
   return new ToolloopError('aborted', 'The run was interrupted')
 }
 
-/** What is sent is the run's own list, and LangChain's state has to be the same: else its loop would decide by another conversation. */
+/**
+ * Checks that LangChain's state has the same messages as the run, which sends its own list. Otherwise LangChain's loop would decide by
+ * another conversation.
+ */
 function checkState(messages: readonly BaseMessage[], own: readonly ChatMessage[]): void {
   const given = messages.map(({ id }) => id)
   const expected = own.map(stateId)

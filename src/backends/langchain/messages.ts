@@ -11,14 +11,14 @@ import {
 } from '../../core/messages.ts'
 import { parseArguments } from '../../tools/arguments.ts'
 
-/** The id a message has in LangChain's state: made of where it stands, or of the call it is the result of. */
+/** The id of a message in LangChain's state: made from its position, or from the call that it is the result of. */
 export function stateId(message: ChatMessage, position: number): string {
   return isToolResult(message) ? `result-${message.toolCallId}` : `message-${position}`
 }
 
 /**
- * A message as LangChain's state has it. What LangChain has no place for stays with ours, which is what a model is sent: the arguments
- * as they were written, what a provider wants back, and that a call's arguments could not be read.
+ * Converts a message for LangChain's state. Parts without an equivalent stay in the original, which is what models are sent: the arguments
+ * as written, data that a provider wants back, and whether a call's arguments could not be read.
  */
 export function toLangChain(message: ChatMessage, position: number): BaseMessage {
   const id = stateId(message, position)
@@ -49,14 +49,13 @@ export function toAIMessage(message: ChatMessage & { role: 'assistant' }, positi
   })
 }
 
-/** LangChain's loop takes a call whose name begins with `extract-` for an output format, and would never run it. */
+/** LangChain's loop treats a call whose name starts with `extract-` as an output format, and would never run it. */
 function stateName(tool: string): string {
   return tool.startsWith('extract-') ? `tool_${tool}` : tool
 }
 
 /**
- * A call whose arguments can't be read is one like any other here: as one of `invalid_tool_calls` LangChain's loop would leave it without
- * an answer.
+ * A call with unreadable arguments is converted like any other. LangChain's loop would leave an entry of `invalid_tool_calls` unanswered.
  */
 function callOf({ id, function: { name, arguments: json } }: ToolCall): { id: string; name: string; args: object; type: 'tool_call' } {
   const parsed = parseArguments(json)

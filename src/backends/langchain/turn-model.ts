@@ -2,18 +2,18 @@ import { BaseChatModel } from '@langchain/core/language_models/chat_models'
 import type { AIMessage, BaseMessage } from '@langchain/core/messages'
 import type { ChatResult } from '@langchain/core/outputs'
 
-/** Takes one turn of the run; rejects when there is no reply to go on with. */
+/** Runs one turn. Rejects if there is no reply to continue with. */
 export type TakeTurn = (messages: readonly BaseMessage[]) => Promise<AIMessage>
 
 /**
- * The model LangChain's loop asks: a turn of the run, and so a request to the run's own model, with its driver, its retries and its
- * events. Tools and settings are those of the run.
+ * The model that LangChain's loop asks. It runs a turn, so the request goes to the run's own model, with its driver, retries and events.
+ * Tools and settings are those of the run.
  */
 export class TurnModel extends BaseChatModel {
   readonly #takeTurn: TakeTurn
 
   constructor(takeTurn: TakeTurn) {
-    // Whatever the environment says: messages are to come back as they were given.
+    // Independent of the environment: messages must come back unchanged.
     super({ outputVersion: 'v0' })
     this.#takeTurn = takeTurn
   }
@@ -22,7 +22,7 @@ export class TurnModel extends BaseChatModel {
     return 'toolloop'
   }
 
-  /** The turn sends the run's tools, of which LangChain has a copy. */
+  /** The turn sends the run's tools; LangChain has a copy of them. */
   override bindTools(): this {
     return this
   }

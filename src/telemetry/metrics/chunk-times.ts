@@ -1,16 +1,16 @@
 import type { PieceTimes } from '../../agent/observe/telemetry.ts'
 import type { ModelResponse } from '../../models/chat-model.ts'
 
-/** Of one response. What is recorded costs an SDK microseconds each, and a response may have thousands of pieces. */
+/** The most values recorded per response. Each costs an SDK microseconds, and a response may have thousands of pieces. */
 const mostRecorded = 8
 
-/** When the pieces of a response come. */
+/** The arrival times of the pieces of a response. */
 export class ChunkTimes implements PieceTimes {
   #gaps: number[] = []
   #first: number | undefined
   #last = 0
 
-  /** When the first came, by `performance.now()`; undefined where none has. */
+  /** When the first piece arrived, by `performance.now()`. Undefined if none has. */
   get first(): number | undefined {
     return this.#first
   }
@@ -26,7 +26,7 @@ export class ChunkTimes implements PieceTimes {
     this.#first = undefined
   }
 
-  /** What passed between them, in seconds: all of it, or of more than eight, eight that lie evenly between the first and the last. */
+  /** The gaps between pieces in seconds: all of them, or eight that are evenly spread. */
   between(): number[] {
     const gaps = this.#gaps
     const count = Math.min(gaps.length, mostRecorded)
@@ -35,7 +35,7 @@ export class ChunkTimes implements PieceTimes {
   }
 }
 
-/** How long the first piece took; what a request has waited for its turn does not count. */
+/** The time to the first piece, in seconds, without the time that the request waited for its turn. */
 export function secondsToFirst(response: ModelResponse, chunks: ChunkTimes | undefined, startedAt: number): number | undefined {
   const { timeToFirstTokenMs, waitedMs = 0 } = response
   const milliseconds = timeToFirstTokenMs ?? (chunks?.first === undefined ? undefined : chunks.first - startedAt - waitedMs)

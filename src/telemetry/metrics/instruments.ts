@@ -14,10 +14,10 @@ const runSeconds = doubling(0.1, 409.6)
 const counts = doubling(1, 128)
 const tokens = [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864]
 
-/** What telemetry needs of a meter. */
+/** The part of a meter that telemetry needs. */
 export type InstrumentMaker = Pick<Meter, 'createCounter' | 'createHistogram'>
 
-/** The metrics of runs, by one version's names. */
+/** The metrics of runs, with the names of one version of the conventions. */
 export class Instruments {
   readonly #requestDuration: Histogram
   readonly #timeToFirstChunk: Histogram
@@ -43,14 +43,14 @@ export class Instruments {
     this.#recordTokens = tokenRecorder(meter, names.usage)
   }
 
-  /** A model request that is over, whatever it came to. */
+  /** Records a finished model request, successful or not. */
   request(seconds: number, firstChunkSeconds: number | undefined, usage: Usage | undefined, attributes: Attributes): void {
     recordIn(this.#requestDuration, seconds, attributes)
     if (firstChunkSeconds !== undefined) recordIn(this.#timeToFirstChunk, firstChunkSeconds, attributes)
     if (usage !== undefined) for (const [kind, count] of tokensOf(usage)) this.#recordTokens(kind, count, attributes)
   }
 
-  /** What has passed between pieces of one response. */
+  /** Records the gaps between the pieces of a response. */
   chunks(seconds: Iterable<number>, attributes: Attributes): void {
     if (this.#timePerOutputChunk !== undefined) for (const one of seconds) recordIn(this.#timePerOutputChunk, one, attributes)
   }
@@ -75,7 +75,7 @@ function tokenRecorder(
       'createHistogram',
       meter.createHistogram(names.histogram, { unit: '{token}', advice: { explicitBucketBoundaries: tokens } }),
     )
-    // The old metric knows input and output alone.
+    // The old metric only counts input and output.
     return (kind, count, attributes) => {
       if (kind === 'input' || kind === 'output') recordIn(usage, count, { ...attributes, 'gen_ai.token.type': kind })
     }

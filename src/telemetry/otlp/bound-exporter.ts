@@ -1,12 +1,12 @@
 import { messageOf } from '../../core/errors.ts'
 
 interface Result {
-  /** 0: arrived. */
+  /** 0: success. */
   code: number
   error?: Error
 }
 
-/** What the SDK's exporters of spans and of metrics have in common. */
+/** The common interface of the SDK's exporters for spans and metrics. */
 interface Exporter<Items> {
   export(items: Items, done: (result: Result) => void): void
   forceFlush?(): Promise<void>
@@ -14,21 +14,21 @@ interface Exporter<Items> {
 }
 
 interface Bounds<Items> {
-  /** Splits items that are too large for one request, which is encoded without a pause. */
+  /** Splits items that are too large for one request, because a request is encoded without a pause. */
   split?(items: Items): readonly Items[]
-  /** How long a request may take, with its retries: one whose response never ends has no other limit. */
+  /** How long a request may take, including its retries. Nothing else limits a response that never ends. */
   timeoutMs: number
-  /** The most requests that may wait, with the one under way. Default: any number. */
+  /** The most requests that may wait, including the one in progress. Default: unlimited. */
   mostWaiting?: number
-  /** When it is aborted, nothing is waited for any longer. */
+  /** When aborted, nothing is waited for any more. */
   stop: AbortSignal
-  /** Called with what has been sent; `failure` says why it did not arrive. */
+  /** Called with the items that were sent. `failure` says why they did not arrive. */
   ended(items: Items, failure?: string): void
 }
 
 /**
- * Changes an exporter so that it makes one request at a time, each within a time limit, and tells only `ended` of what fails. To the SDK every export
- * succeeds at once: it would wait with a timer that keeps the process running.
+ * Changes an exporter so that it sends one request at a time, each within a time limit. Failures are only reported to `ended`. For the SDK,
+ * every export succeeds at once, because it would wait with a timer that keeps the process running.
  */
 export function boundExporter<Items, Own extends Exporter<Items>>(exporter: Own, bounds: Bounds<Items>): Own {
   const { split = (items) => [items], timeoutMs, mostWaiting = Number.POSITIVE_INFINITY, stop, ended } = bounds
@@ -70,7 +70,7 @@ export function boundExporter<Items, Own extends Exporter<Items>>(exporter: Own,
 function reasonOf(error: unknown): string {
   const { code, data } = (error ?? {}) as { code?: unknown; data?: unknown }
   const status = typeof code === 'number' ? `status ${code}: ` : ''
-  // A response in protobuf is not shown.
+  // A protobuf response is not shown.
   const said = typeof data === 'string' && /^[\x20-\x7e\s]+$/.test(data) ? `: ${data.trim()}` : ''
   return `${status}${messageOf(error)}${said}`
 }

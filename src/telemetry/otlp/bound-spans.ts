@@ -1,23 +1,23 @@
 import type { ReadableSpan, SpanProcessor } from '@opentelemetry/sdk-trace'
 import type { Attributes } from '../api.ts'
 
-/** With `content`, a span has a whole conversation. */
+/** With `content`, a span contains a whole conversation. */
 const mostCharacters = 16_000_000
 const mostCharactersOfRequest = 500_000
 
-/** Limits how many spans wait to be exported, by their number and their size. */
+/** Limits the spans that wait to be exported, by number and size. */
 export class SpanRoom {
   readonly #mostSpans: number
   #spans = 0
   #characters = 0
-  /** The number of spans that there was no room for, or that did not arrive. */
+  /** The number of spans that were dropped because there was no room, or that did not arrive. */
   lost = 0
 
   constructor(mostSpans: number) {
     this.#mostSpans = mostSpans
   }
 
-  /** Gives `processor` the spans that there is room for. */
+  /** Passes the spans to `processor` for which there is room. */
   limit<Own extends SpanProcessor>(processor: Own): Own {
     const end = processor.onEnd.bind(processor)
     processor.onEnd = (span) => {
@@ -33,7 +33,7 @@ export class SpanRoom {
     return processor
   }
 
-  /** Of spans that are exported, or are not going to be. */
+  /** Releases the room of spans that were exported or dropped. */
   free(spans: readonly ReadableSpan[]): void {
     for (const span of spans) {
       this.#spans--
@@ -42,7 +42,7 @@ export class SpanRoom {
   }
 }
 
-/** Spans in requests of a limited size. */
+/** Groups spans into requests of a limited size. */
 export function splitBySize(spans: readonly ReadableSpan[]): ReadableSpan[][] {
   const parts: ReadableSpan[][] = []
   let characters = Number.POSITIVE_INFINITY

@@ -5,8 +5,9 @@ import { Socket } from 'node:net'
 import type { Signal } from './settings.ts'
 
 /**
- * Makes the connections of an exporter, which don't keep the process running: a collector may never finish its response. The variables that name
- * certificates (https://opentelemetry.io/docs/specs/otel/protocol/exporter/) are read here, because the SDK reads them for connections of its own alone.
+ * Creates an agent whose connections don't keep the process running: a collector may never finish its response. The variables for
+ * certificates (https://opentelemetry.io/docs/specs/otel/protocol/exporter/) are read here, because the SDK only reads them for its own
+ * connections.
  */
 export function agentFor(signal: Signal, protocol: string): HttpAgent {
   const agent = protocol === 'http:' ? new HttpAgent() : new HttpsAgent(certificatesOf(signal))

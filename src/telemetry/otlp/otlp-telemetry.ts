@@ -13,9 +13,9 @@ import { agentFor } from './connections.ts'
 import { loadSdk, type Sdk } from './load-sdk.ts'
 import { type OtlpPlace, type OtlpSettings, readOtlpSettings, type Signal } from './settings.ts'
 
-/** What `otlpTelemetry` takes. */
+/** The options of `otlpTelemetry`. */
 export interface OtlpOptions extends OtlpPlace, Pick<TelemetryOptions, 'content' | 'semconv' | 'metadata'> {
-  /** Gets a warning when telemetry does not arrive for the first time. Default: the package's own, on standard error. */
+  /** Receives a warning the first time that telemetry does not arrive. Default: the package's own logger, on standard error. */
   logger?: Logger
 }
 
@@ -31,23 +31,24 @@ const optionNames: OptionNames<OtlpOptions> = {
 
 /** Telemetry that is sent to a collector. */
 export interface OtlpTelemetry {
-  /** The `telemetry` of a runner or a service; undefined if `OTEL_SDK_DISABLED` is set. */
+  /** The `telemetry` for a runner or a service. Undefined if `OTEL_SDK_DISABLED` is set. */
   readonly telemetry: Telemetry | undefined
-  /** Sends the rest within `timeoutMs` (default 5,000), and stops. Never rejects. */
+  /** Sends the rest within `timeoutMs` (default: 5,000), and stops. Never rejects. */
   close(timeoutMs?: number): Promise<void>
 }
 
 const closeMs = 5_000
 
 /**
- * Sends traces and metrics to a collector by OTLP over HTTP, through the OpenTelemetry SDK, as the standard variables (`OTEL_…`) of the process say.
- * If the process has no tracer provider, this becomes it, so that spans of libraries inside a tool are exported too. A collector that is down, slow
- * or silent costs a bounded amount of memory, and is logged once. Rejects with `invalid_option`, or `missing_dependency` if the SDK is not installed.
+ * Sends traces and metrics to a collector by OTLP over HTTP, with the OpenTelemetry SDK and the standard environment variables (`OTEL_…`).
+ * If the process has no tracer provider, this one is registered, so that spans of libraries inside a tool are exported too. A collector
+ * that is down, slow or silent costs a limited amount of memory, and is logged once. Rejects with `invalid_option`, or with
+ * `missing_dependency` if the SDK is not installed.
  */
 export async function otlpTelemetry(options: OtlpOptions = {}): Promise<OtlpTelemetry> {
   checkOptionNames(options, optionNames, '`otlpTelemetry`')
   const { content, semconv, metadata } = options
-  // Nothing is started if they are invalid.
+  // Starts nothing if they are invalid.
   telemetry({ content, semconv, metadata })
   const settings = readOtlpSettings(options)
   if (settings === undefined) return { telemetry: undefined, close: async () => {} }
@@ -64,7 +65,7 @@ function startExport(sdk: Sdk, options: OtlpOptions, settings: OtlpSettings): Ot
   const exporterOptions = (signal: Signal, url: URL) => ({
     url: url.href,
     headers: async () => {
-      // The exporter gives up instead of trying again, for which it would keep the process running.
+      // Makes the exporter give up instead of retrying, which would keep the process running.
       stop.signal.throwIfAborted()
       return { ...headers }
     },
@@ -140,7 +141,7 @@ function makeSampler(sdk: Sdk, { name, ratio }: OtlpSettings['sampler']): Sample
   return name.startsWith('parentbased_') ? new sdk.ParentBasedSampler({ root }) : root
 }
 
-/** Registers what the process has not yet: what is current, tracers, and a log. Returns a function that takes it back. */
+/** Registers what the process lacks: a context manager, a tracer provider and a diagnostics logger. Returns a function that undoes this. */
 function install(sdk: Sdk, tracers: () => TracerProvider, log: (problem: string) => void): () => void {
   const keepsContext = context.setGlobalContextManager(new sdk.AsyncLocalStorageContextManager().enable())
   const providesTracers = trace.setGlobalTracerProvider({ getTracer: (...scope) => tracers().getTracer(...scope) })
@@ -156,9 +157,9 @@ function install(sdk: Sdk, tracers: () => TracerProvider, log: (problem: string)
   }
 }
 
-/** Logs the first problem as a warning, and later ones at debug. */
+/** Logs the first problem as a warning, and later ones at debug level. */
 function problemLog(logger: Logger, secrets: readonly string[], message: string): (problem: string) => void {
-  // A collector may quote a key, also without the word before it.
+  // A collector may quote a key without the scheme before it.
   const hidden = secrets.flatMap((value) => [value, value.replace(/^\w+\s+/, '')])
   let isLogged = false
   return (problem) => {

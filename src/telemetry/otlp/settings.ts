@@ -1,18 +1,21 @@
 import { unescape as decode } from 'node:querystring'
 import { InvalidOptionError } from '../../core/errors.ts'
 
-/** Where OTLP goes. What is missing, the environment says. */
+/** Where OTLP data is sent. Absent options are read from the environment. */
 export interface OtlpPlace {
-  /** The collector's address; `/v1/traces` and `/v1/metrics` are added. Default: `OTEL_EXPORTER_OTLP_ENDPOINT`, else `http://localhost:4318`. */
+  /**
+   * The collector's address; `/v1/traces` and `/v1/metrics` are appended. Default: `OTEL_EXPORTER_OTLP_ENDPOINT`, or
+   * `http://localhost:4318`.
+   */
   endpoint?: string
-  /** Sent with every request. They replace those of `OTEL_EXPORTER_OTLP_HEADERS` with the same names. */
+  /** Headers sent with every request. They replace headers of the same name in `OTEL_EXPORTER_OTLP_HEADERS`. */
   headers?: Readonly<Record<string, string>>
-  /** False: traces alone. Default true. */
+  /** False: only traces. Default: true. */
   metrics?: boolean
 }
 
 export interface OtlpSettings {
-  /** Where traces are sent; undefined: they are not exported. */
+  /** Where traces are sent. Undefined: they are not exported. */
   traces: URL | undefined
   metrics: URL | undefined
   sampler: { name: string; ratio: number }
@@ -23,9 +26,9 @@ export interface OtlpSettings {
 }
 
 /**
- * Reads what the SDK's packages don't read themselves of the standard variables
+ * Reads the standard variables that the SDK's packages don't read themselves
  * (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/). Undefined if `OTEL_SDK_DISABLED` is set. Throws
- * `invalid_option` for a value that can't be used.
+ * `invalid_option` for an invalid value.
  */
 export function readOtlpSettings({ endpoint, headers = {}, metrics = true }: OtlpPlace): OtlpSettings | undefined {
   const { env } = process
@@ -63,12 +66,12 @@ function addressOf(signal: Signal, endpoint: string | undefined): URL {
   }
   const protocol = `OTEL_EXPORTER_OTLP_${signal}_PROTOCOL`
   choose(process.env[protocol] ? protocol : 'OTEL_EXPORTER_OTLP_PROTOCOL', ['http/protobuf'])
-  // The variable of a signal has the whole address.
+  // The variable of a signal contains the full address.
   if (endpoint !== undefined || !own) url.pathname = url.pathname.replace(/\/*$/, `/v1/${signal.toLowerCase()}`)
   return url
 }
 
-/** The value of a variable; the first of `known` if it is not set. */
+/** The value of a variable, or the first of `known` if it is not set. */
 function choose(name: string, known: readonly string[]): string {
   const value = process.env[name] || (known[0] ?? '')
   const found = known.find((one) => one === value.trim().toLowerCase())
@@ -76,7 +79,7 @@ function choose(name: string, known: readonly string[]): string {
   return found
 }
 
-/** Anything but a number counts as not set, as the specification has it. Timers take at most 2³¹ - 1 milliseconds. */
+/** Anything but a number counts as not set, as in the specification. Timers support at most 2³¹ - 1 milliseconds. */
 function readNumber(name: string, otherwise: number): number {
   const value = Number(process.env[name] || otherwise)
   return Number.isFinite(value) && value >= 1 ? Math.min(Math.trunc(value), 2 ** 31 - 1) : otherwise
