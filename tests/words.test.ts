@@ -14,6 +14,7 @@ const edited = `
   src/pipeline
   src/sqlite
   src/telemetry
+  src/testing
 `
   .trim()
   .split(/\s+/)

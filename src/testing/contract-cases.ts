@@ -2,25 +2,26 @@ import { InvalidOptionError } from '../core/errors.ts'
 import type { Expect } from './contract/kit.ts'
 
 /**
- * What a contract suite needs of a test runner. Vitest's and Jest's globals fit as they are; for `node:test` two assertions do:
- * `expect: (actual) => ({ toBe: (expected) => assert.strictEqual(actual, expected), toEqual: (expected) => assert.deepEqual(actual, expected) })`.
+ * The functions that a contract suite needs of a test runner. Vitest's and Jest's globals fit. For `node:test`, two assertions are enough:
+ * `expect: (actual) => ({ toBe: (expected) => assert.strictEqual(actual, expected), toEqual: (expected) => assert.deepEqual(actual,
+ * expected) })`.
  */
 export interface TestApi {
-  /** Groups the cases. Called once, its body synchronously or later. */
+  /** Groups the cases. Called once; its body may run synchronously or later. */
   describe(name: string, body: () => void): unknown
-  /** Defines one case, which fails when its body rejects. */
+  /** Defines a case, which fails if its body rejects. */
   it(name: string, body: () => Promise<void>): unknown
   expect: Expect
 }
 
-/** A suite's name, its cases, and those of them that are left out, each with the reason. */
+/** A suite: its name, its cases, and the cases to skip, each with a reason. */
 interface Suite<Case> {
   name: string
   cases: readonly Case[]
   skip?: Readonly<Record<string, string>> | undefined
 }
 
-/** A `describe` with an `it` for each case but the skipped ones. Throws `invalid_option` for a name in `skip` that is no case's. */
+/** Defines a `describe` with an `it` for each case that is not skipped. Throws `invalid_option` for an unknown name in `skip`. */
 export function defineCases<Case extends { name: string }>(
   { name, cases, skip = {} }: Suite<Case>,
   api: TestApi,
@@ -33,7 +34,7 @@ export function defineCases<Case extends { name: string }>(
   })
 }
 
-/** Gives `run` new worlds, as many as it asks for, and closes them behind it. */
+/** Runs `run`, which may open any number of worlds, and closes them afterwards. */
 export async function withWorlds<World extends { close(): Promise<void> }>(
   open: () => Promise<World>,
   run: (place: () => Promise<World>) => Promise<void>,

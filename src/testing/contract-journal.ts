@@ -6,26 +6,27 @@ import { type JournalCase, type MakeJournal, World } from './journal-contract/ki
 import { ownerCases } from './journal-contract/owners.ts'
 import { recordCases } from './journal-contract/records.ts'
 
-/** What of the suite is run. */
+/** The options of the suite. */
 export interface TestJournalOptions {
-  /** Cases that are left out, by name, each with the reason. Throws at once for a name that is no case's. */
+  /** The cases to skip, by name, each with a reason. Throws at once for an unknown name. */
   skip?: Readonly<Record<string, string>>
 }
 
 const cases: readonly JournalCase[] = [...crashCases, ...recordCases, ...decisionCases, ...ownerCases, ...keepingCases]
 
 /**
- * The contract of `Journal` as a test suite, which every journal has to pass: what happens to a run when its process dies at any moment, who
- * may carry it out, which decisions count, what is found again. `make` gives a new place for runs each time; the suite opens several
- * journals on one place, as several processes would, and lets processes die by stopping a run between two steps and closing its journal.
+ * Tests the contract of `Journal`, which every journal must pass: what happens to a run if its process dies at any moment, which process
+ * may execute it, which decisions count, and which runs are found again. `make` creates a new place for runs. The suite opens several
+ * journals on one place, as several processes would. It simulates the death of a process by stopping a run between two steps and closing
+ * its journal.
  *
- * Defines one `describe` with one `it` for each case.
+ * Defines one `describe` with one `it` per case.
  *
  * ```ts
  * import { describe, expect, it } from 'vitest'
  * testJournal('my journal', async () => {
- *   const database = await createDatabase()
- *   return { open: () => myJournal(database.url), remove: () => database.drop() }
+ * const database = await createDatabase()
+ * return { open: () => myJournal(database.url), remove: () => database.drop() }
  * }, { describe, it, expect })
  * ```
  */

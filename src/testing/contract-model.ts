@@ -8,15 +8,17 @@ import type { WireName } from './mock/wires/wire.ts'
 import { findWire } from './mock/wires.ts'
 import type { MockProviderOptions } from './mock-provider.ts'
 
-/** What the contract suite needs to know of a driver. */
+/** The options of the suite. */
 export interface TestModelOptions {
-  /** The wire format the model speaks. Default `'chat-completions'`. */
+  /** The wire format that the model speaks. Default: `'chat-completions'`. */
   wire?: WireName
-  /** What the provider refuses, as in `MockProviderOptions`: every case then proves its requests legal as well. Default: nothing. */
+  /**
+   * What the provider refuses, as in `MockProviderOptions`. Every case then also proves that its requests are accepted. Default: nothing.
+   */
   refuse?: MockProviderOptions['refuse']
   /**
-   * Cases that are left out, by name, each with the reason: what a model can't do because of the format it speaks.
-   * Throws at once for a name that is no case's, so that the list can't outlive what it excuses.
+   * The cases to skip, by name, each with a reason: what the model's format does not support. Throws at once for an unknown name, so that
+   * the list can't become outdated.
    */
   skip?: Readonly<Record<string, string>>
 }
@@ -24,11 +26,11 @@ export interface TestModelOptions {
 const cases: readonly ModelCase[] = [...responseCases, ...requestCases, ...failureCases, ...abortCases]
 
 /**
- * The contract of `ChatModel` as a test suite, which every driver has to pass: what a response is, what a request says, what happens
- * when the provider fails or the caller aborts. It runs over real HTTP against the mock provider; each case starts its own.
+ * Tests the contract of `ChatModel`, which every driver must pass: what a response is, what a request says, and what happens if the
+ * provider fails or the caller aborts. It uses real HTTP to the mock provider; each case starts its own.
  *
- * `create` is called once for each server with what the case needs (`maxRetries` has to be honoured; waits between tries should be short).
- * Defines one `describe` with one `it` for each case; the longest takes a good second, because a provider asks for one.
+ * `create` is called once per server with the settings of the case. It must honor `maxRetries`; waits between attempts should be short.
+ * Defines one `describe` with one `it` per case. The longest takes just over a second, because a provider asks to wait that long.
  *
  * ```ts
  * import { describe, expect, it } from 'vitest'

@@ -7,26 +7,26 @@ import { replacingCases } from './session-contract/replacing.ts'
 import { turnCases } from './session-contract/turns.ts'
 import { waitingCases } from './session-contract/waiting.ts'
 
-/** What of the suite is run. */
+/** The options of the suite. */
 export interface TestSessionsOptions {
-  /** Cases that are left out, by name, each with the reason. Throws at once for a name that is no case's. */
+  /** The cases to skip, by name, each with a reason. Throws at once for an unknown name. */
   skip?: Readonly<Record<string, string>>
 }
 
 const cases: readonly SessionCase[] = [...keepingCases, ...turnCases, ...waitingCases, ...crashCases, ...replacingCases, ...ownerCases]
 
 /**
- * The contract of `Sessions` as a test suite, which every place for sessions has to pass: what is kept and found again, who has a session when
- * several runs want it, what becomes of it while a run waits, and when a process dies at any moment. `make` gives a new place each time; the
- * suite opens several sessions on one place, as several processes would, and lets processes die by closing theirs.
+ * Tests the contract of `Sessions`, which every session store must pass: what is stored and found again, which run has a session if several
+ * want it, and what happens to the session while a run waits, or if a process dies at any moment. `make` creates a new place. The suite
+ * opens several sessions on one place, as several processes would, and closes them to simulate the death of a process.
  *
- * Defines one `describe` with one `it` for each case.
+ * Defines one `describe` with one `it` per case.
  *
  * ```ts
  * import { describe, expect, it } from 'vitest'
  * testSessions('my sessions', async () => {
- *   const database = await createDatabase()
- *   return { open: () => new Sessions(new MyStore(database.url)), remove: () => database.drop() }
+ * const database = await createDatabase()
+ * return { open: () => new Sessions(new MyStore(database.url)), remove: () => database.drop() }
  * }, { describe, it, expect })
  * ```
  */

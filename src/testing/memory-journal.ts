@@ -32,7 +32,7 @@ interface Wait {
 }
 
 interface Run {
-  /** Its running number, which a cursor names. */
+  /** Its serial number, which cursors refer to. */
   n: number
   id: string
   status: RunStatus
@@ -55,18 +55,18 @@ interface Run {
   tries: number
 }
 
-/** How many runs there have been. */
+/** The number of runs created so far. */
 let created = 0
 
-/** What journals in memory keep: it outlives them, as a disk outlives processes. */
+/** The storage of journals in memory. It outlives them, as a disk outlives processes. */
 export class MemoryRuns {
   readonly runs: Map<string, Run> = new Map()
   readonly alive: Set<object> = new Set()
 }
 
 /**
- * A journal in memory, for tests of what runs do when a process dies: open one on the same `kept` for each process, and `close` it to let the
- * process die. It does all that a journal on a disk does, but for outliving the real process.
+ * Creates a journal in memory, to test what happens to runs if a process dies. Open one on the same `kept` for each process, and `close` it
+ * to let the process die. It behaves like a journal on a disk, except that it does not outlive the real process.
  */
 export function memoryJournal(kept: MemoryRuns = new MemoryRuns()): Journal & { close(): Promise<void> } {
   return storeJournal(new MemoryStore(kept))
@@ -238,7 +238,7 @@ class MemoryStore implements Store {
     return doomed.length
   }
 
-  /** As a process that dies: it notes nothing. */
+  /** Lets the process die: nothing more is stored. */
   async close(): Promise<void> {
     this.#kept.alive.delete(this.#owner)
   }

@@ -14,24 +14,29 @@ import { settlesBeforeAbort, untilSocketsAreRead } from './wait.ts'
 
 /** What a mock provider answers, and how it fails. */
 export interface MockProviderOptions {
-  /** Replies, one for each request in the order they arrive; or one function that answers them all. May be asynchronous. */
+  /** Replies, one for each request in order of arrival; or one function that answers all requests. May be async. */
   script?: Script<MockScriptRequest, MockReply>
-  /** Instead of `script`: recorded responses, one for each request; each the payloads of a stream, as an array or as a `.jsonl` text. */
+  /**
+   * Recorded responses instead of `script`, one per request. Each is the payloads of a stream, as an array or as the text of a `.jsonl`
+   * file.
+   */
   recordings?: readonly (string | readonly string[])[]
-  /** What goes wrong, with all requests or with some. A fault that answers in the script's place leaves the turn for the next request. */
+  /** Faults for all requests or some. A fault that replaces the script's answer leaves the turn for the next request. */
   faults?: MockFaults
-  /** Ids listed by `GET /v1/models`, and by Ollama's `GET /api/tags`. Any model may be asked for. Default `['mock-model']`. */
+  /** Ids listed by `GET /v1/models`, and by Ollama's `GET /api/tags`. Requests may name any model. Default: `['mock-model']`. */
   models?: readonly string[]
   /**
-   * Says what the provider refuses about a request, which is then answered with status 400 and these words as its error; undefined: nothing.
-   * Asked before any fault and the script, which keeps its turn. Default: every request is answered whose body is a JSON object.
+   * Decides whether a request is refused.
+   *
+   * Contract: called before faults and script, synchronously. Return a text to answer with status 400 and that message; the script keeps
+   * its turn. Return undefined to accept. Default: every request whose body is a JSON object is accepted.
    */
   refuse?: (request: MockScriptRequest) => string | undefined
-  /** Length of the streamed pieces of texts and arguments, in UTF-16 units. Default 4. */
+  /** The length of the streamed pieces of texts and arguments, in UTF-16 units. Default: 4. */
   pieceLength?: number
-  /** Default `'127.0.0.1'`. */
+  /** Default: `'127.0.0.1'`. */
   host?: string
-  /** Default 0: one that is free. */
+  /** Default: 0, which selects a free port. */
   port?: number
 }
 
@@ -46,36 +51,36 @@ const optionNames: OptionNames<MockProviderOptions> = {
   port: true,
 }
 
-/** A provider to test against: a real HTTP server in this process. */
+/** A mock provider: a real HTTP server in this process. */
 export interface MockProvider extends AsyncDisposable {
   /** Such as `http://127.0.0.1:40123`, without a path. */
   readonly url: string
-  /** The base URL for the `openai` SDK and everything compatible with it: `url` + `/v1`. Anthropic's and Google's SDKs take `url` itself. */
+  /** The base URL for the `openai` SDK and compatible clients: `url` + `/v1`. Anthropic's and Google's SDKs take `url`. */
   readonly baseURL: string
-  /** Every request so far, in the order they arrived whole. Those for a list of models are among them. */
+  /** All requests so far, in the order in which they were complete, including requests for a list of models. */
   readonly requests: readonly MockRequest[]
-  /** Connections that are open now, idle ones included. */
+  /** The number of open connections, including idle ones. */
   readonly openConnections: number
-  /** Resolves with the `n`th request, counted from 1 (the default), as soon as it has arrived. Rejects when aborted or closed. */
+  /** Resolves with the `n`th request, counted from 1 (the default), once it has arrived. Rejects if aborted or closed. */
   waitForRequest(n?: number, options?: { signal?: AbortSignal }): Promise<MockRequest>
-  /** The same for its end: answered whole, broken off, or given up by the client. */
+  /** Resolves with the `n`th request once it has ended: answered completely, broken off, or aborted by the client. */
   waitForEnd(n?: number, options?: { signal?: AbortSignal }): Promise<MockRequest>
   /** Resolves when at most `n` connections are open. */
   waitForConnections(n: number, options?: { signal?: AbortSignal }): Promise<void>
-  /** Ends every exchange, connection and timer. May be called again. */
+  /** Ends all exchanges, connections and timers. May be called again. */
   close(): Promise<void>
 }
 
 /**
- * Starts a provider to test against: a real HTTP server on the loopback interface that answers from a script, in the wire format each
- * request comes in, and that can misbehave as real providers do. It speaks OpenAI's Chat Completions (`POST …/chat/completions` under any
- * prefix, and `GET …/models`) and Responses (`POST …/responses`), Anthropic's Messages (`POST …/messages`) and Gemini's generateContent
- * (`POST …/models/NAME:generateContent` and `:streamGenerateContent`, also under a project of Vertex AI), streaming or not.
+ * Starts a mock provider: a real HTTP server on the loopback interface that answers from a script, in the wire format of each request, and
+ * can misbehave as real providers do. It speaks OpenAI's Chat Completions (`POST …/chat/completions` under any prefix, and `GET …/models`)
+ * and Responses (`POST …/responses`), Anthropic's Messages (`POST …/messages`) and Gemini's generateContent (`POST
+ * …/models/NAME:generateContent` and `:streamGenerateContent`, also under a project of Vertex AI), with and without streaming.
  *
  * ```ts
  * await using provider = await startMockProvider({
- *   script: [{ toolCalls: [{ name: 'add', arguments: { a: 2, b: 3 } }] }, 'The result is 5.'],
- *   faults: [{ status: 429, headers: { 'retry-after': '0' } }],
+ * script: [{ toolCalls: [{ name: 'add', arguments: { a: 2, b: 3 } }] }, 'The result is 5.'],
+ * faults: [{ status: 429, headers: { 'retry-after': '0' } }],
  * })
  * const model = createModel({ provider: 'custom', model: 'any', apiKey: 'none', baseURL: provider.baseURL })
  * ```
@@ -91,7 +96,7 @@ class LoopbackProvider implements MockProvider {
   readonly requests: MockRequest[] = []
   readonly #answers: ScriptedAnswers
   readonly #watch = new Watch()
-  /** Open connections, each with the number of its requests that are still being answered. */
+  /** Open connections, each with its number of requests in progress. */
   readonly #sockets = new Map<Socket, number>()
   readonly #server: Server
   #url = ''
@@ -124,7 +129,7 @@ class LoopbackProvider implements MockProvider {
   async listen(host: string, port: number): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject)
-      // The default backlog is too short for a thousand connections at once: some would wait a second to be tried again.
+      // The default backlog is too short for a thousand simultaneous connections: some would wait a second for a retry.
       this.#server.listen({ host, port, backlog: 4096 }, resolve)
     })
     const address = this.#server.address()
@@ -153,13 +158,13 @@ class LoopbackProvider implements MockProvider {
   async #close(): Promise<void> {
     this.#isClosing = true
     for (const [socket, exchanges] of this.#sockets) {
-      // An idle connection that is closed in the usual way keeps its port for another minute. Where thousands of tests have each had a
-      // server, there are soon so few free ports left that the system takes milliseconds to find one for the next.
+      // Closing an idle connection normally would keep its port for another minute. After thousands of tests with a server each, so few
+      // ports would be free that finding one takes the system milliseconds.
       if (exchanges === 0) socket.resetAndDestroy()
       else socket.destroy()
     }
     this.#watch.close()
-    // The next server may be given this port. A client that had not seen by then that its connection is closed would use it for that one.
+    // The next server may get this port. A client that has not noticed that its connection is closed would use it for that server.
     await untilSocketsAreRead()
     await new Promise<void>((resolve) => this.#server.close(() => resolve()))
   }
@@ -181,13 +186,13 @@ class LoopbackProvider implements MockProvider {
     })
   }
 
-  /** Aborted when the client goes away, the response is over, or the server closes, which all close the response. */
+  /** Aborted when the client disconnects, the response ends, or the server closes. All of these close the response. */
   #signalOf({ socket }: IncomingMessage, res: ServerResponse): AbortSignal {
     const gone = new AbortController()
     this.#count(socket, 1)
     res.once('close', () => {
       this.#count(socket, -1)
-      // Nobody asks for the reason, and making the usual one costs more than the rest.
+      // A string, because the reason is never read and creating the default one is expensive.
       gone.abort('the response is closed')
     })
     return gone.signal
@@ -198,9 +203,9 @@ class LoopbackProvider implements MockProvider {
     if (exchanges !== undefined) this.#sockets.set(socket, exchanges + more)
   }
 
-  /** Answers one request; never rejects. */
+  /** Answers one request. Never rejects. */
   async #serve(req: IncomingMessage, exchange: Exchange): Promise<void> {
-    // A client may go away between any check and any write; that it did is recorded when the response closes.
+    // The client may disconnect at any time. That is recorded when the response closes.
     exchange.res.on('error', () => {})
     const rawBody = await readBody(req)
     if (rawBody === undefined) return
@@ -211,7 +216,7 @@ class LoopbackProvider implements MockProvider {
       for (const promise of answer.response.before) if (!(await settlesBeforeAbort(promise, exchange.signal))) return
       await transmit(exchange, answer.response, answer.fault)
     } catch (error) {
-      // The script, a gate or a fault has thrown. A client that is told so as a bad request fails with the reason and does not try again.
+      // The script, a gate or a fault has thrown. Status 400 makes the client fail with the reason instead of retrying.
       if (exchange.res.headersSent) breakOff(exchange)
       else await transmit(exchange, prepareError(error, chooseWire(request.method, request.path).wire, 400), {})
     }
@@ -239,13 +244,13 @@ class LoopbackProvider implements MockProvider {
   }
 }
 
-/** The body as text; undefined when the client went away before it was whole. */
+/** The body as text. Undefined if the client disconnects before it is complete. */
 async function readBody(req: IncomingMessage): Promise<string | undefined> {
   const chunks: Uint8Array[] = []
   try {
     for await (const chunk of req) chunks.push(chunk as Uint8Array)
   } catch {
-    // There is nobody left to answer, and half a request is not one.
+    // The client is gone, and an incomplete request is ignored.
     return undefined
   }
   return Buffer.concat(chunks).toString('utf8')
@@ -256,7 +261,7 @@ function parseObject(text: string): JsonObject {
     const value: unknown = JSON.parse(text)
     return isJsonObject(value) ? value : {}
   } catch {
-    // Refused when it is answered, with the text that was sent.
+    // It is refused later, and the error quotes the text.
     return {}
   }
 }

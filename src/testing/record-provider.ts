@@ -8,11 +8,11 @@ import { redactText, secretsIn } from '../core/redaction/redact.ts'
 import { SecretTexts } from '../core/redaction/secret-texts.ts'
 import { EventStream } from '../models/streaming/event-stream.ts'
 
-/** How a provider's responses are recorded. */
+/** The options of `recordProvider`. */
 export interface RecordProviderOptions {
-  /** What requests go over. Default: the global `fetch`. */
+  /** Sends the requests. Default: the global `fetch`. */
   fetch?: typeof globalThis.fetch
-  /** Texts that must not be in a recording. The keys in the requests' headers, and what looks like a key, never are. */
+  /** Texts that must not be in a recording. Keys in the requests' headers, and what looks like a key, are always removed. */
   secrets?: Iterable<string>
 }
 
@@ -20,20 +20,23 @@ const optionNames: OptionNames<RecordProviderOptions> = { fetch: true, secrets: 
 
 /** Records what a provider sends. */
 export interface ProviderRecorder {
-  /** For the `fetch` of a model. */
+  /** Pass it as the `fetch` of a model. */
   readonly fetch: typeof globalThis.fetch
   /**
-   * The responses so far, in the order of their requests, as `startMockProvider` takes them: of a stream each event's payload, as far as it has
-   * come; of a whole response its JSON, once it has ended. A request that failed, or was refused, has none.
+   * The responses so far, in the order of their requests, in the form that `startMockProvider` accepts. For a stream: the payload of each
+   * event that has arrived. For a complete response: its JSON, once it has ended. Failed and refused requests are not included.
    */
   readonly recordings: string[][]
-  /** Writes them as `1.jsonl`, `2.jsonl`, … into a folder, which is made if it is not there; each is for its owner alone. Resolves with the paths. */
+  /**
+   * Writes the recordings as `1.jsonl`, `2.jsonl`, … to a folder, which is created if necessary. Only the owner can read the files.
+   * Resolves with their paths.
+   */
   save(folder: string): Promise<string[]>
 }
 
 /**
- * Records a provider's responses as they come over HTTP, to replay them with the mock provider: against a driver, every piece of it as it was
- * sent, however odd. Nothing of the requests is kept.
+ * Records a provider's responses over HTTP, so that the mock provider can replay every piece of them to a driver, however odd. Nothing of
+ * the requests is recorded.
  *
  * ```ts
  * const recorder = recordProvider()
@@ -74,13 +77,13 @@ export function recordProvider(options: RecordProviderOptions = {}): ProviderRec
   }
 }
 
-/** The keys that a request bears. */
+/** The keys in a request's headers. */
 function keysOf(headers: Headers): string[] {
   const names = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key']
   return names.flatMap((name) => headers.get(name)?.replace(/^Bearer\s+/i, '') ?? []).filter((key) => key.length >= 8)
 }
 
-/** Passes a body on as it comes; `begun` is told, with the first of it, where its payloads are put. */
+/** Passes a body through as it arrives. `begun` is called with its payloads at the first of them. */
 function noting(isStream: boolean, begun: (payloads: string[]) => void): TransformStream<Uint8Array, Uint8Array> {
   const payloads: string[] = []
   const chunks: Uint8Array[] = []
@@ -117,13 +120,13 @@ function oneLine(text: string): string {
   }
 }
 
-/** A text that comes in pieces: where it is, and each piece's place. */
+/** A text in pieces, and the place of each piece. */
 interface PiecedText {
   text: string
   owners: { holder: Record<string, unknown>; key: string }[]
 }
 
-/** A secret may be cut anywhere: a text that has one comes as one piece, its first. */
+/** Removes secrets, which may be split anywhere: a text that contains one is moved into its first piece. */
 function withoutSecrets(payloads: readonly string[], secrets: SecretTexts): string[] {
   const values = payloads.map(jsonIn)
   const texts = new Map<string, PiecedText>()
@@ -135,7 +138,7 @@ function withoutSecrets(payloads: readonly string[], secrets: SecretTexts): stri
   return payloads.map((payload, at) => redactText(values[at] === undefined ? payload : JSON.stringify(values[at]), secrets))
 }
 
-/** Payloads of one kind, about one part of the response. */
+/** Groups payloads of one kind about one part of the response. */
 function placeOf({ type, index, output_index }: Record<string, unknown>): string {
   return JSON.stringify([type, index, output_index])
 }

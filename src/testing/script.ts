@@ -4,64 +4,71 @@ import { type JsonObject, type ProviderData, type ToolCall, type Usage, withoutU
 
 /** A tool call of a scripted turn. */
 export interface ScriptedCall {
-  /** Default: `call_1`, `call_2`… unique over the life of the model or the server. `''`: the provider sends none. */
+  /** Default: `call_1`, `call_2`…, unique during the life of the model or the server. `''`: the provider sends no id. */
   id?: string
-  /** The tool's name, checked by nobody: it may be one that doesn't exist. */
+  /** The tool's name. Not checked: the tool may not exist. */
   name: string
-  /** An object is sent as its JSON; a string as it is, so that it may be broken, cut or empty. Default `{}`. */
+  /** An object is sent as JSON, a string verbatim, so that it may be broken, cut off or empty. Default: `{}`. */
   arguments?: JsonObject | string
   /** The same as `arguments`. */
   args?: JsonObject | string
 }
 
-/** Tokens of a scripted turn; `totalTokens` defaults to the sum. */
+/** The tokens of a scripted turn. `totalTokens` defaults to the sum. */
 export type ScriptedUsage = Omit<Usage, 'totalTokens'> & { totalTokens?: number }
 
 /**
- * One answer of a model, for `scriptedModel` and `startMockProvider` alike. What is set is sent in the order reasoning, text, calls;
- * then the turn ends: with its finish reason, or with `error`, or never (`hang`, `deaf`).
+ * One answer of a model, for `scriptedModel` and `startMockProvider`. Its parts are sent in this order: reasoning, text, calls. Then the
+ * turn ends with its finish reason, with `error`, or never (`hang`, `deaf`).
  */
 export interface ScriptedTurn {
   /** The visible text. It is streamed in small pieces. */
   text?: string
-  /** The text cut by hand, instead of `text`. A promise among the pieces holds back what follows until it has settled. */
+  /** The text in given pieces, instead of `text`. A promise among the pieces delays what follows until it has settled. */
   chunks?: readonly (string | PromiseLike<unknown>)[]
-  /** Streamed in small pieces before the text, where the wire has a place for it. */
+  /** Streamed in small pieces before the text, if the format supports it. */
   reasoning?: string
-  /** Sent after the text, one after the other. */
+  /** Sent after the text, in order. */
   toolCalls?: readonly ScriptedCall[]
-  /** True: the pieces of several calls are sent in turns, where the wire can do that, instead of one call after the other. */
+  /** Whether the pieces of several calls interleave, if the format supports it. Otherwise each call is sent as a whole. */
   interleave?: boolean
-  /** Default: `'tool_calls'` when there are calls, else `'stop'`. */
+  /** Default: `'tool_calls'` if there are calls, otherwise `'stop'`. */
   finishReason?: FinishReason
-  /** The provider's own word for it, when it is to be another than the usual one. */
+  /** The provider's own finish reason, if it should differ from the usual one. */
   rawFinishReason?: string
   /** Default: no usage is reported. */
   usage?: ScriptedUsage
-  /** Passed on by `scriptedModel`; the mock provider puts the fields of its `data` into the message it sends. */
+  /** `scriptedModel` returns it. The mock provider adds the fields of its `data` to the message. */
   providerData?: ProviderData
   /**
-   * The turn fails with this error, after whatever text and calls the turn has. `scriptedModel` rejects with the very object; the mock
-   * provider sends an error: with the error's HTTP status (default 500) if the turn has nothing else, as an error inside the stream if it has.
+   * Makes the turn fail with this error after its text and calls. `scriptedModel` rejects with this object. The mock provider sends an
+   * error: with the error's HTTP status (default: 500) if the turn has nothing else, otherwise as an error inside the stream.
    */
   error?: Error
-  /** Awaited before anything is sent, so that a test can let a turn go when something else has happened. If it rejects, the turn fails with its reason. */
+  /**
+   * Awaited before anything is sent, so that a test can delay a turn until something else has happened. If it rejects, the turn fails with
+   * its reason.
+   */
   before?: PromiseLike<unknown>
-  /** True: the turn sends what it has and then nothing more, until the request is aborted. */
+  /** Whether the turn sends what it has and then nothing, until the request is aborted. */
   hang?: boolean
-  /** True: like `hang`, but ignores even the abort: `generate` never settles. To the mock provider it is the same as `hang`. */
+  /** Like `hang`, but also ignores the abort: `generate` never settles. For the mock provider it is the same as `hang`. */
   deaf?: boolean
   /** The response's `warnings`. The mock provider ignores them. */
   warnings?: readonly string[]
 }
 
-/** A turn, or a function that decides it when the request has come; `index` counts the requests from 0. May throw: the turn then fails. */
+/**
+ * A turn, or a function that returns it when the request arrives. `index` counts requests from 0.
+ *
+ * Contract of the function: awaited. If it throws, the turn fails.
+ */
 export type ScriptEntry<Request, Reply> = Reply | ((request: Request, index: number) => Reply | Promise<Reply>)
 
-/** Turns that answer one request each, in order; or one function that answers them all. */
+/** Turns that answer one request each, in order; or one function that answers all requests. */
 export type Script<Request, Reply> = readonly ScriptEntry<Request, Reply>[] | ((request: Request, index: number) => Reply | Promise<Reply>)
 
-/** One thing a turn sends, or a pause before the next one. */
+/** A piece that a turn sends, or a pause. */
 export type TurnStep =
   | { type: 'reasoning'; text: string }
   | { type: 'text'; text: string }
@@ -71,7 +78,7 @@ export type TurnStep =
 
 type TurnEnd = { type: 'finish' } | { type: 'error'; error: Error } | { type: 'hang'; deaf: boolean }
 
-/** A turn made explicit: every piece in the order it is sent, and the whole it adds up to. */
+/** A turn in explicit form: every piece in the order in which it is sent, and the complete response. */
 export interface TurnPlan {
   before?: PromiseLike<unknown>
   steps: TurnStep[]
@@ -87,8 +94,8 @@ export interface TurnPlan {
 }
 
 /**
- * Takes the script's entry for request `index`: at once when it is there as a value, else as the function's promise.
- * Throws a `ModelError` that can't be retried when there is none, and whatever the function throws.
+ * Returns the script's entry for request `index`: a value at once, or the function's promise. Throws a `ModelError` that can't be retried
+ * if there is no entry, and whatever the function throws.
  */
 export function takeTurn<Request, Reply>(
   script: Script<Request, Reply>,
@@ -112,7 +119,7 @@ export function takeTurn<Request, Reply>(
   return isEntryFunction(found) ? found(request, index) : found
 }
 
-/** Makes the pieces of a turn explicit. Throws `invalid_option` for a turn that contradicts itself. */
+/** Converts a turn to explicit pieces. Throws `invalid_option` for a contradictory turn. */
 export function planTurn(turn: ScriptedTurn | string, ids: CallIds, pieceLength: number): TurnPlan {
   const { text, chunks, reasoning, toolCalls = [], ...rest } = typeof turn === 'string' ? { text: turn } : checkTurn(turn)
   const calls = toolCalls.map((call) => ({
@@ -121,7 +128,7 @@ export function planTurn(turn: ScriptedTurn | string, ids: CallIds, pieceLength:
     function: { name: call.name, arguments: argumentsText(call) },
   }))
   const pieces = chunks ?? cutIntoPieces(text ?? '', pieceLength)
-  // A gate may reject before its turn to be awaited has come; the reason is told then, and must not end the process now.
+  // A gate may reject before it is awaited. The reason is reported when it is awaited; until then it must not end the process.
   for (const gate of [rest.before, ...pieces]) if (typeof gate === 'object') gate.then(undefined, () => {})
   return {
     ...withoutUndefined({ before: rest.before }),
@@ -144,7 +151,7 @@ export function planTurn(turn: ScriptedTurn | string, ids: CallIds, pieceLength:
   }
 }
 
-/** Hands out ids for calls: the script's own, or `call_1`, `call_2`… leaving out those the script has used. */
+/** Provides ids for calls: the script's own, or `call_1`, `call_2`…, skipping those that the script has used. */
 export class CallIds {
   readonly #given = new Set<string>()
   #last = 0
@@ -161,7 +168,7 @@ export class CallIds {
   }
 }
 
-/** Cuts a text into pieces of about `length` UTF-16 units, never between the two halves of a surrogate pair. */
+/** Splits a text into pieces of about `length` UTF-16 units, never inside a surrogate pair. */
 export function cutIntoPieces(text: string, length: number): string[] {
   const pieces: string[] = []
   for (let start = 0; start < text.length; ) {

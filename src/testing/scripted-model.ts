@@ -11,17 +11,17 @@ import { restartable } from '../models/middleware/retry.ts'
 import { CallIds, checkPieceLength, planTurn, type Script, type ScriptedTurn, type TurnPlan, type TurnStep, takeTurn } from './script.ts'
 import { settlesBeforeAbort } from './wait.ts'
 
-/** What a scripted model says of itself. */
+/** The options of a scripted model. */
 export interface ScriptedModelOptions {
-  /** Default `'scripted'`. */
+  /** Default: `'scripted'`. */
   provider?: string
-  /** Default `'scripted-model'`. */
+  /** Default: `'scripted-model'`. */
   model?: string
-  /** Default `{ nativeTools: true }`. */
+  /** Default: `{ nativeTools: true }`. */
   capabilities?: ModelCapabilities
-  /** Length of the streamed pieces of texts and arguments, in UTF-16 units. Default 4. */
+  /** The length of the streamed pieces of texts and arguments, in UTF-16 units. Default: 4. */
   pieceLength?: number
-  /** False: `requests` stays empty, for long scripts over large conversations. Default true. */
+  /** False: `requests` stays empty, for long scripts with large conversations. Default: true. */
   record?: boolean
 }
 
@@ -33,24 +33,24 @@ const optionNames: OptionNames<ScriptedModelOptions> = {
   record: true,
 }
 
-/** A request as it was when it came in: a deep copy, without the signal. */
+/** A deep copy of a request, without the signal. */
 export type RecordedRequest = Omit<ModelRequest, 'signal'>
 
 /** A model that answers from a script. */
 export interface ScriptedModel extends ChatModel {
-  /** Every request so far, in order. One whose signal was aborted before it was made is not among them: nothing would have been sent. */
+  /** All requests so far, in order. Excludes requests whose signal was already aborted, because nothing would have been sent. */
   readonly requests: readonly RecordedRequest[]
 }
 
 /**
- * A model that answers from a script, for tests of agents and tools: no network, no key, the same answer every time.
- * Each request takes the next turn, in the order of the calls to `generate`; a request without a turn left rejects and says how many there were.
- * Text, reasoning and arguments are streamed in small pieces, unless the request says `stream: false`.
+ * Creates a model that answers from a script, for tests of agents and tools: no network, no key, always the same answers. Each request
+ * takes the next turn, in the order of the calls to `generate`. A request without a turn rejects and says how many there were. Text,
+ * reasoning and arguments are streamed in small pieces, unless the request says `stream: false`.
  *
  * ```ts
  * const model = scriptedModel([
- *   { toolCalls: [{ name: 'add', arguments: { a: 2, b: 3 } }] },
- *   (request) => `The result is ${textOf(request.messages.at(-1)?.content ?? '')}.`,
+ * { toolCalls: [{ name: 'add', arguments: { a: 2, b: 3 } }] },
+ * (request) => `The result is ${textOf(request.messages.at(-1)?.content ?? '')}.`,
  * ])
  * const result = await new AgentRunner({ model, tools: [add] }).run('What is 2 + 3?')
  * ```
@@ -78,7 +78,7 @@ export function scriptedModel(turns: Script<ModelRequest, ScriptedTurn | string>
   return { provider, model, capabilities, requests, generate }
 }
 
-/** Sends a plan's pieces into the sink. Rejects when it is aborted, or when the turn is one that fails. */
+/** Sends a plan's pieces to the sink. Rejects if it is aborted, or if the turn fails. */
 async function play(plan: TurnPlan, provider: string, sink: ModelSink | undefined, signal: AbortSignal | undefined): Promise<void> {
   const heeded = plan.end.type === 'hang' && plan.end.deaf ? undefined : signal
   const wait = async (until: PromiseLike<unknown>): Promise<void> => {
@@ -89,7 +89,8 @@ async function play(plan: TurnPlan, provider: string, sink: ModelSink | undefine
     if (step.type === 'wait') await wait(step.until)
     else if (sink !== undefined) {
       push(step, sink)
-      // A turn of the microtask queue between two pieces, so that whoever reads the stream can answer the first before the second comes.
+      // Waits for the microtask queue between two pieces, so that the reader of the stream can react to the first before the second
+      // arrives.
       await undefined
     }
     if (heeded?.aborted) throw abortedError(provider, heeded.reason)

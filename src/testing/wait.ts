@@ -1,6 +1,6 @@
 /**
- * Waits for `promise`, but not longer than `signal` allows. Resolves with whether the promise was first; rejects as it does.
- * Leaves no listener on the signal, and takes care of a rejection that comes too late to matter.
+ * Waits for `promise`, but not longer than `signal` allows. Resolves with true if the promise settled first; rejects as it does. Leaves no
+ * listener on the signal, and handles a rejection that comes too late.
  */
 export async function settlesBeforeAbort(promise: PromiseLike<unknown>, signal: AbortSignal | undefined): Promise<boolean> {
   if (signal === undefined) {
@@ -15,12 +15,12 @@ export async function settlesBeforeAbort(promise: PromiseLike<unknown>, signal: 
   }
 }
 
-/** Waits until `signal` is aborted; for ever without one. */
+/** Waits until `signal` is aborted; forever without one. */
 export async function waitForAbort(signal: AbortSignal | undefined): Promise<void> {
   await settlesBeforeAbort(new Promise(() => {}), signal)
 }
 
-/** Waits `milliseconds`, or until the abort. Leaves neither timer nor listener behind. */
+/** Waits `milliseconds`, or until the abort. Leaves neither a timer nor a listener. */
 export async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const over = new Promise<void>((resolve) => {
@@ -33,12 +33,12 @@ export async function pause(milliseconds: number, signal: AbortSignal): Promise<
   }
 }
 
-// Kept as it is now: a test's fake timers would never come to it.
+// Captured here, because fake timers of a test would never run it.
 const atNextTurn = setImmediate
 
-/** Resolves when all that has reached this process's sockets by now has been read off them. */
+/** Resolves when everything that has arrived at this process's sockets so far has been read. */
 export function untilSocketsAreRead(): Promise<void> {
-  // The end of this turn of the event loop, which may be past its sockets, and of the next.
+  // The end of this turn of the event loop, which may be past its sockets, and of the next one.
   return new Promise((resolve) => void atNextTurn(() => void atNextTurn(resolve)))
 }
 

@@ -58,7 +58,7 @@ describe('testModel', () => {
     await expect(run()).rejects.toThrow()
   })
 
-  it('leaves out what is to be skipped, and refuses to skip what is no case', () => {
+  it('leaves out what is to be skipped, and rejects an unknown case to skip', () => {
     const names: string[] = []
     const collect = { describe: (_: string, body: () => void) => body(), it: (name: string) => names.push(name), expect }
     const create = () => fetchModel({ baseURL: 'http://127.0.0.1:9', maxRetries: 0 })

@@ -3,10 +3,10 @@ import type { ModelResponse, ModelSink } from '../../models/chat-model.ts'
 import type { MockProvider, MockProviderOptions } from '../mock-provider.ts'
 import { failureOf, greeting, type ModelCase, type ModelKit } from './kit.ts'
 
-/** What has to happen when the caller aborts: the request rejects with `aborted`, and the server sees its client go. */
+/** If the caller aborts, the request rejects with `aborted`, and the server sees its client disconnect. */
 export const abortCases: readonly ModelCase[] = [
   {
-    name: 'a request aborted before it is made sends nothing',
+    name: 'a request with an aborted signal sends nothing',
     async run({ start, connect, expect }) {
       const server = await start({ script: ['Hello'] })
       const model = await connect(server)
@@ -45,7 +45,7 @@ export const abortCases: readonly ModelCase[] = [
     },
   },
   {
-    name: 'an abort ends the wait for another try',
+    name: 'an abort ends the wait before a retry',
     async run({ start, connect, expect }) {
       const server = await start({ script: ['Hello'], faults: [{ status: 429, headers: { 'retry-after': '20' } }] })
       const model = await connect(server, { maxRetries: 2 })
@@ -90,7 +90,7 @@ async function abortWhen(
   expect(server.requests.length).toBe(1)
 }
 
-/** Waits for a request, however it ends. */
+/** Waits until a request has settled. */
 async function settled(generating: Promise<ModelResponse>): Promise<void> {
   await Promise.allSettled([generating])
 }

@@ -8,10 +8,10 @@ const both = [true, false] as const
 /** Long enough for a busy machine to deliver what was sent before the silence, in milliseconds. */
 const idleMs = 300
 
-/** What has to happen when the provider fails: which failures are tried again, and as what the others come out. */
+/** Failures of the provider: which are retried, and which errors the others become. */
 export const failureCases: readonly ModelCase[] = [
   {
-    name: 'a rate limit is waited out as long as the provider asks, and tried again',
+    name: 'a rate-limited request is retried after the time that the provider asks for',
     async run({ ask, expect }) {
       const faults = [{ status: 429, headers: { 'retry-after': '1' } }]
       const { response, server } = await ask({ script: ['Hello'], faults }, {}, { maxRetries: 2 })
@@ -23,7 +23,7 @@ export const failureCases: readonly ModelCase[] = [
   },
   ...[408, 409, 429, 500, 502, 503, 504, 529].map(
     (status): ModelCase => ({
-      name: `HTTP ${status} is tried again`,
+      name: `HTTP ${status} is retried`,
       async run({ ask, expect }) {
         const { response, server } = await ask({ script: ['Hello'], faults: [{ status, headers: now }] }, {}, { maxRetries: 1 })
         expect(response.text).toBe('Hello')
@@ -32,7 +32,7 @@ export const failureCases: readonly ModelCase[] = [
     }),
   ),
   {
-    name: 'a server that keeps failing is given up after the last try, with an error that says so',
+    name: 'a server that keeps failing is an error after the last attempt, which says so',
     async run({ fail, expect }) {
       for (const [status, code] of [
         [500, 'provider_error'],
@@ -52,7 +52,7 @@ export const failureCases: readonly ModelCase[] = [
     ] as const
   ).map(
     ([status, code]): ModelCase => ({
-      name: `HTTP ${status} is ${code} and not tried again`,
+      name: `HTTP ${status} is ${code} and not retried`,
       async run({ fail, expect }) {
         const { error, server } = await fail({ faults: { status } }, {}, { maxRetries: 2 })
         expect({ code: error.code, status: error.status, retryable: error.retryable }).toEqual({ code, status, retryable: false })
@@ -61,7 +61,7 @@ export const failureCases: readonly ModelCase[] = [
     }),
   ),
   {
-    name: 'a conversation that is too long is context_overflow and not tried again',
+    name: 'a conversation that is too long is context_overflow and not retried',
     async run({ fail, expect }) {
       const { error, server } = await fail({ faults: { contextOverflow: true } }, {}, { maxRetries: 2 })
       expect({ code: error.code, retryable: error.retryable }).toEqual({ code: 'context_overflow', retryable: false })
@@ -90,7 +90,7 @@ export const failureCases: readonly ModelCase[] = [
     },
   },
   {
-    name: 'a connection that breaks before the first byte is tried again',
+    name: 'a connection that breaks before the first byte is retried',
     async run({ ask, fail, expect }) {
       const { response, server } = await ask({ script: ['Hello'], faults: [{ resetAfterBytes: 0 }] }, {}, { maxRetries: 1 })
       expect([response.text, server.requests.length]).toEqual(['Hello', 2])
@@ -107,7 +107,7 @@ export const failureCases: readonly ModelCase[] = [
   },
   ...(['cutAfterBytes', 'resetAfterBytes'] as const).map(
     (fault): ModelCase => ({
-      name: `a stream broken off (${fault}) is stream_cut, keeps what came, and is not tried again once text was shown`,
+      name: `an interrupted stream (${fault}) is stream_cut, keeps what arrived, and is not retried once text was shown`,
       async run({ fail, expect }) {
         const { error, server, seen } = await fail(
           { script: [{ text: 'Half an answer', fault: { [fault]: 'content' } }] },
@@ -125,14 +125,14 @@ export const failureCases: readonly ModelCase[] = [
     }),
   ),
   {
-    name: 'a stream that ends before it has begun is stream_cut, not an empty answer',
+    name: 'a stream that ends without content is stream_cut, not an empty answer',
     async run({ fail, expect }) {
       const { error } = await fail({ script: [{ text: 'Hello', fault: { cutAfterBytes: 0 } }] })
       expect([error.code, error.retryable]).toEqual(['stream_cut', true])
     },
   },
   {
-    name: 'calls of a stream broken off are not passed on as calls',
+    name: 'calls of an interrupted stream are not returned as calls',
     async run({ fail, expect }) {
       const toolCalls = [{ name: 'pay', arguments: { amount: 100 } }]
       const { error } = await fail({ script: [{ toolCalls, fault: { cutAfterBytes: 'content' } }] })
@@ -140,7 +140,7 @@ export const failureCases: readonly ModelCase[] = [
     },
   },
   {
-    name: 'garbage in a stream is an error that keeps what came, not an answer',
+    name: 'garbage in a stream is an error that keeps what arrived, not an answer',
     async run({ fail, expect }) {
       const { error } = await fail({ script: [{ text: 'Half an answer', fault: { garbageAfterBytes: 'content' } }] })
       expect(oneOf(error.code, ['bad_response', 'stream_cut'])).toBe(true)
@@ -148,14 +148,14 @@ export const failureCases: readonly ModelCase[] = [
     },
   },
   {
-    name: 'a whole response cut short is an error',
+    name: 'a response without a stream that is cut off is an error',
     async run({ fail, expect }) {
       const { error } = await fail({ script: [{ text: 'Half an answer', fault: { cutAfterBytes: 'content' } }] }, { stream: false })
       expect(oneOf(error.code, ['bad_response', 'stream_cut'])).toBe(true)
     },
   },
   {
-    name: 'a stream that falls silent is stream_idle, keeps what came, and its connection is closed',
+    name: 'a silent stream is stream_idle, keeps what arrived, and its connection is closed',
     async run({ fail, expect }) {
       const { error, server } = await fail(
         { script: [{ text: 'Half an answer', hang: true }] },
@@ -187,7 +187,7 @@ export const failureCases: readonly ModelCase[] = [
     },
   },
   {
-    name: 'an error inside a stream is a provider_error that keeps what came',
+    name: 'an error inside a stream is a provider_error that keeps what arrived',
     async run({ fail, expect }) {
       const { error } = await fail({ script: [{ text: 'Half an answer', fault: { errorInStream: true } }] })
       expect([error.code, error.partial?.text]).toEqual(['provider_error', 'Half an answer'])

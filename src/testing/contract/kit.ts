@@ -4,36 +4,39 @@ import type { ToolDefinition } from '../../tools/tool.ts'
 import type { MockWire } from '../mock/wires/wire.ts'
 import { type MockProvider, type MockProviderOptions, startMockProvider } from '../mock-provider.ts'
 
-/** What a contract suite needs of a test runner's `expect`: identity, and deep equality of plain data. Both throw when it doesn't hold. */
+/** The part of a test runner's `expect` that a contract suite needs: identity, and deep equality of plain data. Both throw if they fail. */
 export type Expect = (actual: unknown) => { toBe(expected: unknown): unknown; toEqual(expected: unknown): unknown }
 
-/** What a test case asks the model under test to be made with. */
+/** The settings with which a case creates the model under test. */
 export interface ModelTestSettings {
-  /** How often a failed request has to be made again. */
+  /** How often a failed request must be retried. */
   maxRetries: number
 }
 
-/** Makes the model under test, speaking to `server` (`server.url`, or `server.baseURL` for OpenAI's wire). May throw: the case then fails. */
+/**
+ * Creates the model under test, which connects to `server` (`server.url`, or `server.baseURL` for OpenAI's formats). May throw; the case
+ * then fails.
+ */
 export type CreateModel = (server: MockProvider, settings: ModelTestSettings) => ChatModel | Promise<ChatModel>
 
 /** One promise of the model contract, as a test. */
 export interface ModelCase {
-  /** Says the promise. */
+  /** States the promise. */
   name: string
-  /** Rejects when the model doesn't keep it. */
+  /** Rejects if the model breaks the promise. */
   run(kit: ModelKit): Promise<void>
 }
 
-/** What the cases work with: servers that are closed when the case is over, and models that speak to them. */
+/** What the cases work with: servers, which are closed at the end of the case, and models that connect to them. */
 export interface ModelKit {
   expect: Expect
   wire: MockWire
   start(options: MockProviderOptions): Promise<MockProvider>
-  /** Default: `maxRetries` 0, so that a failure is seen as it is. */
+  /** Default: `maxRetries` 0, so that the first failure is seen. */
   connect(server: MockProvider, settings?: Partial<ModelTestSettings>): Promise<ChatModel>
-  /** Starts a server, makes one request, and gives back everything there was to see. */
+  /** Starts a server, sends one request, and returns everything that was observed. */
   ask(options: MockProviderOptions, request?: Partial<ModelRequest>, settings?: Partial<ModelTestSettings>): Promise<Answered>
-  /** The same for a request that has to fail. */
+  /** Like `ask`, for a request that has to fail. */
   fail(options: MockProviderOptions, request?: Partial<ModelRequest>, settings?: Partial<ModelTestSettings>): Promise<Failed>
 }
 
@@ -78,7 +81,7 @@ export async function withKit(
     const server = await kit.start(options)
     const model = await kit.connect(server, settings)
     const seen = new SeenPieces()
-    // In an object: it is not to be awaited here.
+    // In an object, so that it is not awaited here.
     return { server, seen, generating: model.generate({ messages: greeting, ...request }, seen.sink) }
   }
   try {
@@ -88,13 +91,13 @@ export async function withKit(
   }
 }
 
-/** The conversation of a request that is about something else. */
+/** A conversation for cases that are about something else. */
 export const greeting: ModelRequest['messages'] = [
   { role: 'system', content: 'You are “brief”. \n' },
   { role: 'user', content: 'Hello' },
 ]
 
-/** The `ModelError` a request rejects with. Rejects when it resolves, or rejects with anything else. */
+/** The `ModelError` that a request rejects with. Rejects if the request resolves, or rejects with anything else. */
 export async function failureOf(generating: Promise<ModelResponse>): Promise<ModelError> {
   let response: ModelResponse
   try {
@@ -110,14 +113,14 @@ function isModelError(value: unknown): value is ModelError {
   return ModelError.isInstance(value) && 'retryable' in value && 'provider' in value
 }
 
-/** What came through a sink, and what of it the contract forbids. */
+/** Records what a sink receives, and violations of its contract. */
 export class SeenPieces {
   text = ''
   reasoning = ''
   readonly calls: { id: string; name: string; json: string }[] = []
-  /** Number of text pieces. */
+  /** The number of text pieces. */
   textPieces = 0
-  /** Breaches of the sink's contract, in words; empty for a good driver. */
+  /** Violations of the sink's contract, in words. Empty for a correct driver. */
   readonly breaches: string[] = []
 
   readonly sink: Required<Pick<ModelSink, 'text' | 'reasoning' | 'toolCallStart' | 'toolCallDelta'>> = {

@@ -38,7 +38,7 @@ export const requestCases: readonly ModelCase[] = [
     },
   },
   {
-    name: 'tools are sent as they are, in their order',
+    name: 'tools are sent unchanged and in order',
     async run(kit) {
       const { server } = await kit.ask({ script: ['Hello'] }, { tools })
       const sent = readOnly(kit, server.requests).tools ?? []
@@ -97,7 +97,7 @@ export const requestCases: readonly ModelCase[] = [
     },
   },
   {
-    name: 'provider options are put into the body as they are',
+    name: 'provider options are added to the body unchanged',
     async run(kit) {
       const { server } = await kit.ask({ script: ['Hello'] }, { providerOptions: { x_test_option: { deep: [1, 'two'] } } })
       kit.expect(server.requests[0]?.body.x_test_option).toEqual({ deep: [1, 'two'] })
@@ -109,7 +109,7 @@ function call(id: string, name: string, json: string): { id: string; type: 'func
   return { id, type: 'function', function: { name, arguments: json } }
 }
 
-/** The only request there was, read back into our own words. */
+/** The only request, converted back to messages, tools and tool choice. */
 function readOnly({ expect, wire }: ModelKit, requests: readonly { body: Parameters<ModelKit['wire']['readRequest']>[0] }[]): WireRequest {
   expect(requests.length).toBe(1)
   return wire.readRequest(requests[0]?.body ?? {})

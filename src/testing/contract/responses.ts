@@ -5,7 +5,7 @@ import type { MockWire } from '../mock/wires/wire.ts'
 import type { ScriptedTurn } from '../script.ts'
 import { type ModelCase, type ModelKit, SeenPieces, tool } from './kit.ts'
 
-/** A turn with everything in it: reasoning, text beside calls, characters of two to four bytes, arguments with white space of their own. */
+/** A turn with everything in it: reasoning, text beside calls, characters of two to four bytes, arguments with their own white space. */
 const richTurn: ScriptedTurn = {
   reasoning: 'Think… 思考',
   text: 'I look it up: “Zürich” 🏔️.\n',
@@ -19,7 +19,7 @@ const tools = [tool('get_weather', { city: { type: 'string' } }), tool('get_time
 
 const framings: readonly Framing[] = ['crlf', 'cr', 'no-space', 'comments', 'no-final-blank', 'no-done', 'double-done', 'bom', 'multi-data']
 
-/** What a response has to be, whatever way it comes. */
+/** What a response must be, however it arrives. */
 export const responseCases: readonly ModelCase[] = [
   {
     name: 'text is streamed in pieces that add up to the text of the response',
@@ -33,7 +33,7 @@ export const responseCases: readonly ModelCase[] = [
     },
   },
   {
-    name: 'a piece of text is passed on before the next one has come',
+    name: 'a piece of text is passed on before the next one arrives',
     async run({ start, connect, expect }) {
       const seen = new SeenPieces()
       let passOn = (): void => {}
@@ -80,7 +80,7 @@ export const responseCases: readonly ModelCase[] = [
     },
   },
   {
-    name: 'parallel calls whose pieces interleave come out whole and in order',
+    name: 'parallel calls whose pieces interleave are returned complete and in order',
     async run({ ask, expect, wire }) {
       const { response, seen } = await ask({ script: [{ ...richTurn, interleave: true }] }, { tools })
       expectRichCalls(response.toolCalls, expect, wire)
@@ -89,7 +89,7 @@ export const responseCases: readonly ModelCase[] = [
     },
   },
   {
-    name: 'arguments that are not JSON are passed on as they are',
+    name: 'arguments that are not JSON are passed on unchanged',
     async run({ ask, expect, wire }) {
       if (!wire.traits.argumentsAsText) return
       const broken = ['{"city": "Zür', '', '[1, 2', 'null']
@@ -138,7 +138,7 @@ export const responseCases: readonly ModelCase[] = [
     },
   },
   {
-    name: 'a response cut by length ends with length, calls or not',
+    name: 'a response that is cut off by its length ends with length, with or without calls',
     async run({ ask, expect }) {
       const { response } = await ask({ script: [{ ...richTurn, finishReason: 'length' }] }, { tools })
       expect(response.finishReason).toBe('length')
@@ -146,7 +146,7 @@ export const responseCases: readonly ModelCase[] = [
     },
   },
   {
-    name: 'an empty response is passed on as it is',
+    name: 'an empty response is passed on unchanged',
     async run({ ask, expect }) {
       for (const stream of [true, false]) {
         const { response, seen, server } = await ask({ script: [{}] }, { stream })
@@ -177,7 +177,7 @@ export const responseCases: readonly ModelCase[] = [
   variation('compressed, in small chunks', { gzip: true, splitBytes: 7 }),
   ...framings.map((framing) => variation(`with the framing ${framing}`, { framing, splitBytes: 'random' })),
   {
-    name: 'requests that run at once do not mix',
+    name: 'concurrent requests do not mix',
     async run({ start, connect, expect }) {
       const echo = ({ readRequest }: { readRequest: () => { messages: readonly { content: unknown }[] } }): string =>
         `echo of ${String(readRequest().messages.at(-1)?.content)}`
@@ -191,10 +191,10 @@ export const responseCases: readonly ModelCase[] = [
   },
 ]
 
-/** The same turn must give the same response, however its bytes are laid out and cut. */
+/** The same turn must give the same response, however its bytes are framed and split. */
 function variation(how: string, fault: MockFault): ModelCase {
   return {
-    name: `a response that comes ${how} is the same`,
+    name: `a response that arrives ${how} is the same`,
     async run({ ask, expect, wire }) {
       const plain = await ask({ script: [richTurn] }, { tools })
       const varied = await ask({ script: [{ ...richTurn, fault }], pieceLength: 24 }, { tools })
@@ -218,13 +218,13 @@ function richArguments(index: number): string {
   return typeof given === 'string' ? given : JSON.stringify(given)
 }
 
-/** What of a response must not depend on the way it came; `responseId` and the like may differ. */
+/** The parts of a response that must not depend on how it arrived. Others, such as `responseId`, may differ. */
 function comparable(response: ModelResponse, wire: MockWire): unknown {
   const { text, reasoning, finishReason, usage, toolCalls } = response
   return { text, reasoning, finishReason, usage, toolCalls: toolCalls.map((call) => canonical(call, wire)) }
 }
 
-/** A call, with arguments compared as values where the wire doesn't carry them as text. */
+/** A call whose arguments are compared as values if the wire doesn't carry them as text. */
 function canonical(call: ToolCall, wire: MockWire): unknown {
   if (wire.traits.argumentsAsText) return call
   const value: unknown = JSON.parse(call.function.arguments)

@@ -3,7 +3,7 @@ import type { RunResult } from '../../agent/types/options.ts'
 import type { ScriptedTurn } from '../script.ts'
 import { comparable, type JournalCase, type JournalKit, usageOfTurn, type World } from './kit.ts'
 
-/** Rounds with several calls, of which some wait for an approval, one after the other. */
+/** Rounds with several calls, some of which wait for approval, one after another. */
 const turns: readonly ScriptedTurn[] = [
   {
     text: 'first',
@@ -24,7 +24,7 @@ const turns: readonly ScriptedTurn[] = [
 ]
 
 /**
- * What a process does with the run: takes it up or starts it, and approves what waits, one call at a time. Undefined when the process dies on
+ * Runs one process: starts or resumes the run, and approves pending calls one at a time. Resolves without a result if the process dies on
  * the way.
  */
 async function live(world: World, runId: string, dieAt: number): Promise<{ result?: RunResult; moments: number }> {
@@ -43,7 +43,7 @@ async function live(world: World, runId: string, dieAt: number): Promise<{ resul
   return { moments: death.moments, ...(result === 'died' ? {} : { result }) }
 }
 
-/** The run as it ends when nobody dies. */
+/** The result of the run if no process dies. */
 async function reference({ place }: JournalKit): Promise<{ result: RunResult; moments: number; world: World }> {
   const world = await place()
   const { result, moments } = await live(world, 'whole', Number.POSITIVE_INFINITY)
@@ -54,7 +54,7 @@ async function reference({ place }: JournalKit): Promise<{ result: RunResult; mo
 function checkWorld({ expect }: JournalKit, world: World, result: RunResult, whole: RunResult): void {
   expect(world.startsOf('pay', 'refund').every((starts) => starts === 1)).toBe(true)
   const uncertain = result.toolCalls.filter(({ outcome }) => outcome === 'uncertain')
-  // The one call in flight: whether it had taken effect can't be known.
+  // The one call in flight: it is unknown whether it took effect.
   if (uncertain.length === 0) expect(comparable(result)).toEqual(comparable(whole))
   expect(uncertain.every(({ tool }) => tool === 'pay' || tool === 'refund')).toBe(true)
   expect(result.stopReason).toBe('answered')
@@ -63,7 +63,7 @@ function checkWorld({ expect }: JournalKit, world: World, result: RunResult, who
 
 export const crashCases: readonly JournalCase[] = [
   {
-    name: 'a run ends as it does without a journal',
+    name: 'a run ends as it would without a journal',
     async run({ place, expect }) {
       const script: ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'look' }] }, { text: 'done' }]
       const world = await place()
@@ -73,7 +73,7 @@ export const crashCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'killed at any moment, a run is taken up by another process and ends the same: no recorded call runs again, no unsafe one twice',
+    name: 'killed at any moment, a run is resumed by another process and ends the same: no recorded call runs again, no unsafe one runs twice',
     async run(kit) {
       const whole = await reference(kit)
       kit.expect(whole.moments > 40).toBe(true)
@@ -87,14 +87,14 @@ export const crashCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'killed again and again, also within one turn, a run gets on with each process and ends the same',
+    name: 'killed repeatedly, even within one turn, a run advances with each process and ends the same',
     async run(kit) {
       const whole = await reference(kit)
       for (const dieAt of [5, 7, 11, 12]) {
         let result: RunResult | undefined
-        // What has to be read again grows with the run: each process is given as many moments more as the last has recorded.
+        // A longer run takes longer to replay, so each process may live longer than the one before.
         for (let lives = 0; result === undefined; lives++) {
-          if (lives > whole.moments) throw new Error('Expected every process to get on')
+          if (lives > whole.moments) throw new Error('Expected every process to advance the run')
           result = (await live(whole.world, `every-${dieAt}`, dieAt + lives * 4)).result
         }
         checkWorld(kit, whole.world, result, whole.result)
@@ -114,7 +114,7 @@ export const crashCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'a finished run gives its result under its id, and nothing of it runs again',
+    name: 'a finished run returns its result by its id, and nothing runs again',
     async run({ place, expect }) {
       const world = await place()
       const script: ScriptedTurn[] = [{ toolCalls: [{ name: 'pay' }] }, { text: 'done' }]
@@ -127,7 +127,7 @@ export const crashCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'what is recorded grows with the turns, not with their square',
+    name: 'the size of the record is linear in the number of turns',
     async run({ place, expect }) {
       const world = await place()
       const script: ScriptedTurn[] = Array.from({ length: 40 }, (_, n) => ({ toolCalls: [{ id: `c${n}`, name: 'look', args: { n } }] }))

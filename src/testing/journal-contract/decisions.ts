@@ -18,7 +18,7 @@ const approved = { approved: true } as const
 
 export const decisionCases: readonly JournalCase[] = [
   {
-    name: 'what waits for a decision is found, decided and carried out by other processes, once',
+    name: 'a pending call is found, decided and executed once by other processes',
     async run({ place, expect }) {
       const world = await place()
       const paused = await world.open(refunds).runner.run('go', { runId: 'run' })
@@ -36,7 +36,7 @@ export const decisionCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'a decision that is forged, for another run or call, or doubled is refused, and nothing runs',
+    name: 'a decision that is forged, repeated, or for another run or call is refused, and nothing runs',
     async run({ place, expect }) {
       const world = await place()
       const { runner } = world.open(refunds)
@@ -52,14 +52,14 @@ export const decisionCases: readonly JournalCase[] = [
       expect(await decide({ ...first, ...approved }, { ...first, approved: false })).toBe('decision_refused')
       expect(await decide({ ...first, approved: 'yes' })).toBe('invalid_option')
       expect(await decide({ toolCallId: first.toolCallId, ...approved })).toBe('invalid_option')
-      // One of several that is refused keeps the others from being stored.
+      // One refused decision keeps the others from being stored.
       expect(await decide({ ...first, ...approved }, { ...second, ...approved, fingerprint: 'forged' })).toBe('decision_refused')
       expect((await runner.runs.get('run'))?.pending.length).toBe(2)
       expect(world.started).toEqual([])
     },
   },
   {
-    name: 'a second decision on a call is refused, also at the same time, by another process, and after a refusal',
+    name: 'a second decision on a call is refused: made at the same time, by another process, or after a refusal',
     async run({ place, expect }) {
       const world = await place()
       const { pending } = await world.open(refunds).runner.run('go', { runId: 'run' })
@@ -78,7 +78,7 @@ export const decisionCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'a refusal stays one: nothing that is decided or resumed later lets the call run',
+    name: 'a refusal is final: no later decision or resume lets the call run',
     async run({ place, expect }) {
       const world = await place()
       const { pending } = await world.open(refunds).runner.run('go', { runId: 'run' })
@@ -94,7 +94,7 @@ export const decisionCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'a decision outlives the process that took it: the next carries it out',
+    name: 'a decision outlives the process that received it: the next one executes it',
     async run({ place, expect }) {
       const world = await place()
       const { pending } = await world.open(refunds).runner.run('go', { runId: 'run' })
@@ -109,13 +109,13 @@ export const decisionCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'what nobody decides in time is refused, and a later decision with it',
+    name: 'a call that is not decided in time is refused, and so is a later decision',
     async run({ place, expect }) {
       const world = await place()
       const { runner } = world.open(refunds)
       const asked: PendingItem[] = []
       runner.on(Event.DECISION_NEEDED, (item) => void asked.push(item))
-      // Where the machine is slow its time is over before the run has paused: it goes on at once then.
+      // On a slow machine, the time is over before the run has paused. The run then continues at once.
       await runner.run('go', { runId: 'run', decisionTimeoutMs: 1 })
       const deadline = Date.now() + 2
       while (Date.now() < deadline) await new Promise(setImmediate)
@@ -128,7 +128,7 @@ export const decisionCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'what a run inside a tool call waits for is decided through the outer run, one by one',
+    name: 'pending calls of a run inside a tool call are decided through the outer run, one by one',
     async run({ place, expect }) {
       const calls = [1, 2].map((n) => ({ id: `in-${n}`, name: 'refund', args: { n } }))
       const inner: ScriptedTurn[] = [{ toolCalls: calls }, { text: 'found' }]

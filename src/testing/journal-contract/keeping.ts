@@ -10,7 +10,7 @@ const waits: readonly ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'refund' 
 /** Runs that are found again, listed and deleted. */
 export const keepingCases: readonly JournalCase[] = [
   {
-    name: 'runs are listed from the newest on, page by page, by status and by time',
+    name: 'runs are listed newest first, in pages, by status and by time',
     async run({ place, expect }) {
       const world = await place()
       const { runner } = world.open(answer)
@@ -41,7 +41,7 @@ export const keepingCases: readonly JournalCase[] = [
       await runner.run('go', { runId: '2', ...metadata('zeta', '7') })
       await runner.run('go', { runId: '4' })
       await world.open(waits).runner.run('go', { runId: '5', ...metadata('acme', 8) })
-      // As another process sees them.
+      // As seen by another process.
       const other = world.open(answer).runner
       const list = async (query: RunQuery) => (await other.runs.list(query)).runs.map(({ runId }) => runId)
       expect(await list({ metadata: { org: 'acme' } })).toEqual(['5', '3', '1'])
@@ -63,7 +63,7 @@ export const keepingCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'runs that have ended are deleted by age and by count, others never',
+    name: 'ended runs are deleted by age and by count, others never',
     async run({ place, expect }) {
       const world = await place()
       const { runner } = world.open(answer)
@@ -78,7 +78,7 @@ export const keepingCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'a run that is not known is refused',
+    name: 'an unknown run is refused',
     async run({ place, expect }) {
       const { runner } = (await place()).open(answer)
       expect(await runner.runs.get('nobody')).toBe(undefined)
@@ -87,7 +87,7 @@ export const keepingCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'values come back as they were: texts of every kind, and large ones',
+    name: 'values are read back unchanged: texts of every kind, and large ones',
     async run({ place, expect }) {
       const world = await place()
       const text = `\u0000 “ü” 🙂 \n ' " \\ ${'x'.repeat(300_000)}`
@@ -98,7 +98,7 @@ export const keepingCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'a long result is kept beside the steps, and read in parts, also by the process that takes the run up',
+    name: 'a long result is stored beside the steps and read in parts, even by the process that resumes the run',
     async run({ place, expect }) {
       const text = Array.from({ length: 3_000 }, (_, n) => `line ${n + 1} \u0000 🙂 ${n === 2_345 ? 'NEEDLE' : 'hay'}`).join('\n')
       const script: ScriptedTurn[] = [
@@ -115,7 +115,7 @@ export const keepingCases: readonly JournalCase[] = [
       const [, found = '', part = ''] = ended.toolCalls.map(({ content }) => String(content))
       expect([found.includes('line 2346 \u0000 🙂 NEEDLE'), part.includes('line 3000 \u0000 🙂 hay')]).toEqual([true, true])
       expect(whole.death.recorded.every((size) => size < 4_000)).toBe(true)
-      // Steps have three moments each: all kinds are among these.
+      // Each step has three moments; these include all kinds.
       for (let dieAt = 2; dieAt <= whole.death.moments; dieAt += 4) {
         const runId = `run-${dieAt}`
         const dying = world.open(script, { ...options, dieAt })
@@ -130,7 +130,7 @@ export const keepingCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'what is kept of a run is bounded: a result for which there is no room is cut',
+    name: 'the storage of a run is limited: a result that does not fit is cut',
     async run({ place, expect }) {
       const script: ScriptedTurn[] = [{ toolCalls: ['a', 'b', 'c'].map((id) => ({ id, name: 'read_log' })) }, { text: 'done' }]
       const readLog = defineTool({
@@ -142,7 +142,7 @@ export const keepingCases: readonly JournalCase[] = [
       const largeResults = { overBytes: 1_000, shownBytes: 500, keptBytes: 5_000 }
       const { runner } = (await place()).open(script, { tools: [readLog], largeResults, maxResultBytes: 1_500 })
       const { toolCalls } = await runner.run('go')
-      // Which of them there is no room for is up to who comes last: they are kept side by side.
+      // The results are stored concurrently, and the last one doesn't fit.
       const told = toolCalls.map(({ content }) => /Shortened|bytes cut here/.exec(String(content))?.[0])
       expect(told.sort()).toEqual(['Shortened', 'Shortened', 'bytes cut here'])
     },

@@ -8,15 +8,15 @@ import type { Expect } from '../contract/kit.ts'
 import type { ScriptedTurn } from '../script.ts'
 import { type ScriptedModelOptions, scriptedModel } from '../scripted-model.ts'
 
-/** Where a journal keeps its runs: a database, a folder, an object. */
+/** Where a journal stores its runs: a database, a folder, an object. */
 export interface JournalPlace {
-  /** A journal on what is kept here, as another process would open it: nothing is shared with the others but what they have recorded. */
+  /** Opens a journal on this place, as another process would: it shares only the stored data with the others. */
   open(): Journal & { close(): Promise<void> }
-  /** Called when the case is over; all journals are closed then. */
+  /** Called at the end of the case, after all journals are closed. */
   remove?(): Promise<void> | void
 }
 
-/** Makes a place where nothing is kept yet. Called once for each case, or for each moment at which a case kills a process. */
+/** Creates an empty place. Called once per case, or once for each moment at which a case kills a process. */
 export type MakeJournal = () => JournalPlace | Promise<JournalPlace>
 
 /** One promise of the journal's contract, as a test. */
@@ -27,15 +27,15 @@ export interface JournalCase {
 
 export interface JournalKit {
   expect: Expect
-  /** A new place, with a world of its own. */
+  /** Creates a new place and its world. */
   place(): Promise<World>
 }
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} }
-/** What each request is said to have used. */
+/** The usage that each request reports. */
 export const usageOfTurn: Usage = { inputTokens: 10, outputTokens: 2, totalTokens: 12 }
 
-/** What is outside of the process and outlives it: the journal's place, and what tools have done. */
+/** Everything outside the process that outlives it: the journal's place, and what tools have done. */
 export class World {
   readonly place: JournalPlace
   /** Each start of a tool's function. */
@@ -48,7 +48,7 @@ export class World {
     this.place = place
   }
 
-  /** A process: a runner on a journal of its own. `dieAt`: the n-th moment (from 1) at which it could be killed. */
+  /** Opens a process: a runner on its own journal. `dieAt`: the n-th moment, from 1, at which it dies. */
   open(turns: readonly ScriptedTurn[], { dieAt = Number.POSITIVE_INFINITY, ...options }: ProcessOptions = {}): LocalProcess {
     const journal = this.place.open()
     this.#opened.push(journal)
@@ -64,7 +64,7 @@ export class World {
     return { runner, journal, death }
   }
 
-  /** Answers by how far the conversation has come, as a model does. */
+  /** Answers depending on the progress of the conversation, like a model. */
   model(turns: readonly ScriptedTurn[], options?: ScriptedModelOptions): ReturnType<typeof scriptedModel> {
     return scriptedModel(({ messages }) => {
       this.requests++
@@ -73,7 +73,7 @@ export class World {
     }, options)
   }
 
-  /** `look` reads, `put` is idempotent, `pay` is unsafe, and `refund` is paid once it is approved. */
+  /** `look` reads, `put` is idempotent, `pay` is unsafe, and `refund` is unsafe and needs approval. */
   tools(): AnyTool[] {
     return [this.tool('look', 'read'), this.tool('put', 'idempotent'), this.tool('pay', 'unsafe'), this.tool('refund', 'unsafe', true)]
   }
@@ -92,7 +92,7 @@ export class World {
     })
   }
 
-  /** How often each call of such a tool was started. */
+  /** How often each call of these tools was started. */
   startsOf(...tools: string[]): number[] {
     const keys = this.started.filter(({ tool }) => tools.includes(tool)).map(({ key }) => key)
     return [...new Set(keys)].map((key) => keys.filter((other) => other === key).length)
@@ -116,15 +116,15 @@ export interface LocalProcess {
   death: Death
 }
 
-/** Counts the moments at which a process could die, and lets it die at one. */
+/** Counts the moments at which a process could die, and lets it die at one of them. */
 export class Death {
   moments = 0
   isDead = false
-  /** Sizes of the steps' values, in characters. */
+  /** The sizes of the steps' values, in characters. */
   readonly recorded: number[] = []
-  /** Sizes of the entries of calls' records, in characters. */
+  /** The sizes of the entries in the records of calls, in characters. */
   readonly appended: number[] = []
-  /** Resolves when it has died. */
+  /** Resolves when the process has died. */
   readonly happened: Promise<'died'>
   readonly #at: number
   readonly #die: () => void
@@ -136,7 +136,7 @@ export class Death {
     this.#die = () => resolve('died')
   }
 
-  /** Never resolves once the process is dead: nothing in it goes on. */
+  /** Never resolves once the process is dead, so nothing in it continues. */
   async moment(): Promise<void> {
     this.moments++
     if (this.moments === this.#at) {
@@ -147,7 +147,7 @@ export class Death {
   }
 }
 
-/** The journal in a process that dies: before a step, between its work and its record, or after that. */
+/** Wraps the journal of a process that dies: before a step, between its work and its record, or after that. */
 export function dying(journal: Journal, death: Death): Journal {
   return { connect: (body) => journal.connect((durable, input) => body(mortal(durable, death), input)) }
 }
@@ -192,7 +192,7 @@ async function appendOrDie(durable: Durable, death: Death, ...entry: Parameters<
   await death.moment()
 }
 
-/** What two results have to have in common, whatever happened on the way. */
+/** The part of two results that must be equal, whatever happened on the way. */
 export function comparable({ runId: _, state: _state, steps, toolCalls, error, ...rest }: RunResult): unknown {
   const plain = {
     ...rest,
@@ -203,7 +203,7 @@ export function comparable({ runId: _, state: _state, steps, toolCalls, error, .
   return JSON.parse(JSON.stringify(plain))
 }
 
-/** The code an operation is refused with. Rejects when it is not refused. */
+/** The code with which an operation is refused. Rejects if it is not refused. */
 export async function refusalOf(work: Promise<unknown>): Promise<unknown> {
   let value: unknown
   try {

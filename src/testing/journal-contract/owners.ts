@@ -6,7 +6,7 @@ import { type JournalCase, type LocalProcess, refusalOf, type World } from './ki
 
 const turns: readonly ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'work' }] }, { text: 'done' }]
 
-/** A tool that does not return before it is let. */
+/** A tool that returns only when it is allowed to. */
 function gate(world: World) {
   const begun = Promise.withResolvers<void>()
   const opened = Promise.withResolvers<void>()
@@ -26,7 +26,7 @@ function gate(world: World) {
 
 export const ownerCases: readonly JournalCase[] = [
   {
-    name: 'a run is carried out by one process: others that start it wait for its result',
+    name: 'a run is executed by one process: others that start it wait for its result',
     async run({ place, expect }) {
       const world = await place()
       const { tool, begun, open } = gate(world)
@@ -83,7 +83,7 @@ export const ownerCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'a run is streamed from its record in another process, while it is executed and when it has ended',
+    name: 'a run is streamed from its record in another process, during the run and after its end',
     async run({ place, expect }) {
       const world = await place()
       const { tool, begun, open } = gate(world)
@@ -108,7 +108,7 @@ export const ownerCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'whoever waits for a run of another process can stop waiting: the run goes on',
+    name: 'a caller that waits for a run of another process can stop waiting: the run continues',
     async run({ place, expect }) {
       const world = await place()
       const { tool, begun, open } = gate(world)
@@ -124,7 +124,7 @@ export const ownerCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'started twice at once, in one process or in two, a run is carried out once',
+    name: 'started twice at the same time, in one process or two, a run is executed once',
     async run({ place, expect }) {
       const world = await place()
       const runners = [world.open(turns).runner, world.open(turns).runner]
@@ -134,7 +134,7 @@ export const ownerCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'what a process does after it has lost its run is not recorded',
+    name: 'nothing is recorded for a process that has lost its run',
     async run({ place, expect }) {
       const world = await place()
       const { tool, begun, open } = gate(world)
@@ -150,7 +150,7 @@ export const ownerCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'a runner that is closed lets go of its run: nothing of the call in flight is recorded, and another process continues it',
+    name: 'a closed runner releases its run: the call in flight is not recorded, and another process continues the run',
     async run({ place, expect }) {
       const world = await place()
       const { tool, begun, open } = gate(world)
@@ -184,7 +184,7 @@ export const ownerCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'a run that waits is cancelled: its calls never run',
+    name: 'a waiting run is cancelled: its calls never run',
     async run({ place, expect }) {
       const world = await place()
       const script: ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'refund' }] }, { text: 'done' }]
@@ -199,7 +199,7 @@ export const ownerCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'a run that could not go on says why, and goes on when that is put right',
+    name: 'a run that can't continue says why, and continues once the cause is fixed',
     async run({ place, expect }) {
       const world = await place()
       const script: ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'look' }] }, { text: 'done' }]
@@ -207,7 +207,7 @@ export const ownerCases: readonly JournalCase[] = [
       const { runner, journal, death } = world.open(script, { model: priced, dieAt: 4 })
       await Promise.race([runner.run('go', { runId: 'run', limits: { costUsd: 1 } }), death.happened])
       await journal.close()
-      // What the run costs is limited, and this process has a model whose price is not known.
+      // The run has a cost limit, and this process has a model without a price.
       const broken = world.open(script).runner
       const recovered = await broken.recover()
       expect(recovered.map(({ runId, error }) => [runId, error instanceof InvalidOptionError])).toEqual([['run', true]])
@@ -219,7 +219,7 @@ export const ownerCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'a run that was started with a context is not carried out without one, says why, and goes on when it is restored',
+    name: 'a run that was started with a context is not executed without one, says why, and continues once it is restored',
     async run({ place, expect }) {
       const world = await place()
       const script: ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'look' }] }, { text: 'done' }]
@@ -240,7 +240,7 @@ export const ownerCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'the id of a known run is refused with another input, session or metadata, and gives its result with the same',
+    name: 'the id of a known run is refused with another input, session or metadata, and returns its result with the same',
     async run({ place, expect }) {
       const world = await place()
       const script: ScriptedTurn[] = [{ text: 'done' }]
@@ -256,7 +256,7 @@ export const ownerCases: readonly JournalCase[] = [
         expect(await refusalOf(runner.run(input, { runId: 'run', ...options }))).toBe('run_id_taken')
       expect((await runner.run('go', { runId: 'run', metadata })).output).toBe('done')
       expect(world.requests).toBe(1)
-      // At once, in two processes, one of them is first.
+      // Started in two processes at the same time, one of them is first.
       const two = [world.open(script).runner.run('a', { runId: 'two' }), world.open(script).runner.run('b', { runId: 'two' })]
       const ends = await Promise.allSettled(two)
       const refused = ends.filter((end) => end.status === 'rejected').map(({ reason }) => (reason as { code?: string }).code)

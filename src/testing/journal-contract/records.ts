@@ -6,7 +6,7 @@ import type { Json } from '../../core/messages.ts'
 import type { ScriptedTurn } from '../script.ts'
 import { comparable, type JournalCase, type LocalProcess, type ProcessOptions, refusalOf, usageOfTurn, type World } from './kit.ts'
 
-/** An agent that pays, reads and asks the next agent, which does the same. */
+/** The turns of an agent that pays, reads and asks the next agent, which does the same. */
 const level = (name: string): readonly ScriptedTurn[] => [
   {
     toolCalls: [
@@ -20,7 +20,7 @@ const level = (name: string): readonly ScriptedTurn[] => [
 ]
 const last: readonly ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'pay', args: { by: 'last' } }] }, { text: 'last is done' }]
 
-/** A process in which three agents run inside each other. */
+/** Opens a process in which three agents run inside each other. */
 function openNested(world: World, options: ProcessOptions = {}): LocalProcess {
   const next = (agent: AgentRunner) => asTool(agent, { name: 'ask_next', description: 'x', effect: 'idempotent' })
   const inner = new AgentRunner({ model: world.model(last), tools: world.tools() })
@@ -33,7 +33,7 @@ async function continued({ runner }: LocalProcess, runId: string): Promise<RunRe
   return known === undefined ? runner.run('go', { runId }) : runner.resume(runId)
 }
 
-/** A call of a run, with the run's id left out. */
+/** The calls of a run, without the run's id. */
 const callsOf = (world: World, runId: string) =>
   world.started.filter(({ key }) => key.startsWith(`${runId}/`)).map(({ tool, key }) => `${tool} ${key.slice(runId.length)}`)
 
@@ -54,10 +54,10 @@ async function inCall(world: World, runId: string, work: (durable: Required<Dura
   }
 }
 
-/** Records of calls: what a call has done is there when the call is made again. */
+/** Records of calls: a repeated call finds what it has already done. */
 export const recordCases: readonly JournalCase[] = [
   {
-    name: 'runs inside a call that was killed are continued with the call: no finished call runs again, and every key stays',
+    name: 'runs inside a killed call continue with it: no finished call runs again, and every key stays the same',
     async run({ place, expect }) {
       const world = await place()
       const whole = openNested(world)
@@ -65,7 +65,7 @@ export const recordCases: readonly JournalCase[] = [
       expect([ended.stopReason, ended.usage.inputTokens]).toEqual(['answered', 8 * usageOfTurn.inputTokens])
       const calls = callsOf(world, 'whole')
       expect(calls.length).toBe(7)
-      // Whatever a moment is about, some of these are at it.
+      // Covers every kind of moment.
       for (let dieAt = 1; dieAt <= whole.death.moments; dieAt += 5) {
         const runId = `killed-${dieAt}`
         const dying = openNested(world, { dieAt })
@@ -75,7 +75,7 @@ export const recordCases: readonly JournalCase[] = [
         const made = callsOf(world, runId)
         const doubled = made.filter((call, at) => made.indexOf(call) !== at)
         expect(made.filter((call) => !calls.includes(call))).toEqual([])
-        // The call in flight runs again if it may. Else it may have been killed before it began.
+        // The call in flight runs again if that is allowed. Otherwise it may have been killed before it started.
         expect(doubled.length <= 1 && doubled.every((call) => call.startsWith('put '))).toBe(true)
         const missing = calls.filter((call) => !made.includes(call))
         expect(missing.length <= 1 && missing.every((call) => call.startsWith('pay '))).toBe(true)
@@ -86,7 +86,7 @@ export const recordCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'what a call records grows with what its runs say, at any depth',
+    name: 'the record of a call grows linearly with the output of its runs, at any depth',
     async run({ place, expect }) {
       const world = await place()
       const long: ScriptedTurn = { toolCalls: [{ id: 'a', name: 'look', args: { text: 'x'.repeat(20_000) } }] }
@@ -110,7 +110,7 @@ export const recordCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'the entries of a record come back in their order, in another execution too, and are gone when the run has ended',
+    name: 'the entries of a record are read in order, by another execution too, and are deleted when the run has ended',
     async run({ place, expect }) {
       const world = await place()
       const value = { text: `\u0000 “ü” 🙂 \n ' " \\ ${'x'.repeat(100_000)}` }
@@ -141,7 +141,7 @@ export const recordCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'an entry of a record is stored once: another one at its position is refused',
+    name: 'an entry of a record is stored once: another entry at its position is refused',
     async run({ place, expect }) {
       const world = await place()
       const refused = await refusalOf(

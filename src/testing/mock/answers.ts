@@ -8,21 +8,21 @@ import { faultOf, type MockReply, type PreparedResponse, prepareError, prepareFa
 import type { MockWire, WireName, WireRequest } from './wires/wire.ts'
 import { chooseWire } from './wires.ts'
 
-/** A request for an answer, as `refuse` and a script's function see it. */
+/** A request, as `refuse` and a script's function receive it. */
 export interface MockScriptRequest {
   body: JsonObject
-  /** Counts the requests for an answer from 0; those a fault has answered are counted too. */
+  /** Counts requests from 0, including those answered by a fault. */
   index: number
   /** As requested, with the query. */
   path: string
   headers: Readonly<Record<string, string>>
-  /** The wire format the request came in. */
+  /** The wire format of the request. */
   wire: WireName
-  /** The body read back into messages, tools and tool choice. */
+  /** Converts the body back to messages, tools and tool choice. */
   readRequest(): WireRequest
 }
 
-/** A response, and what goes wrong when it is sent. */
+/** A response and its fault. */
 export interface Answer {
   response: PreparedResponse
   fault: MockFault
@@ -36,7 +36,7 @@ export interface AnswerOptions {
   pieceLength: number
 }
 
-/** Decides how requests are answered: by a refusal, by a fault, or by the script's next turn. */
+/** Decides how a request is answered: refused, by a fault, or with the script's next turn. */
 export class ScriptedAnswers {
   readonly #options: AnswerOptions
   readonly #ids = new CallIds()
@@ -48,7 +48,7 @@ export class ScriptedAnswers {
     this.#options = options
   }
 
-  /** Resolves with undefined when `signal` was aborted while the script made up its mind. Rejects when the script or a fault is not usable. */
+  /** Resolves with undefined if `signal` is aborted while the script decides. Rejects if the script or a fault is invalid. */
   async prepare(request: MockRequest, signal: AbortSignal): Promise<Answer | undefined> {
     const { method, body, headers, rawBody } = request
     const { wire, purpose, path } = chooseWire(method, request.path)

@@ -3,58 +3,61 @@ import { InvalidOptionError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/messages.ts'
 
 /**
- * How a stream's framing departs from the usual `data: {…}` + blank line:
- * `crlf`, `cr`: line ends; `no-space`: `data:{…}`; `comments`: a comment line before each event; `no-final-blank`: no line end after the
- * last event; `no-done`, `double-done`: the end mark left out or sent twice; `bom`: a byte order mark first; `multi-data`: each payload
- * spread over several `data:` lines. Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
+ * How a stream's framing differs from the usual `data: {…}` and a blank line. `crlf`, `cr`: line ends; `no-space`: `data:{…}`; `comments`:
+ * a comment line before each event; `no-final-blank`: no line end after the last event; `no-done`, `double-done`: the end mark is missing
+ * or sent twice; `bom`: starts with a byte order mark; `multi-data`: each payload is spread over several `data:` lines. Source:
+ * https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
 export type Framing = 'crlf' | 'cr' | 'no-space' | 'comments' | 'no-final-blank' | 'no-done' | 'double-done' | 'bom' | 'multi-data'
 
 /**
- * A place in a response's body: how many bytes of it come before (as sent, after compression), or `'content'`: after all text and calls,
- * before anything that says the response is complete; for a response that isn't streamed, the middle of its body.
- * An offset past the end of the body is never reached.
+ * A position in a response's body: the number of bytes before it (as sent, after compression), or `'content'`, which is after all text and
+ * calls but before anything that marks the response as complete. For a response without a stream, `'content'` is the middle of its body. A
+ * position past the end is never reached.
  */
 export type BodyMark = number | 'content'
 
-/** What goes wrong with a response, or is unusual about it. Several may be combined. */
+/** A fault or peculiarity of a response. Several may be combined. */
 export interface MockFault {
   /** Answers with this HTTP status instead of the script. */
   status?: number
-  /** The body for `status`. An object is sent as JSON. Default: an error as this provider words it. */
+  /** The body for `status`. An object is sent as JSON. Default: an error in this provider's format. */
   body?: JsonObject | string
-  /** Response headers, such as `{ 'retry-after': '1' }`; with or without `status`. */
+  /** Response headers, such as `{ 'retry-after': '1' }`, with or without `status`. */
   headers?: Readonly<Record<string, string>>
-  /** Milliseconds before anything is sent, headers included. Cleared when the client goes away or the server is closed. */
+  /** The delay before anything is sent, headers included, in milliseconds. Ends if the client disconnects or the server is closed. */
   slowFirstByteMs?: number
-  /** Stops sending here and keeps the connection open. With 0, the headers are sent. */
+  /** Stops sending here and keeps the connection open. With 0, only the headers are sent. */
   stallAfterBytes?: BodyMark
-  /** Ends the response here in good order, as a proxy does that knows no better. */
+  /** Ends the response here without an error, as an ignorant proxy does. */
   cutAfterBytes?: BodyMark
   /** Destroys the connection here. With 0, before any byte, headers included. */
   resetAfterBytes?: BodyMark
   /** Sends an event here that is neither JSON nor UTF-8, and ends the response. */
   garbageAfterBytes?: BodyMark
   framing?: Framing | readonly Framing[]
-  /** Sends the body in chunks of at most so many bytes, cutting also inside characters; `'random'`: of 1 to 16 bytes. */
+  /** Sends the body in chunks of at most this many bytes, which may split characters. `'random'`: 1 to 16 bytes. */
   splitBytes?: number | 'random'
-  /** For `splitBytes: 'random'`. Default 1. The same seed gives the same cuts. */
+  /** The seed for `splitBytes: 'random'`. The same seed gives the same chunks. Default: 1. */
   seed?: number
-  /** Compresses the body, flushed piece by piece so that it still streams. */
+  /** Compresses the body and flushes each piece, so that it still streams. */
   gzip?: boolean
-  /** Answers with a proxy's HTML page instead of the script: true for status 502, or the status. */
+  /** Answers with a proxy's HTML page instead of the script. True: with status 502. A number: with that status. */
   htmlError?: boolean | number
-  /** Puts an error into the stream (HTTP 200) where the response should have been completed: true for a server error, or the payload. */
+  /** Sends an error in the stream (HTTP 200) instead of completing the response. True: a server error. An object: the payload. */
   errorInStream?: true | JsonObject
-  /** Answers with HTTP 200 and a JSON error body instead of the script, also to a request for a stream: true for a server error, or the body. */
+  /**
+   * Answers with HTTP 200 and a JSON error instead of the script, even if a stream was requested. True: a server error. An object: the
+   * body.
+   */
   jsonErrorWith200?: true | JsonObject
   /** Refuses the conversation as too long, in this provider's words, instead of the script. */
   contextOverflow?: boolean
-  /** Closes the connection after the response although it was announced to stay open. */
+  /** Closes the connection after the response although the headers announce keep-alive. */
   closeKeepAlive?: boolean
 }
 
-/** The request a fault may be chosen by. `index` counts the requests for an answer from 0. */
+/** The request that a fault is chosen for. `index` counts requests from 0. */
 export type FaultRequest = { index: number; body: JsonObject; path: string }
 
 /** One fault for every request; or one for each request by its index, `undefined` for none; or a function that chooses. */
@@ -70,7 +73,7 @@ function isList(faults: MockFaults | undefined): faults is readonly (MockFault |
   return Array.isArray(faults)
 }
 
-/** Whether the fault answers in the script's place, so that the turn is left for the next request. */
+/** Whether the fault replaces the script's answer and leaves the turn for the next request. */
 export function replacesTurn(fault: MockFault): boolean {
   return (
     fault.status !== undefined ||
@@ -84,7 +87,7 @@ export function replacesTurn(fault: MockFault): boolean {
 const framings: readonly Framing[] = ['crlf', 'cr', 'no-space', 'comments', 'no-final-blank', 'no-done', 'double-done', 'bom', 'multi-data']
 const marks = ['stallAfterBytes', 'cutAfterBytes', 'resetAfterBytes', 'garbageAfterBytes'] as const
 
-/** Throws `invalid_option` for a fault that would silently do nothing. */
+/** Throws `invalid_option` for a fault that would have no effect. */
 export function checkFault(fault: MockFault): void {
   for (const name of framingsOf(fault)) {
     if (!framings.includes(name)) throw new InvalidOptionError('framing', `one of ${framings.join(', ')}`, name)

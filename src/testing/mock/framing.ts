@@ -3,12 +3,12 @@ import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import type { Framing } from './fault.ts'
 import type { StreamLayout } from './wires/wire.ts'
 
-/** What a streamed body is made of, before it is laid out as text. */
+/** An item of a streamed body, before it is laid out as text. */
 export type BodyItem =
   | { type: 'payload'; payload: JsonObject }
-  /** The text of one payload, sent as it is inside the usual framing. */
+  /** The text of one payload, sent verbatim with the usual framing. */
   | { type: 'line'; text: string }
-  /** Sent as it is, without framing. */
+  /** Sent verbatim, without framing. */
   | { type: 'raw'; text: string }
   | { type: 'end-mark' }
   | BodyPause
@@ -16,19 +16,19 @@ export type BodyItem =
 /** Where a body waits, or where its content ends. */
 type BodyPause = { type: 'wait'; until: PromiseLike<unknown> } | { type: 'content-end' }
 
-/** What a body is made of when it goes out. */
+/** A part of a body as it is sent. */
 export type BodyPart = { type: 'bytes'; bytes: Uint8Array } | BodyPause
 
-/** Events are sent in batches of about so many UTF-16 units: a write for each would be most of the server's cost. */
+/** The approximate size of a batch of events, in UTF-16 units. One write per event would be most of the server's cost. */
 const batchLength = 16 * 1024
 
-/** Lays the items of a streamed body out as bytes, in batches that end at each pause. Lazy: a long body is never whole in memory. */
+/** Lays out the items of a streamed body as bytes, in batches that end at each pause. Lazy: a long body is never complete in memory. */
 export function* layOut(items: Iterable<BodyItem>, layout: StreamLayout, framings: readonly Framing[]): Generator<BodyPart> {
   const style = new Set(framings)
   let batch = style.has('bom') ? '\uFEFF' : ''
   for (const item of items) {
     const pausing = item.type === 'wait' || item.type === 'content-end'
-    // Only a batch that something follows may go: the last one may have to lose its final line ends.
+    // Only a batch that something follows is sent: the last one may lose its final line ends.
     if (batch !== '' && (pausing || batch.length >= batchLength)) {
       yield bytesOf(batch)
       batch = ''
@@ -63,7 +63,7 @@ function event(payload: JsonObject | undefined, text: string, layout: StreamLayo
   const end = style.has('crlf') ? '\r\n' : style.has('cr') ? '\r' : layout.lineEnd
   const field = style.has('no-space') ? ':' : ': '
   const name = payload && layout.eventName(payload)
-  // JSON may be broken between tokens: indenting it gives lines that are the same payload when joined again.
+  // JSON may be broken between tokens: indented lines give the same payload when joined.
   const lines = style.has('multi-data') && payload !== undefined ? JSON.stringify(payload, null, 1).split('\n') : [text]
   return [
     ...(style.has('comments') ? [`: OPENROUTER PROCESSING${end}`] : []),
@@ -73,7 +73,7 @@ function event(payload: JsonObject | undefined, text: string, layout: StreamLayo
   ].join(end)
 }
 
-/** A recorded line need not be JSON (`[DONE]`, or broken on purpose); it has no event name then. */
+/** A recorded line may not be JSON (`[DONE]`, or broken on purpose). It then has no event name. */
 function parsed(text: string): JsonObject | undefined {
   const value = jsonIn(text)
   return isJsonObject(value) ? value : undefined

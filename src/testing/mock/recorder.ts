@@ -7,26 +7,29 @@ export interface MockRequest {
   method: string
   /** As requested, with the query. */
   path: string
-  /** Names in lower case; several values of one name are joined by `, `. */
+  /** Names are in lower case. Several values of one name are joined with `, `. */
   headers: Record<string, string>
-  /** The parsed JSON; `{}` when there was none. */
+  /** The parsed JSON; `{}` if there was none. */
   body: JsonObject
   /** The body as it was sent. */
   rawBody: string
-  /** When it had arrived, in milliseconds on the clock of `performance.now()`. */
+  /** When it arrived, in milliseconds on the clock of `performance.now()`. */
   receivedAt: number
-  /** True once the exchange is over: answered whole, broken off, or given up by the client. */
+  /** True once the exchange has ended: answered completely, broken off, or aborted by the client. */
   ended: boolean
-  /** True when the client went away before the response had ended. */
+  /** True if the client disconnected before the response ended. */
   aborted: boolean
 }
 
-/** Lets tests wait for what happens on the server instead of sleeping. */
+/** Lets tests wait for events on the server instead of sleeping. */
 export class Watch {
   readonly #checks = new Set<() => void>()
   readonly #closed = new AbortController()
 
-  /** Resolves with what `look` finds as soon as it finds something; looked at now and after every change. Rejects when `signal` is aborted or the server closes. */
+  /**
+   * Resolves with the result of `look` once it is not undefined. Calls `look` now and after every change. Rejects if `signal` is aborted or
+   * the server closes.
+   */
   async until<T>(look: () => T | undefined, what: string, signal?: AbortSignal): Promise<T> {
     const now = look()
     if (now !== undefined) return now

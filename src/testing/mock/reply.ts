@@ -7,50 +7,50 @@ import { type BodyItem, type BodyPart, layOut } from './framing.ts'
 import { changesLength, type OutgoingResponse } from './transfer.ts'
 import type { MockWire, ReplyContext, WireFailure } from './wires/wire.ts'
 
-/** A turn of the mock provider: a `ScriptedTurn`, sent in the wire format the request came in. */
+/** A turn of the mock provider: a `ScriptedTurn`, sent in the wire format of the request. */
 export interface MockTurn extends ScriptedTurn {
-  /** What goes wrong with this turn; its fields win over those of `faults`. */
+  /** The fault of this turn. Its fields override those of `faults`. */
   fault?: MockFault
 }
 
-/** A whole HTTP response, as it is. */
+/** A complete HTTP response, sent verbatim. */
 export interface MockRawReply {
-  /** Default 200. */
+  /** Default: 200. */
   status?: number
   /** Default: the content type that fits the body. */
   headers?: Readonly<Record<string, string>>
-  /** An object is sent as JSON, a text as it is. */
+  /** An object is sent as JSON, a text verbatim. */
   body: JsonObject | string
   fault?: MockFault
 }
 
-/** A streamed body under exact control. Nothing is added: no first or last event, no end mark. */
+/** A streamed body under full control. Nothing is added: no first or last event, no end mark. */
 export interface MockEventsReply {
-  /** Objects are sent as one event each, framed as the wire does it; texts as they are, without framing. */
+  /** Objects are sent as one event each, framed as usual for the format. Texts are sent verbatim, without framing. */
   events: readonly (JsonObject | string)[]
   headers?: Readonly<Record<string, string>>
   fault?: MockFault
 }
 
-/** A recorded response, replayed with the wire's framing and end mark. */
+/** A recorded response, replayed with the format's framing and end mark. */
 export interface MockRecordingReply {
   /**
-   * The payloads of a stream, one JSON text each; or one text with a payload a line, as in a `.jsonl` file. To a request that doesn't
-   * stream: one whole response's JSON.
+   * The payloads of a stream, one JSON text each; or one text with a payload per line, as in a `.jsonl` file. For a request without
+   * streaming: the JSON of one complete response.
    */
   recording: string | readonly string[]
   fault?: MockFault
 }
 
-/** What the script may answer. A bare string is a text turn. */
+/** What the script may answer. A string is a text turn. */
 export type MockReply = string | MockTurn | MockRawReply | MockEventsReply | MockRecordingReply
 
-/** A response and what it waits for before anything of it is sent. */
+/** A response, and what it waits for before it is sent. */
 export interface PreparedResponse extends OutgoingResponse {
   before: readonly PromiseLike<unknown>[]
 }
 
-/** How a request is answered: by which wire, streamed or not. */
+/** How a request is answered: in which format, streamed or not. */
 export interface AnswerContext extends ReplyContext {
   wire: MockWire
   streamed: boolean
@@ -62,7 +62,7 @@ export function faultOf(reply: MockReply): MockFault | undefined {
   return typeof reply === 'string' ? undefined : reply.fault
 }
 
-/** The response for a reply of the script. Throws when the reply can't be sent to this request. */
+/** Creates the response for a reply of the script. Throws if the reply can't be sent to this request. */
 export function prepareReply(reply: MockReply, fault: MockFault, about: AnswerContext): PreparedResponse {
   if (typeof reply === 'string') return prepareTurn({ text: reply }, fault, about)
   if ('events' in reply) return streamed(eventItems(reply.events), fault, about, reply.headers)
@@ -71,7 +71,7 @@ export function prepareReply(reply: MockReply, fault: MockFault, about: AnswerCo
   return prepareTurn(reply, fault, about)
 }
 
-/** The response for a fault that answers in the script's place. */
+/** Creates the response for a fault that replaces the script's answer. */
 export function prepareFault(fault: MockFault, wire: MockWire): PreparedResponse {
   if (fault.contextOverflow === true) {
     const message = "This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens."
@@ -90,12 +90,12 @@ export function prepareFault(fault: MockFault, wire: MockWire): PreparedResponse
   return whole(status, fault.body ?? wire.encodeError({ status, message: `The mock provider was told to answer with ${status}` }), fault)
 }
 
-/** A response that is one JSON object. */
+/** Creates a response with one JSON object. */
 export function prepareJson(status: number, body: JsonObject): PreparedResponse {
   return whole(status, body, {})
 }
 
-/** An error response for something thrown; `status` is for errors that don't know theirs. */
+/** Creates an error response for something that was thrown. `status` is for errors without their own. */
 export function prepareError(given: unknown, wire: Pick<MockWire, 'encodeError'>, status: number, fault: MockFault = {}): PreparedResponse {
   const thrown = readableError(given)
   const failure = failureOf(thrown, status)

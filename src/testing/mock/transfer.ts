@@ -4,17 +4,17 @@ import { pause, settlesBeforeAbort, waitForAbort } from '../wait.ts'
 import type { BodyMark, MockFault } from './fault.ts'
 import type { BodyPart } from './framing.ts'
 
-/** A response, ready to be sent. */
+/** A response that is ready to be sent. */
 export interface OutgoingResponse {
   status: number
   headers: Readonly<Record<string, string>>
   body: Iterable<BodyPart>
 }
 
-/** One request's response channel, from the first byte to the end. */
+/** The response channel of one request, from the first byte to the end. */
 export interface Exchange {
   readonly res: ServerResponse
-  /** Aborted when the client has gone or the server is closing. */
+  /** Aborted when the client has disconnected or the server is closing. */
   readonly signal: AbortSignal
   /** True once the server itself has broken the connection. */
   brokenOff: boolean
@@ -29,8 +29,8 @@ export function breakOff(exchange: Exchange): void {
 type Stop = { at: BodyMark; how: 'stall' | 'cut' | 'reset' | 'garbage' }
 
 /**
- * Sends a response with what the fault says about its bytes and their timing. Resolves when it is sent, broken off, or `signal` is aborted
- * (the client has gone, or the server is closing). Rejects when a pause of the body does.
+ * Sends a response with the fault's changes to its bytes and their timing. Resolves when it is sent or broken off, or when `signal` is
+ * aborted. Rejects if a pause of the body does.
  */
 export async function transmit(exchange: Exchange, { status, headers, body }: OutgoingResponse, fault: MockFault): Promise<void> {
   const { res, signal } = exchange
@@ -51,7 +51,7 @@ export async function transmit(exchange: Exchange, { status, headers, body }: Ou
   await sender.finish()
 }
 
-/** Whether the body's length can't be announced, because the fault changes it. */
+/** Whether the fault changes the body's length, so that it can't be announced. */
 export function changesLength(fault: MockFault): boolean {
   return fault.gzip === true || stopsOf(fault).length > 0
 }
@@ -70,7 +70,7 @@ class BodySender {
     this.#pieceSize = pieceSizes(fault)
   }
 
-  /** Resolves with whether more may follow. */
+  /** Resolves with true if more may follow. */
   async send(part: BodyPart): Promise<boolean> {
     switch (part.type) {
       case 'wait':
@@ -106,10 +106,10 @@ class BodySender {
     for (let start = 0; start < bytes.length && !signal.aborted; ) {
       const end = this.#pieceSize === undefined ? bytes.length : Math.min(start + this.#pieceSize(), bytes.length)
       const piece = bytes.subarray(start, end)
-      // Waiting for the write is what keeps a slow reader from filling our memory, and bytes before a reset from being lost.
+      // Waiting for the write keeps a slow reader from filling the memory, and bytes before a reset from being lost.
       if (end < bytes.length && !res.writableNeedDrain) res.write(piece)
       else if (!(await settlesBeforeAbort(new Promise<void>((resolve) => void res.write(piece, () => resolve())), signal))) return false
-      // A turn of the event loop between two pieces, so that each is a chunk of its own for a client in this very process.
+      // Waits one turn of the event loop, so that each piece is a separate chunk for a client in the same process.
       if (this.#pieceSize !== undefined) await new Promise((resolve) => setImmediate(resolve))
       start = end
     }
@@ -131,7 +131,7 @@ class BodySender {
   }
 }
 
-/** Closes whatever line was cut, then an event whose data is cut JSON with bytes that are not UTF-8. */
+/** Ends the current line, then sends an event with incomplete JSON and bytes that are not UTF-8. */
 const garbage = Buffer.concat([
   Buffer.from('\n\ndata: {"choices":[{"delta":'),
   Buffer.from([0xff, 0xfe, 0x00, 0xc3, 0x28]),
@@ -154,13 +154,13 @@ function pieceSizes({ splitBytes, seed = 1 }: MockFault): (() => number) | undef
   if (splitBytes !== 'random') return () => splitBytes
   let state = seed >>> 0
   return () => {
-    // A linear congruential generator (constants of Numerical Recipes): all that is asked of it is to be the same every time.
+    // A linear congruential generator (constants from Numerical Recipes). It only needs to be reproducible.
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
     return 1 + (state >>> 28)
   }
 }
 
-/** A gzip stream that gives out what each addition compresses to. */
+/** A gzip stream that returns the compressed bytes of each addition. */
 class Compressor {
   readonly #gzip: Gzip = createGzip()
   #ready: Uint8Array[] = []

@@ -5,10 +5,10 @@ import { geminiGenerateContentWire } from './wires/gemini-generate-content.ts'
 import { responsesWire } from './wires/responses.ts'
 import type { MockWire, WireName } from './wires/wire.ts'
 
-/** Every wire format the mock provider speaks. A request is the first one's that routes it. */
+/** The wire formats that the mock provider speaks. A request belongs to the first one that routes it. */
 const wires: readonly MockWire[] = [chatCompletionsWire, responsesWire, anthropicMessagesWire, geminiGenerateContentWire]
 
-/** The wire a request is for, by its path, and what it is for. An unknown path gets its error in the first wire's words. */
+/** Chooses the wire for a request by its path, and the purpose of the request. Errors for unknown paths are in the first wire's format. */
 export function chooseWire(method: string, path: string): { wire: MockWire; purpose: 'generate' | 'models' | undefined; path: string } {
   const bare = path.replace(/\?.*$/s, '')
   for (const wire of wires) {

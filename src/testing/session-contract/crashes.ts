@@ -6,7 +6,7 @@ const story = ['user: before', 'assistant: heard 1', 'user: call look', 'assista
 
 export const crashCases: readonly SessionCase[] = [
   {
-    name: 'a recorded run that is killed at any moment is in the session once when it has been taken up, and others wait until it is',
+    name: 'a recorded run that is killed at any moment is stored in the session once it is resumed, and other runs wait for that',
     async run({ place, expect }) {
       for (let dieAt = 1; ; dieAt++) {
         const world = await place()
@@ -17,14 +17,14 @@ export const crashCases: readonly SessionCase[] = [
         const end = await Promise.race([run.then(() => 'ended'), first.death.happened])
         await first.kill()
         const second = world.open({ runs })
-        // Whoever is next takes the dead run up, or has to wait for whoever does.
+        // The next run resumes the dead run, or waits for the process that does.
         const next = second.runner.run('after', { session: 'chat' })
         const [{ output }] = await Promise.all([next, second.runner.recover()])
         const texts = textsIn(await second.sessions.read('chat'))
         const [isFirst, isLast] = [texts.slice(0, 6), texts.slice(2)].map((part) => JSON.stringify(part))
         const whole = JSON.stringify(story)
         const behind = JSON.stringify(['user: after', 'assistant: heard 3', ...story.slice(2)])
-        // Killed before it had the session for good, it may come behind.
+        // Killed before it had claimed the session, it may come after the next run.
         expect([dieAt, isFirst === whole || isLast === behind, texts.length]).toEqual([dieAt, true, 8])
         expect(['heard 7', 'heard 3'].includes(output)).toBe(true)
         const { result } = (await second.runner.runs.get('run')) ?? {}
@@ -58,7 +58,7 @@ export const crashCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a dead recorded run that nobody here knows is not waited for: who asks is told',
+    name: 'a dead recorded run that is unknown here is not waited for: the next run is refused',
     async run({ place, expect }) {
       const world = await place()
       const runs = new MemoryRuns()
@@ -75,7 +75,7 @@ export const crashCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a recorded run whose session is taken from it, or deleted, ends all the same, and is not stored',
+    name: 'a recorded run whose session is taken from it or deleted still ends, and is not stored',
     async run({ place, expect }) {
       const world = await place()
       const runs = new MemoryRuns()
@@ -92,7 +92,7 @@ export const crashCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a recorded run that can’t go on is not waited for for ever, keeps its session, and is stored when that is put right',
+    name: 'a recorded run that can’t continue is not waited for forever, keeps its session, and is stored once the cause is fixed',
     async run({ place, expect }) {
       const world = await place()
       const runs = new MemoryRuns()
@@ -101,7 +101,7 @@ export const crashCases: readonly SessionCase[] = [
       void first.runner.run('call look', { session: 'chat', runId: 'run', limits: { costUsd: 1 } })
       await first.death.happened
       await first.kill()
-      // What the run costs is limited, and this process has a model whose price is not known.
+      // The run has a cost limit, and this process has a model without a price.
       const broken = world.open({ runs })
       expect(await refusalOf(broken.runner.run('after', { session: 'chat' }))).toBe('session_busy')
       expect((await broken.sessions.get('chat'))?.runId).toBe('run')
@@ -111,7 +111,7 @@ export const crashCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'what a journal keeps of a run does not grow with the conversation',
+    name: 'the data of a run in a journal does not grow with the conversation',
     async run({ place, expect }) {
       const world = await place()
       const runs = new MemoryRuns()

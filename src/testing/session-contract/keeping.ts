@@ -18,7 +18,7 @@ const hostileIds = [
 
 export const keepingCases: readonly SessionCase[] = [
   {
-    name: 'the next run is sent what was said before, in this process or another',
+    name: 'the next run is sent the conversation so far, in this process or another',
     async run({ place, expect }) {
       const world = await place()
       const first = world.open()
@@ -35,7 +35,7 @@ export const keepingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'instructions are each runner’s own, and are not kept',
+    name: 'instructions belong to the runner and are not stored',
     async run({ place, expect }) {
       const world = await place()
       await world.open({ instructions: 'Be kind.' }).runner.run('one', { session: 'chat' })
@@ -46,7 +46,7 @@ export const keepingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'messages come back as they were: texts of every kind, parts, calls, and large ones',
+    name: 'messages are read back unchanged: texts of every kind, parts, calls, and large ones',
     async run({ place, expect }) {
       const { sessions, runner } = (await place()).open()
       const data: ChatMessage['providerData'] = { provider: 'p', data: JSON.parse('{"__proto__": {"a": 1}, "constructor": null}') }
@@ -69,7 +69,7 @@ export const keepingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'an id is any text, each its own; what is none is refused before anything is sent',
+    name: 'any text is an id of its own; anything else is refused before anything is sent',
     async run({ place, expect }) {
       const world = await place()
       const { runner, sessions } = world.open()
@@ -89,7 +89,7 @@ export const keepingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a list shows those that changed last first, a page at a time, by what their ids begin with, their status and their time',
+    name: 'sessions are listed by their last change, in pages, filtered by id prefix, status and time',
     async run({ place, expect }) {
       const world = await place()
       const { runner, sessions } = world.open()
@@ -130,7 +130,7 @@ export const keepingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a fork begins with a copy, or with the first messages, and goes its own way',
+    name: 'a fork starts with a copy, or with the first messages, and then diverges',
     async run({ place, expect }) {
       const world = await place()
       const { runner, sessions } = world.open()
@@ -156,7 +156,7 @@ export const keepingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'messages are appended outside of runs: made valid, and not while a run has the session',
+    name: 'messages are appended outside runs: they are made valid, and refused while a run has the session',
     async run({ place, expect }) {
       const world = await place()
       const { runner, sessions } = world.open()
@@ -177,7 +177,7 @@ export const keepingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a deleted session is gone; a run that was going on in it is not stored, and says so',
+    name: 'a deleted session is gone; a run that was in progress in it is not stored, and says so',
     async run({ place, expect }) {
       const world = await place()
       const { runner, sessions } = world.open()
@@ -194,7 +194,7 @@ export const keepingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'old sessions are pruned, but not those that a run has',
+    name: 'old sessions are pruned, but not those in use by a run',
     async run({ place, expect }) {
       const world = await place()
       const { runner, sessions } = world.open()
@@ -210,7 +210,7 @@ export const keepingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'what a compaction left out is not sent again, and can still be read; a fork behind it has it too',
+    name: 'messages that a compaction removed are not sent again but can still be read, also in a later fork',
     async run({ place, expect }) {
       const world = await place()
       const compaction = { maxTokens: 300, summarise: () => 'they said long things' }
@@ -218,7 +218,7 @@ export const keepingCases: readonly SessionCase[] = [
       for (let at = 0; at < 6; at++) await runner.run(`${at} ${'word '.repeat(60)}`, { session: 'chat' })
       const sent = world.sent.at(-1)?.length ?? 0
       expect([sent < 8, (await sessions.read('chat')).length]).toEqual([true, 12])
-      // Also by a runner that compacts nothing itself.
+      // Also by a runner without compaction.
       const plain = world.open()
       await plain.runner.run('short', { session: 'chat' })
       const again = world.sent.at(-1) ?? []
@@ -234,7 +234,7 @@ export const keepingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'sessions that were closed are refused',
+    name: 'closed sessions are refused',
     async run({ place, expect }) {
       const { runner, sessions } = (await place()).open()
       await runner.run('one', { session: 'chat' })

@@ -10,15 +10,15 @@ import { type MemoryRuns, memoryJournal } from '../memory-journal.ts'
 import type { ScriptedTurn } from '../script.ts'
 import { scriptedModel } from '../scripted-model.ts'
 
-/** Where sessions are kept: a database, a folder, an object. */
+/** Where sessions are stored: a database, a folder, an object. */
 export interface SessionsPlace {
-  /** Sessions on what is kept here, as another process would open them: nothing is shared with the others but what is stored. */
+  /** Opens sessions on this place, as another process would: they share only the stored data with the others. */
   open(): Sessions
-  /** Called when the case is over; all sessions are closed then. */
+  /** Called at the end of the case, after all sessions are closed. */
   remove?(): Promise<void> | void
 }
 
-/** Makes a place where nothing is kept yet. Called once for each case, or for each moment at which a case kills a process. */
+/** Creates an empty place. Called once per case, or once for each moment at which a case kills a process. */
 export type MakeSessions = () => SessionsPlace | Promise<SessionsPlace>
 
 /** One promise of the contract, as a test. */
@@ -29,40 +29,40 @@ export interface SessionCase {
 
 interface SessionKit {
   expect: Expect
-  /** A new place, with a world of its own. */
+  /** Creates a new place and its world. */
   place(): Promise<SessionWorld>
 }
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 
 interface ProcessOptions extends Partial<Omit<RunnerOptions, 'journal' | 'sessions'>> {
-  /** The process records its runs here. */
+  /** Where the process records its runs. */
   runs?: MemoryRuns
-  /** The n-th moment (from 1) at which it could be killed; needs `runs`. */
+  /** The n-th moment, from 1, at which the process dies. Needs `runs`. */
   dieAt?: number
 }
 
-/** A process: a runner on sessions of its own. */
+/** A process: a runner on its own sessions. */
 export interface SessionProcess {
   runner: AgentRunner
   sessions: Sessions
   death: Death
-  /** What it was carrying out stays as it is. */
+  /** Kills the process; its runs in progress are left as they are. */
   kill(): Promise<void>
 }
 
-/** Not `PromiseWithResolvers`: a program that is compiled with an older `lib` has no such name. */
+/** Not `PromiseWithResolvers`, which an older `lib` of the compiling program lacks. */
 interface Gate {
   readonly promise: Promise<void>
   resolve(): void
 }
 
-/** What is outside of the process and outlives it: the place, and what tools have done. */
+/** Everything outside the process that outlives it: the place, and what tools have done. */
 export class SessionWorld {
   readonly place: SessionsPlace
   /** Each start of a tool's function. */
   readonly started: string[] = []
-  /** What the model was sent, with each request. */
+  /** The messages of each request to the model. */
   readonly sent: string[][] = []
   /** Opens the tool `wait`. */
   readonly gate: Gate = Promise.withResolvers()
@@ -94,14 +94,17 @@ export class SessionWorld {
       ...(journal === undefined ? {} : { journal: dying(journal, death) }),
     })
     const kill = async (): Promise<void> => {
-      // First the journal: what ends because of this must not be stored.
+      // The journal is closed first: runs that end because of this must not be stored.
       await journal?.close()
       await sessions.close()
     }
     return { runner, sessions, death, kill }
   }
 
-  /** Calls the tool that the user names with `call …`, fails at `fail`, and answers anything else with how much it has heard. */
+  /**
+   * Calls the tool that the user names with `call …`, fails at `fail`, and answers anything else with the number of messages it has
+   * received.
+   */
   model(): ReturnType<typeof scriptedModel> {
     return scriptedModel(({ messages }: ModelRequest): ScriptedTurn => {
       this.sent.push(textsIn(messages))
@@ -136,12 +139,12 @@ export class SessionWorld {
   }
 }
 
-/** Messages in short. */
+/** Messages in short form. */
 export function textsIn(messages: readonly ChatMessage[]): string[] {
   return messages.map(({ role, content }) => `${role}: ${textOf(content)}`)
 }
 
-/** Approves all that waits. */
+/** Approves all pending items. */
 export function approvals<Item>(pending: readonly Item[]): (Item & { approved: true })[] {
   return pending.map((item) => ({ ...item, approved: true as const }))
 }

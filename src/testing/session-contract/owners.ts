@@ -4,10 +4,10 @@ import { approvals, type SessionCase, textsIn } from './kit.ts'
 
 const added = { messages: ['{"role":"user","content":"hi"}'] }
 
-/** A run that two processes take for their own, because one of them stood still when the other continued it. */
+/** A run that two processes execute, because one of them was paused while the other continued the run. */
 export const ownerCases: readonly SessionCase[] = [
   {
-    name: 'an earlier execution of a recorded run can’t claim its session from a later one, whether that goes on or waits',
+    name: 'an earlier execution of a recorded run can’t claim its session from a later one, whether that is running or waiting',
     async run({ place, expect }) {
       const world = await place()
       const [first, second] = [world.open().sessions.store, world.open().sessions.store]
@@ -29,7 +29,7 @@ export const ownerCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a recorded run keeps what it has come to, though its session was claimed in its name without an epoch',
+    name: 'a recorded run keeps its messages although its session was claimed in its name without an epoch',
     async run({ place, expect }) {
       const world = await place()
       const runs = new MemoryRuns()
@@ -45,7 +45,7 @@ export const ownerCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a run that has ended in its journal alone is in its session when the next begins',
+    name: 'a run that has ended only in its journal is in its session when the next one starts',
     async run({ place, expect }) {
       const world = await place()
       const runs = new MemoryRuns()
@@ -64,7 +64,7 @@ export const ownerCases: readonly SessionCase[] = [
         'tool: did refund',
         'assistant: done',
       ])
-      // Known as stored: the run itself, should it wake up, has nothing to add.
+      // Known as stored: if the run itself resumes, it has nothing to add.
       expect(await second.sessions.store.claim('chat', { runId: 'run', durable: true, epoch: 2 })).toEqual({ kind: 'stored', runId: 'run' })
     },
   },

@@ -3,7 +3,7 @@ import { refusalOf } from '../journal-contract/kit.ts'
 import { MemoryRuns } from '../memory-journal.ts'
 import { approvals, type SessionCase, type SessionProcess, textsIn } from './kit.ts'
 
-/** What a page sends: a message with the page’s own id. */
+/** The message that a page sends, with the page’s own id. */
 const said = (id: string, content: string): ChatMessage => ({ role: 'user', content, id })
 const inPlaceOf = (replaces: string) => ({ session: { id: 'chat', replaces } })
 
@@ -17,7 +17,7 @@ const talked = ['user: one', 'assistant: heard 1', 'user: two', 'assistant: hear
 
 export const replacingCases: readonly SessionCase[] = [
   {
-    name: 'a run replaces the message with an id, and all behind it; positions count for messages without one',
+    name: 'a run replaces the message with an id and everything after it; messages without an id are found by position',
     async run({ place, expect }) {
       const world = await place()
       const [first, second] = [world.open(), world.open()]
@@ -36,7 +36,7 @@ export const replacingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a session without the replaced message is continued, also one that is not there, and a message of the model is none',
+    name: 'a session without the replaced message is continued, even a missing session; a message of the model is never replaced',
     async run({ place, expect }) {
       const process = (await place()).open()
       const { runner, sessions } = process
@@ -46,7 +46,7 @@ export const replacingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a message far back is found',
+    name: 'an old message is found',
     async run({ place, expect }) {
       const { runner, sessions } = (await place()).open()
       const many = Array.from({ length: 301 }, (_, at) => said(`u${at}`, `${at}`))
@@ -72,7 +72,7 @@ export const replacingCases: readonly SessionCase[] = [
       expect(textsIn(await world.open().sessions.read('chat'))).toEqual(talked)
       const busy = world.open().runner.run('hi', { session: { id: 'chat', replaces: 'u1', onBusy: 'refuse' } })
       expect(await refusalOf(busy)).toBe('session_busy')
-      // A run under way is waited for, and then replaced if it is in that part.
+      // A run in progress is waited for, and then replaced if it is in that part.
       const after = world.open().runner.run(said('u1', 'short'), inPlaceOf('u1'))
       world.gate.resolve()
       await Promise.all([run, after])
@@ -97,7 +97,7 @@ export const replacingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'if the run in its place fails, the question of a released run is in the session',
+    name: 'if the replacing run fails, the question of the released run is in the session',
     async run({ place, expect }) {
       const { runner, sessions } = (await place()).open()
       await runner.run(said('u1', 'call refund'), { session: 'chat' })
@@ -107,7 +107,7 @@ export const replacingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a run that waits shows what it replaces; resumed, released or replaced, it has',
+    name: 'a waiting run shows what it replaces; after it is resumed, released or replaced, the message is replaced',
     async run({ place, expect }) {
       for (const end of ['resume', 'release', 'replace'] as const) {
         const world = await place()
@@ -131,7 +131,7 @@ export const replacingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a compaction that reaches into the replaced part is forgotten',
+    name: 'a compaction that covers part of the replaced messages is dropped',
     async run({ place, expect }) {
       const world = await place()
       const { runner } = world.open({ compaction: { maxTokens: 300, summarise: () => 'they said long things' } })
@@ -144,7 +144,7 @@ export const replacingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a recorded run that waits is cancelled when it is replaced, and an earlier one keeps only what is its own',
+    name: 'a waiting recorded run is cancelled when it is replaced, and an earlier one keeps only its own messages',
     async run({ place, expect }) {
       const world = await place()
       const runs = new MemoryRuns()
@@ -162,7 +162,7 @@ export const replacingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a recorded run that replaces, killed at any moment, has done so once when it has been taken up',
+    name: 'a recorded run that replaces messages and is killed at any moment has replaced them once it is resumed',
     async run({ place, expect }) {
       for (let dieAt = 1; ; dieAt++) {
         const world = await place()
@@ -176,7 +176,7 @@ export const replacingCases: readonly SessionCase[] = [
         await second.runner.recover()
         const story = ['user: call look', 'assistant: ', 'tool: did look', 'assistant: done']
         const read = textsIn(await second.sessions.read('chat'))
-        // Killed before it was recorded, it never was.
+        // If it was killed before it was recorded, it never existed.
         const isKnown = (await second.runner.runs.get('run')) !== undefined
         expect([dieAt, read]).toEqual([dieAt, isKnown ? [...talked.slice(0, 2), ...story] : talked])
         if (end === 'ended') return
@@ -184,7 +184,7 @@ export const replacingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a run that replaces, and has ended in its journal alone, has replaced when the next begins',
+    name: 'a run that replaces messages and has ended only in its journal has replaced them when the next one starts',
     async run({ place, expect }) {
       const world = await place()
       const runs = new MemoryRuns()

@@ -4,7 +4,7 @@ import { refusalOf } from '../journal-contract/kit.ts'
 import { MemoryRuns } from '../memory-journal.ts'
 import { type SessionCase, type SessionProcess, type SessionWorld, textsIn } from './kit.ts'
 
-/** The users' words in a conversation in which each run has said two messages, one behind the other. */
+/** The user's words in a conversation in which each run added two messages, one after the other. */
 function wholeRuns(messages: readonly ChatMessage[]): string[] {
   const texts = textsIn(messages)
   const users = texts.filter((_text, at) => at % 2 === 0)
@@ -23,7 +23,7 @@ const slowTexts = ['user: call wait', 'assistant: ', 'tool: did wait', 'assistan
 
 export const turnCases: readonly SessionCase[] = [
   {
-    name: 'two runs at once wait for each other, in the order in which they came',
+    name: 'concurrent runs wait for each other, in order of arrival',
     async run({ place, expect }) {
       const world = await place()
       const process = world.open()
@@ -40,7 +40,7 @@ export const turnCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'runs of several processes at once: each is in the session once and whole, and has seen all those before it',
+    name: 'concurrent runs of several processes are each stored once and completely, and have seen all runs before them',
     async run({ place, expect }) {
       const world = await place()
       const processes = [world.open(), world.open(), world.open()]
@@ -51,7 +51,7 @@ export const turnCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'with `refuse`, a second run is refused, in this process and in another, and nothing of it is sent or stored',
+    name: 'with `refuse`, a second run is refused, in this process or another, and nothing of it is sent or stored',
     async run({ place, expect }) {
       const world = await place()
       const [first, second] = [world.open(), world.open()]
@@ -61,7 +61,7 @@ export const turnCases: readonly SessionCase[] = [
         expect(await refusalOf(runner.run('me too', { session: { id: 'chat', onBusy: 'refuse' } }))).toBe('session_busy')
       }
       expect(world.sent.length).toBe(requests)
-      // Another session is not concerned.
+      // Another session is not affected.
       expect((await second.runner.run('hi', { session: { id: 'other', onBusy: 'refuse' } })).output).toBe('heard 1')
       world.gate.resolve()
       await ended
@@ -70,7 +70,7 @@ export const turnCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a run can stop waiting: it ends aborted, or by its deadline, and those behind it get their turn',
+    name: 'a run can stop waiting: it ends aborted or by its deadline, and the next runs get their turn',
     async run({ place, expect }) {
       const world = await place()
       const [first, second] = [world.open(), world.open()]
@@ -87,7 +87,7 @@ export const turnCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a process that dies lets go of its sessions, which are as they were before the run',
+    name: 'a process that dies releases its sessions, which are unchanged',
     async run({ place, expect }) {
       const world = await place()
       const [first, second] = [world.open(), world.open()]
@@ -102,7 +102,7 @@ export const turnCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a run in whose call another one of the same session is made is not waited for by that: it is refused',
+    name: 'a run that is started inside a call of a run of the same session is refused instead of waiting for it',
     async run({ place, expect }) {
       const world = await place()
       const { sessions, runner } = world.open()
@@ -120,7 +120,7 @@ export const turnCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'what a run has said and done is stored however it ends; one in which the model said nothing leaves the session as it was',
+    name: 'the messages of a run are stored however it ends; a run without a response leaves the session unchanged',
     async run({ place, expect }) {
       const world = await place()
       const process = world.open()
@@ -142,7 +142,7 @@ export const turnCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a run’s id is in a session once: another run of the same id is refused, and under a journal given the result there is',
+    name: 'a run’s id is in a session once: another run with the same id is refused, or returns the recorded result under a journal',
     async run({ place, expect }) {
       const world = await place()
       const { runner, sessions } = world.open()

@@ -6,7 +6,7 @@ import { approvals, type SessionCase, type SessionWorld, textsIn } from './kit.t
 const before = ['user: one', 'assistant: heard 1']
 const refunded = ['user: call refund', 'assistant: ', 'tool: did refund', 'assistant: done']
 
-/** A run that waited, was resumed, and whose process died when the call had run: what it came to could not be stored. */
+/** A run that waited and was resumed, and whose process died after the call had run: its messages were not stored. */
 async function brokenOff(world: SessionWorld, tool: string, expect: Expect) {
   const [first, second] = [world.open(), world.open()]
   const paused = await first.runner.run(`call ${tool}`, { session: 'chat' })
@@ -26,7 +26,7 @@ async function brokenOff(world: SessionWorld, tool: string, expect: Expect) {
 
 export const waitingCases: readonly SessionCase[] = [
   {
-    name: 'a run that waits is shown, and nobody else gets in; resumed anywhere, it is stored once',
+    name: 'a waiting run is shown and blocks other runs; resumed in any process, it is stored once',
     async run({ place, expect }) {
       const world = await place()
       const [first, second] = [world.open(), world.open()]
@@ -52,7 +52,7 @@ export const waitingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a state is gone on from once, whoever tries again, and however often the run waits',
+    name: 'a state is resumed once, whichever process tries again, and however often the run waits',
     async run({ place, expect }) {
       const world = await place()
       const [first, second] = [world.open(), world.open()]
@@ -80,7 +80,7 @@ export const waitingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'one that is aborted before it has its session again, be it watched or not, leaves it as it was',
+    name: 'a resumed run that is aborted before it has its session again leaves it unchanged, streamed or not',
     async run({ place, expect }) {
       for (const how of ['resume', 'resumeStream'] as const) {
         for (const abortFirst of [true, false]) {
@@ -108,7 +108,7 @@ export const waitingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a resumed run that came to no end waits, and is gone on from only expressly: a call that may have run runs again if that does no harm',
+    name: 'a resumed run that was interrupted waits, and is only resumed explicitly: a call that may have run is repeated if that is safe',
     async run({ place, expect }) {
       const unknown = 'The run was interrupted while `pay` was running. Whether it took effect is not known.'
       for (const [tool, starts, told] of [['refund', 2, 'did refund'] as const, ['pay', 1, unknown] as const]) {
@@ -127,7 +127,7 @@ export const waitingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a session is taken from a resumed run that came to no end: that its calls may have run is told',
+    name: 'a session is taken from a resumed run that was interrupted: its messages say that its calls may have run',
     async run({ place, expect }) {
       const { world } = await brokenOff(await place(), 'pay', expect)
       const { runner, sessions } = world.open()
@@ -138,7 +138,7 @@ export const waitingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a session is taken from a run that waits: what it had come to stays, and it can’t be resumed',
+    name: 'a session is taken from a waiting run: its messages stay, and it can’t be resumed',
     async run({ place, expect }) {
       const world = await place()
       const { runner, sessions } = world.open()
@@ -154,7 +154,7 @@ export const waitingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a session is taken from a run that is going on: the run is told, with what it has come to, and is not stored',
+    name: 'a session is taken from a run in progress: the run is told, and its messages are not stored',
     async run({ place, expect }) {
       const world = await place()
       const { runner, sessions } = world.open()
@@ -169,7 +169,7 @@ export const waitingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'under a journal: what waits is decided by another process, or cancelled, and the session goes on',
+    name: 'under a journal: a waiting run is decided by another process, or cancelled, and the session continues',
     async run({ place, expect }) {
       const world = await place()
       const runs = new MemoryRuns()

@@ -14,12 +14,13 @@ import {
 } from './wire.ts'
 
 /**
- * Anthropic's Messages API. A turn's `providerData.data.content` are blocks that come before its own (thinking, the provider's own tools);
- * the other fields of `data` go into the message. Source: https://platform.claude.com/docs/en/api/messages and …/build-with-claude/streaming
+ * Anthropic's Messages API. The blocks in a turn's `providerData.data.content` come before its own (thinking, the provider's own tools);
+ * the other fields of `data` are added to the message. Source: https://platform.claude.com/docs/en/api/messages and
+ * …/build-with-claude/streaming
  */
 export const anthropicMessagesWire: MockWire = {
   name: 'anthropic-messages',
-  // Outside a stream, arguments travel as an object; the rows that matter are those of the assistant.
+  // Without a stream, arguments are an object. Consecutive messages of the assistant are joined.
   traits: { argumentsAsText: false, anyCallId: false, rowsOfOneRole: false, refusals: true },
   layout: {
     contentType: 'text/event-stream; charset=utf-8',
@@ -46,10 +47,10 @@ export const anthropicMessagesWire: MockWire = {
   }),
 }
 
-/** The API always reports usage; zeroes stand for a turn that names none. */
+/** The API always reports usage. A turn without usage reports zeros. */
 const noUsage: JsonObject = { input_tokens: 0, output_tokens: 0 }
 
-/** One turn as events: every block is started, filled and stopped; blocks of calls whose pieces are sent in turns stay open together. */
+/** Encodes one turn as events: every block is started, filled and stopped. Blocks of calls whose pieces interleave stay open together. */
 class MessageStream implements StreamEncoder {
   readonly #plan: TurnPlan
   readonly #about: ReplyContext
@@ -125,7 +126,7 @@ class MessageStream implements StreamEncoder {
     return [...signed, stop(open.block)]
   }
 
-  /** One piece of the call has been sent; its block ends with the last. */
+  /** Counts a piece of the call. The last one ends its block. */
   #count(call: number): JsonObject[] {
     this.#pieces.send(call)
     return this.#pieces.isComplete(call) ? [stop(this.#callBlocks.get(call) ?? 0)] : []
@@ -162,7 +163,7 @@ function contentOf(plan: TurnPlan): JsonObject[] {
   ]
 }
 
-/** Stands for the provider's signature over a thought. */
+/** A stand-in for the provider's signature of a thought. */
 function signatureOf({ reasoning = '' }: TurnPlan): string {
   return `signature of ${reasoning.length} characters`
 }
@@ -184,7 +185,7 @@ function stopWord(plan: TurnPlan): string {
   return plan.rawFinishReason ?? stopWords[plan.finishReason]
 }
 
-/** `input_tokens` are those that were neither read from the cache nor written to it. */
+/** `input_tokens` excludes tokens that were read from the cache or written to it. */
 function encodeUsage(usage: Usage): JsonObject {
   const { inputTokens, outputTokens, reasoningTokens, cacheReadTokens = 0, cacheWriteTokens = 0 } = usage
   return {

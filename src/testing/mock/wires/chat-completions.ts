@@ -17,8 +17,8 @@ import {
 } from './wire.ts'
 
 /**
- * OpenAI's Chat Completions API, spoken by most compatible servers as well.
- * Source: https://platform.openai.com/docs/api-reference/chat and …/chat-streaming
+ * OpenAI's Chat Completions API, which most compatible servers also speak. Source: https://platform.openai.com/docs/api-reference/chat and
+ * …/chat-streaming
  */
 export const chatCompletionsWire: MockWire = {
   name: 'chat-completions',
@@ -40,10 +40,10 @@ export const chatCompletionsWire: MockWire = {
       : { object: 'list', data: models.map((id) => ({ id, object: 'model', created: createdAt, owned_by: 'mock' })) },
 }
 
-/** Where Ollama, which speaks this format, lists its models in one of its own. Source: https://docs.ollama.com/api/tags */
+/** The path where Ollama, which speaks this format, lists its models in its own format. Source: https://docs.ollama.com/api/tags */
 const ollamaTags = '/api/tags'
 
-/** What a name says of the model is all there is to know. */
+/** Describes a model by its name alone. */
 function encodeOllamaModel(name: string): JsonObject {
   const isEmbedding = /embed/i.test(name)
   return {
@@ -66,7 +66,7 @@ function encodeOllamaModel(name: string): JsonObject {
 function readRequest(body: JsonObject): WireRequest {
   return {
     model: stringOf(body.model),
-    // Provider data only says how the wire's form differed from ours; without it equal conversations are equal.
+    // Provider data only describes how the format differed; without it, equal conversations are equal.
     messages: messagesFromOpenAI(objectsIn(body.messages)).map(({ providerData: _, ...message }) => message),
     tools: Array.isArray(body.tools) ? body.tools.filter(isToolDefinition) : undefined,
     toolChoice: isToolChoice(body.tool_choice) ? body.tool_choice : undefined,
@@ -140,7 +140,10 @@ function encodeCall({ id, type, function: { name, arguments: json } }: ToolCall)
   return { ...(id === '' ? {} : { id }), type, function: { name, arguments: json } }
 }
 
-/** A refusal comes in a field of its own, with an ordinary finish reason. Source: https://platform.openai.com/docs/guides/structured-outputs#refusals */
+/**
+ * A refusal is sent in a separate field with a normal finish reason. Source:
+ * https://platform.openai.com/docs/guides/structured-outputs#refusals
+ */
 function textField(plan: TurnPlan): 'content' | 'refusal' {
   return plan.finishReason === 'refusal' ? 'refusal' : 'content'
 }

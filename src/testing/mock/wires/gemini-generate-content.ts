@@ -16,12 +16,12 @@ import {
 const address = /\/(models|tunedModels|endpoints)\/[^/:]+:(generateContent|streamGenerateContent)$/
 
 /**
- * Gemini's generateContent, as the Gemini API and Vertex AI have it. A turn's `providerData.data.parts` are parts that come before its
- * own; the other fields of `data` go into the candidate. Source: https://ai.google.dev/api/generate-content
+ * Gemini's generateContent, of the Gemini API and Vertex AI. The parts in a turn's `providerData.data.parts` come before its own; the other
+ * fields of `data` are added to the candidate. Source: https://ai.google.dev/api/generate-content
  */
 export const geminiGenerateContentWire: MockWire = {
   name: 'gemini-generate-content',
-  // Arguments travel as an object; the rows that matter are those of the model.
+  // Arguments are an object. Consecutive messages of the model are joined.
   traits: { argumentsAsText: false, anyCallId: false, rowsOfOneRole: false, refusals: false },
   layout: { contentType: 'text/event-stream', lineEnd: '\r\n', eventName: () => undefined },
   route: (method, path) => (method === 'POST' && address.test(path) ? 'generate' : undefined),
@@ -39,7 +39,7 @@ export const geminiGenerateContentWire: MockWire = {
   encodeModels: (models) => ({ models: models.map((id) => ({ name: `models/${id}`, supportedGenerationMethods: ['generateContent'] })) }),
 }
 
-/** One turn as chunks. A call is a part of its own, whole, and comes when it and those before it are complete. */
+/** Encodes one turn as chunks. A call is one complete part, sent when it and those before it are complete. */
 class ChunkStream implements StreamEncoder {
   readonly #plan: TurnPlan
   readonly #about: ReplyContext
@@ -89,12 +89,12 @@ function keptParts({ providerData }: TurnPlan): JsonObject[] {
   return objectsIn(providerData?.data.parts)
 }
 
-/** A turn that was thought about is signed: on its first call, else on a last part of its own. */
+/** A turn with thinking is signed: on its first call, otherwise on a separate last part. */
 function lastPart(plan: TurnPlan): JsonObject[] {
   return plan.reasoning === undefined || plan.toolCalls.length > 0 ? [] : [{ text: '', thoughtSignature: signatureOf(plan) }]
 }
 
-/** Stands for the provider's signature over a thought. */
+/** A stand-in for the provider's signature of a thought. */
 function signatureOf({ reasoning = '' }: TurnPlan): string {
   return Buffer.from(`signature of ${reasoning.length} characters`).toString('base64')
 }
@@ -113,7 +113,7 @@ const stopWords: Record<FinishReason, string> = {
   error: 'OTHER',
 }
 
-/** Thoughts are counted apart from the answer, and what was cached within the prompt. */
+/** Thoughts are counted apart from the answer, cached tokens as part of the prompt. */
 function encodeUsage(usage: Usage | undefined): JsonObject {
   if (usage === undefined) return {}
   const { inputTokens, outputTokens, reasoningTokens, cacheReadTokens } = usage

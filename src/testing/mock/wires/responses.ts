@@ -13,9 +13,9 @@ import {
 } from './wire.ts'
 
 /**
- * OpenAI's Responses API. A turn's `providerData.data.output` are items that come before its own (what the provider's own tools did);
- * the other fields of `data` go into the response.
- * Source: https://platform.openai.com/docs/api-reference/responses and …/responses-streaming
+ * OpenAI's Responses API. The items in a turn's `providerData.data.output` come before its own (the work of the provider's own tools); the
+ * other fields of `data` are added to the response. Source: https://platform.openai.com/docs/api-reference/responses and
+ * …/responses-streaming
  */
 export const responsesWire: MockWire = {
   name: 'responses',
@@ -40,11 +40,11 @@ export const responsesWire: MockWire = {
 
 type TextKind = 'text' | 'reasoning'
 
-/** One turn as events: each item is added, filled and done; those of calls whose pieces are sent in turns stay open together. */
+/** Encodes one turn as events: each item is added, filled and done. Items of calls whose pieces interleave stay open together. */
 class ResponseStream implements StreamEncoder {
   readonly #plan: TurnPlan
   readonly #about: ReplyContext
-  /** As they will be in the end, in order; those that are kept come first. */
+  /** The items in their final state, in order; those from `providerData` come first. */
   readonly #items: readonly JsonObject[]
   readonly #calls: number
   readonly #pieces: CallPieces
@@ -126,7 +126,7 @@ class ResponseStream implements StreamEncoder {
     ]
   }
 
-  /** One piece of the call has been sent; its item is done with the last. */
+  /** Counts a piece of the call. The last one completes its item. */
   #count(call: number): JsonObject[] {
     this.#pieces.send(call)
     if (!this.#pieces.isComplete(call)) return []
@@ -168,7 +168,7 @@ class ResponseStream implements StreamEncoder {
   }
 }
 
-/** The items of a turn as they are when it is over. */
+/** The items of a turn in their final state. */
 function itemsOf(plan: TurnPlan, { id, body }: ReplyContext): JsonObject[] {
   const { reasoning, text, toolCalls } = plan
   const isSealed = Array.isArray(body.include) && body.include.includes('reasoning.encrypted_content')
@@ -237,7 +237,7 @@ function wholeResponse(plan: TurnPlan, about: ReplyContext, items: readonly Json
   }
 }
 
-/** Every other response is complete. */
+/** Responses with other finish reasons are complete. */
 const incompleteReasons: Readonly<Record<string, string>> = { length: 'max_output_tokens', content_filter: 'content_filter' }
 
 function encodeUsage(usage: Usage): JsonObject {

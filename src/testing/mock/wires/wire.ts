@@ -3,81 +3,85 @@ import type { ToolChoice } from '../../../models/chat-model.ts'
 import type { ToolDefinition } from '../../../tools/tool.ts'
 import type { TurnPlan, TurnStep } from '../../script.ts'
 
-/** Names of the wire formats the mock provider speaks. */
+/** The names of the wire formats that the mock provider speaks. */
 export type WireName = 'chat-completions' | 'responses' | 'anthropic-messages' | 'gemini-generate-content'
 
-/** A recorded request body, read back into our own words. */
+/** A recorded request body, converted back. */
 export interface WireRequest {
-  /** The model that was asked for. */
+  /** The model that was requested. */
   model?: string
   /** Without provider data, so that equal conversations are equal. */
   messages: ChatMessage[]
-  /** Undefined when the body has no such key; `[]` when it has an empty list. */
+  /** Undefined if the body has no such key; `[]` if its list is empty. */
   tools?: ToolDefinition[]
-  /** Undefined when the body has none, or none that this wire knows. */
+  /** Undefined if the body has none, or one that is unknown in this format. */
   toolChoice?: ToolChoice
 }
 
-/** What a reply has to know about the request it answers. */
+/** The facts about a request that its reply needs. */
 export interface ReplyContext {
   /** Unique for each reply of a server, such as `mock_1`. */
   id: string
-  /** The model the request asked for. */
+  /** The model that was requested. */
   model: string
   body: JsonObject
 }
 
-/** What a streamed turn sends, pauses aside. */
+/** What a streamed turn sends, without pauses. */
 export type TurnPiece = Exclude<TurnStep, { type: 'wait' }>
 
-/** Turns the pieces of one streamed turn into payloads; may keep state, as it is made anew for each reply. */
+/** Converts the pieces of one streamed turn to payloads. May keep state: each reply has its own encoder. */
 export interface StreamEncoder {
-  /** Comes before any piece. */
+  /** The payloads before any piece. */
   open(): JsonObject[]
   step(step: TurnPiece): JsonObject[]
-  /** Says that the response is complete. */
+  /** The payloads that complete the response. */
   finish(): JsonObject[]
 }
 
 /** How payloads are laid out in a streamed body. */
 export interface StreamLayout {
   contentType: string
-  /** The text between lines: LF for most, CRLF for Gemini. */
+  /** The line end: LF in most formats, CRLF for Gemini. */
   lineEnd: '\n' | '\r\n'
   /** The name on the payload's `event:` line; undefined for none. */
   eventName(payload: JsonObject): string | undefined
-  /** The data of a last event that ends the stream, such as `[DONE]`. */
+  /** The data of the event that ends the stream, such as `[DONE]`. */
   endMark?: string
 }
 
-/** A failure as the provider would word it. */
+/** A failure, worded as the provider would. */
 export interface WireFailure {
   status: number
   message: string
-  /** `context_overflow`: worded as this provider words a conversation that is too long. */
+  /** `context_overflow`: in the provider's words for a conversation that is too long. */
   kind?: 'context_overflow'
 }
 
-/** What can't be expressed alike on every wire. The contract suite asks less where a wire can do less. */
+/** Features that not every format has. The contract suite skips what a format does not support. */
 interface WireTraits {
-  /** Arguments travel as text, so that broken JSON and its white space arrive as they were sent. */
+  /** Whether arguments are sent as text, so that broken JSON and white space arrive unchanged. */
   argumentsAsText: boolean
-  /** Call ids travel as they are, whatever their characters and length. */
+  /** Whether call ids are sent unchanged, whatever their characters and length. */
   anyCallId: boolean
-  /** Messages of one role in a row stay messages of their own; else they are sent as one. */
+  /** Whether consecutive messages of one role stay separate. Otherwise they are joined. */
   rowsOfOneRole: boolean
-  /** Has a word for a response in which the model itself declines. */
+  /** Whether the format can express a refusal by the model. */
   refusals: boolean
 }
 
-/** One provider's wire format, from the server's side. Implementations are stateless; they may throw only for a defect of their own. */
+/**
+ * A provider's wire format, from the server's side.
+ *
+ * Contract: stateless. Must throw only for an internal error.
+ */
 export interface MockWire {
   readonly name: WireName
   readonly traits: WireTraits
   readonly layout: StreamLayout
-  /** What a request to this path is for; undefined when it is not this wire's. `path` has no query. */
+  /** The purpose of a request to this path, which has no query. Undefined if it is not for this wire. */
   route(method: string, path: string): 'generate' | 'models' | undefined
-  /** Whether the client asked for a stream. */
+  /** Whether the client requested a stream. */
   streams(body: JsonObject, path: string): boolean
   readRequest(body: JsonObject): WireRequest
   encodeStream(plan: TurnPlan, about: ReplyContext): StreamEncoder
@@ -86,11 +90,11 @@ export interface MockWire {
   encodeError(failure: WireFailure): JsonObject
   /** The payload of an error inside a stream. */
   encodeStreamError(failure: WireFailure): JsonObject
-  /** The body of the answer to `models`, as it is sent from `path`. */
+  /** The body of a list of models, as requested from `path`. */
   encodeModels(models: readonly string[], path: string): JsonObject
 }
 
-/** Counts the pieces of each call of a turn, which may be sent in turns. */
+/** Counts the pieces of each call of a turn, which may interleave. */
 export class CallPieces {
   readonly #left = new Map<number, number>()
 
@@ -100,7 +104,7 @@ export class CallPieces {
     }
   }
 
-  /** Takes note that one more piece of a call has been sent. */
+  /** Counts one piece of a call. */
   send(call: number): void {
     this.#left.set(call, (this.#left.get(call) ?? 1) - 1)
   }
@@ -110,15 +114,15 @@ export class CallPieces {
   }
 }
 
-/** Fixed, so that the same script gives the same bytes; in seconds since 1970. */
+/** Fixed, so that the same script gives the same bytes. In seconds since 1970. */
 export const createdAt: number = 1_700_000_000
 
-/** A call's arguments where the format has an object: what is none is sent as its text, as a careless gateway would. */
+/** A call's arguments for a format with an object. Anything else is sent as its text, as a careless gateway would. */
 export function argumentsObject(json: string): Json {
   if (json.trim() === '') return {}
   try {
     const value: unknown = JSON.parse(json)
-    // Written again to see that it can be: what is nested too deep can only be read.
+    // Serialized to make sure that it can be: a value that is nested too deeply can only be parsed.
     return isJsonObject(value) && JSON.stringify(value) !== '' ? value : json
   } catch {
     // Broken on purpose by the script.
@@ -126,7 +130,7 @@ export function argumentsObject(json: string): Json {
   }
 }
 
-/** The objects of a list; none of anything else. */
+/** The objects in a list; none if it is not a list. */
 export function objectsIn(value: Json | undefined): JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : []
 }
