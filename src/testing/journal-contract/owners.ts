@@ -199,7 +199,7 @@ export const ownerCases: readonly JournalCase[] = [
     },
   },
   {
-    name: 'a run that can't continue says why, and continues once the cause is fixed',
+    name: 'a run that can’t continue says why, and continues once the cause is fixed',
     async run({ place, expect }) {
       const world = await place()
       const script: ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'look' }] }, { text: 'done' }]
