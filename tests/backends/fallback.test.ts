@@ -69,7 +69,7 @@ describe('S3-3 the other backend takes over', () => {
       expect(await runner.run('go')).toMatchObject({ output: 'hello', stopReason: 'answered' })
       const [other] = begun.splice(0)
       expect(records).toMatchObject([
-        { level: 'warn', fields: { backend, error: 'no such loop' }, message: expect.stringContaining(`\`${other}\` takes over`) },
+        { level: 'warn', fields: { backend, error: 'no such loop' }, message: expect.stringContaining(`\`${other}\` is used instead`) },
       ])
     }
   })

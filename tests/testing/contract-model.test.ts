@@ -7,12 +7,12 @@ import { type Defect, fetchModel } from './fetch-model.ts'
 testModel(
   'contract of ChatModel, kept by a small driver over fetch',
   (server, { maxRetries }) => fetchModel({ baseURL: server.baseURL, maxRetries }),
-  // Some cases wait for a second: the others go on meanwhile.
+  // Some cases wait for a second; the others run meanwhile.
   { describe, it: it.concurrent, expect },
   { refuse: refuseIllegal },
 )
 
-/** The suite's cases by name, run against a driver with a defect. */
+/** Returns the suite's cases by name, which test a driver with a defect. */
 function casesAgainst(defect: Defect): Map<string, () => Promise<void>> {
   const cases = new Map<string, () => Promise<void>>()
   const collect = {
@@ -25,30 +25,30 @@ function casesAgainst(defect: Defect): Map<string, () => Promise<void>> {
 }
 
 const noticedBy: Record<Defect, string> = {
-  'ignores-index': 'parallel calls whose pieces interleave come out whole and in order',
+  'ignores-index': 'parallel calls whose pieces interleave are returned complete and in order',
   'parses-arguments': 'tool calls keep their order, ids and unparsed arguments',
   'drops-text-beside-calls': 'text beside calls is kept',
   'trusts-finish-reason': 'calls count as calls whatever the finish reason says',
-  'decodes-chunks-alone': 'a response that comes in chunks of 1 bytes is the same',
-  'knows-only-lf': 'a response that comes with the framing crlf is the same',
+  'decodes-chunks-alone': 'a response that arrives in chunks of 1 bytes is the same',
+  'knows-only-lf': 'a response that arrives with the framing crlf is the same',
   'sends-empty-tools': 'without tools the request has no tools and no tool choice',
-  'sorts-tools': 'tools are sent as they are, in their order',
+  'sorts-tools': 'tools are sent unchanged and in order',
   'forgets-tool-choice': 'all four tool choices reach the provider',
   'drops-failed-results': 'a history with calls is accepted, with one result for each call',
   'trims-messages': 'the messages reach the provider unchanged',
-  'ignores-retry-after': 'a rate limit is waited out as long as the provider asks, and tried again',
-  'never-retries': 'HTTP 503 is tried again',
-  'retries-everything': 'HTTP 401 is unauthorized and not tried again',
-  'retries-after-output': 'a stream broken off (cutAfterBytes) is stream_cut, keeps what came, and is not tried again once text was shown',
-  'takes-cut-for-complete': 'a stream that ends before it has begun is stream_cut, not an empty answer',
+  'ignores-retry-after': 'a rate-limited request is retried after the time that the provider asks for',
+  'never-retries': 'HTTP 503 is retried',
+  'retries-everything': 'HTTP 401 is unauthorized and not retried',
+  'retries-after-output': 'an interrupted stream (cutAfterBytes) is stream_cut, keeps what arrived, and is not retried once text was shown',
+  'takes-cut-for-complete': 'a stream that ends without content is stream_cut, not an empty answer',
   'takes-error-for-empty': 'HTTP 200 with an error for a body is a provider_error, streamed or not',
-  'loses-partial': 'an error inside a stream is a provider_error that keeps what came',
+  'loses-partial': 'an error inside a stream is a provider_error that keeps what arrived',
   'throws-bare-errors': 'a refused connection is connection_failed',
-  'sends-after-abort': 'a request aborted before it is made sends nothing',
+  'sends-after-abort': 'a request with an aborted signal sends nothing',
   'reports-abort-as-failure': 'an abort in the middle of a stream ends the request and its connection',
   'leaks-listeners': "no request leaves a listener on the caller's signal",
   'forgets-usage': 'usage is normalised, streamed or not',
-  'shares-state': 'requests that run at once do not mix',
+  'shares-state': 'concurrent requests do not mix',
 }
 
 describe('testModel', () => {
@@ -58,7 +58,7 @@ describe('testModel', () => {
     await expect(run()).rejects.toThrow()
   })
 
-  it('leaves out what is to be skipped, and rejects an unknown case to skip', () => {
+  it('skips cases by name, and rejects unknown names', () => {
     const names: string[] = []
     const collect = { describe: (_: string, body: () => void) => body(), it: (name: string) => names.push(name), expect }
     const create = () => fetchModel({ baseURL: 'http://127.0.0.1:9', maxRetries: 0 })
@@ -70,7 +70,7 @@ describe('testModel', () => {
     )
   })
 
-  it('needs no more of a test runner than two assertions', async () => {
+  it('works with two assertions of a test runner', async () => {
     const cases = new Map<string, () => Promise<void>>()
     testModel('x', (server, { maxRetries }) => fetchModel({ baseURL: server.baseURL, maxRetries }), {
       describe: (_, body) => body(),
@@ -80,7 +80,7 @@ describe('testModel', () => {
         toEqual: (expected) => assert.deepEqual(actual, expected),
       }),
     })
-    const slow = /retry|waited|bytes|framing|silent|nothing at all/
+    const slow = /rate-limited|bytes|framing|silent|nothing at all/
     const quick = [...cases].filter(([name]) => !slow.test(name))
     expect(quick.length).toBeGreaterThan(35)
     for (const [, run] of quick) await run()
