@@ -18,7 +18,7 @@ class LongFirst extends BaseSequencer {
 
 /** Long tests (browsers, terminals, attacks, crashes) are named `*.slow.test.ts`: `npm run test:slow`, with `--mode slow`. */
 const slow = 'tests/**/*.slow.test.ts'
-/** Programs and servers of other vendors, which `.ci/nightly` installs and drives, with `--mode nightly`. */
+/** Programs and servers of other vendors, conformance suites, and long series of kills: `.ci/nightly`, with `--mode nightly`. */
 const nightly = 'tests/**/*.nightly.test.ts'
 
 /** Slow tests that measure for how long something blocks an event loop: they run alone, after the others. */

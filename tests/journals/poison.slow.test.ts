@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { hasPostgres, startPostgres } from '../postgres.ts'
 import { inFolder } from './temp-folder.ts'
 
@@ -37,18 +37,18 @@ const killers: [string, number][] = [
   ['end', 5],
 ]
 
-it.each(killers)('a run whose %s kills its process each time is ended: in an SQLite file', { timeout: 300_000 }, (killer, starts) =>
-  inFolder(async (folder) => {
-    expect(await processesUntilEnd(killer, 'sqlite', join(folder, 'runs.sqlite'), folder)).toEqual(endedAfter(starts))
-  }),
-)
+// Most of what they take is waiting: each process that has died with the run makes the next one wait longer.
+describe.concurrent('a run that kills its process each time is ended', { timeout: 600_000 }, () => {
+  it.each(killers)('by its %s, in an SQLite file', (killer, starts) =>
+    inFolder(async (folder) => {
+      expect(await processesUntilEnd(killer, 'sqlite', join(folder, 'runs.sqlite'), folder)).toEqual(endedAfter(starts))
+    }),
+  )
 
-it.skipIf(!hasPostgres).each(killers)(
-  'a run whose %s kills its process each time is ended: in PostgreSQL',
-  { timeout: 600_000 },
-  (killer, starts) =>
+  it.skipIf(!hasPostgres).each(killers)('by its %s, in PostgreSQL', (killer, starts) =>
     inFolder(async (folder) => {
       await using postgres = await startPostgres()
       expect(await processesUntilEnd(killer, 'dbos', postgres.url, folder)).toEqual(endedAfter(starts))
     }),
-)
+  )
+})

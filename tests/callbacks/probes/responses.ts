@@ -36,6 +36,9 @@ function nodeResponse(members: object): Parameters<typeof pipeToNode>[1] {
 /** What the server's own response throws may reject: the caller's error is the caller's to hear. */
 const piped = (members: object): Promise<unknown> => settled(pipeToNode(started(), nodeResponse(members)))
 
+/** A run that has ended, with more in its events than is kept of them: made once, whatever is tried on it. */
+let tooLong: ReturnType<typeof started> | undefined
+
 /** Callbacks of responses. */
 export const responseProbes: Record<string, Probe> = {
   'ResponseOptions.select': (bad) => sent({ select: bad }),
@@ -51,10 +54,10 @@ export const responseProbes: Record<string, Probe> = {
       broken: bad,
     }),
   'ResponseWriter.gap': async (bad) => {
-    const run = started([{ text: 'x'.repeat(4_500_000) }])
-    await run.result
+    tooLong ??= started([{ text: 'x'.repeat(4_500_000) }])
+    await tooLong.result
     const open = () => ({ event: () => 'x', gap: bad, end: () => '', broken: () => '' })
-    return run.toResponse({ format: { open }, lastEventId: 1 }).text()
+    return tooLong.toResponse({ format: { open }, lastEventId: 1 }).text()
   },
   'UIMessageOptions.messageMetadata': async (bad) => toUIMessageResponse(started(), { messageMetadata: bad }).text(),
   'SendableRun.toResponse': (bad) => settled((async () => toUIMessageResponse({ toResponse: bad }).text())()),

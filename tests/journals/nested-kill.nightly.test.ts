@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { killWorkers } from './kill.ts'
 import { inFolder } from './temp-folder.ts'
 
-// By hand: NESTED_RUNS=800 NESTED_KILLS=200 npm run test:slow -- tests/journals/nested-kill.slow.test.ts
+// By hand: NESTED_RUNS=800 NESTED_KILLS=200 npm run test:nightly -- tests/journals/nested-kill.nightly.test.ts
 const runs = Number(process.env.NESTED_RUNS ?? 60)
 const kills = Number(process.env.NESTED_KILLS ?? 12)
 const turns = 3
