@@ -8,6 +8,8 @@ export const sessionStep = 'session'
 export const traceStep = 'trace'
 export const startStep = 'start'
 export const endStep = 'end'
+/** What a script is told of the world when it is started. */
+export const scriptStep = 'script'
 /** Messages to the run that it has not read. */
 export const unreadStep = 'unread'
 

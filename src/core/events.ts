@@ -148,10 +148,18 @@ export interface EventPayloads {
     fingerprint: string
     place: string
     path?: PathStep[]
+    script?: ScriptLine
   }
   /** A pending call was decided. Emitted before the decision takes effect. */
   DECISION_MADE: MadeDecision & { toolCallId: string; tool: string; place: string }
   LLM_SENTENCE: { text: string }
+}
+
+/** The line of a script that makes a call, from 1. */
+export type ScriptLine = {
+  line: number
+  /** What stands there. */
+  code: string
 }
 
 /** Where an event comes from. */

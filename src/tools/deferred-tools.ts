@@ -6,6 +6,7 @@ import { callWithin } from './call/environment.ts'
 import type { ToolSet } from './registry.ts'
 import { resultText } from './result-text.ts'
 import { type AnyTool, convertToOpenAITool, defineTool, type SearchableTools, type ToolDefinition } from './tool.ts'
+import { ToolIndex } from './tool-index.ts'
 import { ToolRunner } from './tool-runner.ts'
 
 /** Which tools a model sees from the start, and how many a search returns. */
@@ -54,10 +55,6 @@ export function deferTools(tools: ToolSet, options: DeferOptions = {}): ToolSet 
   return new DeferredTools(tools, new Set(keep), maxFound, search === 'provider')
 }
 
-/** Limits of a search, which compares each word with every tool. */
-const maxWords = 24
-const maxQueryLength = 1_000
-
 const searchName = 'search_tools'
 const callName = 'call_tool'
 
@@ -70,7 +67,7 @@ class DeferredTools implements ToolSet {
   #from: readonly ToolDefinition[] | undefined
   #specs: readonly ToolDefinition[] = []
   #deferred: readonly ToolDefinition[] = []
-  #index: IndexedTool[] = []
+  #index = new ToolIndex([])
   /** What the model sees of the values that found tools returned: each tool may have its own `toContent`. */
   readonly #contents = new WeakMap<object, Content>()
   readonly #isSearchable: boolean
@@ -169,7 +166,7 @@ class DeferredTools implements ToolSet {
         convertToOpenAITool(this.#call),
       ])
       this.#deferred = Object.freeze(from.filter(({ function: { name } }) => !this.#keep.has(name)))
-      this.#index = this.#deferred.map(indexed)
+      this.#index = new ToolIndex(this.#deferred)
     }
     return this.#specs
   }
@@ -186,65 +183,7 @@ class DeferredTools implements ToolSet {
 
   #find(query: string, most: number): FoundTools {
     this.getAllSpecs()
-    const words = new Set(wordsOf(query.slice(0, maxQueryLength)).slice(0, maxWords))
-    const exact = query.trim().toLowerCase()
-    const fits = this.#index
-      .map((tool) => ({ tool, score: tool.name.toLowerCase() === exact ? Number.POSITIVE_INFINITY : scoreOf(tool, words) }))
-      .filter(({ score }) => score > 0)
-      .sort((a, b) => b.score - a.score)
-    return {
-      tools: fits.slice(0, most).map(({ tool: { name, description, parameters } }) => ({ name, description, parameters })),
-      more: Math.max(0, fits.length - most),
-    }
+    const { found, more } = this.#index.find(query, most)
+    return { tools: found.map(({ name, description = '', parameters = {} }) => ({ name, description, parameters })), more }
   }
-}
-
-interface IndexedTool {
-  name: string
-  description: string
-  parameters: object
-  nameWords: ReadonlySet<string>
-  otherWords: ReadonlySet<string>
-}
-
-function indexed({ function: { name, description = '', parameters = {} } }: ToolDefinition): IndexedTool {
-  const properties = isJsonObject(parameters.properties) ? Object.keys(parameters.properties) : []
-  return {
-    name,
-    description,
-    parameters,
-    nameWords: new Set(wordsOf(name)),
-    otherWords: new Set(wordsOf([description, ...properties].join(' '))),
-  }
-}
-
-/**
- * Splits a text into words, so that `createInvoice`, `create_invoice` and `Creates invoices.` share words. In scripts without spaces, each
- * pair of characters is a word.
- */
-function wordsOf(text: string): string[] {
-  const parts =
-    text
-      .replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
-      .toLowerCase()
-      .match(/[\p{L}\p{N}]+/gu) ?? []
-  return parts.flatMap((part) =>
-    /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]/u.test(part) ? pairsOf(part) : [part.replace(/(?<=\p{L}{3})(?:e?s|ing|ed|e)$/u, '')],
-  )
-}
-
-function pairsOf(text: string): string[] {
-  const characters = [...text]
-  return characters.length === 1 ? characters : characters.slice(1).map((character, at) => `${characters[at]}${character}`)
-}
-
-/** A word in the name counts three points, elsewhere one, and the beginning of a word half a point. */
-function scoreOf({ nameWords, otherWords }: IndexedTool, words: Iterable<string>): number {
-  let score = 0
-  for (const word of words) {
-    if (nameWords.has(word)) score += 3
-    else if (otherWords.has(word)) score += 1
-    else if (word.length > 2 && [...nameWords, ...otherWords].some((known) => known.startsWith(word))) score += 0.5
-  }
-  return score
 }

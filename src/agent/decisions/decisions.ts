@@ -81,6 +81,7 @@ const itemNames: OptionNames<PendingItem> = {
   place: true,
   path: true,
   secrets: true,
+  script: true,
 }
 
 /** A decision is made from its item: `{ ...item, approved: true }`. */

@@ -49,6 +49,10 @@ export class RunEvents {
     this.#audience = audience
   }
 
+  get bus(): EventBus {
+    return this.#audience.bus
+  }
+
   get taps(): readonly EventTap[] {
     return this.#audience.taps
   }

@@ -167,7 +167,8 @@ function answeredAtLimit({ stopReason, error, messages }: RunResult): boolean {
   return isLimit && error === undefined && last?.role === 'assistant' && !hasToolCalls(last)
 }
 
-interface PausedAgent {
+/** An agent inside a call that waits for decisions. */
+export interface PausedAgent {
   agent: string
   runId: string
   pending: PendingItem[]
@@ -177,7 +178,8 @@ interface PausedAgent {
   problem?: string
 }
 
-function questionOf(about: PausedAgent): Question {
+/** What the call asks for then: decisions on its items. */
+export function questionOf(about: PausedAgent): Question {
   return ask({ about: JSON.parse(JSON.stringify(about)), schema: decisionsSchema })
 }
 
@@ -187,12 +189,13 @@ const decisionsSchema: JsonSchema = {
   required: ['decisions'],
 }
 
-/** What was asked comes from the run's record: nobody else has written it. */
-function pausedIn(asked: Json | undefined): PausedAgent | undefined {
+/** The agent that has asked with `questionOf`. What was asked comes from the run's record: nobody else has written it. */
+export function pausedIn(asked: Json | undefined): PausedAgent | undefined {
   const isOne = isJsonObject(asked) && typeof asked.agent === 'string' && typeof asked.runId === 'string' && Array.isArray(asked.pending)
   return isOne ? (asked as never) : undefined
 }
 
-function decisionsIn(answer: Json | undefined): readonly Decision[] {
+/** What was answered to `questionOf`. */
+export function decisionsIn(answer: Json | undefined): readonly Decision[] {
   return isJsonObject(answer) && Array.isArray(answer.decisions) ? (answer.decisions as never) : []
 }

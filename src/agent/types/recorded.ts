@@ -1,5 +1,5 @@
 import type { ErrorCode, ToolloopError } from '../../core/errors.ts'
-import type { MadeDecision, StopReason } from '../../core/events.ts'
+import type { MadeDecision, ScriptLine, StopReason } from '../../core/events.ts'
 import type { AssistantMessage, ChatMessage, Content, Json, JsonObject, ToolCall, Usage } from '../../core/messages.ts'
 import type { ToolEffect } from '../../tools/tool.ts'
 import type { PendingItem, RunStep, Spent, ToolCallRecord } from './result.ts'
@@ -35,6 +35,8 @@ export interface PlannedCall {
   note?: string
   /** What the plan made of it before it ran. */
   plan?: CallChange
+  /** The line of the script that makes it. */
+  script?: ScriptLine
 }
 
 /** What the entries of the plan made of a call. Recorded as a step before the call runs. */

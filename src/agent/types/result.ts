@@ -1,5 +1,5 @@
 import type { ErrorCode, ToolloopError } from '../../core/errors.ts'
-import type { FinishReason, MadeDecision, PathStep, StopReason, ToolCallOutcome } from '../../core/events.ts'
+import type { FinishReason, MadeDecision, PathStep, ScriptLine, StopReason, ToolCallOutcome } from '../../core/events.ts'
 import type { CallKey, ChatMessage, Content, Json, JsonObject, Usage } from '../../core/messages.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
 
@@ -75,6 +75,8 @@ export interface PendingItem {
   secrets?: string[]
   /** For an item of an agent inside a call: the agents on the way to it, outermost first, each with the call that it runs in. */
   path?: PathStep[]
+  /** For a call that a script makes: the line that makes it. */
+  script?: ScriptLine
 }
 
 /** A paused run as plain JSON: to be stored, and given to `resume` in any process. What it holds is for no one's eyes but the program's. */

@@ -1,6 +1,6 @@
 import { InvalidOptionError } from '../../../core/errors.ts'
 import { copyAsJson, isDeepEqual } from '../../../core/json.ts'
-import type { JsonObject } from '../../../core/messages.ts'
+import { type JsonObject, withoutUndefined } from '../../../core/messages.ts'
 import { type ArgumentTerms, prepareArguments } from '../../../tools/arguments.ts'
 import type { ToolSet } from '../../../tools/registry.ts'
 import {
@@ -65,12 +65,12 @@ function readByKind(decision: Decision, { kind }: PendingItem, args: JsonObject 
 }
 
 /** Describes a call that waits for a decision. */
-export function itemOf(run: RunContext, { id, name, args = {}, plan }: PlannedCall, kind: PendingItem['kind'], place: string): PendingItem {
+export function itemOf(run: RunContext, { id, name, args = {}, plan, script }: PlannedCall, kind: PendingItem['kind'], place: string): PendingItem {
   const named = { toolCallId: id, tool: name, args }
   const { secrets = [] } = run.agent.registry.get(name) ?? {}
   const hides = secrets.length === 0 ? {} : { secrets: [...secrets] }
   const about = plan?.ask === undefined ? {} : { about: plan.ask.about }
-  return { kind, ...named, ...about, fingerprint: fingerprintOf(run.runId, named), place, ...hides }
+  return { kind, ...named, ...about, fingerprint: fingerprintOf(run.runId, named), place, ...hides, ...withoutUndefined({ script }) }
 }
 
 /** Takes note of an approval that is good for later calls. An agent inside a call remembers its own. */

@@ -36,7 +36,7 @@ let compiled: Promise<CompiledModule> | undefined
  * Compiles the engine in the background, once per process. Rejects if this file is part of a bundle that does not include the engine and
  * the thread.
  */
-async function compileEngine(): Promise<CompiledModule> {
+export async function compileEngine(): Promise<CompiledModule> {
   try {
     compiled ??= readFile(createRequire(import.meta.url).resolve('quickjs-wasi/quickjs.wasm')).then((bytes) => webAssembly.compile(bytes))
     return await compiled
@@ -117,7 +117,8 @@ export class VmSandbox implements ScriptSandbox {
   }
 }
 
-class VmThread {
+/** A thread with the engine, in which one script runs at a time. */
+export class VmThread {
   readonly #worker: Worker
   readonly #ready = Promise.withResolvers<void>()
   #usable = true
@@ -166,10 +167,7 @@ class VmThread {
     }
     const abort = () => giveUp(signal.reason)
     let timer: NodeJS.Timeout | undefined
-    this.#fail = (cause) =>
-      giveUp(
-        ToolloopError.isInstance(cause) ? cause : new ToolloopError('tool_failed', 'The script did not finish: its VM crashed.', { cause }),
-      )
+    this.#fail = (cause) => giveUp(crashed(cause))
     const answers = new Answers(call, calls.signal)
     const receive = (message: FromVm) => {
       if (message.kind === 'end') ended.resolve(message)
@@ -185,7 +183,7 @@ class VmThread {
       await Promise.race([this.#ready.promise, ended.promise])
       timer = setTimeout(() => giveUp(overTime(timeoutMs)), Math.min(timeoutMs + graceMs, 2 ** 31 - 1))
       const mostCalls = call === undefined ? 0 : mostHostCalls
-      this.#send({ kind: 'run', folder, script, input, timeoutMs, memoryBytes, outputBytes, mostCalls })
+      this.#send({ kind: 'run', source: { folder, script, input }, timeoutMs, memoryBytes, outputBytes, mostCalls })
       const { result, output, overTime: isOver, spoiled } = await ended.promise
       clearTimeout(timer)
       // Calls that the script made before it ended have been started by then.
@@ -209,6 +207,43 @@ class VmThread {
     }
   }
 
+  /**
+   * Lets a script that runs in rounds go on, until it waits for its calls or has ended. Rejects with the signal's reason, or with `tool_failed` or
+   * `tool_timeout` in words for a model; the thread is not usable then.
+   */
+  async runRound(message: ToVm, timeoutMs: number, signal: AbortSignal): Promise<RoundEnd> {
+    const ended = Promise.withResolvers<RoundEnd>()
+    const giveUp = (reason: unknown) => {
+      this.#usable = false
+      ended.reject(reason)
+    }
+    const abort = () => giveUp(signal.reason)
+    let timer: NodeJS.Timeout | undefined
+    this.#fail = (cause) => giveUp(crashed(cause))
+    this.#receive = (message) => {
+      if (message.kind === 'round' || message.kind === 'end') ended.resolve(message)
+    }
+    signal.addEventListener('abort', abort, { once: true })
+    this.#worker.ref()
+    try {
+      signal.throwIfAborted()
+      if (!this.#usable) throw new ToolloopError('tool_failed', 'The sandbox has been closed.')
+      await Promise.race([this.#ready.promise, ended.promise])
+      timer = setTimeout(() => giveUp(overTime(timeoutMs)), Math.min(timeoutMs + graceMs, 2 ** 31 - 1))
+      this.#send(message)
+      const end = await ended.promise
+      if (end.kind === 'end' && end.spoiled) this.#usable = false
+      return end
+    } finally {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', abort)
+      this.#receive = undefined
+      this.#fail = undefined
+      this.#worker.unref()
+      if (!this.#usable) await this.end()
+    }
+  }
+
   async end(): Promise<void> {
     this.#usable = false
     await this.#worker.terminate()
@@ -223,6 +258,13 @@ class VmThread {
     this.#fail?.(error)
     this.#ready.reject(error)
   }
+}
+
+/** Where a script that runs in rounds has come to. */
+export type RoundEnd = Extract<FromVm, { kind: 'round' | 'end' }>
+
+function crashed(cause: Error): ToolloopError {
+  return ToolloopError.isInstance(cause) ? cause : new ToolloopError('tool_failed', 'The script did not finish: its VM crashed.', { cause })
 }
 
 function overTime(timeoutMs: number): ToolloopError {

@@ -5,6 +5,7 @@ import { type JsonPieces, textOfPieces, toPieces } from '../../../core/json/json
 import { parseUpTo } from '../../../core/json/value-count.ts'
 import { isDeeperThan } from '../../../core/json.ts'
 import { isJsonObject } from '../../../core/messages.ts'
+import { InlineModule, inlineName } from './inline-module.ts'
 import { ScriptModules } from './script-modules.ts'
 import { guestSource } from './vm-guest.ts'
 import type { CompiledModule } from './web-assembly.ts'
@@ -15,13 +16,18 @@ export interface VmWorkerData {
   engine: CompiledModule
 }
 
-/** Messages to the thread: a script to run, or the answer to a call it made. Values are JSON. */
+/** A script of a Skill, or one that a model has written. */
+export type ScriptSource =
+  | { folder: string; script: string; input: JsonPieces }
+  /** The body of an async function, which runs in rounds. `now`: the time that the script sees, in milliseconds since 1970. */
+  | { code: string; now: number }
+
+/** Messages to the thread: a script to run, or the answers to calls it made. Values are JSON. */
 export type ToVm =
   | {
       kind: 'run'
-      folder: string
-      script: string
-      input: JsonPieces
+      source: ScriptSource
+      /** Of a script that runs in rounds, without the time in which it waits. */
       timeoutMs: number
       memoryBytes: number
       outputBytes: number
@@ -30,12 +36,30 @@ export type ToVm =
     }
   | { kind: 'answer'; call: number; ok: true; value: JsonPieces }
   | { kind: 'answer'; call: number; ok: false; problem: string }
+  /** To all calls of a round. `text`: JSON or any other text; what went wrong, if not `ok`. */
+  | { kind: 'answers'; answers: readonly RoundAnswer[] }
+
+export interface RoundAnswer {
+  call: number
+  ok: boolean
+  text: string
+}
+
+/** A call of a script that runs in rounds. `line`: where in the script it stands; 0 if that is not known. */
+export interface RoundCall {
+  call: number
+  name: string
+  json: string
+  line: number
+}
 
 export type FromVm =
   /** The first message. */
   | { kind: 'ready' }
   /** `json`: an object with a limited number of values. */
   | { kind: 'call'; call: number; name: string; json: string }
+  /** All that the script can do now is wait for these calls. */
+  | { kind: 'round'; calls: RoundCall[] }
   | {
       kind: 'end'
       /** The returned value, with limited nesting, or a description of the problem. */
@@ -64,7 +88,9 @@ const send = (message: FromVm) => parentPort?.postMessage(message)
 /** One script in its own VM. The thread runs one at a time. */
 class GuestRun {
   readonly #run: Run
-  readonly #deadline: number
+  readonly #isInRounds: boolean
+  #timeLeftMs: number
+  #deadline: number
   #vm: QuickJS | undefined
   #settle: JSValueHandle | undefined
   #output = ''
@@ -73,17 +99,24 @@ class GuestRun {
   #waiting = 0
   #overTime = false
   #ended = false
-  #modules: ScriptModules | undefined
+  #modules: ScriptModules | InlineModule | undefined
+  /** The calls that the script has made since its last round. */
+  #round: RoundCall[] = []
+  /** How it has ended, told once the calls that it does not wait for are answered. */
+  #finished: { isDone: boolean; text: string } | undefined
 
   constructor(run: Run) {
     this.#run = run
+    this.#isInRounds = 'code' in run.source
+    this.#timeLeftMs = run.timeoutMs
     this.#deadline = performance.now() + run.timeoutMs
   }
 
   async start(): Promise<void> {
     try {
-      const { folder, script, memoryBytes, input, outputBytes } = this.#run
-      const modules = new ScriptModules(folder)
+      const { source, memoryBytes, outputBytes } = this.#run
+      const modules = 'code' in source ? new InlineModule(source.code) : new ScriptModules(source.folder)
+      const script = 'code' in source ? inlineName : source.script
       this.#modules = modules
       const vm = await QuickJS.create({
         wasm: engine,
@@ -101,6 +134,8 @@ class GuestRun {
         // Discards the engine's own messages, which must not appear among those of the host.
         wasi: (memory: GuestMemory) => ({
           fd_write: (_fd: number, list: number, count: number, written: number) => skipWritten(memory, list, count, written),
+          // The engine seeds `Math.random` with the time, too.
+          ...('code' in source ? { clock_time_get: (_id: number, _precision: bigint, to: number) => writeTime(memory, to, source.now) } : {}),
         }),
       })
       this.#vm = vm
@@ -109,11 +144,12 @@ class GuestRun {
         begin,
         vm.undefined,
         vm.newFunction('print', (line) => this.#print(vm, line)),
-        vm.newFunction('callOut', (id, name, json) => this.#callOut(vm, id, name, json)),
+        vm.newFunction('callOut', (id, name, json, line) => this.#callOut(vm, id, name, json, line)),
         vm.newFunction('finish', (ok, text) => this.#finish(vm, ok, text)),
         vm.newString(script),
-        vm.newString(textOfPieces(input)),
+        vm.newString('code' in source ? '' : textOfPieces(source.input)),
         vm.newNumber(outputBytes),
+        this.#isInRounds ? vm.true : vm.false,
       )
       this.#goOn(vm)
     } catch (error) {
@@ -122,12 +158,23 @@ class GuestRun {
   }
 
   answer(answer: Extract<ToVm, { kind: 'answer' }>): void {
+    const text = answer.ok ? textOfPieces(answer.value) : answer.problem
+    this.#settleAll([{ call: answer.call, ok: answer.ok, text }])
+  }
+
+  /** Answers all calls of a round before the script goes on, so that it always finds them answered in the same order. */
+  answerRound({ answers }: Extract<ToVm, { kind: 'answers' }>): void {
+    this.#deadline = performance.now() + this.#timeLeftMs
+    this.#settleAll(answers)
+  }
+
+  #settleAll(answers: readonly RoundAnswer[]): void {
     const [vm, settle] = [this.#vm, this.#settle]
     if (this.#ended || vm === undefined || settle === undefined) return
-    this.#waiting--
+    this.#waiting -= answers.length
     try {
-      const text = answer.ok ? textOfPieces(answer.value) : answer.problem
-      vm.callFunction(settle, vm.undefined, vm.newNumber(answer.call), answer.ok ? vm.true : vm.false, vm.newString(text)).dispose()
+      for (const { call, ok, text } of answers)
+        vm.callFunction(settle, vm.undefined, vm.newNumber(call), ok ? vm.true : vm.false, vm.newString(text)).dispose()
       this.#goOn(vm)
     } catch (error) {
       this.#break(error)
@@ -136,8 +183,17 @@ class GuestRun {
 
   #goOn(vm: QuickJS): void {
     vm.executePendingJobs()
-    if (this.#ended || this.#waiting > 0) return
-    this.#fail('The script waits for something that never happens: it has no timers or events, only `host.call`.')
+    if (this.#ended) return
+    if (this.#round.length > 0) {
+      this.#timeLeftMs = this.#deadline - performance.now()
+      const calls = this.#round
+      this.#round = []
+      send({ kind: 'round', calls })
+    } else if (this.#finished !== undefined) this.#conclude(this.#finished)
+    else if (this.#waiting === 0)
+      this.#fail(
+        `The script waits for something that never happens: it has no timers or events, only \`${this.#isInRounds ? 'tools' : 'host.call'}\`.`,
+      )
   }
 
   #print(vm: QuickJS, line: JSValueHandle | undefined): JSValueHandle {
@@ -147,7 +203,13 @@ class GuestRun {
     return vm.undefined
   }
 
-  #callOut(vm: QuickJS, id: JSValueHandle | undefined, name: JSValueHandle | undefined, json: JSValueHandle | undefined): JSValueHandle {
+  #callOut(
+    vm: QuickJS,
+    id: JSValueHandle | undefined,
+    name: JSValueHandle | undefined,
+    json: JSValueHandle | undefined,
+    line: JSValueHandle | undefined,
+  ): JSValueHandle {
     const { mostCalls, outputBytes } = this.#run
     if (mostCalls === 0) throw new Error('This script may not call host tools.')
     // A flood of messages would block the host.
@@ -164,7 +226,9 @@ class GuestRun {
       throw new Error(`The arguments of a call may hold at most ${mostCallValues} values, nested ${deepestValue} levels deep.`)
     if (!isJsonObject(args)) throw new TypeError(`Expected the arguments of \`${tool}\` to be an object`)
     this.#waiting++
-    send({ kind: 'call', call: id.toNumber(), name: tool, json: text })
+    const call = { call: id.toNumber(), name: tool, json: text }
+    if (this.#isInRounds) this.#round.push({ ...call, line: line?.isNumber ? line.toNumber() : 0 })
+    else send({ kind: 'call', ...call })
     return vm.undefined
   }
 
@@ -175,9 +239,14 @@ class GuestRun {
     // The script's own code may have made the text longer than allowed.
     if (characters > (isDone ? outputBytes : mostProblemCharacters))
       this.#fail(`The script ended with ${characters} characters; at most ${outputBytes} are allowed.`)
-    else if (!isDone) this.#fail(text?.isString ? text.toString() : '')
-    else this.#return(text?.isString ? text.toString() : '')
+    else if (this.#isInRounds) this.#finished ??= { isDone, text: text?.isString ? text.toString() : '' }
+    else this.#conclude({ isDone, text: text?.isString ? text.toString() : '' })
     return vm.undefined
+  }
+
+  #conclude({ isDone, text }: { isDone: boolean; text: string }): void {
+    if (isDone) this.#return(text)
+    else this.#fail(text)
   }
 
   #return(json: string): void {
@@ -222,6 +291,12 @@ function lengthOf(text: JSValueHandle): number {
   return characters
 }
 
+/** Writes the time, in nanoseconds. */
+function writeTime(memory: GuestMemory, to: number, now: number): number {
+  new DataView(memory.buffer).setBigUint64(to, BigInt(now) * 1_000_000n, true)
+  return 0
+}
+
 /** Tells the writer that everything was written. */
 function skipWritten(memory: GuestMemory, list: number, count: number, written: number): number {
   const view = new DataView(memory.buffer)
@@ -235,6 +310,7 @@ let current: GuestRun | undefined
 
 parentPort?.on('message', (message: ToVm) => {
   if (message.kind === 'answer') return current?.answer(message)
+  if (message.kind === 'answers') return current?.answerRound(message)
   current = new GuestRun(message)
   void current.start()
 })

@@ -1,0 +1,204 @@
+import { toToolSet } from '../agent/options.ts'
+import { InvalidOptionError } from '../core/errors.ts'
+import { checkOptions, integer, milliseconds, type OptionChecks, optionsOf, unchecked } from '../core/options/check-options.ts'
+import { type ToolSet, ToolView } from '../tools/registry.ts'
+import { type AnyTool, convertToOpenAITool, defineTool, type ToolDefinition } from '../tools/tool.ts'
+import { ToolIndex } from '../tools/tool-index.ts'
+import { declareTool, declareTools } from './declarations.ts'
+import { executeScript, type ScriptResult, showResult } from './run-script.ts'
+
+/** What one script may use. */
+export interface ScriptLimits {
+  /** Bytes of its code. Default 65,536. */
+  scriptBytes?: number
+  /** Milliseconds for which it may compute. The time in which it waits for its calls does not count. Default 5,000. */
+  timeoutMs?: number
+  /** Memory of its VM in bytes. Default 64 MiB. */
+  memoryBytes?: number
+  /** Bytes that it may return, or print, and of the arguments of one call. Default 1 MiB. */
+  outputBytes?: number
+  /** Number of its calls. Default 100. */
+  calls?: number
+}
+
+/** Which tools scripts have, and what scripts may use. */
+export interface CodeModeOptions {
+  /** Names of tools that the model calls itself, not in scripts. Default: only those that end the run or hand it over. */
+  keep?: Iterable<string>
+  limits?: ScriptLimits
+  /** Characters of declarations that the description of `run_script` has at most. With more, scripts search for their tools. Default 3,000. */
+  declaredCharacters?: number
+}
+
+const limitChecks: OptionChecks<ScriptLimits> = {
+  scriptBytes: integer(1),
+  timeoutMs: milliseconds,
+  memoryBytes: integer(4 * 1024 * 1024),
+  outputBytes: integer(1),
+  calls: integer(0),
+}
+
+const optionChecks: OptionChecks<CodeModeOptions> = {
+  keep: unchecked,
+  limits: optionsOf(limitChecks, '`codeMode`'),
+  declaredCharacters: integer(0),
+}
+
+const defaultLimits: Required<ScriptLimits> = {
+  scriptBytes: 65_536,
+  timeoutMs: 5_000,
+  memoryBytes: 64 * 1024 * 1024,
+  outputBytes: 1024 * 1024,
+  calls: 100,
+}
+
+const scriptName = 'run_script'
+const searchName = 'search_tools'
+/** How many tools one search returns at most. */
+const mostFound = 8
+
+/**
+ * A set of tools in place of which the model has one: `run_script`. It writes a script that calls them, and gets what the script returns.
+ *
+ * A call in a script is a call like any other: validated, approved, limited, recorded and told to listeners. A run that has paused, or whose process has
+ * died, starts the script again and answers its calls from the record. Throws `invalid_option`, also for a set with tools of the names `run_script`
+ * and `search_tools`.
+ *
+ * ```ts
+ * const runner = new AgentRunner({ model, tools: codeMode(tools, { keep: ['search'] }) })
+ * ```
+ */
+export function codeMode(tools: readonly AnyTool[] | ToolSet, options: CodeModeOptions = {}): ToolSet {
+  checkOptions(options, optionChecks, '`codeMode`')
+  const { keep = [], limits = {}, declaredCharacters = 3_000 } = options
+  const set = toToolSet(tools)
+  for (const name of [scriptName, searchName]) {
+    if (set.get(name) !== undefined) throw new InvalidOptionError('tools', `a set without a tool \`${name}\``, name)
+  }
+  return new CodeModeTools(set, new Set(keep), { ...defaultLimits, ...limits }, declaredCharacters)
+}
+
+class CodeModeTools implements ToolSet {
+  readonly #tools: ToolSet
+  readonly #keep: ReadonlySet<string>
+  readonly #limits: Required<ScriptLimits>
+  readonly #mostDeclared: number
+  /** The set's definitions that the following was made of. */
+  #from: readonly ToolDefinition[] | undefined
+  #specs: readonly ToolDefinition[] = []
+  #script: AnyTool | undefined
+  #index = new ToolIndex([])
+
+  constructor(tools: ToolSet, keep: ReadonlySet<string>, limits: Required<ScriptLimits>, mostDeclared: number) {
+    this.#tools = tools
+    this.#keep = keep
+    this.#limits = limits
+    this.#mostDeclared = mostDeclared
+  }
+
+  get size(): number {
+    return this.getAllSpecs().length
+  }
+
+  get(name: string): AnyTool | undefined {
+    if (name !== scriptName) return this.#tools.get(name)
+    this.getAllSpecs()
+    return this.#script
+  }
+
+  names(): string[] {
+    return this.getAllSpecs().map(({ function: { name } }) => name)
+  }
+
+  list(): AnyTool[] {
+    return this.names().flatMap((name) => this.get(name) ?? [])
+  }
+
+  hidden(): string[] {
+    return [...this.#tools.names().filter((name) => !this.#isKept(name)), ...(this.#tools.hidden?.() ?? [])]
+  }
+
+  opened(call: { name: string; arguments: string }): { name: string; arguments: string } | undefined {
+    return this.#tools.opened?.(call)
+  }
+
+  getAllSpecs(): readonly ToolDefinition[] {
+    const from = this.#tools.getAllSpecs()
+    if (from !== this.#from) {
+      this.#from = from
+      const scripted = from.filter(({ function: { name } }) => !this.#isKept(name))
+      this.#script = this.#scriptTool(scripted)
+      this.#specs = Object.freeze([
+        ...from.filter(({ function: { name } }) => this.#isKept(name)),
+        convertToOpenAITool(this.#script),
+      ])
+    }
+    return this.#specs
+  }
+
+  settled(): Promise<void> | undefined {
+    return this.#tools.settled?.()
+  }
+
+  /** A tool that ends the run, or hands it over, can do that only outside of scripts. */
+  #isKept(name: string): boolean {
+    const tool = this.#tools.get(name)
+    return this.#keep.has(name) || tool?.final === true || (tool !== undefined && 'handsTo' in tool)
+  }
+
+  #scriptTool(scripted: readonly ToolDefinition[]): AnyTool {
+    const tools = scripted.flatMap(({ function: { name } }) => this.#tools.get(name) ?? [])
+    const declared = declareTools(tools, this.#mostDeclared)
+    this.#index = new ToolIndex(scripted)
+    const search = declared === undefined ? [this.#searchTool()] : []
+    const runs = { tools: new ToolView(this.#tools, { only: tools.map(({ name }) => name), also: search }) }
+    const { scriptBytes, ...limits } = this.#limits
+    const tool = defineTool({
+      name: scriptName,
+      description: `${howTo}\n\n${declared ?? toSearch(tools.length)}`,
+      parameters: {
+        type: 'object',
+        properties: { code: { type: 'string', description: 'The body of an async function in JavaScript.' } },
+        required: ['code'],
+        additionalProperties: false,
+      },
+      // The calls inside it are recorded: each has an effect of its own.
+      effect: 'idempotent',
+      parallel: false,
+      timeoutMs: Number.POSITIVE_INFINITY,
+      execute: ({ code }, ctx) => executeScript({ name: scriptName, code, tools: runs.tools, scriptBytes, limits }, ctx),
+      toContent: (value) => showResult(value as ScriptResult),
+    })
+    return Object.assign(tool, { runs })
+  }
+
+  #searchTool(): AnyTool {
+    return defineTool({
+      name: searchName,
+      description: 'Finds tools by what they do, and declares them.',
+      parameters: {
+        type: 'object',
+        properties: { query: { type: 'string', minLength: 1, description: 'A few words, such as `create invoice`, or a name.' } },
+        required: ['query'],
+        additionalProperties: false,
+      },
+      effect: 'read',
+      execute: ({ query }) => {
+        const { found, more } = this.#index.find(query, mostFound)
+        return { tools: found.flatMap(({ name }) => declareTool(this.#tools.get(name)) ?? []), more }
+      },
+    })
+  }
+}
+
+const howTo = `Runs a script in JavaScript that calls tools, and gives you what it returns. Write one script for all the calls that a task needs, with \
+loops, conditions and filters, instead of one call after another.
+
+\`code\` is the body of an async function. \`await tools.NAME(args)\` calls a tool. Calls that don't need each other's results go into one \
+\`Promise.all\`. A call that fails or is refused throws an Error that says why. \`return\` only what you need to know, or print it with \`console.log\`. \
+There are no imports, files, network or timers, and the time stands still.`
+
+function toSearch(count: number): string {
+  return `There are ${count} tools, which are not listed here. Look for those that you need first: \
+\`return await tools.${searchName}({ query: 'create invoice' })\` returns their declarations.`
+}

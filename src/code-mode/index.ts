@@ -1,0 +1,1 @@
+export { type CodeModeOptions, codeMode, type ScriptLimits } from './code-mode.ts'

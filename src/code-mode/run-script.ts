@@ -1,0 +1,104 @@
+import { AgentRunner } from '../agent/agent-runner.ts'
+import { keepsRecords } from '../agent/journal/call-record.ts'
+import { RunContext } from '../agent/run/run-context.ts'
+import { decisionsIn, type PausedAgent, pausedIn, questionOf } from '../agent/sub-agents/sub-agent.ts'
+import type { RunResult } from '../agent/types/options.ts'
+import { InvalidOptionError } from '../core/errors.ts'
+import type { Json } from '../core/messages.ts'
+import type { ChatModel } from '../models/chat-model.ts'
+import type { ToolSet } from '../tools/registry.ts'
+import { resultText } from '../tools/result-text.ts'
+import type { InlineLimits } from '../tools/sandbox/vm/script-vms.ts'
+import type { Question, ToolContext } from '../tools/tool.ts'
+import { rulesOfCalls } from './rules-of-calls.ts'
+import { scriptLoop } from './script-loop.ts'
+
+/** A script, and what it may use. */
+export interface GivenScript {
+  /** The tool that runs it. */
+  name: string
+  code: string
+  tools: ToolSet
+  scriptBytes: number
+  limits: InlineLimits
+}
+
+/** What a script has come to. */
+export interface ScriptResult {
+  /** What it has returned; absent if that is nothing. */
+  value?: Json
+  /** What it has printed; absent if that is nothing. */
+  output?: string
+}
+
+/** Of the result of one call, as a script is given it. */
+const mostResultBytes = 1024 * 1024
+
+/**
+ * Runs a script as a run inside the call: its turns are made by the script, not by a model. So its calls are carried out, approved, recorded and replayed
+ * as those of an agent inside a call are, with the rules of the run outside.
+ */
+export async function executeScript(script: GivenScript, ctx: ToolContext): Promise<ScriptResult | Question> {
+  const { name, code, scriptBytes } = script
+  const { run } = ctx
+  if (!(run instanceof RunContext)) throw new Error('A script can be run only by the call of a run.')
+  if (Buffer.byteLength(code) > scriptBytes) throw new Error(`The script has ${Buffer.byteLength(code)} bytes; at most ${scriptBytes} are allowed.`)
+  if (run.durable?.survivesCrashes === true && !keepsRecords(run.durable))
+    throw new Error('The script was not run: its calls could not be recorded. The journal of the run has no `append` and `entries`.')
+  const runner = scriptRunner(script, run)
+  const options = { parent: ctx as ToolContext<never>, forwardEvents: true }
+  const paused = pausedIn(ctx.asked)
+  if (paused === undefined) return conclude(name, await runner.run(code, { ...options, runId: ctx.idempotencyKey }))
+  try {
+    return conclude(name, await runner.resume(paused.state ?? paused.runId, { ...options, decisions: decisionsIn(ctx.answer) }))
+  } catch (error) {
+    // Decisions that can't be carried out have changed nothing: they are asked for again.
+    if (!(error instanceof InvalidOptionError)) throw error
+    return questionOf({ ...paused, problem: error.message })
+  }
+}
+
+function scriptRunner({ tools, limits }: GivenScript, run: RunContext): AgentRunner<never> {
+  const { settings } = run
+  const { toolTimeoutMs, maxArgumentValues } = run.limits
+  return new AgentRunner<never>(
+    {
+      model: scriptItself,
+      name: 'script',
+      tools,
+      bus: run.events.bus,
+      logger: run.logger,
+      ...rulesOfCalls(run),
+      toolTimeoutMs,
+      maxArgumentValues,
+      maxResultBytes: mostResultBytes,
+      maxIterations: Number.MAX_SAFE_INTEGER,
+      limits: { repeatedCalls: Number.POSITIVE_INFINITY },
+      ...(settings.toolConcurrency === undefined ? {} : { toolConcurrency: settings.toolConcurrency }),
+      ...(settings.decisionTimeoutMs === undefined ? {} : { decisionTimeoutMs: settings.decisionTimeoutMs }),
+    },
+    scriptLoop(limits),
+    { warns: false },
+  )
+}
+
+/** What stands in the model's place. */
+const scriptItself: ChatModel = {
+  provider: 'script',
+  model: 'javascript',
+  capabilities: { nativeTools: true, price: { input: 0, output: 0 } },
+  generate: () => Promise.reject(new Error('A script is not asked as a model')),
+}
+
+function conclude(name: string, { runId, stopReason, text, error, pending, state }: RunResult): ScriptResult | Question {
+  if (stopReason === 'answered') return JSON.parse(text)
+  if (stopReason === 'paused') return questionOf({ agent: name, runId, pending, state } satisfies PausedAgent as PausedAgent)
+  throw new Error(error?.message ?? `The script was ended (${stopReason}).`)
+}
+
+/** What the model is given of it. */
+export function showResult({ value, output }: ScriptResult): string {
+  if (output === undefined)
+    return value === undefined ? 'The script has returned and printed nothing. To see something, `return` or `console.log` it.' : resultText(value)
+  return value === undefined ? `Printed:\n${output}` : `Printed:\n${output}\n\nReturned:\n${resultText(value)}`
+}
