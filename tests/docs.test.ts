@@ -76,6 +76,8 @@ const printed: Record<string, RegExp> = {
   'typed-calls.ts': /^A7 30 ann\n$/,
   'partial-output.ts': /^Kyo: 0, Kyoto: 0, Kyoto: 1, Kyoto: 2\nwalk, tea\n$/,
   'structured-output.ts': /^answered 2 2026\n$/,
+  'code-mode.ts':
+    /^refund \{ id: 'A1' \} line 2: const refunds = .*\nrefund \{ id: 'A3' \} line 2: .*\nDone: \[\{"refunded":"A1"\},"The call to `refund` was refused: too much"\]\n$/,
   'sub-agents.ts': /^2,460 metres\. 240\nI am billing\. You owe nothing\. billing 600\n$/,
   'override-points.ts': /^I can only read it\.\nThe key is \(hidden\)\.\nTool not found: write_note\. Available tools: read_note\.\n$/,
   'steering.ts': /^count 12\nTwelve sheep, and the dog is well\. 5\n7\n$/,

@@ -40,6 +40,7 @@ const allowed: Record<string, string[]> = {
   ],
   pipeline: ['core', 'tools', 'dialects', 'models', 'agent'],
   backends: ['core', 'tools', 'dialects', 'models', 'agent'],
+  'code-mode': ['core', 'tools', 'models', 'agent'],
   sqlite: ['core'],
   journals: ['core', 'tools', 'dialects', 'models', 'agent', 'sqlite'],
   sessions: ['core', 'tools', 'dialects', 'models', 'agent', 'sqlite'],

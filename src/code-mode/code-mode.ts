@@ -128,10 +128,7 @@ class CodeModeTools implements ToolSet {
       this.#from = from
       const scripted = from.filter(({ function: { name } }) => !this.#isKept(name))
       this.#script = this.#scriptTool(scripted)
-      this.#specs = Object.freeze([
-        ...from.filter(({ function: { name } }) => this.#isKept(name)),
-        convertToOpenAITool(this.#script),
-      ])
+      this.#specs = Object.freeze([...from.filter(({ function: { name } }) => this.#isKept(name)), convertToOpenAITool(this.#script)])
     }
     return this.#specs
   }

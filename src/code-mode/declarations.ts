@@ -90,7 +90,11 @@ function plainType(type: Json | undefined, schema: JsonObject, within: (inner: J
 
 function objectType({ properties, required, additionalProperties }: JsonObject, within: (inner: Json | undefined) => string): string {
   if (!isJsonObject(properties) || Object.keys(properties).length === 0)
-    return isJsonObject(additionalProperties) ? `Record<string, ${within(additionalProperties)}>` : additionalProperties === false ? '{}' : 'object'
+    return isJsonObject(additionalProperties)
+      ? `Record<string, ${within(additionalProperties)}>`
+      : additionalProperties === false
+        ? '{}'
+        : 'object'
   const needed = Array.isArray(required) ? required : []
   const fields = Object.entries(properties).map(([name, schema]) => {
     const note = isJsonObject(schema) ? comment(schema.description).trimEnd() : ''

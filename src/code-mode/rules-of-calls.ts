@@ -26,6 +26,8 @@ function only<One extends { readonly name?: string }, Name extends keyof One & s
       return member === undefined ? [] : [[name, typeof member === 'function' ? member.bind(one) : member]]
     })
     const isAsked = members.some(([, member]) => typeof member === 'function')
-    return isAsked ? [{ ...(one.name === undefined ? {} : { name: one.name }), ...Object.fromEntries(members) } as One & { name: string }] : []
+    return isAsked
+      ? [{ ...(one.name === undefined ? {} : { name: one.name }), ...Object.fromEntries(members) } as One & { name: string }]
+      : []
   })
 }

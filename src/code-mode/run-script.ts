@@ -1,5 +1,6 @@
 import { AgentRunner } from '../agent/agent-runner.ts'
 import { keepsRecords } from '../agent/journal/call-record.ts'
+import { stoppedByGuardrail } from '../agent/loop.ts'
 import { RunContext } from '../agent/run/run-context.ts'
 import { decisionsIn, type PausedAgent, pausedIn, questionOf } from '../agent/sub-agents/sub-agent.ts'
 import type { RunResult } from '../agent/types/options.ts'
@@ -29,6 +30,8 @@ export interface ScriptResult {
   value?: Json
   /** What it has printed; absent if that is nothing. */
   output?: string
+  /** Calls that were run otherwise than it made them; absent if there were none. */
+  notes?: string[]
 }
 
 /** Of the result of one call, as a script is given it. */
@@ -42,15 +45,17 @@ export async function executeScript(script: GivenScript, ctx: ToolContext): Prom
   const { name, code, scriptBytes } = script
   const { run } = ctx
   if (!(run instanceof RunContext)) throw new Error('A script can be run only by the call of a run.')
-  if (Buffer.byteLength(code) > scriptBytes) throw new Error(`The script has ${Buffer.byteLength(code)} bytes; at most ${scriptBytes} are allowed.`)
+  if (Buffer.byteLength(code) > scriptBytes)
+    throw new Error(`The script has ${Buffer.byteLength(code)} bytes; at most ${scriptBytes} are allowed.`)
   if (run.durable?.survivesCrashes === true && !keepsRecords(run.durable))
     throw new Error('The script was not run: its calls could not be recorded. The journal of the run has no `append` and `entries`.')
   const runner = scriptRunner(script, run)
   const options = { parent: ctx as ToolContext<never>, forwardEvents: true }
   const paused = pausedIn(ctx.asked)
-  if (paused === undefined) return conclude(name, await runner.run(code, { ...options, runId: ctx.idempotencyKey }))
+  const conclude = (result: RunResult) => resultOf(name, result, (reason) => run.stops.set(ctx.toolCallId, reason))
+  if (paused === undefined) return conclude(await runner.run(code, { ...options, runId: ctx.idempotencyKey }))
   try {
-    return conclude(name, await runner.resume(paused.state ?? paused.runId, { ...options, decisions: decisionsIn(ctx.answer) }))
+    return conclude(await runner.resume(paused.state ?? paused.runId, { ...options, decisions: decisionsIn(ctx.answer) }))
   } catch (error) {
     // Decisions that can't be carried out have changed nothing: they are asked for again.
     if (!(error instanceof InvalidOptionError)) throw error
@@ -90,15 +95,27 @@ const scriptItself: ChatModel = {
   generate: () => Promise.reject(new Error('A script is not asked as a model')),
 }
 
-function conclude(name: string, { runId, stopReason, text, error, pending, state }: RunResult): ScriptResult | Question {
+/** `stop`: told why the run outside has to end, too. */
+function resultOf(
+  name: string,
+  { runId, stopReason, text, error, pending, state }: RunResult,
+  stop: (reason: string) => void,
+): ScriptResult | Question {
   if (stopReason === 'answered') return JSON.parse(text)
   if (stopReason === 'paused') return questionOf({ agent: name, runId, pending, state } satisfies PausedAgent as PausedAgent)
+  if (stopReason === 'refused' && error !== undefined) stop(error.message.replace(stoppedBy, ''))
   throw new Error(error?.message ?? `The script was ended (${stopReason}).`)
 }
 
+/** How the message of a run begins that was stopped. */
+const stoppedBy = stoppedByGuardrail('').error?.message ?? ''
+
 /** What the model is given of it. */
-export function showResult({ value, output }: ScriptResult): string {
-  if (output === undefined)
-    return value === undefined ? 'The script has returned and printed nothing. To see something, `return` or `console.log` it.' : resultText(value)
-  return value === undefined ? `Printed:\n${output}` : `Printed:\n${output}\n\nReturned:\n${resultText(value)}`
+export function showResult({ value, output, notes = [] }: ScriptResult): string {
+  const returned = value === undefined ? [] : [resultText(value)]
+  if (output === undefined && notes.length === 0) return returned[0] ?? nothingToSee
+  const printed = output === undefined ? [] : [`Printed:\n${output}`]
+  return [...printed, ...returned.map((text) => `Returned:\n${text}`), ...notes.map((note) => `Note: ${note}`)].join('\n\n')
 }
+
+const nothingToSee = 'The script has returned and printed nothing. To see something, `return` or `console.log` it.'

@@ -1,14 +1,16 @@
 import { runLoop } from '../agent/loop.ts'
+import type { LoopState } from '../agent/run/run-state.ts'
 import { scriptStep, turnStep } from '../agent/step-keys.ts'
+import { otherArgumentsNote, withNote } from '../agent/told.ts'
 import { planCalls } from '../agent/turn/model-turn.ts'
 import { needsApproval } from '../agent/turn/needs-approval.ts'
 import type { Execution, Loop, Place } from '../agent/types/execution.ts'
 import type { PlannedCall, Reply, Turn } from '../agent/types/recorded.ts'
-import type { RunStep } from '../agent/types/result.ts'
+import type { RunStep, ToolCallRecord } from '../agent/types/result.ts'
 import type { CallOutcome } from '../agent/types/running-call.ts'
 import { digestOf } from '../core/digest.ts'
 import { messageOf, ToolloopError } from '../core/errors.ts'
-import type { AssistantMessage, ChatMessage, JsonObject, ToolCall } from '../core/messages.ts'
+import type { AssistantMessage, Content, JsonObject, ToolCall } from '../core/messages.ts'
 import { type InlineLimits, type ScriptRound, ScriptVm } from '../tools/sandbox/vm/script-vms.ts'
 import type { RoundCall } from '../tools/sandbox/vm/vm-worker.ts'
 import { exactText, textForScript } from './result-values.ts'
@@ -69,8 +71,8 @@ class ScriptTurns {
         const round = await this.#next()
         if ('calls' in round) return await this.#callsOf(round.calls, iteration, startedAt)
         if (!round.ok) return this.#failed(key, withOutput(round.problem, round.output))
-        const content = `{${[...(round.json === '' ? [] : [`"value":${round.json}`]), ...(round.output === '' ? [] : [`"output":${JSON.stringify(round.output)}`])].join()}}`
-        return { kind: 'reply', message: { role: 'assistant', content }, planned: [], step: stepOf(iteration, startedAt, []) }
+        const message: AssistantMessage = { role: 'assistant', content: resultJson(round, changedCalls(this.#execution.state)) }
+        return { kind: 'reply', message, planned: [], step: stepOf(iteration, startedAt, []) }
       } catch (error) {
         if (run.interruption !== undefined) return { kind: 'interrupted', why: run.interruption, text: '' }
         return this.#failed(key, messageOf(error))
@@ -88,7 +90,7 @@ class ScriptTurns {
 
   /** The next round of the script. One that has not been started here, or had to leave its VM, is started again with what is recorded. */
   async #next(): Promise<ScriptRound> {
-    const rounds = roundsIn(this.#execution.state.history.slice())
+    const rounds = roundsIn(this.#execution.state)
     const last = rounds.at(-1)
     if (last !== undefined && this.#vm.isOpen && this.#answered === rounds.length - 1) return this.#answer(last)
     this.#answered = 0
@@ -125,7 +127,8 @@ class ScriptTurns {
       needsApproval: (call) => needsApproval(run, state.remembered, call),
       prepared: run.prepared,
     })
-    if (plan.planned.length !== calls.length) throw new Error('The script made a call that stands for several others: make them one by one.')
+    if (plan.planned.length !== calls.length)
+      throw new Error('The script made a call that stands for several others: make them one by one.')
     const recorded = plan.planned.map(({ id }, at): RecordedCall => recordedCall(calls[at] as RoundCall, id))
     const planned = plan.planned.map((call, at): PlannedCall => {
       const line = calls[at]?.line ?? 0
@@ -155,6 +158,32 @@ function stepOf(iteration: number, startedAt: number, calls: readonly ToolCall[]
   }
 }
 
+/** What the script has come to: a `ScriptResult`. */
+function resultJson({ json, output }: Extract<ScriptRound, { ok: true }>, notes: readonly string[]): string {
+  const rest = JSON.stringify({ ...(output === '' ? {} : { output: output.trimEnd() }), ...(notes.length === 0 ? {} : { notes }) })
+  return json === '' ? rest : `{"value":${json}${rest === '{}' ? '' : `,${rest.slice(1, -1)}`}}`
+}
+
+/** The calls that were run with other arguments than the script gave them, in words. */
+function changedCalls({ toolCalls }: Pick<LoopState, 'toolCalls'>): string[] {
+  return toolCalls.filter(isChanged).map(({ tool, args }) => `\`${tool}\` was run with other arguments: ${JSON.stringify(args)}`)
+}
+
+function isChanged({ content, args = {} }: ToolCallRecord): boolean {
+  return withoutNote(content, args) !== content
+}
+
+/** The content of a call's result without the note for a model, if there is one, that its arguments were changed. */
+function withoutNote(content: Content, args: JsonObject): Content {
+  const note = otherArgumentsNote(args)
+  if (typeof content !== 'string') {
+    const last = content.at(-1)
+    return last?.type === 'text' && last.text === note ? content.slice(0, -1) : content
+  }
+  const suffix = withNote('', note) as string
+  return content.endsWith(suffix) ? content.slice(0, -suffix.length) : content
+}
+
 function withOutput(problem: string, output: string): string {
   return output === '' ? problem : `${problem}\nPrinted so far:\n${output.slice(-shownOutput)}`
 }
@@ -179,15 +208,17 @@ interface RecordedRound {
 }
 
 /** The calls that the script has made, with what came of them, in their order. */
-function roundsIn(messages: readonly ChatMessage[]): RecordedRound[] {
+function roundsIn({ history, toolCalls }: Pick<LoopState, 'history' | 'toolCalls'>): RecordedRound[] {
+  const argsOf = new Map(toolCalls.map(({ id, args = {} }) => [id, args]))
   const rounds: RecordedRound[] = []
-  for (const message of messages) {
+  for (const message of history.slice()) {
     if (message.role === 'assistant') {
       const calls = message.providerData?.data.calls
       if (Array.isArray(calls)) rounds.push({ calls: calls as never, answers: new Map() })
     } else if (message.role === 'tool') {
       const ok = message.isError !== true
-      rounds.at(-1)?.answers.set(message.toolCallId, { ok, text: textForScript(message.content, ok) })
+      const content = withoutNote(message.content, argsOf.get(message.toolCallId) ?? {})
+      rounds.at(-1)?.answers.set(message.toolCallId, { ok, text: textForScript(content, ok) })
     }
   }
   return rounds

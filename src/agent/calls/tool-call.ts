@@ -294,7 +294,8 @@ function finishCall(execution: Execution, { call, end, durationMs = 0, returned,
   if (end.outcome === 'ok' && end.value !== undefined) execution.run.values.set(call.call.id, end.value)
   const finished = recordCall(execution, call, end.outcome, { content: end.content, attempts, durationMs })
   if (end.outcome !== 'ok') finished.record.errorCode = end.code
-  if (stop !== undefined) finished.stop = stop
+  const reason = stop ?? execution.run.stops.get(call.call.id)
+  if (reason !== undefined) finished.stop = reason
   const handoff = 'handsTo' in tool && end.outcome === 'ok' ? handoffOf(returned ?? end.value) : undefined
   if (handoff !== undefined) finished.handoff = handoff
   else if (tool.final === true) finished.final = true

@@ -1,6 +1,6 @@
 import { isDeepEqual } from '../../core/json.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
-import { redact } from '../../core/redaction/redact.ts'
+import { redact, redactText, secretTexts } from '../../core/redaction/redact.ts'
 import { waitsWithinText } from '../told.ts'
 import type { PendingItem } from '../types/result.ts'
 import { itemsWithin } from './items-within.ts'
@@ -25,8 +25,12 @@ export function withShownAbout<Item extends Pick<PendingItem, 'about'>>(item: It
 
 /** The item as it may be shown: without the secrets of its arguments, too. */
 export function shownItem({ secrets, ...item }: PendingItem): PendingItem {
-  const args = secrets === undefined ? {} : { args: redact(item.args, new Set(secrets)) as JsonObject }
-  return { ...withShownAbout(item), ...args }
+  const shown = withShownAbout(item)
+  if (secrets === undefined) return shown
+  const names = new Set(secrets)
+  const { script } = item
+  const line = script && { script: { ...script, code: redactText(script.code, secretTexts(item.args, names), names) } }
+  return { ...shown, args: redact(item.args, names) as JsonObject, ...line }
 }
 
 /**

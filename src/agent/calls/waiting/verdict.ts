@@ -65,7 +65,12 @@ function readByKind(decision: Decision, { kind }: PendingItem, args: JsonObject 
 }
 
 /** Describes a call that waits for a decision. */
-export function itemOf(run: RunContext, { id, name, args = {}, plan, script }: PlannedCall, kind: PendingItem['kind'], place: string): PendingItem {
+export function itemOf(
+  run: RunContext,
+  { id, name, args = {}, plan, script }: PlannedCall,
+  kind: PendingItem['kind'],
+  place: string,
+): PendingItem {
   const named = { toolCallId: id, tool: name, args }
   const { secrets = [] } = run.agent.registry.get(name) ?? {}
   const hides = secrets.length === 0 ? {} : { secrets: [...secrets] }

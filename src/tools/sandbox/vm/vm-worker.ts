@@ -17,7 +17,7 @@ export interface VmWorkerData {
 }
 
 /** A script of a Skill, or one that a model has written. */
-export type ScriptSource =
+type ScriptSource =
   | { folder: string; script: string; input: JsonPieces }
   /** The body of an async function, which runs in rounds. `now`: the time that the script sees, in milliseconds since 1970. */
   | { code: string; now: number }
@@ -135,7 +135,9 @@ class GuestRun {
         wasi: (memory: GuestMemory) => ({
           fd_write: (_fd: number, list: number, count: number, written: number) => skipWritten(memory, list, count, written),
           // The engine seeds `Math.random` with the time, too.
-          ...('code' in source ? { clock_time_get: (_id: number, _precision: bigint, to: number) => writeTime(memory, to, source.now) } : {}),
+          ...('code' in source
+            ? { clock_time_get: (_id: number, _precision: bigint, to: number) => writeTime(memory, to, source.now) }
+            : {}),
         }),
       })
       this.#vm = vm
