@@ -1,9 +1,9 @@
 import { toToolSet } from '../agent/options.ts'
 import { InvalidOptionError } from '../core/errors.ts'
 import { checkOptions, integer, milliseconds, type OptionChecks, optionsOf, unchecked } from '../core/options/check-options.ts'
+import { ToolIndex } from '../tools/deferred-tools.ts'
 import { type ToolSet, ToolView } from '../tools/registry.ts'
 import { type AnyTool, convertToOpenAITool, defineTool, type ToolDefinition } from '../tools/tool.ts'
-import { ToolIndex } from '../tools/tool-index.ts'
 import { declareTool, declareTools } from './declarations.ts'
 import { executeScript, type ScriptResult, showResult } from './run-script.ts'
 

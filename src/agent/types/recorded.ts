@@ -35,7 +35,6 @@ export interface PlannedCall {
   note?: string
   /** What the plan made of it before it ran. */
   plan?: CallChange
-  /** The line of the script that makes it. */
   script?: ScriptLine
 }
 

@@ -24,7 +24,7 @@ export class InlineModule {
 
   load(): string {
     // On one line with the first of the code, so that lines keep their numbers.
-    const written = `export default async (tools) => {${this.#code}\n}`
+    const written = `const main = async (tools) => {${this.#code}\n}\nexport { main as default }`
     return parses(this.#code) ? written : this.#withoutTypes(written)
   }
 
