@@ -1,4 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander'
+import type { RunProcess } from '../agent/journal/journal.ts'
+import type { StopReason } from '../core/events.ts'
 import { type RunStatus, runStatuses } from '../core/runs/run-states.ts'
 
 /** The options of a command line, as commander gives them. One that was not given is absent, but for the two that default to true. */
@@ -43,6 +45,10 @@ export interface Flags {
   session?: string
   /** `runs list`: only those. */
   status?: RunStatus
+  stopReason?: StopReason
+  process?: RunProcess
+  /** Fields of the metadata, each as `field=value`. */
+  metadata?: Record<string, string>
   /** `runs list`: how many. */
   limit?: number
   /** `runs decide`: the id of the one call that is decided. */
@@ -65,7 +71,7 @@ export interface Flags {
 /** Every option there is. All are the program's, so that they may stand before the command too. */
 export function createOptions(): Option[] {
   return [
-    new Option('-m, --model <provider/name>', 'the model (default: toolloop doctor shows it)'),
+    new Option('-m, --model <provider/name>', 'the model (default: toolloop doctor shows it); runs list: only runs that asked it last'),
     new Option('--base-url <url>', 'where the model is served, such as http://localhost:8080/v1'),
     new Option('-t, --tools <file>', 'a .ts or .js module that exports tools; may be repeated').argParser(addToList),
     new Option('--no-builtin-tools', 'leave out the built-in tools'),
@@ -88,10 +94,16 @@ export function createOptions(): Option[] {
     new Option('-y, --yes', 'approve every call that needs an approval'),
     new Option('--record <file>', 'record the run in a file, for `toolloop replay`'),
     new Option('--journal <file>', 'keep runs in a file, for `toolloop runs` (default: TOOLLOOP_JOURNAL)'),
-    new Option('--session <name>', 'keep the conversation under this name, in .toolloop of this folder, and go on with it'),
+    new Option(
+      '--session <name>',
+      'keep the conversation under this name, in .toolloop of this folder, and go on with it; runs list: only its runs',
+    ),
     new Option('--resume', 'chat: go on with the conversation of this folder that was kept last'),
     new Option('--plain', 'write answers as they are, without showing their Markdown'),
     new Option('--status <status>', 'runs list: only runs that are running, waiting or ended').choices(runStatuses),
+    new Option('--stop-reason <reason>', 'runs list: only runs that ended like this, such as model_error; paused: those that wait'),
+    new Option('--process <state>', 'runs list: only running runs, by whether their process is alive').choices(['alive', 'gone']),
+    new Option('--metadata <field=value>', 'runs list: only runs with this in their metadata; may be repeated').argParser(addField),
     new Option('--limit <n>', 'runs list: how many, the newest first (default: 50)').argParser(parseCount),
     new Option('--call <id>', 'runs decide: only this call (default: all that wait)'),
     new Option('--reject [reason]', 'runs decide: refuse, and tell the model why'),
@@ -105,6 +117,12 @@ export function createOptions(): Option[] {
 
 function addToList(one: string, earlier: string[] = []): string[] {
   return [...earlier, one]
+}
+
+function addField(text: string, earlier: Record<string, string> = {}): Record<string, string> {
+  const [, field, value] = /^([^=]+)=(.*)$/s.exec(text) ?? []
+  if (field === undefined || value === undefined) throw new InvalidArgumentError(`Expected \`field=value\`, got \`${text}\`.`)
+  return { ...earlier, [field]: value }
 }
 
 function parseCount(text: string): number {

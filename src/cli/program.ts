@@ -91,7 +91,7 @@ const commands = {
   },
   'runs list': {
     description: 'list the runs of a journal, the newest first',
-    options: ['journal', 'status', 'limit', 'json', 'quiet'],
+    options: ['journal', 'status', 'stopReason', 'session', 'model', 'process', 'metadata', 'limit', 'json', 'quiet'],
     run: async (flags, io) => (await import('./commands/runs.ts')).listRuns(flags, io),
   },
   'runs show': {

@@ -208,7 +208,7 @@ class MemoryStore implements Store {
       const isIn = run.createdAt > (createdAfter ?? Number.NEGATIVE_INFINITY) && run.createdAt < (createdBefore ?? Number.POSITIVE_INFINITY)
       const own = tagsOf(run.metadata)
       const shown = this.#summaryOf(run)
-      const isAsked = (['status', 'session', 'stopReason', 'model', 'owner'] as const).every(
+      const isAsked = (['status', 'session', 'stopReason', 'model', 'process'] as const).every(
         (name) => asked[name] === undefined || shown[name] === asked[name],
       )
       return isIn && isAsked && run.n < before && tags.every((tag) => own.includes(tag))
@@ -279,7 +279,7 @@ class MemoryStore implements Store {
       status,
       createdAt,
       updatedAt,
-      ...(isRunning ? { owner: isAlive ? 'alive' : 'gone' } : {}),
+      ...(isRunning ? { process: isAlive ? 'alive' : 'gone' } : {}),
       ...(stopReason === undefined || isRunning ? {} : { stopReason: stopReason as never }),
       ...withoutUndefined({ problem }),
       ...withoutUndefined({ metadata }),

@@ -35,7 +35,7 @@ describe('toolloop completion', () => {
       ['list', 'show', 'decide', 'resume', 'export', 'cancel'],
     ],
     [['-m', 'demo', 'runs', 'li'], ['list']],
-    [['runs', 'list', '--st'], ['--status']],
+    [['runs', 'list', '--sta'], ['--status']],
     [
       ['runs', 'list', '--status', ''],
       ['running', 'waiting', 'ended'],
@@ -59,7 +59,7 @@ describe('toolloop completion', () => {
     const { stdout } = await completion('bash')
     const script = `toolloop() { "${process.execPath}" --no-warnings "${main}" "$@"; }
 ${stdout}
-COMP_WORDS=(toolloop runs list --st); COMP_CWORD=3; _toolloop; printf '%s\\n' "\${COMPREPLY[@]}"
+COMP_WORDS=(toolloop runs list --sta); COMP_CWORD=3; _toolloop; printf '%s\\n' "\${COMPREPLY[@]}"
 COMP_WORDS=(toolloop run --record a); COMP_CWORD=3; _toolloop; printf '%s\\n' "\${#COMPREPLY[@]}"`
     expect(execFileSync('bash', ['-c', script], { encoding: 'utf8' })).toBe('--status\n0\n')
   })

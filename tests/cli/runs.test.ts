@@ -86,6 +86,12 @@ describe('toolloop runs', () => {
     const again = await decide(['--yes'])
     expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining('it waits for nothing') })
     expect((await command(['runs', 'list', '--status', 'waiting', '--json'], cwd)).stdout).toBe('[]\n')
+    const chosen = async (...filters: string[]) => (await command(['runs', 'list', ...filters], cwd)).stdout.split('\n').length - 1
+    expect([await chosen('--stop-reason', 'answered'), await chosen('--stop-reason', 'budget')]).toEqual([1, 0])
+    expect([await chosen('--model', 'demo/demo'), await chosen('--model', 'other')]).toEqual([1, 0])
+    expect([await chosen('--session', 'none'), await chosen('--process', 'gone'), await chosen('--metadata', 'org=acme')]).toEqual([
+      0, 0, 0,
+    ])
   })
 
   it.each([
@@ -148,6 +154,7 @@ describe('toolloop runs', () => {
   it.each([
     [['list'], 'Expected `--journal` to name the file in which `toolloop run` recorded its runs, got runs.sqlite, which is not there'],
     [['list', '--status', 'lost'], "argument 'lost' is invalid"],
+    [['list', '--metadata', 'org'], 'Expected `field=value`, got `org`'],
     [['show'], "missing required argument 'run'"],
     [['list', '--yes'], '`toolloop runs list` does not take'],
   ])('refuses %j', async (args, words) => {

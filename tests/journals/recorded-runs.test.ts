@@ -67,7 +67,7 @@ describe('the runs of an SQLite journal', () => {
   it('are listed by an index if they are open: those that have ended are not read', () =>
     inJournal(async (_journal, file) => {
       const database = new DatabaseSync(file)
-      const queries = [{ status: 'running' }, { status: 'waiting' }, { owner: 'gone' }, { owner: 'alive' }] as const
+      const queries = [{ status: 'running' }, { status: 'waiting' }, { process: 'gone' }, { process: 'alive' }] as const
       for (const { sql, values } of [ownersOf(sqlite, 'default'), ...queries.map((query) => listOf(sqlite, 'default', query, new Set()))]) {
         const [plan] = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...(values as string[]))
         expect(plan?.detail).toMatch(/^SEARCH runs USING INDEX runs_open /)

@@ -240,7 +240,7 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       expect(runs[0]).toMatchObject({ runId: '6', status: 'running', createdAt: 6, title: 'title of 6' })
       expect(await ids({ limit: 6, cursor: runs.at(-1)?.cursor })).toEqual(['1', false])
       expect(await ids({ limit: 6, caller: 'ann', status: 'running' })).toEqual(['5', false])
-      expect(await ids({ limit: 6, agent: 'other', createdBefore: 6 })).toEqual(['5', false])
+      expect(await ids({ limit: 6, model: 'other', createdBefore: 6 })).toEqual(['5', false])
       expect(await ids({ limit: 6, caller: 'bob\0', status: 'running' })).toEqual(['6', false])
       expect(await ids({ limit: 6, caller: 'eve' })).toEqual(['', false])
     })
@@ -253,7 +253,8 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
         await shown.begin(run(id, { title: `Refund ÄRGER ${at}`, words: `user:ann\nfirst ${at}`, createdAt: at }), { attempt: 'first' })
         const stopReason = at === 1 ? 'model_error' : 'answered'
         const words = `tool:pay${at}\nmüller 100%_\\ ${at}`
-        await shown.settle(id, running('first'), outcome('ended', { title: `Refund ÄRGER ${at}`, words, costUsd, stopReason }))
+        const model = at < 2 ? 'openai/small' : undefined
+        await shown.settle(id, running('first'), outcome('ended', { title: `Refund ÄRGER ${at}`, words, costUsd, stopReason, model }))
       }
       await shown.begin(run('goes on', { title: 'Refund', words: 'tool:none user:bob' }), { attempt: 'first' })
       const ids = async (query: Omit<Parameters<ShownRuns['list']>[0], 'limit'>) =>
@@ -277,6 +278,9 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       expect(await ids({ minCostUsd: 0 })).toBe('run3 run2 run0')
       expect(await ids({ runIds: ['run3', 'none', 'run0'] })).toBe('run3 run0')
       expect(await ids({ runIds: [] })).toBe('')
+      expect(await ids({ notRunIds: ['run3', 'none', 'run0'], status: 'ended' })).toBe('run2 run1')
+      expect([await ids({ model: 'openai/small' }), await ids({ model: 'openai/\0' })]).toEqual(['run1 run0', ''])
+      expect(await ids({ model: 'toolloop', createdBefore: 2 })).toBe('run1 run0')
       expect(await ids({ words: ['müller'], minCostUsd: 1, runIds: ['run2'], status: 'ended' })).toBe('run2')
       await shown.settle('goes on', running('first'), outcome('waiting', { words: 'waits' }))
       expect(await ids({ status: 'waiting', words: ['waits'] })).toBe('goes on')

@@ -49,6 +49,40 @@ for (const [where, options] of Object.entries({ 'in memory': async () => ({}), '
         expect([query, (await ask(`/v1/runs?${query}`)).status]).toEqual([query, 400])
     })
 
+    it('are found by their chat, by the model that was asked last, by metadata, and by whether their process is alive', async () => {
+      const { tool } = payTool()
+      const held = Promise.withResolvers<void>()
+      const turns = [
+        'In a chat.',
+        'By itself.',
+        { toolCalls: [{ name: 'pay', arguments: { euros: 1 } }] },
+        { before: held.promise, text: 'Later.' },
+      ]
+      const { post, ask } = await startService({ ...(await options()), model: scriptedModel(turns), tools: [tool] })
+      const messages = [{ id: 'm', role: 'user', parts: [{ type: 'text', text: 'hello' }] }]
+      await (await post('/ui/chat', { id: 'c1', messages })).text()
+      await post('/v1/runs', { input: 'alone', metadata: { ticket: 17 } })
+      await post('/v1/runs', { input: 'pay' })
+      await post('/v1/runs', { input: 'long', background: true })
+      const list = async (query: string) => (await (await ask(`/v1/runs?${query}`)).json()) as Listed
+      const inputs = async (query: string) => (await list(query)).data.map(({ input }) => input)
+      expect((await list('session=ui/c1')).data).toMatchObject([
+        { input: 'hello', session: 'ui/c1', answeredBy: 'scripted/scripted-model' },
+      ])
+      expect([await inputs('session=c1'), await inputs('session=ui/c1&status=running')]).toEqual([[], []])
+      expect(await inputs('model=scripted/scripted-model')).toEqual(['pay', 'alone', 'hello'])
+      expect(await inputs('model=toolloop&metadata.ticket=17')).toEqual(['alone'])
+      expect(await inputs('model=scripted/other')).toEqual([])
+      expect(await inputs('stopReason=paused')).toEqual(['pay'])
+      expect([await inputs('process=alive'), await inputs('process=gone'), await inputs('process=alive&status=waiting')]).toEqual([
+        ['long'],
+        [],
+        [],
+      ])
+      for (const query of ['process=dead', 'status=done']) expect([query, (await ask(`/v1/runs?${query}`)).status]).toEqual([query, 400])
+      held.resolve()
+    })
+
     it('a list and the state that have not changed are not sent again', async () => {
       const { post, ask } = await startService({ ...(await options()), model: scriptedModel(['one', 'two']) })
       await post('/v1/runs', { input: 'first' })

@@ -236,6 +236,29 @@ describe('runs in a folder', () => {
     expect(await json(decide(third, run))).toMatchObject({ status: 'ended', model: 'special' })
   })
 
+  it('a run that nobody executes any more is listed as one whose process is gone', async () => {
+    const { options, file } = await folderOfRuns(`${yaml}\nmodels: { special: demo }\n`)
+    const begun = Promise.withResolvers<void>()
+    const execute = () => {
+      begun.resolve()
+      return new Promise(() => {})
+    }
+    const hanging = defineTool({ name: 'hang', description: 'Hangs.', execute })
+    const first = await startService({ ...options, tools: [hanging] })
+    const run = await json(
+      first.post('/v1/runs', { input: 'call hang with {}', model: 'special', metadata: { ticket: 'T-1' }, background: true }),
+    )
+    await begun.promise
+    const ids = async ({ ask }: StartedService, query: string) => (await json(ask(`/v1/runs?${query}`))).data.map(({ id }) => id)
+    expect([await ids(first, 'process=alive'), await ids(first, 'process=gone')]).toEqual([[run.id], []])
+    await first.listening.close(0)
+    await writeFile(file, yaml)
+    const second = await startService({ ...options, tools: [hanging] })
+    expect([await ids(second, 'process=gone'), await ids(second, 'process=alive')]).toEqual([[run.id], []])
+    expect(await ids(second, `process=gone&id=none,${run.id}&metadata.ticket=T-1`)).toEqual([run.id])
+    expect([await ids(second, 'process=gone&id=none'), await ids(second, 'process=gone&status=ended')]).toEqual([[], []])
+  })
+
   it('a decision that is not allowed leaves the run waiting, over a restart too', async () => {
     const { options } = await folderOfRuns()
     const { tool, done } = transfer()

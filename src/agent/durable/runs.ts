@@ -8,7 +8,15 @@ import { isWhole, itemFinder } from '../calls/waiting/paused-run.ts'
 import { verdictIn } from '../calls/waiting/verdict.ts'
 import { RunControl } from '../conversation/run-control.ts'
 import { checkNamesItem, type Decision } from '../decisions/decisions.ts'
-import type { Engine, KeptRun, PruneOptions, RunPage, RunQuery, RunSummary } from '../journal/journal.ts'
+import {
+  type Engine,
+  isRunProcess,
+  type KeptRun,
+  type PruneOptions,
+  type RunPage,
+  type RunQuery,
+  type RunSummary,
+} from '../journal/journal.ts'
 import { decisionRefused, unknownRun } from '../journal/store.ts'
 import { wholeResult } from '../journal/stored-result.ts'
 import { RunStream, type Watch } from '../runner/run-stream.ts'
@@ -46,7 +54,7 @@ const queryNames: OptionNames<RunQuery> = {
   session: true,
   stopReason: true,
   model: true,
-  owner: true,
+  process: true,
   limit: true,
   cursor: true,
 }
@@ -73,10 +81,10 @@ export class Runs {
   /** The newest first, a page at a time. */
   async list(query: RunQuery = {}): Promise<RunPage> {
     checkOptionNames(query, queryNames, '`runs.list`')
-    const { limit, metadata = {}, owner, status } = query
+    const { limit, metadata = {}, process, status } = query
     if (status !== undefined && !isRunStatus(status)) throw new InvalidOptionError('status', '`running`, `waiting` or `ended`', status)
     if (!isFilter(metadata)) throw new InvalidOptionError('metadata', 'an object whose values are texts, numbers or booleans', metadata)
-    if (owner !== undefined && owner !== 'alive' && owner !== 'gone') throw new InvalidOptionError('owner', '`alive` or `gone`', owner)
+    if (process !== undefined && !isRunProcess(process)) throw new InvalidOptionError('process', '`alive` or `gone`', process)
     for (const name of ['session', 'stopReason', 'model'] as const)
       if (query[name] !== undefined && typeof query[name] !== 'string') throw new InvalidOptionError(name, 'a string', query[name])
     if (limit !== undefined && !isCount(limit, 1)) throw new InvalidOptionError('limit', 'an integer ≥ 1', limit)

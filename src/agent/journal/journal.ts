@@ -120,6 +120,13 @@ export interface Journal {
   close?(): Promise<void>
 }
 
+/** Whether the process that executes a run is alive. */
+export type RunProcess = 'alive' | 'gone'
+
+export function isRunProcess(given: unknown): given is RunProcess {
+  return given === 'alive' || given === 'gone'
+}
+
 /** A run as a list shows it. Times are in milliseconds since 1970. */
 export interface RunSummary {
   runId: string
@@ -135,10 +142,8 @@ export interface RunSummary {
   session?: string
   /** The model that it asked last, as `provider/model`; of one that has ended or waits. */
   model?: string
-  /**
-   * Of one that is `running`: whether the process that executes it is alive. `gone`: nobody executes it until a process takes it up.
-   */
-  owner?: 'alive' | 'gone'
+  /** Of one that is `running`: whether the process that executes it is alive. `gone`: it is not executed until another process resumes it. */
+  process?: RunProcess
 }
 
 /** A run as it is recorded. */
@@ -165,7 +170,7 @@ export interface RunQuery {
   /** Only runs that have ended or wait, and that asked this model last, as `provider/model`. */
   model?: string
   /** Only runs that are `running`: those that a living process executes, or those whose process is gone. */
-  owner?: 'alive' | 'gone'
+  process?: RunProcess
   /** Default 50, at most 1000. */
   limit?: number
   /** The `next` of the page before. */

@@ -159,6 +159,8 @@ export interface ShownOutcome {
   /** What it is found by besides its title, in lower case. Default: nothing. */
   words?: string
   costUsd?: number | undefined
+  /** The model that was asked last, as `provider/model`. */
+  model?: string | undefined
   /** As JSON: what a list shows of it. */
   summary: string
   /** As JSON: the whole result; undefined: the one that is there stays. */
@@ -199,13 +201,16 @@ export type ListedRun = Omit<ShownRun, 'head' | 'tags' | 'secrets' | 'hidesAll' 
 
 export interface ShownQuery {
   caller?: string | undefined
-  agent?: string | undefined
+  /** The agent's name, or the model that was asked last, of runs that have ended or wait. */
+  model?: string | undefined
   thread?: string | undefined
   /** Only runs that have each of them. */
   tags?: readonly string[] | undefined
   status?: RunStatus | undefined
   stopReason?: string | undefined
   runIds?: readonly string[] | undefined
+  /** Without these runs. */
+  notRunIds?: readonly string[] | undefined
   /** Texts in lower case, each of which has to be in what the run is found by. */
   words?: readonly string[] | undefined
   /** Milliseconds since 1970: at or behind it. */

@@ -7,7 +7,7 @@ import type { PendingItem } from '../../agent/types/options.ts'
 import { createAgentRunner } from '../../backends/index.ts'
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 import { jsonOrText } from '../../core/json.ts'
-import { type ChatMessage, type Content, hasToolCalls } from '../../core/messages.ts'
+import { type ChatMessage, type Content, hasToolCalls, withoutUndefined } from '../../core/messages.ts'
 import { readable } from '../../core/text/visible.ts'
 import { createModel } from '../../models/create-model.ts'
 import { EXIT_OK, exitCodeOf } from '../exit-codes.ts'
@@ -35,10 +35,11 @@ export async function listRuns(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   return withRuns(flags, io, async (runner) => {
     const listed: RunSummary[] = []
-    const { status, limit = defaultLimit } = flags
+    const { limit = defaultLimit, status, stopReason, session, model, process, metadata } = flags
+    const chosen = withoutUndefined({ status, stopReason, session, model, process, metadata })
     for (let cursor: string | undefined; ; ) {
       const left = Math.min(limit - listed.length, largestPage)
-      const page = await runner.runs.list({ limit: left, ...(status && { status }), ...(cursor !== undefined && { cursor }) })
+      const page = await runner.runs.list({ ...chosen, limit: left, ...withoutUndefined({ cursor }) })
       listed.push(...page.runs)
       cursor = page.next
       if (cursor === undefined || listed.length === limit) break

@@ -82,6 +82,7 @@ const migrations: readonly ((schema: string) => string)[] = [
       status text NOT NULL,
       attempt text NOT NULL,
       stop_reason text,
+      model text,
       created_at bigint NOT NULL,
       finished_at bigint,
       settled_at bigint,

@@ -15,7 +15,7 @@ export function ownersOf({ table }: Dialect, agent: string): Statement {
 
 /** The runs of a page, and one more to know whether there is another page. `dead`: of the owners of running runs, those that have died. */
 export function listOf(dialect: Dialect, agent: string, query: RunQuery, dead: ReadonlySet<Value>): Statement {
-  const { status, stopReason, session, model, owner, createdAfter, createdBefore, metadata, cursor } = query
+  const { status, stopReason, session, model, process, createdAfter, createdBefore, metadata, cursor } = query
   const { table, isOneOf } = dialect
   const text = (given: string | undefined) => given && dialect.text(given)
   const tags = tagsOf(metadata)
@@ -24,7 +24,7 @@ export function listOf(dialect: Dialect, agent: string, query: RunQuery, dead: R
     tags.length === 0 ? [table('runs'), 'n'] : [`${table('run_tags')} ${dialect.join} ${table('runs')} ON n = run`, 'run']
   const time = 'CAST(? AS DOUBLE PRECISION)'
   const isGone = `owner IS NULL OR ${isOneOf('owner')}`
-  const ofOwner = owner === 'gone' ? `(${isGone})` : `NOT (${isGone})`
+  const ofProcess = process === 'gone' ? `(${isGone})` : `NOT (${isGone})`
   const conditions: [condition: string, value: unknown][] = [
     ...tags.map((tag, at): [string, string] => [at === 0 ? 'tag = ?' : `n IN (SELECT run FROM ${table('run_tags')} WHERE tag = ?)`, tag]),
     ['agent = ?', agent],
@@ -32,7 +32,7 @@ export function listOf(dialect: Dialect, agent: string, query: RunQuery, dead: R
     ["status <> 'running' AND stop_reason = ?", text(stopReason)],
     ['session = ?', text(session)],
     ["status <> 'running' AND model = ?", text(model)],
-    [`${isOpen} AND status = 'running' AND ${ofOwner}`, owner && dialect.listOf([...dead])],
+    [`${isOpen} AND status = 'running' AND ${ofProcess}`, process && dialect.listOf([...dead])],
     [`created_at > ${time}`, createdAfter],
     [`created_at < ${time}`, createdBefore],
     [`${place} < ?`, cursor === undefined ? undefined : cursorOf(cursor)],

@@ -15,7 +15,21 @@ export interface ShownSelection {
 /** `foundBy`: the condition that a word is in what a run is found by. */
 export function selectShown(
   dialect: Dialect,
-  { caller, agent, thread, tags = [], status, stopReason, runIds, words = [], cursor, createdAfter, createdBefore, minCostUsd }: ShownQuery,
+  {
+    caller,
+    model,
+    thread,
+    tags = [],
+    status,
+    stopReason,
+    runIds,
+    notRunIds,
+    words = [],
+    cursor,
+    createdAfter,
+    createdBefore,
+    minCostUsd,
+  }: ShownQuery,
   foundBy: string,
 ): ShownSelection {
   const { table, isOneOf, listOf } = dialect
@@ -28,12 +42,13 @@ export function selectShown(
   const conditions: [condition: string, value: unknown][] = [
     ...tags.map((tag, at): [string, string] => [at === 0 ? 'tagged.tag = ?' : hasTag(dialect), tag]),
     ['caller = ?', text(caller)],
-    ['agent = ?', text(agent)],
+    ["? IN (agent, CASE WHEN status <> 'running' THEN model END)", text(model)],
     ['thread = ?', text(thread)],
     // As it is written in the index of those that wait.
     [status === 'waiting' ? "status = 'waiting' AND ? = status" : 'status = ?', status],
     ['stop_reason = ?', text(stopReason)],
     [isOneOf('id'), runIds && listOf(runIds.map(dialect.text))],
+    [`NOT ${isOneOf('id')}`, notRunIds && listOf(notRunIds.map(dialect.text))],
     ['created_at >= CAST(? AS DOUBLE PRECISION)', createdAfter],
     ['created_at < CAST(? AS DOUBLE PRECISION)', createdBefore],
     ['cost >= CAST(? AS DOUBLE PRECISION)', minCostUsd],

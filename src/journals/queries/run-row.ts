@@ -24,7 +24,7 @@ export function summaryOf(
   return {
     runId,
     status: status as RunStatus,
-    ...(isRunning ? { owner: owner === null || dead.has(owner) ? 'gone' : 'alive' } : {}),
+    ...(isRunning ? { process: owner === null || dead.has(owner) ? 'gone' : 'alive' } : {}),
     ...(typeof stop_reason === 'string' && !isRunning ? { stopReason: stop_reason as never } : {}),
     ...(typeof session === 'string' ? { session } : {}),
     ...(typeof model === 'string' && !isRunning ? { model } : {}),
@@ -43,6 +43,7 @@ export function listed(run: RunRow): ListedRun {
     caller: String(run.caller),
     agent: String(run.agent),
     kind: String(run.kind),
+    ...(typeof run.thread === 'string' ? { thread: run.thread } : {}),
     status: run.status as RunStatus,
     createdAt: Number(run.created_at),
     ...(run.finished_at === null ? {} : { finishedAt: Number(run.finished_at) }),

@@ -87,6 +87,7 @@ export const runsSchema: Schema = {
        status TEXT NOT NULL CHECK (status IN ('running', 'waiting', 'ended')),
        attempt TEXT NOT NULL,
        stop_reason TEXT,
+       model TEXT,
        created_at INTEGER NOT NULL,
        finished_at INTEGER,
        settled_at INTEGER,

@@ -104,13 +104,13 @@ export class ShownRunsTable {
   settle(runId: string, expected: ExpectedRun, outcome: SettledOutcome, room?: WaitingRoom): 'settled' | 'changed' | 'no_room' {
     const run = this.#sql.one('SELECT n, caller, status, attempt FROM shown_runs WHERE id = ?', runId)
     if (run === undefined || !isAsExpected(run, expected)) return 'changed'
-    const { status, stopReason, finishedAt, settledForMs, title, words = '', costUsd, summary, result, state = '' } = outcome
+    const { status, stopReason, finishedAt, settledForMs, title, words = '', costUsd, model, summary, result, state = '' } = outcome
     const stateSize = status === 'waiting' ? state.length + this.#stateSize(runId) : 0
     const size = stateSize + (result?.length ?? 0) + this.#eventsSize(run)
     if (room !== undefined && !this.#hasRoom(run, size, stateSize, room)) return 'no_room'
     const came =
-      'UPDATE shown_runs SET status = ?, stop_reason = ?, finished_at = ?, settled_at = ?, size = ?, title = ?, summary = ? WHERE n = ?'
-    this.#sql.run(came, status, stopReason, finishedAt, this.#clock.now() - settledForMs, size, title, summary, run.n)
+      'UPDATE shown_runs SET status = ?, stop_reason = ?, finished_at = ?, settled_at = ?, size = ?, title = ?, summary = ?, model = ? WHERE n = ?'
+    this.#sql.run(came, status, stopReason, finishedAt, this.#clock.now() - settledForMs, size, title, summary, model, run.n)
     this.#noteWords(run.n, words, costUsd)
     const replaced = 'ON CONFLICT (run) DO UPDATE SET value = excluded.value, state = excluded.state'
     if (result !== undefined) this.#sql.run(`INSERT INTO shown_results VALUES (?, ?, ?) ${replaced}`, run.n, result, state)
@@ -227,7 +227,7 @@ export class ShownRunsTable {
     const { from, where, place, values } = selectShown(sqlite, query, 'instr(folded(title) || char(10) || value, ?) > 0')
     const found = words.length > 0 || minCostUsd !== undefined ? `${from} JOIN shown_words ON shown_words.run = n` : from
     const columns =
-      'n, id, caller, agent, kind, status, stop_reason, created_at, finished_at, size, first_event, last_event, title, summary'
+      'n, id, caller, agent, kind, thread, status, stop_reason, created_at, finished_at, size, first_event, last_event, title, summary'
     const runs: ListedRun[] = []
     let characters = 0
     const select = { sql: `SELECT ${columns} FROM ${found} ${where} ORDER BY ${place} DESC`, values }

@@ -55,8 +55,8 @@ export class SqliteStore implements Store {
   cancelled: Store['cancelled'] = () => this.#file.call('cancelled')
   get: Store['get'] = (...args) => this.#file.call('get', ...args)
   // Field by field: what else the caller's object may hold, such as a function, can't be sent to the thread.
-  list: Store['list'] = ({ status, stopReason, session, model, owner, createdAfter, createdBefore, metadata, limit, cursor }) =>
-    this.#file.call('list', { status, stopReason, session, model, owner, createdAfter, createdBefore, metadata, limit, cursor })
+  list: Store['list'] = ({ status, stopReason, session, model, process, createdAfter, createdBefore, metadata, limit, cursor }) =>
+    this.#file.call('list', { status, stopReason, session, model, process, createdAfter, createdBefore, metadata, limit, cursor })
   news: Store['news'] = (...args) => this.#file.call('news', ...args)
   pending: Store['pending'] = () => this.#file.call('pending')
   prune({ olderThanMs, keep }: PruneOptions): Promise<number> {

@@ -9,6 +9,7 @@ const states: Options = [
   ['', 'Any state'],
   ['status=running', 'Running'],
   ['status=waiting', 'Waiting'],
+  ['process=gone', 'Process gone'],
   ['stopReason=answered', 'Answered'],
   ['stopReason=truncated', 'Answer cut off'],
   ['stopReason=model_error', 'Model error'],

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 
 export interface Filters {
   q: string
-  /** By what is asked of the service: `status=…` or `stopReason=…`. */
+  /** By what is asked of the service: `status=…`, `stopReason=…` or `process=…`. */
   state: string
   model: string
   hours: string

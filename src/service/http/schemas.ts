@@ -86,6 +86,8 @@ export const runSchema: JsonSchema = object(
     kind: { enum: ['run', 'chat'] },
     model: text,
     owner: text,
+    session: { type: 'string', description: 'The chat or thread that it belongs to: `ui/<id>` or `agui/<threadId>`.' },
+    answeredBy: { type: 'string', description: 'The model that was asked last, as `provider/model`.' },
     input: { type: 'string', description: 'The beginning of the user’s input.' },
     createdAt: { type: 'string' },
     finishedAt: { type: 'string' },

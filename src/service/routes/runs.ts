@@ -60,7 +60,13 @@ export function runRoutes(parts: ServiceParts): Route[] {
         { name: 'cursor', description: 'The `next` of the previous page.' },
         { name: 'status', description: 'Only runs with this status: `running`, `waiting` or `ended`.' },
         { name: 'stopReason', description: 'Only runs that ended like this, such as `model_error`.' },
-        { name: 'model', description: 'Only runs of this model.' },
+        { name: 'model', description: 'Only runs of this model: its name here, or `provider/model` of the one that was asked last.' },
+        { name: 'session', description: 'Only runs of this chat or thread: `ui/<id>` or `agui/<threadId>`.' },
+        {
+          name: 'process',
+          description:
+            'Only running runs: those whose process is `alive`, or those whose process is `gone` and that no other has resumed yet.',
+        },
         { name: 'owner', description: 'Only runs of the token of this name; for an admin.' },
         { name: 'metadata.FIELD', description: 'Only runs whose `metadata` has this value in this field: `metadata.ticket=T-17`.' },
         { name: 'id', description: 'Only runs with these ids, separated by commas; at most 100.' },

@@ -18,6 +18,8 @@ export interface RunSummary extends OutcomeSummary {
   kind: 'run' | 'chat'
   model: string
   owner: string
+  /** The chat or thread that it belongs to. */
+  session?: string | undefined
   /** What the user said, its beginning, so that one run of a list can be told from another. */
   input: string
   createdAt: string
@@ -171,7 +173,8 @@ export class ServiceRun {
     // A chat's conversation is the client's own, and it has had the answer: of such a run there is the summary and the events.
     const isRun = this.head.kind === 'run'
     const isPaused = isRun && result.stopReason === 'paused'
-    const { stopReason, text, usage, iterations, toolCalls, error } = result
+    const { stopReason, text, usage, iterations, steps, toolCalls, error } = result
+    const last = steps.at(-1)
     const shown = isRun ? await this.redactor.redactResult(told) : undefined
     const shownJson = shown === undefined ? '' : await writeJson(shown)
     const output = this.redactor.redactText(text)
@@ -181,6 +184,7 @@ export class ServiceRun {
       finishedAt: new Date().toISOString(),
       summary: {
         stopReason,
+        answeredBy: last && `${last.provider}/${last.model}`,
         output,
         usage,
         iterations,
@@ -206,7 +210,7 @@ export class ServiceRun {
   }
 
   summary(): RunSummary {
-    const { id, kind, agent, caller } = this.head
+    const { id, kind, agent, caller, thread } = this.head
     return {
       id,
       object: 'run',
@@ -214,6 +218,7 @@ export class ServiceRun {
       kind,
       model: agent,
       owner: caller.name,
+      session: thread,
       input: this.title,
       createdAt: this.createdAt,
       ...(this.#outcome === undefined ? { pending: [] } : { finishedAt: this.#outcome.finishedAt, ...this.#outcome.summary }),

@@ -47,6 +47,8 @@ export interface Outcome {
 
 export interface OutcomeSummary {
   stopReason?: StopReason
+  /** The model that was asked last, as `provider/model`. */
+  answeredBy?: string | undefined
   output?: string
   usage?: Usage
   iterations?: number

@@ -59,15 +59,15 @@ export const ownerCases: readonly JournalCase[] = [
       expect(await lost).toBe('journal_failed')
       const { runs } = world.open(turns).runner
       const list = async (query: RunQuery) => (await runs.list(query)).runs.map(({ runId }) => runId)
-      expect(await list({ owner: 'gone' })).toEqual(['gone'])
-      expect(await list({ owner: 'alive', status: 'running' })).toEqual(['alive'])
-      expect([(await runs.get('gone'))?.owner, (await runs.get('alive'))?.owner]).toEqual(['gone', 'alive'])
+      expect(await list({ process: 'gone' })).toEqual(['gone'])
+      expect(await list({ process: 'alive', status: 'running' })).toEqual(['alive'])
+      expect([(await runs.get('gone'))?.process, (await runs.get('alive'))?.process]).toEqual(['gone', 'alive'])
       expect(await list({ session: 'chat-1' })).toEqual(['said'])
       expect(await list({ session: 'chat' })).toEqual([])
       expect(await list({ stopReason: 'answered' })).toEqual(['answered'])
       expect(await list({ stopReason: 'paused', model: 'scripted/large' })).toEqual(['paused'])
       expect(await list({ model: 'scripted/scripted-model' })).toEqual(['answered'])
-      const shown = (await runs.list()).runs.map(({ runId, owner, session, model }) => [runId, owner ?? session ?? model])
+      const shown = (await runs.list()).runs.map(({ runId, process, session, model }) => [runId, process ?? session ?? model])
       expect(Object.fromEntries(shown)).toEqual({
         said: 'chat-1',
         alive: 'alive',
@@ -75,7 +75,7 @@ export const ownerCases: readonly JournalCase[] = [
         paused: 'scripted/large',
         answered: 'scripted/scripted-model',
       })
-      for (const wrong of [{ owner: 'dead' }, { session: 1 }, { model: null }])
+      for (const wrong of [{ process: 'dead' }, { session: 1 }, { model: null }])
         expect(await refusalOf(runs.list(wrong as never))).toBe('invalid_option')
       for (const { open } of gates) open()
       expect((await result).output).toBe('done')

@@ -29,7 +29,7 @@ import { WaitingRuns } from './waiting-room.ts'
 const givenUpAtOnce = 100
 
 const listColumns =
-  'n, id, caller, agent, kind, status, stop_reason, created_at, finished_at, size, first_event, last_event, title, summary'
+  'n, id, caller, agent, kind, thread, status, stop_reason, created_at, finished_at, size, first_event, last_event, title, summary'
 
 /** What `ShownRuns` promises, in PostgreSQL, but for `clear`. Each call may be made twice, as those of `RecordedRuns`. */
 export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'> {
@@ -124,7 +124,7 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
   settle(
     runId: string,
     expected: ExpectedRun,
-    { status, stopReason, finishedAt, title, words = '', costUsd, summary, result, state = '' }: ShownOutcome,
+    { status, stopReason, finishedAt, title, words = '', costUsd, model, summary, result, state = '' }: ShownOutcome,
     room?: WaitingRoom,
   ): Promise<'settled' | 'changed' | 'no_room'> {
     return this.#database.transaction(async (query) => {
@@ -142,12 +142,13 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear' | 'writesInOrder'
       const values = [run.n, status, stopReason, finishedAt, size, plain(title), summary, result ?? null]
       const found = [plain(words), costUsd ?? null, folded(title)]
       // By the server's clock: that of this process may be wrong, and others judge by it how long the run has waited.
-      const sets = `${came}, words = $9, cost = $10, folded_title = $11, settled_at = ${now} - $12::bigint, state = $13`
+      const sets = `${came}, words = $9, cost = $10, folded_title = $11, settled_at = ${now} - $12::bigint, state = $13, model = $14`
       await query(`UPDATE ${this.#in}.shown_runs SET ${sets} WHERE n = $1`, [
         ...values,
         ...found,
         Math.max(0, Date.now() - finishedAt),
         state,
+        model === undefined ? null : plain(model),
       ])
       if (status === 'ended') await this.#hide(query, [run.n])
       return 'settled'

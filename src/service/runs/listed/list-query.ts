@@ -1,3 +1,4 @@
+import { isRunProcess } from '../../../agent/journal/journal.ts'
 import { tagsOf } from '../../../agent/journal/tags.ts'
 import { isRunStatus } from '../../../core/runs/run-states.ts'
 import { HttpProblem } from '../../http/problem.ts'
@@ -14,6 +15,8 @@ export function readListQuery(given: URLSearchParams): ListQuery {
   const text = (name: string) => given.get(name) ?? undefined
   const status = text('status')
   if (status !== undefined && !isRunStatus(status)) throw invalid('status', '`running`, `waiting` or `ended`')
+  const process = text('process')
+  if (process !== undefined && !isRunProcess(process)) throw invalid('process', '`alive` or `gone`')
   const limit = Math.min(Math.max(Math.trunc(Number(text('limit') ?? 100)) || 100, 1), 1_000)
   const ids = text('id')?.split(',')
   if (ids !== undefined && ids.length > mostIds) throw invalid('id', `at most ${mostIds} ids`)
@@ -31,6 +34,8 @@ export function readListQuery(given: URLSearchParams): ListQuery {
     cursor: text('cursor'),
     stopReason: text('stopReason'),
     model: text('model'),
+    session: text('session'),
+    process,
     owner: text('owner'),
     tags: tagsOf(readMetadata(given)),
     after: readTime(given, 'after'),

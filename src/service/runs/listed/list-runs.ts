@@ -1,3 +1,4 @@
+import type { RunProcess } from '../../../agent/journal/journal.ts'
 import { tagsOf } from '../../../agent/journal/tags.ts'
 import { isJsonObject, type JsonObject } from '../../../core/messages.ts'
 import type { RunStatus } from '../../../core/runs/run-states.ts'
@@ -15,8 +16,12 @@ export interface ListQuery {
   status?: RunStatus | undefined
   stopReason?: string | undefined
   ids?: readonly string[] | undefined
-  /** The agent's name. */
+  /** The agent's name, or `provider/model` of the model that was asked last. */
   model?: string | undefined
+  /** The chat or thread that they belong to. */
+  session?: string | undefined
+  /** Only runs that are running, by whether the process that executes them is alive. */
+  process?: RunProcess | undefined
   /** Whose they are, for an admin. */
   owner?: string | undefined
   /** Those of its metadata that a run has to have, by `tagsOf`. */
@@ -72,7 +77,9 @@ export async function listRuns(
     minCostUsd,
     limit,
     runIds: asked.ids,
-    agent: asked.model,
+    model: asked.model,
+    thread: asked.session,
+    process: asked.process,
     createdAfter: asked.after,
     createdBefore: asked.before,
     cursor: inJournal === '' ? undefined : inJournal,
@@ -118,7 +125,14 @@ function isAskedFor(run: ServiceRun, caller: string | undefined, asked: Omit<Lis
   const { head, status, outcome } = run
   const { summary } = outcome ?? {}
   const isSame = <T>(wanted: T | undefined, is: T) => wanted === undefined || wanted === is
-  if (!isSame(caller, head.caller.name) || !isSame(asked.model, head.agent) || !isSame(asked.status, status)) return false
+  if (
+    !isSame(caller, head.caller.name) ||
+    ![undefined, head.agent, summary?.answeredBy].includes(asked.model) ||
+    !isSame(asked.session, head.thread) ||
+    !isSame(asked.status, status)
+  )
+    return false
+  if (asked.process === 'gone' || (asked.process === 'alive' && status !== 'running')) return false
   if (!hasTags(head, asked.tags ?? [])) return false
   if (!isSame(asked.stopReason, summary?.stopReason) || asked.ids?.includes(run.id) === false) return false
   if ((summary?.usage?.costUsd ?? -1) < (asked.minCostUsd ?? -1)) return false

@@ -1,6 +1,6 @@
 import pTimeout from 'p-timeout'
 import { AgentRunner } from '../../../agent/agent-runner.ts'
-import type { Engine, Journal, KeptRun } from '../../../agent/journal/journal.ts'
+import type { Engine, Journal, KeptRun, RunProcess } from '../../../agent/journal/journal.ts'
 import type { ShownQuery, ShownRun, ShownRuns } from '../../../agent/journal/shown-runs.ts'
 import { wholeResult } from '../../../agent/journal/stored-result.ts'
 import { tagsOf } from '../../../agent/journal/tags.ts'
@@ -8,7 +8,7 @@ import type { RunStream } from '../../../agent/runner/run-stream.ts'
 import type { ResumeOptions, RunOptions, RunResult, RunToRestore } from '../../../agent/types/options.ts'
 import { Event } from '../../../core/events.ts'
 import type { Logger } from '../../../core/logger.ts'
-import type { ChatMessage } from '../../../core/messages.ts'
+import { type ChatMessage, withoutUndefined } from '../../../core/messages.ts'
 import type { AnyTool } from '../../../tools/tool.ts'
 import type { EventLog, EventLogBounds } from '../../../ui/web/event-log.ts'
 import type { Agent } from '../../agents/agent-host.ts'
@@ -29,6 +29,14 @@ import { headOfRow, outcomeRow, summaryJsonOf } from './stored-rows.ts'
 
 /** How long a living process may take to write down how a run ended, in milliseconds. */
 export const settledWithinMs = 2_000
+
+/** Which runs are listed: `process` by whether the process that executes them is alive. */
+type ListedQuery = ShownQuery & { process?: RunProcess | undefined }
+
+interface ListedPage {
+  runs: { runId: string; createdAt: number; cursor: string; json: string }[]
+  hasMore: boolean
+}
 
 export interface RecordedRunsParts {
   journal: Journal
@@ -285,12 +293,26 @@ export class RecordedRuns implements Execution {
   }
 
   /** Summaries of runs as JSON, each with where the list goes on behind it; the newest first. */
-  async list(query: ShownQuery): Promise<{ runs: { runId: string; createdAt: number; cursor: string; json: string }[]; hasMore: boolean }> {
-    const { runs, hasMore } = await this.shown.list(query)
+  async list({ process, ...query }: ListedQuery): Promise<ListedPage> {
+    const { runs, hasMore } = await this.shown.list(process === undefined ? query : await this.#inProcess(query, process))
     return {
       runs: runs.map((run) => ({ runId: run.runId, createdAt: run.createdAt, cursor: run.cursor, json: summaryJsonOf(run) })),
       hasMore,
     }
+  }
+
+  /** Narrows a list to running runs whose process is alive, or gone. Only the journal knows who executes a run. */
+  async #inProcess({ status = 'running', runIds, ...query }: ShownQuery, process: RunProcess): Promise<ShownQuery> {
+    if (status !== 'running') return { ...query, runIds: [] }
+    const gone: string[] = []
+    for (let cursor: string | undefined; ; ) {
+      const page = await this.engine.list?.({ process: 'gone', limit: 1_000, ...withoutUndefined({ cursor }) })
+      gone.push(...(page?.runs ?? []).map(({ runId }) => runId))
+      cursor = page?.next
+      if (cursor === undefined) break
+    }
+    if (process === 'alive') return { ...query, status, runIds, notRunIds: gone }
+    return { ...query, status, runIds: runIds === undefined ? gone : runIds.filter((id) => gone.includes(id)) }
   }
 
   async #withResult(shown: ShownRun): Promise<ServiceRun> {

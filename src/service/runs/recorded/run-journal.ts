@@ -32,9 +32,10 @@ export class RunJournal implements Journal {
     this.#engine ??= engine
     return {
       ...engine,
-      start: async (runId, input) => {
+      start: async (runId, input, metadata) => {
         const run = this.#parts.runOf(runId)
-        await engine.start(runId, input === undefined || run === undefined ? input : ({ head: headOf(run), run: input } as never))
+        const recorded = input === undefined || run === undefined ? input : ({ head: headOf(run), run: input } as never)
+        await engine.start(runId, recorded, metadata, run?.head.thread)
         // A runner starts one that is known when decisions have been stored.
         await this.#checkHere(engine, runId, input === undefined)
       },

@@ -39,18 +39,19 @@ export async function outcomeRow(
   { status, finishedAt, summary, result, state }: Outcome,
   title: string = run.title,
 ): Promise<ShownOutcome> {
-  const found = { title, words: run.wordsOf(summary), costUsd: summary.usage?.costUsd }
+  const found = { title, words: run.wordsOf(summary), costUsd: summary.usage?.costUsd, model: summary.answeredBy }
   const told = { status, stopReason: summary.stopReason ?? '', finishedAt: Date.parse(finishedAt), result, state }
   return { ...told, ...found, summary: await writeJson(summary) }
 }
 
 /** The head as it is stored; of a run that is done, less is known. */
-export function headOfRow({ runId: id, head, caller, agent, kind, request, tags, title }: ShownRun): StoredHead {
+export function headOfRow({ runId: id, head, caller, agent, kind, thread, request, tags, title }: ShownRun): StoredHead {
   if (head !== '') return JSON.parse(head)
   return {
     id,
     caller: { name: caller, roles: [] },
     agent,
+    thread,
     request,
     tags,
     kind: kind as RunHead['kind'],
@@ -67,6 +68,7 @@ export function summaryJsonOf({
   kind,
   agent,
   caller,
+  thread,
   title,
   createdAt,
   finishedAt = 0,
@@ -75,7 +77,17 @@ export function summaryJsonOf({
   lastEventId,
 }: ListedRun): string {
   const time = (milliseconds: number) => new Date(milliseconds).toISOString()
-  const beginning = { id: runId, object: 'run', status, kind, model: agent, owner: caller, input: title, createdAt: time(createdAt) }
+  const beginning = {
+    id: runId,
+    object: 'run',
+    status,
+    kind,
+    model: agent,
+    owner: caller,
+    session: thread,
+    input: title,
+    createdAt: time(createdAt),
+  }
   const events = `"events":${JSON.stringify({ first: firstEventId, last: lastEventId })}}`
   if (status === 'running' || summary === undefined) return `${JSON.stringify({ ...beginning, pending: [] }).slice(0, -1)},${events}`
   return `${JSON.stringify({ ...beginning, finishedAt: time(finishedAt) }).slice(0, -1)},${summary.slice(1, -1)},${events}`
