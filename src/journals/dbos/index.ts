@@ -9,34 +9,43 @@ import { DbosStore } from './dbos-store.ts'
 
 /** What `dbosJournal` takes. */
 export interface DbosJournalOptions {
-  /** The database, as `postgres://user:password@host:5432/name`. Without a pooler that shares sessions, such as PgBouncer: locks need their own. */
+  /**
+   * The address of the database, such as `postgres://user:password@host:5432/name`: of the server itself or a pooler in session mode, because
+   * each lock needs its own session.
+   */
   url: string
-  /** Whose runs these are, where several agents share the database: no agent sees or takes up another's. Without `/`. Default `'default'`. */
+  /** A name for this agent, if several share the database: each sees and continues only its own runs. Without `/`. Default `'default'`. */
   agent?: string
-  /** The schema of the journal's own tables, made if it is not there. DBOS has its own, `dbos`. Default `'toolloop'`. */
+  /** The schema of the journal's own tables, created if it doesn't exist. DBOS uses its own, `dbos`. Default `'toolloop'`. */
   schema?: string
-  /** Most connections to the database at once, at least 7; two thirds are DBOS's, which all journals of a process share. Default 13. */
+  /**
+   * The largest number of connections of this process to the database, at least 7. DBOS uses two thirds of them for all journals. Default
+   * 13.
+   */
   connections?: number
-  /** How long a call waits for a server that can't be reached, in milliseconds. Default 30 000. A step waits as long as it takes. */
+  /** How long a call waits for an unreachable server, in milliseconds. A step waits as long as it takes. Default 30,000. */
   outageMs?: number
   /**
-   * How often this process looks for runs that no living process executes, and takes them up, in milliseconds, at least 100; `Infinity`: only
-   * `recover()` does. Begins with the first run, or the first `recover()`. Default 2 000.
+   * How often this process looks for runs that no living process executes, in milliseconds, and continues them; at least 100. `Infinity`:
+   * only `recover()` continues them. Starts with the first run or the first `recover()`. Default 2,000.
    */
   takeOverEveryMs?: number
-  /** How many runs that were taken up this way are executed at once, at most. Default 100. */
+  /** How many of these runs are executed at once. Default 100. */
   takeOverConcurrency?: number
   /**
-   * How many processes in a row that have taken a run over may die before anything more of it is recorded; then it is ended with `aborted`.
+   * How many processes in a row may die while they execute a run and record nothing new of it. Then the run ends with `aborted`.
    * `Infinity`: no limit. Default 10.
    */
   maxTakeOvers?: number
   /**
-   * Whether the journal launches DBOS, and shuts it down with the last journal of the process. `false` where the application does so itself:
-   * after it has called `dbosJournal`, on the same database, with an `executorID` of its own in each process. Default true.
+   * Whether the journal launches DBOS, and shuts it down with the last journal of the process. `false`: your application launches it,
+   * after `dbosJournal`, on the same database, with its own `executorID` in each process. Default true.
    */
   launch?: boolean
-  /** Where DBOS logs; of several journals, the first's; not used with `launch: false`. Default: warnings and errors, to standard error. */
+  /**
+   * Where DBOS logs, for all journals of the process; the first one's counts. Not used with `launch: false`. Default: warnings and errors,
+   * to standard error.
+   */
   logger?: Logger
 }
 

@@ -11,39 +11,39 @@ import { SqliteStore } from './sqlite-store.ts'
 /** What `sqliteJournal` takes. */
 export interface SqliteJournalOptions {
   /**
-   * The file, on a local disk; made, with its folder, if it is not there, and readable for its owner alone. SQLite and the journal put files
-   * beside it whose names begin with its own.
+   * The file, on a local disk. It is created, with its folder, if it doesn't exist, and only its owner can read it. SQLite and the journal
+   * create further files beside it whose names start with its name.
    */
   file: string
-  /** Whose runs these are, where several agents share the file: no agent sees or takes up another's. Default `'default'`. */
+  /** A name for this agent, if several share the file: each sees and continues only its own runs. Default `'default'`. */
   agent?: string
   /**
-   * `'full'`: a step that is recorded survives a power failure. `'normal'`: it survives the process, and the latest steps may be lost with the
-   * power. Default `'full'`.
+   * `'full'`: a recorded step survives a power failure. `'normal'`: it survives a crash of the process, and a power failure may lose the
+   * latest steps. Default `'full'`.
    */
   synchronous?: 'full' | 'normal'
-  /** How long another process may keep the file locked before a call fails, in milliseconds. Default 5 000. */
+  /** How long to wait while another process has locked the file, in milliseconds. After that, a call fails. Default 5,000. */
   busyTimeoutMs?: number
-  /** Most bytes of the file, at least 1 048 576; what does not fit fails with `journal_failed`. Default: what the disk has. */
+  /** The largest size of the file in bytes, at least 1,048,576. What doesn't fit fails with `journal_failed`. Default: none. */
   maxBytes?: number
   /**
-   * Whether a copy of a journal is used though its original is: its runs are executed here as well then, those of living processes among them.
-   * Default false: it is refused with `journal_failed`.
+   * Uses a copy of a journal whose original is in use. Both then execute the runs, including those of living processes. Default false: the
+   * copy is refused with `journal_failed`.
    */
   adopt?: boolean
   /**
-   * How often this process looks for runs that no living process executes, and resumes them, in milliseconds, at least 100; `Infinity`: only
-   * `recover()` does. Begins with the first run, or the first `recover()`. Default 2 000.
+   * How often this process looks for runs that no living process executes, in milliseconds, and continues them; at least 100. `Infinity`:
+   * only `recover()` continues them. Starts with the first run or the first `recover()`. Default 2,000.
    */
   takeOverEveryMs?: number
-  /** How many runs that were resumed this way are executed at once, at most. Default 100. */
+  /** How many of these runs are executed at once. Default 100. */
   takeOverConcurrency?: number
   /**
-   * How many processes in a row that have taken a run up may die before anything more of it is recorded; then it is ended with `aborted`.
+   * How many processes in a row may die while they execute a run and record nothing new of it. Then the run ends with `aborted`.
    * `Infinity`: no limit. Default 10.
    */
   maxTakeOvers?: number
-  /** Where it is logged that the clock of this machine has jumped. Default: warnings and errors, to standard error. */
+  /** Where jumps of this machine's clock are logged. Default: warnings and errors, to standard error. */
   logger?: Logger
 }
 

@@ -9,20 +9,20 @@ import { SqliteSessionStore } from './sqlite-session-store.ts'
 /** What `sqliteSessions` takes. */
 export interface SqliteSessionsOptions extends ExpiryOptions {
   /**
-   * The file, on a local disk; made, with its folder, if it is not there, and readable for its owner alone. SQLite and the sessions put files
-   * beside it whose names begin with its own. Not that of a journal: each has a file of its own.
+   * The file, on a local disk. It is created, with its folder, if it doesn't exist, and only its owner can read it. It can't be the file
+   * of a journal.
    */
   file: string
   /**
-   * `'full'`: what a run has added survives a power failure. `'normal'`: it survives the process, and the latest may be lost with the power.
-   * Default `'full'`.
+   * `'full'`: what a run added survives a power failure. `'normal'`: it survives a crash of the process, and a power failure may lose the
+   * latest additions. Default `'full'`.
    */
   synchronous?: 'full' | 'normal'
-  /** How long another process may keep the file locked before a call fails, in milliseconds. Default 5 000. */
+  /** How long to wait while another process has locked the file, in milliseconds. After that, a call fails. Default 5,000. */
   busyTimeoutMs?: number
-  /** Most bytes of the file, at least 1 048 576; what does not fit fails with `session_failed`. Default: what the disk has. */
+  /** The largest size of the file in bytes, at least 1,048,576. What doesn't fit fails with `session_failed`. Default: none. */
   maxBytes?: number
-  /** Where it is logged that the clock of this machine has jumped. Default: warnings and errors, to standard error. */
+  /** Where jumps of this machine's clock are logged. Default: warnings and errors, to standard error. */
   logger?: Logger
 }
 
