@@ -11,7 +11,7 @@ import { Event } from '../../src/core/events.ts'
 import { isToolResult, type JsonObject } from '../../src/core/messages.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { type AnyTool, ask, askAll, defineTool } from '../../src/tools/tool.ts'
-import { modes } from './modes.ts'
+import { quickModes } from './modes.ts'
 import { recordingLogger } from './recording-logger.ts'
 import { expectValidHistory, resultTexts, stage } from './stage.ts'
 import { call, countingTool } from './tools.ts'
@@ -28,7 +28,7 @@ const approve = (result: RunResult, more: object = {}): Decision[] =>
 /** As it comes out of a database in another process. */
 const stored = <T>(value: T): T => JSON.parse(JSON.stringify(value))
 
-describe.each(modes)('approvals: $name', (mode) => {
+describe.each(quickModes)('approvals: $name', (mode) => {
   it('H33 H34 a call that needs one waits, others run; taken up elsewhere it runs once, and only then is the model asked', async () => {
     const [pay, look] = [countingTool('pay'), countingTool('look')]
     await using on = await stage(mode, [{ text: 'Both.', toolCalls: [call('pay', { n: 1 }), call('look')] }, 'done'], {

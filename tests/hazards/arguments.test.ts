@@ -10,7 +10,7 @@ import { EventRedactor } from '../../src/service/redaction/event-redactor.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
 import { findWire } from '../../src/testing/mock/wires.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
-import { modes, nativeModes } from './modes.ts'
+import { modes, nativeModes, rowsFor } from './modes.ts'
 import { resultTexts, stage } from './stage.ts'
 import { skipWhatTextCannotSay } from './text-modes.ts'
 import { call, countingTool } from './tools.ts'
@@ -105,7 +105,7 @@ describe.each(modes)('arguments: $name', (mode) => {
     'an object in a fence': '```json\n{"a":1}\n```',
     'nested twenty thousand deep': `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`,
   }
-  it.each(Object.entries(unreadable))('H10 %s: not run, an error the model can act on, siblings run', async (_what, raw) => {
+  it.each(rowsFor(mode, Object.entries(unreadable)))('H10 %s: not run, an error the model can act on, siblings run', async (_what, raw) => {
     const [look, other] = [countingTool('look'), countingTool('other')]
     const script: MockReply[] = [{ toolCalls: [call('look', raw), call('other', { a: 1 })] }, 'Sorry.']
     await using on = await stage(mode, script, { tools: [look.tool, other.tool] })
@@ -197,7 +197,7 @@ describe.each(modes)('arguments: $name', (mode) => {
       execute: () => expect.unreachable(),
     }),
   }
-  it.each(Object.entries(kinds))(
+  it.each(rowsFor(mode, Object.entries(kinds)))(
     'H13 %s: a violation is refused in words that name the field, what was expected and what came',
     async (_kind, tool) => {
       const wrong: [args: object, words: RegExp[]][] = [

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { ModelError } from '../../src/core/errors.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
-import { type ModeScript, modes } from './modes.ts'
+import { type ModeScript, quickModes } from './modes.ts'
 import { recordingLogger } from './recording-logger.ts'
 import { resultTexts, stage } from './stage.ts'
 import { skipWhatTextCannotSay } from './text-modes.ts'
@@ -25,7 +25,7 @@ describe('budgets, with a model of one’s own', () => {
   })
 })
 
-describe.each(modes)('budgets: $name', (mode) => {
+describe.each(quickModes)('budgets: $name', (mode) => {
   beforeEach((context) => skipWhatTextCannotSay(mode, context))
 
   it('H8 a token budget ends the run between steps, and the running round is finished', async () => {

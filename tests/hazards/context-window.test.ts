@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
-import { modes } from './modes.ts'
+import { driverModes } from './modes.ts'
 import { stage } from './stage.ts'
 import { call, countingTool } from './tools.ts'
 import { failOnUnhandledRejections } from './unhandled.ts'
@@ -10,7 +10,7 @@ failOnUnhandledRejections()
 const long = 'long result '.repeat(200)
 const rounds = (count: number): MockReply[] => Array.from({ length: count }, (_, n) => ({ toolCalls: [call('look', { n })] }))
 
-describe.each(modes)('a conversation that outgrows the context window: $name', (mode) => {
+describe.each(driverModes)('a conversation that outgrows the context window: $name', (mode) => {
   it('H43 is named for what it is, and nothing is lost', async () => {
     await using on = await stage(mode, rounds(1), {
       tools: [countingTool('look').tool],

@@ -8,7 +8,7 @@ import type { ModelSink } from '../../src/models/chat-model.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { modes, rowsFor } from './modes.ts'
+import { quickModes, rowsFor } from './modes.ts'
 import { recordingLogger } from './recording-logger.ts'
 import { comparable, stage } from './stage.ts'
 import { skipWhatTextCannotSay } from './text-modes.ts'
@@ -92,7 +92,7 @@ const badListeners: Record<string, { listener: (...args: unknown[]) => unknown; 
   },
 }
 
-describe.each(modes)('events: $name', (mode) => {
+describe.each(quickModes)('events: $name', (mode) => {
   beforeEach((context) => skipWhatTextCannotSay(mode, context))
 
   it('H36 every call has START and END, or REJECTED, in a fixed order, whatever becomes of it', async () => {

@@ -7,7 +7,7 @@ import { scriptedModel } from '../../src/testing/index.ts'
 import type { MockFault } from '../../src/testing/mock/fault.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
 import { findWire } from '../../src/testing/mock/wires.ts'
-import { modes, streamingModes } from './modes.ts'
+import { driverModes, streamingModes } from './modes.ts'
 import { recordingLogger } from './recording-logger.ts'
 import { expectValidHistory } from './stage.ts'
 import { call, countingTool } from './tools.ts'
@@ -27,7 +27,7 @@ const failures: MockFault[] = [
   { jsonErrorWith200: true },
 ]
 
-describe.each(modes)('a second model: $name', (mode) => {
+describe.each(driverModes)('a second model: $name', (mode) => {
   async function open(first: { script: MockReply[]; faults?: (index: number) => MockFault | undefined }, second: MockReply[]) {
     const { faults } = first
     const one = await mode.open(first.script, faults && { faults: ({ index }) => faults(index) })
@@ -83,7 +83,7 @@ describe.each(modes)('a second model: $name', (mode) => {
   })
 })
 
-describe.each(modes)('fallbackOn: $name', (mode) => {
+describe.each(driverModes)('fallbackOn: $name', (mode) => {
   const reasons = findWire(mode.wire).traits.refusals ? (['refusal', 'content_filter'] as const) : (['content_filter'] as const)
   const all = ['refusal', 'content_filter'] as const
 

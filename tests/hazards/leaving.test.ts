@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { Event, type RunEvent } from '../../src/core/events.ts'
-import { modes, streamingModes } from './modes.ts'
+import { driverModes, streamingModes } from './modes.ts'
 import { stage } from './stage.ts'
 import { skipWhatTextCannotSay } from './text-modes.ts'
 import { call, countingTool } from './tools.ts'
@@ -11,7 +11,7 @@ const usage = { inputTokens: 20, outputTokens: 5 }
 
 failOnUnhandledRejections()
 
-describe.each(modes)('leaving a stream: $name', (mode) => {
+describe.each(driverModes)('leaving a stream: $name', (mode) => {
   beforeEach((context) => skipWhatTextCannotSay(mode, context))
 
   it.each(['break', 'throw', 'return'] as const)('H31 a consumer that leaves the stream (%s): the same as an abort', async (how) => {

@@ -6,7 +6,7 @@ import { Event, type RunEvent } from '../../src/core/events.ts'
 import { textOf } from '../../src/core/messages.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
-import { loopModes, type ModeScript, modes } from './modes.ts'
+import { loopModes, type ModeScript, quickModes } from './modes.ts'
 import { comparable, resultTexts, type SeenEvent, stage } from './stage.ts'
 import { skipWhatTextCannotSay } from './text-modes.ts'
 import { call, countingTool, deafTool, gatedTool } from './tools.ts'
@@ -15,7 +15,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-describe.each(modes)('the loop: $name', (mode) => {
+describe.each(quickModes)('the loop: $name', (mode) => {
   beforeEach((context) => skipWhatTextCannotSay(mode, context))
 
   it('H1 a call, then an answer: the tool runs once, its result is sent, text beside the call is no answer', async () => {

@@ -16,7 +16,7 @@ import { inText } from './text-modes.ts'
 
 export type ModeScript = Script<MockScriptRequest, MockReply>
 
-/** One way of talking to a model: which driver, streaming or not. Every hazard is met in every mode it can occur in. */
+/** One way of talking to a model: which driver, streaming or not. */
 export interface Mode {
   readonly name: string
   readonly wire: WireName
@@ -79,13 +79,24 @@ export const nativeModes: readonly Mode[] = drivers.flatMap((driver) => [modeOf(
 export const modes: readonly Mode[] = [...nativeModes, ...inText(nativeModes.filter(({ wire }) => wire === 'chat-completions'))]
 export const streamingModes: readonly Mode[] = modes.filter(({ streaming }) => streaming)
 
+/** Set by `.ci/nightly`: every hazard in every mode. On each change, what drivers share is tried on a few. */
+const isNightly = process.env.TOOLLOOP_TEST_MODES === 'all'
+
 const loopModeNames = ['openai, streaming', 'openai, whole', 'openai, streaming, tags', 'anthropic, streaming']
 /** For what only the loop decides: streaming and not, native calls and text calls; and a second driver, to check that it changes nothing. */
 export const loopModes: readonly Mode[] = modes.filter(({ name }) => loopModeNames.includes(name))
+/** The same, for what a driver could spoil: nightly in all modes. */
+export const quickModes: readonly Mode[] = isNightly ? modes : loopModes
+/** For what depends on the driver, but not on whether it streams: each driver streaming, one that doesn't, and text calls. */
+export const driverModes: readonly Mode[] = isNightly ? modes : modes.filter((mode) => loopModes.includes(mode) || isNativeStream(mode))
+
+function isNativeStream({ streaming, dialect }: Mode): boolean {
+  return streaming && dialect === undefined
+}
 
 /** The rows of a table about what only the loop decides: all of them in `loopModes`; in other modes the first, and those that `always` picks. */
 export function rowsFor<Row>(mode: Mode, rows: readonly Row[], always: (row: Row) => boolean = () => false): Row[] {
-  return rows.filter((row, index) => index === 0 || loopModes.includes(mode) || always(row))
+  return rows.filter((row, index) => index === 0 || isNightly || loopModes.includes(mode) || always(row))
 }
 
 function modeOf({ name, wire, settings }: Driver, streaming: boolean): Mode {

@@ -7,7 +7,7 @@ import { Event, type EventMeta, type RunEvent } from '../../src/core/events.ts'
 import { textOf } from '../../src/core/messages.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool, type ToolContext } from '../../src/tools/tool.ts'
-import { type ModeScript, modes } from './modes.ts'
+import { type ModeScript, quickModes } from './modes.ts'
 import { recordingLogger } from './recording-logger.ts'
 import { expectValidHistory, resultTexts, stage } from './stage.ts'
 import { call, countingTool, deafTool } from './tools.ts'
@@ -23,7 +23,7 @@ function agent(turns: Parameters<typeof scriptedModel>[0], options: Omit<RunnerO
   return new AgentRunner({ model: scriptedModel(turns), logger: quiet(), ...options })
 }
 
-describe.each(modes)('agents as tools: $name', (mode) => {
+describe.each(quickModes)('agents as tools: $name', (mode) => {
   it('H8 a nested agent draws on the same budget, and its usage is added up', async () => {
     const look = countingTool('look')
     const inner: ModeScript = (_request, index) => ({ toolCalls: [call('look', { n: index })], usage })
@@ -203,7 +203,7 @@ describe('agents as tools', () => {
   })
 })
 
-describe.each(modes)('handoff: $name', (mode) => {
+describe.each(quickModes)('handoff: $name', (mode) => {
   it('H7 the other agent goes on with the conversation: its model, instructions and tools', async () => {
     const refund = countingTool('refund')
     await using billing = await mode.open([{ toolCalls: [call('refund', { n: 1 })] }, 'You have your money back.'])

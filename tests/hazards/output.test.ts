@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { hasToolCalls, type JsonObject } from '../../src/core/messages.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
-import { type ModeScript, modes, nativeModes } from './modes.ts'
+import { driverModes, type ModeScript, nativeModes } from './modes.ts'
 import { recordingLogger } from './recording-logger.ts'
 import { stage } from './stage.ts'
 import { call, countingTool } from './tools.ts'
@@ -17,7 +17,7 @@ const weather = {
 const without = { quirks: { structuredOutput: null } }
 const good = { city: 'Kyoto', degrees: 21 }
 
-describe.each(modes)('structured output: $name', (mode) => {
+describe.each(driverModes)('structured output: $name', (mode) => {
   async function runWith(script: ModeScript, options: object = {}) {
     const look = countingTool('look')
     await using on = await stage(mode, script, { tools: [look.tool], maxIterations: 9, settings: without, ...options })

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Event } from '../../src/core/events.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
-import { modes } from './modes.ts'
+import { quickModes } from './modes.ts'
 import { resultTexts, stage } from './stage.ts'
 import { skipWhatTextCannotSay } from './text-modes.ts'
 import { call, countingTool, deafTool, gatedTool } from './tools.ts'
@@ -50,7 +50,7 @@ function countedTool(name: string, options: Partial<AnyTool> = {}) {
   }
 }
 
-describe.each(modes)('parallel calls: $name', (mode) => {
+describe.each(quickModes)('parallel calls: $name', (mode) => {
   beforeEach((context) => skipWhatTextCannotSay(mode, context))
 
   it('H26 all calls of a turn start before any ends; results are in call order, whatever the order they end in', async () => {

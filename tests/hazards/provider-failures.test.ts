@@ -4,7 +4,7 @@ import { isToolResult } from '../../src/core/messages.ts'
 import type { MockFault } from '../../src/testing/mock/fault.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
 import { findWire } from '../../src/testing/mock/wires.ts'
-import { type ModeScript, nativeModes } from './modes.ts'
+import { type ModeScript, nativeModes, rowsFor } from './modes.ts'
 import { type Stage, stage } from './stage.ts'
 import { call, countingTool } from './tools.ts'
 import { failOnUnhandledRejections } from './unhandled.ts'
@@ -33,7 +33,7 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
     { htmlError: 503 },
     { resetAfterBytes: 0 },
   ]
-  it.each(passing)('H39 %j: made again, and then all is well', async (fault) => {
+  it.each(rowsFor(mode, passing, ({ status }) => status === undefined))('H39 %j: made again, and then all is well', async (fault) => {
     await using on = await stage(mode, [{ toolCalls: [call('look')] }, 'done'], {
       tools: [countingTool('look').tool],
       ...retries(2),
@@ -47,7 +47,7 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
     expect(on.requests()[1]).toEqual(on.requests()[0])
   })
 
-  it.each([400, 401, 403, 404, 422])('H39 status %i will not pass: one request, and the run says why', async (status) => {
+  it.each(rowsFor(mode, [400, 401, 403, 404, 422]))('H39 status %i will not pass: one request, and the run says why', async (status) => {
     await using on = await stage(mode, ['never'], { ...retries(2), faults: [{ status }] })
     const result = await on.run()
     expect(result).toMatchObject({ stopReason: 'model_error', error: { status, retryable: false }, output: '' })
@@ -167,23 +167,26 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
     ['after the headers', { stallAfterBytes: 0 }, answer],
     ['in the middle', { stallAfterBytes: 'content' }, answer],
   ]
-  it.each(silences)('H41 silence %s: the request is aborted, and made again when nothing was shown', async (_what, fault, turn) => {
-    await using on = await stage(mode, [turn, answer], { ...retries(1), faults: [fault], streamIdleTimeoutMs: 30_000 })
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    const running = on.run()
-    await on.provider.waitForRequest(1)
-    // The head of the response, where there is one, has arrived when the event loop has been around.
-    await turnEventLoop(20)
-    vi.advanceTimersByTime(29_999)
-    expect(on.provider.requests).toMatchObject([{ ended: false }])
-    vi.advanceTimersByTime(2)
-    await on.provider.waitForEnd(1)
-    // The wait before the next try.
-    await vi.advanceTimersByTimeAsync(2)
-    expect(await running).toMatchObject({ stopReason: 'answered', output: answer, steps: [{ retries: 1 }] })
-    expect(on.provider.requests).toMatchObject([{ aborted: true }, { aborted: false }])
-    expect(await timersLeft()).toBe(0)
-  })
+  it.each(rowsFor(mode, silences))(
+    'H41 silence %s: the request is aborted, and made again when nothing was shown',
+    async (_what, fault, turn) => {
+      await using on = await stage(mode, [turn, answer], { ...retries(1), faults: [fault], streamIdleTimeoutMs: 30_000 })
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+      const running = on.run()
+      await on.provider.waitForRequest(1)
+      // The head of the response, where there is one, has arrived when the event loop has been around.
+      await turnEventLoop(20)
+      vi.advanceTimersByTime(29_999)
+      expect(on.provider.requests).toMatchObject([{ ended: false }])
+      vi.advanceTimersByTime(2)
+      await on.provider.waitForEnd(1)
+      // The wait before the next try.
+      await vi.advanceTimersByTimeAsync(2)
+      expect(await running).toMatchObject({ stopReason: 'answered', output: answer, steps: [{ retries: 1 }] })
+      expect(on.provider.requests).toMatchObject([{ aborted: true }, { aborted: false }])
+      expect(await timersLeft()).toBe(0)
+    },
+  )
 
   it('H41 silence for ever: as many requests as allowed, then model_error', async () => {
     await using on = await stage(mode, () => ({ hang: true }), { ...retries(1), streamIdleTimeoutMs: 30_000 })

@@ -3,7 +3,7 @@ import { Event } from '../../src/core/events.ts'
 import type { JsonObject } from '../../src/core/messages.ts'
 import type { MockFault } from '../../src/testing/mock/fault.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { type Mode, nativeModes } from './modes.ts'
+import { type Mode, nativeModes, rowsFor } from './modes.ts'
 import { stage } from './stage.ts'
 import { type Counted, countingTool } from './tools.ts'
 import { failOnUnhandledRejections } from './unhandled.ts'
@@ -75,7 +75,7 @@ describe.each(nativeModes)('a call that the provider refused as malformed: $name
   const retries = { settings: { maxRetries: 2 } }
 
   it('F18 is read from what the provider quotes, if there is no doubt, and the request is not made again', async () => {
-    for (const [written, args] of readable) {
+    for (const [written, args] of rowsFor(mode, readable)) {
       for (const fault of refusals(mode, refusal(written))) {
         const weather = weatherTool()
         await using on = await stage(mode, inOrder(fault, 'Sunny.'), { tools: [weather.tool], ...retries, faults: [fault] })
@@ -104,7 +104,7 @@ describe.each(nativeModes)('a call that the provider refused as malformed: $name
   })
 
   it('F18 is asked for again otherwise', async () => {
-    for (const written of [undefined, ...unreadable]) {
+    for (const written of [undefined, ...rowsFor(mode, unreadable)]) {
       for (const fault of refusals(mode, refusal(written))) {
         const weather = weatherTool()
         await using on = await stage(mode, inOrder(fault, 'Sunny.'), { tools: [weather.tool], ...retries, faults: [fault] })

@@ -3,7 +3,7 @@ import { Event } from '../../src/core/events.ts'
 import type { ContentPart, JsonObject } from '../../src/core/messages.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
-import { modes, rowsFor } from './modes.ts'
+import { driverModes, rowsFor } from './modes.ts'
 import { resultTexts, stage } from './stage.ts'
 import { skipWhatTextCannotSay } from './text-modes.ts'
 import { call, thenable } from './tools.ts'
@@ -92,7 +92,7 @@ const values: [what: string, value: () => unknown, text: string | RegExp][] = [
 const sentOtherwise = new Set(['an empty string', 'lone surrogates', 'a circular object', 'throws white space'])
 const isSentOtherwise = ([what]: [string, ...unknown[]]): boolean => sentOtherwise.has(what)
 
-describe.each(modes)('results: $name', (mode) => {
+describe.each(driverModes)('results: $name', (mode) => {
   beforeEach((context) => skipWhatTextCannotSay(mode, context))
 
   it.each(rowsFor(mode, values, isSentOtherwise))('H21 %s: a stable, useful text; the run goes on', async (_what, value, text) => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ToolChoice } from '../../src/models/chat-model.ts'
-import { type ModeScript, modes } from './modes.ts'
+import { type ModeScript, quickModes } from './modes.ts'
 import { resultTexts, stage } from './stage.ts'
 import { countingTool } from './tools.ts'
 import { failOnUnhandledRejections } from './unhandled.ts'
@@ -8,7 +8,7 @@ import { failOnUnhandledRejections } from './unhandled.ts'
 failOnUnhandledRejections()
 
 const named = (name: string): ToolChoice => ({ type: 'function', function: { name } })
-describe.each(modes)('a tool that is ruled out ($name)', (mode) => {
+describe.each(quickModes)('a tool that is ruled out ($name)', (mode) => {
   /** As models write the name of a tool. Left-over markup comes with native calls. */
   const spellings = ['pay', 'functions.pay', 'PAY', ...(mode.dialect === undefined ? ['pay<|channel|>commentary'] : [])]
   const calling = (name: string): ModeScript => [{ toolCalls: [{ name, arguments: { a: 1 } }] }, 'answered']

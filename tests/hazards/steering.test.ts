@@ -11,7 +11,7 @@ import { type Content, textOf } from '../../src/core/messages.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { StrictJournal } from '../agent/strict-journal.ts'
-import { type ModeScript, modes } from './modes.ts'
+import { type ModeScript, quickModes } from './modes.ts'
 import { recordingLogger } from './recording-logger.ts'
 import { resultTexts, stage } from './stage.ts'
 import { call, countingTool } from './tools.ts'
@@ -20,7 +20,7 @@ import { failOnUnhandledRejections } from './unhandled.ts'
 const words = (request: { messages: readonly { content: Parameters<typeof textOf>[0] }[] } | undefined) =>
   request?.messages.map(({ content }) => textOf(content)).join('|') ?? ''
 
-describe.each(modes)('steering: $name', (mode) => {
+describe.each(quickModes)('steering: $name', (mode) => {
   it('H1 a message sent while a tool runs is there in the next request; one sent while the model answers is answered too', async () => {
     const control = new RunControl()
     const look = countingTool('look', () => control.send('And the moon?'))

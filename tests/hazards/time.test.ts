@@ -8,7 +8,7 @@ import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { ToolRegistry } from '../../src/tools/registry.ts'
 import { type AnyTool, ask, defineTool } from '../../src/tools/tool.ts'
 import { ToolRunner } from '../../src/tools/tool-runner.ts'
-import { modes, streamingModes } from './modes.ts'
+import { driverModes, streamingModes } from './modes.ts'
 import { recordingLogger } from './recording-logger.ts'
 import { resultTexts, stage } from './stage.ts'
 import { skipWhatTextCannotSay } from './text-modes.ts'
@@ -29,7 +29,7 @@ function fakeTimers(): void {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
 }
 
-describe.each(modes)('time and cancellation: $name', (mode) => {
+describe.each(driverModes)('time and cancellation: $name', (mode) => {
   beforeEach((context) => skipWhatTextCannotSay(mode, context))
 
   it('H28 a tool over its time: signal aborted, timeout result, the loop goes on, the timer is gone', async () => {

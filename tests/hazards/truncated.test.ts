@@ -5,7 +5,7 @@ import { RunControl } from '../../src/agent/conversation/run-control.ts'
 import { asTool } from '../../src/agent/sub-agents/sub-agent.ts'
 import { memorySessions } from '../../src/sessions/memory.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
-import { loopModes, type ModeScript, modes, nativeModes } from './modes.ts'
+import { driverModes, loopModes, type ModeScript, nativeModes } from './modes.ts'
 import { recordingLogger } from './recording-logger.ts'
 import { stage } from './stage.ts'
 import { skipWhatTextCannotSay } from './text-modes.ts'
@@ -16,7 +16,7 @@ const half = { text: 'The first half of', finishReason: 'length', usage } as con
 const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'], additionalProperties: false } as const
 const quiet = recordingLogger().logger
 
-describe.each(modes)('an answer that reaches a token limit: $name', (mode) => {
+describe.each(driverModes)('an answer that reaches a token limit: $name', (mode) => {
   beforeEach((context) => skipWhatTextCannotSay(mode, context))
 
   it('H55 F7 ends the run `truncated`: no error, one warning, the text and the usage kept', async () => {
@@ -123,7 +123,7 @@ describe.each(loopModes)('`truncated` among the other endings: $name', (mode) =>
   })
 })
 
-describe.each(modes)("onTruncated: 'continue': $name", (mode) => {
+describe.each(driverModes)("onTruncated: 'continue': $name", (mode) => {
   beforeEach((context) => skipWhatTextCannotSay(mode, context))
   const rest = { text: ' the answer.', usage }
 
